@@ -1,0 +1,67 @@
+"""confide: models trained on data about people, released with a privacy guarantee that a sceptic can check."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from confide._version import __version__
+
+if TYPE_CHECKING:
+    from confide import datasets as datasets
+    from confide.erm.row_bounds import BallBound as BallBound
+    from confide.erm.row_bounds import GroupBound as GroupBound
+    from confide.errors import BudgetExceeded as BudgetExceeded
+    from confide.errors import ConfideError as ConfideError
+    from confide.errors import FileError as FileError
+    from confide.errors import InputError as InputError
+    from confide.errors import LedgerError as LedgerError
+    from confide.errors import NotCertified as NotCertified
+    from confide.errors import ParameterError as ParameterError
+    from confide.errors import SchemaError as SchemaError
+    from confide.estimators.logistic import LogisticRegression as LogisticRegression
+    from confide.estimators.persistence import load as load
+    from confide.estimators.transformers import SchemaEncoder as SchemaEncoder
+    from confide.features.schema import Schema as Schema
+    from confide.privacy.guarantee import Guarantee as Guarantee
+    from confide.privacy.guarantee import Neighbours as Neighbours
+    from confide.privacy.guarantee import PureDP as PureDP
+    from confide.privacy.ledger import Ledger as Ledger
+
+# Public names and their modules, imported on first use: `import confide` stays light.
+_EXPORTS = {
+    "BallBound": "confide.erm.row_bounds",
+    "BudgetExceeded": "confide.errors",
+    "ConfideError": "confide.errors",
+    "FileError": "confide.errors",
+    "GroupBound": "confide.erm.row_bounds",
+    "Guarantee": "confide.privacy.guarantee",
+    "InputError": "confide.errors",
+    "Ledger": "confide.privacy.ledger",
+    "LedgerError": "confide.errors",
+    "LogisticRegression": "confide.estimators.logistic",
+    "Neighbours": "confide.privacy.guarantee",
+    "NotCertified": "confide.errors",
+    "ParameterError": "confide.errors",
+    "PureDP": "confide.privacy.guarantee",
+    "Schema": "confide.features.schema",
+    "SchemaEncoder": "confide.estimators.transformers",
+    "SchemaError": "confide.errors",
+    "load": "confide.estimators.persistence",
+}
+
+__all__ = ["__version__", "datasets", *_EXPORTS]  # noqa: PLE0604 - every element is a string
+
+
+def __getattr__(name: str) -> Any:
+    if name == "datasets":
+        return importlib.import_module("confide.datasets")
+    if name in _EXPORTS:
+        value = getattr(importlib.import_module(_EXPORTS[name]), name)
+        globals()[name] = value
+        return value
+    raise AttributeError(f"module 'confide' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,27 @@
+"""Rows that live as raw columns and become numbers block by block, by public knowledge alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from confide.features.encoder import Codes, Encoder
+from confide.types import Array
+
+
+@dataclass(frozen=True, slots=True)
+class EncodedBlocks:
+    """Blocks of encoded rows, made on the way in: the full encoded matrix never exists."""
+
+    encoder: Encoder
+    codes: Codes
+
+    @property
+    def n_rows(self) -> int:
+        return self.codes.n_rows
+
+    @property
+    def n_features(self) -> int:
+        return self.encoder.n_features
+
+    def block(self, start: int, stop: int) -> Array:
+        return self.encoder.expand(self.codes, start, stop)

@@ -1,0 +1,223 @@
+"""Losses, pointwise in the margin z = y (w . x), each with the public constants that its calibration needs.
+
+Margins and results are arrays of any shape, in float64. Labels are -1 and +1. Every loss here is convex and falls with
+the margin. Sources: Chaudhuri, Monteleoni and Sarwate (2011), corollaries 2 to 4, equations (20) to (23).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from confide.errors import ParameterError
+from confide.types import Array
+
+
+class Loss(Protocol):
+    """A convex function of the margin together with what the proofs need to know of it."""
+
+    @property
+    def name(self) -> str:
+        """The name under which users and files know the loss."""
+
+    @property
+    def lipschitz(self) -> float:
+        """L, the supremum of |derivative|."""
+
+    @property
+    def smoothness(self) -> float:
+        """c, the supremum of the second derivative; inf where the loss is not smooth."""
+
+    @property
+    def value_at_zero(self) -> float:
+        """The loss at margin 0."""
+
+    @property
+    def tapered(self) -> bool:
+        """Whether curvature_at_slope(a) <= lipschitz - a for every a: then a steep row hardly bends the objective."""
+
+    @property
+    def self_concordant(self) -> bool:
+        """Whether |third derivative| <= second derivative everywhere (condition of the step-limited Newton method)."""
+
+    @property
+    def rounding(self) -> float:
+        """Absolute error of the computed derivative in units of 2^-53 lipschitz, at the computed margin."""
+
+    def value(self, margin: Array) -> Array:
+        """The loss."""
+
+    def derivative(self, margin: Array) -> Array:
+        """First derivative in the margin, in [-lipschitz, lipschitz]."""
+
+    def second_derivative(self, margin: Array) -> Array:
+        """Second derivative in the margin, in [0, smoothness]; at a kink of the derivative, its larger side."""
+
+    def curvature_at_slope(self, slope: Array) -> Array:
+        """Largest second derivative among the margins where |derivative| = slope, a quasi-concave function of it."""
+
+
+# The figure 12 for `rounding` covers exp, log1p and divisions within 2 units in the last place (proofs/certificate.md).
+_ROUNDING = 12.0
+
+
+@dataclass(frozen=True, slots=True)
+class LogisticLoss:
+    """log(1 + exp(-z)). L = 1, c = 1/4."""
+
+    name: str = "logistic"
+    lipschitz: float = 1.0
+    smoothness: float = 0.25
+    value_at_zero: float = math.log(2.0)
+    tapered: bool = True
+    self_concordant: bool = True
+    rounding: float = _ROUNDING
+
+    def value(self, margin: Array) -> Array:
+        return np.maximum(-margin, 0.0) + np.log1p(np.exp(-np.abs(margin)))
+
+    def derivative(self, margin: Array) -> Array:
+        # exp of a negative number never overflows, and t/(1+t) or 1/(1+t) lose no digits.
+        decay = np.exp(-np.abs(margin))
+        return -np.where(margin >= 0.0, decay, 1.0) / (1.0 + decay)
+
+    def second_derivative(self, margin: Array) -> Array:
+        decay = np.exp(-np.abs(margin))
+        return decay / (1.0 + decay) ** 2
+
+    def curvature_at_slope(self, slope: Array) -> Array:
+        return slope * (1.0 - slope)
+
+
+def _check_smoothing(smoothing: float) -> None:
+    if isinstance(smoothing, bool) or not 0.0 < smoothing < math.inf:
+        raise ParameterError("smoothing must be a positive finite number.")
+
+
+@dataclass(frozen=True, slots=True)
+class HuberHinge:
+    """Hinge with a quadratic joint of half-width `smoothing` around margin 1. L = 1, c = 1 / (2 smoothing)."""
+
+    smoothing: float = 0.5
+    name: str = "huber_hinge"
+    lipschitz: float = 1.0
+    tapered: bool = False
+    self_concordant: bool = False
+    rounding: float = _ROUNDING
+
+    def __post_init__(self) -> None:
+        _check_smoothing(self.smoothing)
+
+    @property
+    def smoothness(self) -> float:
+        return 1.0 / (2.0 * self.smoothing)
+
+    @property
+    def value_at_zero(self) -> float:
+        return float(self.value(np.zeros(1))[0])
+
+    def _slope(self, margin: Array) -> Array:
+        # ((1 - z) + h) / (2h), not (1 + h - z) / (2h): the latter loses digits for small h.
+        return np.clip(((1.0 - margin) + self.smoothing) / (2.0 * self.smoothing), 0.0, 1.0)
+
+    def value(self, margin: Array) -> Array:
+        # Equation (23). In the joint h s^2 with s the slope; below it the hinge itself.
+        return np.where(margin < 1.0 - self.smoothing, 1.0 - margin, self.smoothing * self._slope(margin) ** 2)
+
+    def derivative(self, margin: Array) -> Array:
+        return -self._slope(margin)
+
+    def second_derivative(self, margin: Array) -> Array:
+        return np.where(np.abs(1.0 - margin) <= self.smoothing, self.smoothness, 0.0)
+
+    def curvature_at_slope(self, slope: Array) -> Array:
+        return np.full_like(slope, self.smoothness)
+
+
+@dataclass(frozen=True, slots=True)
+class SmoothHinge:
+    """Hinge with a polynomial joint of half-width `smoothing`, twice continuously differentiable. L = 1, c = 3 / (4 smoothing)."""
+
+    smoothing: float = 0.5
+    name: str = "smooth_hinge"
+    lipschitz: float = 1.0
+    tapered: bool = False
+    self_concordant: bool = False
+    rounding: float = _ROUNDING
+
+    def __post_init__(self) -> None:
+        _check_smoothing(self.smoothing)
+
+    @property
+    def smoothness(self) -> float:
+        return 3.0 / (4.0 * self.smoothing)
+
+    @property
+    def value_at_zero(self) -> float:
+        return float(self.value(np.zeros(1))[0])
+
+    def _position(self, margin: Array) -> Array:
+        return np.clip((1.0 - margin) / self.smoothing, -1.0, 1.0)
+
+    def value(self, margin: Array) -> Array:
+        # Equation (20) in s = (1 - z) / h: h (-s^4 + 6 s^2 + 8 s + 3) / 16 = h (1 + s)^3 (3 - s) / 16.
+        s = self._position(margin)
+        return np.where(margin < 1.0 - self.smoothing, 1.0 - margin, self.smoothing * (1.0 + s) ** 3 * (3.0 - s) / 16.0)
+
+    def derivative(self, margin: Array) -> Array:
+        # Equation (21).
+        s = self._position(margin)
+        return -(2.0 + s * (3.0 - s * s)) / 4.0
+
+    def second_derivative(self, margin: Array) -> Array:
+        # Equation (22).
+        s = self._position(margin)
+        return self.smoothness * (1.0 - s * s)
+
+    def curvature_at_slope(self, slope: Array) -> Array:
+        # The slope (2 + 3s - s^3) / 4 = a is solved by s = 2 sin(arcsin(2a - 1) / 3), since 3 sin t - 4 sin^3 t = sin 3t.
+        s = 2.0 * np.sin(np.arcsin(np.clip(2.0 * slope - 1.0, -1.0, 1.0)) / 3.0)
+        return self.smoothness * (1.0 - s * s)
+
+
+@dataclass(frozen=True, slots=True)
+class Hinge:
+    """max(0, 1 - z). L = 1, not smooth: output perturbation only. At the kink the derivative is -1."""
+
+    name: str = "hinge"
+    lipschitz: float = 1.0
+    smoothness: float = math.inf
+    value_at_zero: float = 1.0
+    tapered: bool = False
+    self_concordant: bool = False
+    rounding: float = _ROUNDING
+
+    def value(self, margin: Array) -> Array:
+        return np.maximum(1.0 - margin, 0.0)
+
+    def derivative(self, margin: Array) -> Array:
+        return np.where(margin <= 1.0, -1.0, 0.0)
+
+    def second_derivative(self, margin: Array) -> Array:
+        return np.zeros_like(margin)
+
+    def curvature_at_slope(self, slope: Array) -> Array:
+        return np.where((slope > 0.0) & (slope < 1.0), math.inf, 0.0)
+
+
+_LOSSES: dict[str, type[Loss]] = {
+    "logistic": LogisticLoss,
+    "huber_hinge": HuberHinge,
+    "smooth_hinge": SmoothHinge,
+    "hinge": Hinge,
+}
+
+
+def loss_named(name: str, **parameters: float) -> Loss:
+    """The loss known under `name`, with its parameters."""
+    if name not in _LOSSES:
+        raise ParameterError(f"loss must be one of {', '.join(_LOSSES)}.")
+    return _LOSSES[name](**parameters)

@@ -1,0 +1,79 @@
+"""k regularised, perturbed objectives over the same rows.
+
+    F_j(w) = sum_i loss(y_i w . x_i) + (l2 / 2) |w|^2 + b_j . w          (sum form, rows clipped)
+
+The sum form is used throughout: dividing by the number of rows gives the mean form, with alpha = l2 / n and b / n.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from confide.data.source import RowSource
+from confide.erm.losses import Loss
+from confide.erm.row_bounds import RowBound, norm_with_intercept
+from confide.erm.row_sums import RowSum
+from confide.types import Array, Weights
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """The objectives and their derivatives at k points. Data: it never leaves the package."""
+
+    value: Array
+    """(k,)"""
+    gradient: Array
+    """(k, D)"""
+    hessian: Array
+    """(k, D, D), or (k, 0, 0) if it was not asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Objective:
+    """k objectives that share rows, loss and ridge, and differ in their linear terms.
+
+    Parameters
+    ----------
+    source : the rows
+    loss, row_bound, intercept : what one row adds, see `RowSum`
+    l2 : ridge of the sum form, positive
+    linear : (k, D), the linear terms b
+    """
+
+    source: RowSource
+    loss: Loss
+    row_bound: RowBound
+    intercept: float
+    l2: float
+    linear: Weights
+
+    @property
+    def row_norm(self) -> float:
+        """Largest L2 norm of a clipped row with its intercept constant."""
+        return norm_with_intercept(self.row_bound, self.intercept)
+
+    @property
+    def smoothness(self) -> float:
+        """Upper bound on the Lipschitz constant of the gradients."""
+        return (self.l2 + self.source.n_rows * self.loss.smoothness * self.row_norm**2) * (1.0 + 2.0**-40)
+
+    def restrict(self, which: Array) -> Objective:
+        """The same for some of the k problems."""
+        return replace(self, linear=self.linear[which])
+
+    def evaluate(self, weights: Weights, order: int) -> Evaluation:
+        """Value, gradient and, for order 2, Hessian at (k, D) weights, in one pass over the rows."""
+        row_sum = RowSum(self.loss, self.row_bound, self.intercept, order)
+        totals = self.source.sum_over_rows(row_sum, weights)
+        if order >= 2:
+            diagonal = np.arange(weights.shape[1])
+            totals.hessian[:, diagonal, diagonal] += self.l2
+        ridge = 0.5 * self.l2 * np.einsum("kd,kd->k", weights, weights)
+        linear = np.einsum("kd,kd->k", self.linear, weights)
+        return Evaluation(
+            value=totals.value + ridge + linear,
+            gradient=totals.gradient + (self.l2 * weights + self.linear),
+            hessian=totals.hessian,
+        )

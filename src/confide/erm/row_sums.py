@@ -1,0 +1,105 @@
+"""The only code that meets a raw row: clip it, append the constant of the intercept, add its term for k problems at once.
+
+Conventions: rows (m, d) raw; weights (k, D) with D = d, or d + 1 when there is an intercept, whose coordinate comes last.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg.blas import dsyrk
+
+from confide.erm.losses import Loss
+from confide.erm.row_bounds import RowBound
+from confide.types import Array, Labels, Rows, Weights
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """Sums over the rows seen so far. They are data: nothing of them leaves the package."""
+
+    value: Array
+    """(k,): summed loss."""
+    gradient: Array
+    """(k, D): empty (k, 0) when the order of the sum is 0."""
+    hessian: Array
+    """(k, D, D), upper triangles alone until `completed`: empty (k, 0, 0) when the order is below 2."""
+
+    def add(self, other: Totals) -> None:
+        """Add the totals of other rows in place."""
+        self.value[...] += other.value
+        self.gradient[...] += other.gradient
+        self.hessian[...] += other.hessian
+
+
+@dataclass(frozen=True, slots=True)
+class RowSum:
+    """A sum over rows of the loss and its derivatives up to `order` in the weights. Frozen and picklable.
+
+    Every row is clipped to `row_bound` here, so the bound holds whatever the source of the rows does. Removing one row
+    changes the sum by exactly the term of that clipped row.
+
+    Parameters
+    ----------
+    loss : pointwise in the margin
+    row_bound : public bound on a row before the intercept
+    intercept : constant appended to every clipped row; 0.0 for none
+    order : 0 value, 1 value and gradient, 2 value, gradient and Hessian
+    """
+
+    loss: Loss
+    row_bound: RowBound
+    intercept: float
+    order: int
+
+    def n_weights(self, n_features: int) -> int:
+        """Number of weights D of one problem."""
+        return n_features + (self.intercept > 0.0)
+
+    def start(self, n_problems: int, n_features: int) -> Totals:
+        """Totals over no rows."""
+        width = self.n_weights(n_features)
+        gradient_width = width if self.order >= 1 else 0
+        hessian_width = width if self.order >= 2 else 0
+        return Totals(
+            value=np.zeros(n_problems),
+            gradient=np.zeros((n_problems, gradient_width)),
+            hessian=np.zeros((n_problems, hessian_width, hessian_width)),
+        )
+
+    def add_block(self, totals: Totals, rows: Rows, labels: Labels, weights: Weights) -> None:
+        """Add the terms of one block of rows (m, d), labels (m,) in {-1, +1}, to the totals in place."""
+        clipped = self.row_bound.clip(rows)
+        n_features = clipped.shape[1]
+        scores = clipped @ weights[:, :n_features].T
+        if self.intercept > 0.0:
+            scores += self.intercept * weights[:, n_features]
+        signs = labels[:, None].astype(np.float64)
+        margins = signs * scores
+        totals.value[...] += self.loss.value(margins).sum(axis=0)
+        if self.order >= 1:
+            slopes = signs * self.loss.derivative(margins)
+            totals.gradient[:, :n_features] += slopes.T @ clipped
+            if self.intercept > 0.0:
+                totals.gradient[:, n_features] += self.intercept * slopes.sum(axis=0)
+        if self.order >= 2:
+            self._add_hessian(totals.hessian, clipped, self.loss.second_derivative(margins))
+
+    def _add_hessian(self, hessian: Array, clipped: Array, curvatures: Array) -> None:
+        n_features = clipped.shape[1]
+        rows = np.empty((clipped.shape[0], hessian.shape[1]))
+        for problem, matrix in enumerate(hessian):
+            root = np.sqrt(curvatures[:, problem, None])
+            np.multiply(clipped, root, out=rows[:, :n_features])
+            if self.intercept > 0.0:
+                rows[:, n_features:] = self.intercept * root
+            # One triangle, accumulated in place by BLAS: half the work of a product and no (D, D) temporary. BLAS wants
+            # Fortran order, so it is given the transposes; its lower triangle is the upper one here.
+            dsyrk(1.0, rows.T, beta=1.0, c=matrix.T, lower=1, overwrite_c=1)
+
+    def completed(self, totals: Totals) -> Totals:
+        """The totals with both triangles of every Hessian filled, in place."""
+        for matrix in totals.hessian:
+            matrix[...] = np.triu(matrix) + np.triu(matrix, 1).T
+        return totals

@@ -1,0 +1,73 @@
+"""Every exception that confide raises on purpose.
+
+::
+
+    ConfideError
+    ├── ParameterError (ValueError)      an argument that cannot be honoured
+    │   ├── SchemaError                  a schema that contradicts itself
+    │   └── InsufficientRegularisation   an alpha too small to certify the minimiser
+    ├── InputError (ValueError)          rows or labels that cannot be used
+    │   └── InputTypeError (TypeError)   ... because of their type
+    ├── FileError (ValueError)           a file that cannot be read or understood
+    ├── LedgerError (RuntimeError)       a ledger that cannot be used as asked
+    │   └── BudgetExceeded               a charge that does not fit under the limit
+    └── NotCertified (RuntimeError)      the minimiser failed its certificate: nothing is released
+
+A message says what was expected, what came and what to do. It may name public things (parameters, declared columns,
+shapes); it never holds a value taken from the data.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "BudgetExceeded",
+    "ConfideError",
+    "FileError",
+    "InputError",
+    "InputTypeError",
+    "InsufficientRegularisation",
+    "LedgerError",
+    "NotCertified",
+    "ParameterError",
+    "SchemaError",
+]
+
+
+class ConfideError(Exception):
+    """Root of every exception raised by confide on purpose."""
+
+
+class ParameterError(ConfideError, ValueError):
+    """An argument is outside its range, or two arguments contradict each other. No row was read and nothing was charged."""
+
+
+class SchemaError(ParameterError):
+    """A schema contradicts itself, for example a lower bound above the upper one."""
+
+
+class InsufficientRegularisation(ParameterError):  # noqa: N818 - says what is wrong
+    """Double precision cannot certify a minimiser closely enough at so small an alpha. A function of public facts."""
+
+
+class InputError(ConfideError, ValueError):
+    """Rows or labels have the wrong shape, type or domain. They were refused before anything was charged."""
+
+
+class InputTypeError(InputError, TypeError):
+    """Rows or labels are of a type that cannot be used. They were refused before anything was charged."""
+
+
+class FileError(ConfideError, ValueError):
+    """A file is missing, damaged, of another kind, or written by a version that this one does not understand."""
+
+
+class LedgerError(ConfideError, RuntimeError):
+    """The ledger cannot be used as asked: another neighbour relation, another process, a copy."""
+
+
+class BudgetExceeded(LedgerError):  # noqa: N818 - a public name; what happened reads better than "...Error"
+    """The charge does not fit under the ledger's limit. Nothing was used or charged."""
+
+
+class NotCertified(ConfideError, RuntimeError):  # noqa: N818 - as above
+    """The computed minimiser could not be certified, so nothing is released; the charge stays."""

@@ -1,0 +1,121 @@
+"""Constructor parameters, checked before any row is looked at."""
+
+from __future__ import annotations
+
+import math
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+from confide.erm.row_bounds import BallBound, RowBound
+from confide.errors import ParameterError
+from confide.features.encoder import Encoder
+from confide.features.schema import Schema
+from confide.privacy.guarantee import Neighbours, PureDP
+from confide.privacy.ledger import Ledger
+
+
+def checked_alpha(alpha: Any) -> float | None:
+    """A positive number, or None for "auto"."""
+    if isinstance(alpha, str) and alpha == "auto":
+        return None
+    if isinstance(alpha, Real) and not isinstance(alpha, bool) and 0.0 < alpha < math.inf:
+        return float(alpha)
+    raise ParameterError("alpha must be 'auto' or a positive finite number: the guarantee rests on it.")
+
+
+def checked_schema(schema: Any) -> Encoder | None:
+    """The encoder of a schema, or None."""
+    if schema is None:
+        return None
+    if not isinstance(schema, Schema):
+        raise ParameterError("schema must be a confide.Schema, for example Schema.from_toml('columns.toml').")
+    return Encoder(schema)
+
+
+def checked_row_bound(row_norm: Any, encoder: Encoder | None, budget: PureDP) -> RowBound:
+    """The bound on every row: a ball for a number, the object itself, or the schema's."""
+    if encoder is not None:
+        if row_norm is not None:
+            raise ParameterError("give a schema or row_norm, not both: a schema brings its own row bound.")
+        return encoder.row_bound
+    if row_norm is None:
+        return BallBound(1.0)
+    if hasattr(row_norm, "clip") and hasattr(row_norm, "l2_norm"):
+        bound: RowBound = row_norm
+    elif isinstance(row_norm, Real) and not isinstance(row_norm, bool):
+        bound = BallBound(float(row_norm))
+    else:
+        raise ParameterError("row_norm must be a positive number, a row bound, or None for 1.")
+    if not math.isfinite(bound.l2_norm) and budget.is_private:
+        raise ParameterError("row_norm=inf needs budget=inf: without a bound on rows there is no privacy.")
+    return bound
+
+
+def checked_intercept(fit_intercept: Any, intercept_scaling: Any) -> float:
+    """The constant appended to every clipped row; 0.0 for none."""
+    if not isinstance(fit_intercept, (bool, np.bool_)):
+        raise ParameterError("fit_intercept must be True or False.")
+    ok = isinstance(intercept_scaling, Real) and not isinstance(intercept_scaling, bool)
+    if not ok or not 2.0**-300 < intercept_scaling < 2.0**300:
+        raise ParameterError("intercept_scaling must be a positive finite number.")
+    return float(intercept_scaling) if fit_intercept else 0.0
+
+
+def checked_classes(classes: Any, schema: Schema | None) -> tuple[Any, Any] | None:
+    """The declared label domain in sorted order, or None."""
+    if classes is None:
+        if schema is None or schema.target is None:
+            return None
+        classes = (schema.target.negative, schema.target.positive)
+    elif schema is not None and schema.target is not None:
+        raise ParameterError("the schema declares the target's labels already; do not give `classes` too.")
+    message = "classes must be the two labels, for example classes=[0, 1]."
+    if isinstance(classes, str) or not hasattr(classes, "__iter__"):
+        raise ParameterError(message)
+    values = np.array(list(classes))
+    if values.ndim != 1 or values.size != 2 or values.dtype.kind not in "fiubUS" or values[0] == values[1]:
+        raise ParameterError(message)
+    first, second = np.sort(values).tolist()
+    return first, second
+
+
+def checked_bounds(n_rows_bounds: Any, neighbours: Neighbours) -> tuple[int, int] | None:
+    """Public bounds on the number of rows, needed exactly where that number is private."""
+    if neighbours is Neighbours.REPLACE_ONE:
+        if n_rows_bounds is not None:
+            raise ParameterError("n_rows_bounds is for neighbours='add-or-remove-one'; under replace-one n is public.")
+        return None
+    message = "neighbours='add-or-remove-one' needs public n_rows_bounds=(low, high), two whole numbers, 1 <= low <= high."
+    try:
+        low, high = n_rows_bounds
+    except (TypeError, ValueError):
+        raise ParameterError(message) from None
+    whole = all(isinstance(bound, Integral) and not isinstance(bound, bool) for bound in (low, high))
+    if not whole or not 1 <= low <= high:
+        raise ParameterError(message)
+    return int(low), int(high)
+
+
+def checked_seed(random_state: Any) -> int | None:
+    """An int or None. Generators are refused: clones would share or copy their state."""
+    if random_state is None:
+        return None
+    if isinstance(random_state, Integral) and not isinstance(random_state, bool) and random_state >= 0:
+        return int(random_state)
+    raise ParameterError("random_state must be None (noise from the operating system) or a whole number, for tests.")
+
+
+def checked_ledger(ledger: Any) -> Ledger | None:
+    """A ledger or None."""
+    if ledger is None or isinstance(ledger, Ledger):
+        return ledger
+    raise ParameterError("ledger must be a confide.Ledger or None.")
+
+
+def checked_choice(name: str, value: Any, choices: tuple[str, ...]) -> str:
+    """One of a closed list of words."""
+    if not isinstance(value, str) or value not in choices:
+        raise ParameterError(f"{name} must be one of {', '.join(map(repr, choices))}.")
+    return value

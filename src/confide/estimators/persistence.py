@@ -1,0 +1,127 @@
+"""Models as files: the release and its public configuration, nothing else."""
+
+from __future__ import annotations
+
+import math
+import os
+from typing import Any
+
+import numpy as np
+
+from confide._version import __version__
+from confide.erm.row_bounds import row_bound_from_dict
+from confide.errors import ConfideError, FileError
+from confide.estimators.logistic import LogisticRegression
+from confide.features.encoder import Encoder
+from confide.features.schema import Schema
+from confide.files import read_document, write_document
+from confide.privacy.guarantee import Guarantee
+
+_ESTIMATORS = {"LogisticRegression": LogisticRegression}
+
+
+def save_model(model: LogisticRegression, path: str | os.PathLike[str]) -> None:
+    """Write a fitted model; see `LogisticRegression.save`."""
+    from sklearn.utils.validation import check_is_fitted
+
+    check_is_fitted(model)
+    guarantee = model.guarantee_
+    names = getattr(model, "feature_names_in_", None)
+    encoder: Encoder | None = model._encoder
+    write_document(
+        path,
+        {
+            "version": __version__,
+            "estimator": type(model).__name__,
+            "parameters": {
+                "budget": _number(guarantee.budget.epsilon),
+                "alpha": model.alpha if model.alpha == "auto" else float(model.alpha),
+                "fit_intercept": bool(model.fit_intercept),
+                "intercept_scaling": float(model.intercept_scaling),
+                "mechanism": model.mechanism,
+                "neighbours": str(guarantee.neighbours),
+                "n_rows_bounds": None if model.n_rows_bounds is None else [int(n) for n in model.n_rows_bounds],
+            },
+            "schema": None if encoder is None else encoder.schema.to_dict(),
+            "row_bound": model._row_bound.to_dict(),
+            "classes": model.classes_.tolist(),
+            "alpha": model.alpha_,
+            "coef": model.coef_.tolist(),
+            "intercept": model.intercept_.tolist(),
+            "coefficient_names": [str(name) for name in model.coefficient_names_],
+            "n_features_in": int(model.n_features_in_),
+            "feature_names_in": None if names is None else [str(name) for name in names],
+            "guarantee": guarantee.to_dict(),
+        },
+    )
+
+
+def load(path: str | os.PathLike[str]) -> LogisticRegression:
+    """Read a model written by `save`.
+
+    Parameters
+    ----------
+    path : path of the file
+
+    Returns
+    -------
+    A fitted estimator that predicts and states its guarantee. It has no ledger.
+
+    Raises
+    ------
+    FileError
+        If the file is missing, damaged, of another kind, or not understood.
+    """
+    content = read_document(path)
+    try:
+        return _restored(content)
+    except FileError:
+        raise
+    except (KeyError, TypeError, ValueError, IndexError, ConfideError):
+        raise FileError(f"{path} lacks parts of a model, or holds parts that this version does not understand.") from None
+
+
+def _restored(content: dict[str, Any]) -> LogisticRegression:
+    if content["estimator"] not in _ESTIMATORS:
+        raise FileError("the file holds a kind of model that this version of confide does not understand.")
+    parameters = dict(content["parameters"])
+    parameters["budget"] = math.inf if parameters["budget"] == "inf" else parameters["budget"]
+    if parameters["n_rows_bounds"] is not None:
+        parameters["n_rows_bounds"] = tuple(parameters["n_rows_bounds"])
+    schema = None if content["schema"] is None else Schema.from_dict(content["schema"])
+    row_bound = row_bound_from_dict(content["row_bound"])
+    classes = content["classes"]
+    declares_labels = schema is not None and schema.target is not None
+    model = _ESTIMATORS[content["estimator"]](
+        **parameters,
+        schema=schema,
+        row_norm=None if schema is not None else row_bound,
+        classes=None if declares_labels else classes,
+    )
+    model.coef_ = _finite(content["coef"])
+    model.intercept_ = _finite(content["intercept"])
+    model.classes_ = np.array(classes)
+    model.alpha_ = float(content["alpha"])
+    model.guarantee_ = Guarantee.from_dict(content["guarantee"])
+    model.coefficient_names_ = np.array(content["coefficient_names"], dtype=object)
+    model.n_features_in_ = int(content["n_features_in"])
+    if content["feature_names_in"] is not None:
+        model.feature_names_in_ = np.array(content["feature_names_in"], dtype=object)
+    model._encoder = None if schema is None else Encoder(schema)
+    model._row_bound = row_bound
+    width = model.coef_.shape[1] if model.coef_.ndim == 2 else -1
+    if model.coef_.shape[0] != 1 or model.intercept_.shape != (1,) or len(model.coefficient_names_) != width:
+        raise FileError("the parts of the model do not fit each other.")
+    row_bound.check_width(width)
+    return model
+
+
+def _finite(values: Any) -> Any:
+    array = np.array(values, dtype=np.float64)
+    if not np.isfinite(array).all():
+        raise FileError("the model holds weights that are not finite.")
+    return array
+
+
+def _number(value: float) -> float | str:
+    return value if math.isfinite(value) else "inf"

@@ -1,0 +1,185 @@
+"""From what users pass to blocks of rows and labels in {-1, +1}, or one clear refusal that holds no value of the data.
+
+Everything here happens before a budget is charged; its only outcome is accept or refuse, and the guarantee lists it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.sparse import issparse
+from sklearn.utils.validation import column_or_1d, validate_data
+
+from confide.data.arrays import ArrayBlocks, Blocks
+from confide.data.frames import EncodedBlocks
+from confide.errors import InputError, InputTypeError
+from confide.features.encoder import Encoder
+from confide.types import Labels
+
+# Openings of scikit-learn's messages that speak of shapes and column names alone. All others may print the array.
+_SAFE_OPENINGS = (
+    "Input X contains",
+    "Found array with",
+    "Found input variables with inconsistent",
+    "X has ",
+    "The feature names should match",
+    "Feature names",
+)
+
+
+def rows_of(estimator: Any, X: Any, encoder: Encoder | None, *, reset: bool) -> Blocks:
+    """Checked rows as blocks.
+
+    Parameters
+    ----------
+    estimator : the estimator on which scikit-learn's validation records the columns (`n_features_in_` and the like)
+    X : (n, d) array, or a frame of raw columns where there is an encoder
+    encoder : made of the estimator's schema, or None
+    reset : True in fit, False afterwards
+
+    Raises
+    ------
+    InputError
+        If X cannot be used; without any value from it.
+    """
+    if encoder is not None:
+        codes = encoder.read(X)
+        if reset:
+            names = [column.name for column in encoder.schema.columns]
+            estimator.n_features_in_ = len(names)
+            estimator.feature_names_in_ = np.array(names, dtype=object)
+        return EncodedBlocks(encoder, codes)
+    if issparse(X):
+        raise InputTypeError("X is a sparse matrix; dense arrays are supported: pass X.toarray() if it fits in memory.")
+    if np.ma.isMaskedArray(X):
+        raise InputTypeError("X is a masked array; fill its missing values by public knowledge, or declare them in a schema.")
+    if not hasattr(X, "columns"):
+        _refuse_unusable(X)
+    message = "X could not be read as an array of real numbers with one row a person; give numbers, or a schema."
+    try:
+        rows = validate_data(
+            estimator, X, reset=reset, dtype=[np.float64, np.float32], accept_sparse=False, ensure_min_features=1
+        )
+    except (TypeError, ValueError) as error:
+        text = str(error)
+        if text.startswith(_SAFE_OPENINGS):
+            message = text
+        kind = InputTypeError if isinstance(error, TypeError) else InputError
+    else:
+        return ArrayBlocks(rows)
+    # Raised here, outside the handler, so that the original error with its printed array is not attached.
+    raise kind(message)
+
+
+def _refuse_unusable(X: Any) -> None:
+    """Refuse by type and shape, before anything that prints an array can see it."""
+    try:
+        array = np.asarray(X)
+    except (TypeError, ValueError):
+        array = np.empty(0, dtype=np.str_)
+    if array.dtype.kind == "c":
+        raise InputError("Complex data not supported: X must hold real numbers.")
+    if array.dtype.kind not in "fiubO" or (array.dtype.kind == "O" and _holds_text_or_objects(array)):
+        raise InputTypeError(
+            "X must hold real numbers: every argument must be a string or a number that reads as a float, and text columns "
+            "need a schema."
+            if array.dtype.kind == "O"
+            else "X must hold real numbers, but it is text, dates or rows of unequal length. For raw columns give a schema."
+        )
+    if array.ndim != 2:
+        raise InputError(
+            f"Expected 2D array, got {array.ndim}D array instead. Reshape your data: X must be (rows, features); use "
+            f"X.reshape(-1, 1) for a single feature or X.reshape(1, -1) for a single row."
+        )
+
+
+def _holds_text_or_objects(array: Any) -> bool:
+    try:
+        array.astype(np.float64)
+    except (TypeError, ValueError):
+        return True
+    return False
+
+
+def labels_of(y: Any, n_rows: int, classes: tuple[Any, Any] | None) -> tuple[Labels, tuple[Any, Any], str]:
+    """Labels in {-1, +1}, the two classes in sorted order, and the sentence on where they come from.
+
+    Parameters
+    ----------
+    y : (n_rows,) labels
+    n_rows : number of rows of X
+    classes : the declared domain in sorted order, or None: then {0, 1}, {-1, 1} or {False, True} where the labels fit, else
+        the two labels present
+
+    Raises
+    ------
+    InputError
+        If labels are missing, lie outside the domain, or do not tell what it is.
+    """
+    labels = label_array(y)
+    if labels.shape[0] != n_rows:
+        raise InputError(f"X and y have inconsistent numbers of samples: {n_rows} rows and {labels.shape[0]} labels.")
+    if classes is not None:
+        domain, origin = classes, "declared"
+    else:
+        domain, origin = _undeclared_domain(labels)
+    is_second = labels == domain[1]
+    if not np.all(is_second | (labels == domain[0])):
+        raise InputError("y holds labels outside the declared classes. Correct the labels or the declaration.")
+    named = f"{{{domain[0]!r}, {domain[1]!r}}}"
+    sentence = (
+        f"The label domain {named} was declared, not learned from the rows."
+        if origin == "declared"
+        else f"The label domain {named} was not declared: it was taken from the labels present and is assumed to be public."
+    )
+    return np.where(is_second, 1, -1).astype(np.int8), domain, sentence
+
+
+def label_array(y: Any) -> Any:
+    """Labels as a one-dimensional array without missing values."""
+    if y is None:
+        raise InputError("this estimator requires y to be passed, but the target y is None.")
+    if issparse(y):
+        raise InputTypeError("y is sparse; labels must be a one-dimensional array.")
+    if np.ma.isMaskedArray(y):
+        raise InputTypeError("y is a masked array; labels must not be missing.")
+    array = np.asarray(y)
+    if array.dtype.kind == "c":
+        raise InputError("Complex data not supported: y must hold two labels.")
+    message = f"y should be a 1d array, got an array of shape {array.shape} instead."
+    if array.ndim != 1 and not (array.ndim == 2 and array.shape[1] == 1):
+        raise InputError(message)
+    array = column_or_1d(array, warn=True)
+    if array.dtype.kind == "f" and not np.isfinite(array).all():
+        raise InputError("Input y contains NaN or infinity; labels must not be missing.")
+    if array.dtype.kind == "O" and any(label is None or label != label for label in array):
+        raise InputError("Input y contains missing labels (None or NaN).")
+    return array
+
+
+def _undeclared_domain(labels: Any) -> tuple[tuple[Any, Any], str]:
+    try:
+        present = np.unique(labels)
+    except TypeError:
+        present = np.empty(0)
+        mixed = True
+    else:
+        mixed = False
+    if mixed:
+        raise InputTypeError("y mixes labels of different types. Declare the two labels with `classes`.")
+    if present.dtype.kind in "fiub":
+        for domain in ((0, 1), (-1, 1)):
+            if np.isin(present, domain).all():
+                first, second = np.array(domain).astype(present.dtype).tolist()
+                return (first, second), "present"
+    if present.size == 2:
+        first, second = present.tolist()
+        return (first, second), "present"
+    if present.size == 1:
+        raise InputError("y holds one label only, which does not tell the domain. Declare both labels with `classes`.")
+    if present.dtype.kind == "f" and not np.equal(np.floor(present), present).all():
+        raise InputError("Unknown label type: y looks continuous. Only binary classification is supported.")
+    raise InputError(
+        "Only binary classification is supported. The type of the target is multiclass: y holds more than two labels."
+    )

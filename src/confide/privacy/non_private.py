@@ -1,0 +1,31 @@
+"""No privacy at all: the same problem without noise, for comparison. Its guarantee is void and says so."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from confide.data.source import RowSource
+from confide.errors import ParameterError
+from confide.privacy.guarantee import PureDP
+from confide.privacy.mechanism import Plan, Problem, Release, zero_weights
+from confide.privacy.noise import Entropy
+from confide.solvers.solver import Solver
+
+
+@dataclass(frozen=True, slots=True)
+class NonPrivate:
+    """Minimises as exactly as doubles allow and releases the minimiser. See `Mechanism`."""
+
+    def plan(self, problem: Problem, budget: PureDP) -> Plan:
+        if budget.is_private:
+            raise ParameterError("a finite budget needs a mechanism that adds noise.")
+        return Plan(problem, budget, "none", problem.l2, math.inf, tolerance=0.0, seal=None)
+
+    def release(self, plan: Plan, source: RowSource, solver: Solver, entropy: Entropy) -> Release:
+        if plan.budget.is_private:
+            raise ParameterError("this plan was made by another mechanism.")
+        problem = plan.problem
+        objective = problem.objective(source, plan.l2, zero_weights(problem))
+        solution = solver.solve(objective, zero_weights(problem), tolerance=0.0)
+        return Release(solution.weights, plan)

@@ -1,0 +1,113 @@
+"""Methods with a convergence theorem, so that a refusal cannot be provoked by data.
+
+Both theorems (privacy/proofs/certificate.md, section "Reaching the tolerance") hold for gradients computed with an error
+of at most rho, and ask for a tolerance of at least 6 rho; the plan sets it at 8 rho and hands on what the certificate
+leaves of it, so that rho is at least `tolerance / 7`.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from confide.erm.objective import Objective
+from confide.solvers.newton import Newton, newton_directions
+from confide.solvers.solver import Solution, Solver
+from confide.types import Array, Weights
+
+_UNIT = 2.0**-53
+
+
+def _start(objective: Objective, start: Weights) -> tuple[Weights, Array]:
+    """The warm start if the theorems admit it, else 0; and the norm of the gradient there. One problem."""
+    # The theorems admit a warm start whose gradient norm is at most l2 W, where l2 W is at least this.
+    admitted = 2.0 * float(np.linalg.norm(objective.linear)) + math.sqrt(
+        2.0 * objective.source.n_rows * objective.l2 * objective.loss.value_at_zero
+    )
+    gradient = objective.evaluate(start, order=1).gradient
+    if np.linalg.norm(gradient) <= admitted:
+        return start.copy(), gradient
+    zero = np.zeros_like(start)
+    return zero, objective.evaluate(zero, order=1).gradient
+
+
+@dataclass(frozen=True, slots=True)
+class StepLimitedNewton:
+    """Newton with steps of length at most 1 / row norm and no line search, for self-concordant losses (theorem F2)."""
+
+    def applies(self, objective: Objective, tolerance: float, largest_weight: float) -> bool:
+        """Whether the conditions of the theorem hold."""
+        width = objective.linear.shape[1]
+        depth = objective.source.n_rows + 1
+        terms = 3 * width**2 + 2 * width + depth + 30 + (2 * width + 5) * (1.0 + objective.row_norm * largest_weight)
+        hessian_error = terms * 1.1 * _UNIT * objective.smoothness / objective.l2
+        return (
+            objective.loss.self_concordant
+            and hessian_error <= 0.01
+            and objective.row_norm * tolerance / 6.0 <= objective.l2 / 1000.0
+        )
+
+    def solve(self, objective: Objective, start: Weights, tolerance: float) -> Solution:
+        """One problem (k = 1); see `Solver`."""
+        weights, gradient = _start(objective, start)
+        distance = float(np.linalg.norm(gradient)) / objective.l2
+        rounding = tolerance / 7.0
+        most = 8.7 * (objective.row_norm * distance) ** 1.5
+        most += 12.5 * max(0.0, math.log(objective.l2 / (8.8 * objective.row_norm * rounding))) + 2
+        for _ in range(math.ceil(most) + 1):
+            state = objective.evaluate(weights, order=2)
+            gradient = state.gradient
+            if np.linalg.norm(gradient) <= tolerance:
+                break
+            direction = newton_directions(state.hessian, gradient)
+            length = float(np.linalg.norm(direction))
+            weights = weights + min(1.0, 1.0 / (objective.row_norm * length)) * direction
+        return Solution(weights, np.linalg.norm(gradient, axis=1))
+
+
+@dataclass(frozen=True, slots=True)
+class GradientDescent:
+    """Gradient descent with step 1 / M, for every smooth loss (theorem F1)."""
+
+    def solve(self, objective: Objective, start: Weights, tolerance: float) -> Solution:
+        """One problem (k = 1); see `Solver`."""
+        weights, gradient = _start(objective, start)
+        step = (1.0 - 2.0**-50) / objective.smoothness
+        condition = 1.0 / (step * objective.l2)
+        rounding = tolerance / 7.0
+        excess = condition * float(np.linalg.norm(gradient)) ** 2 / (11.0 * rounding**2)
+        most = 1.0 + 4.0 / 3.0 * condition * max(0.0, math.log(excess))
+        for _ in range(math.ceil(most) + 1):
+            gradient = objective.evaluate(weights, order=1).gradient
+            if np.linalg.norm(gradient) <= tolerance:
+                break
+            weights = weights - step * gradient
+        return Solution(weights, np.linalg.norm(gradient, axis=1))
+
+
+@dataclass(frozen=True, slots=True)
+class NewtonThenFallback:
+    """Newton for all k problems, then for each that did not reach the tolerance a method that provably does.
+
+    A tolerance of 0 asks for the best that doubles allow, which Newton alone gives.
+    """
+
+    first: Solver = Newton()
+
+    def solve(self, objective: Objective, start: Weights, tolerance: float) -> Solution:
+        solution = self.first.solve(objective, start, tolerance)
+        if tolerance == 0.0:
+            return solution
+        weights, norms = solution.weights.copy(), solution.gradient_norm.copy()
+        # Written so that a NaN counts as unfinished.
+        for problem in np.flatnonzero(~(norms <= tolerance)):
+            alone = objective.restrict(np.array([problem]))
+            warm = weights[[problem]] if np.isfinite(weights[problem]).all() else np.zeros_like(weights[[problem]])
+            largest_weight = 2.0 * float(np.linalg.norm(_start(alone, warm)[1])) / alone.l2
+            newton = StepLimitedNewton()
+            method: Solver = newton if newton.applies(alone, tolerance, largest_weight) else GradientDescent()
+            answer = method.solve(alone, warm, tolerance)
+            weights[problem], norms[problem] = answer.weights[0], answer.gradient_norm[0]
+        return Solution(weights, norms)

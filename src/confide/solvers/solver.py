@@ -1,0 +1,29 @@
+"""What a solver owes. Solvers are not trusted: the certificate checks their answer with a gradient pass of its own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from confide.erm.objective import Objective
+from confide.types import Array, Weights
+
+
+@dataclass(frozen=True, slots=True)
+class Solution:
+    """A solver's answer. Data: only its certified and sealed form leaves the package."""
+
+    weights: Weights
+    """(k, D)"""
+    gradient_norm: Array
+    """(k,): the solver's own claim."""
+
+
+class Solver(Protocol):
+    """Finds the minimisers of k objectives. A wrong answer costs accuracy or a refusal, never privacy."""
+
+    def solve(self, objective: Objective, start: Weights, tolerance: float) -> Solution:
+        """Weights (k, D) whose gradient norms are at most `tolerance`, or the best found.
+
+        `start` is (k, D) and is not written to. A tolerance of 0 asks for the best that doubles allow.
+        """

@@ -1,0 +1,18 @@
+"""Array aliases whose names say the shape. k problems, d features, m rows of one block."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array: TypeAlias = NDArray[np.float64]
+Weights: TypeAlias = NDArray[np.float64]
+"""(k, d): one row of weights a problem."""
+Margins: TypeAlias = NDArray[np.float64]
+"""(m, k): label times score, for each row of the block and each problem."""
+Rows: TypeAlias = NDArray[Any]
+"""(m, d): one block of rows, float64 or float32, never written to."""
+Labels: TypeAlias = NDArray[np.int8]
+"""(m,): -1 or +1."""

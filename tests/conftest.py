@@ -1,0 +1,27 @@
+"""Shared fixtures: real data where it is present, and small made-up rows."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+
+@pytest.fixture(scope="session")
+def data_dir() -> Path:
+    """Folder of real data sets, named by CONFIDE_DATA_DIR."""
+    folder = os.environ.get("CONFIDE_DATA_DIR")
+    if not folder:
+        pytest.skip("CONFIDE_DATA_DIR is not set: no folder of real data sets")
+    return Path(folder)
+
+
+@pytest.fixture
+def rows() -> tuple[np.ndarray, np.ndarray]:
+    """2,000 rows of 5 features, many longer than 1, with labels 0 and 1 from a logistic model."""
+    rng = np.random.default_rng(7)
+    features = rng.normal(size=(2000, 5)) * 0.6
+    chance = 1.0 / (1.0 + np.exp(-features @ np.array([3.0, -2.0, 1.0, 0.0, 0.5])))
+    return features, (rng.random(2000) < chance).astype(np.int64)

@@ -1,0 +1,121 @@
+"""Row sums and objectives: right, additive by row, blind to block sizes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from confide.data import arrays
+from confide.data.arrays import ArrayBlocks, MemorySource, rows_in_block, summation_depth
+from confide.erm.losses import HuberHinge, LogisticLoss, SmoothHinge
+from confide.erm.objective import Objective
+from confide.erm.row_bounds import BallBound
+from confide.erm.row_sums import RowSum
+
+LOSSES = [LogisticLoss(), HuberHinge(0.5), SmoothHinge(0.5)]
+
+
+def made_up(n=300, d=4, seed=0, dtype=np.float64):
+    """Rows, most of them longer than 1, and labels."""
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(n, d)).astype(dtype), rng.choice([-1, 1], size=n).astype(np.int8)
+
+
+def plain_totals(loss, bound, intercept, rows, labels, weights):
+    """The definition, row by row, in plain loops."""
+    clipped = bound.clip(np.array(rows, dtype=np.float64))
+    if intercept:
+        clipped = np.hstack([clipped, np.full((len(clipped), 1), intercept)])
+    values, gradients, hessians = [], [], []
+    for w in weights:
+        z = labels * (clipped @ w)
+        values.append(loss.value(z).sum())
+        gradients.append((loss.derivative(z) * labels) @ clipped)
+        hessians.append(sum(h * np.outer(x, x) for h, x in zip(loss.second_derivative(z), clipped, strict=True)))
+    return np.array(values), np.array(gradients), np.array(hessians)
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.name)
+@pytest.mark.parametrize("intercept", [0.0, 0.7])
+@pytest.mark.parametrize("layout", ["C", "F", "float32", "strided"])
+def test_totals_equal_their_definition_for_several_problems(loss, intercept, layout):
+    """Value, gradient and Hessian of 3 problems at once, for every layout of X."""
+    rows, labels = made_up()
+    weights = np.random.default_rng(1).normal(size=(3, 4 + (intercept > 0)))
+    expected = plain_totals(loss, BallBound(1.0), intercept, rows, labels, weights)
+    given = {
+        "C": rows,
+        "F": np.asfortranarray(rows),
+        "float32": rows.astype(np.float32),
+        "strided": np.repeat(rows, 2, axis=0)[::2],
+    }[layout]
+    if layout == "float32":
+        expected = plain_totals(loss, BallBound(1.0), intercept, given.astype(np.float64), labels, weights)
+    source = MemorySource(ArrayBlocks(given), labels)
+    totals = source.sum_over_rows(RowSum(loss, BallBound(1.0), intercept, 2), weights)
+    np.testing.assert_allclose(totals.value, expected[0], rtol=1e-12)
+    np.testing.assert_allclose(totals.gradient, expected[1], rtol=1e-10, atol=1e-11)
+    np.testing.assert_allclose(totals.hessian, expected[2], rtol=1e-10, atol=1e-11)
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.name)
+def test_removing_a_row_changes_the_sum_by_exactly_that_clipped_rows_term(loss):
+    """The property that matters most: sum with the row minus sum without it is the term of the clipped row."""
+    rows, labels = made_up(n=40)
+    rows[7] = [1e300, -1e300, 1e299, 0.0]
+    weights = np.random.default_rng(2).normal(size=(2, 5))
+    row_sum = RowSum(loss, BallBound(1.0), 1.0, 1)
+    full = MemorySource(ArrayBlocks(rows), labels).sum_over_rows(row_sum, weights)
+    keep = np.arange(40) != 7
+    less = MemorySource(ArrayBlocks(rows[keep]), labels[keep]).sum_over_rows(row_sum, weights)
+    _, term, _ = plain_totals(loss, BallBound(1.0), 1.0, rows[7:8], labels[7:8], weights)
+    np.testing.assert_allclose(full.gradient - less.gradient, term, atol=1e-12)
+    assert np.linalg.norm(full.gradient - less.gradient, axis=1).max() <= loss.lipschitz * np.sqrt(2.0) + 1e-12
+
+
+def test_block_size_does_not_change_the_sum(monkeypatch):
+    """Blocks of 64 rows and one block for all agree to rounding."""
+    rows, labels = made_up(n=1000)
+    weights = np.ones((1, 4))
+    row_sum = RowSum(LogisticLoss(), BallBound(1.0), 0.0, 2)
+    whole = MemorySource(ArrayBlocks(rows), labels).sum_over_rows(row_sum, weights)
+    monkeypatch.setattr(arrays, "_MOST_ROWS", 64)
+    parts = MemorySource(ArrayBlocks(rows), labels).sum_over_rows(row_sum, weights)
+    np.testing.assert_allclose(whole.gradient, parts.gradient, rtol=1e-13)
+    np.testing.assert_allclose(whole.hessian, parts.hessian, rtol=1e-13)
+
+
+def test_the_users_array_is_never_written_to():
+    """A read-only array with long rows goes through every order."""
+    rows, labels = made_up()
+    rows.setflags(write=False)
+    source = MemorySource(ArrayBlocks(rows), labels)
+    for order in (0, 1, 2):
+        source.sum_over_rows(RowSum(LogisticLoss(), BallBound(0.5), 1.0, order), np.ones((1, 5)))
+
+
+def test_summation_depth_covers_the_blocks_and_grows_with_the_rows():
+    """Rows of the largest block plus number of blocks; monotone in n, so an upper bound on n bounds it."""
+    d = 100
+    step = rows_in_block(d)
+    assert summation_depth(10 * step, d) == step + 10
+    assert summation_depth(10 * step + 1, d) == step + 11
+    assert summation_depth(5, d) == 6
+    depths = [summation_depth(n, d) for n in range(1, 5000, 7)]
+    assert depths == sorted(depths)
+
+
+def test_the_objective_adds_ridge_and_linear_term_in_the_sum_form():
+    """F(w) = sum of losses + l2/2 |w|^2 + b.w, with matching gradient and Hessian, for 2 problems."""
+    rows, labels = made_up(n=50)
+    source = MemorySource(ArrayBlocks(rows), labels)
+    linear = np.random.default_rng(3).normal(size=(2, 5))
+    objective = Objective(source, LogisticLoss(), BallBound(1.0), 1.0, 3.0, linear)
+    weights = np.random.default_rng(4).normal(size=(2, 5))
+    values, gradients, hessians = plain_totals(LogisticLoss(), BallBound(1.0), 1.0, rows, labels, weights)
+    state = objective.evaluate(weights, order=2)
+    np.testing.assert_allclose(state.value, values + 1.5 * (weights**2).sum(1) + (linear * weights).sum(1), rtol=1e-12)
+    np.testing.assert_allclose(state.gradient, gradients + 3.0 * weights + linear, atol=1e-11)
+    np.testing.assert_allclose(state.hessian, hessians + 3.0 * np.eye(5), atol=1e-11)
+    assert np.linalg.eigvalsh(state.hessian).max() <= objective.smoothness
+    assert objective.smoothness == pytest.approx(3.0 + 50 * 0.25 * 2.0, rel=1e-9)
