@@ -66,5 +66,6 @@ def read_document(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def _checksum(content: dict[str, Any]) -> str:
-    canonical = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    # In the order of the file, which means something: the columns of a schema are the order of the coefficients.
+    canonical = json.dumps(content, separators=(",", ":"), ensure_ascii=True)
     return "sha256:" + hashlib.sha256(canonical.encode()).hexdigest()

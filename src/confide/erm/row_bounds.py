@@ -48,7 +48,9 @@ class BallBound:
     def __post_init__(self) -> None:
         ok = isinstance(self.norm, (int, float)) and not isinstance(self.norm, bool)
         if not ok or not (SMALLEST_BOUND <= self.norm <= LARGEST_BOUND or self.norm == math.inf):
-            raise ParameterError("a row norm must be a positive number between 2^-300 and 2^300, or inf when the budget is inf.")
+            raise ParameterError(
+                "a row norm must be a positive number between 2^-300 and 2^300, or inf when the budget is inf."
+            )
         object.__setattr__(self, "norm", float(self.norm))
 
     @property
@@ -85,12 +87,13 @@ def _scale_to_norm(rows: Array, radius: float, order: int = 2) -> Array:
     Each row is first divided by the power of two near its largest entry, which is exact (or loses entries that are below
     2^-1000 of the largest), so that the norm neither overflows nor underflows.
     """
-    _, exponents = np.frexp(np.abs(rows).max(axis=1))
-    scaled = np.ldexp(rows, -exponents[:, None])
-    norms = np.linalg.norm(scaled, ord=order, axis=1)
-    # The comparison may underflow or overflow, which leaves it right; the result is made from `radius` itself.
-    longer = norms > np.ldexp(radius, -exponents)
-    scaled *= (radius / np.where(longer, norms, 1.0))[:, None]
+    with np.errstate(over="ignore", under="ignore"):
+        _, exponents = np.frexp(np.abs(rows).max(axis=1))
+        scaled = np.ldexp(rows, -exponents[:, None])
+        norms = np.linalg.norm(scaled, ord=order, axis=1)
+        # The comparison may underflow or overflow, which leaves it right; the result is made from `radius` itself.
+        longer = norms > np.ldexp(radius, -exponents)
+        scaled *= (radius / np.where(longer, norms, 1.0))[:, None]
     return np.where(longer[:, None], scaled, rows)
 
 

@@ -91,7 +91,9 @@ def make_plan(settings: Settings, n_features: int, n_rows: int | None) -> Plan:
             l2 *= 2.0
 
 
-def fit_privately(settings: Settings, source: RowSource, ledger: Ledger | None, seed: int | None, purpose: str) -> Release:
+def fit_privately(
+    settings: Settings, source: RowSource, ledger: Ledger | None, seed: int | None, purpose: str
+) -> Release:
     """Plan, charge, release: everything that decides the guarantee is decided and charged before a row is used."""
     n_rows = source.n_rows if settings.neighbours is Neighbours.REPLACE_ONE else None
     plan = make_plan(settings, source.n_features, n_rows)

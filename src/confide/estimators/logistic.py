@@ -240,9 +240,7 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         )
         return settings, encoder
 
-    def _labels(
-        self, y: Any, n_rows: int, domain: tuple[Any, Any] | None
-    ) -> tuple[Labels, tuple[Any, Any], str]:
+    def _labels(self, y: Any, n_rows: int, domain: tuple[Any, Any] | None) -> tuple[Labels, tuple[Any, Any], str]:
         if self.schema is not None and self.schema.target is not None and domain is not None and y is not None:
             # The schema's labels match raw values however a file wrote them (1, 1.0, "1").
             signs = read_labels(y, domain[0], domain[1])

@@ -87,7 +87,9 @@ def checked_bounds(n_rows_bounds: Any, neighbours: Neighbours) -> tuple[int, int
         if n_rows_bounds is not None:
             raise ParameterError("n_rows_bounds is for neighbours='add-or-remove-one'; under replace-one n is public.")
         return None
-    message = "neighbours='add-or-remove-one' needs public n_rows_bounds=(low, high), two whole numbers, 1 <= low <= high."
+    message = (
+        "neighbours='add-or-remove-one' needs public n_rows_bounds=(low, high), two whole numbers, 1 <= low <= high."
+    )
     try:
         low, high = n_rows_bounds
     except (TypeError, ValueError):

@@ -78,7 +78,9 @@ def load(path: str | os.PathLike[str]) -> LogisticRegression:
     except FileError:
         raise
     except (KeyError, TypeError, ValueError, IndexError, ConfideError):
-        raise FileError(f"{path} lacks parts of a model, or holds parts that this version does not understand.") from None
+        raise FileError(
+            f"{path} lacks parts of a model, or holds parts that this version does not understand."
+        ) from None
 
 
 def _restored(content: dict[str, Any]) -> LogisticRegression:
@@ -113,6 +115,8 @@ def _restored(content: dict[str, Any]) -> LogisticRegression:
     if model.coef_.shape[0] != 1 or model.intercept_.shape != (1,) or len(model.coefficient_names_) != width:
         raise FileError("the parts of the model do not fit each other.")
     row_bound.check_width(width)
+    if model._encoder is not None and tuple(model._encoder.feature_names) != tuple(content["coefficient_names"]):
+        raise FileError("the columns of the schema do not match the coefficients.")
     return model
 
 

@@ -53,7 +53,9 @@ def rows_of(estimator: Any, X: Any, encoder: Encoder | None, *, reset: bool) -> 
     if issparse(X):
         raise InputTypeError("X is a sparse matrix; dense arrays are supported: pass X.toarray() if it fits in memory.")
     if np.ma.isMaskedArray(X):
-        raise InputTypeError("X is a masked array; fill its missing values by public knowledge, or declare them in a schema.")
+        raise InputTypeError(
+            "X is a masked array; fill its missing values by public knowledge, or declare them in a schema."
+        )
     if not hasattr(X, "columns"):
         _refuse_unusable(X)
     message = "X could not be read as an array of real numbers with one row a person; give numbers, or a schema."

@@ -66,9 +66,7 @@ class Ledger:
         """The neighbour relation of every charge."""
         return self._neighbours
 
-    def charge(
-        self, budget: PureDP | float, *, purpose: str = "", neighbours: Neighbours | str | None = None
-    ) -> None:
+    def charge(self, budget: PureDP | float, *, purpose: str = "", neighbours: Neighbours | str | None = None) -> None:
         """Record a charge, or raise and record nothing.
 
         Parameters
@@ -119,7 +117,9 @@ class Ledger:
         return pd.DataFrame(rows, columns=["number", "epsilon", "purpose"])
 
     def __repr__(self) -> str:
-        return f"<Ledger in memory: epsilon {self.spent().epsilon:g} of {self._limit.epsilon:g} spent, {self._neighbours}>"
+        return (
+            f"<Ledger in memory: epsilon {self.spent().epsilon:g} of {self._limit.epsilon:g} spent, {self._neighbours}>"
+        )
 
     def _sum(self) -> Fraction:
         return sum((_exact(entry.budget.epsilon) for entry in self._entries), Fraction(0))

@@ -67,9 +67,7 @@ class Problem:
 
     def rounding(self, l2: float) -> GradientRounding:
         """The rounding bound of its gradients at a given total ridge."""
-        return GradientRounding(
-            self.loss, self.row_norm, self.n_rows_high, self.n_weights, self.summation_depth, l2
-        )
+        return GradientRounding(self.loss, self.row_norm, self.n_rows_high, self.n_weights, self.summation_depth, l2)
 
     def objective(self, source: RowSource, l2: float, linear: Weights) -> Objective:
         """The objective over the rows of `source`, which must be the rows that the facts speak of."""

@@ -13,6 +13,7 @@ import numpy as np
 from confide.erm.losses import Loss
 from confide.errors import ParameterError
 from confide.privacy.guarantee import Neighbours
+from confide.types import Array
 
 _DOWN = 1.0 - 2.0**-40
 _UP = 1.0 + 2.0**-40
@@ -33,15 +34,14 @@ def output_sensitivity(lipschitz: float, row_norm: float, l2: float, neighbours:
     return gradient_shift(lipschitz, row_norm, neighbours) / l2 * _UP
 
 
-def objective_privacy_loss(rate: float, loss: Loss, row_norm: float, l2: float, neighbours: Neighbours) -> float:
-    """Upper bound on the privacy loss of objective perturbation with spherical Laplace noise of this rate.
+def _loss_lines(loss: Loss, row_norm: float, l2: float, neighbours: Neighbours) -> tuple[Array, Array]:
+    """Lines in the rate, (slope, intercept), whose maximum bounds the privacy loss E(beta) of objective perturbation.
 
         E(beta) = max over slopes a in [0, L] of  beta R (L + a) + log(1 + h(a) R^2 / l2)      (replace one)
                                                   beta R a       + log(1 + h(a) R^2 / l2)      (add or remove one)
 
-    with h(a) the largest curvature at slope a. The maximum over each cell of a grid is bounded from above: the first term
-    at the cell's right end, h by its larger end (it is quasi-concave), or by c beside the largest grid value.
-    Proof: proofs/objective_perturbation.md, theorem 2.
+    with h(a) the largest curvature at slope a. One line a cell of a grid: the first term at the cell's right end, h by its
+    larger end (it is quasi-concave), or by c beside the largest grid value. Proof: proofs/objective_perturbation.md.
     """
     slopes = loss.lipschitz * _GRID
     curvatures = loss.curvature_at_slope(slopes)
@@ -49,8 +49,13 @@ def objective_privacy_loss(rate: float, loss: Loss, row_norm: float, l2: float, 
     peak = int(np.argmax(curvatures))
     cell_curvatures[max(0, peak - 1) : peak + 1] = loss.smoothness
     already = loss.lipschitz if neighbours is Neighbours.REPLACE_ONE else 0.0
-    losses = rate * row_norm * (already + slopes[1:]) + np.log1p(cell_curvatures * row_norm**2 / l2)
-    return float(losses.max()) * _UP
+    return row_norm * (already + slopes[1:]), np.log1p(cell_curvatures * row_norm**2 / l2)
+
+
+def objective_privacy_loss(rate: float, loss: Loss, row_norm: float, l2: float, neighbours: Neighbours) -> float:
+    """Upper bound on the privacy loss of objective perturbation with spherical Laplace noise of this rate."""
+    slopes, intercepts = _loss_lines(loss, row_norm, l2, neighbours)
+    return float((rate * slopes + intercepts).max()) * _UP
 
 
 def objective_noise_rate(epsilon: float, loss: Loss, row_norm: float, l2: float, neighbours: Neighbours) -> float:
@@ -62,17 +67,9 @@ def objective_noise_rate(epsilon: float, loss: Loss, row_norm: float, l2: float,
     free = epsilon / gradient_shift(loss.lipschitz, row_norm, neighbours) * _DOWN
     if loss.tapered and free * l2 >= row_norm * _UP:
         return free
-    low, high = 0.0, free
-    if objective_privacy_loss(0.0, loss, row_norm, l2, neighbours) >= epsilon:
-        return 0.0
-    # `low` always satisfies the inequality, so the answer is on the private side whatever the number of halvings.
-    for _ in range(60):
-        middle = 0.5 * (low + high)
-        if objective_privacy_loss(middle, loss, row_norm, l2, neighbours) <= epsilon:
-            low = middle
-        else:
-            high = middle
-    return low * _DOWN
+    # Every line of the bound stays below epsilon up to its own rate; the least of these is the answer.
+    slopes, intercepts = _loss_lines(loss, row_norm, l2, neighbours)
+    return max(0.0, float(((epsilon * _DOWN - intercepts) / slopes).min())) * _DOWN
 
 
 def refined_noise_epsilon(epsilon: float, smoothness: float, row_norm: float, l2: float) -> float:

@@ -1,0 +1,8 @@
+"""`python -m confide.cli` is the command `confide`."""
+
+from __future__ import annotations
+
+from confide.cli import main
+
+if __name__ == "__main__":
+    main()

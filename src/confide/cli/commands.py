@@ -1,0 +1,356 @@
+"""What can be typed: the commands, their options, and what each does with them."""
+
+from __future__ import annotations
+
+import math
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from confide._version import __version__
+from confide.cli.failures import EXIT_CODES, NO_GUARANTEE, FailingInOneLine, printable
+from confide.errors import FileError, InputError, ParameterError
+
+if TYPE_CHECKING:
+    from confide.cli.display import Screen
+    from confide.estimators.logistic import LogisticRegression
+    from confide.features.schema import Schema
+    from confide.privacy.mechanism import Plan
+
+LARGEST_WEIGHTS = 10
+
+Epsilon = Annotated[
+    float, typer.Option(metavar="E", help="Privacy budget; smaller is more private. inf: no privacy at all.")
+]
+Alpha = Annotated[str, typer.Option(metavar="auto|NUMBER", help="Ridge of the mean objective.")]
+MechanismName = Annotated[Literal["auto", "objective", "output"], typer.Option(help="Where the noise goes.")]
+NeighboursName = Annotated[
+    Literal["replace-one", "add-or-remove-one"],
+    typer.Option(help="Which data sets count as neighbours. The second keeps the number of rows private."),
+]
+RowsBounds = Annotated[
+    tuple[int, int] | None,
+    typer.Option(metavar="LOW HIGH", help="Public bounds on the number of rows, for add-or-remove-one."),
+]
+Format = Annotated[Literal["text", "json"], typer.Option("--format", help="For people or for machines.")]
+ModelOut = Annotated[Path, typer.Option(metavar="FILE", help="Where the model goes.")]
+ModelFile = Annotated[Path, typer.Argument(metavar="MODEL.json", show_default=False)]
+
+app = typer.Typer(
+    cls=FailingInOneLine,
+    add_completion=False,
+    rich_markup_mode=None,  # plain help: the same on a terminal, in a pipe and in a log
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def main() -> None:
+    """The entry point `confide`."""
+    app(prog_name="confide")
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"confide {__version__}")
+        raise typer.Exit
+
+
+@app.callback(invoke_without_command=True, epilog=EXIT_CODES)
+def confide(
+    context: typer.Context,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and exit.")
+    ] = False,  # noqa: ARG001 - its callback has answered already
+) -> None:
+    """Train models on data about people, and release them with a privacy guarantee that a sceptic can check.
+
+    `confide demo` is a place to begin.
+    """
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+@app.command(epilog="\b\nExample:\n  confide demo --epsilon 0.5")
+def demo(
+    epsilon: Epsilon = 1.0,
+    out: ModelOut = Path("model.json"),
+    output_format: Format = "text",
+) -> None:
+    """Train on real data and see what privacy costs.
+
+    The data are the Adult census of 1994, which ship with confide. The model is compared with one without privacy.
+    """
+    from confide.cli import display
+    from confide.datasets import load_adult
+
+    _check_epsilon(epsilon)
+    _check_model_out(out)
+    with display.working("reading the Adult data"):
+        adult = load_adult()
+        n_rows = len(adult.X_train)
+    model = _estimator(epsilon, schema=adult.schema)
+    plan = model.plan(n_rows)
+    screen = display.Screen() if output_format == "text" else None
+    if screen:
+        screen.text(
+            f"Adult: census income in the United States, 1994. {n_rows:,} people to learn from, "
+            f"{len(adult.X_test):,} to test on. Who earns more than 50,000 dollars a year?"
+        )
+        _show_plan(screen, plan)
+    with display.working("training the private model"):
+        model.fit(adult.X_train, adult.y_train)
+        model.save(out)
+    with display.working("training a model without privacy, to compare"):
+        without_privacy = _estimator(math.inf, schema=adult.schema).fit(adult.X_train, adult.y_train)
+    with display.working("testing"):
+        majority = adult.y_train.mode()[0]
+        accuracies = {
+            "released": float(model.score(adult.X_test, adult.y_test)),
+            "without_privacy": float(without_privacy.score(adult.X_test, adult.y_test)),
+            "majority_class": float((adult.y_test == majority).mean()),
+        }
+    commands = [
+        f"confide inspect {shlex.quote(str(out))}",
+        f"confide plan --rows {n_rows} --features {plan.problem.n_features} --epsilon 0.5",
+    ]
+    if screen is None:
+        document = {"model": str(out), "plan": plan.to_dict(), **display.model_document(model)}
+        display.print_json(document | {"test_accuracy": accuracies, "next": commands})
+        return
+    screen.guarantee(model.guarantee_)
+    names = {
+        "released": f"private, epsilon = {epsilon:g}" if plan.budget.is_private else "the model written, NOT PRIVATE",
+        "without_privacy": "without privacy (its guarantee is void)",
+        "majority_class": f'always "{majority}"',
+    }
+    screen.heading("On the test part")
+    screen.table(
+        ("model", "accuracy", "error"),
+        [(names[key], f"{value:.1%}", f"{1 - value:.1%}") for key, value in accuracies.items()],
+    )
+    screen.text(
+        "These data are public, so that their scores may be shown. A score on private rows is outside the guarantee."
+    )
+    screen.heading(f"Wrote {out}. Next:")
+    for command in commands:
+        screen.text(f"  {command}")
+
+
+@app.command(epilog="\b\nExample:\n  confide fit adult.csv --schema adult.toml --epsilon 1 --out model.json")
+def fit(
+    data: Annotated[Path, typer.Argument(metavar="DATA", help="CSV, Parquet or Feather file.", show_default=False)],
+    schema: Annotated[Path, typer.Option(metavar="FILE", help="TOML file that describes columns and target.")],
+    epsilon: Epsilon,
+    alpha: Alpha = "auto",
+    mechanism: MechanismName = "auto",
+    neighbours: NeighboursName = "replace-one",
+    n_rows_bounds: RowsBounds = None,
+    out: ModelOut = Path("model.json"),
+    output_format: Format = "text",
+) -> None:
+    """Train a private logistic regression and write it to a file.
+
+    Nothing about columns is learned from the data: types, bounds, categories and labels are those of the schema. Beside
+    the released weights, nothing is shown that depends on the rows.
+    """
+    from confide.cli import display, tables
+    from confide.features.schema import Schema
+
+    _check_epsilon(epsilon)
+    _check_model_out(out, data, schema)
+    described = Schema.from_toml(schema)
+    target = described.target
+    if target is None:
+        raise ParameterError(
+            f'{schema} names no target; add a line such as target = {{ column = "income", negative = "no", positive = '
+            f'"yes" }} above its columns.'
+        )
+    model = _estimator(
+        epsilon,
+        schema=described,
+        alpha=_alpha(alpha),
+        mechanism=mechanism,
+        neighbours=neighbours,
+        n_rows_bounds=n_rows_bounds,
+    )
+    with display.working(f"reading {data}"):
+        table = tables.read_columns(data, _kinds(described) | {target.column: "text"})
+    plan = model.plan(None if n_rows_bounds else table.num_rows)
+    screen = display.Screen() if output_format == "text" else None
+    if screen:
+        _show_plan(screen, plan)
+    with display.working("training"):
+        model.fit(table, table[target.column])
+        model.save(out)
+    if screen is None:
+        display.print_json({"model": str(out), "plan": plan.to_dict(), **display.model_document(model)})
+        return
+    screen.guarantee(model.guarantee_)
+    screen.weights(model, LARGEST_WEIGHTS)
+    screen.heading(f"Wrote {out}")
+
+
+@app.command(epilog="\b\nExample:\n  confide predict model.json new.csv --out scored.csv")
+def predict(
+    model_file: ModelFile,
+    data: Annotated[Path, typer.Argument(metavar="DATA", help="CSV, Parquet or Feather file.", show_default=False)],
+    out: Annotated[str, typer.Option(metavar="FILE", help="CSV, Parquet or Feather file to write, or - to show CSV.")],
+    output_format: Format = "text",
+) -> None:
+    """Add the columns `prediction` and `probability` to a table.
+
+    The probability is that of the schema's positive class. All columns of the table are kept, those of a CSV file as
+    they are written there. The target is not needed.
+    """
+    import pyarrow as pa
+
+    from confide.cli import display, tables
+    from confide.estimators.persistence import load
+
+    to_stdout = out == "-"
+    if to_stdout and output_format == "json":
+        raise ParameterError(
+            "--out - shows the table on standard output, so --format json has no place there; leave it out."
+        )
+    if not to_stdout:
+        tables.check_output(Path(out), (model_file, data), tables.READABLE)
+    model = load(model_file)
+    direction = display.Direction.of(model)
+    with display.working(f"reading {data}"):
+        rows = tables.read_columns(data, _kinds_of(model, model_file))
+        table = tables.read_all(data)
+    if table.num_rows != rows.num_rows:
+        raise FileError(f"{data} changed while it was read; run the command again.")
+    added = {"prediction", "probability"}
+    if added & set(table.column_names):
+        raise InputError(f"{data} has a column prediction or probability already; rename it.")
+    with display.working("predicting"):
+        X = rows if model.schema is not None else rows.to_pandas()
+        table = table.append_column("prediction", pa.array(model.predict(X).tolist()))
+        table = table.append_column("probability", pa.array(model.predict_proba(X)[:, direction.position]))
+    if model.guarantee_.void is not None:
+        print(f"warning: this model is NOT PRIVATE. {printable(model.guarantee_.void)}", file=sys.stderr)
+    if to_stdout:
+        stream = typer.get_text_stream("stdout", encoding="utf-8")
+        tables.write_csv(table, stream)
+        stream.flush()
+        return
+    with display.working(f"writing {out}"):
+        tables.write_table(table, Path(out))
+    if output_format == "json":
+        display.print_json(
+            {"out": out, "rows": table.num_rows, "target": direction.column, "probability_of": direction.label}
+        )
+        return
+    display.Screen().text(f"Wrote {out}: prediction, and probability of {direction}.")
+
+
+@app.command(epilog="\b\nExample:\n  confide plan --rows 45000 --features 105 --epsilon 0.5")
+def plan(
+    epsilon: Epsilon,
+    rows: Annotated[int | None, typer.Option(min=1, metavar="N", help="Number of rows.")] = None,
+    features: Annotated[int | None, typer.Option(min=1, metavar="D", help="Number of columns of numbers.")] = None,
+    schema: Annotated[Path | None, typer.Option(metavar="FILE", help="TOML file, in place of --features.")] = None,
+    alpha: Alpha = "auto",
+    mechanism: MechanismName = "auto",
+    neighbours: NeighboursName = "replace-one",
+    n_rows_bounds: RowsBounds = None,
+    row_norm: Annotated[
+        float | None, typer.Option(metavar="R", help="Rows are clipped to this L2 norm; 1 without a schema.")
+    ] = None,
+    output_format: Format = "text",
+) -> None:
+    """Show what a fit would cost and yield. Reads no data and spends nothing."""
+    from confide.cli import display
+    from confide.features.schema import Schema
+
+    _check_epsilon(epsilon)
+    if rows is None and n_rows_bounds is None:
+        raise ParameterError("give --rows; or --n-rows-bounds LOW HIGH with --neighbours add-or-remove-one.")
+    if features is None and schema is None:
+        raise ParameterError("give --features, or --schema to count them.")
+    model = _estimator(
+        epsilon,
+        schema=None if schema is None else Schema.from_toml(schema),
+        alpha=_alpha(alpha),
+        mechanism=mechanism,
+        neighbours=neighbours,
+        n_rows_bounds=n_rows_bounds,
+        row_norm=row_norm,
+    )
+    decided = model.plan(rows, features)
+    if output_format == "json":
+        display.print_json(decided.to_dict())
+        return
+    _show_plan(display.Screen(), decided)
+
+
+@app.command(epilog=f"Exit code: 0 private, {NO_GUARANTEE} void.\n\n\b\nExample:\n  confide inspect model.json")
+def inspect(model_file: ModelFile, output_format: Format = "text") -> None:
+    """Show the guarantee and the weights of a model file."""
+    from confide.cli import display
+    from confide.estimators.persistence import load
+
+    model = load(model_file)
+    if output_format == "json":
+        display.print_json({"model": str(model_file), **display.model_document(model)})
+    else:
+        screen = display.Screen()
+        screen.text(f"{model_file}: {type(model).__name__}, alpha {model.alpha_:.6g}")
+        screen.guarantee(model.guarantee_)
+        screen.weights(model)
+    if model.guarantee_.void is not None:
+        raise typer.Exit(NO_GUARANTEE)
+
+
+def _estimator(epsilon: float, **parameters: Any) -> LogisticRegression:
+    from confide.estimators.logistic import LogisticRegression
+
+    return LogisticRegression(epsilon, **parameters)
+
+
+def _check_epsilon(epsilon: float) -> None:
+    # Written so that NaN is refused too.
+    if not epsilon > 0.0:
+        raise ParameterError("--epsilon must be a positive number, or inf for a model without privacy.")
+
+
+def _check_model_out(out: Path, *inputs: Path) -> None:
+    from confide.cli import tables
+
+    tables.check_output(out, inputs)
+
+
+def _alpha(text: str) -> float | str:
+    try:
+        return text if text == "auto" else float(text)
+    except ValueError:
+        raise ParameterError("--alpha must be auto or a positive number.") from None
+
+
+def _kinds(schema: Schema) -> dict[str, Literal["number", "text"]]:
+    from confide.features.schema import NumberColumn
+
+    return {column.name: "number" if isinstance(column, NumberColumn) else "text" for column in schema.columns}
+
+
+def _kinds_of(model: LogisticRegression, path: Path) -> dict[str, Literal["number", "text"]]:
+    """The columns that a model reads."""
+    if model.schema is not None:
+        return _kinds(model.schema)
+    names = getattr(model, "feature_names_in_", None)
+    if names is None:
+        raise FileError(
+            f"{path} was trained on an array without names of columns; use confide.load in Python, or train with a "
+            f"schema."
+        )
+    return dict.fromkeys(map(str, names), "number")
+
+
+def _show_plan(screen: Screen, plan: Plan) -> None:
+    screen.heading("Plan, made from public facts before any row is used")
+    screen.text(str(plan))

@@ -1,0 +1,166 @@
+"""What people and machines see of public facts and released weights: text that wraps, tables, and JSON."""
+
+from __future__ import annotations
+
+import json
+import re
+import textwrap
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from confide.cli.failures import printable
+from confide.features.schema import canonical_label
+
+if TYPE_CHECKING:
+    from confide.estimators.logistic import LogisticRegression
+    from confide.privacy.guarantee import Guarantee
+
+_WIDEST = 100
+"""Columns. Lines of prose become hard to read beyond."""
+
+
+@dataclass(frozen=True, slots=True)
+class Direction:
+    """The class that weights and probabilities speak of: the schema's positive one, or else the second.
+
+    Attributes
+    ----------
+    label : the class, as the model's `classes_` hold it
+    column : the target's column, or None without a schema
+    position : its position in `classes_`
+    """
+
+    label: Any
+    column: str | None
+    position: int
+
+    @classmethod
+    def of(cls, model: LogisticRegression) -> Direction:
+        """The direction of a fitted model."""
+        labels = model.classes_.tolist()
+        target = None if model.schema is None else model.schema.target
+        if target is None:
+            return cls(labels[1], None, 1)
+        position = int(canonical_label(labels[1]) == canonical_label(target.positive))
+        return cls(labels[position], target.column, position)
+
+    @property
+    def sign(self) -> float:
+        """1, or -1 where the model's own weights speak of the other class."""
+        return 1.0 if self.position == 1 else -1.0
+
+    def __str__(self) -> str:
+        label = f'"{self.label}"' if isinstance(self.label, str) else str(self.label)
+        return f"{self.column} = {label}" if self.column else f"class {label}"
+
+
+class Screen:
+    """Where a command shows its results: text on standard output, plain where that is not a terminal.
+
+    Text may come from a file, so nothing in it is taken for markup and nothing steers the terminal.
+    """
+
+    def __init__(self) -> None:
+        self._console = Console(markup=False, emoji=False, highlight=False)
+        self._is_empty = True
+
+    def heading(self, text: str) -> None:
+        """A line that begins a part."""
+        if not self._is_empty:
+            self._console.print()
+        self.text(text, style="bold")
+
+    def text(self, text: str, style: str = "") -> None:
+        """Lines that wrap; items and tables of words hang below their second part."""
+        self._is_empty = False
+        width = min(self._console.width, _WIDEST)
+        for line in text.split("\n"):
+            hanging = re.match(r" *- | *\S+( \S+)*  +(?=\S)", line)
+            wrapped = textwrap.fill(
+                # Two blanks or more part a word from its meaning, and textwrap keeps them.
+                "".join(letter if letter.isprintable() else "?" for letter in line),
+                width,
+                subsequent_indent=" " * len(hanging[0]) if hanging else "",
+                break_on_hyphens=False,
+            )
+            self._console.print(Text(wrapped, style=style), soft_wrap=True)
+
+    def table(self, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+        """A table, its first column to the left and the others to the right."""
+        table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+        for position, name in enumerate(columns):
+            table.add_column(Text(name), justify="right" if position else "left", overflow="fold")
+        for row in rows:
+            table.add_row(*(Text(printable(cell)) for cell in row))
+        self._console.print(table)
+
+    def guarantee(self, guarantee: Guarantee) -> None:
+        """The statement, with a loud first line where it is void."""
+        self.heading("Guarantee")
+        first, _, rest = guarantee.statement().partition("\n")
+        self.text(first, style="bold red" if guarantee.void else "")
+        self.text(rest)
+
+    def weights(self, model: LogisticRegression, most: int | None = None) -> None:
+        """The released weights: all, or the largest few."""
+        direction = Direction.of(model)
+        pairs = list(weights_of(model).items())
+        if most is None or len(pairs) <= most:
+            title = "Released weights"
+        else:
+            title = f"The {most} largest of {len(pairs)} released weights"
+            pairs = sorted(pairs, key=lambda pair: -abs(pair[1]))[:most]
+        self.heading(f"{title}, in log-odds of {direction}")
+        rows = [(name, f"{value:+.4f}") for name, value in [*pairs, ("(intercept)", intercept_of(model))]]
+        self.table(("column", "weight"), rows)
+
+
+@contextmanager
+def working(on: str) -> Iterator[None]:
+    """A sign of life on standard error, where that is a terminal. It tells what is done, not how far or how long."""
+    console = Console(stderr=True, markup=False, emoji=False, highlight=False)
+    if not console.is_terminal:
+        yield
+        return
+    with console.status(on):
+        yield
+
+
+def weights_of(model: LogisticRegression) -> dict[str, float]:
+    """Released weights by encoded column, turned towards the class they are shown for."""
+    sign = Direction.of(model).sign
+    values = (sign * model.coef_[0]).tolist()
+    return dict(zip(map(str, model.coefficient_names_), values, strict=True))
+
+
+def intercept_of(model: LogisticRegression) -> float:
+    """The released intercept, turned like the weights."""
+    return float(Direction.of(model).sign * model.intercept_[0])
+
+
+def model_document(model: LogisticRegression) -> dict[str, Any]:
+    """A released model, for machines."""
+    guarantee = model.guarantee_
+    direction = Direction.of(model)
+    return {
+        "private": guarantee.void is None,
+        "guarantee": guarantee.to_dict(),
+        "statement": guarantee.statement(),
+        "estimator": type(model).__name__,
+        "alpha": model.alpha_,
+        "target": direction.column,
+        "weights_speak_of": direction.label,
+        "weights": weights_of(model),
+        "intercept": intercept_of(model),
+    }
+
+
+def print_json(document: dict[str, Any]) -> None:
+    """One JSON document on standard output, and nothing else."""
+    print(json.dumps(document, indent=2, allow_nan=False))

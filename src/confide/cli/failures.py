@@ -1,0 +1,89 @@
+"""How a command fails: one line on standard error that says what to do, and an exit code that scripts can tell apart.
+
+Exceptions of confide hold no data, so their messages are shown. Of any other exception the type alone is shown: its
+message may quote a cell.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NoReturn
+
+import typer
+from typer.core import TyperGroup
+
+from confide.errors import BudgetExceeded, ConfideError, NotCertified
+
+BAD_INPUT = 2
+NO_GUARANTEE = 3
+INTERNAL = 4
+INTERRUPTED = 130
+"""What shells give for a command that was stopped by control-C."""
+
+EXIT_CODES = """\
+\b
+Exit codes:
+  0  done
+  2  bad input or usage
+  3  budget exceeded, or the guarantee is void
+  4  internal error"""
+
+
+class FailingInOneLine(TyperGroup):
+    """Commands whose errors are one line each. Typer's own door for this is a subclass, given as `cls`."""
+
+    def main(self, *args: Any, **options: Any) -> NoReturn:
+        options["standalone_mode"] = False  # exceptions come here instead of being printed by Typer
+        with _without_warnings():
+            try:
+                answer = super().main(*args, **options)
+            except typer.Abort:
+                answer = INTERRUPTED
+            except Exception as error:
+                if os.environ.get("CONFIDE_DEBUG") == "1" and _exit_code(error) == INTERNAL:
+                    raise
+                print(f"error: {printable(_message(error))}", file=sys.stderr)
+                answer = _exit_code(error)
+        sys.exit(answer if isinstance(answer, int) else 0)
+
+
+def printable(text: str) -> str:
+    """The text in one line, without characters that could steer a terminal."""
+    return "".join(letter if letter.isprintable() else "?" for letter in " ".join(text.split()))
+
+
+def _message(error: Exception) -> str:
+    if isinstance(error, ConfideError):
+        return str(error)
+    if _is_usage_error(error):
+        context = getattr(error, "ctx", None)
+        advice = "" if context is None else f" Try '{context.command_path} --help'."
+        text = str(error.format_message())  # type: ignore[attr-defined]
+        return text[:1].lower() + text[1:] + ("" if text.endswith((".", "?")) else ".") + advice
+    return f"unexpected {type(error).__name__}; set CONFIDE_DEBUG=1 to see where. Such a report may hold data."
+
+
+def _exit_code(error: Exception) -> int:
+    if isinstance(error, BudgetExceeded):
+        return NO_GUARANTEE
+    if isinstance(error, NotCertified):
+        return INTERNAL
+    return BAD_INPUT if isinstance(error, ConfideError) or _is_usage_error(error) else INTERNAL
+
+
+def _is_usage_error(error: Exception) -> bool:
+    # Typer gives no public name to the class, but to one below it.
+    return isinstance(error, typer.BadParameter.__bases__)
+
+
+@contextmanager
+def _without_warnings() -> Iterator[None]:
+    """Warnings of other libraries depend on the data and may quote it."""
+    with warnings.catch_warnings():
+        if os.environ.get("CONFIDE_DEBUG") != "1":
+            warnings.simplefilter("ignore")
+        yield

@@ -1,0 +1,198 @@
+"""The cells of one column of a frame, as numbers or as levels of a category, whatever library holds them.
+
+Arrow is the fast way: a column becomes an Arrow array, its few distinct values are looked at in Python, and NumPy does
+the rest. What Arrow does not take, such as columns of mixed types, is read cell by cell.
+
+No message holds a cell. Other libraries quote cells in their errors, so theirs are dropped, and ours are raised outside
+of the `except` block that caught them: neither the error nor its context holds a value.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from numbers import Real
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from confide.errors import InputError
+from confide.features.schema import canonical_label
+from confide.types import Array
+
+Levels: TypeAlias = NDArray[np.signedinteger[Any]]
+"""(n,): the level of each cell, negative where it is none of the levels."""
+
+
+def columns_of(frame: Any, names: Sequence[str]) -> list[Any]:
+    """The named columns of a pandas or Polars frame or an Arrow table, in the order of the names.
+
+    Raises
+    ------
+    InputError
+        If it is no frame in memory, has no rows, lacks a column or has two of one name. Only names given here are
+        named: those of the frame may be cells of a file without a header.
+    """
+    import narwhals.stable.v1 as nw
+
+    try:
+        table = nw.from_native(frame, pass_through=True)
+        present, n_rows = (set(table.columns), table.shape[0]) if isinstance(table, nw.DataFrame) else (set(), 0)
+    except Exception:  # noqa: BLE001 - frames differ in what they raise, for repeated names above all
+        table = None
+    if isinstance(table, nw.LazyFrame):
+        raise InputError("a schema needs a frame in memory; call .collect() (Polars) or .compute() (Dask) on it first.")
+    if table is None and hasattr(frame, "columns"):
+        repeated = [name for name in names if list(getattr(frame, "columns", ())).count(name) > 1]
+        which = f" (these occur more than once: {_listed(repeated)})" if repeated else ""
+        raise InputError(f"the frame cannot be read: the names of its columns must all be different{which}.")
+    if not isinstance(table, nw.DataFrame):
+        raise InputError("a schema needs a pandas or Polars frame, whose columns have names.")
+    absent = [name for name in names if name not in present]
+    if absent:
+        raise InputError(f"the frame lacks columns that the schema describes: {_listed(absent)}.")
+    if n_rows == 0:
+        raise InputError("the frame has no rows; at least one is needed.")
+    return [table[name] for name in names]
+
+
+def read_numbers(what: str, cells: Any) -> Array:
+    """Numbers as a fresh float64 array (n,), NaN where a cell is missing.
+
+    Booleans are 0 and 1; text is read where it is a number, and blank text is missing.
+
+    Parameters
+    ----------
+    what : how messages name the cells, for example 'column "age"'
+    cells : a Series, an Arrow array, a NumPy array or a list
+
+    Raises
+    ------
+    InputError
+        If a cell is no number.
+    """
+    import pyarrow as pa
+
+    arrow = _as_arrow(cells)
+    if arrow is not None and _is_number(arrow.type):
+        return np.array(arrow.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False))
+    distinct, positions = _distinct(what, cells, arrow)
+    numbers = [_number(value) for value in distinct]
+    unreadable = np.array([number is None for number in numbers] + [False])
+    if unreadable[positions].any():
+        raise InputError(f"{what}: holds cells that are not numbers; give numbers, and leave missing cells empty.")
+    return np.array([math.nan if number is None else number for number in numbers] + [math.nan])[positions]
+
+
+def read_levels(what: str, cells: Any, levels: Mapping[str | None, int], missing: int, unknown: int) -> Levels:
+    """The level of each cell, as a fresh array (n,) of small integers.
+
+    Parameters
+    ----------
+    what : how messages name the cells, for example 'column "sex"'
+    cells : a Series, an Arrow array, a NumPy array or a list
+    levels : level of each category in canonical form
+    missing, unknown : what stands for a missing cell, and for a category that is not listed; at least -2
+
+    Raises
+    ------
+    InputError
+        If a cell is not text, a number or a boolean.
+    """
+    distinct, positions = _distinct(what, cells, _as_arrow(cells))
+    table = [missing]
+    unreadable = False
+    try:
+        labels = [canonical_label(value) for value in distinct]
+        table = [missing if label is None else levels.get(label, unknown) for label in labels] + table
+    except (TypeError, ValueError):  # no label at all, or an integer of thousands of digits
+        unreadable = True
+    if unreadable:
+        raise InputError(f"{what}: holds cells that are not text, numbers or booleans; convert them to text.")
+    return np.array(table, dtype=np.min_scalar_type(-2 - len(levels)))[positions]
+
+
+def _distinct(what: str, cells: Any, arrow: Any) -> tuple[list[object], NDArray[np.int64]]:
+    """The distinct values of a column, and for each cell the position of its value, -1 where it is null."""
+    import pyarrow as pa
+
+    if arrow is not None and pa.types.is_null(arrow.type):
+        return [], np.full(len(arrow), -1)
+    if arrow is not None and _is_plain(arrow.type):
+        encoded = arrow if pa.types.is_dictionary(arrow.type) else arrow.dictionary_encode()
+        values = encoded.dictionary
+        # Elements of a float32 array know that they are float32, so that 0.1 is the category 0.1.
+        distinct = list(values.to_numpy()) if pa.types.is_float32(values.type) else values.to_pylist()
+        return distinct, encoded.indices.cast(pa.int64()).fill_null(-1).to_numpy(zero_copy_only=False)
+    listed = _as_list(cells)
+    index: dict[tuple[type, object], int] = {}
+    hashable = True
+    try:
+        # 1, 1.0 and True are equal in Python and different here.
+        positions = np.array([index.setdefault((type(cell), cell), len(index)) for cell in listed], dtype=np.int64)
+    except TypeError:
+        hashable = False
+    if not hashable:
+        raise InputError(f"{what}: holds cells that are not text, numbers or booleans; convert them to text.")
+    return [value for _, value in index], positions
+
+
+def _as_arrow(cells: Any) -> Any:
+    """The column as one Arrow array, or None where Arrow does not take it."""
+    import narwhals.stable.v1 as nw
+    import pyarrow as pa
+
+    try:
+        series = nw.from_native(cells, pass_through=True, allow_series=True)
+        array = series.to_arrow() if isinstance(series, nw.Series) else pa.array(cells, from_pandas=True)
+        if isinstance(array, pa.ChunkedArray):
+            array = array.unify_dictionaries().combine_chunks()
+    except Exception:  # noqa: BLE001 - whatever it is, its message may quote cells, and there is another way to read them
+        return None
+    return array if isinstance(array, pa.Array) else None
+
+
+def _as_list(cells: Any) -> list[object]:
+    for method in ("to_list", "tolist"):
+        if hasattr(cells, method):
+            return list(getattr(cells, method)())
+    return list(cells)
+
+
+def _is_number(kind: Any) -> bool:
+    import pyarrow as pa
+
+    checks = (pa.types.is_integer, pa.types.is_float64, pa.types.is_float32, pa.types.is_boolean, pa.types.is_null)
+    return any(check(kind) for check in checks)
+
+
+def _is_plain(kind: Any) -> bool:
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(kind):
+        return _is_plain(kind.value_type) and not pa.types.is_dictionary(kind.value_type)
+    return _is_number(kind) or pa.types.is_string(kind) or pa.types.is_large_string(kind)
+
+
+def _number(value: object) -> float | None:
+    """A cell as a number: NaN where it is missing, None where it is no number."""
+    if isinstance(value, str):
+        value = value.strip() or math.nan
+        if isinstance(value, str) and "_" in value:  # Python reads 1_000, nobody else does
+            return None
+    elif value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return math.nan
+    elif not isinstance(value, (Real, Decimal, np.bool_)):
+        return None
+    try:
+        return float(value)
+    except ValueError:
+        return None
+    except OverflowError:
+        return math.inf
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(f'"{name}"' for name in names)

@@ -1,0 +1,333 @@
+"""From the columns of a frame to bounded rows, by public knowledge alone.
+
+An `Encoder` learns nothing from data: what it does to a row depends on the schema and on that row. Each column of the
+schema becomes one group of encoded columns whose L1 norm is at most 1, so that a row's L2 norm is at most the root of the
+number of groups, and a coefficient speaks in the column's own terms (a category against none, a number's middle to end):
+
+- a number is clipped to its bounds and stretched to [-1, 1]; where gaps are declared, a second column is 1 in place of
+  the first where the number is missing;
+- a category with exactly two levels is one column, -1 for the first and 1 for the second; any other is one column a
+  level, with the value 1 where the level is the row's. The levels are the categories, then "(other)" and "(missing)"
+  where they are declared. A category that is no level gives zeros.
+
+`read` checks a frame and turns it into `Codes`, a few bytes a cell; `expand` makes rows of them, block by block.
+Messages name columns and never hold a value.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Set
+from dataclasses import dataclass, field
+from itertools import accumulate
+from typing import Any, Protocol
+
+import numpy as np
+
+from confide.erm.row_bounds import GroupBound
+from confide.errors import InputError, ParameterError, SchemaError
+from confide.features.cells import Levels, columns_of, read_levels, read_numbers
+from confide.features.schema import CategoryColumn, Label, NumberColumn, Schema, canonical_label
+from confide.types import Array, Labels
+
+_UNKNOWN = -1
+_REFUSED = -2
+_BLOCK_ROWS = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """The encoded columns start to start + size belong to `column`; their L1 norm is at most 1."""
+
+    column: str
+    start: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Codes:
+    """A checked frame in a compact form. It holds data: it is made by `Encoder.read` for `Encoder.expand` alone.
+
+    Parameters
+    ----------
+    schema : the schema it was read by
+    columns : one read-only array (n_rows,) for each column of the schema, in order: for a number, float64 in
+        [-1, 1], NaN where it is missing; for a category, its level as a small integer, -1 for no level
+    """
+
+    schema: Schema
+    columns: tuple[Array | Levels, ...]
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows: public under replace-one, private under add-or-remove-one."""
+        return int(self.columns[0].shape[0])
+
+    def __repr__(self) -> str:
+        return f"Codes({self.schema!r})"
+
+
+class _Part(Protocol):
+    """How one column becomes one group."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the encoded columns."""
+
+    def read(self, cells: Any) -> Array | Levels:
+        """Check the cells of the column and give the codes (n,)."""
+
+    def write(self, codes: Any, out: Array) -> None:
+        """Fill `out`, the group's columns of one block (m, size), from the block's codes (m,)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Encoder:
+    """Encodes the columns that a schema describes as rows whose groups have L1 norm at most 1.
+
+    Parameters
+    ----------
+    schema : the public description of the columns
+
+    Attributes
+    ----------
+    n_features : number of encoded columns
+    feature_names : their names, for example "age", "age=(missing)", "workclass=Private", "workclass=(other)"; a
+        category with two levels has one column, named by the second
+    groups : the groups of encoded columns, one for each column of the schema, in order
+    row_bound : the bound that every encoded row obeys in exact arithmetic
+
+    Raises
+    ------
+    SchemaError
+        If two encoded columns would have the same name.
+
+    Examples
+    --------
+    >>> import pandas
+    >>> encoder = Encoder(Schema(columns={"age": {"low": 0, "high": 100}}))
+    >>> encoder.transform(pandas.DataFrame({"age": [0, 50, 120]}))
+    array([[-1.],
+           [ 0.],
+           [ 1.]])
+    """
+
+    schema: Schema
+    n_features: int = field(init=False, compare=False, repr=False)
+    feature_names: tuple[str, ...] = field(init=False, compare=False, repr=False)
+    groups: tuple[Group, ...] = field(init=False, compare=False, repr=False)
+    row_bound: GroupBound = field(init=False, compare=False, repr=False)
+    _parts: tuple[_Part, ...] = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        parts = tuple(_part(column) for column in self.schema.columns)
+        sizes = [len(part.names) for part in parts]
+        starts = accumulate(sizes, initial=0)
+        columns = zip(self.schema.column_names, starts, sizes, strict=False)
+        names = tuple(name for part in parts for name in part.names)
+        name, count = Counter(names).most_common(1)[0]
+        if count > 1:
+            raise SchemaError(f'two encoded columns would have the name "{name}"; rename the column or the category.')
+        object.__setattr__(self, "n_features", len(names))
+        object.__setattr__(self, "feature_names", names)
+        object.__setattr__(self, "groups", tuple(Group(*group) for group in columns))
+        object.__setattr__(self, "row_bound", GroupBound(tuple(sizes), (1.0,) * len(sizes)))
+        object.__setattr__(self, "_parts", parts)
+
+    def read(self, frame: Any) -> Codes:
+        """Check a frame and read the columns of the schema.
+
+        Parameters
+        ----------
+        frame : pandas or Polars frame, or Arrow table, of raw columns. They are found by name, in any order; others
+            are ignored. The frame is not modified.
+
+        Returns
+        -------
+        Codes
+            The rows in a compact form, for `expand`.
+
+        Raises
+        ------
+        InputError
+            If it is not a frame in memory, has no rows, lacks a column, or if a column holds what its description does
+            not allow. The message names the column and holds no value.
+        """
+        series = columns_of(frame, self.schema.column_names)
+        columns = tuple(part.read(cells) for part, cells in zip(self._parts, series, strict=True))
+        for codes in columns:
+            codes.setflags(write=False)
+        return Codes(self.schema, columns)
+
+    def expand(self, codes: Codes, start: int, stop: int) -> Array:
+        """Encoded rows start to stop.
+
+        Parameters
+        ----------
+        codes : what `read` gave for the same schema
+        start, stop : 0 <= start <= stop <= codes.n_rows
+
+        Returns
+        -------
+        array (stop - start, n_features), float64, fresh and C-contiguous
+
+        Raises
+        ------
+        ParameterError
+            If the codes are of another schema, or the rows do not exist.
+        """
+        if codes.schema is not self.schema and codes.schema != self.schema:
+            raise ParameterError("the codes were read by another schema; read the frame by this one.")
+        if not 0 <= start <= stop <= codes.n_rows:
+            raise ParameterError("expand needs 0 <= start <= stop <= number of rows.")
+        rows = np.empty((stop - start, self.n_features))
+        # A block at a time, so that it stays in the cache while the groups are filled in.
+        for first in range(start, stop, _BLOCK_ROWS):
+            last = min(first + _BLOCK_ROWS, stop)
+            block = rows[first - start : last - start]
+            for part, group, column in zip(self._parts, self.groups, codes.columns, strict=True):
+                part.write(column[first:last], block[:, group.start : group.start + group.size])
+        return rows
+
+    def transform(self, frame: Any) -> Array:
+        """All rows of a frame, encoded: `expand` of all that `read` gives.
+
+        Parameters
+        ----------
+        frame : as for `read`
+
+        Returns
+        -------
+        array (number of rows, n_features), float64
+
+        Raises
+        ------
+        InputError
+            As for `read`.
+        """
+        codes = self.read(frame)
+        return self.expand(codes, 0, codes.n_rows)
+
+
+def read_labels(values: Any, negative: Label, positive: Label) -> Labels:
+    """Labels as -1 and +1.
+
+    Parameters
+    ----------
+    values : pandas or Polars Series, Arrow array, NumPy array or list of raw labels, one a row
+    negative, positive : the two labels, compared in canonical form (`canonical_label`)
+
+    Returns
+    -------
+    array (n,), int8, fresh
+        -1 for negative, +1 for positive.
+
+    Raises
+    ------
+    InputError
+        If it is not one column of labels, or a label is missing or is neither of the two. The message holds no cell.
+    """
+    shape = getattr(values, "shape", (0,))
+    if isinstance(values, (str, bytes, Mapping, Set)) or not hasattr(values, "__len__") or len(shape) != 1:
+        raise InputError("the labels must be one column: a Series, a one-dimensional array or a list.")
+    if len(values) == 0:
+        raise InputError("the labels: there are none; one a row is needed.")
+    domain = {canonical_label(negative): 0, canonical_label(positive): 1}
+    levels = read_levels("the labels", values, domain, missing=_REFUSED, unknown=_UNKNOWN)
+    if (levels == _REFUSED).any():
+        raise InputError("the labels: some are missing; give rows that have a label.")
+    if (levels == _UNKNOWN).any():
+        raise InputError(
+            f"the labels: some are neither {negative!r} nor {positive!r}; give rows that have one of the two."
+        )
+    return (2 * levels - 1).astype(np.int8)
+
+
+def _part(column: NumberColumn | CategoryColumn) -> _Part:
+    return _NumberPart(column) if isinstance(column, NumberColumn) else _CategoryPart(column)
+
+
+@dataclass(frozen=True, slots=True)
+class _NumberPart:
+    """Numbers, clipped to public bounds and stretched to [-1, 1]."""
+
+    column: NumberColumn
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        name = self.column.name
+        return (name, f"{name}=(missing)") if self.column.missing else (name,)
+
+    def read(self, cells: Any) -> Array:
+        column = self.column
+        values = read_numbers(f'column "{column.name}"', cells)
+        if np.isinf(values).any():
+            raise InputError(
+                f'column "{column.name}": holds infinite numbers; give finite ones, or leave the cells empty.'
+            )
+        if not column.missing and np.isnan(values).any():
+            raise InputError(
+                f'column "{column.name}": holds missing values; declare "missing = true" for it in the schema, '
+                "or fill them in by a rule that does not depend on the data."
+            )
+        # Rounding is monotone, so each step keeps its range: [0, width], then [0, 1] and [-1, 1].
+        width = column.high - column.low
+        np.clip(values, column.low, column.high, out=values)
+        values -= column.low
+        if column.scale == "log":
+            np.log1p(values, out=values)
+            width = math.log1p(width)
+        values /= width
+        np.minimum(values, 1.0, out=values)  # two versions of log1p need not agree in the last digit
+        values *= 2.0
+        values -= 1.0
+        return values
+
+    def write(self, codes: Array, out: Array) -> None:
+        out[:, 0] = codes
+        if self.column.missing:
+            absent = np.isnan(codes)
+            out[absent, 0] = 0.0
+            out[:, 1] = absent
+
+
+@dataclass(frozen=True, slots=True)
+class _CategoryPart:
+    """Categories, as levels."""
+
+    column: CategoryColumn
+    names: tuple[str, ...] = field(init=False, compare=False, repr=False)
+    single: Array = field(init=False, compare=False, repr=False)
+    """Where one column is enough: its value for each level, and at last, at -1, for none of them. Otherwise empty."""
+
+    def __post_init__(self) -> None:
+        column = self.column
+        levels = [str(category) for category in column.categories]
+        levels += column.other * ["(other)"] + column.missing * ["(missing)"]
+        columns = levels[1:] if len(levels) == 2 else levels
+        values = {1: [1.0, 0.0], 2: [-1.0, 1.0, 0.0]}.get(len(levels), [])
+        object.__setattr__(self, "names", tuple(f"{column.name}={level}" for level in columns))
+        object.__setattr__(self, "single", np.array(values))
+
+    def read(self, cells: Any) -> Levels:
+        column = self.column
+        listed = {canonical_label(category): level for level, category in enumerate(column.categories)}
+        other = len(listed) if column.other else _UNKNOWN
+        # The level of its own comes last. Without one a missing category is an unlisted one, where those have a level.
+        missing = len(listed) + column.other if column.missing else other if column.other else _REFUSED
+        levels = read_levels(f'column "{column.name}"', cells, listed, missing=missing, unknown=other)
+        if (levels == _REFUSED).any():
+            raise InputError(
+                f'column "{column.name}": holds missing values; declare "missing = true" or "other = true" '
+                "for it in the schema."
+            )
+        return levels
+
+    def write(self, codes: Levels, out: Array) -> None:
+        if self.single.size:
+            out[:, 0] = self.single[codes]
+        else:
+            out[...] = 0.0
+            known = np.flatnonzero(codes >= 0)
+            out[known, codes[known]] = 1.0

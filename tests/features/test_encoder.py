@@ -1,0 +1,486 @@
+import copy
+import math
+import pickle
+import traceback
+from dataclasses import FrozenInstanceError
+from datetime import date
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from confide.errors import InputError, ParameterError, SchemaError
+from confide.features.encoder import Encoder, read_labels
+from confide.features.schema import CategoryColumn, NumberColumn, Schema, canonical_label
+
+SECRET = "SECRETVALUE"  # noqa: S105 - a cell that no message may hold
+SECRET_NUMBER = 987654321
+
+finite = st.floats(allow_nan=False, allow_infinity=False)
+bounds = st.floats(-1e300, 1e300) | st.integers(-100, 100).map(float)
+category_lists = st.lists(st.text("abc", min_size=1, max_size=2), min_size=1, max_size=4, unique=True) | st.lists(
+    st.integers(-9, 9), min_size=1, max_size=4, unique=True
+)
+
+
+@st.composite
+def tables(draw):
+    """A schema, and lists of cells that it allows: inside and outside of the bounds, listed, unlisted and missing."""
+    n_rows = draw(st.integers(1, 5))
+    columns, cells = [], {}
+    for position in range(draw(st.integers(1, 5))):
+        name, missing = f"c{position}", draw(st.booleans())
+        if draw(st.booleans()):
+            low, high = sorted(draw(st.lists(bounds, min_size=2, max_size=2, unique=True)))
+            columns.append(NumberColumn(name, low, high, draw(st.sampled_from(["linear", "log"])), missing))
+            allowed = finite | st.sampled_from([low, high])
+        else:
+            categories, other = draw(category_lists), draw(st.booleans())
+            columns.append(CategoryColumn(name, tuple(categories), other, missing))
+            allowed = st.sampled_from([*categories, type(categories[0])(99)])
+            missing = missing or other
+        allowed = allowed | st.none() if missing else allowed
+        cells[name] = draw(st.lists(allowed, min_size=n_rows, max_size=n_rows))
+    return Schema(columns), cells
+
+
+def assert_silent(error):
+    """Neither the error nor what it came from holds a secret, as printed or as an object."""
+    seen = [error]
+    for link in seen:
+        seen += [next_link for next_link in (link.__cause__, link.__context__) if next_link is not None]
+    printed = "".join("".join(traceback.format_exception_only(link)) + repr(link.args) for link in seen)
+    for secret in (SECRET, str(SECRET_NUMBER)):
+        assert secret not in printed
+    assert "\n" not in str(error)
+
+
+def encode(columns, **cells):
+    return Encoder(Schema(columns=columns)).transform(pd.DataFrame(cells))
+
+
+@settings(deadline=None)
+@given(tables())
+def test_every_row_obeys_the_bound_in_exact_arithmetic(table):
+    """Group by group the L1 norm is at most 1, compared without rounding; so the L2 norm obeys the row bound."""
+    schema, cells = table
+    encoder = Encoder(schema)
+    rows = encoder.transform(pd.DataFrame(cells))
+    for row in rows:
+        for group in encoder.groups:
+            norm = sum(Fraction(abs(value)) for value in row[group.start : group.start + group.size])
+            assert norm <= 1
+        assert sum(Fraction(value) ** 2 for value in row) <= Fraction(encoder.row_bound.l2_norm) ** 2
+    # The bound agrees: it has nothing to clip, so no entry is ever rounded a second time.
+    assert np.array_equal(encoder.row_bound.clip(rows), rows)
+
+
+@settings(deadline=None)
+@given(tables(), st.randoms(use_true_random=False))
+def test_pandas_polars_and_arrow_give_the_same_rows_in_any_order_of_columns(table, shuffler):
+    """What holds a table, the order of its columns and further columns do not matter; the frame is left as it was."""
+    schema, cells = table
+    encoder = Encoder(schema)
+    expected = encoder.transform(pd.DataFrame(cells))
+    for build in (
+        pd.DataFrame,
+        lambda cells: pd.DataFrame(cells).convert_dtypes(),
+        lambda cells: pd.DataFrame(cells).astype(object),
+        lambda cells: pd.DataFrame(cells).astype("category"),
+        lambda cells: pl.DataFrame(cells, strict=False),
+        pa.table,
+    ):
+        names = [*cells, "an extra column"]
+        shuffler.shuffle(names)
+        frame = build({name: cells.get(name, [SECRET] * len(cells["c0"])) for name in names})
+        before = copy.deepcopy(frame)
+        assert np.array_equal(encoder.transform(frame), expected)
+        assert frame.equals(before)
+
+
+@settings(deadline=None)
+@given(tables(), st.data())
+def test_a_row_is_encoded_alike_alone_and_in_any_block(table, data):
+    """What happens to a row depends on that row and on the schema."""
+    schema, cells = table
+    frame, encoder = pd.DataFrame(cells), Encoder(schema)
+    codes, rows = encoder.read(frame), encoder.transform(frame)
+    start = data.draw(st.integers(0, len(frame)))
+    stop = data.draw(st.integers(start, len(frame)))
+    assert np.array_equal(encoder.expand(codes, start, stop), rows[start:stop])
+    for position in range(len(frame)):
+        assert np.array_equal(encoder.transform(frame.iloc[[position]]), rows[position : position + 1])
+
+
+def test_numbers_are_clipped_and_stretched():
+    """The bounds are the ends of [-1, 1]; below and above them nothing changes."""
+    cells = [-5, 0, 2.5, 5, 10, 1e308]
+    assert encode({"x": {"low": 0, "high": 10}}, x=cells)[:, 0].tolist() == [-1, -1, -0.5, 0, 1, 1]
+
+
+def test_the_log_scale_is_the_documented_one():
+    """log(1 + x - low) / log(1 + high - low), stretched from [0, 1] to [-1, 1]."""
+    encoded = encode({"x": {"low": 5, "high": 8, "scale": "log"}}, x=[5, 6, 8, 9])[:, 0]
+    assert encoded == pytest.approx([-1, 0, 1, 1], abs=1e-15)
+    assert encoded[[0, 2, 3]].tolist() == [-1, 1, 1]
+
+
+def test_a_number_that_may_be_missing_has_an_indicator():
+    """Value and indicator are one group: one of the two is zero."""
+    encoder = Encoder(Schema(columns={"x": {"low": 0, "high": 1, "missing": True}}))
+    rows = encoder.transform(pd.DataFrame({"x": [1.0, None, 0.5]}))
+    assert rows.tolist() == [[1, 0], [0, 1], [0, 0]]
+    assert encoder.feature_names == ("x", "x=(missing)")
+    assert [group.size for group in encoder.groups] == [2]
+
+
+LEVELS = {
+    "two levels, either side of zero": ({"categories": ["a", "b"]}, ["x=b"], {"a": [-1], "b": [1], "z": [0]}),
+    "two levels by other": ({"categories": ["a"], "other": True}, ["x=(other)"], {"a": [-1], "z": [1], None: [1]}),
+    "two levels by missing": (
+        {"categories": ["a"], "missing": True},
+        ["x=(missing)"],
+        {"a": [-1], "z": [0], None: [1]},
+    ),
+    "one level": ({"categories": ["a"]}, ["x=a"], {"a": [1], "z": [0]}),
+    "three levels": (
+        {"categories": ["a", "b", 3]},
+        ["x=a", "x=b", "x=3"],
+        {"a": [1, 0, 0], "b": [0, 1, 0], "3.0": [0, 0, 1], "z": [0, 0, 0]},
+    ),
+    "all kinds of levels": (
+        {"categories": ["a"], "other": True, "missing": True},
+        ["x=a", "x=(other)", "x=(missing)"],
+        {"a": [1, 0, 0], "z": [0, 1, 0], None: [0, 0, 1], " ": [0, 0, 1]},
+    ),
+    "missing goes to other": (
+        {"categories": ["a", "b"], "other": True},
+        ["x=a", "x=b", "x=(other)"],
+        {"a": [1, 0, 0], "z": [0, 0, 1], None: [0, 0, 1]},
+    ),
+}
+
+
+@pytest.mark.parametrize(("column", "feature_names", "rows"), LEVELS.values(), ids=LEVELS)
+def test_categories_become_levels(column, feature_names, rows):
+    """Every kind of level set, with listed, unlisted and missing cells."""
+    encoder = Encoder(Schema(columns={"x": column}))
+    assert encoder.feature_names == tuple(feature_names)
+    encoded = encoder.transform(pd.DataFrame({"x": list(rows)}))
+    assert encoded.tolist() == list(rows.values())
+
+
+@pytest.mark.parametrize("n_levels", [3, 126, 127, 128, 40_000])
+def test_many_categories_have_room(n_levels):
+    """Levels are held in the smallest integers that count them all."""
+    column = CategoryColumn("x", tuple(range(n_levels)), other=True, missing=True)
+    encoder = Encoder(Schema([column]))
+    codes = encoder.read(pd.DataFrame({"x": ["0", str(n_levels - 1), "unlisted", None]}))
+    assert codes.columns[0].tolist() == [0, n_levels - 1, n_levels, n_levels + 1]
+
+
+@pytest.mark.parametrize("n_groups", [1, 2, 14, 1000])
+def test_all_groups_have_scale_one(n_groups):
+    """So the L2 norm of a row is at most the root of the number of groups."""
+    encoder = Encoder(Schema([NumberColumn(f"x{i}", 0, 1) for i in range(n_groups)]))
+    assert encoder.row_bound.scales == (1.0,) * n_groups
+    assert encoder.row_bound.l2_norm == pytest.approx(n_groups**0.5, rel=1e-14)
+
+
+def test_an_encoder_describes_its_columns():
+    """Names, groups and bound belong together."""
+    encoder = Encoder(
+        Schema(
+            columns={
+                "age": {"low": 17, "high": 90},
+                "sex": {"categories": ["Female", "Male"]},
+                "workclass": {"categories": ["Private", "State-gov"], "missing": True},
+            }
+        )
+    )
+    assert encoder.feature_names == (
+        "age",
+        "sex=Male",
+        "workclass=Private",
+        "workclass=State-gov",
+        "workclass=(missing)",
+    )
+    assert encoder.n_features == 5
+    assert [(group.column, group.start, group.size) for group in encoder.groups] == [
+        ("age", 0, 1),
+        ("sex", 1, 1),
+        ("workclass", 2, 3),
+    ]
+    assert encoder.row_bound.sizes == (1, 1, 3)
+    assert encoder.row_bound.n_features == encoder.n_features
+
+
+def test_encoders_are_values():
+    """Equal by schema, frozen, and whole after a copy or a pickle."""
+    encoder = Encoder(Schema(columns={"x": {"categories": ["a", "b", "c"]}}))
+    assert encoder == Encoder(Schema(columns={"x": {"categories": ["a", "b", "c"]}}))
+    assert repr(encoder) == "Encoder(schema=Schema(1 column))"
+    with pytest.raises(FrozenInstanceError):
+        encoder.n_features = 3
+    frame = pd.DataFrame({"x": ["a", "c"]})
+    for twin in (copy.deepcopy(encoder), pickle.loads(pickle.dumps(encoder))):
+        assert twin == encoder
+        assert np.array_equal(twin.transform(frame), encoder.transform(frame))
+
+
+def test_codes_are_frozen_and_print_no_data():
+    """They hold data, so nothing of it is shown, and they are small."""
+    encoder = Encoder(Schema(columns={"x": {"low": 0, "high": 1e10}, "y": {"categories": ["a", "b"]}}))
+    codes = encoder.read(pd.DataFrame({"x": [SECRET_NUMBER] * 3, "y": ["a"] * 3}))
+    assert repr(codes) == "Codes(Schema(2 columns))"
+    assert codes.n_rows == 3
+    assert [column.dtype for column in codes.columns] == [np.float64, np.int8]
+    for column in codes.columns:
+        with pytest.raises(ValueError, match="read-only"):
+            column[0] = 0
+
+
+def test_expanded_rows_are_fresh_and_contiguous():
+    """A block may be written to without a trace in the next one."""
+    encoder = Encoder(Schema(columns={"x": {"low": 0, "high": 1}, "y": {"categories": ["a", "b", "c"]}}))
+    codes = encoder.read(pd.DataFrame({"x": [0.25] * 3000, "y": ["b"] * 3000}))
+    rows = encoder.expand(codes, 1, 2500)
+    assert rows.dtype == np.float64
+    assert rows.flags.c_contiguous
+    assert rows.shape == (2499, 4)
+    again = encoder.expand(codes, 1, 2500)
+    rows[:] = 7.0
+    assert (again == again[0]).all()
+    assert np.array_equal(encoder.expand(codes, 1, 2500), again)
+
+
+def test_expand_refuses_rows_that_do_not_exist_and_codes_of_another_schema():
+    """No silent cut at the end, no columns mixed up."""
+    encoder = Encoder(Schema(columns={"x": {"low": 0, "high": 1}}))
+    codes = encoder.read(pd.DataFrame({"x": [0.5]}))
+    for start, stop in ((0, 2), (-1, 1), (1, 0)):
+        with pytest.raises(ParameterError, match="number of rows"):
+            encoder.expand(codes, start, stop)
+    with pytest.raises(ParameterError, match="another schema"):
+        Encoder(Schema(columns={"x": {"low": 0, "high": 2}})).expand(codes, 0, 1)
+
+
+NUMBERS_AS = {
+    "int8": pd.Series([0, 1, 100], dtype="int8"),
+    "uint64": pd.Series([0, 1, 2**64 - 1], dtype="uint64"),
+    "int64 beyond 2^53": pd.Series([0, 1, 2**53 + 1]),
+    "float32": pd.Series([0, 1, 100], dtype="float32"),
+    "float16": pd.Series([0, 1, 100], dtype="float16"),
+    "Int64": pd.Series([0, 1, 100], dtype="Int64"),
+    "text": pd.Series(["0", " 1.0", "1e2"]),
+    "text objects": pd.Series(["0", "1", "100"], dtype=object),
+    "categorical of numbers": pd.Series([0, 1, 100]).astype("category"),
+    "categorical of text": pd.Series(["0", "1", "100"]).astype("category"),
+    "mixed": pd.Series([0, "1", 100.0], dtype=object),
+    "decimals": pd.Series([Decimal(0), Decimal("1.00"), Decimal(100)]),
+    "integers beyond 2^64": pd.Series([0, 1, 10**30], dtype=object),
+    "sparse": pd.Series([0.0, 1.0, 100.0]).astype("Sparse[float64]"),
+    "Polars Int128": pl.Series([0, 1, 100], dtype=pl.Int128),
+    "Polars Float32": pl.Series([0, 1, 100], dtype=pl.Float32),
+    "Polars text": pl.Series(["0", "1", "100"]),
+    "Polars Categorical": pl.Series(["0", "1", "100"], dtype=pl.Categorical),
+    "Polars Decimal": pl.Series([Decimal(0), Decimal("1.00"), Decimal(100)]),
+    "Polars objects": pl.Series([0, "1", 100.0], dtype=pl.Object),
+}
+
+
+@pytest.mark.parametrize("series", NUMBERS_AS.values(), ids=NUMBERS_AS)
+def test_numbers_are_read_from_any_type(series):
+    """0, 1 and something above the bounds, however they are held."""
+    frame = (pl if isinstance(series, pl.Series) else pd).DataFrame({"x": series})
+    encoder = Encoder(Schema(columns={"x": {"low": 0, "high": 2}}))
+    assert encoder.transform(frame)[:, 0].tolist() == [-1.0, 0.0, 1.0]
+
+
+def test_booleans_are_numbers_where_a_number_is_declared():
+    """False is 0 and True is 1, with gaps or without."""
+    column = {"x": {"low": 0, "high": 1, "missing": True}}
+    assert encode(column, x=[False, True])[:, 0].tolist() == [-1, 1]
+    assert encode(column, x=[False, True, None]).tolist() == [[-1, 0], [1, 0], [0, 1]]
+
+
+CATEGORIES_AS = {
+    "int8": ([1, 2, 3], pd.Series([1, 2, 9], dtype="int8")),
+    "floats of a reader that saw gaps": ([1, 2, 3], pd.Series([1.0, 2.0, 9.0])),
+    "text of numbers": ([1, 2, 3], pd.Series(["1", "2.0", "9"])),
+    "float32": ([0.1, 0.2, 0.3], pd.Series([0.1, 0.2, 9], dtype="float32")),
+    "Polars Float32": ([0.1, 0.2, 0.3], pl.Series([0.1, 0.2, 9], dtype=pl.Float32)),
+    "numbers for text": (["1", "2", "3"], pd.Series([1, 2, 9])),
+    "text": (["a", "b", "c"], pd.Series(["a", " b", "z"])),
+    "text objects": (["a", "b", "c"], pd.Series(["a", "b", "z"], dtype=object)),
+    "string": (["a", "b", "c"], pd.Series(["a", "b", "z"], dtype="string")),
+    "arrow string": (["a", "b", "c"], pd.Series(["a", "b", "z"], dtype=pd.ArrowDtype(pa.string()))),
+    "arrow string view": (["a", "b", "c"], pd.Series(pd.array(["a", "b", "z"], dtype=pd.ArrowDtype(pa.string_view())))),
+    "categorical": (["a", "b", "c"], pd.Categorical(["a", "b", "z"], categories=["z", "y", "b", "a"])),
+    "mixed": (["a", 2, True], pd.Series(["a", 2, 1], dtype=object)),
+    "booleans for text": (["true", "x", "y"], pd.Series([True, "x", False], dtype=object)),
+    "Polars text": (["a", "b", "c"], pl.Series(["a", "b", "z"])),
+    "Polars Categorical": (["a", "b", "c"], pl.Series(["a", "b", "z"], dtype=pl.Categorical)),
+    "Polars Enum": (["a", "b", "c"], pl.Series(["a", "b", "z"], dtype=pl.Enum(["z", "b", "a"]))),
+    "Polars Int8": ([1, 2, 3], pl.Series([1, 2, 9], dtype=pl.Int8)),
+}
+
+
+@pytest.mark.parametrize(("categories", "series"), CATEGORIES_AS.values(), ids=CATEGORIES_AS)
+def test_categories_are_read_from_any_type(categories, series):
+    """The first category, the second, and one that is not listed, however they are held."""
+    frame = (pl if isinstance(series, pl.Series) else pd).DataFrame({"x": series})
+    encoder = Encoder(Schema(columns={"x": {"categories": categories}}))
+    assert encoder.transform(frame).tolist() == [[1, 0, 0], [0, 1, 0], [0, 0, 0]]
+
+
+def test_booleans_are_categories():
+    """Declared as booleans or as text, held as booleans or as text."""
+    for categories in ([False, True], ["False", "true"]):
+        for cells in ([False, True], ["FALSE", "True"]):
+            assert encode({"x": {"categories": categories}}, x=cells)[:, 0].tolist() == [-1, 1]
+
+
+def test_an_unused_level_of_a_categorical_does_not_matter():
+    """A categorical keeps categories that occur in no row; what they are is nobody's concern."""
+    cells = pd.Categorical(["1"], categories=["1", "no number"])
+    assert encode({"x": {"low": 0, "high": 1}}, x=cells).tolist() == [[1.0]]
+
+
+REFUSED_CELLS = {
+    "a missing number": ({"low": 0, "high": 1}, [SECRET_NUMBER, None], "missing = true"),
+    "a blank number": ({"low": 0, "high": 1}, [str(SECRET_NUMBER), " "], "missing = true"),
+    "infinity": ({"low": 0, "high": 1}, [SECRET_NUMBER, math.inf], "infinite"),
+    "an integer beyond the doubles": ({"low": 0, "high": 1}, [SECRET_NUMBER, 10**400], "infinite"),
+    "infinity as text": ({"low": 0, "high": 1, "missing": True}, [str(SECRET_NUMBER), "-inf"], "infinite"),
+    "text": ({"low": 0, "high": 1}, ["1", SECRET], "not numbers"),
+    "text among numbers": ({"low": 0, "high": 1}, [SECRET_NUMBER, SECRET], "not numbers"),
+    "a number with a separator": ({"low": 0, "high": 1}, ["987654321_0", "1"], "not numbers"),
+    "bytes": ({"low": 0, "high": 1}, [SECRET.encode(), b"1"], "not numbers"),
+    "dates": ({"low": 0, "high": 1}, pd.to_datetime(["2021-01-01", "2021-01-02"]), "not numbers"),
+    "complex": ({"low": 0, "high": 1}, [SECRET_NUMBER * 1j, 1j], "not numbers"),
+    "lists": ({"low": 0, "high": 1}, [[SECRET], [SECRET_NUMBER]], "convert"),
+    "objects": ({"low": 0, "high": 1}, [Exception(SECRET), 1], "not numbers"),
+    "a missing category": ({"categories": ["a", "b"]}, [SECRET, None], "missing = true"),
+    "a blank category": ({"categories": ["a", "b"]}, [SECRET, ""], "missing = true"),
+    "bytes for a category": ({"categories": ["a", "b"]}, [SECRET.encode(), b"a"], "convert"),
+    "dates for a category": ({"categories": ["a", "b"]}, [date(2021, 1, 1), SECRET], "convert"),
+    "lists for a category": ({"categories": ["a", "b"]}, [[SECRET], ["a"]], "convert"),
+    "sets for a category": ({"categories": ["a", "b"]}, [{SECRET}, "a"], "convert"),
+    "objects for a category": ({"categories": ["a", "b"]}, [Exception(SECRET), "a"], "convert"),
+    "an integer too long to print": ({"categories": ["a", "b"]}, [10**5000, SECRET], "convert"),
+}
+
+
+@pytest.mark.parametrize(("column", "cells", "words"), REFUSED_CELLS.values(), ids=REFUSED_CELLS)
+def test_cells_that_cannot_be_used_are_refused_by_the_name_of_their_column_alone(column, cells, words):
+    """An InputError in one line says which column and what to do; no cell is in it or in what it came from."""
+    with pytest.raises(InputError) as refusal:
+        encode({"the column": column}, **{"the column": cells})
+    assert 'column "the column"' in str(refusal.value)
+    assert words in str(refusal.value)
+    assert_silent(refusal.value)
+
+
+FRAMES = {
+    "an array": (np.full((2, 1), SECRET_NUMBER), "pandas or Polars frame"),
+    "a mapping": ({"x": [SECRET]}, "pandas or Polars frame"),
+    "a series": (pd.Series([SECRET], name="x"), "pandas or Polars frame"),
+    "nothing": (None, "pandas or Polars frame"),
+    "lazy": (pl.LazyFrame({"x": [SECRET], "y": [1]}), r"\.collect\(\)"),
+    "no rows": (pd.DataFrame({"x": [], "y": []}), "no rows"),
+    "no rows in Polars": (pl.DataFrame({"x": [], "y": []}), "no rows"),
+    "columns absent": (pd.DataFrame({SECRET: [1], "z": [SECRET]}), 'describes: "x", "y"'),
+    "one column absent": (pl.DataFrame({SECRET: [1], "y": [1]}), 'describes: "x"'),
+    "numbers as names": (pd.DataFrame({SECRET_NUMBER: [1], "y": [1]}), 'describes: "x"'),
+    "a name twice": (pd.DataFrame([[1, SECRET_NUMBER, 3]], columns=["x", "y", "x"]), 'more than once: "x"'),
+    "a further name twice": (pd.DataFrame([[1, 2, 3, 4]], columns=["x", "y", SECRET, SECRET]), "all be different"),
+    "a name twice in Arrow": (pa.table([[1], [2], [3]], names=["x", "y", "x"]), "all be different"),
+}
+
+
+@pytest.mark.parametrize(("frame", "words"), FRAMES.values(), ids=FRAMES)
+def test_what_is_no_frame_of_the_schema_is_refused(frame, words):
+    """An InputError says what is wanted. Only the schema's own names are named: a header may be a row of data."""
+    encoder = Encoder(Schema(columns={"x": {"low": 0, "high": 1}, "y": {"low": 0, "high": 1}}))
+    with pytest.raises(InputError, match=words) as refusal:
+        encoder.read(frame)
+    assert_silent(refusal.value)
+
+
+def test_two_features_of_one_name_are_refused():
+    """A coefficient is known by its name."""
+    with pytest.raises(SchemaError, match=r'"x=\(other\)"'):
+        Encoder(Schema(columns={"x": {"categories": ["a", "(other)"], "other": True}}))
+    with pytest.raises(SchemaError, match='"x=b"'):
+        Encoder(Schema(columns={"x": {"categories": ["a", "b"]}, "x=b": {"low": 0, "high": 1}}))
+
+
+LABELS = {
+    "pandas": (pd.Series(["no", "yes", "yes"]), "no", "yes"),
+    "pandas objects": (pd.Series(["no", "yes", " yes"], dtype=object), "no", "yes"),
+    "categorical": (pd.Series(["no", "yes", "yes"]).astype("category"), "no", "yes"),
+    "Polars": (pl.Series(["no", "yes", "yes"]), "no", "yes"),
+    "Polars Categorical": (pl.Series(["no", "yes", "yes"], dtype=pl.Categorical), "no", "yes"),
+    "Arrow": (pa.array(["no", "yes", "yes"]), "no", "yes"),
+    "Arrow in chunks": (pa.chunked_array([["no"], ["yes", "yes"]]).dictionary_encode(), "no", "yes"),
+    "a list": (["no", "yes", "yes"], "no", "yes"),
+    "text array": (np.array(["no", "yes", "yes"]), "no", "yes"),
+    "object array": (np.array(["no", "yes", "yes"], dtype=object), "no", "yes"),
+    "integers": (np.array([-1, 1, 1]), -1, 1),
+    "floats for integers": (np.array([0.0, 1.0, 1.0]), 0, 1),
+    "text for integers": (["0", "1.0", "1"], 0, 1),
+    "booleans": (np.array([False, True, True]), False, True),
+    "text for booleans": (["False", "TRUE", "true"], False, True),
+    "positive below negative": ([2, 1, 1], 2, 1),
+    "strided": (np.array([0, 7, 1, 7, 1, 7])[::2], 0, 1),
+}
+
+
+@pytest.mark.parametrize(("values", "negative", "positive"), LABELS.values(), ids=LABELS)
+def test_labels_are_read_from_any_type(values, negative, positive):
+    """One negative and two positives, however they are held."""
+    labels = read_labels(values, negative, positive)
+    assert labels.dtype == np.int8
+    assert labels.tolist() == [-1, 1, 1]
+
+
+REFUSED_LABELS = {
+    "another label": (["no", SECRET], "neither 'no' nor 'yes'"),
+    "another number": (np.array([SECRET_NUMBER, 1]), "neither"),
+    "a missing label": (["no", None, SECRET], "missing"),
+    "a label that is not a number": (np.array([SECRET_NUMBER, np.nan]), "missing"),
+    "a masked label": (np.ma.array([SECRET_NUMBER, 1], mask=[False, True]), "missing"),
+    "bytes": (np.array([SECRET.encode(), b"no"]), "convert"),
+    "lists": ([[SECRET], ["no"]], "convert"),
+    "two columns": (pd.DataFrame({"a": [SECRET], "b": [SECRET]}), "one column"),
+    "one column of a Polars frame": (pl.DataFrame({"a": [SECRET]}), "one column"),
+    "a matrix": (np.full((2, 1), SECRET_NUMBER), "one column"),
+    "text": (SECRET, "one column"),
+    "a mapping": ({SECRET: SECRET}, "one column"),
+    "nothing": (None, "one column"),
+    "no labels": ([], "there are none"),
+}
+
+
+@pytest.mark.parametrize(("values", "words"), REFUSED_LABELS.values(), ids=REFUSED_LABELS)
+def test_labels_outside_the_domain_are_refused_without_naming_them(values, words):
+    """The two declared labels may be named, the cells may not."""
+    with pytest.raises(InputError, match=words) as refusal:
+        read_labels(values, "no", "yes")
+    assert_silent(refusal.value)
+
+
+@given(st.lists(st.one_of(st.text(max_size=3), st.integers(-3, 3), st.booleans(), st.none()), min_size=1, max_size=6))
+def test_mixed_columns_are_read_or_refused_and_never_fail_otherwise(cells):
+    """Whatever a column of Python objects holds, levels agree with the canonical form of each cell."""
+    column = CategoryColumn("x", ("a", 1, True), other=True, missing=True)
+    codes = Encoder(Schema([column])).read(pd.DataFrame({"x": pd.Series(cells, dtype=object)}))
+    levels = {"a": 0, "1": 1, "true": 2, None: 4}
+    assert codes.columns[0].tolist() == [levels.get(canonical_label(cell), 3) for cell in cells]

@@ -1,0 +1,202 @@
+"""Calibrations: published fixtures, exact densities, and searches for a neighbour that breaks them."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+from confide.erm.losses import Hinge, HuberHinge, LogisticLoss, SmoothHinge
+from confide.errors import ParameterError
+from confide.privacy.guarantee import Neighbours
+from confide.privacy.sensitivity import (
+    calibrated_objective,
+    gradient_shift,
+    least_l2,
+    objective_noise_rate,
+    objective_privacy_loss,
+    output_sensitivity,
+    published_least_l2,
+    published_noise_epsilon,
+    refined_noise_epsilon,
+)
+from tests.privacy.densities import log_ratio, tight_huber_pair
+
+REPLACE, ADD = Neighbours.REPLACE_ONE, Neighbours.ADD_OR_REMOVE_ONE
+
+
+def test_fixture_numbers_of_the_literature_hold_to_nine_digits():
+    """n = 1000, alpha = .01, epsilon = 1, R = 1 (so l2 = 10), and the slack branch at n = 100, alpha = 1e-4, epsilon = .1."""
+    assert output_sensitivity(1.0, 1.0, 10.0, REPLACE) == pytest.approx(0.2, rel=1e-9)
+    assert published_noise_epsilon(1.0, 0.25, 1.0, 10.0) == pytest.approx(0.9506147748, abs=5e-11)
+    assert refined_noise_epsilon(1.0, 0.25, 1.0, 10.0) == pytest.approx(0.9753073874, abs=5e-11)
+    assert objective_noise_rate(1.0, LogisticLoss(), 1.0, 10.0, REPLACE) == pytest.approx(0.5, rel=1e-9)
+    assert published_noise_epsilon(1.0, HuberHinge(0.5).smoothness, 1.0, 10.0) == pytest.approx(0.8093796404, abs=5e-11)
+    assert refined_noise_epsilon(1.0, HuberHinge(0.5).smoothness, 1.0, 10.0) == pytest.approx(0.9046898202, abs=5e-11)
+    assert published_noise_epsilon(1.0, SmoothHinge(0.5).smoothness, 1.0, 10.0) == pytest.approx(0.7204761152, abs=5e-11)
+    assert published_least_l2(0.1, 0.25, 1.0) / 100 - 1e-4 == pytest.approx(0.0986552083, abs=5e-11)
+    assert least_l2(0.1, 0.25, 1.0) / 100 - 1e-4 == pytest.approx(0.0486604162, abs=5e-11)
+
+
+def test_the_shift_doubles_when_a_row_is_replaced():
+    """2LR for replace-one, LR for add-or-remove-one; linear in L and R."""
+    assert gradient_shift(1.0, 3.0, REPLACE) == 6.0
+    assert gradient_shift(1.0, 3.0, ADD) == 3.0
+    assert output_sensitivity(2.0, 3.0, 4.0, ADD) == pytest.approx(1.5, rel=1e-9)
+
+
+def test_the_huber_rate_equals_the_refined_formula():
+    """Constant curvature makes the loss-specific bound the refined one: beta = (epsilon - log(1 + cR^2/l2)) / (2R)."""
+    loss = HuberHinge(0.5)
+    for row_norm, l2, epsilon in ((1.0, 10.0, 1.0), (2.0, 60.0, 0.7), (0.5, 3.0, 2.0)):
+        expected = refined_noise_epsilon(epsilon, 1.0, row_norm, l2) / (2 * row_norm)
+        found = objective_noise_rate(epsilon, loss, row_norm, l2, REPLACE)
+        assert expected * (1 - 1e-3) <= found <= expected
+
+
+@pytest.mark.parametrize(("epsilon", "l2"), [(0.5, 5.0), (1.0, 2.0), (1.0, 5.0), (2.0, 1.0), (2.0, 2.0), (2.0, 5.0)])
+def test_the_tight_huber_pair_spends_all_of_epsilon_and_no_more(l2, epsilon):
+    """The exact log-ratio at the worst pair lies in [0.999, 1] of epsilon; twice the rate would exceed it."""
+    loss = HuberHinge(0.5)
+    rate, total = calibrated_objective(epsilon, loss, 1.0, l2, REPLACE)
+    assert total == l2
+    first, second, w = tight_huber_pair(loss, l2, 1e-4)
+    worst = abs(log_ratio(loss, first, second, l2, rate, w))
+    assert 0.999 * epsilon <= worst <= epsilon
+    assert abs(log_ratio(loss, first, second, l2, 1.3 * rate, w)) > epsilon * 1.01
+
+
+def test_the_tight_huber_pair_shows_what_the_published_calibration_wastes():
+    """With the published rate the same pair reaches epsilon - log(1 + c/l2)."""
+    loss, epsilon, l2 = HuberHinge(0.5), 1.0, 5.0
+    first, second, w = tight_huber_pair(loss, l2, 1e-4)
+    rate = published_noise_epsilon(epsilon, 1.0, 1.0, l2) / 2
+    assert abs(log_ratio(loss, first, second, l2, rate, w)) == pytest.approx(epsilon - math.log1p(1 / l2), abs=1e-3)
+
+
+@pytest.mark.parametrize("loss", [LogisticLoss(), HuberHinge(0.5), SmoothHinge(0.5)], ids=lambda loss: loss.name)
+@pytest.mark.parametrize("neighbours", [REPLACE, ADD])
+@pytest.mark.parametrize("row_norm", [1.0, 3.0])
+def test_no_neighbour_exceeds_epsilon_in_a_random_search(loss, neighbours, row_norm):
+    """Exact densities over random pairs in d = 1, 2, 3 with rows of norm R; both directions."""
+    rng = np.random.default_rng(5)
+    worst = 0.0
+    for _ in range(600):
+        d, n = int(rng.integers(1, 4)), int(rng.integers(1, 6))
+        epsilon = float(np.exp(rng.uniform(-1, 1.5)))
+        rate, l2 = calibrated_objective(epsilon, loss, row_norm, float(np.exp(rng.uniform(-2, 4))) * row_norm**2, neighbours)
+        rows = rng.normal(size=(n + 1, d))
+        rows *= row_norm / np.maximum(1e-12, np.linalg.norm(rows, axis=1))[:, None] * rng.choice([1.0, 0.7], size=(n + 1, 1))
+        w = rng.normal(size=d) * np.exp(rng.uniform(-1, 3)) / row_norm
+        first = rows[:n]
+        second = rows[: n - 1] if neighbours is ADD else np.vstack([rows[: n - 1], rows[n:]])
+        worst = max(worst, abs(log_ratio(loss, first, second, l2, rate, w)) / epsilon)
+    assert 0.3 < worst <= 1.0
+
+
+def ideal_privacy_loss(loss, rate, row_norm, l2, slope, neighbours):
+    """What a hand-made worst case reaches at one slope: aligned long noise, rows nearly orthogonal to the weights."""
+    already = loss.lipschitz if neighbours is REPLACE else 0.0
+    curvature = float(loss.curvature_at_slope(np.array([slope]))[0])
+    return rate * row_norm * (already + slope) + math.log1p(curvature * row_norm**2 / l2)
+
+
+@pytest.mark.parametrize("loss", [LogisticLoss(), HuberHinge(0.3), SmoothHinge(0.5)], ids=lambda loss: loss.name)
+@pytest.mark.parametrize("neighbours", [REPLACE, ADD])
+def test_the_grid_bound_is_above_every_slope_and_close(loss, neighbours):
+    """The upper bound on E(beta) covers a finer grid, within a thousandth."""
+    for row_norm, l2, rate in ((1.0, 1.0, 0.3), (2.0, 0.5, 0.05), (1.0, 30.0, 0.01)):
+        exact = max(ideal_privacy_loss(loss, rate, row_norm, l2, a, neighbours) for a in np.linspace(0, 1, 30_011))
+        bound = objective_privacy_loss(rate, loss, row_norm, l2, neighbours)
+        assert exact <= bound <= exact * 1.001
+
+
+@pytest.mark.parametrize("neighbours", [REPLACE, ADD])
+def test_the_logistic_loss_pays_nothing_for_curvature_exactly_where_the_theorem_says(neighbours):
+    """beta = epsilon / shift iff epsilon l2 >= shift R; at half that ridge the free rate would exceed epsilon by 5%."""
+    loss, epsilon, row_norm = LogisticLoss(), 0.3, 2.0
+    shift = gradient_shift(1.0, row_norm, neighbours)
+    edge = shift * row_norm / epsilon
+    free = epsilon / shift
+    assert objective_noise_rate(epsilon, loss, row_norm, 1.001 * edge, neighbours) == pytest.approx(free, rel=1e-9)
+    assert objective_noise_rate(epsilon, loss, row_norm, 0.5 * edge, neighbours) < 0.99 * free
+    slopes = np.linspace(0, 1, 2001)
+    at_edge = max(ideal_privacy_loss(loss, free, row_norm, edge, a, neighbours) for a in slopes)
+    below = max(ideal_privacy_loss(loss, free, row_norm, 0.5 * edge, a, neighbours) for a in slopes)
+    assert at_edge <= epsilon * (1 + 1e-9)
+    assert below > 1.02 * epsilon
+
+
+def test_curvature_enters_with_the_square_of_the_row_norm():
+    """At R = 10 the curvature term uses c R^2: with c R a worst case exceeds epsilon."""
+    loss, epsilon, row_norm, l2 = HuberHinge(0.5), 3.0, 10.0, 40.0
+    rate = objective_noise_rate(epsilon, loss, row_norm, l2, REPLACE)
+    assert ideal_privacy_loss(loss, rate, row_norm, l2, 1.0, REPLACE) == pytest.approx(epsilon, rel=1e-3)
+    wrong = (epsilon - math.log1p(1.0 * row_norm / l2)) / (2 * row_norm)
+    assert ideal_privacy_loss(loss, wrong, row_norm, l2, 1.0, REPLACE) > 1.2 * epsilon
+
+
+@pytest.mark.parametrize("loss", [LogisticLoss(), HuberHinge(0.5), SmoothHinge(0.5)], ids=lambda loss: loss.name)
+@pytest.mark.parametrize("epsilon", [0.01, 0.1, 1.0, 4.0])
+@pytest.mark.parametrize("neighbours", [REPLACE, ADD])
+def test_the_slack_branch_leaves_half_the_budget_to_the_noise(loss, epsilon, neighbours):
+    """However small the ridge asked for, noise stays bounded and the privacy loss stays within epsilon."""
+    for l2 in (1e-6, 1e-2, 1.0, 1e4):
+        rate, total = calibrated_objective(epsilon, loss, 2.0, l2, neighbours)
+        assert total >= l2
+        assert rate * gradient_shift(1.0, 2.0, neighbours) >= epsilon / 2 * (1 - 1e-6)
+        exact = max(ideal_privacy_loss(loss, rate, 2.0, total, a, neighbours) for a in np.linspace(0, 1, 4001))
+        assert exact <= epsilon
+
+
+def test_objective_perturbation_refuses_the_plain_hinge():
+    """Its curvature is infinite at the kink."""
+    with pytest.raises(ParameterError, match="smooth"):
+        calibrated_objective(1.0, Hinge(), 1.0, 10.0, REPLACE)
+
+
+def exact_minimiser(loss, signed_rows, l2):
+    """Minimiser by BFGS from several starts, polished; d is small."""
+    def value(w):
+        return loss.value(signed_rows @ w).sum() + 0.5 * l2 * w @ w
+
+    def gradient(w):
+        return loss.derivative(signed_rows @ w) @ signed_rows + l2 * w
+
+    return minimize(value, np.zeros(signed_rows.shape[1]), jac=gradient, method="BFGS", options={"gtol": 1e-9}).x
+
+
+@pytest.mark.parametrize("neighbours", [REPLACE, ADD])
+def test_no_neighbour_moves_the_minimiser_further_than_the_sensitivity(neighbours):
+    """Random neighbours plus Nelder-Mead over the differing rows: distance over bound in (0.4, 1]."""
+    rng = np.random.default_rng(9)
+    loss = HuberHinge(0.1)
+    worst = 0.0
+    for _ in range(60):
+        d, n = int(rng.integers(1, 3)), int(rng.integers(1, 4))
+        row_norm, l2 = 2.0, float(np.exp(rng.uniform(0, 3)))
+        common = rng.normal(size=(n - 1, d)) * 0.3
+
+        def ratio(flat, d=d, common=common, row_norm=row_norm, l2=l2):
+            pair = flat.reshape(2, d)
+            pair = pair * np.minimum(1.0, row_norm / np.maximum(1e-12, np.linalg.norm(pair, axis=1)))[:, None]
+            first = exact_minimiser(loss, np.vstack([common, pair[:1]]), l2)
+            second = exact_minimiser(loss, common if neighbours is ADD else np.vstack([common, pair[1:]]), l2) if (
+                neighbours is REPLACE or len(common)
+            ) else np.zeros(d)
+            return -np.linalg.norm(first - second) / output_sensitivity(1.0, row_norm, l2, neighbours)
+
+        found = minimize(ratio, rng.normal(size=2 * d) * 2, method="Nelder-Mead", options={"maxfev": 80})
+        worst = max(worst, -found.fun)
+    assert 0.9 < worst <= 1.0 + 1e-6
+
+
+def test_the_hinge_attains_the_sensitivity():
+    """d = 1, x = +1 against x = -1, other rows 0, l2 > 1: the minimisers are +-1/l2, exactly 2LR/l2 apart."""
+    l2 = 4.0
+    grid = np.linspace(-1, 1, 200_001)
+    first = grid[np.argmin(np.maximum(0, 1 - grid) + l2 / 2 * grid**2)]
+    second = grid[np.argmin(np.maximum(0, 1 + grid) + l2 / 2 * grid**2)]
+    assert abs(first - second) == pytest.approx(output_sensitivity(1.0, 1.0, l2, REPLACE), rel=1e-4)
