@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import math
 import shlex
 import sys
@@ -50,6 +51,9 @@ app = typer.Typer(
 
 def main() -> None:
     """The entry point `confide`."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # a name may hold letters that the terminal does not know
     app(prog_name="confide")
 
 
@@ -62,9 +66,9 @@ def _print_version(asked: bool) -> None:
 @app.callback(invoke_without_command=True, epilog=EXIT_CODES)
 def confide(
     context: typer.Context,
-    version: Annotated[
+    version: Annotated[  # noqa: ARG001 - its callback answers
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and exit.")
-    ] = False,  # noqa: ARG001 - its callback has answered already
+    ] = False,
 ) -> None:
     """Train models on data about people, and release them with a privacy guarantee that a sceptic can check.
 
@@ -135,9 +139,10 @@ def demo(
     screen.text(
         "These data are public, so that their scores may be shown. A score on private rows is outside the guarantee."
     )
-    screen.heading(f"Wrote {out}. Next:")
+    screen.heading("Next")
+    screen.verbatim(f"Wrote {out}. Try:")
     for command in commands:
-        screen.text(f"  {command}")
+        screen.verbatim(f"  {command}")
 
 
 @app.command(epilog="\b\nExample:\n  confide fit adult.csv --schema adult.toml --epsilon 1 --out model.json")
@@ -191,7 +196,8 @@ def fit(
         return
     screen.guarantee(model.guarantee_)
     screen.weights(model, LARGEST_WEIGHTS)
-    screen.heading(f"Wrote {out}")
+    screen.heading("Done")
+    screen.verbatim(f"Wrote {out}; show it with: confide inspect {shlex.quote(str(out))}")
 
 
 @app.command(epilog="\b\nExample:\n  confide predict model.json new.csv --out scored.csv")
@@ -246,7 +252,7 @@ def predict(
             {"out": out, "rows": table.num_rows, "target": direction.column, "probability_of": direction.label}
         )
         return
-    display.Screen().text(f"Wrote {out}: prediction, and probability of {direction}.")
+    display.Screen().verbatim(f"Wrote {out}: prediction, and probability of {direction}.")
 
 
 @app.command(epilog="\b\nExample:\n  confide plan --rows 45000 --features 105 --epsilon 0.5")
@@ -269,10 +275,10 @@ def plan(
     from confide.features.schema import Schema
 
     _check_epsilon(epsilon)
-    if rows is None and n_rows_bounds is None:
-        raise ParameterError("give --rows; or --n-rows-bounds LOW HIGH with --neighbours add-or-remove-one.")
-    if features is None and schema is None:
-        raise ParameterError("give --features, or --schema to count them.")
+    if (rows is None) == (n_rows_bounds is None):
+        raise ParameterError("give either --rows or, with --neighbours add-or-remove-one, --n-rows-bounds LOW HIGH.")
+    if (features is None) == (schema is None):
+        raise ParameterError("give either --features or --schema, which tells them.")
     model = _estimator(
         epsilon,
         schema=None if schema is None else Schema.from_toml(schema),
@@ -300,7 +306,7 @@ def inspect(model_file: ModelFile, output_format: Format = "text") -> None:
         display.print_json({"model": str(model_file), **display.model_document(model)})
     else:
         screen = display.Screen()
-        screen.text(f"{model_file}: {type(model).__name__}, alpha {model.alpha_:.6g}")
+        screen.verbatim(f"{model_file}: {type(model).__name__}, alpha {model.alpha_:.6g}")
         screen.guarantee(model.guarantee_)
         screen.weights(model)
     if model.guarantee_.void is not None:

@@ -91,6 +91,11 @@ class Screen:
             )
             self._console.print(Text(wrapped, style=style), soft_wrap=True)
 
+    def verbatim(self, text: str) -> None:
+        """One line that is not broken, so that it can be copied: a command or a path."""
+        self._is_empty = False
+        self._console.print(Text(printable(text)), soft_wrap=True)
+
     def table(self, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         """A table, its first column to the left and the others to the right."""
         table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))

@@ -7,6 +7,7 @@ message may quote a cell.
 from __future__ import annotations
 
 import os
+import re
 import sys
 import warnings
 from collections.abc import Iterator
@@ -53,7 +54,7 @@ class FailingInOneLine(TyperGroup):
 
 def printable(text: str) -> str:
     """The text in one line, without characters that could steer a terminal."""
-    return "".join(letter if letter.isprintable() else "?" for letter in " ".join(text.split()))
+    return "".join(letter if letter.isprintable() else "?" for letter in re.sub(r"\s*\n\s*", " ", text.strip("\n")))
 
 
 def _message(error: Exception) -> str:

@@ -41,13 +41,17 @@ def read_columns(path: Path, kinds: Mapping[str, Kind]) -> Any:
     """
     import pyarrow as pa
 
-    if _suffix(path) != ".csv":
-        return _read_arrow(path, kinds)
-    header = _header(path)
-    _check_names(path, header, kinds)
-    text = pa.dictionary(pa.int32(), pa.string())
-    types = {name: pa.float64() if kind == "number" else text for name, kind in kinds.items()}
-    return _read_csv(path, header, types, list(kinds))
+    if _suffix(path) == ".csv":
+        header = _header(path)
+        _check_names(path, header, kinds)
+        text = pa.dictionary(pa.int32(), pa.string())
+        types = {name: pa.float64() if kind == "number" else text for name, kind in kinds.items()}
+        table = _read_csv(path, header, types, list(kinds))
+    else:
+        table = _read_arrow(path, kinds)
+    if table.num_rows == 0:
+        raise InputError(f"{path} has no rows below its names; at least one is needed.")
+    return table
 
 
 def read_all(path: Path) -> Any:
@@ -151,11 +155,12 @@ def _header(path: Path) -> list[str]:
     if n_quotes % 2:
         # pyarrow would take the rest of the file for one cell.
         raise InputError(
-            f'{path}: a quote (") is not closed; close it, or write "" for a quote that belongs to a cell, between quotes.'
+            f'{path}: a quote (") is not closed; close it, or write "" for one that belongs to a cell, between quotes.'
         )
     names: list[str] = []
-    with suppress(UnicodeDecodeError, csv.Error), _opened(path) as stream:
-        lines = io.TextIOWrapper(stream, encoding="utf-8-sig", newline="")
+    with suppress(csv.Error), _opened(path) as stream:
+        # Rows may follow in the same block, and whether they are UTF-8 is for pyarrow to say.
+        lines = io.TextIOWrapper(stream, encoding="utf-8-sig", errors="replace", newline="")
         names = next((row for row in csv.reader(lines) if row), [])
     if not names:
         raise FileError(f"{path} is empty or is not text; its first line must hold the names of the columns.")
@@ -164,10 +169,11 @@ def _header(path: Path) -> list[str]:
 
 def _check_names(path: Path, present: Collection[str], wanted: Collection[str]) -> None:
     absent = [name for name in wanted if name not in present]
+    is_csv = _suffix(path) == ".csv"
     if absent:
         raise InputError(
             f"{path} lacks the columns {_listed(absent)}; add them."
-            + (" A CSV file begins with a line of names, with commas between them." if _suffix(path) == ".csv" else "")
+            + (" A CSV file is text in UTF-8, with a line of names first and commas between them." if is_csv else "")
         )
     repeated = [name for name in wanted if list(present).count(name) > 1]
     if repeated:

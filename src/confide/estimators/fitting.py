@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cache
 
 import numpy as np
+from threadpoolctl import ThreadpoolController
 
 from confide.data.arrays import summation_depth
 from confide.data.source import RowSource
@@ -100,6 +102,13 @@ def fit_privately(
     if ledger is not None:
         ledger.charge(plan.budget, purpose=purpose, neighbours=settings.neighbours)
     entropy = Entropy.fresh() if seed is None else Entropy.seeded(seed)
-    # Floating-point warnings would depend on the data.
-    with np.errstate(all="ignore"):
+    # Floating-point warnings would depend on the data. Blocks are small: a second BLAS thread costs more than it gives,
+    # and much more on a busy machine.
+    with np.errstate(all="ignore"), _thread_pools().limit(limits=1, user_api="blas"):
         return MECHANISMS[plan.mechanism].release(plan, source, NewtonThenFallback(), entropy)
+
+
+@cache
+def _thread_pools() -> ThreadpoolController:
+    # Finding the loaded libraries takes milliseconds, and they do not change once NumPy and SciPy are imported.
+    return ThreadpoolController()

@@ -214,7 +214,8 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
 
     def predict(self, X: Any) -> Any:
         """The more probable class of each row, (n,)."""
-        return self.classes_[(self.decision_function(X) > 0.0).astype(np.intp)]
+        second = self.decision_function(X) > 0.0
+        return self.classes_[second.astype(np.intp)]
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model as JSON: weights, schema, guarantee, version and a checksum. `confide.load` reads it."""

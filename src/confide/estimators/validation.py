@@ -19,7 +19,6 @@ from confide.types import Labels
 
 # Openings of scikit-learn's messages that speak of shapes and column names alone. All others may print the array.
 _SAFE_OPENINGS = (
-    "Input X contains",
     "Found array with",
     "Found input variables with inconsistent",
     "X has ",
@@ -63,10 +62,12 @@ def rows_of(estimator: Any, X: Any, encoder: Encoder | None, *, reset: bool) -> 
         rows = validate_data(
             estimator, X, reset=reset, dtype=[np.float64, np.float32], accept_sparse=False, ensure_min_features=1
         )
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         text = str(error)
-        if text.startswith(_SAFE_OPENINGS):
-            message = text
+        if text.startswith("Input X contains"):
+            message = f"{text.splitlines()[0]} Fill the gaps by a public rule, or declare them in a schema."
+        elif text.startswith(_SAFE_OPENINGS):
+            message = " ".join(text.split())
         kind = InputTypeError if isinstance(error, TypeError) else InputError
     else:
         return ArrayBlocks(rows)
@@ -99,7 +100,7 @@ def _refuse_unusable(X: Any) -> None:
 def _holds_text_or_objects(array: Any) -> bool:
     try:
         array.astype(np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return True
     return False
 

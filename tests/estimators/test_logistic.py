@@ -1,0 +1,371 @@
+"""LogisticRegression as a user meets it."""
+
+from __future__ import annotations
+
+import copy
+import math
+import os
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression as Reference
+from sklearn.pipeline import make_pipeline
+from sklearn.utils.estimator_checks import estimator_checks_generator
+
+import confide
+from confide import BallBound, BudgetExceeded, GroupBound, Ledger, LogisticRegression, PureDP, Schema, SchemaEncoder
+from confide.data.arrays import MemorySource
+
+INF = float("inf")
+ONE_THREAD = os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+
+
+def clipped(X, norm):
+    """Rows scaled down to this norm."""
+    return X * np.minimum(1.0, norm / np.linalg.norm(X, axis=1))[:, None]
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize(("alpha", "row_norm"), [("auto", 1.0), (1e-3, 2.0), ("auto", INF), (0.3, 0.7)])
+def test_an_infinite_budget_equals_scikit_learn_on_the_clipped_rows(rows, fit_intercept, alpha, row_norm):
+    """To 1e-8, the intercept being a penalised column of ones; the guarantee is void."""
+    X, y = rows
+    model = LogisticRegression(INF, alpha=alpha, row_norm=row_norm, fit_intercept=fit_intercept).fit(X, y)
+    Z = clipped(X, row_norm)
+    if fit_intercept:
+        Z = np.hstack([Z, np.ones((len(Z), 1))])
+    C = 1.0 if alpha == "auto" else 1.0 / (alpha * len(X))
+    expected = Reference(C=C, fit_intercept=False, tol=1e-13, solver="newton-cholesky").fit(Z, y).coef_[0]
+    found = np.hstack([model.coef_[0], model.intercept_]) if fit_intercept else model.coef_[0]
+    np.testing.assert_allclose(found, expected, atol=1e-8)
+    assert model.guarantee_.void
+    assert "NOT PRIVATE" in model.guarantee_.statement()
+
+
+def test_intercept_scaling_is_the_constant_of_the_penalised_column(rows):
+    """Weights of a column of 3s: the intercept is 3 times its weight."""
+    X, y = rows
+    model = LogisticRegression(INF, intercept_scaling=3.0).fit(X, y)
+    Z = np.hstack([clipped(X, 1.0), np.full((len(X), 1), 3.0)])
+    expected = Reference(fit_intercept=False, tol=1e-13, solver="newton-cholesky").fit(Z, y).coef_[0]
+    assert model.intercept_[0] == pytest.approx(3.0 * expected[-1], abs=1e-8)
+
+
+def test_a_private_fit_learns(rows):
+    """At epsilon 5 the accuracy is near the non-private one; probabilities agree with the decision function."""
+    X, y = rows
+    best = LogisticRegression(INF).fit(X, y).score(X, y)
+    model = LogisticRegression(5.0).fit(X, y)
+    assert model.score(X, y) > best - 0.06
+    scores = model.decision_function(X)
+    probability = model.predict_proba(X)
+    np.testing.assert_allclose(probability[:, 1], 1 / (1 + np.exp(-scores)), rtol=1e-12)
+    np.testing.assert_allclose(probability.sum(axis=1), 1.0)
+    np.testing.assert_allclose(np.exp(model.predict_log_proba(X)), probability, rtol=1e-9)
+    assert np.array_equal(model.predict(X), (scores > 0).astype(int))
+
+
+def test_attributes_follow_scikit_learn(rows):
+    """Shapes, names and nothing fitted beyond the documented."""
+    X, y = rows
+    frame = pd.DataFrame(X, columns=list("abcde"))
+    model = LogisticRegression().fit(frame, y)
+    assert model.coef_.shape == (1, 5)
+    assert model.intercept_.shape == (1,)
+    assert model.classes_.tolist() == [0, 1]
+    assert model.coefficient_names_.tolist() == list("abcde") == model.feature_names_in_.tolist()
+    public = {"alpha_", "classes_", "coef_", "coefficient_names_", "feature_names_in_", "guarantee_", "intercept_", "n_features_in_"}
+    assert {name for name in vars(model) if name.endswith("_")} == public
+    with pytest.raises(confide.InputError, match="feature names"):
+        model.predict(frame.rename(columns={"a": "z"}))
+
+
+def test_noise_is_fresh_unless_seeded(rows):
+    """Two fits differ; a seed repeats the fit and voids the guarantee."""
+    X, y = rows
+    first, second = (LogisticRegression(1.0).fit(X, y) for _ in range(2))
+    assert not np.array_equal(first.coef_, second.coef_)
+    assert first.guarantee_.void is None
+    seeded = [LogisticRegression(1.0, random_state=3).fit(X, y) for _ in range(2)]
+    assert np.array_equal(seeded[0].coef_, seeded[1].coef_)
+    assert "seed" in seeded[0].guarantee_.void
+    assert "NOT PRIVATE" in seeded[0].guarantee_.statement()
+
+
+def test_rows_are_never_modified(rows):
+    """Arrays and frames come back bit for bit; read-only memory is fine."""
+    X, y = rows
+    X, y = X.copy(), y.copy()
+    X.setflags(write=False)
+    y.setflags(write=False)
+    before = X.copy()
+    model = LogisticRegression(1.0, row_norm=0.1).fit(X, y)
+    model.predict(X)
+    assert np.array_equal(X, before)
+    frame = pd.DataFrame(before.copy())
+    frame.columns = frame.columns.astype(str)
+    LogisticRegression(1.0).fit(frame, y)
+    assert np.array_equal(frame.to_numpy(), before)
+
+
+@pytest.mark.parametrize("kind", [list, np.asarray, np.asfortranarray, lambda X: X.astype(np.float32), pd.DataFrame, pl.DataFrame])
+def test_rows_may_be_lists_arrays_or_numeric_frames(rows, kind):
+    """Same answer without noise, to the precision of the numbers given."""
+    X, y = rows
+    given = kind(X.tolist()) if kind is list else kind(X)
+    if isinstance(given, pd.DataFrame):
+        given.columns = given.columns.astype(str)
+    reference = LogisticRegression(INF).fit(X, y).coef_
+    np.testing.assert_allclose(LogisticRegression(INF).fit(given, y).coef_, reference, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("labels", "classes"),
+    [
+        (np.array([0, 1]), [0, 1]),
+        (np.array([-1, 1]), [-1, 1]),
+        (np.array([-1.0, 1.0]), [-1.0, 1.0]),
+        (np.array([False, True]), [False, True]),
+        (np.array(["no", "yes"]), ["no", "yes"]),
+        (np.array(["no", "yes"], dtype=object), ["no", "yes"]),
+        (np.array([3, 7]), [3, 7]),
+    ],
+)
+def test_classes_are_sorted_and_predictions_speak_of_them(rows, labels, classes):
+    """coef_ speaks of the larger class; pandas series work too."""
+    X, y = rows
+    for given in (labels[y], pd.Series(labels[y])):
+        model = LogisticRegression(INF).fit(X, given)
+        assert model.classes_.tolist() == classes
+        assert (model.predict(X) == labels[y]).mean() > 0.7
+        assert model.predict(X).dtype.kind in (labels.dtype.kind, "U")
+
+
+def test_a_single_class_that_fits_a_usual_domain_is_no_error(rows):
+    """All labels 1: trained on the domain {0, 1}. The guarantee names where the domain comes from."""
+    X, _ = rows
+    model = LogisticRegression(1.0).fit(X, np.ones(len(X), dtype=int))
+    assert model.classes_.tolist() == [0, 1]
+    assert any("not declared" in sentence for sentence in model.guarantee_.assumptions)
+    declared = LogisticRegression(1.0, classes=["a", "b"]).fit(X, np.full(len(X), "a"))
+    assert declared.classes_.tolist() == ["a", "b"]
+    assert any("was declared" in sentence for sentence in declared.guarantee_.assumptions)
+
+
+def test_the_ledger_is_charged_once_before_the_fit(rows):
+    """And over the limit nothing happens: no attribute, no charge."""
+    X, y = rows
+    ledger = Ledger(limit=1.5)
+    model = LogisticRegression(1.0, ledger=ledger).fit(X, y)
+    assert ledger.spent().epsilon == 1.0
+    assert ledger.entries()["purpose"].tolist() == ["LogisticRegression.fit"]
+    assert any("ledger" in sentence for sentence in model.guarantee_.assumptions)
+    refused = LogisticRegression(1.0, ledger=ledger)
+    with pytest.raises(BudgetExceeded):
+        refused.fit(X, y)
+    assert not hasattr(refused, "coef_")
+    assert ledger.spent().epsilon == 1.0
+
+
+def test_clones_and_nested_fits_charge_the_same_ledger(rows):
+    """Cross-validation of 3 folds costs 3 fits."""
+    from sklearn.model_selection import cross_val_score
+
+    X, y = rows
+    ledger = Ledger(limit=10.0)
+    cross_val_score(clone(LogisticRegression(0.5, ledger=ledger)), X, y, cv=3)
+    assert ledger.spent().epsilon == 1.5
+
+
+def test_parameters_survive_clone_copy_and_pickle(rows):
+    """As scikit-learn asks; the fitted model pickles too."""
+    X, y = rows
+    model = LogisticRegression(0.7, alpha=0.1, row_norm=GroupBound((5,), (2.0,)), classes=[0, 1])
+    assert clone(model).get_params() == model.get_params()
+    fitted = model.fit(X, y)
+    again = pickle.loads(pickle.dumps(fitted))
+    assert np.array_equal(again.predict(X), fitted.predict(X))
+    assert copy.deepcopy(fitted).guarantee_ == fitted.guarantee_
+    assert make_pipeline(LogisticRegression(INF)).fit(X, y).score(X, y) > 0.7
+
+
+def test_a_row_bound_object_clips_rows_its_own_way(rows):
+    """A group bound of one column each equals clipping every column by hand."""
+    X, y = rows
+    bound = GroupBound((1,) * 5, (0.5,) * 5)
+    model = LogisticRegression(INF, row_norm=bound).fit(X, y)
+    by_hand = LogisticRegression(INF, row_norm=INF).fit(np.clip(X, -0.5, 0.5), y)
+    np.testing.assert_allclose(model.coef_, by_hand.coef_, atol=1e-9)
+    np.testing.assert_allclose(model.decision_function(X), by_hand.decision_function(np.clip(X, -0.5, 0.5)), atol=1e-9)
+    assert LogisticRegression(1.0, row_norm=BallBound(2.0)).fit(X, y).guarantee_.void is None
+
+
+def test_the_plan_is_what_a_fit_does(rows):
+    """plan(n, d) before any data holds the alpha that a fit reports, and charges nothing."""
+    X, y = rows
+    ledger = Ledger(limit=1.0)
+    model = LogisticRegression(0.8, ledger=ledger)
+    plan = model.plan(len(X), X.shape[1])
+    assert ledger.spent().epsilon == 0.0
+    assert model.fit(X, y).alpha_ == plan.alpha
+    assert plan.expected_distance > 0
+    text = str(plan)
+    for piece in ("objective perturbation", "epsilon = 0.8", "2,000", "alpha", "seal", "tolerance", "expected distance"):
+        assert piece in text
+    assert plan.to_dict()["budget"] == {"kind": "pure", "epsilon": 0.8}
+
+
+def test_the_automatic_alpha_uses_public_facts_alone(rows):
+    """Other rows and labels of the same shape give the same alpha; it never falls below 2 R^2 / (epsilon n)."""
+    X, y = rows
+    other = LogisticRegression(0.3).fit(X[::-1] * 17.0, 1 - y).alpha_
+    assert LogisticRegression(0.3).fit(X, y).alpha_ == other
+    for n, d, epsilon in ((100, 1, 0.1), (10_000, 3, 1.0), (1000, 500, 5.0)):
+        plan = LogisticRegression(epsilon).plan(n, d)
+        assert plan.alpha >= 2 * 2.0 / (epsilon * n)
+        assert plan.noise_rate == pytest.approx((epsilon - plan.seal.epsilon) / (2 * math.sqrt(2.0)), rel=1e-6)
+        assert plan.added_l2 == 0.0
+
+
+def test_objective_perturbation_is_chosen_and_output_can_be_asked_for(rows):
+    """"auto" means objective under pure privacy; the guarantee names what was done."""
+    X, y = rows
+    assert LogisticRegression(1.0).fit(X, y).guarantee_.mechanism == "objective"
+    assert LogisticRegression(1.0, mechanism="output").fit(X, y).guarantee_.mechanism == "output"
+    assert LogisticRegression(INF, mechanism="output").fit(X, y).guarantee_.mechanism == "none"
+
+
+def test_under_add_or_remove_one_the_number_of_rows_stays_private(rows):
+    """No attribute, statement or file holds it; alpha and plan follow from the declared bounds."""
+    X, y = rows
+    X, y = X[:1234], y[:1234]
+    model = LogisticRegression(1.0, neighbours="add-or-remove-one", n_rows_bounds=(1000, 5000)).fit(X, y)
+    fewer = LogisticRegression(1.0, neighbours="add-or-remove-one", n_rows_bounds=(1000, 5000)).fit(X[:-1], y[:-1])
+    assert model.alpha_ == fewer.alpha_ == model.plan(n_features=5).alpha
+    assert model.guarantee_ == fewer.guarantee_
+    for text in (model.guarantee_.statement(), str(vars(model)), str(model.plan(n_features=5))):
+        assert "1234" not in text
+        assert "1,234" not in text
+    # One row counts half as much as under replace-one.
+    assert model.plan(n_features=5).noise_rate == pytest.approx(2 * LogisticRegression(1.0).plan(1000, 5).noise_rate, rel=1e-2)
+    with pytest.raises(confide.ParameterError, match="bounds|plan"):
+        LogisticRegression(1.0, neighbours="add-or-remove-one", n_rows_bounds=(10, 100)).fit(X, y)
+
+
+COLUMNS = {
+    "age": {"low": 0, "high": 100},
+    "job": {"categories": ["clerk", "nurse", "smith"], "other": True},
+    "sex": {"categories": ["f", "m"]},
+}
+
+
+@pytest.fixture
+def people():
+    """400 people as a pandas frame of raw columns, with an income label."""
+    rng = np.random.default_rng(5)
+    frame = pd.DataFrame(
+        {"sex": rng.choice(["f", "m"], 400), "job": rng.choice(["clerk", "nurse", "smith", "cook"], 400),
+         "age": rng.integers(18, 90, 400), "extra": "x"}
+    )  # fmt: skip
+    rich = (frame["age"] > 50) ^ (rng.random(400) < 0.1)
+    return frame, rich.map({True: "rich", False: "poor"})
+
+
+def test_a_schema_takes_raw_columns_to_a_model(people):
+    """Columns by name in any order, extra ones ignored; pandas and Polars agree; scores as with SchemaEncoder by hand."""
+    frame, label = people
+    schema = Schema(columns=COLUMNS, target={"column": "income", "negative": "poor", "positive": "rich"})
+    model = LogisticRegression(INF, schema=schema).fit(frame, label)
+    assert model.classes_.tolist() == ["poor", "rich"]
+    assert model.n_features_in_ == 3
+    assert model.feature_names_in_.tolist() == ["age", "job", "sex"]
+    assert model.coef_.shape == (1, len(model.coefficient_names_))
+    assert model.score(frame, label) > 0.85
+    polars = LogisticRegression(INF, schema=schema).fit(pl.from_pandas(frame), label.to_list())
+    np.testing.assert_allclose(polars.coef_, model.coef_, atol=1e-12)
+    encoder = SchemaEncoder(schema)
+    by_hand = LogisticRegression(INF, row_norm=encoder.row_bound).fit(encoder.fit_transform(frame), label)
+    np.testing.assert_allclose(by_hand.coef_, model.coef_, atol=1e-12)
+    assert encoder.get_feature_names_out().tolist() == model.coefficient_names_.tolist()
+    private = LogisticRegression(4.0, schema=schema).fit(frame, label)
+    assert private.score(frame, label) > 0.6
+
+
+def test_the_classes_are_sorted_even_if_the_positive_one_comes_first(people):
+    """positive = "a" is classes_[0]; coef_ speaks of classes_[1]."""
+    frame, label = people
+    label = label.map({"rich": "a", "poor": "b"})
+    schema = Schema(columns=COLUMNS, target={"column": "income", "negative": "b", "positive": "a"})
+    model = LogisticRegression(INF, schema=schema).fit(frame, label)
+    assert model.classes_.tolist() == ["a", "b"]
+    assert model.score(frame, label) > 0.85
+    assert model.coef_[0][model.coefficient_names_.tolist().index("age")] < 0
+
+
+def test_labels_are_read_as_files_write_them(people):
+    """The schema's 0 and 1 match "0", 1.0 and numpy integers."""
+    frame, label = people
+    schema = Schema(columns=COLUMNS, target={"column": "y", "negative": 0, "positive": 1})
+    numbers = (label == "rich").astype(int)
+    reference = LogisticRegression(INF, schema=schema).fit(frame, numbers).coef_
+    for form in (numbers.astype(str), numbers.astype(float), numbers.to_numpy()):
+        np.testing.assert_array_equal(LogisticRegression(INF, schema=schema).fit(frame, form).coef_, reference)
+
+
+def test_passes_over_the_rows_are_those_of_newton_plus_one_certificate(rows, monkeypatch):
+    """Trials with value, gradient and Hessian, then exactly one gradient pass; nothing else reads rows."""
+    orders = []
+    original = MemorySource.sum_over_rows
+
+    def counting(self, row_sum, weights):
+        orders.append(row_sum.order)
+        return original(self, row_sum, weights)
+
+    monkeypatch.setattr(MemorySource, "sum_over_rows", counting)
+    LogisticRegression(1.0).fit(*rows)
+    assert orders[-1] == 1
+    assert orders[:-1] == [2] * (len(orders) - 1)
+    assert len(orders) <= 12
+
+
+MEMORY = """
+import tracemalloc, numpy as np
+from confide import LogisticRegression
+rng = np.random.default_rng(0)
+X = rng.normal(size=(100_000, 100))
+y = (X[:, 0] > 0).astype(int)
+LogisticRegression(1.0).fit(X[:1000], y[:1000])
+tracemalloc.start()
+LogisticRegression(1.0).fit(X, y)
+print(tracemalloc.get_traced_memory()[1] / X.nbytes)
+"""
+
+
+def test_a_fit_needs_little_memory_beside_the_rows():
+    """Peak of new allocations below 15% of X (80 MB), in a fresh process."""
+    answer = subprocess.run([sys.executable, "-c", MEMORY], capture_output=True, text=True, check=True, env=ONE_THREAD)
+    assert float(answer.stdout) < 0.15
+
+
+def test_scikit_learns_checks_pass():
+    """check_estimator at a large budget and a wide row norm, as the conventions ask."""
+    failed = []
+    for estimator, check in estimator_checks_generator(LogisticRegression(1e6, row_norm=1e3)):
+        name = check.func.__name__
+        try:
+            check(estimator)
+        except Exception as error:  # noqa: BLE001 - all failures are collected
+            if type(error).__name__ not in ("SkipTest", "SkipTestWarning", "Skipped"):
+                failed.append(f"{name}: {type(error).__name__}: {error}")
+    assert not failed, "\n".join(failed)
+
+
+def test_budgets_may_be_objects(rows):
+    """PureDP(1) and 1 mean the same."""
+    assert LogisticRegression(PureDP(1.0)).fit(*rows).guarantee_.budget == LogisticRegression(1).fit(*rows).guarantee_.budget

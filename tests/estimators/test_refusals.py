@@ -1,0 +1,181 @@
+"""Bad input is refused in one clear line, before any charge, and without a value from the data."""
+
+from __future__ import annotations
+
+import traceback
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import scipy.sparse
+
+from confide import ConfideError, Ledger, LogisticRegression, Schema
+
+SECRET = 987654321.125
+SECRET_TEXT = "SECRETVALUE"
+GOOD_X = np.random.default_rng(0).normal(size=(50, 3))
+GOOD_Y = np.arange(50) % 2
+
+
+def refusal(model, X, y):
+    """The exception of a fit that must fail without a charge, checked for what every refusal owes."""
+    ledger = Ledger(limit=100.0)
+    model.set_params(ledger=ledger)
+    with pytest.raises(ConfideError) as caught:
+        model.fit(X, y)
+    assert ledger.spent().epsilon == 0.0
+    assert not hasattr(model, "coef_")
+    printed = "".join(traceback.format_exception(caught.value, chain=True))
+    message = str(caught.value)
+    for secret in ("987654321", "9.87654", SECRET_TEXT):
+        assert secret not in message
+        assert secret not in "".join(line for line in printed.splitlines() if not line.startswith("    "))
+    assert caught.value.__cause__ is None
+    assert len(message.splitlines()) <= 1
+    return message
+
+
+def with_entry(value, dtype=object):
+    """Good rows with one entry replaced."""
+    X = GOOD_X.astype(dtype)
+    X[3, 1] = value
+    return X
+
+
+BAD_X = {
+    "one-dimensional": (np.full(50, SECRET), "2D"),
+    "three-dimensional": (np.full((50, 3, 1), SECRET), "2D"),
+    "scalar": (SECRET, "2D"),
+    "nan": (with_entry(np.nan, float), "NaN"),
+    "infinity": (with_entry(np.inf, float), "infinity"),
+    "minus infinity": (with_entry(-np.inf, float), "infinity"),
+    "complex": (with_entry(1j * SECRET, complex), "Complex"),
+    "text array": (np.full((50, 3), SECRET_TEXT), "text"),
+    "text in objects": (with_entry(SECRET_TEXT), "number"),
+    "dictionary in objects": (with_entry({SECRET_TEXT: 1}), "number"),
+    "none in objects": (with_entry(None), "."),
+    "dates": (np.full((50, 3), np.datetime64("2001-01-01")), "text, dates"),
+    "masked": (np.ma.masked_array(np.full((50, 3), SECRET), mask=np.eye(50, 3, dtype=bool)), "masked"),
+    "sparse": (scipy.sparse.csr_matrix(np.full((50, 3), SECRET)), "sparse"),
+    "ragged": ([[SECRET], [1.0, 2.0]], "unequal"),
+    "no rows": (np.empty((0, 3)), "0 sample"),
+    "no columns": (np.empty((50, 0)), "0 feature"),
+    "text frame": (pd.DataFrame({"a": [SECRET_TEXT] * 50}), "numbers"),
+    "text polars frame": (pl.DataFrame({"a": [SECRET_TEXT] * 50}), "numbers"),
+    "nan frame": (pd.DataFrame(with_entry(np.nan, float), columns=list("abc")), "NaN"),
+    "none": (None, "."),
+    "a name": (SECRET_TEXT, "."),
+    "float overflow": (with_entry(10**400), "."),
+}
+
+
+@pytest.mark.parametrize("name", BAD_X)
+def test_bad_rows_are_refused(name):
+    """Shapes, types and values that are no finite real numbers."""
+    X, expected = BAD_X[name]
+    assert expected in refusal(LogisticRegression(1.0), X, GOOD_Y)
+
+
+BAD_Y = {
+    "missing": (None, "y"),
+    "too short": (GOOD_Y[:-1], "inconsistent"),
+    "two columns": (np.zeros((50, 2)), "1d"),
+    "nan": (np.where(GOOD_Y, np.nan, 0.0), "NaN"),
+    "none": (np.array([None, SECRET_TEXT] * 25, dtype=object), "missing"),
+    "complex": (GOOD_Y * 1j * SECRET, "Complex"),
+    "continuous": (GOOD_X[:, 0] * SECRET, "continuous"),
+    "three classes": (np.array([SECRET_TEXT, "b", "c"] * 17)[:50], "two labels"),
+    "one unusual class": (np.full(50, SECRET), "classes"),
+    "masked": (np.ma.masked_array(GOOD_Y, mask=GOOD_Y == 1), "masked"),
+    "mixed": (np.array([SECRET_TEXT, 1] * 25, dtype=object), "."),
+}
+
+
+@pytest.mark.parametrize("name", BAD_Y)
+def test_bad_labels_are_refused(name):
+    """Missing, continuous, too many, or of the wrong shape."""
+    y, expected = BAD_Y[name]
+    assert expected in refusal(LogisticRegression(1.0), GOOD_X, y)
+
+
+def test_labels_outside_the_declared_classes_are_refused():
+    """With `classes` and with a schema's target."""
+    assert "outside" in refusal(LogisticRegression(1.0, classes=["a", "b"]), GOOD_X, np.full(50, SECRET_TEXT))
+    schema = Schema(columns={"x": {"low": 0, "high": 1}}, target={"column": "y", "negative": "a", "positive": "b"})
+    frame = pd.DataFrame({"x": np.zeros(50)})
+    assert "labels" in refusal(LogisticRegression(1.0, schema=schema), frame, [SECRET_TEXT] * 50)
+
+
+BAD_PARAMETERS = [
+    {"budget": 0}, {"budget": -1.0}, {"budget": float("nan")}, {"budget": True}, {"budget": "1"}, {"budget": None},
+    {"alpha": 0.0}, {"alpha": -1.0}, {"alpha": float("inf")}, {"alpha": float("nan")}, {"alpha": "best"}, {"alpha": True},
+    {"row_norm": 0.0}, {"row_norm": -1.0}, {"row_norm": float("nan")}, {"row_norm": float("inf")}, {"row_norm": True},
+    {"row_norm": "1"}, {"fit_intercept": 1}, {"intercept_scaling": 0.0}, {"intercept_scaling": float("inf")},
+    {"intercept_scaling": True}, {"classes": [0]}, {"classes": [0, 1, 2]}, {"classes": [1, 1]}, {"classes": "ab"},
+    {"classes": 3}, {"mechanism": "gaussian"}, {"mechanism": None}, {"neighbours": "near"}, {"neighbours": None},
+    {"n_rows_bounds": (1, 100)}, {"neighbours": "add-or-remove-one"},
+    {"neighbours": "add-or-remove-one", "n_rows_bounds": (100, 1)},
+    {"neighbours": "add-or-remove-one", "n_rows_bounds": (0, 10)},
+    {"neighbours": "add-or-remove-one", "n_rows_bounds": (1.5, 10)},
+    {"neighbours": "add-or-remove-one", "n_rows_bounds": 10},
+    {"random_state": -1}, {"random_state": 1.5}, {"random_state": np.random.default_rng(0)}, {"schema": {"a": 1}},
+    {"schema": Schema(columns={"x": {"low": 0, "high": 1}}), "row_norm": 1.0},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("parameters", BAD_PARAMETERS, ids=lambda parameters: str(parameters)[:60])
+def test_bad_parameters_are_refused_before_rows_are_looked_at(parameters):
+    """X and y are never touched: an object that cannot be read takes their place."""
+    refusal(LogisticRegression(**{"budget": 1.0, **parameters}), object(), object())
+
+
+def test_a_ledger_that_is_none_is_refused():
+    """A number is no ledger."""
+    with pytest.raises(ConfideError, match="ledger"):
+        LogisticRegression(1.0, ledger=3.0).fit(GOOD_X, GOOD_Y)
+
+
+@pytest.mark.parametrize(
+    "arguments", [(0, 3), (10, 0), (None, 3), (10, None), (10.5, 3), (True, 3), ("10", 3)], ids=str
+)
+def test_a_plan_needs_whole_numbers(arguments):
+    """Rows and features of at least 1."""
+    with pytest.raises(ConfideError, match="whole number"):
+        LogisticRegression(1.0).plan(*arguments)
+
+
+BAD_FRAMES = {
+    "no frame": (GOOD_X, "frame"),
+    "a missing column": (pd.DataFrame({"other": [SECRET] * 50}), "age"),
+    "text in a number column": (pd.DataFrame({"age": [SECRET_TEXT] * 50, "job": ["a"] * 50}), "age"),
+    "a missing number": (pd.DataFrame({"age": [np.nan] * 50, "job": ["a"] * 50}), "missing"),
+    "a missing category": (pd.DataFrame({"age": [SECRET] * 50, "job": [None] * 50}), "missing"),
+    "an infinite number": (pd.DataFrame({"age": [np.inf] * 50, "job": ["a"] * 50}), "infinit"),
+    "no rows": (pd.DataFrame({"age": [], "job": []}), "rows"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_FRAMES)
+def test_bad_frames_are_refused(name):
+    """With a schema; declared columns may be named, values not."""
+    schema = Schema(columns={"age": {"low": 0, "high": 100}, "job": {"categories": ["a", "b"]}})
+    frame, expected = BAD_FRAMES[name]
+    assert expected in refusal(LogisticRegression(1.0, schema=schema), frame, GOOD_Y)
+
+
+def test_predicting_from_bad_rows_is_refused_in_the_same_words():
+    """Width, NaN and text after a fit."""
+    model = LogisticRegression(1.0).fit(GOOD_X, GOOD_Y)
+    for X, expected in ((GOOD_X[:, :2], "features"), (with_entry(np.nan, float), "NaN"), (with_entry(SECRET_TEXT), "number")):
+        with pytest.raises(ConfideError, match=expected) as caught:
+            model.predict(X)
+        assert SECRET_TEXT not in str(caught.value)
+
+
+def test_refusals_keep_their_budget_with_warnings_as_errors():
+    """A constant column, duplicate rows and huge numbers are no errors at all."""
+    X = np.ones((50, 3)) * 1e300
+    assert np.isfinite(LogisticRegression(1.0).fit(X, GOOD_Y).coef_).all()
+    assert np.isfinite(LogisticRegression(1.0).fit(np.zeros((50, 3)), GOOD_Y).coef_).all()
+    assert np.isfinite(LogisticRegression(1.0).fit(X[:1], GOOD_Y[:1]).coef_).all()

@@ -1,0 +1,144 @@
+"""The certificate: its rounding bound holds against exact arithmetic, and nothing inexact passes."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from confide.data.arrays import ArrayBlocks, MemorySource, summation_depth
+from confide.erm.losses import HuberHinge, LogisticLoss, SmoothHinge
+from confide.erm.objective import Objective
+from confide.erm.row_bounds import BallBound
+from confide.errors import NotCertified
+from confide.privacy.certificate import GradientRounding, certify, solver_tolerance
+from confide.privacy.noise import Entropy
+from confide.privacy.objective_perturbation import ObjectivePerturbation
+from confide.privacy.guarantee import PureDP
+from confide.solvers.fallback import NewtonThenFallback
+from tests.privacy.problems import problem, source
+
+LOSSES = [LogisticLoss(), HuberHinge(0.5), SmoothHinge(0.3)]
+
+
+def exact_gradient(mp, loss, row_norm, rows, labels, l2, linear, w):
+    """Gradient over the rows clipped in real arithmetic at the library's radius, in 60 digits."""
+    radius = mp.mpf(row_norm * (1.0 - max(2.0**-40, (rows.shape[1] + 8) * 2.0**-52)))
+    total = [mp.mpf(float(l2)) * mp.mpf(float(v)) + mp.mpf(float(b)) for v, b in zip(w, linear, strict=True)]
+    for row, label in zip(rows, labels, strict=True):
+        x = [mp.mpf(float(v)) for v in row]
+        norm = mp.sqrt(mp.fsum(v * v for v in x))
+        if norm > radius:
+            x = [v * radius / norm for v in x]
+        z = int(label) * mp.fsum(v * mp.mpf(float(u)) for v, u in zip(x, w, strict=True))
+        if loss.name == "logistic":
+            slope = -1 / (1 + mp.exp(z))
+        else:
+            h = mp.mpf(loss.smoothing)
+            s = max(mp.mpf(-1), min(mp.mpf(1), (1 - z) / h))
+            slope = -(1 + s) / 2 if loss.name == "huber_hinge" else -(2 + 3 * s - s**3) / 4
+        total = [t + slope * int(label) * v for t, v in zip(total, x, strict=True)]
+    return total
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.name)
+def test_the_rounding_bound_covers_adversarial_rows(loss):
+    """Cancelling margins and rows, scales from e^-8 to e^8, float32 rows: error over bound at most 1, in 60 digits."""
+    mpmath = pytest.importorskip("mpmath")
+    rng = np.random.default_rng(4)
+    worst = 0.0
+    for case in range(60):
+        n, d = int(rng.integers(1, 40)), int(rng.integers(1, 6))
+        row_norm = float(np.exp(rng.uniform(-3, 3)))
+        rows = rng.normal(size=(n, d)) * np.exp(rng.uniform(-8, 8, size=(n, 1)))
+        w = rng.normal(size=d) * np.exp(rng.uniform(-2, 8))
+        if case % 3 == 0 and d > 1:
+            # Nearly orthogonal to the weights: the margin cancels.
+            rows -= np.outer(rows @ w, w) / (w @ w) * (1 - 1e-9)
+        if case % 3 == 1:
+            rows[1::2] = -rows[0::2][: len(rows[1::2])]
+        if case % 4 == 0:
+            rows = rows.astype(np.float32)
+        labels = rng.choice([-1, 1], size=n).astype(np.int8)
+        l2, linear = float(np.exp(rng.uniform(-4, 4))), rng.normal(size=d) * 10
+        objective = Objective(MemorySource(ArrayBlocks(rows), labels), loss, BallBound(row_norm), 0.0, l2, linear[None])
+        computed = objective.evaluate(w[None], order=1).gradient[0]
+        rounding = GradientRounding(loss, row_norm, n, d, summation_depth(n, d), l2)
+        bound = rounding.bound(float(np.linalg.norm(w)), float(np.linalg.norm(linear)), float(np.linalg.norm(computed)))
+        with mpmath.workdps(60):
+            exact = exact_gradient(mpmath.mp, loss, row_norm, rows, labels, l2, linear, w)
+            error = mpmath.sqrt(mpmath.fsum((mpmath.mpf(float(c)) - e) ** 2 for c, e in zip(computed, exact, strict=True)))
+        worst = max(worst, float(error) / bound)
+    assert 1e-3 < worst <= 1.0
+
+
+def test_the_bound_is_the_theorems_formula():
+    """n = 10^6, d = 100, m = 2001, logistic, ridge 1, epsilon 1: 3.3e-5 as tabulated, with noise at its public bound."""
+    rounding = GradientRounding(LogisticLoss(), 1.0, 10**6, 100, 2001, 1.0)
+    noise_bound = (1.4 * 100 + 2 * 200 * math.log(2)) / 0.5
+    assert rounding.worst(noise_bound) == pytest.approx(3.3e-5, rel=0.05)
+    huber = GradientRounding(HuberHinge(0.5), 1.0, 10**6, 100, 2001, 1.0)
+    assert 6 * huber.worst(noise_bound) == pytest.approx(8.5e-4, rel=0.05)
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.name)
+def test_the_minimiser_is_shorter_than_its_public_bound(loss):
+    """|w*| <= W over random rows and noise."""
+    for seed in range(5):
+        rows = source(30, 3, seed)
+        noise = Entropy.seeded(seed).spherical_laplace(1, 3, 0.2)
+        objective = Objective(rows, loss, BallBound(1.0), 0.0, 0.5, noise)
+        w = NewtonThenFallback().solve(objective, np.zeros((1, 3)), 1e-9).weights
+        bound = GradientRounding(loss, 1.0, 30, 3, 31, 0.5).minimiser_norm(float(np.linalg.norm(noise)))
+        assert np.linalg.norm(w) <= bound
+
+
+def certified(weights_of, tolerance=1e-6):
+    """Certify weights made from the minimiser of a small problem."""
+    facts, rows = problem(l2=2.0), source()
+    objective = facts.objective(rows, 2.0, np.ones((1, 2)))
+    exact = NewtonThenFallback().solve(objective, np.zeros((1, 2)), 1e-12).weights
+    return certify(objective, weights_of(exact), tolerance, facts.rounding(2.0))
+
+
+def test_the_minimiser_is_certified_within_tolerance_over_ridge():
+    """The distance is the public number tolerance / l2, not a fact about the data."""
+    assert certified(lambda w: w).distance == pytest.approx(1e-6 / 2.0)
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [lambda w: w + 1e-6, lambda w: w * np.nan, lambda w: w + np.inf, lambda w: np.zeros_like(w), lambda w: -w],
+    ids=["off by a little", "nan", "inf", "zero", "sign"],
+)
+def test_anything_else_is_refused(spoil):
+    """A NaN must fail too; the message holds no number."""
+    with np.errstate(all="ignore"), pytest.raises(NotCertified) as caught:
+        certified(spoil)
+    assert not any(character.isdigit() for character in str(caught.value))
+
+
+class LazySolver:
+    """A solver that claims success at its start."""
+
+    def solve(self, objective, start, tolerance):
+        """Return the start with a false claim."""
+        from confide.solvers.solver import Solution
+
+        return Solution(start, np.zeros(len(start)))
+
+
+def test_a_lying_solver_causes_a_refusal_and_no_release():
+    """The certificate makes a gradient pass of its own."""
+    facts = problem()
+    plan = ObjectivePerturbation().plan(facts, PureDP(1.0))
+    with pytest.raises(NotCertified):
+        ObjectivePerturbation().release(plan, source(), LazySolver(), Entropy.fresh())
+
+
+def test_the_solver_is_asked_for_what_the_certificate_leaves():
+    """Computed norm + 1.01 worst rounding <= tolerance = 8 worst roundings, with room."""
+    tolerance, worst = 8.0, 1.0
+    assert solver_tolerance(tolerance) * (1 + 1e-9) + 1.01 * worst <= tolerance
+    assert solver_tolerance(tolerance) >= 6.0 * worst

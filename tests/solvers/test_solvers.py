@@ -1,0 +1,145 @@
+"""Solvers: they reach the tolerance, batch or alone, and the fallback methods keep their public pass bounds."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from confide.data.arrays import ArrayBlocks, MemorySource
+from confide.erm.losses import HuberHinge, LogisticLoss, SmoothHinge
+from confide.erm.objective import Objective
+from confide.erm.row_bounds import BallBound
+from confide.privacy.certificate import GradientRounding, solver_tolerance
+from confide.solvers.fallback import GradientDescent, NewtonThenFallback, StepLimitedNewton
+from confide.solvers.newton import Newton
+from confide.solvers.solver import Solution
+
+LOSSES = [LogisticLoss(), HuberHinge(0.5), SmoothHinge(0.5)]
+
+
+class CountingSource:
+    """A source that counts passes by order."""
+
+    def __init__(self, source):
+        self.source, self.orders = source, []
+        self.n_rows, self.n_features = source.n_rows, source.n_features
+
+    def sum_over_rows(self, row_sum, weights):
+        """Count and pass on."""
+        self.orders.append(row_sum.order)
+        return self.source.sum_over_rows(row_sum, weights)
+
+
+def objective(loss, n=400, d=6, l2=0.5, k=1, noise=5.0, seed=0, scale=1.0):
+    """k perturbed objectives over random rows of norm at most 1."""
+    rng = np.random.default_rng(seed)
+    rows = rng.normal(size=(n, d)) * scale
+    source = MemorySource(ArrayBlocks(rows), rng.choice([-1, 1], size=n).astype(np.int8))
+    return Objective(CountingSource(source), loss, BallBound(1.0), 1.0, l2, rng.normal(size=(k, d + 1)) * noise)
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.name)
+@pytest.mark.parametrize("l2", [1e-3, 1.0, 100.0])
+def test_newton_reaches_a_small_gradient_for_several_problems(loss, l2):
+    """8 problems in one batch, gradients checked by a pass of our own; few passes."""
+    problems = objective(loss, l2=l2, k=8)
+    start = np.zeros((8, 7))
+    solution = NewtonThenFallback().solve(problems, start, 1e-8)
+    norms = np.linalg.norm(problems.evaluate(solution.weights, order=1).gradient, axis=1)
+    assert (norms <= 1.01e-8).all()
+    assert (solution.gradient_norm <= 1e-8).all()
+    assert not start.any()
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.name)
+def test_a_batch_gives_what_each_problem_gives_alone(loss):
+    """k problems at once and k single problems agree."""
+    problems = objective(loss, k=4)
+    together = Newton().solve(problems, np.zeros((4, 7)), 1e-10).weights
+    for j in range(4):
+        alone = Newton().solve(problems.restrict(np.array([j])), np.zeros((1, 7)), 1e-10).weights
+        np.testing.assert_allclose(together[j], alone[0], atol=1e-9)
+
+
+def test_newton_takes_one_pass_a_trial():
+    """About ten passes on an ordinary problem, all of them with value, gradient and Hessian."""
+    problems = objective(LogisticLoss(), l2=1.0)
+    Newton().solve(problems, np.zeros((1, 7)), 1e-9)
+    assert len(problems.source.orders) <= 10
+    assert set(problems.source.orders) == {2}
+
+
+def test_tolerance_zero_ends_at_the_floor_of_doubles():
+    """It does not run on, and the gradient is as small as rounding allows."""
+    problems = objective(LogisticLoss(), l2=1.0)
+    solution = NewtonThenFallback().solve(problems, np.zeros((1, 7)), 0.0)
+    assert solution.gradient_norm[0] < 1e-12
+    assert len(problems.source.orders) <= 14
+
+
+class Idle:
+    """A first method that does nothing, so that the fallback has all the work."""
+
+    def solve(self, objective, start, tolerance):
+        """Return the start as it is, or NaN."""
+        return Solution(start + np.nan, np.full(len(start), np.nan))
+
+
+def planned_tolerance(problems, noise_bound):
+    """The tolerance a plan would hand to the solver."""
+    loss, n, d = problems.loss, problems.source.n_rows, problems.linear.shape[1]
+    rounding = GradientRounding(loss, problems.row_norm, n, d, n + 1, problems.l2)
+    return solver_tolerance(8.0 * rounding.worst(noise_bound))
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.name)
+@pytest.mark.parametrize("noise", [0.1, 30.0])
+def test_the_fallback_alone_reaches_the_planned_tolerance(loss, noise):
+    """Even when the first method returns NaN: that is why a refusal cannot be provoked by data."""
+    problems = objective(loss, n=300, l2=5.0, k=2, noise=noise)
+    tolerance = planned_tolerance(problems, 10 * noise)
+    solution = NewtonThenFallback(first=Idle()).solve(problems, np.zeros((2, 7)), tolerance)
+    norms = np.linalg.norm(problems.evaluate(solution.weights, order=1).gradient, axis=1)
+    assert (norms <= tolerance).all()
+
+
+def test_step_limited_newton_keeps_within_its_bound_where_plain_newton_overshoots():
+    """Strong noise, small ridge: the theorem's number of steps is not exceeded."""
+    for seed in range(5):
+        problems = objective(LogisticLoss(), n=200, l2=0.05, noise=20.0, seed=seed)
+        tolerance = planned_tolerance(problems, 300.0)
+        method = StepLimitedNewton()
+        gradient = np.linalg.norm(problems.evaluate(np.zeros((1, 7)), order=1).gradient)
+        assert method.applies(problems, tolerance, 2 * gradient / problems.l2)
+        before = len(problems.source.orders)
+        solution = method.solve(problems, np.zeros((1, 7)), tolerance)
+        assert solution.gradient_norm[0] <= tolerance
+        bound = 8.7 * (problems.row_norm * gradient / 0.05) ** 1.5 + 12.5 * math.log(0.05 / (8.8 * tolerance / 7)) + 4
+        assert len(problems.source.orders) - before <= bound
+
+
+def test_step_limited_newton_is_not_used_where_its_theorem_is_silent():
+    """Losses that are not self-concordant, or a ridge lost in rounding."""
+    assert not StepLimitedNewton().applies(objective(HuberHinge(0.5)), 1e-9, 1.0)
+    assert not StepLimitedNewton().applies(objective(LogisticLoss(), l2=1e-12), 1e-9, 1.0)
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.name)
+def test_gradient_descent_converges_from_any_start(loss):
+    """A start outside the theorem's range is replaced by 0."""
+    problems = objective(loss, n=60, l2=4.0)
+    tolerance = planned_tolerance(problems, 50.0)
+    for start in (np.zeros((1, 7)), np.full((1, 7), 1e6)):
+        solution = GradientDescent().solve(problems, start, tolerance)
+        assert solution.gradient_norm[0] <= tolerance
+
+
+def test_rows_of_any_size_do_not_stop_a_solver():
+    """Rows from 1e-300 to 1e300 are clipped, and the minimiser is found."""
+    rng = np.random.default_rng(1)
+    rows = rng.normal(size=(200, 3)) * 10.0 ** rng.uniform(-300, 300, size=(200, 1))
+    source = MemorySource(ArrayBlocks(rows), rng.choice([-1, 1], size=200).astype(np.int8))
+    problems = Objective(source, LogisticLoss(), BallBound(1.0), 1.0, 0.1, np.zeros((1, 4)))
+    assert NewtonThenFallback().solve(problems, np.zeros((1, 4)), 1e-9).gradient_norm[0] <= 1e-9
