@@ -28,7 +28,7 @@ def main() -> None:
             errors.append(1.0 - model.score(adult.X_test, adult.y_test))
         target = f"target {TARGETS[epsilon]:.3f}" if epsilon in TARGETS else "not private"
         spread = np.std(errors) / np.sqrt(len(errors))
-        print(f"epsilon {epsilon:4g}  mean test error {np.mean(errors):.4f} +- {spread:.4f}  alpha {model.alpha_:.3g}  {target}")
+        print(f"epsilon {epsilon:4g}  test error {np.mean(errors):.4f} +- {spread:.4f}  alpha {model.alpha_:.3g}  {target}")
 
 
 if __name__ == "__main__":

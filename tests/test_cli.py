@@ -213,9 +213,7 @@ def test_plan_speaks_json():
 
 def test_plan_counts_the_columns_of_a_schema(folder):
     """Three columns make eight encoded ones less the shared: one number, one with gaps, four levels."""
-    document = json.loads(
-        run("plan", "--rows", 1000, "--schema", "people.toml", "--epsilon", 1, "--format", "json").stdout
-    )
+    document = json.loads(run("plan", "--rows", 1000, "--schema", "people.toml", "--epsilon", 1, "--format", "json").stdout)
     assert document["n_features"] == 1 + 2 + 4
     assert "either" in refused("plan", "--rows", 10, "--schema", "people.toml", "--features", 7, "--epsilon", 1)
 
@@ -710,9 +708,7 @@ def test_the_demo_shows_a_plan_a_guarantee_and_what_they_cost(adult_demo):
     text, out = adult_demo
     for part in ("Plan", "epsilon = 1 (replace-one)", "Guarantee", "It holds if:", "These data are public"):
         assert part in text
-    accuracy = {
-        line[:10]: float(re.search(r"([\d.]+)%", line)[1]) for line in text.splitlines() if re.search(r"\d%", line)
-    }
+    accuracy = {line[:10]: float(re.search(r"([\d.]+)%", line)[1]) for line in text.splitlines() if re.search(r"\d%", line)}
     released, without_privacy, majority = accuracy.values()
     assert list(accuracy) == ["private, e", "without pr", 'always "<=']
     assert without_privacy > 84

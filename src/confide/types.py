@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array: TypeAlias = NDArray[np.float64]
+Indices: TypeAlias = NDArray[np.intp]
+"""Positions of some of k problems."""
 Weights: TypeAlias = NDArray[np.float64]
 """(k, d): one row of weights a problem."""
 Margins: TypeAlias = NDArray[np.float64]

@@ -123,7 +123,9 @@ def test_the_computed_logistic_slope_is_within_its_stated_rounding():
     z = np.concatenate([rng.normal(size=500) * 10, rng.normal(size=500) * 1e-8, [0.0, 700.0, -700.0]])
     computed = loss.derivative(z)
     with mpmath.workdps(50):
-        worst = max(abs(mpmath.mpf(float(c)) + 1 / (1 + mpmath.exp(mpmath.mpf(float(m))))) for c, m in zip(computed, z, strict=True))
+        worst = max(
+            abs(mpmath.mpf(float(c)) + 1 / (1 + mpmath.exp(mpmath.mpf(float(m))))) for c, m in zip(computed, z, strict=True)
+        )
     assert worst <= loss.rounding * 2.0**-53
 
 

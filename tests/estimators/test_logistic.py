@@ -80,7 +80,16 @@ def test_attributes_follow_scikit_learn(rows):
     assert model.intercept_.shape == (1,)
     assert model.classes_.tolist() == [0, 1]
     assert model.coefficient_names_.tolist() == list("abcde") == model.feature_names_in_.tolist()
-    public = {"alpha_", "classes_", "coef_", "coefficient_names_", "feature_names_in_", "guarantee_", "intercept_", "n_features_in_"}
+    public = {
+        "alpha_",
+        "classes_",
+        "coef_",
+        "coefficient_names_",
+        "feature_names_in_",
+        "guarantee_",
+        "intercept_",
+        "n_features_in_",
+    }
     assert {name for name in vars(model) if name.endswith("_")} == public
     with pytest.raises(confide.InputError, match="feature names"):
         model.predict(frame.rename(columns={"a": "z"}))
@@ -114,7 +123,9 @@ def test_rows_are_never_modified(rows):
     assert np.array_equal(frame.to_numpy(), before)
 
 
-@pytest.mark.parametrize("kind", [list, np.asarray, np.asfortranarray, lambda X: X.astype(np.float32), pd.DataFrame, pl.DataFrame])
+@pytest.mark.parametrize(
+    "kind", [list, np.asarray, np.asfortranarray, lambda X: X.astype(np.float32), pd.DataFrame, pl.DataFrame]
+)
 def test_rows_may_be_lists_arrays_or_numeric_frames(rows, kind):
     """Same answer without noise, to the precision of the numbers given."""
     X, y = rows
@@ -216,7 +227,15 @@ def test_the_plan_is_what_a_fit_does(rows):
     assert model.fit(X, y).alpha_ == plan.alpha
     assert plan.expected_distance > 0
     text = str(plan)
-    for piece in ("objective perturbation", "epsilon = 0.8", "2,000", "alpha", "seal", "tolerance", "expected distance"):
+    for piece in (
+        "objective perturbation",
+        "epsilon = 0.8",
+        "2,000",
+        "alpha",
+        "seal",
+        "tolerance",
+        "expected distance",
+    ):
         assert piece in text
     assert plan.to_dict()["budget"] == {"kind": "pure", "epsilon": 0.8}
 
@@ -234,7 +253,7 @@ def test_the_automatic_alpha_uses_public_facts_alone(rows):
 
 
 def test_objective_perturbation_is_chosen_and_output_can_be_asked_for(rows):
-    """"auto" means objective under pure privacy; the guarantee names what was done."""
+    """The word auto means objective under pure privacy; the guarantee names what was done."""
     X, y = rows
     assert LogisticRegression(1.0).fit(X, y).guarantee_.mechanism == "objective"
     assert LogisticRegression(1.0, mechanism="output").fit(X, y).guarantee_.mechanism == "output"
@@ -253,9 +272,13 @@ def test_under_add_or_remove_one_the_number_of_rows_stays_private(rows):
         assert "1234" not in text
         assert "1,234" not in text
     # One row counts half as much as under replace-one.
-    assert model.plan(n_features=5).noise_rate == pytest.approx(2 * LogisticRegression(1.0).plan(1000, 5).noise_rate, rel=1e-2)
-    with pytest.raises(confide.ParameterError, match="bounds|plan"):
-        LogisticRegression(1.0, neighbours="add-or-remove-one", n_rows_bounds=(10, 100)).fit(X, y)
+    assert model.plan(n_features=5).noise_rate == pytest.approx(
+        2 * LogisticRegression(1.0).plan(1000, 5).noise_rate, rel=1e-2
+    )
+    ledger = Ledger(limit=2.0, neighbours="add-or-remove-one")
+    with pytest.raises(confide.ParameterError, match="n_rows_bounds"):
+        LogisticRegression(1.0, neighbours="add-or-remove-one", n_rows_bounds=(10, 100), ledger=ledger).fit(X, y)
+    assert ledger.spent().epsilon == 0.0
 
 
 COLUMNS = {

@@ -13,7 +13,7 @@ import scipy.sparse
 from confide import ConfideError, Ledger, LogisticRegression, Schema
 
 SECRET = 987654321.125
-SECRET_TEXT = "SECRETVALUE"
+SECRET_TEXT = "SECRETVALUE"  # noqa: S105 - a marker that no message may hold
 GOOD_X = np.random.default_rng(0).normal(size=(50, 3))
 GOOD_Y = np.arange(50) % 2
 
@@ -136,9 +136,7 @@ def test_a_ledger_that_is_none_is_refused():
         LogisticRegression(1.0, ledger=3.0).fit(GOOD_X, GOOD_Y)
 
 
-@pytest.mark.parametrize(
-    "arguments", [(0, 3), (10, 0), (None, 3), (10, None), (10.5, 3), (True, 3), ("10", 3)], ids=str
-)
+@pytest.mark.parametrize("arguments", [(0, 3), (10, 0), (None, 3), (10, None), (10.5, 3), (True, 3), ("10", 3)], ids=str)
 def test_a_plan_needs_whole_numbers(arguments):
     """Rows and features of at least 1."""
     with pytest.raises(ConfideError, match="whole number"):
@@ -167,7 +165,11 @@ def test_bad_frames_are_refused(name):
 def test_predicting_from_bad_rows_is_refused_in_the_same_words():
     """Width, NaN and text after a fit."""
     model = LogisticRegression(1.0).fit(GOOD_X, GOOD_Y)
-    for X, expected in ((GOOD_X[:, :2], "features"), (with_entry(np.nan, float), "NaN"), (with_entry(SECRET_TEXT), "number")):
+    for X, expected in (
+        (GOOD_X[:, :2], "features"),
+        (with_entry(np.nan, float), "NaN"),
+        (with_entry(SECRET_TEXT), "number"),
+    ):
         with pytest.raises(ConfideError, match=expected) as caught:
             model.predict(X)
         assert SECRET_TEXT not in str(caught.value)

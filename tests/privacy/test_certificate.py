@@ -13,9 +13,9 @@ from confide.erm.objective import Objective
 from confide.erm.row_bounds import BallBound
 from confide.errors import NotCertified
 from confide.privacy.certificate import GradientRounding, certify, solver_tolerance
+from confide.privacy.guarantee import PureDP
 from confide.privacy.noise import Entropy
 from confide.privacy.objective_perturbation import ObjectivePerturbation
-from confide.privacy.guarantee import PureDP
 from confide.solvers.fallback import NewtonThenFallback
 from tests.privacy.problems import problem, source
 

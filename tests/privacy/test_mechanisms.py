@@ -1,4 +1,4 @@
-"""Objective and output perturbation: what is released has the planned law, and an attacker at the worst pair gains epsilon."""
+"""Objective and output perturbation: releases have the planned law, and an attacker at the worst pair gains epsilon."""
 
 from __future__ import annotations
 
@@ -39,7 +39,9 @@ def test_weights_of_objective_perturbation_invert_to_noise_of_the_theorems_law(n
     Row norm 2, intercept constant 1.5, so R = 2.5: any wrong factor (n, 2, R, the intercept) shows.
     """
     epsilon, n, d = 0.8, 25, 2
-    facts = problem(n, d, row_norm=2.0, intercept=1.5, l2=200.0, neighbours=neighbours, high=40 if neighbours is ADD else None)
+    facts = problem(
+        n, d, row_norm=2.0, intercept=1.5, l2=200.0, neighbours=neighbours, high=40 if neighbours is ADD else None
+    )
     rows = source(n, d, length=3.0)
     sample = releases(ObjectivePerturbation(), facts, rows, epsilon, 1500)
     raw = rows.blocks.rows
@@ -80,6 +82,7 @@ def one_row(value):
 
 def epsilon_lower_bound(first, second, threshold, confidence=0.999):
     """Clopper-Pearson lower bound on the log-ratio of Pr[w > threshold] between two samples."""
+
     def bounds(sample):
         hits, n = int((sample > threshold).sum()), len(sample)
         tail = (1 - confidence) / 2
@@ -156,7 +159,9 @@ def test_noise_and_seal_are_independent_draws():
             return draw
 
     facts = problem()
-    ObjectivePerturbation().release(ObjectivePerturbation().plan(facts, PureDP(1.0)), source(), NewtonThenFallback(), Recording())
+    ObjectivePerturbation().release(
+        ObjectivePerturbation().plan(facts, PureDP(1.0)), source(), NewtonThenFallback(), Recording()
+    )
     assert len(calls) == 2
     assert not np.allclose(calls[0], calls[1])
 
@@ -173,7 +178,10 @@ def test_too_many_rows_for_double_precision_are_refused_before_any_row_is_read()
     """At ridge 1e-3 and 10^9 rows no certificate is possible; the plan says so from public facts."""
     for mechanism in (ObjectivePerturbation(), OutputPerturbation()):
         with pytest.raises(ParameterError, match="Raise alpha"):
-            mechanism.plan(problem(10**9, 50, loss=HuberHinge(0.5) if mechanism == OutputPerturbation() else None, l2=1e-3), PureDP(1.0))
+            mechanism.plan(
+                problem(10**9, 50, loss=HuberHinge(0.5) if mechanism == OutputPerturbation() else None, l2=1e-3),
+                PureDP(1.0),
+            )
 
 
 def test_the_hinge_is_refused_by_both():

@@ -111,52 +111,44 @@ def test_exponentials_follow_their_law_in_the_far_small_tail():
     assert (smallest * 2.0**53 % 1 != 0).any()
 
 
-def test_the_computed_draw_is_close_to_the_exact_map_of_its_bits():
+@pytest.mark.parametrize("dimension", [1, 2, 5, 30])
+def test_the_computed_draw_is_close_to_the_exact_map_of_its_bits(dimension):
     """The same words through 60-digit arithmetic: relative L2 difference at most RELATIVE_ERROR."""
     mpmath = pytest.importorskip("mpmath")
     mp = mpmath.mp
+    source, recorded = np.random.default_rng(5), []
 
-    class Recorder:
-        def __init__(self):
-            self.source, self.words = np.random.default_rng(5), []
+    def record(n):
+        word = source.bytes(n)
+        recorded.append(int.from_bytes(word, "little"))
+        return word
 
-        def __call__(self, n):
-            word = self.source.bytes(n)
-            self.words.append(int.from_bytes(word, "little"))
-            return word
+    computed = Entropy(read=record, is_secret=False).spherical_laplace(1, dimension, 0.3)[0]
+    words = iter(recorded)
 
-    for dimension in (1, 2, 5, 30):
-        recorder = Recorder()
-        computed = Entropy(read=recorder, is_secret=False).spherical_laplace(1, dimension, 0.3)[0]
-        words = iter(recorder.words)
-        with mp.workdps(60):
+    def zeros():
+        count = 0
+        while (word := next(words)) == 0:
+            count += 64
+        return count + 64 - word.bit_length()
 
-            def zeros():
-                count = 0
-                while (word := next(words)) == 0:
-                    count += 64
-                return count + 64 - word.bit_length()
+    def uniform():
+        mantissa = 2**52 + (next(words) >> 12)
+        return mp.mpf(mantissa) * mp.mpf(2) ** (-53 - zeros())
 
-            def uniform():
-                mantissa = 2**52 + (next(words) >> 12)
-                return mp.mpf(mantissa) * mp.mpf(2) ** (-53 - zeros())
+    def exponential():
+        return zeros() * mp.log(2) - mp.log(1 - uniform() / 2)
 
-            def exponential():
-                k = zeros()
-                return k * mp.log(2) - mp.log(1 - uniform() / 2)
-
-            radius = mp.fsum(exponential() for _ in range(dimension)) / mp.mpf(0.3)
-            normals = []
-            while len(normals) < dimension:
-                length = mp.sqrt(2 * exponential())
-                angle = mp.pi / 2 * uniform()
-                normals += [(1 if next(words) & 1 else -1) * length * mp.sin(angle),
-                            (1 if next(words) & 1 else -1) * length * mp.cos(angle)]  # fmt: skip
-            normals = normals[:dimension]
-            scale = radius / mp.sqrt(mp.fsum(x * x for x in normals))
-            exact = [x * scale for x in normals]
-            error = mp.sqrt(mp.fsum((mp.mpf(float(c)) - e) ** 2 for c, e in zip(computed, exact, strict=True)))
-            assert error / radius <= RELATIVE_ERROR
+    with mp.workdps(60):
+        radius = mp.fsum(exponential() for _ in range(dimension)) / mp.mpf(0.3)
+        normals = []
+        while len(normals) < dimension:
+            length, angle = mp.sqrt(2 * exponential()), mp.pi / 2 * uniform()
+            normals += [(1 if next(words) & 1 else -1) * length * part for part in (mp.sin(angle), mp.cos(angle))]
+        normals = normals[:dimension]
+        scale = radius / mp.sqrt(mp.fsum(x * x for x in normals))
+        error = mp.sqrt(mp.fsum((mp.mpf(float(c)) - x * scale) ** 2 for c, x in zip(computed, normals, strict=True)))
+        assert error / radius <= RELATIVE_ERROR
 
 
 def test_the_public_bound_holds_with_its_failure_probability():

@@ -28,7 +28,7 @@ REPLACE, ADD = Neighbours.REPLACE_ONE, Neighbours.ADD_OR_REMOVE_ONE
 
 
 def test_fixture_numbers_of_the_literature_hold_to_nine_digits():
-    """n = 1000, alpha = .01, epsilon = 1, R = 1 (so l2 = 10), and the slack branch at n = 100, alpha = 1e-4, epsilon = .1."""
+    """n = 1000, alpha = .01, epsilon = 1, R = 1 (l2 = 10); slack branch: n = 100, alpha = 1e-4, epsilon = .1."""
     assert output_sensitivity(1.0, 1.0, 10.0, REPLACE) == pytest.approx(0.2, rel=1e-9)
     assert published_noise_epsilon(1.0, 0.25, 1.0, 10.0) == pytest.approx(0.9506147748, abs=5e-11)
     assert refined_noise_epsilon(1.0, 0.25, 1.0, 10.0) == pytest.approx(0.9753073874, abs=5e-11)
@@ -159,6 +159,7 @@ def test_objective_perturbation_refuses_the_plain_hinge():
 
 def exact_minimiser(loss, signed_rows, l2):
     """Minimiser by BFGS from several starts, polished; d is small."""
+
     def value(w):
         return loss.value(signed_rows @ w).sum() + 0.5 * l2 * w @ w
 
@@ -183,9 +184,11 @@ def test_no_neighbour_moves_the_minimiser_further_than_the_sensitivity(neighbour
             pair = flat.reshape(2, d)
             pair = pair * np.minimum(1.0, row_norm / np.maximum(1e-12, np.linalg.norm(pair, axis=1)))[:, None]
             first = exact_minimiser(loss, np.vstack([common, pair[:1]]), l2)
-            second = exact_minimiser(loss, common if neighbours is ADD else np.vstack([common, pair[1:]]), l2) if (
-                neighbours is REPLACE or len(common)
-            ) else np.zeros(d)
+            second = (
+                exact_minimiser(loss, common if neighbours is ADD else np.vstack([common, pair[1:]]), l2)
+                if (neighbours is REPLACE or len(common))
+                else np.zeros(d)
+            )
             return -np.linalg.norm(first - second) / output_sensitivity(1.0, row_norm, l2, neighbours)
 
         found = minimize(ratio, rng.normal(size=2 * d) * 2, method="Nelder-Mead", options={"maxfev": 80})

@@ -351,8 +351,7 @@ def _kinds_of(model: LogisticRegression, path: Path) -> dict[str, Literal["numbe
     names = getattr(model, "feature_names_in_", None)
     if names is None:
         raise FileError(
-            f"{path} was trained on an array without names of columns; use confide.load in Python, or train with a "
-            f"schema."
+            f"{path} was trained on an array without names of columns; use confide.load in Python, or train with a schema."
         )
     return dict.fromkeys(map(str, names), "number")
 

@@ -1,0 +1,1 @@
+"""Where rows live. Trusted for one sentence: every row is counted exactly once."""

@@ -1,0 +1,1 @@
+"""What is minimised: losses, bounds on rows, sums over rows, perturbed objectives. Trusted."""

@@ -139,7 +139,7 @@ class HuberHinge:
 
 @dataclass(frozen=True, slots=True)
 class SmoothHinge:
-    """Hinge with a polynomial joint of half-width `smoothing`, twice continuously differentiable. L = 1, c = 3 / (4 smoothing)."""
+    """Hinge with a twice differentiable polynomial joint of half-width `smoothing`. L = 1, c = 3 / (4 smoothing)."""
 
     smoothing: float = 0.5
     name: str = "smooth_hinge"

@@ -15,7 +15,7 @@ from confide.data.source import RowSource
 from confide.erm.losses import Loss
 from confide.erm.row_bounds import RowBound, norm_with_intercept
 from confide.erm.row_sums import RowSum
-from confide.types import Array, Weights
+from confide.types import Array, Indices, Weights
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class Objective:
         """Upper bound on the Lipschitz constant of the gradients."""
         return (self.l2 + self.source.n_rows * self.loss.smoothness * self.row_norm**2) * (1.0 + 2.0**-40)
 
-    def restrict(self, which: Array) -> Objective:
+    def restrict(self, which: Indices) -> Objective:
         """The same for some of the k problems."""
         return replace(self, linear=self.linear[which])
 

@@ -17,10 +17,11 @@ from confide.types import Array, Rows
 
 SMALLEST_BOUND = 2.0**-300
 LARGEST_BOUND = 2.0**300
+_LARGEST_SAFE_SQUARE = 2.0**1000
 
 
 class RowBound(Protocol):
-    """What is publicly known of every row. Frozen; owes one sentence: every clipped row obeys the bound in exact arithmetic."""
+    """What is publicly known of every row. Owes one sentence: every clipped row obeys the bound in exact arithmetic."""
 
     @property
     def l2_norm(self) -> float:
@@ -40,7 +41,7 @@ class RowBound(Protocol):
 class BallBound:
     """Every row is scaled down to L2 norm at most `norm`. ``BallBound(math.inf)`` leaves rows alone (non-private use only).
 
-    Source: spec of the clipping radius, privacy/proofs/certificate.md, section "Clipping".
+    Proof: privacy/proofs/certificate.md, section on clipping.
     """
 
     norm: float
@@ -72,10 +73,15 @@ class BallBound:
         # Written so that an overflowing norm counts as outside. Underflow of a tiny entry moves a squared norm by less
         # than d 2^-1074, far below the margin for every admissible radius.
         outside = ~(squared_norms <= radius * radius)
-        if outside.any():
-            block = block.copy() if block is rows else block
-            block[outside] = _scale_to_norm(block[outside], radius)
-        return block
+        if not outside.any():
+            return block
+        huge = ~(squared_norms <= _LARGEST_SAFE_SQUARE)
+        ordinary = outside & ~huge
+        # A factor of 1 leaves the rows inside as they are, bit for bit.
+        clipped = block * np.where(ordinary, radius / np.sqrt(np.where(ordinary, squared_norms, 1.0)), 1.0)[:, None]
+        if huge.any():
+            clipped[huge] = _scale_to_norm(block[huge], radius)
+        return clipped
 
     def to_dict(self) -> dict[str, Any]:
         return {"kind": "ball", "norm": self.norm if math.isfinite(self.norm) else "inf"}

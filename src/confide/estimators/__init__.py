@@ -1,0 +1,1 @@
+"""What users call, by the conventions of scikit-learn."""

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from confide.estimators.fitting import Settings
 from confide.privacy.guarantee import Guarantee, Neighbours
 from confide.privacy.ledger import Ledger
 from confide.privacy.mechanism import Plan
 
 
-def guarantee_of(
-    plan: Plan, settings: Settings, label_sentence: str, ledger: Ledger | None, seed: int | None
-) -> Guarantee:
+def guarantee_of(plan: Plan, label_sentence: str, ledger: Ledger | None, seed: int | None) -> Guarantee:
     """What the release of this plan promises, and on what it rests."""
     problem = plan.problem
     sentences = ["Each person contributed one row at most."]
@@ -22,8 +19,10 @@ def guarantee_of(
             f"{problem.n_rows_high}, which were not learned from the rows."
         )
     sentences += [
-        f"Every row is clipped to its declared bound (L2 norm {problem.row_norm:.6g} with the intercept); bounds, "
-        f"categories and parameters were chosen without looking at the rows.",
+        (
+            f"Every row is clipped to its declared bound (L2 norm {problem.row_norm:.6g} with the intercept); bounds, "
+            f"categories and parameters were chosen without looking at the rows."
+        ),
         label_sentence,
         "The rows were checked for shape, finite values and labels before the charge; that they passed is not protected.",
     ]
@@ -34,7 +33,8 @@ def guarantee_of(
             "version. An attack on the lowest bits of the weights is therefore not excluded."
         )
         sentences.append(
-            f"It was charged to a ledger with limit epsilon = {ledger.limit.epsilon:g}; only what is charged there is counted."
+            f"It was charged to a ledger with limit epsilon = {ledger.limit.epsilon:g}; what is not charged there is not "
+            f"counted."
             if ledger is not None
             else "It covers this one fit alone; no other fit on these rows is counted. Scores computed on private rows, "
             "and choices made from them, are outside."

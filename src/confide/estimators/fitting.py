@@ -13,7 +13,7 @@ from confide.data.source import RowSource
 from confide.erm.losses import Loss
 from confide.erm.row_bounds import RowBound
 from confide.errors import InsufficientRegularisation, ParameterError
-from confide.estimators.regularisation import EXPECTED_WEIGHT_NORM, automatic_l2
+from confide.estimators.regularisation import automatic_l2
 from confide.privacy.guarantee import Neighbours, PureDP
 from confide.privacy.ledger import Ledger
 from confide.privacy.mechanism import Mechanism, Plan, Problem, Release
@@ -82,9 +82,7 @@ def make_plan(settings: Settings, n_features: int, n_rows: int | None) -> Plan:
     )
     if settings.alpha is not None:
         return mechanism.plan(problem, settings.budget)
-    l2 = automatic_l2(
-        settings.budget, settings.loss, problem.n_weights, problem.row_norm, settings.neighbours, EXPECTED_WEIGHT_NORM
-    )
+    l2 = automatic_l2(settings.budget, settings.loss, low, problem.n_weights, problem.row_norm, settings.neighbours)
     while True:
         try:
             return mechanism.plan(replace(problem, l2=l2), settings.budget)
@@ -93,12 +91,11 @@ def make_plan(settings: Settings, n_features: int, n_rows: int | None) -> Plan:
             l2 *= 2.0
 
 
-def fit_privately(
-    settings: Settings, source: RowSource, ledger: Ledger | None, seed: int | None, purpose: str
-) -> Release:
+def fit_privately(settings: Settings, source: RowSource, ledger: Ledger | None, seed: int | None, purpose: str) -> Release:
     """Plan, charge, release: everything that decides the guarantee is decided and charged before a row is used."""
     n_rows = source.n_rows if settings.neighbours is Neighbours.REPLACE_ONE else None
     plan = make_plan(settings, source.n_features, n_rows)
+    plan.problem.check(source)
     if ledger is not None:
         ledger.charge(plan.budget, purpose=purpose, neighbours=settings.neighbours)
     entropy = Entropy.fresh() if seed is None else Entropy.seeded(seed)

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from confide.data.arrays import Blocks, MemorySource, rows_in_block
+from confide.data.arrays import MemorySource, rows_in_block
 from confide.erm.losses import LogisticLoss
 from confide.errors import ParameterError
 from confide.estimators import parameters
@@ -183,7 +183,7 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         self.intercept_ = settings.intercept * weights[:, -1] if settings.intercept > 0.0 else np.zeros(1)
         self.classes_ = np.array(domain)
         self.alpha_ = release.plan.alpha
-        self.guarantee_ = guarantee_of(release.plan, settings, label_sentence, ledger, seed)
+        self.guarantee_ = guarantee_of(release.plan, label_sentence, ledger, seed)
         self.coefficient_names_ = self._coefficient_names(encoder)
         self._encoder = encoder
         self._row_bound = settings.row_bound
@@ -198,7 +198,8 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         for start in range(0, blocks.n_rows, step):
             stop = min(start + step, blocks.n_rows)
             scores[start:stop] = self._row_bound.clip(blocks.block(start, stop)) @ self.coef_[0]
-        return scores + self.intercept_[0]
+        scores += self.intercept_[0]
+        return scores
 
     def predict_proba(self, X: Any) -> Array:
         """Probabilities (n, 2) of the classes in `classes_`."""

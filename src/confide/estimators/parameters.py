@@ -20,7 +20,7 @@ def checked_alpha(alpha: Any) -> float | None:
     """A positive number, or None for "auto"."""
     if isinstance(alpha, str) and alpha == "auto":
         return None
-    if isinstance(alpha, Real) and not isinstance(alpha, bool) and 0.0 < alpha < math.inf:
+    if isinstance(alpha, Real) and not isinstance(alpha, bool) and 0.0 < float(alpha) < math.inf:
         return float(alpha)
     raise ParameterError("alpha must be 'auto' or a positive finite number: the guarantee rests on it.")
 
@@ -87,24 +87,24 @@ def checked_bounds(n_rows_bounds: Any, neighbours: Neighbours) -> tuple[int, int
         if n_rows_bounds is not None:
             raise ParameterError("n_rows_bounds is for neighbours='add-or-remove-one'; under replace-one n is public.")
         return None
-    message = (
-        "neighbours='add-or-remove-one' needs public n_rows_bounds=(low, high), two whole numbers, 1 <= low <= high."
-    )
+    message = "neighbours='add-or-remove-one' needs public n_rows_bounds=(low, high), two whole numbers, 1 <= low <= high."
     try:
         low, high = n_rows_bounds
     except (TypeError, ValueError):
         raise ParameterError(message) from None
-    whole = all(isinstance(bound, Integral) and not isinstance(bound, bool) for bound in (low, high))
-    if not whole or not 1 <= low <= high:
+    if any(isinstance(bound, bool) or not isinstance(bound, Integral) for bound in (low, high)):
         raise ParameterError(message)
-    return int(low), int(high)
+    bounds = int(low), int(high)
+    if not 1 <= bounds[0] <= bounds[1]:
+        raise ParameterError(message)
+    return bounds
 
 
 def checked_seed(random_state: Any) -> int | None:
     """An int or None. Generators are refused: clones would share or copy their state."""
     if random_state is None:
         return None
-    if isinstance(random_state, Integral) and not isinstance(random_state, bool) and random_state >= 0:
+    if isinstance(random_state, Integral) and not isinstance(random_state, bool) and int(random_state) >= 0:
         return int(random_state)
     raise ParameterError("random_state must be None (noise from the operating system) or a whole number, for tests.")
 

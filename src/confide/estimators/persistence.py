@@ -78,9 +78,7 @@ def load(path: str | os.PathLike[str]) -> LogisticRegression:
     except FileError:
         raise
     except (KeyError, TypeError, ValueError, IndexError, ConfideError):
-        raise FileError(
-            f"{path} lacks parts of a model, or holds parts that this version does not understand."
-        ) from None
+        raise FileError(f"{path} lacks parts of a model, or holds parts that this version does not understand.") from None
 
 
 def _restored(content: dict[str, Any]) -> LogisticRegression:

@@ -1,0 +1,1 @@
+"""From columns to bounded rows, by public knowledge only."""

@@ -238,9 +238,7 @@ def read_labels(values: Any, negative: Label, positive: Label) -> Labels:
     if (levels == _REFUSED).any():
         raise InputError("the labels: some are missing; give rows that have a label.")
     if (levels == _UNKNOWN).any():
-        raise InputError(
-            f"the labels: some are neither {negative!r} nor {positive!r}; give rows that have one of the two."
-        )
+        raise InputError(f"the labels: some are neither {negative!r} nor {positive!r}; give rows that have one of the two.")
     return (2 * levels - 1).astype(np.int8)
 
 
@@ -263,9 +261,7 @@ class _NumberPart:
         column = self.column
         values = read_numbers(f'column "{column.name}"', cells)
         if np.isinf(values).any():
-            raise InputError(
-                f'column "{column.name}": holds infinite numbers; give finite ones, or leave the cells empty.'
-            )
+            raise InputError(f'column "{column.name}": holds infinite numbers; give finite ones, or leave the cells empty.')
         if not column.missing and np.isnan(values).any():
             raise InputError(
                 f'column "{column.name}": holds missing values; declare "missing = true" for it in the schema, '

@@ -126,9 +126,7 @@ class NumberColumn:
         object.__setattr__(self, "low", _finite_bound(where, "low", self.low))
         object.__setattr__(self, "high", _finite_bound(where, "high", self.high))
         if not self.low < self.high:
-            raise SchemaError(
-                f"{where}: low must be below high; low is {_shown(self.low)} and high is {_shown(self.high)}."
-            )
+            raise SchemaError(f"{where}: low must be below high; low is {_shown(self.low)} and high is {_shown(self.high)}.")
         if math.isinf(self.high - self.low):
             raise SchemaError(f"{where}: low and high are too far apart; their distance must be a finite number.")
         if self.scale not in SCALES:

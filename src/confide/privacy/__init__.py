@@ -1,0 +1,1 @@
+"""What is promised: guarantees, calibrations, noise, certificates, mechanisms, ledger. Trusted: see README.md here."""

@@ -37,7 +37,7 @@ class PureDP:
     Parameters
     ----------
     epsilon : float
-        Positive; ``math.inf`` means no privacy at all.
+        From 1e-9 to 1e9; ``math.inf`` means no privacy at all.
     """
 
     epsilon: float
@@ -45,6 +45,8 @@ class PureDP:
     def __post_init__(self) -> None:
         if not isinstance(self.epsilon, Real) or isinstance(self.epsilon, bool) or not self.epsilon > 0.0:
             raise ParameterError("epsilon must be a positive number (float('inf') for a model without privacy).")
+        if not 1e-9 <= self.epsilon <= 1e9 and self.epsilon != math.inf:
+            raise ParameterError("epsilon must lie between 1e-9 and 1e9 (float('inf') for a model without privacy).")
         object.__setattr__(self, "epsilon", float(self.epsilon))
 
     @classmethod

@@ -117,9 +117,7 @@ class Ledger:
         return pd.DataFrame(rows, columns=["number", "epsilon", "purpose"])
 
     def __repr__(self) -> str:
-        return (
-            f"<Ledger in memory: epsilon {self.spent().epsilon:g} of {self._limit.epsilon:g} spent, {self._neighbours}>"
-        )
+        return f"<Ledger in memory: epsilon {self.spent().epsilon:g} of {self._limit.epsilon:g} spent, {self._neighbours}>"
 
     def _sum(self) -> Fraction:
         return sum((_exact(entry.budget.epsilon) for entry in self._entries), Fraction(0))

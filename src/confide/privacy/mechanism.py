@@ -69,10 +69,17 @@ class Problem:
         """The rounding bound of its gradients at a given total ridge."""
         return GradientRounding(self.loss, self.row_norm, self.n_rows_high, self.n_weights, self.summation_depth, l2)
 
-    def objective(self, source: RowSource, l2: float, linear: Weights) -> Objective:
-        """The objective over the rows of `source`, which must be the rows that the facts speak of."""
+    def check(self, source: RowSource) -> None:
+        """Raise ParameterError unless the rows are such as these facts speak of. Looks at their shape alone."""
         if source.n_features != self.n_features or not self.n_rows_low <= source.n_rows <= self.n_rows_high:
-            raise ParameterError("the rows do not have the shape that the plan was made for; make a new plan.")
+            raise ParameterError(
+                f"the plan is for rows of {self.n_features} columns, between {self.n_rows_low} and {self.n_rows_high} of them, "
+                f"and others came. Make a new plan, or widen n_rows_bounds."
+            )
+
+    def objective(self, source: RowSource, l2: float, linear: Weights) -> Objective:
+        """The objective over the rows of `source`, after a check of their shape."""
+        self.check(source)
         return Objective(source, self.loss, self.row_bound, self.intercept, l2, linear)
 
 

@@ -1,7 +1,7 @@
 """All randomness of the package, drawn from a closed list of shapes.
 
-Every number is made from a stream of random bits by maps whose relative error is proven (spec of the coupling:
-proofs/noise.md), so that a draw is the rounded form of one with the exact law. The stream is the operating system's
+Every number is made from a stream of random bits by maps whose relative error is proven
+(proofs/noise.md), so that a draw is the rounded form of one with the exact law. The stream is the operating system's
 generator. A seeded stream exists for tests; whoever knows the seed knows the noise.
 """
 
@@ -51,8 +51,8 @@ class Entropy:
     def spherical_laplace(self, n_problems: int, dimension: int, rate: float) -> Weights:
         """Draws (n_problems, dimension) with density proportional to exp(-rate |b|), b in R^dimension, independent by row.
 
-        |b| is Gamma(dimension) with scale 1 / rate, and b / |b| is uniform on the sphere: section 0.6 of the
-        specification; Chaudhuri, Monteleoni and Sarwate (2011), section 3. Proof: proofs/noise.md.
+        |b| is Gamma(dimension) with scale 1 / rate, and b / |b| is uniform on the sphere. Chaudhuri, Monteleoni and Sarwate
+        (2011), section 3. Proof: proofs/noise.md.
         """
         draws = np.empty((n_problems, dimension))
         for problem in range(n_problems):

@@ -15,7 +15,9 @@ from confide.types import Weights
 
 @dataclass(frozen=True, slots=True)
 class Seal:
-    """Parameters
+    """Spherical Laplace noise that covers the distance between computed and exact minimiser.
+
+    Parameters
     ----------
     epsilon : float
         Share of the budget, positive.

@@ -1,0 +1,91 @@
+# The commands of the project, the same for people and for continuous integration. They need make and Python 3.11 or
+# newer, and keep everything they install in .venv. `make help` lists them.
+
+PYTHON ?= python3
+# More optional parts of the package, by the names in pyproject.toml: make test EXTRAS=torch, or EXTRAS="peers torch".
+EXTRAS ?=
+# More arguments for pytest: make test ARGS="-m 'not slow'".
+ARGS ?=
+
+# One thread each: sums come out the same on every machine, and tests that run side by side do not fight for cores.
+export OMP_NUM_THREADS := 1
+export OPENBLAS_NUM_THREADS := 1
+export MKL_NUM_THREADS := 1
+export VECLIB_MAXIMUM_THREADS := 1
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+# Two installations into one environment at a time would harm each other.
+.NOTPARALLEL:
+
+VENV := .venv
+RUN := $(VENV)/bin/python -m
+PIP := $(RUN) pip install -qq --disable-pip-version-check
+
+# A stamp says which optional parts the environment holds; it is older than pyproject.toml when they must be looked at
+# again. The installation is editable, so that a change of code is tested at once, without building a wheel each time;
+# what would differ in the wheel, the list of its files, has a test of its own in tests/test_project.py.
+comma := ,
+empty :=
+space := $(empty) $(empty)
+extras := $(subst $(space),$(comma),$(strip $(subst $(comma),$(space),$(EXTRAS))))
+more := $(if $(extras),$(comma)$(extras))
+
+CORE := $(VENV)/.has-core
+BENCH := $(VENV)/.has-all$(more)
+TEST := $(VENV)/.has-all,test$(more)
+CHECK := $(VENV)/.has-all,test,check$(more)
+
+.PHONY: help demo test check lint types layers project bench audit docs clean
+
+help: ## list these commands
+	@grep -hE '^[a-z]+:.*## ' Makefile | sed 's/:.*## /:/' | awk -F: '{ printf "  make %-9s %s\n", $$1, $$2 }'
+	@echo "Variables: PYTHON=$(PYTHON)  EXTRAS=more optional parts  ARGS=more arguments for pytest"
+
+demo: $(CORE) ## train a private model on real data and print its guarantee
+	@$(VENV)/bin/confide demo
+
+test: $(TEST) ## run the tests
+	$(RUN) pytest $(ARGS)
+
+check: lint types layers project ## run every check that needs no data
+
+lint: $(CHECK) ## style of the code
+	$(RUN) ruff check
+	$(RUN) ruff format --check
+
+types: $(CHECK) ## static types
+	$(RUN) mypy
+
+layers: $(CHECK) ## direction of the imports
+	$(VENV)/bin/lint-imports
+
+project: $(CHECK) ## rules of the project, such as the size of the trusted code
+	$(RUN) pytest -q tests/test_project.py
+
+bench: $(BENCH) ## run the benchmarks
+	@if [ -f benchmarks/run.py ]; then $(VENV)/bin/python benchmarks/run.py; \
+	else echo "not yet: there are no benchmarks"; fi
+
+audit: ## try to break the guarantee
+	@echo "not yet: there is no empirical audit of the guarantee"
+
+docs: ## build the documentation
+	@echo "not yet: there is no documentation to build; README.md and the docstrings are what there is"
+
+clean: ## remove what these commands made
+	rm -rf $(VENV) build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	find src tests -name __pycache__ -prune -exec rm -rf {} +
+
+$(VENV)/bin/python:
+	@command -v "$(PYTHON)" >/dev/null || { \
+	  echo "confide needs Python 3.11 or newer, and $(PYTHON) was not found: try make PYTHON=python3.12" >&2; exit 1; }
+	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "confide needs Python 3.11 or newer, and $(PYTHON) is older: try make PYTHON=python3.12" >&2; exit 1; }
+	@echo "making $(VENV)"
+	@"$(PYTHON)" -m venv $(VENV) || { rm -rf $(VENV); exit 1; }
+
+$(VENV)/.has-%: pyproject.toml src/confide/_version.py | $(VENV)/bin/python
+	@echo "installing confide ($*) into $(VENV)"
+	@$(PIP) --editable '.$(if $(filter core,$*),,[$*])'
+	@touch '$@'

@@ -1,0 +1,167 @@
+"""Models as files: what is saved comes back, and nothing else is in the file."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import confide
+from confide import FileError, GroupBound, Ledger, LogisticRegression, Schema
+
+SCHEMA = Schema(
+    columns={"age": {"low": 0, "high": 100}, "job": {"categories": ["a", "b", "c"], "missing": True}},
+    target={"column": "y", "negative": "no", "positive": "yes"},
+)
+
+
+def table(n=200):
+    """Raw columns and labels."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"age": rng.integers(0, 100, n), "job": rng.choice(["a", "b", "c"], n)})
+    return frame, np.where(frame["age"] > 50, "yes", "no")
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {},
+        {"budget": float("inf")},
+        {"row_norm": GroupBound((5,), (2.0,))},
+        {"alpha": 0.1, "fit_intercept": False, "classes": [0, 1], "mechanism": "output"},
+        {"neighbours": "add-or-remove-one", "n_rows_bounds": (1000, 9000)},
+        {"random_state": 4},
+        {"row_norm": float("inf"), "budget": float("inf")},
+    ],
+    ids=str,
+)
+def test_a_saved_model_comes_back_equal(rows, tmp_path, parameters):
+    """Predictions, guarantee, weights to the last bit, and public parameters; a second save gives the same file."""
+    X, y = rows
+    model = LogisticRegression(**parameters).fit(X, y)
+    path = tmp_path / "model.json"
+    model.save(path)
+    again = confide.load(path)
+    assert np.array_equal(again.coef_, model.coef_)
+    assert np.array_equal(again.predict_proba(X * 3), model.predict_proba(X * 3))
+    assert again.guarantee_ == model.guarantee_
+    assert again.classes_.tolist() == model.classes_.tolist()
+    assert again.alpha_ == model.alpha_
+    assert again.ledger is None
+    again.save(tmp_path / "again.json")
+    assert (tmp_path / "again.json").read_text() == path.read_text()
+
+
+def test_a_model_with_a_schema_carries_it(tmp_path):
+    """The loaded model takes raw columns, and names its coefficients."""
+    frame, label = table()
+    model = LogisticRegression(1.0, schema=SCHEMA, ledger=Ledger(limit=1.0)).fit(frame, label)
+    model.save(tmp_path / "m.json")
+    again = confide.load(tmp_path / "m.json")
+    assert again.schema == SCHEMA
+    assert np.array_equal(again.predict(frame), model.predict(frame))
+    assert again.coefficient_names_.tolist() == model.coefficient_names_.tolist()
+    assert again.feature_names_in_.tolist() == ["age", "job"]
+
+
+def test_the_file_holds_the_release_and_public_facts_alone(rows, tmp_path):
+    """A closed list of keys: no row count under add-or-remove-one, no iteration counts, no ledger."""
+    X, y = rows
+    model = LogisticRegression(1.0, neighbours="add-or-remove-one", n_rows_bounds=(1000, 9000)).fit(X[:1777], y[:1777])
+    model.save(tmp_path / "m.json")
+    text = (tmp_path / "m.json").read_text()
+    content = json.loads(text)["content"]
+    assert set(content) == {
+        "version", "estimator", "parameters", "schema", "row_bound", "classes", "alpha", "coef", "intercept",
+        "coefficient_names", "n_features_in", "feature_names_in", "guarantee",
+    }  # fmt: skip
+    assert "1777" not in text
+
+
+def test_an_unfitted_model_cannot_be_saved(tmp_path):
+    """scikit-learn's NotFittedError."""
+    with pytest.raises(ValueError, match="not fitted"):
+        LogisticRegression().save(tmp_path / "m.json")
+
+
+def spoil(path, change):
+    """Change the document, with a checksum that fits unless the change is to the checksum."""
+    from confide.files import _checksum
+
+    document = json.loads(path.read_text())
+    change(document)
+    if document.get("checksum") != "wrong":
+        document["checksum"] = _checksum(document["content"])
+    path.write_text(json.dumps(document))
+
+
+SPOILED = {
+    "kind": lambda d: d.update(kind="other"),
+    "version": lambda d: d.update(format_version=99),
+    "checksum": lambda d: d.update(checksum="wrong"),
+    "estimator": lambda d: d["content"].update(estimator="Oracle"),
+    "missing part": lambda d: d["content"].pop("coef"),
+    "shape": lambda d: d["content"].update(coef=[[1.0, 2.0]]),
+    "text weights": lambda d: d["content"].update(coef=[["a"] * 5]),
+    "guarantee version": lambda d: d["content"]["guarantee"].update(version=7),
+    "row bound": lambda d: d["content"].update(row_bound={"kind": "cube"}),
+    "parameter": lambda d: d["content"]["parameters"].update(warm_start=True),
+}
+
+
+@pytest.mark.parametrize("name", SPOILED)
+def test_files_that_are_not_understood_are_refused(rows, tmp_path, name):
+    """One line, whatever is wrong with them."""
+    path = tmp_path / "m.json"
+    LogisticRegression(1.0).fit(*rows).save(path)
+    spoil(path, SPOILED[name])
+    with pytest.raises(FileError) as caught:
+        confide.load(path)
+    assert len(str(caught.value).splitlines()) == 1
+
+
+def test_reordered_columns_are_noticed(tmp_path):
+    """The order of the schema's columns is the order of the coefficients."""
+    path = tmp_path / "m.json"
+    LogisticRegression(1.0, schema=SCHEMA).fit(*table()).save(path)
+
+    def reorder(document):
+        columns = document["content"]["schema"]["columns"]
+        document["content"]["schema"]["columns"] = dict(reversed(columns.items()))
+
+    spoil(path, reorder)
+    with pytest.raises(FileError, match="columns"):
+        confide.load(path)
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[1]", b"\xff\xfe\x00", b'{"kind": "confide-model"'])
+def test_damaged_files_are_refused(tmp_path, content):
+    """Empty, cut short, or not text."""
+    path = tmp_path / "m.json"
+    path.write_bytes(content)
+    with pytest.raises(FileError):
+        confide.load(path)
+
+
+def test_missing_and_unwritable_files_are_named(rows, tmp_path):
+    """The path, and what the system said."""
+    with pytest.raises(FileError, match="nowhere"):
+        confide.load(tmp_path / "nowhere.json")
+    with pytest.raises(FileError, match="cannot write"):
+        LogisticRegression(1.0).fit(*rows).save(tmp_path / "no" / "such" / "folder.json")
+
+
+def test_a_file_is_replaced_in_one_step_and_readable_as_any_new_file(rows, tmp_path):
+    """No partial file is left behind; permissions follow the umask."""
+    model = LogisticRegression(1.0).fit(*rows)
+    path = tmp_path / "m.json"
+    path.write_text("old")
+    model.save(path)
+    assert [p.name for p in tmp_path.iterdir()] == ["m.json"]
+    mask = os.umask(0)
+    os.umask(mask)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o666 & ~mask

@@ -1,0 +1,72 @@
+"""What the pages say is what the code does."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import pkgutil
+import re
+from pathlib import Path
+
+import pytest
+
+import confide
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def blocks(page, language):
+    """Fenced code of one language."""
+    return re.findall(rf"```{language}\n(.*?)```", (ROOT / page).read_text(encoding="utf-8"), flags=re.DOTALL)
+
+
+def test_the_python_of_the_readme_runs(tmp_path, monkeypatch, capsys):
+    """As it stands, in an empty folder; it prints a plan, an accuracy and a guarantee, and writes a model."""
+    monkeypatch.chdir(tmp_path)
+    for code in blocks("README.md", "python"):
+        exec(compile(code, "README.md", "exec"), {})  # noqa: S102 - our own page
+    printed = capsys.readouterr().out
+    assert "objective perturbation" in printed
+    assert "It holds if" in printed
+    assert confide.load(tmp_path / "model.json").guarantee_.void is None
+
+
+def test_the_schema_of_the_readme_is_valid(tmp_path):
+    """It loads."""
+    (page,) = blocks("README.md", "toml")
+    path = tmp_path / "people.toml"
+    path.write_text(page)
+    assert confide.Schema.from_toml(path).column_names == ("age", "capital-gain", "workclass")
+
+
+MODULES = [name for _, name, _ in pkgutil.walk_packages(confide.__path__, "confide.") if "__main__" not in name]
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_examples_in_docstrings_hold(name):
+    """Doctests of every module."""
+    assert doctest.testmod(importlib.import_module(name)).failed == 0
+
+
+def test_links_between_pages_lead_somewhere():
+    """Relative links of the Markdown pages name files that exist."""
+    for page in [*ROOT.glob("*.md"), *ROOT.glob("src/**/*.md"), *ROOT.glob("benchmarks/*.md")]:
+        for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
+            assert (page.parent / target).exists(), f"{page.relative_to(ROOT)} -> {target}"
+
+
+def test_every_module_stands_in_the_architecture():
+    """ARCHITECTURE.md names every module of the library."""
+    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    for path in (ROOT / "src" / "confide").rglob("*.py"):
+        name = "cli/" if path.parent.name == "cli" else path.name
+        assert path.name.startswith("_") or name in text or path.name.removesuffix(".py") in text, path.name
+
+
+def test_public_names_resolve_and_are_listed():
+    """Every name of __all__ can be had, and an unknown one gives the usual error."""
+    for name in confide.__all__:
+        assert getattr(confide, name) is not None
+    assert set(confide.__all__) <= set(dir(confide))
+    with pytest.raises(AttributeError, match="no attribute"):
+        confide.no_such_name  # noqa: B018 - the access is the test
