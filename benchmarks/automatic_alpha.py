@@ -5,7 +5,8 @@ All noise draws of one cell are solved as one batch of problems over the same ro
 sets of the excess over the best rule of the cell, in thousandths of error: the figure by which the rule was chosen.
 
 Run: CONFIDE_DATA_DIR=... python benchmarks/automatic_alpha.py [--draws 16] [--data adult bank]
-     --rows clip|unit   unit scales every encoded row to the full row norm, to see what that would gain
+     --rows clip|bound|unit   how encoded rows meet the row norm: clipped as the library does; clipped at the largest norm
+                              that the schema allows, which no row exceeds; or each scaled to exactly that norm
 """
 
 from __future__ import annotations
@@ -35,18 +36,18 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--draws", type=int, default=16)
     parser.add_argument("--data", nargs="*", default=NAMES)
-    parser.add_argument("--rows", choices=("clip", "unit"), default="clip")
+    parser.add_argument("--rows", choices=("clip", "bound", "unit"), default="clip")
     arguments = parser.parse_args()
     loss, intercept, excess = LogisticLoss(), 1.0, []
     for name in arguments.data:
         split = load(name)
         encoder = Encoder(split.schema)
         train, test = encoder.transform(split.X_train), encoder.transform(split.X_test)
-        bound = BallBound(encoder.row_bound.l2_norm)
+        bound = BallBound(encoder.row_norm if arguments.rows == "clip" else encoder.row_bound.l2_norm)
         if arguments.rows == "unit":
             train, test = (rows * (bound.norm / np.linalg.norm(rows, axis=1, keepdims=True)) for rows in (train, test))
         source = MemorySource(ArrayBlocks(train), split.y_train.astype(np.int8))
-        test = np.hstack([test, np.full((len(test), 1), intercept)])
+        test = np.hstack([bound.clip(test), np.full((len(test), 1), intercept)])
         row_norm = norm_with_intercept(bound, intercept)
         width = encoder.n_features + 1
         print(f"{name}: {len(train)} rows, {encoder.n_features} columns, majority class errs "

@@ -313,7 +313,7 @@ def test_a_schema_takes_raw_columns_to_a_model(people):
     polars = LogisticRegression(INF, schema=schema).fit(pl.from_pandas(frame), label.to_list())
     np.testing.assert_allclose(polars.coef_, model.coef_, atol=1e-12)
     encoder = SchemaEncoder(schema)
-    by_hand = LogisticRegression(INF, row_norm=encoder.row_bound).fit(encoder.fit_transform(frame), label)
+    by_hand = LogisticRegression(INF, row_norm=encoder.row_norm).fit(encoder.fit_transform(frame), label)
     np.testing.assert_allclose(by_hand.coef_, model.coef_, atol=1e-12)
     assert encoder.get_feature_names_out().tolist() == model.coefficient_names_.tolist()
     private = LogisticRegression(4.0, schema=schema).fit(frame, label)

@@ -35,11 +35,11 @@ def checked_schema(schema: Any) -> Encoder | None:
 
 
 def checked_row_bound(row_norm: Any, encoder: Encoder | None, budget: PureDP) -> RowBound:
-    """The bound on every row: a ball for a number, the object itself, or the schema's."""
+    """The bound on every row: a ball for a number, the object itself, or the schema's ball."""
     if encoder is not None:
         if row_norm is not None:
             raise ParameterError("give a schema or row_norm, not both: a schema brings its own row bound.")
-        return encoder.row_bound
+        return BallBound(encoder.row_norm)
     if row_norm is None:
         return BallBound(1.0)
     if hasattr(row_norm, "clip") and hasattr(row_norm, "l2_norm"):

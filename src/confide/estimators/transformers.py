@@ -37,8 +37,13 @@ class SchemaEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # s
 
     @property
     def row_bound(self) -> GroupBound:
-        """The public bound that every encoded row obeys: pass it as ``row_norm`` to an estimator."""
+        """The public bound that every encoded row obeys, group by group; an estimator takes it as ``row_norm``."""
         return self._encoder().row_bound
+
+    @property
+    def row_norm(self) -> float:
+        """The L2 norm to which an estimator with this schema clips encoded rows; a little below the bound's own."""
+        return self._encoder().row_norm
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Check the frame's columns; nothing is learned."""
