@@ -31,6 +31,12 @@ def test_the_python_of_the_readme_runs(tmp_path, monkeypatch, capsys):
     assert confide.load(tmp_path / "model.json").guarantee_.void is None
 
 
+def test_the_recomputation_for_sceptics_holds():
+    """The ten-minute check of privacy/README.md, which uses no formula of the library, agrees with the plan."""
+    (code,) = blocks("src/confide/privacy/README.md", "python")
+    exec(compile(code, "privacy/README.md", "exec"), {})  # noqa: S102 - our own page
+
+
 def test_the_schema_of_the_readme_is_valid(tmp_path):
     """It loads."""
     (page,) = blocks("README.md", "toml")

@@ -73,7 +73,7 @@ class Problem:
         """Raise ParameterError unless the rows are such as these facts speak of. Looks at their shape alone."""
         if source.n_features != self.n_features or not self.n_rows_low <= source.n_rows <= self.n_rows_high:
             raise ParameterError(
-                f"the plan is for rows of {self.n_features} columns, from {self.n_rows_low} to {self.n_rows_high} of them, and "
+                f"the plan is for rows of {self.n_features} columns, {self.n_rows_low} to {self.n_rows_high} of them, and "
                 f"others came. Make a new plan, or widen n_rows_bounds."
             )
 
