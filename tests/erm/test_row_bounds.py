@@ -99,6 +99,16 @@ def test_one_hot_rows_pass_a_group_bound_untouched():
     assert bound.clip(block) is block
 
 
+@pytest.mark.parametrize("bound", [BallBound(1.0), GroupBound((2,), (1.0,))], ids=["ball", "groups"])
+def test_views_and_subclasses_of_arrays_are_not_written_to_either(bound, tmp_path):
+    """A memory map, a matrix subclass and a view share memory with their base without being it."""
+    mapped = np.memmap(tmp_path / "rows", dtype=np.float64, mode="w+", shape=(1, 2))
+    for rows in (mapped, np.zeros((1, 2)).view(type("Sub", (np.ndarray,), {})), np.zeros((2, 2))[:1]):
+        rows[...] = [[3.0, 4.0]]
+        assert np.abs(bound.clip(rows)).sum() < 2.0
+        assert rows.tolist() == [[3.0, 4.0]]
+
+
 def test_a_group_bound_refuses_rows_of_another_width():
     """Columns and groups must match."""
     with pytest.raises(ParameterError, match="6 columns"):

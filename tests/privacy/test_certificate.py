@@ -11,8 +11,8 @@ from confide.data.arrays import ArrayBlocks, MemorySource, summation_depth
 from confide.erm.losses import HuberHinge, LogisticLoss, SmoothHinge
 from confide.erm.objective import Objective
 from confide.erm.row_bounds import BallBound
-from confide.errors import NotCertified
-from confide.privacy.certificate import GradientRounding, certify, solver_tolerance
+from confide.errors import InsufficientRegularisation, NotCertified
+from confide.privacy.certificate import GradientRounding, certify, planned_tolerance, solver_tolerance
 from confide.privacy.guarantee import PureDP
 from confide.privacy.noise import Entropy
 from confide.privacy.objective_perturbation import ObjectivePerturbation
@@ -138,7 +138,19 @@ def test_a_lying_solver_causes_a_refusal_and_no_release():
 
 
 def test_the_solver_is_asked_for_what_the_certificate_leaves():
-    """Computed norm + 1.01 worst rounding <= tolerance = 8 worst roundings, with room."""
+    """Of 8 worst roundings: the solver's norm, 2 for a pass that rounds otherwise, 1.01 for the certificate.
+
+    And it is not less than the 4.4 at which the fallback methods end by their theorems.
+    """
     tolerance, worst = 8.0, 1.0
-    assert solver_tolerance(tolerance) * (1 + 1e-9) + 1.01 * worst <= tolerance
-    assert solver_tolerance(tolerance) >= 6.0 * worst
+    assert (solver_tolerance(tolerance) + 2.0 * worst) * (1 + 1e-9) + 1.01 * worst <= tolerance
+    assert solver_tolerance(tolerance) >= 4.4 * worst
+
+
+def test_the_planned_tolerance_is_eight_roundings_or_a_refusal():
+    """Too small a ridge for the theorem that the tolerance is reached is refused from public facts."""
+    rounding = GradientRounding(LogisticLoss(), 1.0, 10**5, 20, 300, 5.0)
+    assert planned_tolerance(rounding, 500.0) == pytest.approx(8.0 * rounding.worst(500.0), rel=1e-12)
+    for l2, n in ((2.0**-21, 100), (1e-3, 10**14)):
+        with pytest.raises(InsufficientRegularisation, match="Raise alpha"):
+            planned_tolerance(GradientRounding(LogisticLoss(), 1.0, n, 20, 300, l2), 500.0)

@@ -30,6 +30,13 @@ def test_charges_add_up_to_the_limit_exactly():
     assert len(frame) == 10
 
 
+def test_a_tiny_rest_can_be_asked_for():
+    """Less is left than the smallest budget of a release."""
+    ledger = Ledger(limit=1.0)
+    ledger.charge(0.9999999999)
+    assert 0 < ledger.remaining().epsilon < 2e-10
+
+
 def test_a_refused_charge_changes_nothing():
     """The refusal names what was asked, what is left and the limit."""
     ledger = Ledger(limit=PureDP(1.0))

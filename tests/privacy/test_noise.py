@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from confide.privacy.noise import FAILURE, RELATIVE_ERROR, Entropy, spherical_laplace_bound
+from confide.privacy.noise import RELATIVE_ERROR, Entropy, spherical_laplace_bound
 
 # Two-sided tests at a fixed seed: a p-value above this accepts, below it rejects. 2,000 draws tell a scale 30% off with
 # p below 1e-9 in every dimension tested.
@@ -152,10 +152,10 @@ def test_the_computed_draw_is_close_to_the_exact_map_of_its_bits(dimension):
 
 
 def test_the_public_bound_holds_with_its_failure_probability():
-    """Pr[|b| > bound] <= 2^-200 by the Gamma tail, and the bound is not more than ten times what that needs."""
+    """Pr[|b| > bound] <= 2^-200 exp(-epsilon) by the Gamma tail, and the bound is at most ten times what that needs."""
     for dimension in (1, 10, 100, 1000):
-        bound = spherical_laplace_bound(dimension, 1.0)
-        assert stats.gamma(dimension).logsf(bound) <= math.log(FAILURE)
-        needed = stats.gamma(dimension).isf(1e-60)
-        assert bound <= 10 * needed
-    assert spherical_laplace_bound(3, 2.0) == pytest.approx(spherical_laplace_bound(3, 1.0) / 2)
+        for epsilon in (0.1, 2.0, 50.0):
+            bound = spherical_laplace_bound(dimension, 1.0, epsilon)
+            assert stats.gamma(dimension).logsf(bound) <= -200 * math.log(2.0) - epsilon
+            assert bound <= 10 * (stats.gamma(dimension).isf(1e-60) + epsilon)
+    assert spherical_laplace_bound(3, 2.0, 1.0) == pytest.approx(spherical_laplace_bound(3, 1.0, 1.0) / 2)

@@ -142,7 +142,7 @@ class GroupBound:
     def clip(self, rows: Rows) -> Array:
         block = np.asarray(rows, dtype=np.float64)
         self.check_width(block.shape[1])
-        fresh = block is not rows
+        fresh = not np.may_share_memory(block, rows)
         sizes = np.asarray(self.sizes)
         starts = np.concatenate(([0], np.cumsum(sizes)[:-1]))
         # Groups of one are clipped by comparison, without rounding; longer ones keep a margin of (k + 4) 2^-52.

@@ -32,6 +32,11 @@ def guarantee_of(plan: Plan, label_sentence: str, ledger: Ledger | None, seed: i
             "proven bound; but the last noise is added in floating point, whose exact treatment is not part of this "
             "version. An attack on the lowest bits of the weights is therefore not excluded."
         )
+        if plan.mechanism == "objective":
+            sentences.append(
+                "It holds apart from an event of probability below 2^-199, a draw of noise beyond the bound that the rounding "
+                "proof allows for."
+            )
         sentences.append(
             f"It was charged to a ledger with limit epsilon = {ledger.limit.epsilon:g}; what is not charged there is not "
             f"counted."

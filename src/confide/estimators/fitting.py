@@ -29,6 +29,8 @@ MECHANISMS: dict[str, Mechanism] = {
     "none": NonPrivate(),
 }
 
+_MOST_DOUBLINGS = 64
+
 
 @dataclass(frozen=True, slots=True)
 class Settings:
@@ -83,12 +85,16 @@ def make_plan(settings: Settings, n_features: int, n_rows: int | None) -> Plan:
     if settings.alpha is not None:
         return mechanism.plan(problem, settings.budget)
     l2 = automatic_l2(settings.budget, settings.loss, low, problem.n_weights, problem.row_norm, settings.neighbours)
-    while True:
+    for _ in range(_MOST_DOUBLINGS):
         try:
             return mechanism.plan(replace(problem, l2=l2), settings.budget)
         except InsufficientRegularisation:
-            # Too many rows for double precision to certify this minimiser: the least power of two that suffices.
+            # Too small for double precision to certify this minimiser: the least power of two that suffices.
             l2 *= 2.0
+    raise ParameterError(
+        f"no alpha is large enough for up to {high} rows at this budget: double precision cannot certify the minimiser "
+        f"closely enough. Narrow n_rows_bounds, or use fewer rows or a larger budget."
+    )
 
 
 def fit_privately(settings: Settings, source: RowSource, ledger: Ledger | None, seed: int | None, purpose: str) -> Release:

@@ -12,7 +12,7 @@ import numpy as np
 
 from confide.erm.losses import Loss
 from confide.erm.objective import Objective
-from confide.errors import NotCertified
+from confide.errors import InsufficientRegularisation, NotCertified
 from confide.types import Weights
 
 _UNIT = 2.0**-53
@@ -62,13 +62,42 @@ class GradientRounding:
         return self.bound(weights_norm, noise_bound, gradient_norm)
 
 
-TOLERANCE_OVER_ROUNDING = 8.0
-"""The tolerance of a plan over the worst rounding error; 6 suffices for the fallback methods to reach it."""
+_TOLERANCE_OVER_ROUNDING = 8.0
+"""The tolerance of a plan over the worst rounding error: the fallback methods reach it whatever the rows are."""
+
+_LEAST_RELATIVE_L2 = 2.0**-20
+"""Least ridge over the square of the row norm. Below it noise drowns every model, and solvers may take for ever."""
+
+
+def planned_tolerance(rounding: GradientRounding, noise_bound: float) -> float:
+    """The tolerance of a plan, from public facts.
+
+    Raises
+    ------
+    InsufficientRegularisation
+        If the ridge is too small for the theorem that the tolerance is always reached: it needs a worst rounding error of
+        at most l2 W / 7.
+    """
+    worst = rounding.worst(noise_bound)
+    least = _LEAST_RELATIVE_L2 * rounding.row_norm**2
+    if not (least <= rounding.l2 and 7.0 * worst <= rounding.l2 * rounding.minimiser_norm(noise_bound)):
+        raise InsufficientRegularisation(INSUFFICIENT.format(rounding.n_rows))
+    return _TOLERANCE_OVER_ROUNDING * worst
+
+
+INSUFFICIENT = (
+    "alpha is too small for up to {} rows and this row norm: double precision cannot certify the minimiser closely "
+    "enough. Raise alpha, or narrow n_rows_bounds."
+)
 
 
 def solver_tolerance(tolerance: float) -> float:
-    """What a computed gradient norm may be so that the certificate passes: the rest pays for rounding."""
-    return tolerance * (1.0 - 1.1 / TOLERANCE_OVER_ROUNDING)
+    """What a computed gradient norm may be so that the certificate passes.
+
+    The rest pays for rounding: twice for a second pass that may round otherwise (other threads, other blocks), and once
+    for the certificate's own term.
+    """
+    return tolerance * (1.0 - 3.1 / _TOLERANCE_OVER_ROUNDING)
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,7 +52,7 @@ class PureDP:
     @classmethod
     def of_sum(cls, epsilon: float) -> PureDP:
         """What several charges cost together, which may be nothing (epsilon = 0), unlike the budget of a release."""
-        total = cls(epsilon if epsilon > 0.0 else 1.0)
+        total = cls(1.0)
         object.__setattr__(total, "epsilon", epsilon)
         return total
 

@@ -136,7 +136,8 @@ class Plan:
     def expected_distance(self) -> float:
         """Upper bound on the expected L2 distance between the released weights and the non-private ones at this alpha."""
         main = self.expected_noise_norm / (self.l2 if self.mechanism == "objective" else 1.0)
-        return main + self.expected_seal_norm
+        inexactness = self.seal.radius if self.seal else self.tolerance / self.l2
+        return main + inexactness + self.expected_seal_norm
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON form, for people and machines; the number of rows appears as its public bounds."""

@@ -19,8 +19,8 @@ from confide.types import Array, Weights
 _WORD_BITS = 64
 _LN2 = math.log(2.0)
 
-FAILURE = 2.0**-200
-"""Probability, counted by the proofs, that a draw exceeds the public bound used to fix the tolerance."""
+LOG_FAILURE = -200.0 * math.log(2.0)
+"""Logarithm of the probability, before the factor exp(-epsilon), that a draw exceeds its public bound (see below)."""
 
 RELATIVE_ERROR = 50.0 * 2.0**-53
 """Bound on |computed draw - exact draw| / |exact draw| in L2 norm (proofs/noise.md)."""
@@ -97,9 +97,12 @@ class Entropy:
         return np.array(normals[:dimension])
 
 
-def spherical_laplace_bound(dimension: int, rate: float) -> float:
-    """A norm that a spherical Laplace draw exceeds with probability at most FAILURE.
+def spherical_laplace_bound(dimension: int, rate: float, epsilon: float) -> float:
+    """A norm that a spherical Laplace draw exceeds with probability at most p = 2^-200 exp(-epsilon).
+
+    A mechanism whose proof fails on such a draw is (epsilon, (1 + exp(epsilon)) p)-private, and (1 + exp(epsilon)) p is
+    at most 2^-199 whatever epsilon is.
 
     For G ~ Gamma(d): E exp(G / 2) = 2^d, so Pr[G > 2 (d ln 2 + ln(1/p))] <= p, and 2 ln 2 < 1.4.
     """
-    return (1.4 * dimension + 2.0 * math.log(1.0 / FAILURE)) / rate
+    return (1.4 * dimension + 2.0 * (epsilon - LOG_FAILURE)) / rate

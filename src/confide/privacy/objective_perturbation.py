@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from confide.data.source import RowSource
 from confide.errors import InsufficientRegularisation, ParameterError
-from confide.privacy.certificate import TOLERANCE_OVER_ROUNDING, certify, solver_tolerance
+from confide.privacy.certificate import INSUFFICIENT, certify, planned_tolerance, solver_tolerance
 from confide.privacy.guarantee import PureDP
 from confide.privacy.mechanism import Plan, Problem, Release, zero_weights
 from confide.privacy.noise import RELATIVE_ERROR, Entropy, spherical_laplace_bound
@@ -30,26 +30,23 @@ class ObjectivePerturbation:
 
     def plan(self, problem: Problem, budget: PureDP) -> Plan:
         shift = gradient_shift(problem.loss.lipschitz, problem.row_norm, problem.neighbours)
-        # The tolerance grows with the noise, and the seal's share with the tolerance: a first plan with the largest share
-        # bounds the tolerance of the final one. At share q the seal's noise over the main noise is radius l2 / (shift q),
-        # times 2 (1 - q); the sum of both is least near the root.
-        _, _, radius, l2 = self._calibrate(problem, budget.epsilon * (1.0 - _LARGEST_SEAL_SHARE))
+        # The seal's share follows from a first calibration; whatever it is, the second one decides all that the proof needs.
+        # At share q the seal's noise over the main noise is 2 (1 - q) radius l2 / (shift q): the sum is least near the root.
+        _, _, radius, l2 = self._calibrate(problem, budget, _LARGEST_SEAL_SHARE)
         share = min(max(math.sqrt(2.0 * radius * l2 / shift), _LEAST_SEAL_SHARE), _LARGEST_SEAL_SHARE)
-        rate, tolerance, radius, l2 = self._calibrate(problem, budget.epsilon * (1.0 - share))
+        rate, tolerance, radius, l2 = self._calibrate(problem, budget, share)
         seal = Seal(epsilon=budget.epsilon * share, radius=radius)
         plan = Plan(problem, budget, "objective", l2, rate, tolerance, seal)
         if not plan.expected_seal_norm <= _LARGEST_SEAL_NOISE * plan.expected_noise_norm / l2:
-            raise InsufficientRegularisation(
-                f"alpha = {plan.alpha:.3g} is too small for {problem.n_rows_high} rows: double precision cannot certify the "
-                f"minimiser closely enough. Raise alpha."
-            )
+            raise InsufficientRegularisation(INSUFFICIENT.format(problem.n_rows_high))
         return plan
 
-    def _calibrate(self, problem: Problem, epsilon: float) -> tuple[float, float, float, float]:
-        """Rate, tolerance, radius of the minimiser and total ridge when the noise may cost `epsilon`."""
+    def _calibrate(self, problem: Problem, budget: PureDP, seal_share: float) -> tuple[float, float, float, float]:
+        """Rate, tolerance, radius of the minimiser and total ridge when the seal takes this share of the budget."""
+        epsilon = budget.epsilon * (1.0 - seal_share)
         rate, l2 = calibrated_objective(epsilon, problem.loss, problem.row_norm, problem.l2, problem.neighbours)
-        noise_bound = spherical_laplace_bound(problem.n_weights, rate)
-        tolerance = TOLERANCE_OVER_ROUNDING * problem.rounding(l2).worst(noise_bound)
+        noise_bound = spherical_laplace_bound(problem.n_weights, rate, budget.epsilon)
+        tolerance = planned_tolerance(problem.rounding(l2), noise_bound)
         # The computed noise differs from a draw of the exact law by at most a relative error, which moves the exact
         # minimiser by that much over l2.
         radius = (tolerance + RELATIVE_ERROR * noise_bound) / l2 * (1.0 + 2.0**-40)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from confide.data.source import RowSource
 from confide.errors import InsufficientRegularisation, ParameterError
-from confide.privacy.certificate import TOLERANCE_OVER_ROUNDING, certify, solver_tolerance
+from confide.privacy.certificate import INSUFFICIENT, certify, planned_tolerance, solver_tolerance
 from confide.privacy.guarantee import PureDP
 from confide.privacy.mechanism import Plan, Problem, Release, zero_weights
 from confide.privacy.noise import Entropy
@@ -28,14 +28,11 @@ class OutputPerturbation:
     def plan(self, problem: Problem, budget: PureDP) -> Plan:
         if not math.isfinite(problem.loss.smoothness):
             raise ParameterError(f"{problem.loss.name} is not smooth: no certificate for its minimiser is available.")
-        tolerance = TOLERANCE_OVER_ROUNDING * problem.rounding(problem.l2).worst(noise_bound=0.0)
+        tolerance = planned_tolerance(problem.rounding(problem.l2), noise_bound=0.0)
         exact = output_sensitivity(problem.loss.lipschitz, problem.row_norm, problem.l2, problem.neighbours)
         inexact = 2.0 * tolerance / problem.l2 * (1.0 + 2.0**-40)
         if not inexact <= _LARGEST_INFLATION * exact:
-            raise InsufficientRegularisation(
-                f"alpha is too small for {problem.n_rows_high} rows: double precision cannot certify the minimiser closely "
-                f"enough. Raise alpha."
-            )
+            raise InsufficientRegularisation(INSUFFICIENT.format(problem.n_rows_high))
         rate = budget.epsilon / (exact + inexact) * (1.0 - 2.0**-40)
         return Plan(problem, budget, "output", problem.l2, rate, tolerance, seal=None)
 

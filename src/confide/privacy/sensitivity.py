@@ -41,13 +41,13 @@ def _loss_lines(loss: Loss, row_norm: float, l2: float, neighbours: Neighbours) 
                                                   beta R a       + log(1 + h(a) R^2 / l2)      (add or remove one)
 
     with h(a) the largest curvature at slope a. One line a cell of a grid: the first term at the cell's right end, h by its
-    larger end (it is quasi-concave), or by c beside the largest grid value. Proof: proofs/objective_perturbation.md.
+    larger end (it is quasi-concave), or by c around the largest grid values. Proof: proofs/objective_perturbation.md.
     """
     slopes = loss.lipschitz * _GRID
     curvatures = loss.curvature_at_slope(slopes)
     cell_curvatures = np.maximum(curvatures[:-1], curvatures[1:])
-    peak = int(np.argmax(curvatures))
-    cell_curvatures[max(0, peak - 1) : peak + 1] = loss.smoothness
+    peaks = np.flatnonzero(curvatures == curvatures.max())
+    cell_curvatures[max(0, peaks[0] - 1) : peaks[-1] + 1] = loss.smoothness
     already = loss.lipschitz if neighbours is Neighbours.REPLACE_ONE else 0.0
     return row_norm * (already + slopes[1:]), np.log1p(cell_curvatures * row_norm**2 / l2)
 
@@ -84,7 +84,8 @@ def least_l2(epsilon: float, smoothness: float, row_norm: float, noise_share: fl
     """
     if not 0.0 < noise_share < 1.0:
         raise ParameterError("the share of the noise lies strictly between 0 and 1.")
-    return smoothness * row_norm**2 / math.expm1((1.0 - noise_share) * epsilon) * _UP
+    # Above 700 nats the exponential overflows, and the ridge it asks for is nothing.
+    return smoothness * row_norm**2 / math.expm1(min((1.0 - noise_share) * epsilon, 700.0)) * _UP
 
 
 def calibrated_objective(
@@ -96,7 +97,7 @@ def calibrated_objective(
     decided by public numbers. A threshold at 0, as published, allows noise without bound.
     """
     if not math.isfinite(loss.smoothness):
-        raise ParameterError(f"objective perturbation needs a smooth loss; use mechanism='output' for {loss.name}.")
+        raise ParameterError(f"objective perturbation needs a smooth loss, and {loss.name} is not smooth.")
     wanted = noise_share * epsilon / gradient_shift(loss.lipschitz, row_norm, neighbours)
     rate = objective_noise_rate(epsilon, loss, row_norm, l2, neighbours)
     if rate < wanted * _DOWN:

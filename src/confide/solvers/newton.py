@@ -16,9 +16,11 @@ from confide.solvers.solver import Solution
 from confide.types import Array, Weights
 
 _SUFFICIENT_DECREASE = 1e-4
-_SHORTEST_STEP = 2.0**-30
+_SHORTEST_STEP = 2.0**-40
 _VALUE_ROUNDING = 2.0**-46
 """Relative error of a summed value: differences below it say nothing."""
+_MOST_BLIND_TRIALS = 6
+"""Trials that neither the value nor the gradient can call good, before a problem counts as at its floor."""
 
 
 def newton_directions(hessian: Array, gradient: Array) -> Array:
@@ -38,7 +40,7 @@ def newton_directions(hessian: Array, gradient: Array) -> Array:
 class Newton:
     """Damped Newton. Fast, and without a theorem: what it does not finish is left to the methods of `fallback`."""
 
-    most_passes: int = 100
+    most_passes: int = 300
 
     def solve(self, objective: Objective, start: Weights, tolerance: float) -> Solution:
         weights = start.copy()
@@ -47,6 +49,7 @@ class Newton:
         values, gradients = state.value, state.gradient
         directions = newton_directions(state.hessian, gradients)
         steps = np.ones(n_problems)
+        blind_trials = np.zeros(n_problems, dtype=np.intp)
         unfinished = np.linalg.norm(gradients, axis=1) > tolerance
         for _ in range(self.most_passes):
             unfinished &= np.isfinite(directions).all(axis=1) & (steps >= _SHORTEST_STEP)
@@ -59,11 +62,13 @@ class Newton:
             gradient_norms = np.linalg.norm(state.gradient, axis=1)
             halved = gradient_norms <= 0.5 * np.linalg.norm(gradients[which], axis=1)
             decreased = state.value <= values[which] + _SUFFICIENT_DECREASE * steps[which] * slopes
-            # Below the rounding of the value, values cannot be compared: only the gradient tells, and a full step that
-            # does not halve it has reached the floor of double precision.
+            # Below the rounding of the value, values cannot be compared: only the gradient tells. A step that makes it
+            # smaller is taken; a few that do not halve it mean that the floor of double precision is reached.
             blind = -slopes <= _VALUE_ROUNDING * np.abs(values[which])
-            accepted = halved | (decreased & ~blind)
-            unfinished[which[blind & ~halved]] = False
+            smaller = gradient_norms < np.linalg.norm(gradients[which], axis=1)
+            accepted = np.where(blind, smaller, decreased)
+            blind_trials[which[blind & ~halved]] += 1
+            unfinished[which[blind_trials[which] >= _MOST_BLIND_TRIALS]] = False
 
             moved = which[accepted]
             weights[moved] = trials[accepted]
