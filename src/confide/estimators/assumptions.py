@@ -34,8 +34,8 @@ def guarantee_of(plan: Plan, label_sentence: str, ledger: Ledger | None, seed: i
         )
         if plan.mechanism == "objective":
             sentences.append(
-                "It holds apart from an event of probability below 2^-199, a draw of noise beyond the bound that the rounding "
-                "proof allows for."
+                "It holds apart from an event of probability below 2^-199: a draw of noise beyond the bound that the "
+                "rounding proof allows for."
             )
         sentences.append(
             f"It was charged to a ledger with limit epsilon = {ledger.limit.epsilon:g}; what is not charged there is not "
