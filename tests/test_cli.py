@@ -389,6 +389,7 @@ def test_a_bad_cell_is_refused_without_being_shown(folder, cells, advice):
         (f"age,hours [x],work,income\n40,1,private,low,{SENTINEL}\n", "more or fewer cells"),
         (f"age,hours [x],work,income\n40,{SENTINEL}\n", "more or fewer cells"),
         (f'age,hours [x],work,income\n40,1,"{SENTINEL},low\n', 'a quote (") is not closed'),
+        (f'age,hours [x],work,income\n40,1,"{SENTINEL},low\n41,2,b,low\n42,3,"c,low\n', 'a quote (") is not closed'),
         (f"age;hours [x];work;income\n40;1;{SENTINEL};low\n", "commas between them"),
         (f"{SENTINEL_NUMBER},1,{SENTINEL},low\n", 'lacks the columns "age", "hours [x]", "work", "income"'),
         (f"age,work,income\n40,{SENTINEL},low\n", 'lacks the columns "hours [x]"'),

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import stat
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -22,16 +23,19 @@ def write_document(path: str | os.PathLike[str], content: dict[str, Any]) -> Non
     """Write `content` (JSON values, finite numbers) as one document, replacing the file in one step."""
     document = {"kind": _KIND, "format_version": FORMAT_VERSION, "checksum": _checksum(content), "content": content}
     text = json.dumps(document, indent=2, allow_nan=False) + "\n"
-    target = Path(path)
+    # A link keeps pointing at the document; a device or a pipe must not be replaced by a file.
+    target = Path(path).resolve()
+    if target.exists() and not target.is_file():
+        raise FileError(f"cannot write {target}: it is not an ordinary file.")
     try:
+        # mkstemp makes files that only their owner may read. A model is meant to be shared like any new file, and an old
+        # one keeps its permissions.
+        mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else 0o666 & ~_umask()
         handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
         try:
             with os.fdopen(handle, "w", encoding="utf-8") as stream:
                 stream.write(text)
-            # mkstemp makes files that only their owner may read; a model is meant to be shared like any new file.
-            mask = os.umask(0)
-            os.umask(mask)
-            Path(temporary).chmod(0o666 & ~mask)
+            Path(temporary).chmod(mode)
             Path(temporary).replace(target)
         except BaseException:
             Path(temporary).unlink(missing_ok=True)
@@ -50,7 +54,7 @@ def read_document(path: str | os.PathLike[str]) -> dict[str, Any]:
         raise FileError(f"{path} is not a model file of confide: it is not text.") from None
     try:
         document = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         raise FileError(f"{path} is not a model file of confide, or it was cut short: it is not JSON.") from None
     if not isinstance(document, dict) or document.get("kind") != _KIND:
         raise FileError(f"{path} is not a model file of confide.")
@@ -63,6 +67,12 @@ def read_document(path: str | os.PathLike[str]) -> dict[str, Any]:
     if not isinstance(content, dict) or document.get("checksum") != _checksum(content):
         raise FileError(f"{path} is damaged: its checksum does not match. Get a fresh copy.")
     return content
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
 
 
 def _checksum(content: dict[str, Any]) -> str:

@@ -80,6 +80,7 @@ def test_block_size_does_not_change_the_sum(monkeypatch):
     row_sum = RowSum(LogisticLoss(), BallBound(1.0), 0.0, 2)
     whole = MemorySource(ArrayBlocks(rows), labels).sum_over_rows(row_sum, weights)
     monkeypatch.setattr(arrays, "_MOST_ROWS", 64)
+    monkeypatch.setattr(arrays, "_BLOCKS_IN_GROUP", 3)
     parts = MemorySource(ArrayBlocks(rows), labels).sum_over_rows(row_sum, weights)
     np.testing.assert_allclose(whole.gradient, parts.gradient, rtol=1e-13)
     np.testing.assert_allclose(whole.hessian, parts.hessian, rtol=1e-13)
@@ -95,12 +96,13 @@ def test_the_users_array_is_never_written_to():
 
 
 def test_summation_depth_covers_the_blocks_and_grows_with_the_rows():
-    """Rows of the largest block plus number of blocks; monotone in n, so an upper bound on n bounds it."""
+    """Block, group of 256 blocks, groups; monotone in n, so an upper bound on n bounds it."""
     d = 100
     step = rows_in_block(d)
-    assert summation_depth(10 * step, d) == step + 10
-    assert summation_depth(10 * step + 1, d) == step + 11
-    assert summation_depth(5, d) == 6
+    assert summation_depth(10 * step, d) == step + 10 + 1
+    assert summation_depth(10 * step + 1, d) == step + 11 + 1
+    assert summation_depth(1000 * step, d) == step + 256 + 4
+    assert summation_depth(5, d) == 7
     depths = [summation_depth(n, d) for n in range(1, 5000, 7)]
     assert depths == sorted(depths)
 

@@ -392,3 +392,38 @@ def test_scikit_learns_checks_pass():
 def test_budgets_may_be_objects(rows):
     """PureDP(1) and 1 mean the same."""
     assert LogisticRegression(PureDP(1.0)).fit(*rows).guarantee_.budget == LogisticRegression(1).fit(*rows).guarantee_.budget
+
+
+def test_a_refused_fit_leaves_the_model_as_it_was(rows):
+    """Columns, weights and guarantee of the earlier fit; predictions go on."""
+    X, y = rows
+    frame = pd.DataFrame(X[:, :2], columns=["a", "b"])
+    model = LogisticRegression(1.0, ledger=Ledger(limit=1.0)).fit(frame, y)
+    before = model.predict(frame)
+    for refused in (frame[["b", "a"]], pd.DataFrame(X, columns=list("abcde"))):
+        with pytest.raises(BudgetExceeded):
+            model.fit(refused, y)
+        assert model.feature_names_in_.tolist() == ["a", "b"]
+        assert model.n_features_in_ == 2
+        assert np.array_equal(model.predict(frame), before)
+
+
+def test_score_reads_labels_as_fit_does(people):
+    """Blanks and other spellings of a declared label count as that label; sample weights weigh."""
+    frame, label = people
+    schema = Schema(columns=COLUMNS, target={"column": "income", "negative": "poor", "positive": "rich"})
+    model = LogisticRegression(INF, schema=schema).fit(frame, " " + label)
+    right = model.predict(frame) == label
+    assert model.score(frame, " " + label) == right.mean() > 0.8
+    assert model.score(frame, label, sample_weight=right) == 1.0
+    with pytest.raises(confide.InputError):
+        model.score(frame, ["SECRETVALUE"] * len(frame))
+
+
+def test_the_statement_speaks_of_presence_under_add_or_remove_one(rows):
+    """Two values of one row are two steps apart there, so the odds are stated for being there or not."""
+    X, y = rows
+    added = LogisticRegression(1.0, neighbours="add-or-remove-one", n_rows_bounds=(1000, 5000)).fit(X, y)
+    assert "being there or not" in added.guarantee_.statement()
+    assert "two values of that row" not in added.guarantee_.statement()
+    assert "two values of that row" in LogisticRegression(1.0).fit(X, y).guarantee_.statement()

@@ -109,6 +109,10 @@ SPOILED = {
     "text weights": lambda d: d["content"].update(coef=[["a"] * 5]),
     "guarantee version": lambda d: d["content"]["guarantee"].update(version=7),
     "row bound": lambda d: d["content"].update(row_bound={"kind": "cube"}),
+    "guarantee": lambda d: d["content"].update(guarantee=None),
+    "void": lambda d: d["content"]["guarantee"].update(void=3),
+    "classes": lambda d: d["content"].update(classes=[0, 1, 2]),
+    "alpha": lambda d: d["content"].update(alpha=[]),
     "parameter": lambda d: d["content"]["parameters"].update(warm_start=True),
 }
 
@@ -138,7 +142,7 @@ def test_reordered_columns_are_noticed(tmp_path):
         confide.load(path)
 
 
-@pytest.mark.parametrize("content", [b"", b"{", b"[1]", b"\xff\xfe\x00", b'{"kind": "confide-model"'])
+@pytest.mark.parametrize("content", [b"", b"{", b"[1]", b"[" * 100_000, b"\xff\xfe\x00", b'{"kind": "confide-model"'])
 def test_damaged_files_are_refused(tmp_path, content):
     """Empty, cut short, or not text."""
     path = tmp_path / "m.json"
@@ -165,3 +169,21 @@ def test_a_file_is_replaced_in_one_step_and_readable_as_any_new_file(rows, tmp_p
     mask = os.umask(0)
     os.umask(mask)
     assert stat.S_IMODE(path.stat().st_mode) == 0o666 & ~mask
+
+
+def test_links_devices_and_permissions_survive_a_save(rows, tmp_path):
+    """A link keeps its target, an old file its permissions; what is no ordinary file is refused."""
+    model = LogisticRegression(1.0).fit(*rows)
+    real, link = tmp_path / "real.json", tmp_path / "link.json"
+    real.write_text("old")
+    real.chmod(0o600)
+    link.symlink_to(real)
+    model.save(link)
+    assert link.is_symlink()
+    assert confide.load(real).guarantee_ == model.guarantee_
+    assert stat.S_IMODE(real.stat().st_mode) == 0o600
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(FileError, match="ordinary"):
+        model.save(pipe)
+    assert pipe.is_fifo()

@@ -20,7 +20,7 @@ GOOD_Y = np.arange(50) % 2
 
 def refusal(model, X, y):
     """The exception of a fit that must fail without a charge, checked for what every refusal owes."""
-    ledger = Ledger(limit=100.0)
+    ledger = Ledger(limit=100.0, neighbours=model.neighbours if model.neighbours == "add-or-remove-one" else "replace-one")
     model.set_params(ledger=ledger)
     with pytest.raises(ConfideError) as caught:
         model.fit(X, y)
@@ -64,6 +64,9 @@ BAD_X = {
     "text frame": (pd.DataFrame({"a": [SECRET_TEXT] * 50}), "numbers"),
     "text polars frame": (pl.DataFrame({"a": [SECRET_TEXT] * 50}), "numbers"),
     "nan frame": (pd.DataFrame(with_entry(np.nan, float), columns=list("abc")), "NaN"),
+    "dates in a frame": (pd.DataFrame({"d": pd.date_range("2001-01-01", periods=50)}), "numbers"),
+    "dates in a polars frame": (pl.DataFrame({"d": pd.date_range("2001-01-01", periods=50)}), "numbers"),
+    "durations in a frame": (pd.DataFrame({"d": pd.to_timedelta(np.arange(50), unit="D")}), "numbers"),
     "none": (None, "."),
     "a name": (SECRET_TEXT, "."),
     "float overflow": (with_entry(10**400), "."),
@@ -88,7 +91,13 @@ BAD_Y = {
     "three classes": (np.array([SECRET_TEXT, "b", "c"] * 17)[:50], "two labels"),
     "one unusual class": (np.full(50, SECRET), "classes"),
     "masked": (np.ma.masked_array(GOOD_Y, mask=GOOD_Y == 1), "masked"),
-    "mixed": (np.array([SECRET_TEXT, 1] * 25, dtype=object), "."),
+    "mixed": (np.array([SECRET_TEXT, 1] * 25, dtype=object), "one type"),
+    "missing beside text": ([SECRET_TEXT, float("nan")] * 25, "missing"),
+    "mixed list": ([SECRET_TEXT, 1] * 25, "one type"),
+    "pandas NA": (pd.array([SECRET_TEXT, pd.NA] * 25, dtype="string"), "missing"),
+    "dates": (np.array(["2001-01-01", "NaT"] * 25, dtype="datetime64[D]"), "text"),
+    "bytes": (np.array([b"a", b"b"] * 25), "text"),
+    "ragged": ([[1], [1, 2]] * 25, "one type"),
 }
 
 
@@ -108,6 +117,8 @@ def test_labels_outside_the_declared_classes_are_refused():
 
 
 BAD_PARAMETERS = [
+    {"budget": Ledger(limit=1.0).spent()}, {"budget": 10**400}, {"alpha": 10**400}, {"row_norm": 10**400},
+    {"neighbours": "add-or-remove-one", "n_rows_bounds": (1, 10**400)}, {"classes": [[0], [1, 2]]},
     {"budget": 0}, {"budget": -1.0}, {"budget": float("nan")}, {"budget": True}, {"budget": "1"}, {"budget": None},
     {"alpha": 0.0}, {"alpha": -1.0}, {"alpha": float("inf")}, {"alpha": float("nan")}, {"alpha": "best"}, {"alpha": True},
     {"row_norm": 0.0}, {"row_norm": -1.0}, {"row_norm": float("nan")}, {"row_norm": float("inf")}, {"row_norm": True},
@@ -160,6 +171,13 @@ def test_bad_frames_are_refused(name):
     schema = Schema(columns={"age": {"low": 0, "high": 100}, "job": {"categories": ["a", "b"]}})
     frame, expected = BAD_FRAMES[name]
     assert expected in refusal(LogisticRegression(1.0, schema=schema), frame, GOOD_Y)
+
+
+@pytest.mark.parametrize("X", [GOOD_X, GOOD_X[:, :0]], ids=["labels too short", "no columns"])
+def test_no_message_holds_the_number_of_rows(X):
+    """It is private under add-or-remove-one."""
+    for y in (GOOD_Y[:-1], np.zeros((50, 2))):
+        assert "50" not in refusal(LogisticRegression(1.0, neighbours="add-or-remove-one", n_rows_bounds=(1, 99)), X, y)
 
 
 def test_predicting_from_bad_rows_is_refused_in_the_same_words():

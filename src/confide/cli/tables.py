@@ -11,6 +11,7 @@ from __future__ import annotations
 import csv
 import io
 import re
+import sys
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -22,6 +23,7 @@ Kind: TypeAlias = Literal["number", "text"]
 
 READABLE = (".csv", ".parquet", ".feather", ".arrow")
 _ROWS_AT_A_TIME = 10_000
+_QUOTES = '{}: a quote (") is not closed; close it, or write "" for one that belongs to a cell, between quotes.'
 
 
 def read_columns(path: Path, kinds: Mapping[str, Kind]) -> Any:
@@ -94,8 +96,8 @@ def check_output(path: Path, inputs: Collection[Path], endings: Collection[str] 
     """Refuse, before any work, an output that could not be written or would replace an input."""
     if endings is not None and path.suffix.lower() not in endings:
         raise FileError(f"{path}: the name of the output must end in {_listed(endings)}.")
-    if path.is_dir() or not path.parent.is_dir():
-        raise FileError(f"cannot write {path}: it must be a file in a folder that exists.")
+    if (path.exists() and not path.is_file()) or not path.parent.is_dir():
+        raise FileError(f"cannot write {path}: it must be an ordinary file in a folder that exists.")
     if any(path.resolve() == other.resolve() for other in inputs):
         raise FileError(f"{path} is an input of this command and would be lost; give another name with --out.")
 
@@ -154,9 +156,9 @@ def _header(path: Path) -> list[str]:
         n_quotes = sum(chunk.count(b'"') for chunk in iter(lambda: stream.read(1 << 20), b""))
     if n_quotes % 2:
         # pyarrow would take the rest of the file for one cell.
-        raise InputError(
-            f'{path}: a quote (") is not closed; close it, or write "" for one that belongs to a cell, between quotes.'
-        )
+        raise InputError(_QUOTES.format(path))
+    if n_quotes:
+        _check_quotes(path)
     names: list[str] = []
     with suppress(csv.Error), _opened(path) as stream:
         # Rows may follow in the same block, and whether they are UTF-8 is for pyarrow to say.
@@ -165,6 +167,22 @@ def _header(path: Path) -> list[str]:
     if not names:
         raise FileError(f"{path} is empty or is not text; its first line must hold the names of the columns.")
     return names
+
+
+def _check_quotes(path: Path) -> None:
+    """Refuse text between a closing quote and the next comma: pyarrow would run several rows together there."""
+    csv.field_size_limit(sys.maxsize)
+    with _opened(path) as stream:
+        lines = io.TextIOWrapper(stream, encoding="utf-8-sig", errors="replace", newline="")
+        try:
+            for _ in csv.reader(lines, strict=True):
+                pass
+        except csv.Error:
+            wrong = True
+        else:
+            wrong = False
+    if wrong:
+        raise InputError(_QUOTES.format(path))
 
 
 def _check_names(path: Path, present: Collection[str], wanted: Collection[str]) -> None:

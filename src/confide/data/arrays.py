@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -12,6 +11,8 @@ from confide.types import Labels, Rows, Weights
 _BLOCK_BYTES = 2**19
 """A block and its few companions fit the second-level cache of common processors (1 MiB and more)."""
 _FEWEST_ROWS, _MOST_ROWS = 64, 8192
+_BLOCKS_IN_GROUP = 256
+"""Blocks are summed in groups, and groups are summed: fewer additions in a chain, less rounding."""
 
 
 def rows_in_block(n_features: int) -> int:
@@ -20,9 +21,10 @@ def rows_in_block(n_features: int) -> int:
 
 
 def summation_depth(n_rows: int, n_features: int) -> int:
-    """Rows of the largest block plus number of blocks: the longest chain of additions behind one entry of a total."""
+    """The longest chain of additions behind one entry of a total: within a block, within a group, over the groups."""
     block = rows_in_block(n_features)
-    return min(block, n_rows) + -(-n_rows // block)
+    blocks = -(-n_rows // block)
+    return min(block, n_rows) + min(blocks, _BLOCKS_IN_GROUP) + -(-blocks // _BLOCKS_IN_GROUP)
 
 
 class Blocks(Protocol):
@@ -81,11 +83,11 @@ class MemorySource:
 
     def sum_over_rows(self, row_sum: RowSum, weights: Weights) -> Totals:
         totals = row_sum.start(weights.shape[0], self.n_features)
-        for start, stop in self._ranges():
-            row_sum.add_block(totals, self.blocks.block(start, stop), self.labels[start:stop], weights)
-        return row_sum.completed(totals)
-
-    def _ranges(self) -> Iterator[tuple[int, int]]:
         step = rows_in_block(self.n_features)
-        for start in range(0, self.n_rows, step):
-            yield start, min(start + step, self.n_rows)
+        for first in range(0, self.n_rows, step * _BLOCKS_IN_GROUP):
+            group = row_sum.start(weights.shape[0], self.n_features)
+            for start in range(first, min(first + step * _BLOCKS_IN_GROUP, self.n_rows), step):
+                stop = min(start + step, self.n_rows)
+                row_sum.add_block(group, self.blocks.block(start, stop), self.labels[start:stop], weights)
+            totals.add(group)
+        return row_sum.completed(totals)

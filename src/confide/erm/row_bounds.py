@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any, Protocol
 
 import numpy as np
@@ -47,7 +48,7 @@ class BallBound:
     norm: float
 
     def __post_init__(self) -> None:
-        ok = isinstance(self.norm, (int, float)) and not isinstance(self.norm, bool)
+        ok = isinstance(self.norm, Real) and not isinstance(self.norm, bool)
         if not ok or not (SMALLEST_BOUND <= self.norm <= LARGEST_BOUND or self.norm == math.inf):
             raise ParameterError(
                 "a row norm must be a positive number between 2^-300 and 2^300, or inf when the budget is inf."

@@ -12,11 +12,11 @@ def guarantee_of(plan: Plan, label_sentence: str, ledger: Ledger | None, seed: i
     problem = plan.problem
     sentences = ["Each person contributed one row at most."]
     if problem.neighbours is Neighbours.REPLACE_ONE:
-        sentences.append(f"The number of rows, {problem.n_rows_low}, is public.")
+        sentences.append(f"The number of rows, {problem.n_rows_low:,}, is public.")
     else:
         sentences.append(
-            f"The number of rows is private; it lies between the declared bounds {problem.n_rows_low} and "
-            f"{problem.n_rows_high}, which were not learned from the rows."
+            f"The number of rows is private; it lies between the declared bounds {problem.n_rows_low:,} and "
+            f"{problem.n_rows_high:,}, which were not learned from the rows."
         )
     sentences += [
         (

@@ -173,10 +173,16 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         ledger = parameters.checked_ledger(self.ledger)
         domain = parameters.checked_classes(self.classes, self.schema)
 
-        blocks = rows_of(self, X, encoder, reset=True)
-        labels, domain, label_sentence = self._labels(y, blocks.n_rows, domain)
-        source = MemorySource(blocks, labels)
-        release = fit_privately(settings, source, ledger, seed, purpose=f"{type(self).__name__}.fit")
+        before = dict(vars(self))
+        try:
+            blocks = rows_of(self, X, encoder, reset=True)
+            labels, domain, label_sentence = self._labels(y, blocks.n_rows, domain)
+            source = MemorySource(blocks, labels)
+            release = fit_privately(settings, source, ledger, seed, purpose=f"{type(self).__name__}.fit")
+        except BaseException:
+            # A refused fit leaves the estimator as it was, with the columns of an earlier fit.
+            self.__dict__ = before
+            raise
 
         weights = release.weights
         self.coef_ = weights[:, : blocks.n_features].copy()
@@ -217,6 +223,14 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         """The more probable class of each row, (n,)."""
         second = self.decision_function(X) > 0.0
         return self.classes_[second.astype(np.intp)]
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Accuracy on the given rows; labels are read as in `fit`. On private rows it is outside every guarantee."""
+        check_is_fitted(self)
+        first, second = self.classes_.tolist()
+        scores = self.decision_function(X)
+        labels, _, _ = self._labels(y, scores.shape[0], (first, second))
+        return float(np.average((scores > 0.0) == (labels > 0), weights=sample_weight))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model as JSON: weights, schema, guarantee, version and a checksum. `confide.load` reads it."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from numbers import Integral, Real
 from typing import Any
 
@@ -15,12 +16,14 @@ from confide.features.schema import Schema
 from confide.privacy.guarantee import Neighbours, PureDP
 from confide.privacy.ledger import Ledger
 
+_MOST_ROWS = 10**15
+
 
 def checked_alpha(alpha: Any) -> float | None:
     """A positive number, or None for "auto"."""
     if isinstance(alpha, str) and alpha == "auto":
         return None
-    if isinstance(alpha, Real) and not isinstance(alpha, bool) and 0.0 < float(alpha) < math.inf:
+    if isinstance(alpha, Real) and not isinstance(alpha, bool) and 0.0 < alpha <= sys.float_info.max:  # type: ignore[operator]
         return float(alpha)
     raise ParameterError("alpha must be 'auto' or a positive finite number: the guarantee rests on it.")
 
@@ -45,7 +48,7 @@ def checked_row_bound(row_norm: Any, encoder: Encoder | None, budget: PureDP) ->
     if hasattr(row_norm, "clip") and hasattr(row_norm, "l2_norm"):
         bound: RowBound = row_norm
     elif isinstance(row_norm, Real) and not isinstance(row_norm, bool):
-        bound = BallBound(float(row_norm))
+        bound = BallBound(row_norm)  # type: ignore[arg-type]  # any real number; BallBound checks it
     else:
         raise ParameterError("row_norm must be a positive number, a row bound, or None for 1.")
     if not math.isfinite(bound.l2_norm) and budget.is_private:
@@ -74,7 +77,10 @@ def checked_classes(classes: Any, schema: Schema | None) -> tuple[Any, Any] | No
     message = "classes must be the two labels, for example classes=[0, 1]."
     if isinstance(classes, str) or not hasattr(classes, "__iter__"):
         raise ParameterError(message)
-    values = np.array(list(classes))
+    try:
+        values = np.array(list(classes))
+    except ValueError:
+        raise ParameterError(message) from None
     if values.ndim != 1 or values.size != 2 or values.dtype.kind not in "fiubUS" or values[0] == values[1]:
         raise ParameterError(message)
     first, second = np.sort(values).tolist()
@@ -87,7 +93,7 @@ def checked_bounds(n_rows_bounds: Any, neighbours: Neighbours) -> tuple[int, int
         if n_rows_bounds is not None:
             raise ParameterError("n_rows_bounds is for neighbours='add-or-remove-one'; under replace-one n is public.")
         return None
-    message = "neighbours='add-or-remove-one' needs public n_rows_bounds=(low, high), two whole numbers, 1 <= low <= high."
+    message = "add-or-remove-one needs public n_rows_bounds=(low, high), two whole numbers, 1 <= low <= high <= 10^15."
     try:
         low, high = n_rows_bounds
     except (TypeError, ValueError):
@@ -95,7 +101,7 @@ def checked_bounds(n_rows_bounds: Any, neighbours: Neighbours) -> tuple[int, int
     if any(isinstance(bound, bool) or not isinstance(bound, Integral) for bound in (low, high)):
         raise ParameterError(message)
     bounds = int(low), int(high)
-    if not 1 <= bounds[0] <= bounds[1]:
+    if not 1 <= bounds[0] <= bounds[1] <= _MOST_ROWS:
         raise ParameterError(message)
     return bounds
 

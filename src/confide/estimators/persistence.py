@@ -77,7 +77,7 @@ def load(path: str | os.PathLike[str]) -> LogisticRegression:
         return _restored(content)
     except FileError:
         raise
-    except (KeyError, TypeError, ValueError, IndexError, ConfideError):
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError, ConfideError):
         raise FileError(f"{path} lacks parts of a model, or holds parts that this version does not understand.") from None
 
 
@@ -101,7 +101,7 @@ def _restored(content: dict[str, Any]) -> LogisticRegression:
     model.coef_ = _finite(content["coef"])
     model.intercept_ = _finite(content["intercept"])
     model.classes_ = np.array(classes)
-    model.alpha_ = float(content["alpha"])
+    model.alpha_ = float(_finite(content["alpha"]))
     model.guarantee_ = Guarantee.from_dict(content["guarantee"])
     model.coefficient_names_ = np.array(content["coefficient_names"], dtype=object)
     model.n_features_in_ = int(content["n_features_in"])
@@ -110,6 +110,8 @@ def _restored(content: dict[str, Any]) -> LogisticRegression:
     model._encoder = None if schema is None else Encoder(schema)
     model._row_bound = row_bound
     width = model.coef_.shape[1] if model.coef_.ndim == 2 else -1
+    if model.classes_.shape != (2,) or not isinstance(model.guarantee_.void, str | None):
+        raise FileError("the parts of the model are not of the right kind.")
     if model.coef_.shape[0] != 1 or model.intercept_.shape != (1,) or len(model.coefficient_names_) != width:
         raise FileError("the parts of the model do not fit each other.")
     row_bound.check_width(width)

@@ -5,6 +5,7 @@ Everything here happens before a budget is charged; its only outcome is accept o
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -55,19 +56,22 @@ def rows_of(estimator: Any, X: Any, encoder: Encoder | None, *, reset: bool) -> 
         raise InputTypeError(
             "X is a masked array; fill its missing values by public knowledge, or declare them in a schema."
         )
-    if not hasattr(X, "columns"):
-        _refuse_unusable(X)
+    # Of a frame one row tells the types; the rest is looked at by scikit-learn.
+    _refuse_unusable(X[:1] if hasattr(X, "columns") else X)
     message = "X could not be read as an array of real numbers with one row a person; give numbers, or a schema."
     try:
-        rows = validate_data(
-            estimator, X, reset=reset, dtype=[np.float64, np.float32], accept_sparse=False, ensure_min_features=1
-        )
+        # A floating-point warning of its check for finite values would depend on the data.
+        with np.errstate(all="ignore"):
+            rows = validate_data(
+                estimator, X, reset=reset, dtype=[np.float64, np.float32], accept_sparse=False, ensure_min_features=1
+            )
     except (TypeError, ValueError, OverflowError) as error:
         text = str(error)
         if text.startswith("Input X contains"):
             message = f"{text.splitlines()[0]} Fill the gaps by a public rule, or declare them in a schema."
         elif text.startswith(_SAFE_OPENINGS):
-            message = " ".join(text.split())
+            # Without the number of rows, which may be private.
+            message = " ".join(re.sub(r"\(shape=\([0-9]+, ", "(shape=(, ", text).split())
         kind = InputTypeError if isinstance(error, TypeError) else InputError
     else:
         return ArrayBlocks(rows)
@@ -122,7 +126,7 @@ def labels_of(y: Any, n_rows: int, classes: tuple[Any, Any] | None) -> tuple[Lab
     """
     labels = label_array(y)
     if labels.shape[0] != n_rows:
-        raise InputError(f"X and y have inconsistent numbers of samples: {n_rows} rows and {labels.shape[0]} labels.")
+        raise InputError("X and y have inconsistent numbers of samples: there must be one label for each row.")
     if classes is not None:
         domain, origin = classes, "declared"
     else:
@@ -147,30 +151,44 @@ def label_array(y: Any) -> Any:
         raise InputTypeError("y is sparse; labels must be a one-dimensional array.")
     if np.ma.isMaskedArray(y):
         raise InputTypeError("y is a masked array; labels must not be missing.")
-    array = np.asarray(y)
+    try:
+        # A list is read cell by cell: NumPy would turn a missing label beside text into the text "nan".
+        array = np.array(y, dtype=object) if isinstance(y, (list, tuple)) else np.asarray(y)
+    except (TypeError, ValueError):
+        array = np.empty((0, 0))
+    if array.ndim != 1 and not (array.ndim == 2 and array.shape[1] == 1):
+        raise InputError("y should be a 1d array: one label for each row.")
+    if array.dtype.kind == "O":
+        array = _plain_labels(array.ravel()).reshape(array.shape)
     if array.dtype.kind == "c":
         raise InputError("Complex data not supported: y must hold two labels.")
-    message = f"y should be a 1d array, got an array of shape {array.shape} instead."
-    if array.ndim != 1 and not (array.ndim == 2 and array.shape[1] == 1):
-        raise InputError(message)
-    array = column_or_1d(array, warn=True)
+    if array.dtype.kind not in "fiubUT":
+        raise InputTypeError("y must hold numbers, booleans or text.")
     if array.dtype.kind == "f" and not np.isfinite(array).all():
         raise InputError("Input y contains NaN or infinity; labels must not be missing.")
-    if array.dtype.kind == "O" and any(label is None or label != label for label in array):
+    return column_or_1d(array, warn=True)
+
+
+def _plain_labels(labels: Any) -> Any:
+    """Python objects as an array of one plain type."""
+    if any(label is None or _differs_from_itself(label) for label in labels):
         raise InputError("Input y contains missing labels (None or NaN).")
-    return array
+    for kind in (str, (bool, np.bool_), (int, float, np.integer, np.floating), complex):
+        if all(isinstance(label, kind) for label in labels):
+            return np.array(labels.tolist())
+    raise InputTypeError("y must hold numbers, booleans or text, and labels of one type. Correct it, or declare `classes`.")
+
+
+def _differs_from_itself(label: Any) -> bool:
+    """Whether a label is a NaN, a NaT or pandas' NA, which cannot even be compared."""
+    try:
+        return bool(label != label)
+    except Exception:  # noqa: BLE001 - any object may come here, and only whether it compares matters
+        return True
 
 
 def _undeclared_domain(labels: Any) -> tuple[tuple[Any, Any], str]:
-    try:
-        present = np.unique(labels)
-    except TypeError:
-        present = np.empty(0)
-        mixed = True
-    else:
-        mixed = False
-    if mixed:
-        raise InputTypeError("y mixes labels of different types. Declare the two labels with `classes`.")
+    present = np.unique(labels)
     if present.dtype.kind in "fiub":
         for domain in ((0, 1), (-1, 1)):
             if np.isin(present, domain).all():

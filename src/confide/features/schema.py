@@ -223,6 +223,8 @@ class Target:
             object.__setattr__(self, key, _label("target", key, getattr(self, key)))
         if canonical_label(self.negative) == canonical_label(self.positive):
             raise SchemaError("target: negative and positive are the same label; give two different ones.")
+        if isinstance(self.negative, bool) != isinstance(self.positive, bool):
+            raise SchemaError("target: negative and positive must both be booleans, or neither.")
 
     def to_dict(self) -> dict[str, Any]:
         """The target as in a TOML file: JSON-able."""
@@ -322,6 +324,8 @@ class Schema:
             # The place alone: a table given by mistake would otherwise be quoted.
             place = re.search(r"line [0-9]+, column [0-9]+|end of document", str(error))
             raise FileError(f"{path}: is not valid TOML ({place[0] if place else 'somewhere'}); correct it.") from None
+        except (ValueError, RecursionError):
+            raise FileError(f"{path}: is not valid TOML (a number is too long, or nesting too deep); correct it.") from None
         try:
             return cls.from_dict(mapping)
         except SchemaError as error:

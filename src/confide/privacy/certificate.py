@@ -28,7 +28,7 @@ class GradientRounding:
     row_norm : R, largest L2 norm of a clipped row with its intercept
     n_rows : upper bound on the number of rows
     n_weights : D, number of weights of one problem
-    summation_depth : m, rows of the largest block plus number of blocks
+    summation_depth : m, the longest chain of additions behind one entry of a gradient
     l2 : ridge of the sum form
     """
 

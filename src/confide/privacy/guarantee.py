@@ -81,9 +81,9 @@ class PureDP:
 def as_budget(value: object) -> PureDP:
     """A budget; a bare number means pure differential privacy with that epsilon."""
     if isinstance(value, PureDP):
-        return value
+        return PureDP(value.epsilon)  # refuses the empty sum of a ledger
     if isinstance(value, Real) and not isinstance(value, bool):
-        return PureDP(float(value))
+        return PureDP(value)  # type: ignore[arg-type]  # any real number; PureDP checks it
     raise ParameterError("budget must be a positive number (epsilon) or a PureDP.")
 
 
@@ -115,17 +115,15 @@ class Guarantee:
         if self.void is not None:
             return f"NOT PRIVATE. {self.void}\nFacts about this fit:\n{assumptions}"
         epsilon = self.budget.epsilon
-        change = (
-            "someone who knew every other row, and the code, and had unlimited computing time"
-            if self.neighbours is Neighbours.REPLACE_ONE
-            else "someone who knew every other row, but not whether this one is among them"
-        )
-        subject = "was replaced by any other row" if self.neighbours is Neighbours.REPLACE_ONE else "was left out"
+        replaced = self.neighbours is Neighbours.REPLACE_ONE
+        subject = "was replaced by any other row" if replaced else "was left out, or a row was added"
+        # Two values of a row are two steps apart where neighbours differ by one row more or less.
+        question = "to two values of that row" if replaced else "to that row being there or not"
         return (
             f"This model was released under {self.budget} ({self.neighbours}). If the row of one person {subject}, no set "
             f"of possible released models would become more or less probable by a factor above exp({epsilon:g}) = "
-            f"{_factor(epsilon)}. So {change}, and who gave even odds to two values of that row, "
-            f"would come to odds of at most {_factor(epsilon)} to 1 after seeing the model.\n"
+            f"{_factor(epsilon)}. So someone who knew every other row and the code, had unlimited computing time, and "
+            f"gave even odds {question}, would come to odds of at most {_factor(epsilon)} to 1 after seeing the model.\n"
             f"It protects what the data say of one row. It does not hide facts about the whole population, nor facts that "
             f"can be inferred about a person from such facts.\n"
             f"It holds if:\n{assumptions}"

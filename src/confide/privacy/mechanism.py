@@ -31,7 +31,7 @@ class Problem:
     loss, row_bound, intercept : what one row adds, see `confide.erm.row_sums.RowSum`
     n_features : number of columns of a row, before the intercept
     n_rows_low, n_rows_high : public bounds on the number of rows; equal to it under replace-one, where it is public
-    summation_depth : rows of the largest block plus number of blocks, at most
+    summation_depth : the longest chain of additions behind one entry of a summed gradient, at most
     l2 : ridge of the sum form, positive; alpha times `n_rows_low`
     neighbours : the neighbour relation
     """

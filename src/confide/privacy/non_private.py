@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+import numpy as np
+
 from confide.data.source import RowSource
 from confide.errors import ParameterError
 from confide.privacy.guarantee import PureDP
@@ -28,4 +30,6 @@ class NonPrivate:
         problem = plan.problem
         objective = problem.objective(source, plan.l2, zero_weights(problem))
         solution = solver.solve(objective, zero_weights(problem), tolerance=0.0)
+        if not np.isfinite(solution.gradient_norm).all():
+            raise ParameterError("rows this large overflow without a row norm; scale them, or give a finite row_norm.")
         return Release(solution.weights, plan)
