@@ -6,6 +6,7 @@ import copy
 import math
 import os
 import pickle
+import re
 import subprocess
 import sys
 
@@ -269,8 +270,7 @@ def test_under_add_or_remove_one_the_number_of_rows_stays_private(rows):
     assert model.alpha_ == fewer.alpha_ == model.plan(n_features=5).alpha
     assert model.guarantee_ == fewer.guarantee_
     for text in (model.guarantee_.statement(), str(vars(model)), str(model.plan(n_features=5))):
-        assert "1234" not in text
-        assert "1,234" not in text
+        assert not re.search(r"(?<![0-9.e-])1,?234(?![0-9.])", text)
     # One row counts half as much as under replace-one.
     assert model.plan(n_features=5).noise_rate == pytest.approx(
         2 * LogisticRegression(1.0).plan(1000, 5).noise_rate, rel=1e-2

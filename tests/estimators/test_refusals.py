@@ -9,8 +9,9 @@ import pandas as pd
 import polars as pl
 import pytest
 import scipy.sparse
+import sklearn
 
-from confide import ConfideError, Ledger, LogisticRegression, Schema
+from confide import ConfideError, Ledger, LogisticRegression, PureDP, Schema
 
 SECRET = 987654321.125
 SECRET_TEXT = "SECRETVALUE"  # noqa: S105 - a marker that no message may hold
@@ -199,3 +200,19 @@ def test_refusals_keep_their_budget_with_warnings_as_errors():
     assert np.isfinite(LogisticRegression(1.0).fit(X, GOOD_Y).coef_).all()
     assert np.isfinite(LogisticRegression(1.0).fit(np.zeros((50, 3)), GOOD_Y).coef_).all()
     assert np.isfinite(LogisticRegression(1.0).fit(X[:1], GOOD_Y[:1]).coef_).all()
+
+
+def test_scikit_learns_switches_do_not_turn_our_checks_off():
+    """assume_finite=True would let a NaN through to a fit that was charged."""
+    with sklearn.config_context(assume_finite=True):
+        assert "NaN" in refusal(LogisticRegression(1.0), with_entry(np.nan, float), GOOD_Y)
+
+
+def test_a_ledger_gives_no_refund():
+    """A sum that is empty or negative is no budget."""
+    ledger = Ledger(limit=1.0)
+    ledger.charge(0.5)
+    for amount in (0.0, -5.0):
+        with pytest.raises(ConfideError):
+            ledger.charge(PureDP.of_sum(amount))
+    assert ledger.spent().epsilon == 0.5

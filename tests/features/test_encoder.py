@@ -497,3 +497,35 @@ def test_mixed_columns_are_read_or_refused_and_never_fail_otherwise(cells):
     codes = Encoder(Schema([column])).read(pd.DataFrame({"x": pd.Series(cells, dtype=object)}))
     levels = {"a": 0, "1": 1, "true": 2, None: 4}
     assert codes.columns[0].tolist() == [levels.get(canonical_label(cell), 3) for cell in cells]
+
+
+@pytest.mark.parametrize(
+    ("column", "common", "first", "second"),
+    [
+        ({"categories": [0.1, 0.2, 0.3]}, np.float32(0.1), np.float32(0.1), 0.2),
+        ({"categories": [True, False]}, np.True_, np.True_, 1),
+        ({"low": 0, "high": 1}, np.float16(0.1), np.float16(0.1), 1),
+        ({"categories": ["a", "1"]}, "1", "a", 1),
+    ],
+    ids=["float32 beside double", "boolean beside integer", "half beside integer", "text beside integer"],
+)
+@pytest.mark.parametrize("kind", ["pandas", "polars"])
+def test_one_cell_never_changes_what_the_other_rows_mean(column, common, first, second, kind):
+    """The property that the guarantee rests on: replacing one row leaves the encoding of every other row alone."""
+
+    def encoded(last):
+        cells = [common] * 6 + [last]
+        series = pd.Series(cells, dtype=object)
+        frame = pd.DataFrame({"x": series})
+        if kind == "polars":
+            frame = pl.DataFrame({"x": pl.Series(cells, dtype=pl.Object)})
+        return Encoder(Schema(columns={"x": column})).transform(frame)[:6]
+
+    assert np.array_equal(encoded(first), encoded(second))
+
+
+def test_labels_are_read_one_by_one():
+    """A label of another type at the end does not change the others."""
+    plain = read_labels([np.float32(0.1)] * 5 + [0.2], 0.1, 0.2)
+    assert plain.tolist() == [-1] * 5 + [1]
+    assert read_labels(np.array([np.float32(0.1)] * 5 + [0.2], dtype=object), 0.1, 0.2).tolist() == plain.tolist()

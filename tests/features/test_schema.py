@@ -43,10 +43,15 @@ def category_columns(draw):
     return CategoryColumn(draw(names), tuple(categories), other=draw(flags), missing=draw(flags))
 
 
+def of_one_kind(pair):
+    """Two texts, two booleans or two numbers."""
+    return len({str if isinstance(x, str) else bool if isinstance(x, bool) else float for x in pair}) == 1
+
+
 @st.composite
 def schemas(draw):
     columns = st.lists(number_columns() | category_columns(), min_size=1, max_size=4, unique_by=lambda c: c.name)
-    target = draw(st.none() | st.lists(labels, min_size=2, max_size=2, unique_by=canonical_label))
+    target = draw(st.none() | st.lists(labels, min_size=2, max_size=2, unique_by=canonical_label).filter(of_one_kind))
     drawn = draw(columns)
     used = {column.name for column in drawn}
     column = draw(names.filter(lambda name: name not in used))

@@ -20,9 +20,11 @@ def guarantee_of(plan: Plan, label_sentence: str, ledger: Ledger | None, seed: i
         )
     sentences += [
         (
-            f"Every row is clipped to its declared bound (L2 norm {problem.row_norm:.6g} with the intercept); bounds, "
-            f"categories and parameters were chosen without looking at the rows."
+            f"Every row is clipped to its declared bound (L2 norm {problem.row_norm:.6g}"
+            f"{' with the intercept' if problem.intercept > 0.0 else ''}); bounds, categories and parameters were chosen "
+            f"without looking at the rows."
         ),
+        "How the rows were read into memory, such as the types of columns, did not depend on single rows.",
         label_sentence,
         "The rows were checked for shape, finite values and labels before the charge; that they passed is not protected.",
     ]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 from numbers import Integral, Real
 from typing import Any
 
@@ -17,15 +16,16 @@ from confide.privacy.guarantee import Neighbours, PureDP
 from confide.privacy.ledger import Ledger
 
 _MOST_ROWS = 10**15
+_LARGEST_ALPHA = 1e12
 
 
 def checked_alpha(alpha: Any) -> float | None:
     """A positive number, or None for "auto"."""
     if isinstance(alpha, str) and alpha == "auto":
         return None
-    if isinstance(alpha, Real) and not isinstance(alpha, bool) and 0.0 < alpha <= sys.float_info.max:  # type: ignore[operator]
+    if isinstance(alpha, Real) and not isinstance(alpha, bool) and 0.0 < alpha <= _LARGEST_ALPHA:  # type: ignore[operator]
         return float(alpha)
-    raise ParameterError("alpha must be 'auto' or a positive finite number: the guarantee rests on it.")
+    raise ParameterError("alpha must be 'auto' or a positive number up to 1e12: the guarantee rests on it.")
 
 
 def checked_schema(schema: Any) -> Encoder | None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
+from sklearn import config_context
 from sklearn.utils.validation import column_or_1d, validate_data
 
 from confide.data.arrays import ArrayBlocks, Blocks
@@ -61,7 +62,8 @@ def rows_of(estimator: Any, X: Any, encoder: Encoder | None, *, reset: bool) -> 
     message = "X could not be read as an array of real numbers with one row a person; give numbers, or a schema."
     try:
         # A floating-point warning of its check for finite values would depend on the data.
-        with np.errstate(all="ignore"):
+        # Its check may be switched off by configuration, ours may not.
+        with np.errstate(all="ignore"), config_context(assume_finite=False):
             rows = validate_data(
                 estimator, X, reset=reset, dtype=[np.float64, np.float32], accept_sparse=False, ensure_min_features=1
             )

@@ -1,7 +1,7 @@
 """The cells of one column of a frame, as numbers or as levels of a category, whatever library holds them.
 
 Arrow is the fast way: a column becomes an Arrow array, its few distinct values are looked at in Python, and NumPy does
-the rest. What Arrow does not take, such as columns of mixed types, is read cell by cell.
+the rest. Columns of Python objects are read cell by cell: what a cell means must not depend on other rows.
 
 No message holds a cell. Other libraries quote cells in their errors, so theirs are dropped, and ours are raised outside
 of the `except` block that caught them: neither the error nor its context holds a value.
@@ -140,7 +140,11 @@ def _distinct(what: str, cells: Any, arrow: Any) -> tuple[list[object], NDArray[
 
 
 def _as_arrow(cells: Any) -> Any:
-    """The column as one Arrow array, or None where Arrow does not take it."""
+    """The column as one Arrow array, or None where it must be read cell by cell.
+
+    Of Python objects Arrow makes one type for the whole column, so that a single cell could change what all others mean
+    (0.1 in single precision becomes 0.10000000149 beside a double). Then only text is taken, which cannot be mixed.
+    """
     import narwhals.stable.v1 as nw
     import pyarrow as pa
 
@@ -151,7 +155,25 @@ def _as_arrow(cells: Any) -> Any:
             array = array.unify_dictionaries().combine_chunks()
     except Exception:  # noqa: BLE001 - whatever it is, its message may quote cells, and there is another way to read them
         return None
-    return array if isinstance(array, pa.Array) else None
+    if not isinstance(array, pa.Array):
+        return None
+    kind = array.type.value_type if pa.types.is_dictionary(array.type) else array.type
+    is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
+    return array if is_text or not _holds_objects(cells) else None
+
+
+def _holds_objects(cells: Any) -> bool:
+    """Whether each cell is an object with a type of its own, rather than the column having one."""
+    import narwhals.stable.v1 as nw
+    import pyarrow as pa
+
+    native = nw.to_native(cells, pass_through=True)
+    if isinstance(native, (pa.Array, pa.ChunkedArray)):
+        return False
+    dtype = getattr(native, "dtype", None)
+    categories = getattr(dtype, "categories", None)
+    dtype = getattr(categories, "dtype", dtype)
+    return dtype is None or str(dtype).lower() == "object"
 
 
 def _as_list(cells: Any) -> list[object]:

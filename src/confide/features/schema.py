@@ -223,8 +223,8 @@ class Target:
             object.__setattr__(self, key, _label("target", key, getattr(self, key)))
         if canonical_label(self.negative) == canonical_label(self.positive):
             raise SchemaError("target: negative and positive are the same label; give two different ones.")
-        if isinstance(self.negative, bool) != isinstance(self.positive, bool):
-            raise SchemaError("target: negative and positive must both be booleans, or neither.")
+        if _kind(self.negative) is not _kind(self.positive):
+            raise SchemaError("target: negative and positive must be of one kind: two texts, two numbers or two booleans.")
 
     def to_dict(self) -> dict[str, Any]:
         """The target as in a TOML file: JSON-able."""
@@ -427,6 +427,10 @@ def _finite_bound(where: str, key: str, value: object) -> float:
         if math.isfinite(bound):
             return bound
     raise SchemaError(f"{where}: {key} must be a finite number.")
+
+
+def _kind(label: Label) -> type:
+    return next(kind for kind in (str, bool, object) if isinstance(label, kind))
 
 
 def _label(where: str, what: str, value: object) -> Label:

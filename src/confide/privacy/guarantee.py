@@ -64,7 +64,7 @@ class PureDP:
     def __str__(self) -> str:
         if not self.is_private:
             return "no privacy (epsilon is infinite)"
-        return f"pure differential privacy with epsilon = {self.epsilon:g}"
+        return f"pure differential privacy with epsilon = {self.epsilon:.12g}"
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON form."""
@@ -121,7 +121,7 @@ class Guarantee:
         question = "to two values of that row" if replaced else "to that row being there or not"
         return (
             f"This model was released under {self.budget} ({self.neighbours}). If the row of one person {subject}, no set "
-            f"of possible released models would become more or less probable by a factor above exp({epsilon:g}) = "
+            f"of possible released models would become more or less probable by a factor above exp({epsilon:.12g}) = "
             f"{_factor(epsilon)}. So someone who knew every other row and the code, had unlimited computing time, and "
             f"gave even odds {question}, would come to odds of at most {_factor(epsilon)} to 1 after seeing the model.\n"
             f"It protects what the data say of one row. It does not hide facts about the whole population, nor facts that "
