@@ -52,6 +52,8 @@ class PureDP:
     @classmethod
     def of_sum(cls, epsilon: float) -> PureDP:
         """What several charges cost together, which may be nothing (epsilon = 0), unlike the budget of a release."""
+        if not epsilon >= 0.0:
+            raise ParameterError("a sum of charges is not negative.")
         total = cls(1.0)
         object.__setattr__(total, "epsilon", epsilon)
         return total
