@@ -216,3 +216,28 @@ def test_a_ledger_gives_no_refund():
         with pytest.raises(ConfideError):
             ledger.charge(PureDP.of_sum(amount))
     assert ledger.spent().epsilon == 0.5
+
+
+def test_one_label_never_changes_what_the_others_mean():
+    """2^53 and 2^53 + 1 stay apart when a float joins them; a half-precision label leaves its neighbours alone."""
+    from confide.estimators.validation import labels_of
+
+    a = 2**53
+    plain, _, _ = labels_of([a, a + 1, a, a + 1], 4, (a, a + 1))
+    joined, _, _ = labels_of([a, a + 1, a, float(a)], 4, (a, a + 1))
+    assert plain.tolist() == [-1, 1, -1, 1]
+    assert joined.tolist() == [-1, 1, -1, -1]
+
+
+@pytest.mark.parametrize("weight", [[1.0], "heavy", np.zeros(50), np.full(50, -1.0), np.full(50, np.nan)], ids=str)
+def test_bad_weights_of_a_score_are_refused(weight):
+    """One line, as elsewhere."""
+    model = LogisticRegression(1.0).fit(GOOD_X, GOOD_Y)
+    with pytest.raises(ConfideError, match="sample_weight"):
+        model.score(GOOD_X, GOOD_Y, sample_weight=weight)
+
+
+def test_a_budget_beyond_the_proof_says_so():
+    """Above epsilon = 190 the statement does not claim the failure bound."""
+    assert "claims nothing" in LogisticRegression(200.0).fit(GOOD_X, GOOD_Y).guarantee_.statement()
+    assert "2^-199" in LogisticRegression(1.0).fit(GOOD_X, GOOD_Y).guarantee_.statement()

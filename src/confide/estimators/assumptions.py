@@ -5,6 +5,7 @@ from __future__ import annotations
 from confide.privacy.guarantee import Guarantee, Neighbours
 from confide.privacy.ledger import Ledger
 from confide.privacy.mechanism import Plan
+from confide.privacy.noise import LARGEST_PROVEN_EPSILON
 
 
 def guarantee_of(plan: Plan, label_sentence: str, ledger: Ledger | None, seed: int | None) -> Guarantee:
@@ -38,6 +39,9 @@ def guarantee_of(plan: Plan, label_sentence: str, ledger: Ledger | None, seed: i
             sentences.append(
                 "It holds apart from an event of probability below 2^-199: a draw of noise beyond the bound that the "
                 "rounding proof allows for."
+                if plan.budget.epsilon <= LARGEST_PROVEN_EPSILON
+                else f"The rounding proof claims nothing above epsilon = {LARGEST_PROVEN_EPSILON:g}; such a budget protects "
+                f"nobody."
             )
         sentences.append(
             f"It was charged to a ledger with limit epsilon = {ledger.limit.epsilon:g}; what is not charged there is not "

@@ -15,7 +15,7 @@ from confide.errors import ParameterError
 from confide.estimators import parameters
 from confide.estimators.assumptions import guarantee_of
 from confide.estimators.fitting import Settings, fit_privately, make_plan
-from confide.estimators.validation import labels_of, rows_of
+from confide.estimators.validation import labels_of, rows_of, weights_of
 from confide.features.encoder import Encoder, read_labels
 from confide.features.schema import Schema
 from confide.privacy.guarantee import Neighbours, PureDP, as_budget
@@ -230,7 +230,7 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         first, second = self.classes_.tolist()
         scores = self.decision_function(X)
         labels, _, _ = self._labels(y, scores.shape[0], (first, second))
-        return float(np.average((scores > 0.0) == (labels > 0), weights=sample_weight))
+        return float(np.average((scores > 0.0) == (labels > 0), weights=weights_of(sample_weight, scores.shape[0])))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model as JSON: weights, schema, guarantee, version and a checksum. `confide.load` reads it."""

@@ -5,6 +5,7 @@ Everything here happens before a budget is charged; its only outcome is accept o
 
 from __future__ import annotations
 
+import math
 import re
 from typing import Any
 
@@ -133,8 +134,9 @@ def labels_of(y: Any, n_rows: int, classes: tuple[Any, Any] | None) -> tuple[Lab
         domain, origin = classes, "declared"
     else:
         domain, origin = _undeclared_domain(labels)
-    is_second = labels == domain[1]
-    if not np.all(is_second | (labels == domain[0])):
+    # Objects are compared one by one: as an array of one type, a single label could change the others.
+    is_first, is_second = (np.asarray(labels == label, dtype=bool) for label in domain)
+    if not np.all(is_first | is_second):
         raise InputError("y holds labels outside the declared classes. Correct the labels or the declaration.")
     named = f"{{{domain[0]!r}, {domain[1]!r}}}"
     sentence = (
@@ -160,25 +162,28 @@ def label_array(y: Any) -> Any:
         array = np.empty((0, 0))
     if array.ndim != 1 and not (array.ndim == 2 and array.shape[1] == 1):
         raise InputError("y should be a 1d array: one label for each row.")
-    if array.dtype.kind == "O":
-        array = _plain_labels(array.ravel()).reshape(array.shape)
     if array.dtype.kind == "c":
         raise InputError("Complex data not supported: y must hold two labels.")
-    if array.dtype.kind not in "fiubUT":
+    if array.dtype.kind == "O":
+        _check_objects(array.ravel())
+    elif array.dtype.kind not in "fiubUT":
         raise InputTypeError("y must hold numbers, booleans or text.")
     if array.dtype.kind == "f" and not np.isfinite(array).all():
         raise InputError("Input y contains NaN or infinity; labels must not be missing.")
     return column_or_1d(array, warn=True)
 
 
-def _plain_labels(labels: Any) -> Any:
-    """Python objects as an array of one plain type."""
+def _check_objects(labels: Any) -> None:
+    """Refuse Python objects that are not all text, all booleans or all real numbers."""
     if any(label is None or _differs_from_itself(label) for label in labels):
         raise InputError("Input y contains missing labels (None or NaN).")
-    for kind in (str, (bool, np.bool_), (int, float, np.integer, np.floating), complex):
-        if all(isinstance(label, kind) for label in labels):
-            return np.array(labels.tolist())
-    raise InputTypeError("y must hold numbers, booleans or text, and labels of one type. Correct it, or declare `classes`.")
+    if any(isinstance(label, (complex, np.complexfloating)) for label in labels):
+        raise InputError("Complex data not supported: y must hold two labels.")
+    kinds: tuple[Any, ...] = (str, (bool, np.bool_), (int, float, np.integer, np.floating))
+    if not any(all(isinstance(label, kind) for label in labels) for kind in kinds):
+        raise InputTypeError("y must hold numbers, booleans or text, and labels of one type. Correct it.")
+    if any(label in (math.inf, -math.inf) for label in labels):
+        raise InputError("Input y contains NaN or infinity; labels must not be missing.")
 
 
 def _differs_from_itself(label: Any) -> bool:
@@ -190,19 +195,32 @@ def _differs_from_itself(label: Any) -> bool:
 
 
 def _undeclared_domain(labels: Any) -> tuple[tuple[Any, Any], str]:
-    present = np.unique(labels)
-    if present.dtype.kind in "fiub":
-        for domain in ((0, 1), (-1, 1)):
-            if np.isin(present, domain).all():
-                first, second = np.array(domain).astype(present.dtype).tolist()
-                return (first, second), "present"
-    if present.size == 2:
-        first, second = present.tolist()
-        return (first, second), "present"
-    if present.size == 1:
+    present = sorted(set(labels.tolist())) if labels.dtype.kind == "O" else np.unique(labels).tolist()
+    is_text = isinstance(present[0], str)
+    if not is_text:
+        kind = type(present[0])
+        for first, second in ((0, 1), (-1, 1)):
+            if all(label in (first, second) for label in present):
+                return (kind(first), kind(second)), "present"
+    if len(present) == 2:
+        return (present[0], present[1]), "present"
+    if len(present) == 1:
         raise InputError("y holds one label only, which does not tell the domain. Declare both labels with `classes`.")
-    if present.dtype.kind == "f" and not np.equal(np.floor(present), present).all():
+    if not is_text and any(label != math.floor(label) for label in present):
         raise InputError("Unknown label type: y looks continuous. Only binary classification is supported.")
     raise InputError(
         "Only binary classification is supported. The type of the target is multiclass: y holds more than two labels."
     )
+
+
+def weights_of(sample_weight: Any, n_rows: int) -> Any:
+    """Weights of rows in a score: (n_rows,) finite, not negative and not all 0, or None."""
+    if sample_weight is None:
+        return None
+    try:
+        weights = np.asarray(sample_weight, dtype=np.float64)
+    except (TypeError, ValueError):
+        weights = np.empty(0)
+    if weights.shape != (n_rows,) or not (np.isfinite(weights) & (weights >= 0.0)).all() or not weights.any():
+        raise InputError("sample_weight must be one finite number for each row, none negative and not all 0.")
+    return weights

@@ -22,6 +22,9 @@ _LN2 = math.log(2.0)
 LOG_FAILURE = -200.0 * math.log(2.0)
 """Logarithm of the probability, before the factor exp(-epsilon), that a draw exceeds its public bound (see below)."""
 
+LARGEST_PROVEN_EPSILON = 190.0
+"""Above it the probability of underflow in a draw, which no budget changes, exceeds what the proofs allow for."""
+
 RELATIVE_ERROR = 50.0 * 2.0**-53
 """Bound on |computed draw - exact draw| / |exact draw| in L2 norm (proofs/noise.md)."""
 
@@ -101,7 +104,7 @@ def spherical_laplace_bound(dimension: int, rate: float, epsilon: float) -> floa
     """A norm that a spherical Laplace draw exceeds with probability at most p = 2^-200 exp(-epsilon).
 
     A mechanism whose proof fails on such a draw is (epsilon, (1 + exp(epsilon)) p)-private, and (1 + exp(epsilon)) p is
-    at most 2^-199 whatever epsilon is.
+    at most 2^-199. With underflow counted, that holds up to LARGEST_PROVEN_EPSILON.
 
     For G ~ Gamma(d): E exp(G / 2) = 2^d, so Pr[G > 2 (d ln 2 + ln(1/p))] <= p, and 2 ln 2 < 1.4.
     """

@@ -1,7 +1,7 @@
 """Methods with a convergence theorem, so that a refusal cannot be provoked by data.
 
 Both theorems (privacy/proofs/certificate.md, section "Reaching the tolerance") hold for gradients computed with an error
-of at most rho, and end at a computed gradient norm of 4.4 rho or less. The plan's tolerance is 8 rho, and the certificate
+of at most rho, and end at a computed gradient norm of 4.9 rho or less. The plan's tolerance is 8 rho, and the certificate
 leaves 4.9 rho of it to the solver: what is called `tolerance` here.
 """
 
@@ -40,7 +40,7 @@ class StepLimitedNewton:
     def applies(self, objective: Objective, tolerance: float, largest_weight: float) -> bool:
         """Whether the conditions of the theorem hold."""
         width = objective.linear.shape[1]
-        depth = objective.source.n_rows + 1
+        depth = objective.source.n_rows + 3  # at least the summation depth of any source
         terms = 3 * width**2 + 2 * width + depth + 30 + (2 * width + 5) * (1.0 + objective.row_norm * largest_weight)
         hessian_error = terms * 1.1 * _UNIT * objective.smoothness / objective.l2
         return (
