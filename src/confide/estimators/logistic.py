@@ -136,7 +136,7 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         n_classes : int
             2.
         """
-        settings, encoder = self._settings()
+        settings, encoder, _ = self._settings()
         if n_classes != 2:
             raise ParameterError("two classes are supported; n_classes must be 2.")
         if encoder is not None:
@@ -168,10 +168,9 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         BudgetExceeded
             If the ledger has too little left; no row was used.
         """
-        settings, encoder = self._settings()
+        settings, encoder, domain = self._settings()
         seed = parameters.checked_seed(self.random_state)
         ledger = parameters.checked_ledger(self.ledger)
-        domain = parameters.checked_classes(self.classes, self.schema)
 
         before = dict(vars(self))
         try:
@@ -238,12 +237,12 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
 
         save_model(self, path)
 
-    def _settings(self) -> tuple[Settings, Encoder | None]:
-        """The parameters, checked. No data."""
+    def _settings(self) -> tuple[Settings, Encoder | None, tuple[Any, Any] | None]:
+        """The parameters, checked: settings, encoder and declared label domain. No data."""
         budget = as_budget(self.budget)
         encoder = parameters.checked_schema(self.schema)
         neighbours = Neighbours.parse(self.neighbours)
-        parameters.checked_classes(self.classes, self.schema)
+        domain = parameters.checked_classes(self.classes, self.schema)
         settings = Settings(
             budget=budget,
             mechanism=parameters.checked_choice("mechanism", self.mechanism, ("auto", "objective", "output")),
@@ -254,7 +253,7 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
             neighbours=neighbours,
             n_rows_bounds=parameters.checked_bounds(self.n_rows_bounds, neighbours),
         )
-        return settings, encoder
+        return settings, encoder, domain
 
     def _labels(self, y: Any, n_rows: int, domain: tuple[Any, Any] | None) -> tuple[Labels, tuple[Any, Any], str]:
         if self.schema is not None and self.schema.target is not None and domain is not None and y is not None:

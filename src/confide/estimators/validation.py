@@ -48,7 +48,7 @@ def rows_of(estimator: Any, X: Any, encoder: Encoder | None, *, reset: bool) -> 
     if encoder is not None:
         codes = encoder.read(X)
         if reset:
-            names = [column.name for column in encoder.schema.columns]
+            names = encoder.schema.column_names
             estimator.n_features_in_ = len(names)
             estimator.feature_names_in_ = np.array(names, dtype=object)
         return EncodedBlocks(encoder, codes)
@@ -130,10 +130,7 @@ def labels_of(y: Any, n_rows: int, classes: tuple[Any, Any] | None) -> tuple[Lab
     labels = label_array(y)
     if labels.shape[0] != n_rows:
         raise InputError("X and y have inconsistent numbers of samples: there must be one label for each row.")
-    if classes is not None:
-        domain, origin = classes, "declared"
-    else:
-        domain, origin = _undeclared_domain(labels)
+    domain = _undeclared_domain(labels) if classes is None else classes
     # Objects are compared one by one: as an array of one type, a single label could change the others.
     is_first, is_second = (np.asarray(labels == label, dtype=bool) for label in domain)
     if not np.all(is_first | is_second):
@@ -141,7 +138,7 @@ def labels_of(y: Any, n_rows: int, classes: tuple[Any, Any] | None) -> tuple[Lab
     named = f"{{{domain[0]!r}, {domain[1]!r}}}"
     sentence = (
         f"The label domain {named} was declared, not learned from the rows."
-        if origin == "declared"
+        if classes is not None
         else f"The label domain {named} was not declared: it was taken from the labels present and is assumed to be public."
     )
     return np.where(is_second, 1, -1).astype(np.int8), domain, sentence
@@ -194,16 +191,16 @@ def _differs_from_itself(label: Any) -> bool:
         return True
 
 
-def _undeclared_domain(labels: Any) -> tuple[tuple[Any, Any], str]:
+def _undeclared_domain(labels: Any) -> tuple[Any, Any]:
     present = sorted(set(labels.tolist())) if labels.dtype.kind == "O" else np.unique(labels).tolist()
     is_text = isinstance(present[0], str)
     if not is_text:
         kind = type(present[0])
         for first, second in ((0, 1), (-1, 1)):
             if all(label in (first, second) for label in present):
-                return (kind(first), kind(second)), "present"
+                return kind(first), kind(second)
     if len(present) == 2:
-        return (present[0], present[1]), "present"
+        return present[0], present[1]
     if len(present) == 1:
         raise InputError("y holds one label only, which does not tell the domain. Declare both labels with `classes`.")
     if not is_text and any(label != math.floor(label) for label in present):
