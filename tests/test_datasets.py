@@ -64,8 +64,27 @@ def test_the_schema_fits_the_rows(adult):
         encoded = encoder.expand(codes, 0, codes.n_rows)
         assert np.linalg.norm(encoded, axis=1).max() <= encoder.row_bound.l2_norm
         assert encoder.row_bound.clip(encoded) is encoded
+        # Every category of more than two levels has exactly one active column in every row.
+        for group, linked in zip(encoder.groups, encoder.row_bound.linked, strict=True):
+            if linked:
+                part = encoded[:, group.start : group.start + group.size]
+                assert set(np.unique(part)) == {0.0, 1.0}
+                assert (part.sum(axis=1) == 1.0).all()
     target = adult.schema.target
     assert int((read_labels(adult.y_train, target.negative, target.positive) == 1).sum()) == 7841
+
+
+def test_cells_that_the_code_book_does_not_list_have_a_level_too(adult):
+    """So the groups of all categories with more than two levels are linked, whatever a row holds."""
+    encoder = Encoder(adult.schema)
+    linked = [group.column for group, is_linked in zip(encoder.groups, encoder.row_bound.linked, strict=True) if is_linked]
+    assert linked == [
+        column.name for column in adult.schema.columns if isinstance(column, CategoryColumn) and column.name != "sex"
+    ]
+    rows = adult.X_test.iloc[:1].astype(object)
+    rows[linked] = "unheard of"
+    active = {name for name, entry in zip(encoder.feature_names, encoder.transform(rows)[0], strict=True) if entry == 1.0}
+    assert {f"{column.name}={column.other}" for column in adult.schema.columns if column.name in linked} <= active
 
 
 def test_bounds_of_the_schema_are_round_and_not_those_of_the_rows(adult):

@@ -41,10 +41,11 @@ def tables(draw):
             columns.append(NumberColumn(name, low, high, draw(st.sampled_from(["linear", "log"])), missing))
             allowed = finite | st.sampled_from([low, high])
         else:
-            categories, other = draw(category_lists), draw(st.booleans())
+            categories = draw(category_lists)
+            other = draw(st.booleans() | st.sampled_from(categories))
             columns.append(CategoryColumn(name, tuple(categories), other, missing))
             allowed = st.sampled_from([*categories, type(categories[0])(99)])
-            missing = missing or other
+            missing = missing or other is not False
         allowed = allowed | st.none() if missing else allowed
         cells[name] = draw(st.lists(allowed, min_size=n_rows, max_size=n_rows))
     return Schema(columns), cells
@@ -78,7 +79,22 @@ def test_every_row_obeys_the_bound_in_exact_arithmetic(table):
             assert norm <= 1
         assert sum(Fraction(value) ** 2 for value in row) <= Fraction(encoder.row_bound.l2_norm) ** 2
     # The bound agrees: it has nothing to clip, so no entry is ever rounded a second time.
-    assert np.array_equal(encoder.row_bound.clip(rows), rows)
+    assert encoder.row_bound.clip(rows) is rows
+
+
+@settings(deadline=None)
+@given(tables())
+def test_every_row_has_exactly_one_level_where_the_bound_says_so(table):
+    """A linked group holds one 1 and zeros: where every cell has a level, and there is one column a level."""
+    schema, cells = table
+    encoder = Encoder(schema)
+    rows = encoder.transform(pd.DataFrame(cells))
+    for column, group, linked in zip(schema.columns, encoder.groups, encoder.row_bound.linked, strict=True):
+        is_category = isinstance(column, CategoryColumn)
+        assert linked == (is_category and group.size >= 3 and column.other is not False)
+        if linked:
+            part = np.sort(rows[:, group.start : group.start + group.size], axis=1)
+            assert (part == [0.0] * (group.size - 1) + [1.0]).all()
 
 
 # In pandas before 3, convert_dtypes itself warns of numbers beyond its integers.
@@ -161,6 +177,22 @@ LEVELS = {
         ["x=a", "x=(other)", "x=(missing)"],
         {"a": [1, 0, 0], "z": [0, 1, 0], None: [0, 0, 1], " ": [0, 0, 1]},
     ),
+    "others count as a listed level": (
+        {"categories": ["a", "b", 3], "other": "3.0"},
+        ["x=a", "x=b", "x=3"],
+        {"a": [1, 0, 0], "3": [0, 0, 1], "z": [0, 0, 1], None: [0, 0, 1]},
+    ),
+    "others count as a listed level, gaps do not": (
+        {"categories": ["a", "b"], "other": "a", "missing": True},
+        ["x=a", "x=b", "x=(missing)"],
+        {"a": [1, 0, 0], "z": [1, 0, 0], None: [0, 0, 1]},
+    ),
+    "others count as one of two levels": (
+        {"categories": ["a", "b"], "other": "b"},
+        ["x=b"],
+        {"a": [-1], "b": [1], "z": [1], None: [1]},
+    ),
+    "others count as the only level": ({"categories": ["a"], "other": "a"}, ["x=a"], {"a": [1], "z": [1], None: [1]}),
     "missing goes to other": (
         {"categories": ["a", "b"], "other": True},
         ["x=a", "x=b", "x=(other)"],
@@ -206,6 +238,133 @@ def test_the_clipping_norm_is_two_deviations_above_even_numbers_and_within_the_b
     assert 0.005 < (squares > encoder.row_norm**2).mean() < 0.05
     assert Encoder(Schema(categories)).row_norm == pytest.approx(5**0.5)
     assert Encoder(Schema(numbers[:1])).row_norm <= 1.0
+
+
+VISITS = Schema(columns={"x": {"low": 0, "high": 100}, "c": {"categories": ["a", "b", "c"]}}, person="id")
+
+
+def visits(persons, **kind):
+    """A frame whose row i holds the number i."""
+    n_rows = len(persons)
+    return pd.DataFrame({"id": pd.Series(persons, **kind), "x": range(n_rows), "c": ["a"] * n_rows})
+
+
+def kept_rows(frame, rows_per_person):
+    """Which rows are kept, told by the numbers in them, after a look at `kept`."""
+    codes = Encoder(VISITS).read(frame, rows_per_person)
+    numbers = np.rint(50 * (codes.columns[0] + 1)).astype(int).tolist()
+    assert codes.n_rows == len(numbers) == len(codes.columns[1])
+    assert (list(range(len(frame))) if codes.kept is None else codes.kept.tolist()) == numbers
+    assert (codes.kept is None) == (len(numbers) == len(frame))
+    return numbers
+
+
+def test_the_first_rows_of_each_person_are_kept():
+    """In the order of the frame; without a number of rows nobody is asked who it is."""
+    frame = visits(["p", "q", "p", "p", "q", "r"])
+    assert kept_rows(frame, 1) == [0, 1, 5]
+    assert kept_rows(frame, 2) == [0, 1, 2, 4, 5]
+    assert kept_rows(frame, np.int64(3)) == [0, 1, 2, 3, 4, 5]
+    encoder = Encoder(VISITS)
+    assert encoder.read(frame).kept is None
+    assert encoder.read(frame.drop(columns="id")).n_rows == 6
+    assert encoder.transform(frame.drop(columns="id")).shape == (6, 4)
+    with pytest.raises(InputError, match='describes: "id"'):
+        encoder.read(frame.drop(columns="id"), 1)
+
+
+def test_without_a_person_in_the_schema_all_rows_are_kept():
+    """A column of that name in the frame is one of the others."""
+    codes = Encoder(Schema(VISITS.columns)).read(visits(["p", "p"]), 1)
+    assert codes.n_rows == 2
+    assert codes.kept is None
+
+
+def test_kept_rows_are_read_only():
+    """Like all codes."""
+    codes = Encoder(VISITS).read(visits([1, 1]), 1)
+    for array in (codes.kept, *codes.columns):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 0
+
+
+@pytest.mark.parametrize("rows_per_person", [0, -1, 1.0, True, "1"])
+def test_impossible_numbers_of_rows_are_refused(rows_per_person):
+    """Whole numbers of at least 1."""
+    with pytest.raises(ParameterError, match="rows_per_person"):
+        Encoder(VISITS).read(visits([1]), rows_per_person)
+
+
+IDENTITIES_AS = {
+    "integers": pd.Series([7, 8, 7]),
+    "floats of a reader that saw gaps": pd.Series([7.0, 8.0, 7.0]),
+    "text": pd.Series(["7", "8", " 7.0"]),
+    "text objects": pd.Series(["u", "v", "u "], dtype=object),
+    "mixed": pd.Series([7, "7a", "7"], dtype=object),
+    "mixed numbers": pd.Series([7, 8.0, np.float32(7)], dtype=object),
+    "integers beyond 2^64": pd.Series([10**30, 10**30 + 1, str(10**30)], dtype=object),
+    "categorical": pd.Series(["7", "8", "07"]).astype("category"),
+    "Polars text": pl.Series(["7", "8", "+7"]),
+    "Polars objects": pl.Series([7, "8", "7"], dtype=pl.Object),
+    "Polars Int128": pl.Series([7, 8, 7], dtype=pl.Int128),
+}
+
+
+@pytest.mark.parametrize("series", IDENTITIES_AS.values(), ids=IDENTITIES_AS)
+def test_persons_are_told_apart_by_canonical_text(series):
+    """The first and the last are one person, however they are held."""
+    module = pl if isinstance(series, pl.Series) else pd
+    frame = module.DataFrame({"id": series, "x": [0, 1, 2], "c": ["a", "b", "c"]})
+    assert Encoder(VISITS).read(frame, 1).kept.tolist() == [0, 1]
+
+
+REFUSED_IDENTITIES = {
+    "missing": ([SECRET, None], "missing"),
+    "blank": ([SECRET, " "], "missing"),
+    "no number": ([SECRET_NUMBER, math.nan], "missing"),
+    "pandas' NA": ([SECRET_NUMBER, pd.NA], "missing"),
+    "all missing": ([None, None], "missing"),
+    "bytes": ([SECRET.encode(), b"1"], "convert"),
+    "dates": ([date(2021, 1, 1), SECRET], "convert"),
+    "lists": ([[SECRET], [SECRET]], "convert"),
+    "an integer too long to print": ([10**5000, SECRET], "convert"),
+}
+
+
+@pytest.mark.parametrize(("cells", "words"), REFUSED_IDENTITIES.values(), ids=REFUSED_IDENTITIES)
+def test_rows_without_a_person_are_refused_without_naming_any(cells, words):
+    """Every row is somebody's; the message names the column alone."""
+    with pytest.raises(InputError, match=f'column "id": holds .*{words}') as refusal:
+        Encoder(VISITS).read(visits(cells, dtype=object), 1)
+    assert_silent(refusal.value)
+
+
+identities = st.sampled_from([1, 2, "1", "2", " 1", "a", "A", 1.0, np.float32(0.1), 0.1, "0.1", True, "true", 2**60, 2.5])
+
+
+@settings(deadline=None)
+@given(st.lists(identities, min_size=2, max_size=12), st.integers(1, 3), st.data())
+def test_the_rows_of_one_person_never_decide_which_of_another_are_kept(persons, rows_per_person, data):
+    """Neither by their number nor by how their identity is written: drop a row, or rename it, and all others' stay."""
+    position = data.draw(st.integers(0, len(persons) - 1))
+    person = canonical_label(persons[position])
+
+    def kept_of_others(frame):
+        kept = kept_rows(frame.assign(x=range(len(frame))), rows_per_person)
+        return [int(frame["x"].iloc[row]) for row in kept if canonical_label(frame["id"].iloc[row]) != person]
+
+    frame = visits(persons, dtype=object)
+    expected = kept_of_others(frame)
+    assert kept_of_others(frame.drop(index=position)) == expected
+    stranger = visits([*persons[:position], "a stranger", *persons[position + 1 :]], dtype=object)
+    assert [row for row in kept_of_others(stranger) if row != position] == expected
+    counts = {}
+    by_hand = [
+        row
+        for row, label in enumerate(map(canonical_label, persons))
+        if counts.update({label: counts.get(label, 0) + 1}) or counts[label] <= rows_per_person
+    ]
+    assert kept_rows(frame, rows_per_person) == by_hand
 
 
 def test_an_encoder_describes_its_columns():

@@ -40,7 +40,8 @@ def number_columns(draw):
 @st.composite
 def category_columns(draw):
     categories = draw(st.lists(labels, min_size=1, max_size=4, unique_by=canonical_label))
-    return CategoryColumn(draw(names), tuple(categories), other=draw(flags), missing=draw(flags))
+    other = draw(flags | st.sampled_from(categories))
+    return CategoryColumn(draw(names), tuple(categories), other=other, missing=draw(flags))
 
 
 def of_one_kind(pair):
@@ -54,8 +55,8 @@ def schemas(draw):
     target = draw(st.none() | st.lists(labels, min_size=2, max_size=2, unique_by=canonical_label).filter(of_one_kind))
     drawn = draw(columns)
     used = {column.name for column in drawn}
-    column = draw(names.filter(lambda name: name not in used))
-    return Schema(drawn, None if target is None else Target(column, *target))
+    column, person = draw(st.lists(names.filter(lambda name: name not in used), min_size=2, max_size=2, unique=True))
+    return Schema(drawn, None if target is None else Target(column, *target), draw(st.sampled_from([None, person])))
 
 
 def test_a_toml_file_is_read_as_it_says(tmp_path):
@@ -119,16 +120,64 @@ def test_a_schema_prints_for_people():
             "age": AGE,
             "gain": {"low": 0, "high": 0.5, "scale": "log", "missing": True},
             "sex": {"categories": ["Female"], "other": True},
+            "race": {"categories": ["Black", "Other"], "other": "Other", "missing": True},
         },
         target=TARGET,
+        person="patient",
     )
     assert str(schema).splitlines() == [
-        "Schema of 3 columns, target income: <=50K or >50K",
+        "Schema of 4 columns, target income: <=50K or >50K, person patient",
         "  age   number from 17 to 90",
         "  gain  number from 0 to 0.5, log scale, may be missing",
         "  sex   1 category, others allowed",
+        "  race  2 categories, others count as Other, may be missing",
     ]
-    assert repr(schema) == "Schema(3 columns, target='income')"
+    assert repr(schema) == "Schema(4 columns, target='income', person='patient')"
+
+
+OTHERS = {
+    "text": (["a", "b"], " b ", "b"),
+    "a number": ([1, 2.5], 2.5, "2.5"),
+    "a whole number": ([0, 1], 1, "1"),
+    "a number as text": ([0, 1], "1.0", "1"),
+    "a boolean as text": ([False, True], "TRUE", "true"),
+}
+
+
+@pytest.mark.parametrize(("categories", "other", "canonical"), OTHERS.values(), ids=OTHERS)
+def test_other_may_be_a_listed_category(categories, other, canonical):
+    """Compared and kept in canonical form, so that two ways to write it are one schema."""
+    column = CategoryColumn("x", tuple(categories), other=other)
+    assert column.other == canonical
+    assert column == CategoryColumn("x", tuple(categories), other=canonical)
+    assert column != CategoryColumn("x", tuple(categories), other=True)
+
+
+def test_the_person_is_a_key_beside_the_target(tmp_path):
+    """Read from TOML, part of the schema's value, and no column."""
+    path = tmp_path / "example.toml"
+    path.write_text('person = "patient_id"\n' + EXAMPLE, encoding="utf-8")
+    schema = Schema.from_toml(path)
+    assert schema.person == "patient_id"
+    assert "patient_id" not in schema.column_names
+    assert schema != Schema(schema.columns, schema.target)
+    assert Schema(schema.columns, schema.target).person is None
+
+
+PERSONS = {
+    "among the columns": ("age", '"age": identifies the person'),
+    "the target": ("income", '"income": identifies the person'),
+    "blank": (" ", "person, the name of a column, must be text"),
+    "no text": (3, "person, the name of a column, must be text"),
+    "a mapping": ({"column": "id"}, "person, the name of a column, must be text"),
+}
+
+
+@pytest.mark.parametrize(("person", "words"), PERSONS.values(), ids=PERSONS)
+def test_a_person_that_cannot_be_is_refused(person, words):
+    """A column of its own, known by its name."""
+    with pytest.raises(SchemaError, match=words):
+        Schema(columns={"age": AGE}, target=TARGET, person=person)
 
 
 CONTRADICTIONS = {
@@ -146,6 +195,11 @@ CONTRADICTIONS = {
     "unknown scale": ({"age": AGE | {"scale": "logarithm"}}, '"linear" or "log"'),
     "scale of another type": ({"age": AGE | {"scale": ["log"]}}, "age"),
     "flag of another type": ({"age": AGE | {"missing": 1}}, "missing must be true or false"),
+    "other that is not listed": ({"sex": SEX | {"other": "male"}}, "one of the listed categories"),
+    "other that is a number": ({"sex": SEX | {"other": 1}}, "one of the listed categories"),
+    "other that is a list": ({"sex": SEX | {"other": ["Male"]}}, "one of the listed categories"),
+    "other that is nothing": ({"sex": SEX | {"other": None}}, "one of the listed categories"),
+    "other that is no number": ({"sex": {"categories": ["nan"], "other": float("nan")}}, "one of the listed categories"),
     "misspelt key": ({"sex": SEX | {"mising": True}}, 'did you mean "missing"'),
     "unknown key": ({"age": AGE | {"zzzz": 1}}, '"zzzz"'),
     "a key that is not text": ({"age": AGE | {1: 1}}, "age"),

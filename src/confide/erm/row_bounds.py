@@ -7,18 +7,22 @@ certificate's rounding bound (privacy/proofs/certificate.md) speaks of that obje
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from numbers import Real
 from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from confide.errors import ParameterError
-from confide.types import Array, Rows
+from confide.types import Array, Indices, Rows
 
 SMALLEST_BOUND = 2.0**-300
 LARGEST_BOUND = 2.0**300
 _LARGEST_SAFE_SQUARE = 2.0**1000
+_BAND_GROUPS = 16
+"""Groups whose sums are made by one product: few enough for wide rows, enough for one product in common schemas."""
 
 
 class RowBound(Protocol):
@@ -108,24 +112,46 @@ def _scale_to_norm(rows: Array, radius: float, order: int = 2) -> Array:
 class GroupBound:
     """Columns fall into consecutive groups, and the L1 norm of every group is at most its scale.
 
-    A one-hot category is a group whose scale is the value of its active column; a number in [-s, s] is a group of one.
+    A one-hot category is a group whose scale is the value of its active column; a number in [-s, s] is a group of one. Where
+    exactly one column is active in every row the group is linked: noise may be smaller then, and the guarantee is void if
+    one row is otherwise. `clip` sees to it: a linked group of another form becomes the scale at its largest entry, the
+    first of equals.
+
+    An entry that is not a number counts as the smallest number, an infinite one as the largest of its sign.
 
     Parameters
     ----------
     sizes : number of columns of each group, in order
     scales : largest L1 norm of each group, positive
+    linked : for each group whether exactly one of its columns holds the scale, and the others 0; empty for none of them
     """
 
     sizes: tuple[int, ...]
     scales: tuple[float, ...]
+    linked: tuple[bool, ...] = ()
+    _intervals: Indices | slice = field(init=False, compare=False, repr=False)
+    """The columns that are groups of one and not linked."""
+    _limits: Array = field(init=False, compare=False, repr=False)
+    _bands: tuple[_Band, ...] = field(init=False, compare=False, repr=False)
+    """The other groups."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "sizes", tuple(int(size) for size in self.sizes))
         object.__setattr__(self, "scales", tuple(float(scale) for scale in self.scales))
-        if len(self.sizes) != len(self.scales) or not self.sizes:
-            raise ParameterError("a GroupBound needs one scale for each group, and at least one group.")
-        if min(self.sizes) < 1 or not all(SMALLEST_BOUND <= scale <= LARGEST_BOUND for scale in self.scales):
-            raise ParameterError("a GroupBound needs sizes of at least 1 and positive scales between 2^-300 and 2^300.")
+        object.__setattr__(self, "linked", tuple(self.linked) or (False,) * len(self.sizes))
+        one_each = len(self.sizes) == len(self.scales) == len(self.linked) > 0
+        if not one_each or min(self.sizes) < 1 or not all(isinstance(flag, bool) for flag in self.linked):
+            raise ParameterError("a GroupBound needs a size of at least 1, a scale and a bool `linked` for each group.")
+        if not all(SMALLEST_BOUND <= scale <= LARGEST_BOUND for scale in self.scales):
+            raise ParameterError("the scales of a GroupBound must be positive, between 2^-300 and 2^300.")
+        sizes, scales, linked = np.array(self.sizes), np.array(self.scales), np.array(self.linked)
+        starts = np.cumsum(sizes) - sizes
+        interval = (sizes == 1) & ~linked
+        longer = np.flatnonzero(~interval)
+        parts = np.split(longer, range(_BAND_GROUPS, longer.size, _BAND_GROUPS)) if longer.size else []
+        object.__setattr__(self, "_intervals", starts[interval] if parts else slice(None))
+        object.__setattr__(self, "_limits", scales[interval])
+        object.__setattr__(self, "_bands", tuple(_Band(starts[i], sizes[i], scales[i], linked[i]) for i in parts))
 
     @property
     def n_features(self) -> int:
@@ -143,32 +169,74 @@ class GroupBound:
     def clip(self, rows: Rows) -> Array:
         block = np.asarray(rows, dtype=np.float64)
         self.check_width(block.shape[1])
-        fresh = not np.may_share_memory(block, rows)
-        sizes = np.asarray(self.sizes)
-        starts = np.concatenate(([0], np.cumsum(sizes)[:-1]))
-        # Groups of one are clipped by comparison, without rounding; longer ones keep a margin of (k + 4) 2^-52.
-        margins = np.where(sizes == 1, 1.0, 1.0 - (sizes + 4) * 2.0**-52)
-        with np.errstate(over="ignore"):
-            norms = np.add.reduceat(np.abs(block), starts, axis=1)
-        scales = np.asarray(self.scales)
-        suspects = ~(norms <= scales * margins)
-        if suspects.any():
-            # A one-hot group holds its scale itself: the sum of a single entry is exact, so it needs no margin.
-            single_entry = np.add.reduceat(block != 0.0, starts, axis=1, dtype=np.intp) <= 1
-            suspects &= ~(single_entry & (norms <= scales))
-        for group in np.flatnonzero(suspects.any(axis=0)):
-            if not fresh:
-                block, fresh = block.copy(), True
-            columns = slice(starts[group], starts[group] + sizes[group])
-            which = suspects[:, group]
-            if sizes[group] == 1:
-                block[which, columns] = np.clip(block[which, columns], -scales[group], scales[group])
-            else:
-                block[which, columns] = _scale_to_norm(block[which, columns], scales[group] * margins[group], order=1)
-        return block
+        # Written so that what is not a number counts as outside.
+        within = np.abs(block[:, self._intervals]) <= self._limits
+        suspects = [band.suspects(block) for band in self._bands]
+        if within.all() and not any(suspect.any() for suspect in suspects):
+            return block
+        clipped = block.copy() if np.isfinite(block).all() else np.nan_to_num(block, nan=-np.finfo(np.float64).max)
+        # Intervals are clipped by comparison, without rounding.
+        numbers = clipped[:, self._intervals]
+        clipped[:, self._intervals] = np.clip(numbers, -self._limits, self._limits, out=numbers)
+        for band, suspect in zip(self._bands, suspects, strict=True):
+            band.clip(clipped, suspect)
+        return clipped
 
     def to_dict(self) -> dict[str, Any]:
-        return {"kind": "groups", "sizes": list(self.sizes), "scales": list(self.scales)}
+        return {"kind": "groups", "sizes": list(self.sizes), "scales": list(self.scales), "linked": list(self.linked)}
+
+
+class _Band:
+    """A few groups, and for each of them one entry of the arrays. Sums over groups are products with a matrix of 0 and 1."""
+
+    def __init__(self, starts: Indices, sizes: Indices, scales: Array, linked: NDArray[np.bool_]) -> None:
+        stops = starts + sizes
+        self.columns, self.groups = slice(starts[0], stops[-1]), list(map(slice, starts, stops))
+        columns = np.arange(starts[0], stops[-1])[:, None]
+        self.members = ((starts <= columns) & (columns < stops)).astype(np.float64)
+        # A group with a single entry obeys the bound if that lies between `lowest` and `scales`.
+        self.linked, self.scales, self.lowest = linked, scales, np.where(linked, scales, -scales)
+        # A computed L1 norm up to this one proves that the exact one is within the scale. No norm proves that one is linked.
+        self.radii = np.where(linked, -math.inf, scales * (1.0 - (sizes + 4) * 2.0**-52))
+
+    def suspects(self, block: Array) -> NDArray[np.bool_]:
+        """(rows, groups): False where the group is seen to obey the bound as it stands."""
+        entries = block[:, self.columns]
+        with np.errstate(over="ignore", invalid="ignore"):
+            counts = (entries != 0.0).astype(np.float32) @ self.members.astype(np.float32)
+            # The sum of a single entry is exact, so it needs no margin; a linked group has no other form.
+            sums = entries @ self.members
+            suspect: NDArray[np.bool_] = ~((counts <= 1.0) & (sums >= self.lowest) & (sums <= self.scales))
+            if suspect.any():
+                suspect &= ~(np.abs(entries) @ self.members <= self.radii)
+        return suspect
+
+    def clip(self, block: Array, suspect: NDArray[np.bool_]) -> None:
+        """Make the suspect groups of finite rows obey the bound, in place."""
+        for group in np.flatnonzero(suspect.any(axis=0)):
+            where = np.flatnonzero(suspect[:, group]), self.groups[group]
+            one_hot, part = self.linked[group], block[where]
+            block[where] = _one_hot(part, self.scales[group]) if one_hot else _scale_to_norm(part, self.radii[group], 1)
+
+
+def _one_hot(rows: Array, scale: float) -> Array:
+    hot = np.zeros_like(rows)
+    hot[np.arange(rows.shape[0]), rows.argmax(axis=1)] = scale
+    # Rows that are right already keep the signs of their zeros.
+    return np.where(rows == hot, rows, hot)
+
+
+def BoxBound(limits: Iterable[float]) -> GroupBound:  # noqa: N802 - a kind of bound, named as the others are
+    """The entry of each column lies in [-limit, limit]: a `GroupBound` with groups of one.
+
+    Parameters
+    ----------
+    limits : one positive number a column
+    """
+    scales = tuple(limits) if isinstance(limits, Iterable) else ()
+    if not scales or not all(isinstance(scale, Real) and SMALLEST_BOUND <= scale <= LARGEST_BOUND for scale in scales):
+        raise ParameterError("a BoxBound needs a limit for each column, a positive number between 2^-300 and 2^300.")
+    return GroupBound((1,) * len(scales), scales)
 
 
 def row_bound_from_dict(value: dict[str, Any]) -> RowBound:
@@ -176,7 +244,7 @@ def row_bound_from_dict(value: dict[str, Any]) -> RowBound:
     if value["kind"] == "ball":
         return BallBound(math.inf if value["norm"] == "inf" else float(value["norm"]))
     if value["kind"] == "groups":
-        return GroupBound(tuple(value["sizes"]), tuple(value["scales"]))
+        return GroupBound(tuple(value["sizes"]), tuple(value["scales"]), tuple(value.get("linked", ())))
     raise ParameterError("an unknown kind of row bound.")
 
 

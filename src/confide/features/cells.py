@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from confide.errors import InputError
 from confide.features.schema import canonical_label
-from confide.types import Array
+from confide.types import Array, Indices
 
 Levels: TypeAlias = NDArray[np.signedinteger[Any]]
 """(n,): the level of each cell, negative where it is none of the levels."""
@@ -101,17 +101,41 @@ def read_levels(what: str, cells: Any, levels: Mapping[str | None, int], missing
     InputError
         If a cell is not text, a number or a boolean.
     """
-    distinct, positions = _distinct(what, cells, _as_arrow(cells))
-    table = [missing]
-    unreadable = False
-    try:
-        labels = [canonical_label(value) for value in distinct]
-        table = [missing if label is None else levels.get(label, unknown) for label in labels] + table
-    except (TypeError, ValueError):  # no label at all, or an integer of thousands of digits
-        unreadable = True
-    if unreadable:
-        raise InputError(f"{what}: holds cells that are not text, numbers or booleans; convert them to text.")
+    labels, positions = _labels(what, cells)
+    table = [missing if label is None else levels.get(label, unknown) for label in labels] + [missing]
     return np.array(table, dtype=np.min_scalar_type(-2 - len(levels)))[positions]
+
+
+def read_identities(what: str, cells: Any) -> Indices:
+    """Whole numbers (n,), equal exactly where the cells are the same in canonical form.
+
+    Parameters
+    ----------
+    what : how messages name the cells, for example 'column "patient_id"'
+    cells : a Series, an Arrow array, a NumPy array or a list
+
+    Raises
+    ------
+    InputError
+        If a cell is missing, or is not text, a number or a boolean.
+    """
+    labels, positions = _labels(what, cells)
+    index: dict[str | None, int] = {None: -1}
+    table = np.array([index.setdefault(label, len(index)) for label in labels] + [-1])
+    identities: Indices = table[positions]
+    if (identities == -1).any():
+        raise InputError(f"{what}: holds missing values; every row needs the person that it belongs to.")
+    return identities
+
+
+def _labels(what: str, cells: Any) -> tuple[list[str | None], NDArray[np.int64]]:
+    """The canonical forms of a column's distinct values, and for each cell the position of its own, -1 where it is null."""
+    distinct, positions = _distinct(what, cells, _as_arrow(cells))
+    try:
+        return [canonical_label(value) for value in distinct], positions
+    except (TypeError, ValueError):  # no label at all, or an integer of thousands of digits
+        pass
+    raise InputError(f"{what}: holds cells that are not text, numbers or booleans; convert them to text.")
 
 
 def _distinct(what: str, cells: Any, arrow: Any) -> tuple[list[object], NDArray[np.int64]]:

@@ -8,7 +8,8 @@ number of groups, and a coefficient speaks in the column's own terms (a category
   the first where the number is missing;
 - a category with exactly two levels is one column, -1 for the first and 1 for the second; any other is one column a
   level, with the value 1 where the level is the row's. The levels are the categories, then "(other)" and "(missing)"
-  where they are declared. A category that is no level gives zeros.
+  where they are declared. A category that is no level gives zeros, unless the schema says as which of them it counts:
+  then exactly one column is 1 in every row, and the group of the row bound is linked.
 
 `read` checks a frame and turns it into `Codes`, a few bytes a cell; `expand` makes rows of them, block by block.
 Messages name columns and never hold a value.
@@ -21,15 +22,16 @@ from collections import Counter
 from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
 from itertools import accumulate
-from typing import Any, Protocol
+from numbers import Integral
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
 from confide.erm.row_bounds import GroupBound
 from confide.errors import InputError, ParameterError, SchemaError
-from confide.features.cells import Levels, columns_of, read_levels, read_numbers
+from confide.features.cells import Levels, columns_of, read_identities, read_levels, read_numbers
 from confide.features.schema import CategoryColumn, Label, NumberColumn, Schema, canonical_label
-from confide.types import Array, Labels
+from confide.types import Array, Indices, Labels
 
 _UNKNOWN = -1
 _REFUSED = -2
@@ -54,10 +56,12 @@ class Codes:
     schema : the schema it was read by
     columns : one read-only array (n_rows,) for each column of the schema, in order: for a number, float64 in
         [-1, 1], NaN where it is missing; for a category, its level as a small integer, -1 for no level
+    kept : read-only positions (n_rows,) in the frame of the rows that are held here, rising, or None if all are
     """
 
     schema: Schema
     columns: tuple[Array | Levels, ...]
+    kept: Indices | None = None
 
     @property
     def n_rows(self) -> int:
@@ -74,6 +78,10 @@ class _Part(Protocol):
     @property
     def names(self) -> tuple[str, ...]:
         """Names of the encoded columns."""
+
+    @property
+    def linked(self) -> bool:
+        """Whether exactly one of the encoded columns is 1 in every row, and the others 0."""
 
     def read(self, cells: Any) -> Array | Levels:
         """Check the cells of the column and give the codes (n,)."""
@@ -134,17 +142,20 @@ class Encoder:
         object.__setattr__(self, "n_features", len(names))
         object.__setattr__(self, "feature_names", names)
         object.__setattr__(self, "groups", tuple(Group(*group) for group in columns))
-        object.__setattr__(self, "row_bound", GroupBound(tuple(sizes), (1.0,) * len(sizes)))
+        linked = tuple(part.linked for part in parts)
+        object.__setattr__(self, "row_bound", GroupBound(tuple(sizes), (1.0,) * len(sizes), linked))
         object.__setattr__(self, "row_norm", _clipping_norm(self.schema))
         object.__setattr__(self, "_parts", parts)
 
-    def read(self, frame: Any) -> Codes:
+    def read(self, frame: Any, rows_per_person: int | None = None) -> Codes:
         """Check a frame and read the columns of the schema.
 
         Parameters
         ----------
         frame : pandas or Polars frame, or Arrow table, of raw columns. They are found by name, in any order; others
             are ignored. The frame is not modified.
+        rows_per_person : the first so many rows of each person are kept, in the order of the frame, where the schema
+            names the person's column; None keeps all rows and does not need that column
 
         Returns
         -------
@@ -156,12 +167,25 @@ class Encoder:
         InputError
             If it is not a frame in memory, has no rows, lacks a column, or if a column holds what its description does
             not allow. The message names the column and holds no value.
+        ParameterError
+            If `rows_per_person` is neither None nor a whole number of at least 1.
         """
-        series = columns_of(frame, self.schema.column_names)
-        columns = tuple(part.read(cells) for part, cells in zip(self._parts, series, strict=True))
+        counts = isinstance(rows_per_person, Integral) and not isinstance(rows_per_person, bool)
+        if rows_per_person is not None and not (counts and rows_per_person >= 1):
+            raise ParameterError("rows_per_person must be None or a whole number of at least 1.")
+        person = None if rows_per_person is None else self.schema.person
+        names = self.schema.column_names
+        series = columns_of(frame, names if person is None else (*names, person))
+        columns = tuple(part.read(cells) for part, cells in zip(self._parts, series, strict=False))
+        kept = None
+        if rows_per_person is not None and person is not None:
+            kept = _first_rows(read_identities(f'column "{person}"', series[-1]), rows_per_person)
+        if kept is not None:
+            kept.setflags(write=False)
+            columns = tuple(codes[kept] for codes in columns)
         for codes in columns:
             codes.setflags(write=False)
-        return Codes(self.schema, columns)
+        return Codes(self.schema, columns, kept)
 
     def expand(self, codes: Codes, start: int, stop: int) -> Array:
         """Encoded rows start to stop.
@@ -256,6 +280,17 @@ def _clipping_norm(schema: Schema) -> float:
     return math.sqrt(categories + min(numbers, numbers / 3.0 + 2.0 * math.sqrt(numbers * 4.0 / 45.0)))
 
 
+def _first_rows(persons: Indices, n_rows: int) -> Indices | None:
+    """Rising positions of the first `n_rows` rows of each person, None for all. Each person's depend on their rows alone."""
+    order = np.argsort(persons, kind="stable")
+    grouped = persons[order]
+    is_first = np.append(True, grouped[1:] != grouped[:-1])
+    starts = np.flatnonzero(is_first)
+    earlier = np.arange(persons.size) - starts[np.cumsum(is_first) - 1]
+    kept = np.sort(order[earlier < n_rows])
+    return None if kept.size == persons.size else kept
+
+
 def _part(column: NumberColumn | CategoryColumn) -> _Part:
     return _NumberPart(column) if isinstance(column, NumberColumn) else _CategoryPart(column)
 
@@ -265,6 +300,7 @@ class _NumberPart:
     """Numbers, clipped to public bounds and stretched to [-1, 1]."""
 
     column: NumberColumn
+    linked: ClassVar[bool] = False
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -314,18 +350,22 @@ class _CategoryPart:
     def __post_init__(self) -> None:
         column = self.column
         levels = [str(category) for category in column.categories]
-        levels += column.other * ["(other)"] + column.missing * ["(missing)"]
+        levels += ["(other)"] * (column.other is True) + ["(missing)"] * column.missing
         columns = levels[1:] if len(levels) == 2 else levels
         values = {1: [1.0, 0.0], 2: [-1.0, 1.0, 0.0]}.get(len(levels), [])
         object.__setattr__(self, "names", tuple(f"{column.name}={level}" for level in columns))
         object.__setattr__(self, "single", np.array(values))
 
+    @property
+    def linked(self) -> bool:
+        return not self.single.size and self.column.other is not False
+
     def read(self, cells: Any) -> Levels:
         column = self.column
         listed = {canonical_label(category): level for level, category in enumerate(column.categories)}
-        other = len(listed) if column.other else _UNKNOWN
+        other = listed[column.other] if isinstance(column.other, str) else len(listed) if column.other else _UNKNOWN
         # The level of its own comes last. Without one a missing category is an unlisted one, where those have a level.
-        missing = len(listed) + column.other if column.missing else other if column.other else _REFUSED
+        missing = len(listed) + (column.other is True) if column.missing else other if column.other else _REFUSED
         levels = read_levels(f'column "{column.name}"', cells, listed, missing=missing, unknown=other)
         if (levels == _REFUSED).any():
             raise InputError(

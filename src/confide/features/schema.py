@@ -8,11 +8,16 @@ data, as a TOML file or in Python; the library learns none of it from rows::
     age = { low = 17, high = 90 }
     capital-gain = { low = 0, high = 99999, scale = "log" }
     workclass = { categories = ["Private", "State-gov"], other = true, missing = true }
+    race = { categories = ["White", "Black", "Other"], other = "Other" }
 
 A column is a number with bounds or a category with its values. `scale = "log"` is for numbers with a long right tail,
 in units where 1 is small: they are encoded evenly in log(1 + value - low), so that the first unit above `low` counts as
-much as each later doubling. `missing = true` says that the column may have gaps, `other = true` that categories which
-are not listed share a level of their own.
+much as each later doubling. `missing = true` says that the column may have gaps. Categories which are not listed share
+a level of their own with `other = true`, and count as one of the listed ones with its name. Either way every row has
+exactly one level, which is public knowledge that makes the noise smaller.
+
+Where one person may have several rows, `person = "patient_id"` beside the target names the column that tells who it is.
+It is not a feature.
 
 Categories and labels are compared in a canonical form (`canonical_label`), so that 1 in a schema is also the 1.0 and
 the "1" that different readers of one file produce.
@@ -153,7 +158,8 @@ class CategoryColumn:
     ----------
     name : name of the column in the table
     categories : text, numbers or booleans, all different in canonical form; their order is that of the encoded columns
-    other : categories that are not listed share a level of their own; without it they count as none of the levels
+    other : True: categories that are not listed share a level of their own; or the listed category that they count as,
+        kept in canonical form. So do missing ones, if `missing` is False. False: they count as none of the levels
     missing : the column may have gaps; they get a level of their own
 
     Raises
@@ -164,7 +170,7 @@ class CategoryColumn:
 
     name: str
     categories: tuple[Label, ...]
-    other: bool = False
+    other: bool | str = False
     missing: bool = False
 
     def __post_init__(self) -> None:
@@ -182,17 +188,19 @@ class CategoryColumn:
                     f"{where}: the categories {earlier[label]!r} and {category!r} are the same; list one of them."
                 )
             earlier[label] = category
-        _check_flag(where, "other", self.other)
+        if not isinstance(self.other, bool):
+            object.__setattr__(self, "other", _listed(where, self.other, earlier))
         _check_flag(where, "missing", self.missing)
 
     def to_dict(self) -> dict[str, Any]:
         """The column without its name, as in a TOML file: JSON-able, and free of what is left at its default."""
-        flags = {key: True for key in ("other", "missing") if getattr(self, key)}
+        flags = {key: value for key, value in (("other", self.other), ("missing", self.missing)) if value}
         return {"categories": list(self.categories)} | flags
 
     def __str__(self) -> str:
         count = f"{len(self.categories)} categor{'y' if len(self.categories) == 1 else 'ies'}"
-        return f"{count}{', others allowed' if self.other else ''}{', may be missing' if self.missing else ''}"
+        others = ", others allowed" if self.other is True else f", others count as {self.other}" if self.other else ""
+        return f"{count}{others}{', may be missing' if self.missing else ''}"
 
 
 Column: TypeAlias = NumberColumn | CategoryColumn
@@ -239,6 +247,7 @@ class Schema:
     ----------
     columns : a mapping from the name of a column to its description, as in a TOML file, or column objects
     target : a mapping with the keys column, negative and positive, or a `Target`; optional
+    person : name of the column that identifies the person a row belongs to, if one person may have several; no feature
 
     Raises
     ------
@@ -255,14 +264,17 @@ class Schema:
 
     columns: tuple[Column, ...]
     target: Target | None
+    person: str | None
 
     def __init__(
         self,
         columns: Mapping[str, Mapping[str, Any]] | Iterable[Column],
         target: Target | Mapping[str, Any] | None = None,
+        person: str | None = None,
     ) -> None:
         object.__setattr__(self, "columns", _columns(columns))
         object.__setattr__(self, "target", _target(target))
+        object.__setattr__(self, "person", person)
         if not self.columns:
             raise SchemaError("a schema needs at least one column.")
         names = set()
@@ -274,6 +286,12 @@ class Schema:
             raise SchemaError(
                 f"{_named(self.target.column)}: is the target, so it must not be among the columns; remove it there."
             )
+        if person is not None:
+            where = _named(person, "person, the name of a column,")
+            if person in names:
+                raise SchemaError(f"{where}: identifies the person, so it must not be among the columns; remove it there.")
+            if self.target is not None and person == self.target.column:
+                raise SchemaError(f"{where}: identifies the person, so it cannot be the target; correct one of the two.")
 
     @classmethod
     def from_dict(cls, mapping: Mapping[str, Any]) -> Schema:
@@ -281,7 +299,8 @@ class Schema:
 
         Parameters
         ----------
-        mapping : {"target": {...}, "columns": {name: {...}, ...}}; the order of the columns is kept
+        mapping : {"target": {...}, "person": name, "columns": {name: {...}, ...}}, where target and person may be left
+            out; the order of the columns is kept
 
         Raises
         ------
@@ -289,11 +308,11 @@ class Schema:
             Where a key is unknown or the schema contradicts itself.
         """
         if not isinstance(mapping, Mapping):
-            raise SchemaError('a schema is a mapping with the keys "columns" and, if wanted, "target".')
-        _check_keys("the schema", mapping, ("columns", "target"), " (columns are described below [columns])")
+            raise SchemaError('a schema is a mapping with the keys "columns" and, if wanted, "target" and "person".')
+        _check_keys("the schema", mapping, ("columns", "target", "person"), " (columns are described below [columns])")
         if not isinstance(mapping.get("columns"), Mapping):
             raise SchemaError('the schema has no table "columns"; describe each column there, by its name.')
-        return cls(mapping["columns"], mapping.get("target"))
+        return cls(mapping["columns"], mapping.get("target"), mapping.get("person"))
 
     @classmethod
     def from_toml(cls, path: str | Path) -> Schema:
@@ -334,27 +353,32 @@ class Schema:
     def to_dict(self) -> dict[str, Any]:
         """A JSON-able form, read by `from_dict`. The order of the columns matters: keep it (do not sort keys)."""
         target = {} if self.target is None else {"target": self.target.to_dict()}
-        return target | {"columns": {column.name: column.to_dict() for column in self.columns}}
+        person = {} if self.person is None else {"person": self.person}
+        return target | person | {"columns": {column.name: column.to_dict() for column in self.columns}}
 
     def to_toml(self) -> str:
         """The text of a TOML file, read by `from_toml`."""
-        lines = [] if self.target is None else [f"target = {_toml(self.target.to_dict())}", ""]
-        lines += ["[columns]", *(f"{_toml_key(column.name)} = {_toml(column.to_dict())}" for column in self.columns)]
+        described = self.to_dict()
+        columns = described.pop("columns")
+        lines = [f"{key} = {_toml(value)}" for key, value in described.items()] + [""] * bool(described)
+        lines += ["[columns]", *(f"{_toml_key(name)} = {_toml(column)}" for name, column in columns.items())]
         return "\n".join(lines) + "\n"
 
     @property
     def column_names(self) -> tuple[str, ...]:
-        """The names of the columns, in order, without the target."""
+        """The names of the columns, in order, without the target and the person's."""
         return tuple(column.name for column in self.columns)
 
     def __repr__(self) -> str:
         target = "" if self.target is None else f", target={self.target.column!r}"
-        return f"Schema({len(self.columns)} column{'s'[: len(self.columns) != 1]}{target})"
+        person = "" if self.person is None else f", person={self.person!r}"
+        return f"Schema({len(self.columns)} column{'s'[: len(self.columns) != 1]}{target}{person})"
 
     def __str__(self) -> str:
         target = self.target and f", target {self.target.column}: {self.target.negative} or {self.target.positive}"
+        person = self.person and f", person {self.person}"
         width = max(len(name) for name in self.column_names)
-        lines = [f"Schema of {len(self.columns)} column{'s'[: len(self.columns) != 1]}{target or ''}"]
+        lines = [f"Schema of {len(self.columns)} column{'s'[: len(self.columns) != 1]}{target or ''}{person or ''}"]
         return "\n".join(lines + [f"  {column.name:{width}}  {column}" for column in self.columns])
 
 
@@ -439,6 +463,13 @@ def _label(where: str, what: str, value: object) -> Label:
     if isinstance(plain, (str, int, float, bool)) and finite and canonical_label(plain) is not None:
         return plain
     raise SchemaError(f"{where}: {what} must be text that is not blank, a finite number or a boolean.")
+
+
+def _listed(where: str, other: object, listed: Mapping[str | None, Label]) -> str:
+    label = canonical_label(other) if isinstance(other, (str, int, float)) else None
+    if label is None or label not in listed:
+        raise SchemaError(f"{where}: other must be true, false or one of the listed categories.")
+    return label
 
 
 def _check_flag(where: str, key: str, value: object) -> None:
