@@ -7,31 +7,31 @@ generator. A seeded stream exists for tests; whoever knows the seed knows the no
 
 from __future__ import annotations
 
+import bisect
+import itertools
 import math
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
 
+from confide.privacy.shapes import Ball, Linked, Shape, binomial_squares, cell_counts, cell_weights
 from confide.types import Array, Weights
 
-_WORD_BITS = 64
 _LN2 = math.log(2.0)
 
 LOG_FAILURE = -200.0 * math.log(2.0)
-"""Logarithm of the probability, before the factor exp(-epsilon), that a draw exceeds its public bound (see below)."""
+"""Logarithm of the probability, before the factor exp(-epsilon), that a draw exceeds its public bound."""
 
 LARGEST_PROVEN_EPSILON = 190.0
 """Above it the probability of underflow in a draw, which no budget changes, exceeds what the proofs allow for."""
 
-RELATIVE_ERROR = 50.0 * 2.0**-53
-"""Bound on |computed draw - exact draw| / |exact draw| in L2 norm (proofs/noise.md)."""
-
 
 @dataclass(frozen=True, slots=True)
 class Entropy:
-    """A stream of random bits and the shapes of noise that are made from it.
+    """A stream of random bits and the noise that is made from it.
 
     Use `Entropy.fresh` for releases and `Entropy.seeded` for tests.
     """
@@ -51,61 +51,134 @@ class Entropy:
         """A reproducible stream. It protects nobody: the guarantee of what is drawn from it is void."""
         return cls(read=np.random.Generator(np.random.Philox(seed)).bytes, is_secret=False)
 
-    def spherical_laplace(self, n_problems: int, dimension: int, rate: float) -> Weights:
-        """Draws (n_problems, dimension) with density proportional to exp(-rate |b|), b in R^dimension, independent by row.
+    def laplace(self, shape: Shape, n_problems: int, rate: float) -> Weights:
+        """Draws (n_problems, D) with density proportional to exp(-rate |b|_K), independent by row.
 
-        |b| is Gamma(dimension) with scale 1 / rate, and b / |b| is uniform on the sphere. Chaudhuri, Monteleoni and Sarwate
-        (2011), section 3. Proof: proofs/noise.md.
+        Balls: Chaudhuri, Monteleoni and Sarwate (2011), section 3. Proof for all shapes: proofs/noise.md.
         """
-        draws = np.empty((n_problems, dimension))
-        for problem in range(n_problems):
-            radius = math.fsum(self._exponential() for _ in range(dimension)) / rate
-            direction = self._normal(dimension)
-            length = math.sqrt(math.fsum(x * x for x in direction))
-            draws[problem] = [radius * (x / length) for x in direction]
-        return draws
+        draw = self._ball if isinstance(shape, Ball) else self._polytope
+        return np.array([draw(shape, rate) for _ in range(n_problems)])
 
-    def _word(self) -> int:
-        return int.from_bytes(self.read(_WORD_BITS // 8), "little")
+    def gaussian(self, shape: Shape, n_problems: int, scale: float) -> Weights:
+        """Draws (n_problems, D) of the Gaussian law of `shape` with this scale, independent by row.
 
-    def _leading_zeros(self) -> int:
-        """Zeros before the first one in a stream of fair bits: geometric with success probability 1/2, unbounded."""
-        zeros = 0
-        while (word := self._word()) == 0:
-            zeros += _WORD_BITS
-        return zeros + _WORD_BITS - word.bit_length()
+        Each piece of the shape has its own deviation (`Shape.gaussian_deviations`). Proof: proofs/noise.md.
+        """
+        deviations = shape.gaussian_deviations(scale)
+        return np.array([self._pieces(shape, deviations) for _ in range(n_problems)])
 
-    def _uniform(self) -> float:
-        """Uniform in (0, 1) with 53 significant bits whatever its size, so that small values lose no precision."""
-        return math.ldexp(2**52 + (self._word() >> 12), -53 - self._leading_zeros())
+    def below(self, n: int) -> int:
+        """An integer from 0 to n - 1, exactly uniform."""
+        n_bits = (n - 1).bit_length()
+        while (number := int.from_bytes(self.read(-(-n_bits // 8)), "little") >> (-n_bits % 8)) >= n:
+            pass
+        return number
 
-    def _exponential(self) -> float:
-        """Standard exponential: quotient by ln 2 (geometric) and remainder are independent.
+    def _choice(self, weights: Sequence[int]) -> int:
+        """A position, with probability exactly proportional to its weight."""
+        sums = list(itertools.accumulate(weights))
+        return bisect.bisect_right(sums, self.below(sums[-1]))
+
+    def _words(self, n: int) -> NDArray[np.uint64]:
+        # One reading a call, used up here: bits that wait in a buffer would be used twice after a fork.
+        return np.frombuffer(self.read(8 * n), dtype="<u8")
+
+    def _leading_zeros(self, n: int) -> NDArray[np.int32]:
+        """Zeros before the first one in streams of fair bits: geometric with success probability 1/2, unbounded."""
+        words = self._words(n) >> 11  # 53 bits, which a double holds exactly
+        zeros = 53 - np.frexp(words.astype(np.float64))[1]
+        empty = np.flatnonzero(words == 0)
+        if empty.size:
+            zeros[empty] += self._leading_zeros(empty.size)
+        return zeros
+
+    def _uniform(self, n: int) -> Array:
+        """Uniform in (0, 1) with 53 significant bits whatever their size, so that small values lose no precision."""
+        return np.ldexp(((self._words(n) >> 12) + 2**52).astype(np.float64), -53 - self._leading_zeros(n))
+
+    def _exponential(self, n: int) -> Array:
+        """Standard exponentials: quotient by ln 2 (geometric) and remainder are independent.
 
         Minus the logarithm of a uniform would have an absolute error only, which ruins small draws.
         """
-        return self._leading_zeros() * _LN2 - math.log1p(-0.5 * self._uniform())
+        return self._leading_zeros(n) * _LN2 - _each(math.log1p, -0.5 * self._uniform(n))
 
-    def _sign(self) -> float:
-        return 1.0 if self._word() & 1 else -1.0
+    def _signs(self, n: int) -> Array:
+        return np.where(self._words(n) & 1, 1.0, -1.0)
 
-    def _normal(self, dimension: int) -> Array:
+    def _normal(self, n: int) -> Array:
         """Independent standard normals, in pairs by radius and angle; the quadrant comes from the signs."""
-        normals: list[float] = []
-        while len(normals) < dimension:
-            radius = math.sqrt(2.0 * self._exponential())
-            angle = 0.5 * math.pi * self._uniform()
-            # An odd last coordinate takes the sine: a cosine loses relative precision near a right angle.
-            normals += [self._sign() * radius * math.sin(angle), self._sign() * radius * math.cos(angle)]
-        return np.array(normals[:dimension])
+        radius = np.sqrt(2.0 * self._exponential((n + 1) // 2))
+        angle = 0.5 * math.pi * self._uniform((n + 1) // 2)
+        pairs: Array = np.concatenate([radius * _each(math.sin, angle), radius * _each(math.cos, angle)])
+        # An odd n drops a cosine, never a sine: a cosine loses relative precision near a right angle.
+        return self._signs(n) * pairs[:n]
+
+    def _simplex(self, n: int) -> Array:
+        """Uniform among n positive numbers of sum 1."""
+        parts = self._exponential(n)
+        return parts / math.fsum(parts)
+
+    def _ball(self, shape: Shape, rate: float) -> Array:
+        # Section 3: the length is Gamma(D), the direction uniform.
+        normals = self._normal(shape.dimension)
+        length = math.fsum(self._exponential(shape.dimension)) / rate * shape.scales[0]
+        return length * (normals / math.sqrt(math.fsum(normals * normals)))
+
+    def _polytope(self, shape: Shape, rate: float) -> Array:
+        # E.14, sampling: r times a uniform point of the unit ball of the norm, r ~ Gamma(free dimension + 1).
+        height = math.fsum(self._exponential(shape.free_dimension + 1)) / rate
+        point = self._section(shape) if isinstance(shape, Linked) else [self._cross(size) for size in shape.sizes]
+        return np.concatenate([height * scale * part for scale, part in zip(shape.scales, point, strict=True)])
+
+    def _cross(self, size: int) -> Array:
+        """Uniform where the L1 norm is at most 1."""
+        return self._simplex(size + 1)[1:] * self._signs(size)
+
+    def _section(self, shape: Linked) -> list[Array]:
+        """Uniform in the part of the unit ball that lies in the space of the shape, by groups and at scales of 1."""
+        cells = self._cells(shape.levels)
+        rising, falling = (math.fsum(self._exponential(n + 1)) for n in (sum(cells), sum(shape.levels) - sum(cells)))
+        total, positive = rising + falling, iter(cells)
+        groups = [
+            self._group(size, next(positive), rising / total, falling / total) if linked else self._cross(size)
+            for size, linked in zip(shape.sizes[:-1], shape.linked[:-1], strict=True)
+        ]
+        return [*groups, np.array([(rising - falling) / total])]
+
+    def _cells(self, levels: tuple[int, ...]) -> list[int]:
+        """How many levels after the first have positive noise, for each linked group: first the total, then its parts."""
+        total = self._choice(cell_weights(levels))
+        cells: list[int] = []
+        for n, counts in zip(reversed(levels), cell_counts(levels)[-2::-1], strict=True):
+            left, at = total - sum(cells), dict(enumerate(counts))
+            cells.append(self._choice([square * at.get(left - j, 0) for j, square in enumerate(binomial_squares(n))]))
+        return cells[::-1]
+
+    def _group(self, size: int, positive: int, rising: float, falling: float) -> Array:
+        """A linked group: the first level and `positive` others share `rising`, the first and the rest share -`falling`."""
+        order = np.arange(size)
+        for position in range(1, positive + 1):
+            other = position + self.below(size - position)
+            order[position], order[other] = order[other], order[position]
+        group = np.zeros(size)
+        group[order[: positive + 1]] = rising * self._simplex(positive + 1)
+        group[np.append(0, order[positive + 1 :])] -= falling * self._simplex(size - positive)
+        return group
+
+    def _pieces(self, shape: Shape, deviations: tuple[float, ...]) -> Array:
+        # E.14, linked Gaussian: centred groups, and one direction common to the linked ones and the last.
+        normals = np.split(self._normal(shape.dimension), np.cumsum(shape.sizes)[:-1])
+        groups = [deviation * normal for deviation, normal in zip(deviations, normals, strict=True)]
+        if any(shape.linked):
+            common = groups[-1] / shape.pieces[-1][0]
+            for g in np.flatnonzero(shape.linked):
+                centre = math.fsum(groups[g]) / shape.sizes[g]
+                groups[g] = (groups[g] - centre) + shape.scales[g] / shape.sizes[g] * common
+            groups[-1] = shape.scales[-1] * common
+        return np.concatenate(groups)
 
 
-def spherical_laplace_bound(dimension: int, rate: float, epsilon: float) -> float:
-    """A norm that a spherical Laplace draw exceeds with probability at most p = 2^-200 exp(-epsilon).
-
-    A mechanism whose proof fails on such a draw is (epsilon, (1 + exp(epsilon)) p)-private, and (1 + exp(epsilon)) p is
-    at most 2^-199. With underflow counted, that holds up to LARGEST_PROVEN_EPSILON.
-
-    For G ~ Gamma(d): E exp(G / 2) = 2^d, so Pr[G > 2 (d ln 2 + ln(1/p))] <= p, and 2 ln 2 < 1.4.
-    """
-    return (1.4 * dimension + 2.0 * (epsilon - LOG_FAILURE)) / rate
+def _each(function: Callable[[float], float], values: Array) -> Array:
+    # Python's functions, since the vector forms of NumPy may err by more than the proof allows.
+    return np.array([function(value) for value in values.tolist()])
