@@ -1,0 +1,245 @@
+"""How much privacy: the three currencies, their conversions, and the relation between neighbouring data sets.
+
+Frozen values that hold public facts alone. Conversions go from stronger to weaker notions and are rounded outwards.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from enum import StrEnum
+from numbers import Real
+from typing import Any, ClassVar, Self, TypeAlias
+
+import numpy as np
+
+from confide.errors import ParameterError
+
+_UP = 1.0 + 2.0**-40
+
+
+class Neighbours(StrEnum):
+    """Which two data sets the guarantee calls neighbours."""
+
+    REPLACE_ONE = "replace-one"
+    """Same number of rows, one row changed in any way. The number of rows is public."""
+    ADD_OR_REMOVE_ONE = "add-or-remove-one"
+    """One row more or less. The number of rows is private; only declared bounds on it are public."""
+
+    @classmethod
+    def parse(cls, value: object) -> Neighbours:
+        """The member named by `value`, or ParameterError."""
+        try:
+            return cls(str(value))
+        except ValueError:
+            raise ParameterError(f"neighbours must be one of {', '.join(repr(str(n)) for n in cls)}.") from None
+
+
+@dataclass(frozen=True, slots=True)
+class _Amounts:
+    """Positive numbers in declared ranges; what the three currencies share."""
+
+    kind: ClassVar[str]
+    ranges: ClassVar[dict[str, tuple[float, float]]]
+
+    def __post_init__(self) -> None:
+        for name, (low, high) in self.ranges.items():
+            value = getattr(self, name)
+            real = isinstance(value, Real) and not isinstance(value, bool)
+            if not (real and (low <= value <= high or (name != "delta" and value == math.inf))):
+                also = "" if name == "delta" else " (float('inf') for a model without privacy)"
+                raise ParameterError(f"{name} must be a number from {low:g} to {high:g}{also}.")
+            object.__setattr__(self, name, float(value))
+
+    @classmethod
+    def of_sum(cls, *amounts: float) -> Self:
+        """What several charges cost together, which may be nothing, unlike the budget of a release."""
+        if not all(amount >= 0.0 for amount in amounts):
+            raise ParameterError("a sum of charges is not negative.")
+        total = cls(*(low for low, _ in cls.ranges.values()))
+        for name, amount in zip(cls.ranges, amounts, strict=True):
+            object.__setattr__(total, name, float(amount))
+        return total
+
+    @property
+    def is_private(self) -> bool:
+        """False for an infinite epsilon or rho."""
+        return all(math.isfinite(getattr(self, name)) for name in self.ranges)
+
+    def to_dict(self) -> dict[str, Any]:
+        """A JSON form."""
+        amounts = {name: getattr(self, name) for name in self.ranges}
+        return {"kind": self.kind, **{n: v if math.isfinite(v) else "inf" for n, v in amounts.items()}}
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class PureDP(_Amounts):
+    """Pure differential privacy: no outcome becomes more than exp(epsilon) times as likely through one row.
+
+    Parameters
+    ----------
+    epsilon : float
+        From 1e-9 to 1e9; ``math.inf`` means no privacy at all.
+    """
+
+    kind: ClassVar[str] = "pure"
+    ranges: ClassVar[dict[str, tuple[float, float]]] = {"epsilon": (1e-9, 1e9)}
+    epsilon: float
+
+    def to_zcdp(self) -> ZCDP:
+        """The least rho that it implies: epsilon tanh(epsilon / 2). Proof: proofs/ledger.md, lemma 2."""
+        return ZCDP.of_sum(self.epsilon * math.tanh(0.5 * self.epsilon) * _UP if self.is_private else math.inf)
+
+    def to_approx(self, delta: float) -> ApproxDP:
+        """The same epsilon; pure privacy needs no delta."""
+        return ApproxDP(self.epsilon, delta)
+
+    def __str__(self) -> str:
+        if not self.is_private:
+            return "no privacy (epsilon is infinite)"
+        return f"pure differential privacy with epsilon = {self.epsilon:.12g}"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class ApproxDP(_Amounts):
+    """Approximate differential privacy: P(S) <= exp(epsilon) Q(S) + delta for every set S of outcomes.
+
+    Parameters
+    ----------
+    epsilon : float
+        From 1e-9 to 1e9; ``math.inf`` means no privacy at all.
+    delta : float
+        From 1e-30 to 0.5. Far below one over the number of rows, or it protects nobody.
+    """
+
+    kind: ClassVar[str] = "approximate"
+    ranges: ClassVar[dict[str, tuple[float, float]]] = {"epsilon": (1e-9, 1e9), "delta": (1e-30, 0.5)}
+    epsilon: float
+    delta: float
+
+    def to_approx(self, delta: float) -> ApproxDP:
+        """The same with a larger delta."""
+        if not delta >= self.delta:
+            raise ParameterError("an approximate guarantee cannot be turned into one with a smaller delta.")
+        return ApproxDP(self.epsilon, delta)
+
+    def __str__(self) -> str:
+        if not self.is_private:
+            return "no privacy (epsilon is infinite)"
+        return f"approximate differential privacy with epsilon = {self.epsilon:.12g} and delta = {self.delta:.6g}"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class ZCDP(_Amounts):
+    """Zero-concentrated differential privacy: Rényi divergence of order a at most rho a, for every a > 1.
+
+    Parameters
+    ----------
+    rho : float
+        From 1e-12 to 1e9; ``math.inf`` means no privacy at all.
+    """
+
+    kind: ClassVar[str] = "zcdp"
+    ranges: ClassVar[dict[str, tuple[float, float]]] = {"rho": (1e-12, 1e9)}
+    rho: float
+
+    def to_approx(self, delta: float) -> ApproxDP:
+        """The least epsilon for this delta, by Canonne, Kamath and Steinke (2020), proposition 12."""
+        if not 0.0 < delta < 1.0:
+            raise ParameterError("delta must lie strictly between 0 and 1.")
+        return ApproxDP.of_sum(concentrated_epsilon(self.rho, delta), delta)
+
+    def __str__(self) -> str:
+        if not self.is_private:
+            return "no privacy (rho is infinite)"
+        return f"zero-concentrated differential privacy with rho = {self.rho:.12g}"
+
+
+Budget: TypeAlias = PureDP | ApproxDP | ZCDP
+
+_ORDERS = 1.0 + np.geomspace(1e-4, 1e8, 2**15)
+_LOGS = np.log1p(-1.0 / _ORDERS) - np.log(_ORDERS) / (_ORDERS - 1.0)
+
+
+def _order_penalty(delta: float) -> Any:
+    """What each order adds when a Rényi divergence becomes (epsilon, delta).
+
+    log(1 - 1/a) - (log delta + log a) / (a - 1), Canonne, Kamath and Steinke (2020), proposition 12. Any order is valid.
+    """
+    return _LOGS - math.log(delta) / (_ORDERS - 1.0)
+
+
+def concentrated_epsilon(rho: float, delta: float) -> float:
+    """Least epsilon over a grid of orders such that rho-zCDP implies (epsilon, delta)."""
+    if rho == math.inf:
+        return math.inf
+    epsilon = float((rho * _ORDERS + _order_penalty(delta)).min())
+    return max(0.0, epsilon + 1e-12 + abs(epsilon) * 2.0**-40) if rho > 0.0 else 0.0
+
+
+def concentrated_limit(epsilon: float, delta: float) -> tuple[float, float]:
+    """Largest rho such that rho-zCDP implies (epsilon, delta), and the order of the grid at which it does."""
+    rhos = (epsilon * (1.0 - 2.0**-40) - 1e-12 - _order_penalty(delta)) / _ORDERS
+    best = int(rhos.argmax())
+    return max(0.0, float(rhos[best]) * (1.0 - 2.0**-40)), float(_ORDERS[best])
+
+
+def pure_renyi(epsilon: float, order: float) -> float:
+    """Largest Rényi divergence of this order under pure privacy: randomised response attains it.
+
+    log[cosh((a - 1/2) epsilon) / cosh(epsilon / 2)] / (a - 1).
+    """
+    # The difference loses digits near order 1, which the last factor pays for.
+    difference = _log_cosh((order - 0.5) * epsilon) - _log_cosh(0.5 * epsilon)
+    return min(epsilon, difference / (order - 1.0) * (_UP + 2.0**-50 / (order - 1.0)))
+
+
+def _log_cosh(x: float) -> float:
+    if x < 20.0:
+        return math.log1p(2.0 * math.sinh(0.5 * x) ** 2)
+    return x - math.log(2.0) + math.log1p(math.exp(-2.0 * x))
+
+
+def pure_within(rho: float) -> float:
+    """The largest epsilon whose pure privacy is rho-concentrated: epsilon tanh(epsilon / 2) = rho, rounded down."""
+    # The function lies below epsilon and epsilon^2 / 2, and above rho at the sum of their roots and 1.
+    low, high = 0.0, rho + math.sqrt(2.0 * rho) + 1.0
+    while low < (middle := 0.5 * (low + high)) < high:
+        low, high = (middle, high) if middle * math.tanh(0.5 * middle) <= rho else (low, middle)
+    return low * (1.0 - 2.0**-38)
+
+
+def budget_of_row(budget: Budget, n_rows: int) -> Budget:
+    """What the release may cost one row so that it costs a person with up to `n_rows` rows the budget: group privacy.
+
+    epsilon / k; rho / k^2; for (epsilon, delta) a delta of delta (exp(epsilon / k) - 1) / (exp(epsilon) - 1).
+    """
+    if n_rows == 1 or not budget.is_private:
+        return budget
+    down = 1.0 - 2.0**-40
+    if isinstance(budget, ZCDP):
+        return ZCDP(budget.rho / n_rows**2 * down)
+    epsilon = budget.epsilon / n_rows * down
+    if isinstance(budget, PureDP):
+        return PureDP(epsilon)
+    return ApproxDP(epsilon, budget.delta * math.expm1(epsilon) / math.expm1(budget.epsilon) * down)
+
+
+_CURRENCIES: dict[str, type[PureDP] | type[ApproxDP] | type[ZCDP]] = {c.kind: c for c in (PureDP, ApproxDP, ZCDP)}
+
+
+def budget_from_dict(value: dict[str, Any]) -> Budget:
+    """Read the form written by `to_dict`."""
+    currency = _CURRENCIES.get(value.get("kind", ""))
+    if currency is None or set(value) != {"kind", *currency.ranges}:
+        raise ParameterError("a budget of an unknown kind.")
+    return currency(*(math.inf if value[name] == "inf" else value[name] for name in currency.ranges))
+
+
+def as_budget(value: object) -> Budget:
+    """A budget; a bare number means pure differential privacy with that epsilon."""
+    if isinstance(value, (PureDP, ApproxDP, ZCDP)):
+        return type(value)(*(getattr(value, name) for name in value.ranges))  # refuses the empty sum of a ledger
+    if isinstance(value, Real) and not isinstance(value, bool):
+        return PureDP(value)  # type: ignore[arg-type]  # any real number; PureDP checks it
+    raise ParameterError("budget must be a positive number (epsilon), or a PureDP, ApproxDP or ZCDP.")

@@ -1,0 +1,127 @@
+"""What a release cost, as frozen data: a budget, and where there is one the finer curve behind it."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import asdict, astuple, dataclass
+from typing import Any
+
+from confide.errors import ParameterError
+from confide.privacy.budgets import ZCDP, ApproxDP, Budget, Neighbours, PureDP, as_budget, budget_from_dict, pure_renyi
+from confide.privacy.gaussian import Curve, GaussianMechanism, GaussianObjective, concentrated_rho
+
+_CURVES: dict[str, type[Curve]] = {"gaussian": GaussianMechanism, "gaussian-objective": GaussianObjective}
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One release, as a ledger counts it.
+
+    Parameters
+    ----------
+    budget : what it costs by itself
+    curve : a finer account of the same release, or None
+    """
+
+    budget: Budget
+    curve: Curve | None = None
+
+    def renyi(self, order: float) -> float:
+        """Upper bound on its Rényi divergence of this order, above 1; of the part outside `slack`."""
+        if self.curve is not None:
+            return self.curve.renyi(order)
+        return self.budget.rho * order if isinstance(self.budget, ZCDP) else pure_renyi(self.budget.epsilon, order)
+
+    @property
+    def slack(self) -> float:
+        """Probability that has to be set aside before `renyi` holds: the delta of a bare approximate budget."""
+        return self.budget.delta if isinstance(self.budget, ApproxDP) and self.curve is None else 0.0
+
+    @property
+    def rho(self) -> float:
+        """Upper bound on renyi(order) / order over all orders."""
+        if self.curve is not None:
+            return concentrated_rho(self.curve)
+        return self.budget.rho if isinstance(self.budget, ZCDP) else PureDP(self.budget.epsilon).to_zcdp().rho
+
+    def to_dict(self) -> dict[str, Any]:
+        """A JSON form."""
+        if self.curve is None:
+            return {"budget": self.budget.to_dict(), "curve": None}
+        kind = next(name for name, curve in _CURVES.items() if isinstance(self.curve, curve))
+        numbers = {name: "inf" if value == math.inf else value for name, value in asdict(self.curve).items()}
+        return {"budget": self.budget.to_dict(), "curve": {"kind": kind, **numbers}}
+
+    @classmethod
+    def from_dict(cls, value: dict[str, Any]) -> Event:
+        """Read the form written by `to_dict`."""
+        budget = budget_from_dict(value["budget"])
+        if value["curve"] is None:
+            return cls(budget)
+        facts = {name: math.inf if fact == "inf" else fact for name, fact in value["curve"].items()}
+        kind = facts.pop("kind")
+        if kind not in _CURVES:
+            raise ParameterError("an event of an unknown kind.")
+        if "neighbours" in facts:
+            facts["neighbours"] = Neighbours.parse(facts["neighbours"])
+        return cls(budget, _CURVES[kind](**facts))
+
+
+def as_events(value: object) -> tuple[Event, ...]:
+    """The events that a budget, an event, a plan or an event of dp_accounting stands for; the unknown is refused."""
+    event = getattr(value, "event", value)
+    if isinstance(event, Event):
+        return (event,)
+    if type(value).__module__.split(".")[0] == "dp_accounting":
+        return _translated(value)
+    return (Event(as_budget(value)),)
+
+
+def _translated(value: Any) -> tuple[Event, ...]:
+    import dp_accounting as dp
+
+    match value:
+        case dp.NoOpDpEvent():
+            return ()
+        case dp.ZCDpEvent(xi=0):
+            return (Event(ZCDP(value.rho)),)
+        case dp.GaussianDpEvent(noise_multiplier=deviation) if deviation > 0.0:
+            return (Event(ZCDP(0.5 / deviation**2), GaussianMechanism(1.0 / deviation)),)
+        case dp.LaplaceDpEvent(noise_multiplier=scale) if scale > 0.0:
+            return (Event(PureDP(1.0 / scale)),)
+        case dp.ComposedDpEvent():
+            return tuple(event for part in value.events for event in _translated(part))
+        case dp.SelfComposedDpEvent():
+            return _translated(value.event) * value.count
+    raise ParameterError(
+        f"{type(value).__name__} cannot be counted here. Give a budget, a plan, or a Gaussian, Laplace, zCDP or composed "
+        f"event of dp_accounting, with noise."
+    )
+
+
+def joint_epsilon(events: tuple[Event, ...], delta: float) -> float:
+    """The epsilon of events that were all fixed beforehand, by the privacy loss distributions of dp_accounting.
+
+    Each event enters by a pair of laws that dominates it: a Gaussian's, or that of its pure or approximate budget. The grid
+    of dp_accounting is pessimistic; a little of delta is kept for the rounding of its transforms.
+    """
+    from dp_accounting.pld import privacy_loss_distribution
+
+    within = 0.999 * delta - 1e-11
+    counts = Counter(events)
+    if within <= 0.0 or any(isinstance(event.budget, ZCDP) and event.curve is None for event in counts):
+        return math.inf  # no pair of laws is known that dominates every concentrated mechanism
+    joint = privacy_loss_distribution.identity()
+    for event, count in counts.items():
+        joint = joint.compose(_dominating(event).self_compose(count))
+    return float(joint.get_epsilon_for_delta(within)) * (1.0 + 2.0**-40)
+
+
+def _dominating(event: Event) -> Any:
+    from dp_accounting.pld import common, privacy_loss_distribution
+
+    if isinstance(event.curve, GaussianMechanism):
+        return privacy_loss_distribution.from_gaussian_mechanism(1.0 / event.curve.mu)
+    parameters = common.DifferentialPrivacyParameters(*astuple(event.budget))
+    return privacy_loss_distribution.from_privacy_parameters(parameters)

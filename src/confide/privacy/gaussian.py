@@ -1,0 +1,162 @@
+"""What Gaussian noise costs: the exact curve of the Gaussian mechanism, and that of Gaussian objective perturbation.
+
+Symbols inside formulas: mu shift over standard deviation, c_J the logarithm that the curvature may cost, a an order.
+Proofs: proofs/gaussian.md. Curves are evaluated in logarithms, and calibrations end on the private side.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from scipy.special import log_ndtr, ndtr
+
+from confide.privacy.budgets import Neighbours
+from confide.types import Array
+
+_UP = 1.0 + 2.0**-40
+
+
+def gaussian_delta(epsilon: float, mu: float) -> float:
+    """The least delta at which N(mu, 1) against N(0, 1) is (epsilon, delta)-indistinguishable; any real epsilon.
+
+    Phi(mu/2 - epsilon/mu) - exp(epsilon) Phi(-mu/2 - epsilon/mu). Balle and Wang (2018), theorem 5.
+    """
+    if mu <= 0.0:
+        return max(0.0, -math.expm1(epsilon))
+    first = log_ndtr(0.5 * mu - epsilon / mu)
+    second = epsilon + log_ndtr(-0.5 * mu - epsilon / mu)
+    # exp(first) - exp(second), without losing the difference; first >= second up to rounding, which the last term covers.
+    difference = -np.expm1(min(0.0, second - first)) * (1.0 + 1e-9) + 2.0**-48 * (1.0 - first)
+    return float(np.exp(first) * difference) + 2.0**-1000  # for what underflows
+
+
+def _log_mean_excess(order: Array, mu: float) -> Array:
+    """log E max(1, exp((a - 1) X)) for X ~ N(mu^2 / 2, mu^2).
+
+    log[Phi(-mu/2) + exp(a (a - 1) mu^2 / 2) Phi((a - 1/2) mu)].
+    """
+    above: Array = 0.5 * order * (order - 1.0) * mu**2 + log_ndtr((order - 0.5) * mu)
+    moment: Array = np.logaddexp(log_ndtr(-0.5 * mu), above)
+    return moment
+
+
+@dataclass(frozen=True, slots=True)
+class GaussianMechanism:
+    """A release whose curve is at most that of the Gaussian mechanism.
+
+    Parameters
+    ----------
+    mu : sensitivity over standard deviation, positive
+    """
+
+    mu: float
+
+    def delta(self, epsilon: float) -> float:
+        """Upper bound on the least delta for this epsilon."""
+        return gaussian_delta(epsilon, self.mu)
+
+    def renyi(self, order: float) -> float:
+        """Upper bound on the Rényi divergence of this order, above 1."""
+        return 0.5 * order * self.mu**2 * _UP
+
+
+@dataclass(frozen=True, slots=True)
+class GaussianObjective:
+    """Gaussian objective perturbation with a loss that falls with the margin, followed by a Gaussian seal.
+
+    Parameters
+    ----------
+    mu : largest whitened shift of the gradient by one row, L over the noise's scale
+    curvature : c_J = log(1 + c R^2 / l2)
+    kappa : what the curvature costs a tapered loss; inf for others
+    seal_mu : whitened sensitivity of the seal
+    neighbours : the neighbour relation
+    """
+
+    mu: float
+    curvature: float
+    kappa: float
+    seal_mu: float
+    neighbours: Neighbours
+
+    def _shifts(self, kappa_form: bool) -> list[tuple[float, float]]:
+        """(cost of the curvature, mu) of each Gaussian whose curves add up to a bound (proofs/gaussian.md, theorem 2).
+
+        Replace one: the corners of the slopes of the row that goes and the row that comes.
+        """
+        if self.neighbours is Neighbours.ADD_OR_REMOVE_ONE:
+            return [(0.0 if kappa_form else self.curvature, self.mu)]
+        if kappa_form:
+            return [(0.0, 2.0 * self.mu), (0.0, self.mu), (self.kappa, self.mu)]
+        return [(self.curvature, 2.0 * self.mu)] + 2 * [(self.curvature, self.mu)]
+
+    def delta(self, epsilon: float) -> float:
+        """Upper bound on the least delta for this epsilon; 1 where no bound is known."""
+        return min(self._delta(epsilon, kappa_form=False), self._delta(epsilon, kappa_form=True))
+
+    def _delta(self, epsilon: float, kappa_form: bool) -> float:
+        room = epsilon - (self.kappa if kappa_form else self.curvature)
+        if not room > 0.0:
+            return 1.0
+        # Composed with the seal, a Gaussian's curve is a Gaussian's. Where the seal's loss leaves less than the curvature's
+        # cost, the bound on the objective does not speak, and 1 takes its place.
+        silent = float(ndtr(0.5 * self.seal_mu - room / self.seal_mu)) if self.seal_mu > 0.0 else 0.0
+        return silent + sum(
+            gaussian_delta(epsilon - cost, math.hypot(mu, self.seal_mu)) for cost, mu in self._shifts(kappa_form)
+        )
+
+    def renyi(self, order: float) -> float:
+        """Upper bound on the Rényi divergence of this order, above 1."""
+        return float(self.renyi_curve(np.array([order]))[0])
+
+    def renyi_curve(self, orders: Array) -> Array:
+        """`renyi` at several orders."""
+        curve = self.curvature + self._log_moment(orders, 0.0) / (orders - 1.0)
+        if self.kappa < math.inf:
+            curve = np.minimum(curve, self._log_moment(orders, self.kappa) / (orders - 1.0))
+        return (curve + 0.5 * orders * self.seal_mu**2) * _UP
+
+    def _log_moment(self, orders: Array, kappa: float) -> Array:
+        """log E exp((a - 1) loss), the cost of the curvature in the c_J form apart."""
+        raised, mu = (orders - 1.0) * kappa, self.mu
+        if self.neighbours is Neighbours.ADD_OR_REMOVE_ONE:
+            below = raised + log_ndtr(kappa / mu - 0.5 * mu)
+            above = 0.5 * orders * (orders - 1.0) * mu**2 + log_ndtr((orders - 0.5) * mu - kappa / mu)
+            moment: Array = np.logaddexp(below, above)
+            return moment
+        # log[(exp(raised) + 1) h(mu) + h(2 mu) - 2], with h >= 1 the mean excess.
+        single = _log_mean_excess(orders, mu) + np.logaddexp(raised, 0.0)
+        total: Array = np.logaddexp(single, _log_mean_excess(orders, 2.0 * mu))
+        return total + np.log1p(-2.0 * np.exp(-total))
+
+
+Curve: TypeAlias = GaussianMechanism | GaussianObjective
+
+_ORDERS = 1.0 + np.geomspace(1e-6, 1e6, 2**12)
+
+
+def concentrated_rho(curve: Curve) -> float:
+    """A rho such that the curve obeys Rényi divergence <= rho a at every order a.
+
+    Divergences grow with the order, so a cell (a, a'] of the grid obeys it with renyi(a') / a.
+    """
+    if isinstance(curve, GaussianMechanism):
+        return curve.renyi(1.0)
+    cells = curve.renyi_curve(_ORDERS) / np.append(1.0, _ORDERS[:-1])
+    # Beyond the grid the excess over half the squared shift times the order is below c_J + log(6) / (a - 1).
+    shift = 2.0 if curve.neighbours is Neighbours.REPLACE_ONE else 1.0
+    last = float(_ORDERS[-1])
+    tail = (curve.curvature + math.log(6.0) / (last - 1.0)) / last
+    return max(float(cells.max()), 0.5 * ((shift * curve.mu) ** 2 + curve.seal_mu**2) + tail) * _UP
+
+
+def largest_mu(epsilon: float, delta: float) -> float:
+    """The largest mu at which the Gaussian mechanism is (epsilon, delta)-private, rounded down."""
+    low, high = 0.0, math.sqrt(2.0 * epsilon) + 10.0
+    for _ in range(100):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if gaussian_delta(epsilon, middle) <= delta else (low, middle)
+    return low

@@ -1,0 +1,155 @@
+"""Budgets: values in three currencies, and conversions that never lose on the private side."""
+
+from __future__ import annotations
+
+import copy
+import json
+import math
+import pickle
+
+import mpmath
+import numpy as np
+import pytest
+from scipy.optimize import minimize_scalar
+
+from confide.errors import ParameterError
+from confide.privacy.budgets import (
+    ZCDP,
+    ApproxDP,
+    Neighbours,
+    PureDP,
+    as_budget,
+    budget_from_dict,
+    budget_of_row,
+    concentrated_epsilon,
+    concentrated_limit,
+    pure_renyi,
+    pure_within,
+)
+
+BUDGETS = [PureDP(0.3), PureDP(math.inf), ApproxDP(0.5, 1e-6), ApproxDP(math.inf, 1e-9), ZCDP(0.25), ZCDP(math.inf)]
+
+
+@pytest.mark.parametrize("number", [0, 0.0, -1.0, math.nan, -math.inf, True, False, "1", None, 1j, [1.0], 1e-31, 1e20])
+def test_a_number_that_is_no_privacy_parameter_is_refused(number):
+    """By every currency, and wherever a bare number stands for a budget."""
+    for make in (PureDP, ZCDP, as_budget, lambda x: ApproxDP(x, 1e-6), lambda x: ApproxDP(1.0, x)):
+        with pytest.raises(ParameterError):
+            make(number)
+    with pytest.raises(ParameterError):
+        ApproxDP(1.0, 1.0)
+
+
+@pytest.mark.parametrize("budget", BUDGETS, ids=str)
+def test_budgets_are_values(budget):
+    """Equal, hashable, frozen, picklable and JSON-able; str() is a sentence; numbers of NumPy count as numbers."""
+    assert pickle.loads(pickle.dumps(budget)) == budget == copy.deepcopy(budget) == as_budget(budget)
+    assert hash(copy.copy(budget)) == hash(budget)
+    assert budget_from_dict(json.loads(json.dumps(budget.to_dict(), allow_nan=False))) == budget
+    with pytest.raises(AttributeError):
+        setattr(budget, next(iter(budget.ranges)), 2.0)
+    assert ("privacy with" in str(budget)) == budget.is_private
+    assert as_budget(np.float32(1)) == as_budget(1) == PureDP(1.0) != ApproxDP(1.0, 1e-6)
+
+
+def test_budgets_of_one_currency_are_ordered():
+    """By epsilon, then delta; two currencies are not compared."""
+    assert PureDP(0.5) < PureDP(1)
+    assert ApproxDP(0.5, 1e-5) < ApproxDP(1.0, 1e-6) < ApproxDP(1.0, 1e-5)
+    with pytest.raises(TypeError):
+        assert PureDP(1.0) < ZCDP(1.0)
+
+
+def test_an_unknown_kind_of_budget_is_refused():
+    """Also one whose numbers are missing or too many."""
+    for value in ({}, {"kind": "gdp", "mu": 1.0}, {"kind": "pure"}, {"kind": "pure", "epsilon": 1.0, "delta": 0.1}):
+        with pytest.raises(ParameterError, match="unknown kind"):
+            budget_from_dict(value)
+
+
+def test_neighbours_are_named_by_their_strings():
+    """A str enum with two members."""
+    assert Neighbours.parse("replace-one") is Neighbours.REPLACE_ONE
+    assert Neighbours.parse(Neighbours.ADD_OR_REMOVE_ONE) == "add-or-remove-one"
+    with pytest.raises(ParameterError, match="replace-one"):
+        Neighbours.parse("nearby")
+
+
+@pytest.mark.parametrize(("rho", "epsilon"), [(0.5, 5.22153), (0.1, 2.14194), (0.01, 0.62169)])
+def test_concentrated_privacy_converts_as_tightly_as_published(rho, epsilon):
+    """Fixtures at delta = 1e-6, five decimals; never below the infimum over all orders."""
+    found = ZCDP(rho).to_approx(1e-6)
+    assert found.epsilon == pytest.approx(epsilon, abs=1.1e-5)
+    assert found.delta == 1e-6
+
+    def at(log_excess):
+        order = 1 + math.exp(log_excess)
+        return rho * order + math.log1p(-1 / order) - (math.log(1e-6) + math.log(order)) / (order - 1)
+
+    least = minimize_scalar(at, bounds=(-2.0, 8.0), method="bounded", options={"xatol": 1e-9}).fun
+    assert least * (1 - 1e-12) <= found.epsilon <= least * (1 + 1e-5)
+
+
+@pytest.mark.parametrize("epsilon", [1e-3, 0.1, 1.0, 4.0, 20.0])
+@pytest.mark.parametrize("delta", [1e-12, 1e-6, 1e-2])
+def test_the_concentrated_limit_is_the_inverse_on_the_private_side(epsilon, delta):
+    """Its rho converts to at most epsilon, and 0.2% more converts to more."""
+    rho, order = concentrated_limit(epsilon, delta)
+    assert concentrated_epsilon(rho, delta) <= epsilon
+    assert concentrated_epsilon(1.002 * rho, delta) > epsilon
+    assert order > 1.0
+
+
+@pytest.mark.parametrize("epsilon", [1e-6, 0.1, 1.0, 5.0, 50.0])
+def test_pure_privacy_becomes_renyi_and_concentrated_privacy_as_randomised_response_does(epsilon):
+    """The exact divergence of randomised response at each order, and rho its supremum over orders; neither is below."""
+    with mpmath.workdps(60):
+        one = mpmath.e ** mpmath.mpf(epsilon)
+        p, q = one / (1 + one), 1 / (1 + one)
+        rho = PureDP(epsilon).to_zcdp().rho
+        for order in (1.0001, 1.5, 2.0, 10.0, 300.0):
+            a = mpmath.mpf(order)
+            exact = mpmath.log(p**a * q ** (1 - a) + q**a * p ** (1 - a)) / (a - 1)
+            assert float(exact) * (1 - 1e-7) <= pure_renyi(epsilon, order) <= float(exact) * (1 + 1e-6)
+            assert float(exact) <= rho * order
+        assert rho == pytest.approx(epsilon * math.tanh(epsilon / 2), rel=1e-9)
+
+
+@pytest.mark.parametrize("rho", [1e-12, 1e-6, 0.005, 0.5, 10.0, 1e6, 1e9])
+def test_the_pure_epsilon_within_a_rho_is_the_largest(rho):
+    """Its own rho is at most the one given, and close to it."""
+    epsilon = pure_within(rho)
+    assert rho * (1 - 1e-9) <= PureDP(epsilon).to_zcdp().rho <= rho
+
+
+def test_conversions_go_to_weaker_notions_alone():
+    """Pure to approximate and concentrated, concentrated to approximate, approximate to a larger delta."""
+    assert PureDP(1.0).to_approx(1e-6) == ApproxDP(1.0, 1e-6)
+    assert ApproxDP(1.0, 1e-6).to_approx(1e-5) == ApproxDP(1.0, 1e-5)
+    with pytest.raises(ParameterError, match="smaller delta"):
+        ApproxDP(1.0, 1e-6).to_approx(1e-7)
+    assert not hasattr(ApproxDP(1.0, 1e-6), "to_zcdp")
+    assert not hasattr(ZCDP(1.0), "to_pure")
+
+
+@pytest.mark.parametrize("rows", [1, 2, 7])
+def test_the_budget_of_a_row_composes_to_that_of_a_person(rows):
+    """k steps of group privacy: epsilons add, rho grows with k^2, delta with the geometric sum of exp(i epsilon)."""
+    assert rows * budget_of_row(PureDP(1.4), rows).epsilon == pytest.approx(1.4, rel=1e-9)
+    assert rows**2 * budget_of_row(ZCDP(0.3), rows).rho == pytest.approx(0.3, rel=1e-9)
+    of_row = budget_of_row(ApproxDP(1.4, 1e-5), rows)
+    delta = sum(math.exp(i * of_row.epsilon) * of_row.delta for i in range(rows))
+    assert (rows * of_row.epsilon, delta) == pytest.approx((1.4, 1e-5), rel=1e-9)
+    assert delta <= 1e-5
+    for budget in (PureDP(1.4), ZCDP(0.3), ApproxDP(1.4, 1e-5)):
+        assert (budget_of_row(budget, rows) == budget) == (rows == 1)
+
+
+def test_nothing_spent_is_a_sum_and_no_budget():
+    """Ledgers show zero; a release cannot have it."""
+    for empty in (PureDP.of_sum(0.0), ZCDP.of_sum(0.0), ApproxDP.of_sum(0.0, 0.0)):
+        assert empty.is_private
+        with pytest.raises(ParameterError):
+            as_budget(empty)
+    with pytest.raises(ParameterError):
+        PureDP.of_sum(-1.0)

@@ -1,0 +1,55 @@
+"""The curve of the Gaussian mechanism against fixtures and high precision."""
+
+from __future__ import annotations
+
+import mpmath
+import pytest
+
+from confide.privacy.gaussian import GaussianMechanism, concentrated_rho, gaussian_delta, largest_mu
+
+
+def exact_delta(epsilon, mu):
+    """Balle and Wang (2018), theorem 5, in 60 digits."""
+    with mpmath.workdps(60):
+        epsilon, mu = mpmath.mpf(epsilon), mpmath.mpf(mu)
+        return mpmath.ncdf(mu / 2 - epsilon / mu) - mpmath.e**epsilon * mpmath.ncdf(-mu / 2 - epsilon / mu)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "multiplier"),
+    [(1.0, 1e-6, 4.224679), (1.0, 1e-5, 3.730632), (0.1, 1e-6, 36.304690), (3.0, 1e-6, 1.543861)],
+)
+def test_the_multiplier_is_the_published_one(epsilon, delta, multiplier):
+    """Deviation over sensitivity, six decimals, and on the private side."""
+    mu = largest_mu(epsilon, delta)
+    assert 1.0 / mu == pytest.approx(multiplier, abs=2e-6)
+    assert exact_delta(epsilon, mu) <= delta < exact_delta(epsilon, 1.00001 * mu)
+
+
+@pytest.mark.parametrize("epsilon", [-2.0, -0.1, 0.0, 1e-9, 1e-3, 0.1, 1.0, 30.0])
+@pytest.mark.parametrize("mu", [1e-8, 1e-3, 0.05, 0.5, 3.0, 40.0])
+def test_delta_is_never_below_the_truth(epsilon, mu):
+    """Within 1e-6 of it, or of 1e-12 of the first term where the difference cancels."""
+    truth = exact_delta(epsilon, mu)
+    found = gaussian_delta(epsilon, mu)
+    assert truth <= found
+    with mpmath.workdps(60):
+        first = mpmath.ncdf(mpmath.mpf(mu) / 2 - mpmath.mpf(epsilon) / mu)
+    assert found <= truth * (1 + 1e-6) + first * 1e-12 * (1 - mpmath.log(first)) + 1e-300
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta"), [(1e-9, 1e-6), (1e-3, 1e-12), (0.5, 1e-30), (1e3, 1e-6), (1e9, 0.1), (1.0, 0.5)]
+)
+def test_extreme_budgets_calibrate_on_the_private_side(epsilon, delta):
+    """The root is found, its exact delta is within the budget, and 1% more would exceed it."""
+    mu = largest_mu(epsilon, delta)
+    assert exact_delta(epsilon, mu) <= delta
+    assert exact_delta(epsilon, 1.01 * mu) > delta
+
+
+def test_the_gaussian_mechanism_is_half_mu_squared_concentrated():
+    """And its curves compose by hypot."""
+    assert concentrated_rho(GaussianMechanism(0.4)) == pytest.approx(0.08, rel=1e-9)
+    assert GaussianMechanism(0.4).renyi(3.0) == pytest.approx(0.24, rel=1e-9)
+    assert GaussianMechanism(0.4).delta(1.0) == gaussian_delta(1.0, 0.4)
