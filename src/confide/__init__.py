@@ -10,6 +10,7 @@ from confide._version import __version__
 if TYPE_CHECKING:
     from confide import datasets as datasets
     from confide.erm.row_bounds import BallBound as BallBound
+    from confide.erm.row_bounds import BoxBound as BoxBound
     from confide.erm.row_bounds import GroupBound as GroupBound
     from confide.errors import BudgetExceeded as BudgetExceeded
     from confide.errors import ConfideError as ConfideError
@@ -23,14 +24,18 @@ if TYPE_CHECKING:
     from confide.estimators.persistence import load as load
     from confide.estimators.transformers import SchemaEncoder as SchemaEncoder
     from confide.features.schema import Schema as Schema
+    from confide.privacy.budgets import ZCDP as ZCDP
+    from confide.privacy.budgets import ApproxDP as ApproxDP
+    from confide.privacy.budgets import Neighbours as Neighbours
+    from confide.privacy.budgets import PureDP as PureDP
     from confide.privacy.guarantee import Guarantee as Guarantee
-    from confide.privacy.guarantee import Neighbours as Neighbours
-    from confide.privacy.guarantee import PureDP as PureDP
     from confide.privacy.ledger import Ledger as Ledger
 
 # Public names and their modules, imported on first use: `import confide` stays light.
 _EXPORTS = {
+    "ApproxDP": "confide.privacy.budgets",
     "BallBound": "confide.erm.row_bounds",
+    "BoxBound": "confide.erm.row_bounds",
     "BudgetExceeded": "confide.errors",
     "ConfideError": "confide.errors",
     "FileError": "confide.errors",
@@ -40,13 +45,14 @@ _EXPORTS = {
     "Ledger": "confide.privacy.ledger",
     "LedgerError": "confide.errors",
     "LogisticRegression": "confide.estimators.logistic",
-    "Neighbours": "confide.privacy.guarantee",
+    "Neighbours": "confide.privacy.budgets",
     "NotCertified": "confide.errors",
     "ParameterError": "confide.errors",
-    "PureDP": "confide.privacy.guarantee",
+    "PureDP": "confide.privacy.budgets",
     "Schema": "confide.features.schema",
     "SchemaEncoder": "confide.estimators.transformers",
     "SchemaError": "confide.errors",
+    "ZCDP": "confide.privacy.budgets",
     "load": "confide.estimators.persistence",
 }
 

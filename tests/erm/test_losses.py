@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from confide.erm.losses import Hinge, HuberHinge, LogisticLoss, SmoothHinge, loss_named
+from confide.erm.losses import Hinge, HuberHinge, LogisticLoss, SmoothHinge
 from confide.errors import ParameterError
 
 SMOOTH = [LogisticLoss(), HuberHinge(0.5), HuberHinge(0.1), SmoothHinge(0.5), SmoothHinge(0.2)]
@@ -127,14 +127,6 @@ def test_the_computed_logistic_slope_is_within_its_stated_rounding():
             abs(mpmath.mpf(float(c)) + 1 / (1 + mpmath.exp(mpmath.mpf(float(m))))) for c, m in zip(computed, z, strict=True)
         )
     assert worst <= loss.rounding * 2.0**-53
-
-
-def test_losses_are_found_by_name():
-    """Names of the interface lead to losses; others are refused."""
-    assert loss_named("huber_hinge", smoothing=0.25).smoothness == 2.0
-    assert loss_named("logistic").value_at_zero == math.log(2.0)
-    with pytest.raises(ParameterError, match="loss must be one of"):
-        loss_named("perceptron")
 
 
 @pytest.mark.parametrize("smoothing", [0.0, -1.0, math.inf, math.nan, True])

@@ -1,48 +1,14 @@
-"""Budgets and guarantees: closed under their own files, and words a person can read."""
+"""Guarantees: closed under their own files, and words a person can read."""
 
 from __future__ import annotations
 
-import copy
 import json
-import math
-import pickle
 
-import numpy as np
 import pytest
 
 from confide.errors import ParameterError
-from confide.privacy.guarantee import Guarantee, Neighbours, PureDP, as_budget
-
-
-@pytest.mark.parametrize("epsilon", [0, 0.0, -1.0, math.nan, -math.inf, True, False, "1", None, 1j, [1.0]])
-def test_an_epsilon_that_is_no_positive_number_is_refused(epsilon):
-    """At the budget and wherever a bare number stands for one."""
-    with pytest.raises(ParameterError):
-        PureDP(epsilon)
-    with pytest.raises(ParameterError):
-        as_budget(epsilon)
-
-
-def test_budgets_are_values():
-    """Equal, hashable, ordered, frozen, picklable and JSON-able; numbers of NumPy count as numbers."""
-    assert PureDP(1) == PureDP(1.0) == as_budget(np.float64(1.0)) == as_budget(1)
-    assert hash(PureDP(1)) == hash(PureDP(1.0))
-    assert PureDP(0.5) < PureDP(1)
-    with pytest.raises(AttributeError):
-        PureDP(1.0).epsilon = 2.0
-    for budget in (PureDP(0.3), PureDP(math.inf)):
-        assert pickle.loads(pickle.dumps(budget)) == budget == copy.deepcopy(budget)
-        assert PureDP.from_dict(json.loads(json.dumps(budget.to_dict(), allow_nan=False))) == budget
-    assert str(PureDP(0.5)) == "pure differential privacy with epsilon = 0.5"
-    assert "no privacy" in str(PureDP(math.inf))
-
-
-def test_neighbours_are_named_by_their_strings():
-    """A str enum with two members."""
-    assert Neighbours.parse("replace-one") is Neighbours.REPLACE_ONE
-    assert Neighbours.parse(Neighbours.ADD_OR_REMOVE_ONE) == "add-or-remove-one"
-    with pytest.raises(ParameterError, match="replace-one"):
-        Neighbours.parse("nearby")
+from confide.privacy.budgets import ZCDP, ApproxDP, Neighbours, PureDP
+from confide.privacy.guarantee import Guarantee
 
 
 @pytest.mark.parametrize("neighbours", list(Neighbours))
@@ -65,7 +31,11 @@ def test_a_void_guarantee_opens_with_not_private():
 
 def test_a_guarantee_survives_a_file():
     """to_dict and back through JSON."""
-    guarantee = Guarantee(PureDP(2.0), Neighbours.REPLACE_ONE, "output", ("One.",), None)
+    for budget in (PureDP(2.0), ApproxDP(2.0, 1e-6), ZCDP(0.5)):
+        guarantee = Guarantee(budget, Neighbours.REPLACE_ONE, "output", ("One.",), None, max_rows_per_person=3)
+        assert Guarantee.from_dict(json.loads(json.dumps(guarantee.to_dict()))) == guarantee
+    first_version = {k: v for k, v in guarantee.to_dict().items() if k != "max_rows_per_person"} | {"version": 1}
+    assert Guarantee.from_dict(first_version).max_rows_per_person == 1
     assert Guarantee.from_dict(json.loads(json.dumps(guarantee.to_dict()))) == guarantee
     with pytest.raises(ParameterError, match="version"):
         Guarantee.from_dict({**guarantee.to_dict(), "version": 99})
@@ -75,3 +45,24 @@ def test_a_guarantee_survives_a_file():
 def test_the_odds_are_rounded_upwards(epsilon, shown):
     """exp(epsilon) in three digits, never below the truth."""
     assert f"= {shown}." in Guarantee(PureDP(epsilon), Neighbours.REPLACE_ONE, "objective").statement()
+
+
+def test_the_statement_speaks_each_currency():
+    """Delta as a share of probability; zCDP by an epsilon it implies, rounded upwards like its odds."""
+    approximate = Guarantee(ApproxDP(0.5, 1e-6), Neighbours.REPLACE_ONE, "objective").statement()
+    assert "delta = 1e-06" in approximate
+    assert "share of probability of at most 1e-06" in approximate
+    assert "1.65" in approximate
+    concentrated = Guarantee(ZCDP(0.5), Neighbours.REPLACE_ONE, "objective").statement()
+    assert "rho = 0.5" in concentrated
+    assert "It implies epsilon = 5.22" in concentrated
+    assert "share of probability" not in Guarantee(PureDP(0.5), Neighbours.REPLACE_ONE, "objective").statement()
+
+
+@pytest.mark.parametrize("neighbours", list(Neighbours))
+def test_the_statement_names_persons_where_they_have_several_rows(neighbours):
+    """All rows of a person, with their cap."""
+    text = Guarantee(PureDP(1.0), neighbours, "objective", max_rows_per_person=4).statement()
+    assert "all rows, 4 at most, of one person" in text
+    assert "those rows" in text
+    assert "the row of one person" not in text

@@ -10,7 +10,7 @@ from scipy.optimize import minimize
 
 from confide.erm.losses import Hinge, HuberHinge, LogisticLoss, SmoothHinge
 from confide.errors import ParameterError
-from confide.privacy.guarantee import Neighbours
+from confide.privacy.budgets import Neighbours
 from confide.privacy.sensitivity import (
     calibrated_objective,
     gradient_shift,
@@ -18,13 +18,25 @@ from confide.privacy.sensitivity import (
     objective_noise_rate,
     objective_privacy_loss,
     output_sensitivity,
-    published_least_l2,
-    published_noise_epsilon,
-    refined_noise_epsilon,
 )
 from tests.privacy.densities import log_ratio, tight_huber_pair
 
 REPLACE, ADD = Neighbours.REPLACE_ONE, Neighbours.ADD_OR_REMOVE_ONE
+
+
+def refined_noise_epsilon(epsilon, smoothness, row_norm, l2):
+    """What one logarithm of the curvature leaves of epsilon, for any smooth loss."""
+    return epsilon - math.log1p(smoothness * row_norm**2 / l2)
+
+
+def published_noise_epsilon(epsilon, smoothness, row_norm, l2):
+    """Algorithm 2 of Chaudhuri et al. (2011), step 1: two logarithms."""
+    return epsilon - 2.0 * math.log1p(smoothness * row_norm**2 / l2)
+
+
+def published_least_l2(epsilon, smoothness, row_norm):
+    """Algorithm 2 of Chaudhuri et al. (2011), step 2: the total ridge of its slack branch."""
+    return smoothness * row_norm**2 / math.expm1(epsilon / 4.0)
 
 
 def test_fixture_numbers_of_the_literature_hold_to_nine_digits():
@@ -41,17 +53,17 @@ def test_fixture_numbers_of_the_literature_hold_to_nine_digits():
 
 
 def test_the_shift_doubles_when_a_row_is_replaced():
-    """2LR for replace-one, LR for add-or-remove-one; linear in L and R."""
-    assert gradient_shift(1.0, 3.0, REPLACE) == 6.0
-    assert gradient_shift(1.0, 3.0, ADD) == 3.0
+    """2L row lengths for replace-one, L for add-or-remove-one; the sensitivity is linear in L and R."""
+    assert gradient_shift(3.0, REPLACE) == 6.0
+    assert gradient_shift(3.0, ADD) == 3.0
     assert output_sensitivity(2.0, 3.0, 4.0, ADD) == pytest.approx(1.5, rel=1e-9)
 
 
 def test_the_huber_rate_equals_the_refined_formula():
-    """Constant curvature makes the loss-specific bound the refined one: beta = (epsilon - log(1 + cR^2/l2)) / (2R)."""
+    """Constant curvature makes the loss-specific bound the refined one: beta = (epsilon - log(1 + cR^2/l2)) / 2."""
     loss = HuberHinge(0.5)
     for row_norm, l2, epsilon in ((1.0, 10.0, 1.0), (2.0, 60.0, 0.7), (0.5, 3.0, 2.0)):
-        expected = refined_noise_epsilon(epsilon, 1.0, row_norm, l2) / (2 * row_norm)
+        expected = refined_noise_epsilon(epsilon, 1.0, row_norm, l2) / 2
         found = objective_noise_rate(epsilon, loss, row_norm, l2, REPLACE)
         assert expected * (1 - 1e-3) <= found <= expected
 
@@ -92,7 +104,7 @@ def test_no_neighbour_exceeds_epsilon_in_a_random_search(loss, neighbours, row_n
         w = rng.normal(size=d) * np.exp(rng.uniform(-1, 3)) / row_norm
         first = rows[:n]
         second = rows[: n - 1] if neighbours is ADD else np.vstack([rows[: n - 1], rows[n:]])
-        worst = max(worst, abs(log_ratio(loss, first, second, l2, rate, w)) / epsilon)
+        worst = max(worst, abs(log_ratio(loss, first, second, l2, rate / row_norm, w)) / epsilon)
     assert 0.3 < worst <= 1.0
 
 
@@ -100,7 +112,7 @@ def ideal_privacy_loss(loss, rate, row_norm, l2, slope, neighbours):
     """What a hand-made worst case reaches at one slope: aligned long noise, rows nearly orthogonal to the weights."""
     already = loss.lipschitz if neighbours is REPLACE else 0.0
     curvature = float(loss.curvature_at_slope(np.array([slope]))[0])
-    return rate * row_norm * (already + slope) + math.log1p(curvature * row_norm**2 / l2)
+    return rate * (already + slope) + math.log1p(curvature * row_norm**2 / l2)
 
 
 @pytest.mark.parametrize("loss", [LogisticLoss(), HuberHinge(0.3), SmoothHinge(0.5)], ids=lambda loss: loss.name)
@@ -115,10 +127,10 @@ def test_the_grid_bound_is_above_every_slope_and_close(loss, neighbours):
 
 @pytest.mark.parametrize("neighbours", [REPLACE, ADD])
 def test_the_logistic_loss_pays_nothing_for_curvature_exactly_where_the_theorem_says(neighbours):
-    """beta = epsilon / shift iff epsilon l2 >= shift R; at half that ridge the free rate would exceed epsilon by 5%."""
+    """beta = epsilon / shift iff epsilon l2 >= shift R^2; at half that ridge the free rate would exceed epsilon by 5%."""
     loss, epsilon, row_norm = LogisticLoss(), 0.3, 2.0
-    shift = gradient_shift(1.0, row_norm, neighbours)
-    edge = shift * row_norm / epsilon
+    shift = gradient_shift(1.0, neighbours)
+    edge = shift * row_norm**2 / epsilon
     free = epsilon / shift
     assert objective_noise_rate(epsilon, loss, row_norm, 1.001 * edge, neighbours) == pytest.approx(free, rel=1e-9)
     assert objective_noise_rate(epsilon, loss, row_norm, 0.5 * edge, neighbours) < 0.99 * free
@@ -134,7 +146,7 @@ def test_curvature_enters_with_the_square_of_the_row_norm():
     loss, epsilon, row_norm, l2 = HuberHinge(0.5), 3.0, 10.0, 40.0
     rate = objective_noise_rate(epsilon, loss, row_norm, l2, REPLACE)
     assert ideal_privacy_loss(loss, rate, row_norm, l2, 1.0, REPLACE) == pytest.approx(epsilon, rel=1e-3)
-    wrong = (epsilon - math.log1p(1.0 * row_norm / l2)) / (2 * row_norm)
+    wrong = (epsilon - math.log1p(1.0 * row_norm / l2)) / 2
     assert ideal_privacy_loss(loss, wrong, row_norm, l2, 1.0, REPLACE) > 1.2 * epsilon
 
 
@@ -146,7 +158,7 @@ def test_the_slack_branch_leaves_half_the_budget_to_the_noise(loss, epsilon, nei
     for l2 in (1e-6, 1e-2, 1.0, 1e4):
         rate, total = calibrated_objective(epsilon, loss, 2.0, l2, neighbours)
         assert total >= l2
-        assert rate * gradient_shift(1.0, 2.0, neighbours) >= epsilon / 2 * (1 - 1e-6)
+        assert rate * gradient_shift(1.0, neighbours) >= epsilon / 2 * (1 - 1e-6)
         exact = max(ideal_privacy_loss(loss, rate, 2.0, total, a, neighbours) for a in np.linspace(0, 1, 4001))
         assert exact <= epsilon
 

@@ -13,18 +13,27 @@ import typer
 
 from confide._version import __version__
 from confide.cli.failures import EXIT_CODES, NO_GUARANTEE, FailingInOneLine, printable
+from confide.cli.ledger import ledger_app
 from confide.errors import FileError, InputError, ParameterError
 
 if TYPE_CHECKING:
     from confide.cli.display import Screen
     from confide.estimators.logistic import LogisticRegression
     from confide.features.schema import Schema
+    from confide.privacy.budgets import Budget
     from confide.privacy.mechanism import Plan
 
 LARGEST_WEIGHTS = 10
 
 Epsilon = Annotated[
     float, typer.Option(metavar="E", help="Privacy budget; smaller is more private. inf: no privacy at all.")
+]
+Delta = Annotated[
+    float | None,
+    typer.Option(metavar="D", help="Approximate privacy: a probability far below one over the number of rows, as 1e-6."),
+]
+RowsPerPerson = Annotated[
+    int, typer.Option("--max-rows-per-person", min=1, metavar="K", help="The most rows that one person contributed.")
 ]
 Alpha = Annotated[str, typer.Option(metavar="auto|NUMBER", help="Ridge of the mean objective.")]
 MechanismName = Annotated[Literal["auto", "objective", "output"], typer.Option(help="Where the noise goes.")]
@@ -81,6 +90,7 @@ def confide(
 @app.command(epilog="\b\nExample:\n  confide demo --epsilon 0.5")
 def demo(
     epsilon: Epsilon = 1.0,
+    delta: Delta = None,
     out: ModelOut = Path("model.json"),
     output_format: Format = "text",
 ) -> None:
@@ -91,12 +101,12 @@ def demo(
     from confide.cli import display
     from confide.datasets import load_adult
 
-    _check_epsilon(epsilon)
+    budget = _budget(epsilon, delta)
     _check_model_out(out)
     with display.working("reading the Adult data"):
         adult = load_adult()
         n_rows = len(adult.X_train)
-    model = _estimator(epsilon, schema=adult.schema)
+    model = _estimator(budget, schema=adult.schema)
     plan = model.plan(n_rows)
     screen = display.Screen() if output_format == "text" else None
     if screen:
@@ -109,7 +119,7 @@ def demo(
         model.fit(adult.X_train, adult.y_train)
         model.save(out)
     with display.working("training a model without privacy, to compare"):
-        without_privacy = _estimator(math.inf, schema=adult.schema).fit(adult.X_train, adult.y_train)
+        without_privacy = _estimator(_budget(math.inf, None), schema=adult.schema).fit(adult.X_train, adult.y_train)
     with display.working("testing"):
         majority = adult.y_train.mode()[0]
         accuracies = {
@@ -127,7 +137,7 @@ def demo(
         return
     screen.guarantee(model.guarantee_)
     names = {
-        "released": f"private, epsilon = {epsilon:g}" if plan.budget.is_private else "the model written, NOT PRIVATE",
+        "released": f"private, {_named(budget)}" if plan.budget.is_private else "the model written, NOT PRIVATE",
         "without_privacy": "without privacy (its guarantee is void)",
         "majority_class": f'always "{majority}"',
     }
@@ -150,10 +160,15 @@ def fit(
     data: Annotated[Path, typer.Argument(metavar="DATA", help="CSV, Parquet or Feather file.", show_default=False)],
     schema: Annotated[Path, typer.Option(metavar="FILE", help="TOML file that describes columns and target.")],
     epsilon: Epsilon,
+    delta: Delta = None,
     alpha: Alpha = "auto",
     mechanism: MechanismName = "auto",
     neighbours: NeighboursName = "replace-one",
     n_rows_bounds: RowsBounds = None,
+    max_rows_per_person: RowsPerPerson = 1,
+    ledger: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Ledger to charge; `confide ledger init` creates one.")
+    ] = None,
     out: ModelOut = Path("model.json"),
     output_format: Format = "text",
 ) -> None:
@@ -164,9 +179,10 @@ def fit(
     """
     from confide.cli import display, tables
     from confide.features.schema import Schema
+    from confide.privacy.ledger import Ledger
 
-    _check_epsilon(epsilon)
-    _check_model_out(out, data, schema)
+    budget = _budget(epsilon, delta)
+    _check_model_out(out, data, schema, *([] if ledger is None else [ledger]))
     described = Schema.from_toml(schema)
     target = described.target
     if target is None:
@@ -175,15 +191,18 @@ def fit(
             f'"yes" }} above its columns.'
         )
     model = _estimator(
-        epsilon,
+        budget,
         schema=described,
         alpha=_alpha(alpha),
         mechanism=mechanism,
         neighbours=neighbours,
         n_rows_bounds=n_rows_bounds,
+        max_rows_per_person=max_rows_per_person,
+        ledger=None if ledger is None else Ledger(ledger),
     )
     with display.working(f"reading {data}"):
-        table = tables.read_columns(data, _kinds(described) | {target.column: "text"})
+        kinds = _kinds(described) | {target.column: "text"}
+        table = tables.read_columns(data, kinds if described.person is None else kinds | {described.person: "text"})
     plan = model.plan(None if n_rows_bounds else table.num_rows)
     screen = display.Screen() if output_format == "text" else None
     if screen:
@@ -261,10 +280,12 @@ def plan(
     rows: Annotated[int | None, typer.Option(min=1, metavar="N", help="Number of rows.")] = None,
     features: Annotated[int | None, typer.Option(min=1, metavar="D", help="Number of columns of numbers.")] = None,
     schema: Annotated[Path | None, typer.Option(metavar="FILE", help="TOML file, in place of --features.")] = None,
+    delta: Delta = None,
     alpha: Alpha = "auto",
     mechanism: MechanismName = "auto",
     neighbours: NeighboursName = "replace-one",
     n_rows_bounds: RowsBounds = None,
+    max_rows_per_person: RowsPerPerson = 1,
     row_norm: Annotated[
         float | None, typer.Option(metavar="R", help="Rows are clipped to this L2 norm; 1 without a schema.")
     ] = None,
@@ -274,18 +295,19 @@ def plan(
     from confide.cli import display
     from confide.features.schema import Schema
 
-    _check_epsilon(epsilon)
+    budget = _budget(epsilon, delta)
     if (rows is None) == (n_rows_bounds is None):
         raise ParameterError("give either --rows or, with --neighbours add-or-remove-one, --n-rows-bounds LOW HIGH.")
     if (features is None) == (schema is None):
         raise ParameterError("give either --features or --schema, which tells them.")
     model = _estimator(
-        epsilon,
+        budget,
         schema=None if schema is None else Schema.from_toml(schema),
         alpha=_alpha(alpha),
         mechanism=mechanism,
         neighbours=neighbours,
         n_rows_bounds=n_rows_bounds,
+        max_rows_per_person=max_rows_per_person,
         row_norm=row_norm,
     )
     decided = model.plan(rows, features)
@@ -313,16 +335,26 @@ def inspect(model_file: ModelFile, output_format: Format = "text") -> None:
         raise typer.Exit(NO_GUARANTEE)
 
 
-def _estimator(epsilon: float, **parameters: Any) -> LogisticRegression:
+app.add_typer(ledger_app, name="ledger")
+
+
+def _estimator(budget: Budget, **parameters: Any) -> LogisticRegression:
     from confide.estimators.logistic import LogisticRegression
 
-    return LogisticRegression(epsilon, **parameters)
+    return LogisticRegression(budget, **parameters)
 
 
-def _check_epsilon(epsilon: float) -> None:
+def _budget(epsilon: float, delta: float | None) -> Budget:
+    from confide.privacy.budgets import ApproxDP, PureDP
+
     # Written so that NaN is refused too.
     if not epsilon > 0.0:
         raise ParameterError("--epsilon must be a positive number, or inf for a model without privacy.")
+    return PureDP(epsilon) if delta is None else ApproxDP(epsilon, delta)
+
+
+def _named(budget: Budget) -> str:
+    return ", ".join(f"{name} = {getattr(budget, name):g}" for name in budget.ranges)
 
 
 def _check_model_out(out: Path, *inputs: Path) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 
@@ -37,7 +37,7 @@ class Loss(Protocol):
 
     @property
     def tapered(self) -> bool:
-        """Whether curvature_at_slope(a) <= lipschitz - a for every a: then a steep row hardly bends the objective."""
+        """Whether L = 1 and curvature_at_slope(a) <= a (1 - a) for every a: then steep rows hardly bend the objective."""
 
     @property
     def self_concordant(self) -> bool:
@@ -60,21 +60,26 @@ class Loss(Protocol):
         """Largest second derivative among the margins where |derivative| = slope, a quasi-concave function of it."""
 
 
-# The figure 12 for `rounding` covers exp, log1p and divisions within 2 units in the last place (proofs/certificate.md).
-_ROUNDING = 12.0
+class _MarginLoss:
+    """What the losses have in common unless they say otherwise."""
+
+    __slots__ = ()
+    lipschitz: ClassVar[float] = 1.0
+    tapered: ClassVar[bool] = False
+    self_concordant: ClassVar[bool] = False
+    # Covers exp, log1p and divisions within 2 units in the last place (proofs/certificate.md).
+    rounding: ClassVar[float] = 12.0
 
 
 @dataclass(frozen=True, slots=True)
-class LogisticLoss:
+class LogisticLoss(_MarginLoss):
     """log(1 + exp(-z)). L = 1, c = 1/4."""
 
-    name: str = "logistic"
-    lipschitz: float = 1.0
-    smoothness: float = 0.25
-    value_at_zero: float = math.log(2.0)
-    tapered: bool = True
-    self_concordant: bool = True
-    rounding: float = _ROUNDING
+    name: ClassVar[str] = "logistic"
+    smoothness: ClassVar[float] = 0.25
+    value_at_zero: ClassVar[float] = math.log(2.0)
+    tapered: ClassVar[bool] = True
+    self_concordant: ClassVar[bool] = True
 
     def value(self, margin: Array) -> Array:
         return np.maximum(-margin, 0.0) + np.log1p(np.exp(-np.abs(margin)))
@@ -98,15 +103,11 @@ def _check_smoothing(smoothing: float) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class HuberHinge:
+class HuberHinge(_MarginLoss):
     """Hinge with a quadratic joint of half-width `smoothing` around margin 1. L = 1, c = 1 / (2 smoothing)."""
 
+    name: ClassVar[str] = "huber_hinge"
     smoothing: float = 0.5
-    name: str = "huber_hinge"
-    lipschitz: float = 1.0
-    tapered: bool = False
-    self_concordant: bool = False
-    rounding: float = _ROUNDING
 
     def __post_init__(self) -> None:
         _check_smoothing(self.smoothing)
@@ -138,15 +139,11 @@ class HuberHinge:
 
 
 @dataclass(frozen=True, slots=True)
-class SmoothHinge:
+class SmoothHinge(_MarginLoss):
     """Hinge with a twice differentiable polynomial joint of half-width `smoothing`. L = 1, c = 3 / (4 smoothing)."""
 
+    name: ClassVar[str] = "smooth_hinge"
     smoothing: float = 0.5
-    name: str = "smooth_hinge"
-    lipschitz: float = 1.0
-    tapered: bool = False
-    self_concordant: bool = False
-    rounding: float = _ROUNDING
 
     def __post_init__(self) -> None:
         _check_smoothing(self.smoothing)
@@ -184,16 +181,12 @@ class SmoothHinge:
 
 
 @dataclass(frozen=True, slots=True)
-class Hinge:
+class Hinge(_MarginLoss):
     """max(0, 1 - z). L = 1, not smooth: output perturbation only. At the kink the derivative is -1."""
 
-    name: str = "hinge"
-    lipschitz: float = 1.0
-    smoothness: float = math.inf
-    value_at_zero: float = 1.0
-    tapered: bool = False
-    self_concordant: bool = False
-    rounding: float = _ROUNDING
+    name: ClassVar[str] = "hinge"
+    smoothness: ClassVar[float] = math.inf
+    value_at_zero: ClassVar[float] = 1.0
 
     def value(self, margin: Array) -> Array:
         return np.maximum(1.0 - margin, 0.0)
@@ -206,18 +199,3 @@ class Hinge:
 
     def curvature_at_slope(self, slope: Array) -> Array:
         return np.where((slope > 0.0) & (slope < 1.0), math.inf, 0.0)
-
-
-_LOSSES: dict[str, type[Loss]] = {
-    "logistic": LogisticLoss,
-    "huber_hinge": HuberHinge,
-    "smooth_hinge": SmoothHinge,
-    "hinge": Hinge,
-}
-
-
-def loss_named(name: str, **parameters: float) -> Loss:
-    """The loss known under `name`, with its parameters."""
-    if name not in _LOSSES:
-        raise ParameterError(f"loss must be one of {', '.join(_LOSSES)}.")
-    return _LOSSES[name](**parameters)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from confide.privacy.guarantee import Guarantee, Neighbours
-from confide.privacy.ledger import Ledger
+from confide.privacy.budgets import Neighbours, PureDP
+from confide.privacy.guarantee import Guarantee
+from confide.privacy.ledger import Batch, Ledger
 from confide.privacy.mechanism import Plan
 from confide.privacy.noise import LARGEST_PROVEN_EPSILON
 
 
-def guarantee_of(plan: Plan, label_sentence: str, ledger: Ledger | None, seed: int | None) -> Guarantee:
+def guarantee_of(
+    plan: Plan, label_sentence: str, person_column: str | None, ledger: Batch | Ledger | None, seed: int | None
+) -> Guarantee:
     """What the release of this plan promises, and on what it rests."""
     problem = plan.problem
-    sentences = ["Each person contributed one row at most."]
+    sentences = [_persons(problem.rows_per_person, person_column)]
     if problem.neighbours is Neighbours.REPLACE_ONE:
         sentences.append(f"The number of rows, {problem.n_rows_low:,}, is public.")
     else:
@@ -29,23 +32,16 @@ def guarantee_of(plan: Plan, label_sentence: str, ledger: Ledger | None, seed: i
         label_sentence,
         "The rows were checked for shape, finite values and labels before the charge; that they passed is not protected.",
     ]
-    if plan.budget.is_private:
+    if plan.budget.is_private and plan.lattice is not None:
         sentences.append(
-            "Noise has its exact law in real arithmetic, and the rounding of rows, gradients and minimiser is covered by a "
-            "proven bound; but the last noise is added in floating point, whose exact treatment is not part of this "
-            "version. An attack on the lowest bits of the weights is therefore not excluded."
+            f"It holds for every bit of the released weights, which are multiples of 2^{plan.lattice.exponent} with exact "
+            f"noise; it rests on the operating system's random numbers, on OpenDP's samplers, and on functions of the "
+            f"mathematical library that err by less than 2 units in the last place."
         )
-        if plan.mechanism == "objective":
-            sentences.append(
-                "It holds apart from an event of probability below 2^-199: a draw of noise beyond the bound that the "
-                "rounding proof allows for."
-                if plan.budget.epsilon <= LARGEST_PROVEN_EPSILON
-                else f"The rounding proof claims nothing above epsilon = {LARGEST_PROVEN_EPSILON:g}; such a budget protects "
-                f"nobody."
-            )
+        if plan.noise is not None:
+            sentences.append(_failure(plan))
         sentences.append(
-            f"It was charged to a ledger with limit epsilon = {ledger.limit.epsilon:g}; what is not charged there is not "
-            f"counted."
+            f"It was charged to a ledger with the limit: {ledger.limit}; what is not charged there is not counted."
             if ledger is not None
             else "It covers this one fit alone; no other fit on these rows is counted. Scores computed on private rows, "
             "and choices made from them, are outside."
@@ -55,4 +51,29 @@ def guarantee_of(plan: Plan, label_sentence: str, ledger: Ledger | None, seed: i
         void = "The budget is infinite: no noise was added, and the model may reveal any row."
     elif seed is not None:
         void = "The noise came from a fixed seed (random_state): whoever knows or guesses the seed can take it away."
-    return Guarantee(plan.budget, problem.neighbours, plan.mechanism, tuple(sentences), void)
+    return Guarantee(plan.budget, problem.neighbours, plan.mechanism, tuple(sentences), void, problem.rows_per_person)
+
+
+def _persons(rows_per_person: int, person_column: str | None) -> str:
+    if person_column is not None:
+        kept = "row" if rows_per_person == 1 else f"{rows_per_person:,} rows"
+        return (
+            f'All rows of one person, and no others, have the same value in the column "{person_column}"; only the first '
+            f"{kept} of each person were used."
+        )
+    if rows_per_person == 1:
+        return "Each person contributed one row at most."
+    return f"Each person contributed {rows_per_person:,} rows at most."
+
+
+def _failure(plan: Plan) -> str:
+    """The event that the proof sets aside: a draw of noise beyond the bound that it allows for."""
+    if isinstance(plan.budget, PureDP) and plan.budget.epsilon > LARGEST_PROVEN_EPSILON:
+        return (
+            f"The rounding proof claims nothing above epsilon = {LARGEST_PROVEN_EPSILON:g}; such a budget protects nobody."
+        )
+    rows = plan.problem.rows_per_person
+    return (
+        f"It holds apart from an event of probability below {'' if rows == 1 else f'{rows} times '}2^-199: a draw of noise "
+        f"beyond the bound that the rounding proof allows for."
+    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, lru_cache
 
 import numpy as np
 from threadpoolctl import ThreadpoolController
@@ -13,9 +13,9 @@ from confide.data.source import RowSource
 from confide.erm.losses import Loss
 from confide.erm.row_bounds import RowBound
 from confide.errors import InsufficientRegularisation, ParameterError
-from confide.estimators.regularisation import automatic_l2
-from confide.privacy.guarantee import Neighbours, PureDP
-from confide.privacy.ledger import Ledger
+from confide.estimators.regularisation import balanced_l2, curvature_free_l2
+from confide.privacy.budgets import Budget, Neighbours
+from confide.privacy.ledger import Batch, Ledger
 from confide.privacy.mechanism import Mechanism, Plan, Problem, Release
 from confide.privacy.noise import Entropy
 from confide.privacy.non_private import NonPrivate
@@ -29,7 +29,8 @@ MECHANISMS: dict[str, Mechanism] = {
     "none": NonPrivate(),
 }
 
-_MOST_DOUBLINGS = 64
+_LARGEST_SEAL_SHARE = 0.01
+_MOST_STEPS = 600
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,15 +39,16 @@ class Settings:
 
     Attributes
     ----------
-    budget : PureDP
+    budget : Budget
     mechanism : "auto", "objective" or "output"
     alpha : float, or None for the automatic one
     loss, row_bound, intercept : what one row adds
     neighbours : Neighbours
     n_rows_bounds : (low, high), or None where the number of rows is public
+    rows_per_person : the most rows that one person contributed
     """
 
-    budget: PureDP
+    budget: Budget
     mechanism: str
     alpha: float | None
     loss: Loss
@@ -54,6 +56,7 @@ class Settings:
     intercept: float
     neighbours: Neighbours
     n_rows_bounds: tuple[int, int] | None
+    rows_per_person: int = 1
 
     @property
     def mechanism_name(self) -> str:
@@ -67,6 +70,14 @@ class Settings:
 
 def make_plan(settings: Settings, n_features: int, n_rows: int | None) -> Plan:
     """The plan for `n_rows` rows, or for the declared bounds on their number. Uses no row."""
+    try:
+        return _planned(settings, n_features, n_rows)
+    except TypeError:  # a bound on rows of the user's own need not be hashable
+        return _planned.__wrapped__(settings, n_features, n_rows)
+
+
+@lru_cache(maxsize=64)
+def _planned(settings: Settings, n_features: int, n_rows: int | None) -> Plan:
     low, high = settings.n_rows_bounds or (n_rows, n_rows)
     if low is None or high is None:
         raise ParameterError("a plan needs the number of rows, n_rows.")
@@ -81,29 +92,54 @@ def make_plan(settings: Settings, n_features: int, n_rows: int | None) -> Plan:
         summation_depth=summation_depth(high, n_features),
         l2=1.0 if settings.alpha is None else settings.alpha * low,
         neighbours=settings.neighbours,
+        rows_per_person=settings.rows_per_person,
     )
-    if settings.alpha is not None:
+    # Without privacy the automatic ridge is 1, scikit-learn's C = 1.
+    if settings.alpha is not None or not settings.budget.is_private:
         return mechanism.plan(problem, settings.budget)
-    l2 = automatic_l2(settings.budget, settings.loss, low, problem.n_weights, problem.row_norm, settings.neighbours)
-    for _ in range(_MOST_DOUBLINGS):
+    return _automatic_plan(mechanism, problem, settings.budget)
+
+
+def _automatic_plan(mechanism: Mechanism, problem: Problem, budget: Budget) -> Plan:
+    """The plan at the automatic ridge, which rises where double precision would cost more than 1% of the budget."""
+    least = curvature_free_l2(problem.budget_of_row(budget), problem.loss, problem.row_norm, problem.neighbours)
+    plan = _first_plan(mechanism, replace(problem, l2=max(least, problem.row_norm**2)), budget)
+    # The noise depends on the ridge, a little.
+    for _ in range(2):
+        noise_norm = plan.noise_norm * plan.l2
+        l2 = max(least, balanced_l2(noise_norm, problem.n_rows_low, problem.row_norm))
+        plan = _first_plan(mechanism, replace(problem, l2=l2), budget)
+    return plan
+
+
+def _first_plan(mechanism: Mechanism, problem: Problem, budget: Budget) -> Plan:
+    """The plan at the ridge of the problem, or at the first larger one that allows it."""
+    for _ in range(_MOST_STEPS):
         try:
-            return mechanism.plan(replace(problem, l2=l2), settings.budget)
+            plan = mechanism.plan(problem, budget)
         except InsufficientRegularisation:
-            # Too small for double precision to certify this minimiser: the least power of two that suffices.
-            l2 *= 2.0
+            pass
+        else:
+            if plan.seal_share <= _LARGEST_SEAL_SHARE:
+                return plan
+        problem = replace(problem, l2=1.1 * problem.l2)
     raise ParameterError(
-        f"no alpha is large enough for up to {high} rows at this budget: double precision cannot certify the minimiser "
-        f"closely enough. Narrow n_rows_bounds, or use fewer rows or a larger budget."
+        f"no alpha is large enough for up to {problem.n_rows_high} rows at this budget: double precision cannot certify the "
+        f"minimiser closely enough. Narrow n_rows_bounds, or use fewer rows or a larger budget."
     )
 
 
-def fit_privately(settings: Settings, source: RowSource, ledger: Ledger | None, seed: int | None, purpose: str) -> Release:
-    """Plan, charge, release: everything that decides the guarantee is decided and charged before a row is used."""
-    n_rows = source.n_rows if settings.neighbours is Neighbours.REPLACE_ONE else None
-    plan = make_plan(settings, source.n_features, n_rows)
-    plan.problem.check(source)
+def fit_privately(
+    settings: Settings, source: RowSource, n_rows: int, ledger: Ledger | Batch | None, seed: int | None, purpose: str
+) -> Release:
+    """Plan, charge, release: everything that decides the guarantee is decided and charged before a row is used.
+
+    `n_rows` is the number of rows given, before those beyond a person's share were dropped.
+    """
+    plan = make_plan(settings, source.n_features, n_rows if settings.neighbours is Neighbours.REPLACE_ONE else None)
+    plan.problem.check(n_rows, source.n_features)
     if ledger is not None:
-        ledger.charge(plan.budget, purpose=purpose, neighbours=settings.neighbours)
+        ledger.charge(plan.event, purpose=purpose, neighbours=settings.neighbours)
     entropy = Entropy.fresh() if seed is None else Entropy.seeded(seed)
     # Floating-point warnings would depend on the data. Blocks are small: a second BLAS thread costs more than it gives,
     # and much more on a busy machine.

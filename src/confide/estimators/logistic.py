@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from confide.data.arrays import MemorySource, rows_in_block
+from confide.data.frames import EncodedBlocks
 from confide.erm.losses import LogisticLoss
 from confide.errors import ParameterError
 from confide.estimators import parameters
@@ -18,8 +19,8 @@ from confide.estimators.fitting import Settings, fit_privately, make_plan
 from confide.estimators.validation import labels_of, rows_of, weights_of
 from confide.features.encoder import Encoder, read_labels
 from confide.features.schema import Schema
-from confide.privacy.guarantee import Neighbours, PureDP, as_budget
-from confide.privacy.ledger import Ledger
+from confide.privacy.budgets import Budget, Neighbours, as_budget
+from confide.privacy.ledger import Batch, Ledger
 from confide.privacy.mechanism import Plan
 from confide.types import Array, Labels
 
@@ -32,17 +33,18 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
 
     Parameters
     ----------
-    budget : float or PureDP, default 1.0
-        Epsilon. ``float("inf")`` gives the model without privacy, and its guarantee says so.
+    budget : float, PureDP, ApproxDP or ZCDP, default 1.0
+        A number is the epsilon of pure differential privacy. ``float("inf")`` gives the model without privacy, and its
+        guarantee says so.
     alpha : "auto" or float, default "auto"
         Ridge of the mean objective, positive. "auto" is a function of public facts alone: number of rows, features,
         budget and row bound. It is raised, and the plan says so, where the proof needs more.
     schema : Schema or None
         Public knowledge about raw columns. With it X is a pandas or Polars frame, columns are matched by name, and the
-        row bound comes from the schema.
+        row bound comes from the schema, with noise shaped by its columns.
     row_norm : float, row bound or None
-        Every row is clipped to this L2 norm, default 1.0. Never inferred. Not together with a schema.
-        ``float("inf")`` needs an infinite budget.
+        Every row is clipped to this L2 norm, default 1.0. Never inferred. Not together with a schema. A `BallBound`,
+        `BoxBound` or `GroupBound` clips rows its own way and shapes the noise. ``float("inf")`` needs an infinite budget.
     fit_intercept : bool, default True
     intercept_scaling : float, default 1.0
         The constant appended to every clipped row. Larger values shrink the intercept less and cost noise.
@@ -55,7 +57,10 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
     n_rows_bounds : (int, int) or None
         Public bounds on the number of rows, for "add-or-remove-one", where that number is private. The ridge of the sum
         is alpha times the lower bound.
-    ledger : Ledger or None
+    max_rows_per_person : int, default 1
+        A public cap k on the rows of one person: the guarantee then protects a person, by group privacy. Where the schema
+        names a column of persons, rows beyond the first k of each are dropped; otherwise the cap is an assumption.
+    ledger : Ledger, batch of one, or None
         Charged before a row is used.
     random_state : int or None
         For tests: a seed makes the noise reproducible and the guarantee void.
@@ -75,8 +80,8 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
 
     Notes
     -----
-    Guarantee: `coef_` and `intercept_` together are epsilon-differentially private for the stated neighbour relation, in
-    the sense and under the assumptions that `guarantee_.statement()` lists. Nothing else that depends on rows is kept.
+    Guarantee: `coef_` and `intercept_` together are differentially private at the budget for the stated neighbour relation,
+    in the sense and under the assumptions that `guarantee_.statement()` lists. Nothing else that depends on rows is kept.
 
     Sources: Chaudhuri, Monteleoni and Sarwate, Differentially Private Empirical Risk Minimization, JMLR 2011; proofs
     beside the mechanisms in confide/privacy/proofs.
@@ -97,7 +102,7 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
 
     def __init__(
         self,
-        budget: float | PureDP = 1.0,
+        budget: float | Budget = 1.0,
         *,
         alpha: float | str = "auto",
         schema: Schema | None = None,
@@ -108,7 +113,8 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         mechanism: str = "auto",
         neighbours: str | Neighbours = "replace-one",
         n_rows_bounds: tuple[int, int] | None = None,
-        ledger: Ledger | None = None,
+        max_rows_per_person: int = 1,
+        ledger: Ledger | Batch | None = None,
         random_state: int | None = None,
     ) -> None:
         self.budget = budget
@@ -121,6 +127,7 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         self.mechanism = mechanism
         self.neighbours = neighbours
         self.n_rows_bounds = n_rows_bounds
+        self.max_rows_per_person = max_rows_per_person
         self.ledger = ledger
         self.random_state = random_state
 
@@ -174,10 +181,12 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
 
         before = dict(vars(self))
         try:
-            blocks = rows_of(self, X, encoder, reset=True)
-            labels, domain, label_sentence = self._labels(y, blocks.n_rows, domain)
-            source = MemorySource(blocks, labels)
-            release = fit_privately(settings, source, ledger, seed, purpose=f"{type(self).__name__}.fit")
+            blocks = rows_of(self, X, encoder, reset=True, rows_per_person=settings.rows_per_person)
+            kept = blocks.codes.kept if isinstance(blocks, EncodedBlocks) else None
+            n_rows = blocks.n_rows if kept is None else len(X)
+            labels, domain, label_sentence = self._labels(y, n_rows, domain)
+            source = MemorySource(blocks, labels if kept is None else labels[kept])
+            release = fit_privately(settings, source, n_rows, ledger, seed, purpose=f"{type(self).__name__}.fit")
         except BaseException:
             # A refused fit leaves the estimator as it was, with the columns of an earlier fit.
             self.__dict__ = before
@@ -188,7 +197,8 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         self.intercept_ = settings.intercept * weights[:, -1] if settings.intercept > 0.0 else np.zeros(1)
         self.classes_ = np.array(domain)
         self.alpha_ = release.plan.alpha
-        self.guarantee_ = guarantee_of(release.plan, label_sentence, ledger, seed)
+        person = None if self.schema is None else self.schema.person
+        self.guarantee_ = guarantee_of(release.plan, label_sentence, person, ledger, seed)
         self.coefficient_names_ = self._coefficient_names(encoder)
         self._encoder = encoder
         self._row_bound = settings.row_bound
@@ -252,6 +262,7 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
             intercept=parameters.checked_intercept(self.fit_intercept, self.intercept_scaling),
             neighbours=neighbours,
             n_rows_bounds=parameters.checked_bounds(self.n_rows_bounds, neighbours),
+            rows_per_person=parameters.checked_rows_per_person(self.max_rows_per_person),
         )
         return settings, encoder, domain
 

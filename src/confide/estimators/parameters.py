@@ -12,10 +12,11 @@ from confide.erm.row_bounds import BallBound, RowBound
 from confide.errors import ParameterError
 from confide.features.encoder import Encoder
 from confide.features.schema import Schema
-from confide.privacy.guarantee import Neighbours, PureDP
-from confide.privacy.ledger import Ledger
+from confide.privacy.budgets import Budget, Neighbours
+from confide.privacy.ledger import Batch, Ledger
 
 _MOST_ROWS = 10**15
+_MOST_ROWS_PER_PERSON = 10**6
 _LARGEST_ALPHA = 1e12
 
 
@@ -37,12 +38,12 @@ def checked_schema(schema: Any) -> Encoder | None:
     return Encoder(schema)
 
 
-def checked_row_bound(row_norm: Any, encoder: Encoder | None, budget: PureDP) -> RowBound:
-    """The bound on every row: a ball for a number, the object itself, or the schema's ball."""
+def checked_row_bound(row_norm: Any, encoder: Encoder | None, budget: Budget) -> RowBound:
+    """The bound on every row: a ball for a number, the object itself, or the schema's groups."""
     if encoder is not None:
         if row_norm is not None:
             raise ParameterError("give a schema or row_norm, not both: a schema brings its own row bound.")
-        return BallBound(encoder.row_norm)
+        return encoder.row_bound
     if row_norm is None:
         return BallBound(1.0)
     if hasattr(row_norm, "clip") and hasattr(row_norm, "l2_norm"):
@@ -106,6 +107,14 @@ def checked_bounds(n_rows_bounds: Any, neighbours: Neighbours) -> tuple[int, int
     return bounds
 
 
+def checked_rows_per_person(max_rows_per_person: Any) -> int:
+    """A whole number of at least 1."""
+    ok = isinstance(max_rows_per_person, Integral) and not isinstance(max_rows_per_person, bool)
+    if not ok or not 1 <= max_rows_per_person <= _MOST_ROWS_PER_PERSON:
+        raise ParameterError(f"max_rows_per_person must be a whole number from 1 to {_MOST_ROWS_PER_PERSON}.")
+    return int(max_rows_per_person)
+
+
 def checked_seed(random_state: Any) -> int | None:
     """An int or None. Generators are refused: clones would share or copy their state."""
     if random_state is None:
@@ -115,11 +124,11 @@ def checked_seed(random_state: Any) -> int | None:
     raise ParameterError("random_state must be None (noise from the operating system) or a whole number, for tests.")
 
 
-def checked_ledger(ledger: Any) -> Ledger | None:
-    """A ledger or None."""
-    if ledger is None or isinstance(ledger, Ledger):
+def checked_ledger(ledger: Any) -> Batch | Ledger | None:
+    """A ledger, a batch planned on one, or None."""
+    if ledger is None or isinstance(ledger, (Batch, Ledger)):
         return ledger
-    raise ParameterError("ledger must be a confide.Ledger or None.")
+    raise ParameterError("ledger must be a confide.Ledger, a batch of one, or None.")
 
 
 def checked_choice(name: str, value: Any, choices: tuple[str, ...]) -> str:

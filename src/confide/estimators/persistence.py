@@ -15,6 +15,7 @@ from confide.estimators.logistic import LogisticRegression
 from confide.features.encoder import Encoder
 from confide.features.schema import Schema
 from confide.files import read_document, write_document
+from confide.privacy.budgets import budget_from_dict
 from confide.privacy.guarantee import Guarantee
 
 _ESTIMATORS = {"LogisticRegression": LogisticRegression}
@@ -34,12 +35,13 @@ def save_model(model: LogisticRegression, path: str | os.PathLike[str]) -> None:
             "version": __version__,
             "estimator": type(model).__name__,
             "parameters": {
-                "budget": _number(guarantee.budget.epsilon),
+                "budget": guarantee.budget.to_dict(),
                 "alpha": model.alpha if model.alpha == "auto" else float(model.alpha),
                 "fit_intercept": bool(model.fit_intercept),
                 "intercept_scaling": float(model.intercept_scaling),
                 "mechanism": model.mechanism,
                 "neighbours": str(guarantee.neighbours),
+                "max_rows_per_person": int(model.max_rows_per_person),
                 "n_rows_bounds": None if model.n_rows_bounds is None else [int(n) for n in model.n_rows_bounds],
             },
             "schema": None if encoder is None else encoder.schema.to_dict(),
@@ -85,7 +87,10 @@ def _restored(content: dict[str, Any]) -> LogisticRegression:
     if content["estimator"] not in _ESTIMATORS:
         raise FileError("the file holds a kind of model that this version of confide does not understand.")
     parameters = dict(content["parameters"])
-    parameters["budget"] = math.inf if parameters["budget"] == "inf" else parameters["budget"]
+    if isinstance(parameters["budget"], dict):
+        parameters["budget"] = budget_from_dict(parameters["budget"])
+    else:  # as the first version wrote it
+        parameters["budget"] = math.inf if parameters["budget"] == "inf" else parameters["budget"]
     if parameters["n_rows_bounds"] is not None:
         parameters["n_rows_bounds"] = tuple(parameters["n_rows_bounds"])
     schema = None if content["schema"] is None else Schema.from_dict(content["schema"])
@@ -125,7 +130,3 @@ def _finite(values: Any) -> Any:
     if not np.isfinite(array).all():
         raise FileError("the model holds weights that are not finite.")
     return array
-
-
-def _number(value: float) -> float | str:
-    return value if math.isfinite(value) else "inf"

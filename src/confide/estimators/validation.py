@@ -30,7 +30,7 @@ _SAFE_OPENINGS = (
 )
 
 
-def rows_of(estimator: Any, X: Any, encoder: Encoder | None, *, reset: bool) -> Blocks:
+def rows_of(estimator: Any, X: Any, encoder: Encoder | None, *, reset: bool, rows_per_person: int | None = None) -> Blocks:
     """Checked rows as blocks.
 
     Parameters
@@ -39,6 +39,7 @@ def rows_of(estimator: Any, X: Any, encoder: Encoder | None, *, reset: bool) -> 
     X : (n, d) array, or a frame of raw columns where there is an encoder
     encoder : made of the estimator's schema, or None
     reset : True in fit, False afterwards
+    rows_per_person : with a schema that names a column of persons, the first so many rows of each are kept
 
     Raises
     ------
@@ -46,7 +47,7 @@ def rows_of(estimator: Any, X: Any, encoder: Encoder | None, *, reset: bool) -> 
         If X cannot be used; without any value from it.
     """
     if encoder is not None:
-        codes = encoder.read(X)
+        codes = encoder.read(X, rows_per_person)
         if reset:
             names = encoder.schema.column_names
             estimator.n_features_in_ = len(names)

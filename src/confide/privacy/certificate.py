@@ -100,15 +100,7 @@ def solver_tolerance(tolerance: float) -> float:
     return tolerance * (1.0 - 3.1 / _TOLERANCE_OVER_ROUNDING)
 
 
-@dataclass(frozen=True, slots=True)
-class Certificate:
-    """Proof that weights lie near the exact minimiser."""
-
-    distance: float
-    """Largest L2 distance, a public number: tolerance / l2."""
-
-
-def certify(objective: Objective, weights: Weights, tolerance: float, rounding: GradientRounding) -> Certificate:
+def certify(objective: Objective, weights: Weights, tolerance: float, rounding: GradientRounding) -> None:
     """Check in a gradient pass of its own that every exact gradient norm at `weights` (k, D) is at most `tolerance`.
 
     Strong convexity turns it into a distance: |w - w*| <= |gradient| / l2.
@@ -129,7 +121,6 @@ def certify(objective: Objective, weights: Weights, tolerance: float, rounding: 
                 "the minimiser could not be certified, so nothing is released; what was charged stays charged. "
                 "This cannot be caused by data: report it with the versions of confide, NumPy and SciPy."
             )
-    return Certificate(distance=tolerance / objective.l2 * (1.0 + 2.0**-50))
 
 
 def _gamma(k: int) -> float:

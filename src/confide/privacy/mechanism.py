@@ -14,10 +14,13 @@ from confide.erm.losses import Loss
 from confide.erm.objective import Objective
 from confide.erm.row_bounds import RowBound, norm_with_intercept
 from confide.errors import ParameterError
+from confide.plan_text import plan_document, plan_text
+from confide.privacy.budgets import ZCDP, Budget, Neighbours, budget_of_row
 from confide.privacy.certificate import GradientRounding
-from confide.privacy.guarantee import Neighbours, PureDP
-from confide.privacy.noise import Entropy
-from confide.privacy.seal import Seal
+from confide.privacy.events import Event
+from confide.privacy.lattice import LatticeNoise
+from confide.privacy.noise import LOG_FAILURE, Entropy
+from confide.privacy.shapes import Shape, shapes_of
 from confide.solvers.solver import Solver
 from confide.types import Weights
 
@@ -34,6 +37,7 @@ class Problem:
     summation_depth : the longest chain of additions behind one entry of a summed gradient, at most
     l2 : ridge of the sum form, positive; alpha times `n_rows_low`
     neighbours : the neighbour relation
+    rows_per_person : the most rows that one person contributed
     """
 
     loss: Loss
@@ -45,6 +49,7 @@ class Problem:
     summation_depth: int
     l2: float
     neighbours: Neighbours
+    rows_per_person: int = 1
 
     def __post_init__(self) -> None:
         if not 1 <= self.n_rows_low <= self.n_rows_high:
@@ -53,6 +58,8 @@ class Problem:
             raise ParameterError("under replace-one the number of rows is public: its bounds must be equal.")
         if not 0.0 < self.l2 < math.inf:
             raise ParameterError("alpha must be a positive finite number: the guarantee rests on strong convexity.")
+        if self.rows_per_person < 1:
+            raise ParameterError("max_rows_per_person must be a whole number of at least 1.")
         self.row_bound.check_width(self.n_features)
 
     @property
@@ -65,22 +72,73 @@ class Problem:
         """Number of weights D, the intercept among them."""
         return self.n_features + (self.intercept > 0.0)
 
+    @property
+    def shapes(self) -> tuple[Shape, ...]:
+        """The shapes of noise that the bound on rows allows."""
+        return shapes_of(self.row_bound, self.intercept, self.n_features)
+
+    def budget_of_row(self, budget: Budget) -> Budget:
+        """What the release may cost one row so that it costs a person the budget."""
+        return budget_of_row(budget, self.rows_per_person)
+
     def rounding(self, l2: float) -> GradientRounding:
         """The rounding bound of its gradients at a given total ridge."""
         return GradientRounding(self.loss, self.row_norm, self.n_rows_high, self.n_weights, self.summation_depth, l2)
 
-    def check(self, source: RowSource) -> None:
-        """Raise ParameterError unless the rows are such as these facts speak of. Looks at their shape alone."""
-        if source.n_features != self.n_features or not self.n_rows_low <= source.n_rows <= self.n_rows_high:
+    def check(self, n_rows: int, n_features: int) -> None:
+        """Raise ParameterError unless rows of this shape are such as these facts speak of."""
+        if n_features != self.n_features or not self.n_rows_low <= n_rows <= self.n_rows_high:
             raise ParameterError(
                 f"the plan is for rows of {self.n_features} columns, {self.n_rows_low} to {self.n_rows_high} of them, and "
                 f"others came. Make a new plan, or widen n_rows_bounds."
             )
 
     def objective(self, source: RowSource, l2: float, linear: Weights) -> Objective:
-        """The objective over the rows of `source`, after a check of their shape."""
-        self.check(source)
+        """The objective over the rows of `source`; more of them than the facts allow would void the rounding bound."""
+        # Fewer are allowed: those beyond a person's share were dropped.
+        self.check(max(source.n_rows, self.n_rows_low), source.n_features)
         return Objective(source, self.loss, self.row_bound, self.intercept, l2, linear)
+
+
+@dataclass(frozen=True, slots=True)
+class Noise:
+    """Noise with a density: its shape, its law and how large it is.
+
+    Attributes
+    ----------
+    shape : Shape
+    law : "laplace", density proportional to exp(-scale |b|_K), or "gaussian", a row is at most 1 / scale deviations long
+    scale : rate of the Laplace law, or scale of the Gaussian one
+    """
+
+    shape: Shape
+    law: str
+    scale: float
+
+    @property
+    def norm(self) -> float:
+        """Root of the expected squared L2 norm."""
+        return self.shape.laplace_norm(self.scale) if self.law == "laplace" else self.shape.gaussian_norm(self.scale)
+
+    def bound(self, log_failure: float) -> float:
+        """An L2 norm that a draw exceeds with probability at most exp(log_failure)."""
+        size = self.shape.laplace_bound if self.law == "laplace" else self.shape.gaussian_bound
+        return size(self.scale, log_failure)
+
+    def error(self, log_failure: float) -> float:
+        """How far a computed draw within the bound may lie from one with the exact law, in L2 norm."""
+        if self.law == "laplace":
+            return self.shape.laplace_error * self.bound(log_failure)
+        return self.shape.gaussian_error(self.scale, log_failure)
+
+    def draw(self, entropy: Entropy) -> Weights:
+        """One draw, (1, D)."""
+        return (entropy.laplace if self.law == "laplace" else entropy.gaussian)(self.shape, 1, self.scale)
+
+
+def log_failure(budget: Budget) -> float:
+    """Logarithm of the probability p at which a draw may exceed its bound: (1 + exp(epsilon)) p stays below 2^-199."""
+    return LOG_FAILURE - (0.0 if isinstance(budget, ZCDP) else budget.epsilon)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,27 +148,36 @@ class Plan:
     Attributes
     ----------
     problem : Problem
-    budget : PureDP
+    budget : Budget
         What the release costs; charged before a row is read.
     mechanism : str
         "objective", "output" or "none".
     l2 : float
         Total ridge of the sum form: the problem's, raised where the proof needs it.
-    noise_rate : float
-        Rate of the spherical Laplace noise: in the objective, or on the weights for output perturbation.
+    noise : Noise or None
+        Continuous noise: in the summed objective, or on the weights for output perturbation.
     tolerance : float
         Largest exact gradient norm of the sum form that the noise was calibrated for.
-    seal : Seal or None
-        Noise that covers the solver's inexactness, where the mechanism needs it.
+    radius : float
+        Largest distance between computed and exact weights before the last step.
+    lattice : LatticeNoise or None
+        The last step: exact noise on a grid. It seals the inexactness of what comes before, or is the main noise.
+    event : Event
+        What a ledger counts.
+    seal_share : float
+        What the seal costs: its part of epsilon, or the part by which Gaussian noise grows for it.
     """
 
     problem: Problem
-    budget: PureDP
+    budget: Budget
     mechanism: str
     l2: float
-    noise_rate: float
+    noise: Noise | None
     tolerance: float
-    seal: Seal | None
+    radius: float
+    lattice: LatticeNoise | None
+    event: Event
+    seal_share: float = 0.0
 
     @property
     def added_l2(self) -> float:
@@ -123,68 +190,28 @@ class Plan:
         return self.l2 / self.problem.n_rows_low
 
     @property
-    def expected_noise_norm(self) -> float:
-        """Expected L2 norm of the main noise, in the sum objective (objective) or on the weights (output)."""
-        return self.problem.n_weights / self.noise_rate if self.noise_rate < math.inf else 0.0
+    def noise_norm(self) -> float:
+        """Root mean square of the main noise, as a displacement of weights where the loss adds no curvature."""
+        if self.noise is None:
+            return self.lattice.norm if self.lattice else 0.0
+        return self.noise.norm / (self.l2 if self.mechanism == "objective" else 1.0)
 
     @property
-    def expected_seal_norm(self) -> float:
-        """Expected L2 norm of the seal's noise on the weights."""
-        return self.seal.expected_norm(self.problem.n_weights) if self.seal else 0.0
+    def seal_norm(self) -> float:
+        """Root mean square of the noise that covers inexactness; 0 where the main noise itself does."""
+        return self.lattice.norm if self.lattice and self.noise else 0.0
 
     @property
     def expected_distance(self) -> float:
-        """Upper bound on the expected L2 distance between the released weights and the non-private ones at this alpha."""
-        main = self.expected_noise_norm / (self.l2 if self.mechanism == "objective" else 1.0)
-        inexactness = self.seal.radius if self.seal else self.tolerance / self.l2
-        return main + inexactness + self.expected_seal_norm
+        """Upper bound on the root mean square distance between the released and the non-private weights at this alpha."""
+        return math.hypot(self.noise_norm, self.seal_norm) + self.radius
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON form, for people and machines; the number of rows appears as its public bounds."""
-        problem = self.problem
-        return {
-            "mechanism": self.mechanism,
-            "budget": self.budget.to_dict(),
-            "neighbours": str(problem.neighbours),
-            "n_rows_bounds": [problem.n_rows_low, problem.n_rows_high],
-            "n_features": problem.n_features,
-            "n_weights": problem.n_weights,
-            "loss": problem.loss.name,
-            "row_bound": problem.row_bound.to_dict(),
-            "row_norm": _json_number(problem.row_norm),
-            "alpha": self.alpha,
-            "added_alpha": self.added_l2 / problem.n_rows_low,
-            "noise_rate": _json_number(self.noise_rate),
-            "expected_noise_norm": self.expected_noise_norm,
-            "seal_epsilon": self.seal.epsilon if self.seal else 0.0,
-            "expected_seal_norm": self.expected_seal_norm,
-            "tolerance": self.tolerance,
-            "expected_distance": self.expected_distance,
-        }
+        return plan_document(self)
 
     def __str__(self) -> str:
-        problem = self.problem
-        low, high = problem.n_rows_low, problem.n_rows_high
-        lines = [
-            ("mechanism", {"none": "none"}.get(self.mechanism, f"{self.mechanism} perturbation")),
-            ("budget", f"{self.budget} ({problem.neighbours})"),
-            ("rows", f"{low:,}" if low == high else f"between {low:,} and {high:,} (private)"),
-            ("features", f"{problem.n_features} ({problem.n_weights} weights with the intercept)"
-             if problem.intercept > 0.0 else f"{problem.n_features} (no intercept)"),
-            ("row norm", f"{problem.row_norm:.6g} with the intercept"
-             if problem.intercept > 0.0 else f"{problem.row_norm:.6g}"),
-            ("alpha", f"{self.alpha:.6g}" + (f", of which {self.added_l2 / low:.6g} was added for the proof"
-                                             if self.added_l2 > 0.0 else "")),
-        ]  # fmt: skip
-        if self.mechanism != "none":
-            where = "in the summed objective" if self.mechanism == "objective" else "on the weights"
-            lines.append(("noise", f"expected norm {self.expected_noise_norm:.6g} {where}"))
-            if self.seal:
-                lines.append(("seal", f"epsilon {self.seal.epsilon:.6g}, expected norm {self.expected_seal_norm:.3g}"))
-            lines.append(("tolerance", f"gradient norm {self.tolerance:.3g} in the summed objective"))
-            lines.append(("expected distance", f"at most {self.expected_distance:.4g} from the non-private weights"))
-        width = max(len(name) for name, _ in lines)
-        return "\n".join(f"{name:<{width}}  {text}" for name, text in lines)
+        return plan_text(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,19 +225,15 @@ class Release:
 
 
 class Mechanism(Protocol):
-    """A way to release weights privately. Between its two verbs the caller charges the plan's budget."""
+    """A way to release weights privately. Between its two verbs the caller charges the plan's event."""
 
-    def plan(self, problem: Problem, budget: PureDP) -> Plan:
+    def plan(self, problem: Problem, budget: Budget) -> Plan:
         """Decide everything from public facts. No data is used."""
 
     def release(self, plan: Plan, source: RowSource, solver: Solver, entropy: Entropy) -> Release:
-        """Use the rows once and release. The budget of the plan was charged before this call."""
+        """Use the rows once and release. The event of the plan was charged before this call."""
 
 
 def zero_weights(problem: Problem) -> Weights:
     """(1, D) zeros: the start of every solver, and the linear term where there is none."""
     return np.zeros((1, problem.n_weights))
-
-
-def _json_number(value: float) -> float | str:
-    return value if math.isfinite(value) else "inf"

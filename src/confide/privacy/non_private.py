@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
 
 from confide.data.source import RowSource
 from confide.errors import ParameterError
-from confide.privacy.guarantee import PureDP
+from confide.privacy.budgets import Budget
+from confide.privacy.events import Event
 from confide.privacy.mechanism import Plan, Problem, Release, zero_weights
 from confide.privacy.noise import Entropy
 from confide.solvers.solver import Solver
@@ -19,10 +19,10 @@ from confide.solvers.solver import Solver
 class NonPrivate:
     """Minimises as exactly as doubles allow and releases the minimiser. See `Mechanism`."""
 
-    def plan(self, problem: Problem, budget: PureDP) -> Plan:
+    def plan(self, problem: Problem, budget: Budget) -> Plan:
         if budget.is_private:
             raise ParameterError("a finite budget needs a mechanism that adds noise.")
-        return Plan(problem, budget, "none", problem.l2, math.inf, tolerance=0.0, seal=None)
+        return Plan(problem, budget, "none", problem.l2, None, tolerance=0.0, radius=0.0, lattice=None, event=Event(budget))
 
     def release(self, plan: Plan, source: RowSource, solver: Solver, entropy: Entropy) -> Release:
         if plan.budget.is_private:

@@ -1,64 +1,167 @@
-"""Objective perturbation under pure differential privacy. Proof: proofs/objective_perturbation.md.
+"""Objective perturbation. Proof: proofs/objective_perturbation.md (Laplace noise) and proofs/gaussian.md (Gaussian noise).
 
-Chaudhuri, Monteleoni and Sarwate (2011), algorithm 2, with the refined Jacobian term, a seal for the inexact minimiser,
-and a slack branch that never leaves less than half the budget to the noise.
+Chaudhuri, Monteleoni and Sarwate (2011), algorithm 2, with the refined Jacobian term, noise shaped by the columns, a seal
+for the inexact minimiser, and a slack branch that never leaves less than half the budget to the noise.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from confide.data.source import RowSource
 from confide.errors import InsufficientRegularisation, ParameterError
+from confide.privacy.budgets import ZCDP, ApproxDP, Budget, PureDP, pure_within
 from confide.privacy.certificate import INSUFFICIENT, certify, planned_tolerance, solver_tolerance
-from confide.privacy.guarantee import PureDP
-from confide.privacy.mechanism import Plan, Problem, Release, zero_weights
-from confide.privacy.noise import RELATIVE_ERROR, Entropy, spherical_laplace_bound
-from confide.privacy.seal import Seal
-from confide.privacy.sensitivity import calibrated_objective, gradient_shift
+from confide.privacy.events import Event
+from confide.privacy.gaussian import GaussianObjective, concentrated_rho, largest_mu
+from confide.privacy.lattice import LatticeGaussian, LatticeLaplace, lattice_exponent
+from confide.privacy.mechanism import Noise, Plan, Problem, Release, log_failure, zero_weights
+from confide.privacy.noise import Entropy
+from confide.privacy.sensitivity import calibrated_objective, gradient_shift, least_l2
+from confide.privacy.shapes import Shape
 from confide.solvers.solver import Solver
 
 _LEAST_SEAL_SHARE, _LARGEST_SEAL_SHARE = 1e-3, 0.25
-_LARGEST_SEAL_NOISE = 0.1
-"""Largest expected norm of the seal's noise over the largest displacement by the main noise."""
+_LARGEST_GAUSSIAN_SHARE = 0.14
+"""Of the seal's whitened sensitivity over the objective's: it adds 1% to the Gaussian noise."""
+_LARGEST_SEAL_NOISE = 0.14
+"""Of the seal's noise over the displacement by the main noise: it adds 1% to their root mean square."""
+_DOWN = 1.0 - 2.0**-40
 
 
 @dataclass(frozen=True, slots=True)
 class ObjectivePerturbation:
     """Adds a random linear term to the objective, minimises, and seals. See `Mechanism`."""
 
-    def plan(self, problem: Problem, budget: PureDP) -> Plan:
-        shift = gradient_shift(problem.loss.lipschitz, problem.row_norm, problem.neighbours)
-        # The seal's share follows from a first calibration; whatever it is, the second one decides all that the proof needs.
-        # At share q the seal's noise over the main noise is 2 (1 - q) radius l2 / (shift q): the sum is least near the root.
-        _, _, radius, l2 = self._calibrate(problem, budget, _LARGEST_SEAL_SHARE)
-        share = min(max(math.sqrt(2.0 * radius * l2 / shift), _LEAST_SEAL_SHARE), _LARGEST_SEAL_SHARE)
-        rate, tolerance, radius, l2 = self._calibrate(problem, budget, share)
-        seal = Seal(epsilon=budget.epsilon * share, radius=radius)
-        plan = Plan(problem, budget, "objective", l2, rate, tolerance, seal)
-        if not plan.expected_seal_norm <= _LARGEST_SEAL_NOISE * plan.expected_noise_norm / l2:
+    def plan(self, problem: Problem, budget: Budget) -> Plan:
+        """The plan with the least expected distance over the shapes of noise and, unless privacy is pure, its laws."""
+        if not math.isfinite(problem.loss.smoothness):
+            raise ParameterError(f"objective perturbation needs a smooth loss, and {problem.loss.name} is not smooth.")
+        # All shapes of one bound on rows have its L2 norm, so the calibration is the same and their noise can be compared.
+        plans = [self._laplace_plan(problem, budget, min(problem.shapes, key=lambda shape: shape.laplace_norm(1.0)))]
+        if not isinstance(budget, PureDP):
+            plans.append(
+                self._gaussian_plan(problem, budget, min(problem.shapes, key=lambda shape: shape.gaussian_norm(1.0)))
+            )
+        possible = [plan for plan in plans if plan is not None]
+        if not possible:
             raise InsufficientRegularisation(INSUFFICIENT.format(problem.n_rows_high))
-        return plan
+        return min(possible, key=lambda plan: plan.expected_distance)
 
-    def _calibrate(self, problem: Problem, budget: PureDP, seal_share: float) -> tuple[float, float, float, float]:
-        """Rate, tolerance, radius of the minimiser and total ridge when the seal takes this share of the budget."""
-        epsilon = budget.epsilon * (1.0 - seal_share)
-        rate, l2 = calibrated_objective(epsilon, problem.loss, problem.row_norm, problem.l2, problem.neighbours)
-        noise_bound = spherical_laplace_bound(problem.n_weights, rate, budget.epsilon)
-        tolerance = planned_tolerance(problem.rounding(l2), noise_bound)
-        # The computed noise differs from a draw of the exact law by at most a relative error, which moves the exact
-        # minimiser by that much over l2.
-        radius = (tolerance + RELATIVE_ERROR * noise_bound) / l2 * (1.0 + 2.0**-40)
-        return rate, tolerance, radius, l2
+    def _laplace_plan(self, problem: Problem, budget: Budget, shape: Shape) -> Plan | None:
+        of_row = problem.budget_of_row(budget)
+        epsilon = pure_within(of_row.rho) if isinstance(of_row, ZCDP) else of_row.epsilon
+
+        def calibrated(share: float) -> tuple[float, Noise, float, float]:
+            rate, l2 = calibrated_objective(
+                epsilon * (1.0 - share), problem.loss, shape.l2_norm, problem.l2, problem.neighbours
+            )
+            noise = Noise(shape, "laplace", rate)
+            return l2, noise, *_tolerance_and_radius(problem, budget, l2, noise)
+
+        # The seal's share follows from a first calibration; whatever it is, the second one decides all that the proof needs.
+        # The cost share + (a / share)^2 / 2, with a / share the seal's noise over the main noise, is least at a^(2/3).
+        try:
+            l2, noise, _, radius = calibrated(_LARGEST_SEAL_SHARE)
+            ratio = math.sqrt(8.0) * problem.n_weights * radius / epsilon * l2 / noise.norm
+            share = min(max(math.cbrt(ratio**2), _LEAST_SEAL_SHARE), _LARGEST_SEAL_SHARE)
+            l2, noise, tolerance, radius = calibrated(share)
+        except InsufficientRegularisation:
+            return None
+        exponent = lattice_exponent(2.0 * radius, problem.n_weights)
+        seal = LatticeLaplace(problem.n_weights, exponent, 2.0 * radius, epsilon * share * _DOWN)
+        return _sealed(Plan(problem, budget, "objective", l2, noise, tolerance, radius, seal, Event(budget), share))
+
+    def _gaussian_plan(self, problem: Problem, budget: Budget, shape: Shape) -> Plan | None:
+        loss, of_row = problem.loss, problem.budget_of_row(budget)
+        l2 = problem.l2
+        room = of_row.rho if isinstance(of_row, ZCDP) else of_row.epsilon
+        if math.log1p(loss.smoothness * shape.l2_norm**2 / l2) > 0.5 * room:
+            l2 = max(l2, least_l2(room, loss.smoothness, shape.l2_norm))
+        shift = gradient_shift(1.0, problem.neighbours)
+
+        def curve_at(mu: float, share: float) -> GaussianObjective:
+            return GaussianObjective(
+                mu=mu,
+                curvature=math.log1p(loss.smoothness * shape.l2_norm**2 / l2) * (1.0 + 2.0**-40),
+                kappa=_kappa(shape, loss.lipschitz / mu, l2) if loss.tapered else math.inf,
+                seal_mu=share * shift * mu,
+                neighbours=problem.neighbours,
+            )
+
+        def calibrated(share: float) -> tuple[GaussianObjective, Noise, float, float]:
+            curve = _largest(lambda mu: curve_at(mu, share), _ideal_mu(of_row) / shift, of_row)
+            noise = Noise(shape, "gaussian", loss.lipschitz / curve.mu)
+            return curve, noise, *_tolerance_and_radius(problem, budget, l2, noise)
+
+        try:
+            curve, noise, _, radius = calibrated(_LARGEST_GAUSSIAN_SHARE)
+            ratio = math.sqrt(problem.n_weights) * 2.0 * radius / (shift * curve.mu) * l2 / noise.norm
+            # The cost share^2 / 2 + (ratio / share)^2 / 2 is least at the root of the ratio.
+            share = min(max(math.sqrt(ratio), 1e-2), _LARGEST_GAUSSIAN_SHARE)
+            curve, noise, tolerance, radius = calibrated(share)
+        except InsufficientRegularisation:
+            return None
+        exponent = lattice_exponent(2.0 * radius, problem.n_weights)
+        seal = LatticeGaussian.of_multiplier(problem.n_weights, exponent, 2.0 * radius, 1.0 / curve.seal_mu)
+        # The curve speaks of one row.
+        event = Event(budget, curve if problem.rows_per_person == 1 else None)
+        growth = math.hypot(1.0, share) - 1.0
+        return _sealed(Plan(problem, budget, "objective", l2, noise, tolerance, radius, seal, event, growth))
 
     def release(self, plan: Plan, source: RowSource, solver: Solver, entropy: Entropy) -> Release:
         problem = plan.problem
-        start = zero_weights(problem)
-        if plan.seal is None:
+        if plan.noise is None or plan.lattice is None:
             raise ParameterError("this plan was made by another mechanism.")
-        noise = entropy.spherical_laplace(1, problem.n_weights, plan.noise_rate)
-        objective = problem.objective(source, plan.l2, noise)
-        solution = solver.solve(objective, start, solver_tolerance(plan.tolerance))
+        objective = problem.objective(source, plan.l2, plan.noise.draw(entropy))
+        solution = solver.solve(objective, zero_weights(problem), solver_tolerance(plan.tolerance))
         certify(objective, solution.weights, plan.tolerance, problem.rounding(plan.l2))
-        return Release(plan.seal.apply(solution.weights, entropy), plan)
+        return Release(plan.lattice.release(solution.weights, entropy), plan)
+
+
+def _tolerance_and_radius(problem: Problem, budget: Budget, l2: float, noise: Noise) -> tuple[float, float]:
+    """The tolerance, and how far from the exact minimiser for noise of the exact law the certified weights may lie."""
+    failure = log_failure(budget)
+    tolerance = planned_tolerance(problem.rounding(l2), noise.bound(failure))
+    return tolerance, (tolerance + noise.error(failure)) / l2 * (1.0 + 2.0**-40)
+
+
+def _sealed(plan: Plan) -> Plan | None:
+    """The plan, unless its seal drowns what it covers."""
+    return plan if plan.seal_norm <= _LARGEST_SEAL_NOISE * plan.noise_norm else None
+
+
+def _kappa(shape: Shape, scale: float, l2: float) -> float:
+    """Sum over the pieces of rho^2 max(0, 1 / l2 - 1 / (2 t^2)), rounded up. Proof: proofs/gaussian.md, theorem 3."""
+    pairs = zip(shape.pieces, shape.gaussian_deviations(scale), strict=True)
+    excess = math.fsum(rho**2 * max(0.0, 1.0 / l2 - 0.5 / t**2 * _DOWN) for (rho, _), t in pairs)
+    return excess * (1.0 + 2.0**-40)
+
+
+def _ideal_mu(budget: Budget) -> float:
+    """The most that a whole shift may be, over the deviation, if the curvature and the seal cost nothing."""
+    if isinstance(budget, ZCDP):
+        return math.sqrt(2.0 * budget.rho)
+    return largest_mu(budget.epsilon, budget.delta) if isinstance(budget, ApproxDP) else 0.0
+
+
+def _largest(curve_at: Callable[[float], GaussianObjective], high: float, budget: Budget) -> GaussianObjective:
+    """The curve at the largest mu below `high` that the budget admits, by bisection that ends on the private side."""
+
+    def admitted(mu: float) -> bool:
+        curve = curve_at(mu)
+        if isinstance(budget, ZCDP):
+            return concentrated_rho(curve) <= budget.rho * _DOWN
+        return isinstance(budget, ApproxDP) and curve.delta(budget.epsilon) <= budget.delta * _DOWN
+
+    low = high
+    while not admitted(low):
+        low, high = 0.5 * low, low
+        if not low > 1e-30:
+            raise InsufficientRegularisation("the curvature alone exceeds the budget; raise alpha or the budget.")
+    while low < high * (1.0 - 1e-7):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if admitted(middle) else (low, middle)
+    return curve_at(low)

@@ -1,7 +1,7 @@
-"""Output perturbation under pure differential privacy. Proof: proofs/output_perturbation.md.
+"""Output perturbation. Proof: proofs/output_perturbation.md.
 
-Chaudhuri, Monteleoni and Sarwate (2011), algorithm 1; the certified distance to the exact minimiser widens the
-sensitivity.
+Chaudhuri, Monteleoni and Sarwate (2011), algorithm 1, on a grid: exact discrete noise whose sensitivity is widened by the
+certified distance to the exact minimiser; or spherical Laplace noise, which is smaller, under a seal.
 """
 
 from __future__ import annotations
@@ -11,35 +11,76 @@ from dataclasses import dataclass
 
 from confide.data.source import RowSource
 from confide.errors import InsufficientRegularisation, ParameterError
+from confide.privacy.budgets import ZCDP, ApproxDP, Budget, PureDP, pure_within
 from confide.privacy.certificate import INSUFFICIENT, certify, planned_tolerance, solver_tolerance
-from confide.privacy.guarantee import PureDP
-from confide.privacy.mechanism import Plan, Problem, Release, zero_weights
+from confide.privacy.events import Event
+from confide.privacy.gaussian import GaussianMechanism, largest_mu
+from confide.privacy.lattice import LatticeGaussian, LatticeLaplace, LatticeNoise, lattice_exponent
+from confide.privacy.mechanism import Noise, Plan, Problem, Release, log_failure, zero_weights
 from confide.privacy.noise import Entropy
 from confide.privacy.sensitivity import output_sensitivity
+from confide.privacy.shapes import Ball
 from confide.solvers.solver import Solver
 
 _LARGEST_INFLATION = 0.1
+_SEAL_SHARE = 0.01
+_UNIT = 2.0**-53
+_DOWN, _UP = 1.0 - 2.0**-40, 1.0 + 2.0**-40
 
 
 @dataclass(frozen=True, slots=True)
 class OutputPerturbation:
-    """Minimises and adds spherical Laplace noise to the weights. See `Mechanism`."""
+    """Minimises and adds noise to the weights. See `Mechanism`."""
 
-    def plan(self, problem: Problem, budget: PureDP) -> Plan:
+    def plan(self, problem: Problem, budget: Budget) -> Plan:
+        """The plan with the least expected distance among exact Laplace, exact Gaussian and sealed spherical noise."""
         if not math.isfinite(problem.loss.smoothness):
             raise ParameterError(f"{problem.loss.name} is not smooth: no certificate for its minimiser is available.")
         tolerance = planned_tolerance(problem.rounding(problem.l2), noise_bound=0.0)
         exact = output_sensitivity(problem.loss.lipschitz, problem.row_norm, problem.l2, problem.neighbours)
-        inexact = 2.0 * tolerance / problem.l2 * (1.0 + 2.0**-40)
-        if not inexact <= _LARGEST_INFLATION * exact:
+        radius = tolerance / problem.l2 * _UP
+        if not 2.0 * radius <= _LARGEST_INFLATION * exact:
             raise InsufficientRegularisation(INSUFFICIENT.format(problem.n_rows_high))
-        rate = budget.epsilon / (exact + inexact) * (1.0 - 2.0**-40)
-        return Plan(problem, budget, "output", problem.l2, rate, tolerance, seal=None)
+        dimension, sensitivity = problem.n_weights, (exact + 2.0 * radius) * _UP
+        exponent = lattice_exponent(sensitivity, dimension)
+
+        def on_grid(noise: LatticeNoise, event: Event) -> Plan:
+            return Plan(problem, budget, "output", problem.l2, None, tolerance, radius, noise, event)
+
+        of_row = problem.budget_of_row(budget)
+        epsilon = pure_within(of_row.rho) if isinstance(of_row, ZCDP) else of_row.epsilon
+        plans = [on_grid(LatticeLaplace(dimension, exponent, sensitivity, epsilon * _DOWN), Event(budget))]
+        if isinstance(of_row, ApproxDP):
+            mu = largest_mu(of_row.epsilon, of_row.delta * _DOWN)
+            gaussian = LatticeGaussian.of_multiplier(dimension, exponent, sensitivity, 1.0 / mu)
+            curve = GaussianMechanism(1.0 / gaussian.multiplier) if problem.rows_per_person == 1 else None
+            plans.append(on_grid(gaussian, Event(budget, curve)))
+        if isinstance(of_row, ZCDP):
+            multiplier = 1.0 / math.sqrt(2.0 * of_row.rho * _DOWN)
+            gaussian = LatticeGaussian.of_multiplier(dimension, exponent, sensitivity, multiplier)
+            plans.append(on_grid(gaussian, Event(budget)))
+        if isinstance(of_row, PureDP):
+            plans.append(self._spherical(problem, budget, epsilon, exact, tolerance))
+        return min(plans, key=lambda plan: plan.expected_distance)
+
+    def _spherical(self, problem: Problem, budget: Budget, epsilon: float, exact: float, tolerance: float) -> Plan:
+        """Spherical noise at the sensitivity of the exact minimiser; the seal covers all that is inexact."""
+        noise = Noise(Ball(problem.n_weights, exact), "laplace", epsilon * (1.0 - _SEAL_SHARE) * _DOWN)
+        failure = log_failure(budget)
+        # The sum of weights and noise is rounded once for each coordinate.
+        longest = 2.0 * problem.rounding(problem.l2).minimiser_norm(0.0) + 2.0 * noise.bound(failure)
+        radius = (tolerance / problem.l2 + noise.error(failure) + _UNIT * longest) * _UP
+        exponent = lattice_exponent(2.0 * radius, problem.n_weights)
+        seal = LatticeLaplace(problem.n_weights, exponent, 2.0 * radius, epsilon * _SEAL_SHARE * _DOWN)
+        event = Event(budget)
+        return Plan(problem, budget, "output", problem.l2, noise, tolerance, radius, seal, event, _SEAL_SHARE)
 
     def release(self, plan: Plan, source: RowSource, solver: Solver, entropy: Entropy) -> Release:
         problem = plan.problem
+        if plan.lattice is None:
+            raise ParameterError("this plan was made by another mechanism.")
         objective = problem.objective(source, plan.l2, zero_weights(problem))
         solution = solver.solve(objective, zero_weights(problem), solver_tolerance(plan.tolerance))
         certify(objective, solution.weights, plan.tolerance, problem.rounding(plan.l2))
-        noise = entropy.spherical_laplace(1, problem.n_weights, plan.noise_rate)
-        return Release(solution.weights + noise, plan)
+        weights = solution.weights if plan.noise is None else solution.weights + plan.noise.draw(entropy)
+        return Release(plan.lattice.release(weights, entropy), plan)
