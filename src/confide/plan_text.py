@@ -59,7 +59,7 @@ def plan_text(plan: Plan) -> str:
         else:
             where = "in the summed objective" if plan.mechanism == "objective" else "on the weights"
             lines["noise"] = f"{noise.law}, shape {noise.shape.name}, norm {noise.norm:.6g} {where}"
-            lines["seal"] = f"{plan.seal_share:.3%} of the budget, norm {plan.seal_norm:.3g} on the weights"
+            lines["seal"] = f"{plan.seal_share:.2g} of the budget, norm {plan.seal_norm:.3g} on the weights"
         lines["grid"] = f"weights are multiples of 2^{lattice.exponent}"
         lines["tolerance"] = f"gradient norm {plan.tolerance:.3g} in the summed objective"
         lines["expected distance"] = f"at most {plan.expected_distance:.4g} from the non-private weights"

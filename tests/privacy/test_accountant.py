@@ -148,7 +148,11 @@ def test_a_batch_costs_no_more_than_its_sum():
 
 def test_concentrated_charges_have_no_loss_distribution():
     """Their joint epsilon comes from Rényi divergences alone."""
-    assert joint_epsilon((Event(ZCDP(0.1)),), 1e-6) == math.inf
+    sealed = Event(ZCDP(0.5), GaussianObjective(0.1, 0.02, 0.3, 0.01, Neighbours.REPLACE_ONE))
+    for event in (Event(ZCDP(0.1)), sealed):
+        assert joint_epsilon((event,), 1e-6) == math.inf
+    (joint,) = joint_events(filter_for(ApproxDP(9.0, 1e-6), "sum"), (sealed,), 1e-6)
+    assert joint.budget.epsilon == pytest.approx(ZCDP(sealed.rho).to_approx(1e-6).epsilon, rel=1e-9)
     (joint,) = joint_events(filter_for(ApproxDP(9.0, 1e-6), "sum"), (Event(ZCDP(0.05)),) * 2, 1e-6)
     assert joint.budget.epsilon == pytest.approx(ZCDP(0.1).to_approx(1e-6).epsilon, rel=1e-9)
 
@@ -180,3 +184,10 @@ def test_events_survive_a_file(event):
     assert Event.from_dict(json.loads(json.dumps(event.to_dict(), allow_nan=False))) == event
     with pytest.raises(ParameterError):
         Event.from_dict({"budget": {"kind": "pure", "epsilon": 1.0}, "curve": {"kind": "laplace", "mu": 1.0}})
+
+
+def test_a_batch_of_next_to_nothing_costs_the_least_budget_there_is():
+    """Not zero, which is no budget."""
+    batch = as_events(dp_accounting.GaussianDpEvent(1e5))
+    (joint,) = joint_events(filter_for(ApproxDP(1.0, 0.1), "sum"), batch, 0.1)
+    assert joint.budget == ApproxDP(1e-9, 0.1)

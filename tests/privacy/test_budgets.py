@@ -153,3 +153,11 @@ def test_nothing_spent_is_a_sum_and_no_budget():
             as_budget(empty)
     with pytest.raises(ParameterError):
         PureDP.of_sum(-1.0)
+
+
+def test_a_budget_that_cannot_be_shared_by_a_persons_rows_says_so():
+    """A large epsilon does not overflow, and too small a part of delta or rho names the rows."""
+    assert budget_of_row(ApproxDP(100.0, 1e-2), 2).epsilon == pytest.approx(50.0)
+    for budget, rows in ((ApproxDP(1e4, 1e-6), 2), (ZCDP(1e-11), 10), (PureDP(1e-9), 2)):
+        with pytest.raises(ParameterError, match=f"{rows} rows of one person"):
+            budget_of_row(budget, rows)

@@ -48,15 +48,18 @@ def test_the_odds_are_rounded_upwards(epsilon, shown):
 
 
 def test_the_statement_speaks_each_currency():
-    """Delta as a share of probability; zCDP by an epsilon it implies, rounded upwards like its odds."""
+    """Pure by odds; approximate by the best guess, as odds of single outcomes may be larger; zCDP by what it implies."""
     approximate = Guarantee(ApproxDP(0.5, 1e-6), Neighbours.REPLACE_ONE, "objective").statement()
     assert "delta = 1e-06" in approximate
-    assert "share of probability of at most 1e-06" in approximate
-    assert "1.65" in approximate
+    assert "1.65, but for a difference of at most 1e-06" in approximate
+    # exp(.5) / (1 + exp(.5)) = .62246; odds would be a claim that delta does not support.
+    assert "guess right with probability at most 0.6225" in approximate
+    assert "odds of at most" not in approximate
     concentrated = Guarantee(ZCDP(0.5), Neighbours.REPLACE_ONE, "objective").statement()
     assert "rho = 0.5" in concentrated
     assert "It implies epsilon = 5.22" in concentrated
-    assert "share of probability" not in Guarantee(PureDP(0.5), Neighbours.REPLACE_ONE, "objective").statement()
+    assert "guess right" in concentrated
+    assert "odds of at most" in Guarantee(PureDP(0.5), Neighbours.REPLACE_ONE, "objective").statement()
 
 
 @pytest.mark.parametrize("neighbours", list(Neighbours))

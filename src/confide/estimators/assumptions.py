@@ -72,8 +72,7 @@ def _failure(plan: Plan) -> str:
         return (
             f"The rounding proof claims nothing above epsilon = {LARGEST_PROVEN_EPSILON:g}; such a budget protects nobody."
         )
-    rows = plan.problem.rows_per_person
     return (
-        f"It holds apart from an event of probability below {'' if rows == 1 else f'{rows} times '}2^-199: a draw of noise "
-        f"beyond the bound that the rounding proof allows for."
+        "It holds apart from an event of probability below 2^-199: a draw of noise beyond the bound that the rounding "
+        "proof allows for."
     )

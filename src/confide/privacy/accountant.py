@@ -33,8 +33,12 @@ class Amount:
     slack: Fraction = _NOTHING
 
     def __add__(self, other: Amount) -> Amount:
-        pairs = zip(astuple(self), astuple(other), strict=True)
-        return Amount(*(None if a is None or b is None else a + b for a, b in pairs))
+        return Amount(
+            _both(self.epsilon, other.epsilon),
+            self.delta + other.delta,
+            _both(self.rho, other.rho),
+            self.slack + other.slack,
+        )
 
 
 class Filter(Protocol):
@@ -177,7 +181,7 @@ def joint_events(filter_: Filter, events: tuple[Event, ...], delta: float) -> tu
     # A joint account that saves less than a hundredth is not worth its delta.
     if alone.epsilon is not None and alone.epsilon <= 1.01 * joint and alone.delta <= exact(delta):
         return events
-    return (Event(ApproxDP(joint, delta)),)
+    return (Event(ApproxDP(max(joint, 1e-9), delta)),)
 
 
 def exact(number: float) -> Fraction:
@@ -187,6 +191,10 @@ def exact(number: float) -> Fraction:
     part in 2^40, which covers the difference.
     """
     return Fraction(repr(float(number)))
+
+
+def _both(first: Fraction | None, second: Fraction | None) -> Fraction | None:
+    return None if first is None or second is None else first + second
 
 
 def _left(limit: Fraction, spent: Fraction | None) -> Fraction | None:

@@ -212,17 +212,24 @@ def pure_within(rho: float) -> float:
 def budget_of_row(budget: Budget, n_rows: int) -> Budget:
     """What the release may cost one row so that it costs a person with up to `n_rows` rows the budget: group privacy.
 
-    epsilon / k; rho / k^2; for (epsilon, delta) a delta of delta (exp(epsilon / k) - 1) / (exp(epsilon) - 1).
+    e = epsilon / k; rho / k^2; for (epsilon, delta) a delta of delta (exp(e) - 1) / (exp(epsilon) - 1).
     """
     if n_rows == 1 or not budget.is_private:
         return budget
     down = 1.0 - 2.0**-40
-    if isinstance(budget, ZCDP):
-        return ZCDP(budget.rho / n_rows**2 * down)
-    epsilon = budget.epsilon / n_rows * down
-    if isinstance(budget, PureDP):
-        return PureDP(epsilon)
-    return ApproxDP(epsilon, budget.delta * math.expm1(epsilon) / math.expm1(budget.epsilon) * down)
+    try:
+        if isinstance(budget, ZCDP):
+            return ZCDP(budget.rho / n_rows**2 * down)
+        epsilon = budget.epsilon / n_rows * down
+        if isinstance(budget, PureDP):
+            return PureDP(epsilon)
+        # The ratio of the exponentials, in terms that do not overflow.
+        share = math.exp(epsilon - budget.epsilon) * math.expm1(-epsilon) / math.expm1(-budget.epsilon)
+        return ApproxDP(epsilon, budget.delta * share * down)
+    except ParameterError:
+        raise ParameterError(
+            f"this budget is too small, or its epsilon too large for its delta, to be shared by {n_rows} rows of one person."
+        ) from None
 
 
 _CURRENCIES: dict[str, type[PureDP] | type[ApproxDP] | type[ZCDP]] = {c.kind: c for c in (PureDP, ApproxDP, ZCDP)}

@@ -59,7 +59,7 @@ class Event:
         budget = budget_from_dict(value["budget"])
         if value["curve"] is None:
             return cls(budget)
-        facts = {name: math.inf if fact == "inf" else fact for name, fact in value["curve"].items()}
+        facts: dict[str, Any] = {name: math.inf if fact == "inf" else fact for name, fact in value["curve"].items()}
         kind = facts.pop("kind")
         if kind not in _CURVES:
             raise ParameterError("an event of an unknown kind.")
@@ -93,7 +93,7 @@ def _translated(value: Any) -> tuple[Event, ...]:
         case dp.ComposedDpEvent():
             return tuple(event for part in value.events for event in _translated(part))
         case dp.SelfComposedDpEvent():
-            return _translated(value.event) * value.count
+            return _translated(value.event) * int(value.count)
     raise ParameterError(
         f"{type(value).__name__} cannot be counted here. Give a budget, a plan, or a Gaussian, Laplace, zCDP or composed "
         f"event of dp_accounting, with noise."
@@ -110,8 +110,10 @@ def joint_epsilon(events: tuple[Event, ...], delta: float) -> float:
 
     within = 0.999 * delta - 1e-11
     counts = Counter(events)
-    if within <= 0.0 or any(isinstance(event.budget, ZCDP) and event.curve is None for event in counts):
-        return math.inf  # no pair of laws is known that dominates every concentrated mechanism
+    # No pair of laws is known that dominates every concentrated mechanism.
+    unknown = (isinstance(e.budget, ZCDP) and not isinstance(e.curve, GaussianMechanism) for e in counts)
+    if within <= 0.0 or any(unknown):
+        return math.inf
     joint = privacy_loss_distribution.identity()
     for event, count in counts.items():
         joint = joint.compose(_dominating(event).self_compose(count))
@@ -123,5 +125,7 @@ def _dominating(event: Event) -> Any:
 
     if isinstance(event.curve, GaussianMechanism):
         return privacy_loss_distribution.from_gaussian_mechanism(1.0 / event.curve.mu)
+    if isinstance(event.budget, ZCDP):
+        raise ParameterError("a concentrated budget alone has no loss distribution.")
     parameters = common.DifferentialPrivacyParameters(*astuple(event.budget))
     return privacy_loss_distribution.from_privacy_parameters(parameters)

@@ -117,7 +117,8 @@ class GaussianObjective:
         curve = self.curvature + self._log_moment(orders, 0.0) / (orders - 1.0)
         if self.kappa < math.inf:
             curve = np.minimum(curve, self._log_moment(orders, self.kappa) / (orders - 1.0))
-        return (curve + 0.5 * orders * self.seal_mu**2) * _UP
+        # The second term pays for the digits that the moments lose near order 1.
+        return (curve + 0.5 * orders * self.seal_mu**2) * _UP + 2.0**-50 / (orders - 1.0)
 
     def _log_moment(self, orders: Array, kappa: float) -> Array:
         """log E exp((a - 1) loss), the cost of the curvature in the c_J form apart."""

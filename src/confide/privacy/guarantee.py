@@ -62,17 +62,25 @@ class Guarantee:
     def _promise(self, subject: str, question: str) -> str:
         budget = self.budget
         implied = budget.to_approx(_EXAMPLE_DELTA) if isinstance(budget, ZCDP) else budget
-        factor = _factor(implied.epsilon)
-        delta = implied.delta if isinstance(implied, ApproxDP) else 0.0
-        beyond = f", but for a share of probability of at most {delta:.6g}" if delta else ""
-        implies = (
-            f"It implies epsilon = {implied.epsilon:.4g} with delta = {delta:g}: if" if isinstance(budget, ZCDP) else "If"
+        epsilon, factor = implied.epsilon, _factor(implied.epsilon)
+        opening = (
+            f"It implies epsilon = {epsilon:.4g} with delta = {_EXAMPLE_DELTA:g}: if" if implied is not budget else "If"
         )
+        claim = (
+            f"{opening} {subject}, no set of possible released models would have been more or less probable by a factor "
+            f"above exp({epsilon:.12g}) = {factor}"
+        )
+        adversary = (
+            f"So someone who knew every other row and the code, had unlimited computing time, and gave even odds {question}"
+        )
+        if not isinstance(implied, ApproxDP):
+            return f"{claim}. {adversary}, would come to odds of at most {factor} to 1 after seeing the model."
+        # The best test between two laws that are (epsilon, delta)-close is right with probability (e + delta) / (e + 1),
+        # e = exp(epsilon); odds after single outcomes may be larger.
+        right = (1.0 + implied.delta * math.exp(-epsilon)) / (1.0 + math.exp(-epsilon))
         return (
-            f"{implies} {subject}, no set of possible released models would have been more or less probable by a factor "
-            f"above exp({implied.epsilon:.12g}) = {factor}{beyond}. So someone who knew every other row and the code, had "
-            f"unlimited computing time, and gave even odds {question}, would come to odds of at most {factor} to 1 after "
-            f"seeing the model{beyond}."
+            f"{claim}, but for a difference of at most {implied.delta:.6g}. {adversary}, would guess right with probability "
+            f"at most {math.ceil(right * 1e4) / 1e4:.4g} after seeing the model."
         )
 
     def __str__(self) -> str:

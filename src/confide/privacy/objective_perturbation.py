@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 
 from confide.data.source import RowSource
 from confide.errors import InsufficientRegularisation, ParameterError
@@ -23,12 +25,13 @@ from confide.privacy.sensitivity import calibrated_objective, gradient_shift, le
 from confide.privacy.shapes import Shape
 from confide.solvers.solver import Solver
 
-_LEAST_SEAL_SHARE, _LARGEST_SEAL_SHARE = 1e-3, 0.25
-_LARGEST_GAUSSIAN_SHARE = 0.14
-"""Of the seal's whitened sensitivity over the objective's: it adds 1% to the Gaussian noise."""
+_LAPLACE_SHARES = (1e-3, 3e-3, 1e-2, 5e-2, 0.25)
+"""Shares of epsilon that the seal may take; the first that suffices is taken."""
+_GAUSSIAN_SHARES = (1e-2, 5e-2, 0.14)
+"""The seal's whitened sensitivity over the objective's. The last adds 1% to the Gaussian noise."""
 _LARGEST_SEAL_NOISE = 0.14
 """Of the seal's noise over the displacement by the main noise: it adds 1% to their root mean square."""
-_DOWN = 1.0 - 2.0**-40
+_DOWN, _UP = 1.0 - 2.0**-40, 1.0 + 2.0**-40
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,80 +39,19 @@ class ObjectivePerturbation:
     """Adds a random linear term to the objective, minimises, and seals. See `Mechanism`."""
 
     def plan(self, problem: Problem, budget: Budget) -> Plan:
-        """The plan with the least expected distance over the shapes of noise and, unless privacy is pure, its laws."""
+        """The plan with the least expected distance among the laws of noise, each in its best shape."""
         if not math.isfinite(problem.loss.smoothness):
             raise ParameterError(f"objective perturbation needs a smooth loss, and {problem.loss.name} is not smooth.")
         # All shapes of one bound on rows have its L2 norm, so the calibration is the same and their noise can be compared.
-        plans = [self._laplace_plan(problem, budget, min(problem.shapes, key=lambda shape: shape.laplace_norm(1.0)))]
+        best = min(problem.shapes, key=lambda shape: shape.laplace_norm(1.0))
+        plans = [_first(partial(_laplace_plan, problem, budget, best), _LAPLACE_SHARES)]
         if not isinstance(budget, PureDP):
-            plans.append(
-                self._gaussian_plan(problem, budget, min(problem.shapes, key=lambda shape: shape.gaussian_norm(1.0)))
-            )
+            best = min(problem.shapes, key=lambda shape: shape.gaussian_norm(1.0))
+            plans.append(_first(partial(_gaussian_plan, problem, budget, best), _GAUSSIAN_SHARES))
         possible = [plan for plan in plans if plan is not None]
         if not possible:
             raise InsufficientRegularisation(INSUFFICIENT.format(problem.n_rows_high))
         return min(possible, key=lambda plan: plan.expected_distance)
-
-    def _laplace_plan(self, problem: Problem, budget: Budget, shape: Shape) -> Plan | None:
-        of_row = problem.budget_of_row(budget)
-        epsilon = pure_within(of_row.rho) if isinstance(of_row, ZCDP) else of_row.epsilon
-
-        def calibrated(share: float) -> tuple[float, Noise, float, float]:
-            rate, l2 = calibrated_objective(
-                epsilon * (1.0 - share), problem.loss, shape.l2_norm, problem.l2, problem.neighbours
-            )
-            noise = Noise(shape, "laplace", rate)
-            return l2, noise, *_tolerance_and_radius(problem, budget, l2, noise)
-
-        # The seal's share follows from a first calibration; whatever it is, the second one decides all that the proof needs.
-        # The cost share + (a / share)^2 / 2, with a / share the seal's noise over the main noise, is least at a^(2/3).
-        try:
-            l2, noise, _, radius = calibrated(_LARGEST_SEAL_SHARE)
-            ratio = math.sqrt(8.0) * problem.n_weights * radius / epsilon * l2 / noise.norm
-            share = min(max(math.cbrt(ratio**2), _LEAST_SEAL_SHARE), _LARGEST_SEAL_SHARE)
-            l2, noise, tolerance, radius = calibrated(share)
-        except InsufficientRegularisation:
-            return None
-        exponent = lattice_exponent(2.0 * radius, problem.n_weights)
-        seal = LatticeLaplace(problem.n_weights, exponent, 2.0 * radius, epsilon * share * _DOWN)
-        return _sealed(Plan(problem, budget, "objective", l2, noise, tolerance, radius, seal, Event(budget), share))
-
-    def _gaussian_plan(self, problem: Problem, budget: Budget, shape: Shape) -> Plan | None:
-        loss, of_row = problem.loss, problem.budget_of_row(budget)
-        l2 = problem.l2
-        room = of_row.rho if isinstance(of_row, ZCDP) else of_row.epsilon
-        if math.log1p(loss.smoothness * shape.l2_norm**2 / l2) > 0.5 * room:
-            l2 = max(l2, least_l2(room, loss.smoothness, shape.l2_norm))
-        shift = gradient_shift(1.0, problem.neighbours)
-
-        def curve_at(mu: float, share: float) -> GaussianObjective:
-            return GaussianObjective(
-                mu=mu,
-                curvature=math.log1p(loss.smoothness * shape.l2_norm**2 / l2) * (1.0 + 2.0**-40),
-                kappa=_kappa(shape, loss.lipschitz / mu, l2) if loss.tapered else math.inf,
-                seal_mu=share * shift * mu,
-                neighbours=problem.neighbours,
-            )
-
-        def calibrated(share: float) -> tuple[GaussianObjective, Noise, float, float]:
-            curve = _largest(lambda mu: curve_at(mu, share), _ideal_mu(of_row) / shift, of_row)
-            noise = Noise(shape, "gaussian", loss.lipschitz / curve.mu)
-            return curve, noise, *_tolerance_and_radius(problem, budget, l2, noise)
-
-        try:
-            curve, noise, _, radius = calibrated(_LARGEST_GAUSSIAN_SHARE)
-            ratio = math.sqrt(problem.n_weights) * 2.0 * radius / (shift * curve.mu) * l2 / noise.norm
-            # The cost share^2 / 2 + (ratio / share)^2 / 2 is least at the root of the ratio.
-            share = min(max(math.sqrt(ratio), 1e-2), _LARGEST_GAUSSIAN_SHARE)
-            curve, noise, tolerance, radius = calibrated(share)
-        except InsufficientRegularisation:
-            return None
-        exponent = lattice_exponent(2.0 * radius, problem.n_weights)
-        seal = LatticeGaussian.of_multiplier(problem.n_weights, exponent, 2.0 * radius, 1.0 / curve.seal_mu)
-        # The curve speaks of one row.
-        event = Event(budget, curve if problem.rows_per_person == 1 else None)
-        growth = math.hypot(1.0, share) - 1.0
-        return _sealed(Plan(problem, budget, "objective", l2, noise, tolerance, radius, seal, event, growth))
 
     def release(self, plan: Plan, source: RowSource, solver: Solver, entropy: Entropy) -> Release:
         problem = plan.problem
@@ -121,23 +63,61 @@ class ObjectivePerturbation:
         return Release(plan.lattice.release(solution.weights, entropy), plan)
 
 
+def _first(plan_at: Callable[[float], Plan], shares: tuple[float, ...]) -> Plan | None:
+    """The plan at the first share of the seal at which its noise is small beside what it covers."""
+    for share in shares:
+        with suppress(InsufficientRegularisation):
+            plan = plan_at(share)
+            if plan.seal_norm <= _LARGEST_SEAL_NOISE * plan.noise_norm:
+                return plan
+    return None
+
+
+def _laplace_plan(problem: Problem, budget: Budget, shape: Shape, share: float) -> Plan:
+    of_row = problem.budget_of_row(budget)
+    epsilon = pure_within(of_row.rho) if isinstance(of_row, ZCDP) else of_row.epsilon
+    rate, l2 = calibrated_objective(epsilon * (1.0 - share), problem.loss, shape.l2_norm, problem.l2, problem.neighbours)
+    noise = Noise(shape, "laplace", rate)
+    tolerance, radius = _tolerance_and_radius(problem, budget, l2, noise)
+    exponent = lattice_exponent(2.0 * radius, problem.n_weights)
+    seal = LatticeLaplace(problem.n_weights, exponent, 2.0 * radius, epsilon * share * _DOWN)
+    return Plan(problem, budget, "objective", l2, noise, tolerance, radius, seal, Event(budget), share)
+
+
+def _gaussian_plan(problem: Problem, budget: Budget, shape: Shape, share: float) -> Plan:
+    loss, of_row = problem.loss, problem.budget_of_row(budget)
+    # A ridge at which the curvature costs at most half.
+    room = of_row.rho if isinstance(of_row, ZCDP) else of_row.epsilon
+    l2 = max(problem.l2, least_l2(room, loss.smoothness, shape.l2_norm))
+    curvature = math.log1p(loss.smoothness * shape.l2_norm**2 / l2) * _UP
+    shift = gradient_shift(1.0, problem.neighbours)
+
+    def curve_at(mu: float) -> GaussianObjective:
+        kappa = _kappa(shape, loss.lipschitz / mu, l2) if loss.tapered else math.inf
+        return GaussianObjective(mu, curvature, kappa, share * shift * mu, problem.neighbours)
+
+    curve = _largest(curve_at, _ideal_mu(of_row) / shift, of_row)
+    noise = Noise(shape, "gaussian", loss.lipschitz / curve.mu)
+    tolerance, radius = _tolerance_and_radius(problem, budget, l2, noise)
+    exponent = lattice_exponent(2.0 * radius, problem.n_weights)
+    seal = LatticeGaussian.of_multiplier(problem.n_weights, exponent, 2.0 * radius, 1.0 / curve.seal_mu)
+    event = Event(budget, curve if problem.rows_per_person == 1 else None)  # the curve speaks of one row
+    growth = math.hypot(1.0, share) - 1.0
+    return Plan(problem, budget, "objective", l2, noise, tolerance, radius, seal, event, growth)
+
+
 def _tolerance_and_radius(problem: Problem, budget: Budget, l2: float, noise: Noise) -> tuple[float, float]:
     """The tolerance, and how far from the exact minimiser for noise of the exact law the certified weights may lie."""
     failure = log_failure(budget)
     tolerance = planned_tolerance(problem.rounding(l2), noise.bound(failure))
-    return tolerance, (tolerance + noise.error(failure)) / l2 * (1.0 + 2.0**-40)
-
-
-def _sealed(plan: Plan) -> Plan | None:
-    """The plan, unless its seal drowns what it covers."""
-    return plan if plan.seal_norm <= _LARGEST_SEAL_NOISE * plan.noise_norm else None
+    return tolerance, (tolerance + noise.error(failure)) / l2 * _UP
 
 
 def _kappa(shape: Shape, scale: float, l2: float) -> float:
     """Sum over the pieces of rho^2 max(0, 1 / l2 - 1 / (2 t^2)), rounded up. Proof: proofs/gaussian.md, theorem 3."""
     pairs = zip(shape.pieces, shape.gaussian_deviations(scale), strict=True)
     excess = math.fsum(rho**2 * max(0.0, 1.0 / l2 - 0.5 / t**2 * _DOWN) for (rho, _), t in pairs)
-    return excess * (1.0 + 2.0**-40)
+    return excess * _UP
 
 
 def _ideal_mu(budget: Budget) -> float:
