@@ -1,4 +1,4 @@
-"""The in-memory ledger: exact sums, one object under every copy, and refusals that charge nothing."""
+"""The ledger, in memory and in a file: exact sums, currencies, batches, and refusals that charge nothing."""
 
 from __future__ import annotations
 
@@ -8,117 +8,356 @@ import multiprocessing
 import pickle
 import threading
 
+import dp_accounting
 import pytest
+from dp_accounting import pld
 
 from confide.errors import BudgetExceeded, LedgerError, ParameterError
-from confide.privacy.guarantee import PureDP
+from confide.privacy.budgets import ZCDP, ApproxDP, Neighbours, PureDP
+from confide.privacy.events import Event
+from confide.privacy.gaussian import GaussianMechanism
 from confide.privacy.ledger import Ledger
 
+COLUMNS = ["number", "time", "purpose", "epsilon", "delta", "rho"]
 
-def test_charges_add_up_to_the_limit_exactly():
+
+@pytest.fixture(params=["memory", "file"])
+def new_ledger(request, tmp_path):
+    """What makes a ledger, in memory or in a file."""
+
+    def make(**options):
+        return Ledger(**options) if request.param == "memory" else Ledger(tmp_path / "study.db", **options)
+
+    return make
+
+
+# Sums and limits
+
+
+def test_charges_add_up_to_the_limit_exactly(new_ledger):
     """Ten charges of 0.1 fit under 1.0, and not one more."""
-    ledger = Ledger(limit=1.0)
+    ledger = new_ledger(limit=1.0)
     for i in range(10):
         ledger.charge(0.1, purpose=f"fit {i}")
-    assert ledger.spent().epsilon == 1.0
+    assert ledger.spent() == PureDP(1.0)
     assert ledger.remaining().epsilon == 0.0
     with pytest.raises(BudgetExceeded, match="Nothing was used or charged"):
         ledger.charge(1e-9)
     frame = ledger.entries()
-    assert list(frame.columns) == ["number", "epsilon", "purpose"]
+    assert list(frame.columns) == COLUMNS
+    assert frame["number"].tolist() == list(range(1, 11))
     assert frame["purpose"].tolist()[-1] == "fit 9"
-    assert len(frame) == 10
+    assert frame["epsilon"].tolist() == [0.1] * 10
+    assert frame[["delta", "rho"]].isna().all(axis=None)
 
 
-def test_a_tiny_rest_can_be_asked_for():
+def test_a_new_ledger_is_empty(new_ledger):
+    """All of its limit is left."""
+    ledger = new_ledger(limit=ApproxDP(2.0, 1e-6), neighbours="add-or-remove-one")
+    assert ledger.limit == ledger.remaining() == ApproxDP(2.0, 1e-6)
+    assert ledger.spent() == ApproxDP.of_sum(0.0, 0.0)
+    assert ledger.neighbours is Neighbours.ADD_OR_REMOVE_ONE
+    assert ledger.accounting == "auto"
+    assert list(ledger.entries().columns) == COLUMNS
+    assert len(ledger.entries()) == 0
+
+
+def test_times_are_in_utc_and_whole_seconds(new_ledger):
+    """Finer ones would tell how long a fit took."""
+    ledger = new_ledger(limit=1.0)
+    ledger.charge(0.5)
+    assert ledger.entries()["time"].str.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00").all()
+
+
+def test_any_purpose_is_kept_as_it_is(new_ledger):
+    """Line feeds, quotes and NUL among them; what cannot be written becomes a question mark."""
+    ledger = new_ledger(limit=10.0)
+    purposes = ["", "a 'quoted' \"word\"; DROP TABLE records", "two\nlines", "\0 NUL", "Zoë \U0001f600"]
+    for purpose in purposes:
+        ledger.charge(1.0, purpose=purpose)
+    ledger.charge(1.0, purpose="half a pair \ud800")
+    assert ledger.entries()["purpose"].tolist() == [*purposes, "half a pair ?"]
+
+
+def test_a_tiny_rest_can_be_asked_for(new_ledger):
     """Less is left than the smallest budget of a release."""
-    ledger = Ledger(limit=1.0)
+    ledger = new_ledger(limit=1.0)
     ledger.charge(0.9999999999)
     assert 0 < ledger.remaining().epsilon < 2e-10
 
 
-def test_a_refused_charge_changes_nothing():
+def test_a_refused_charge_changes_nothing(new_ledger):
     """The refusal names what was asked, what is left and the limit."""
-    ledger = Ledger(limit=PureDP(1.0))
+    ledger = new_ledger(limit=PureDP(1.0))
     ledger.charge(PureDP(0.6))
-    with pytest.raises(BudgetExceeded, match=r"epsilon 0\.5; the ledger has 0\.4 left of 1"):
+    head = ledger.head
+    with pytest.raises(BudgetExceeded, match=r"asks for epsilon 0\.5; the ledger has epsilon 0\.4 left of epsilon 1\."):
         ledger.charge(PureDP(0.5))
-    assert ledger.spent().epsilon == pytest.approx(0.6)
-    with pytest.raises(BudgetExceeded):
+    with pytest.raises(BudgetExceeded, match="asks for epsilon inf"):
         ledger.charge(math.inf)
+    assert ledger.spent() == PureDP(0.6)
+    assert ledger.head == head
 
 
-@pytest.mark.parametrize("budget", [0, -1, math.nan, True, "0.1", None])
-def test_charges_that_are_no_budget_are_refused(budget):
+@pytest.mark.parametrize("budget", [0, -1, math.nan, True, "0.1", None, object(), dp_accounting.NonPrivateDpEvent()])
+def test_charges_that_are_no_budget_are_refused(new_ledger, budget):
     """They could not be summed."""
     with pytest.raises(ParameterError):
-        Ledger(limit=1.0).charge(budget)
+        new_ledger(limit=1.0).charge(budget)
 
 
-def test_an_infinite_limit_is_refused():
-    """It would limit nothing."""
+@pytest.mark.parametrize("limit", [math.inf, ZCDP(math.inf), ApproxDP(math.inf, 1e-6), 0, -1, "1", True])
+def test_limits_that_limit_nothing_are_refused(new_ledger, limit):
+    """They are no finite budget."""
     with pytest.raises(ParameterError):
-        Ledger(limit=math.inf)
+        new_ledger(limit=limit)
 
 
-def test_charges_of_another_relation_are_refused():
+def test_a_ledger_in_memory_needs_a_limit():
+    """And a way of adding that exists."""
+    with pytest.raises(ParameterError, match="limit"):
+        Ledger()
+    with pytest.raises(ParameterError, match="'renyi'"):
+        Ledger(limit=1.0, accounting="best")
+
+
+def test_charges_of_another_relation_are_refused(new_ledger):
     """Replace-one and add-or-remove-one epsilons do not add."""
-    ledger = Ledger(limit=1.0)
+    ledger = new_ledger(limit=1.0)
     with pytest.raises(LedgerError, match="one ledger for each relation"):
         ledger.charge(0.1, neighbours="add-or-remove-one")
+    with pytest.raises(LedgerError, match="one ledger for each relation"):
+        ledger.plan([0.1]).charge(0.1, neighbours="add-or-remove-one")
     ledger.charge(0.1, neighbours="replace-one")
+    assert ledger.spent() == PureDP(0.2)
 
 
-def test_every_copy_is_the_ledger_itself():
-    """copy, deepcopy and scikit-learn's clone, alone and inside an estimator."""
-    from sklearn.base import clone
+# Currencies and ways of adding
 
-    from confide import LogisticRegression
-
-    ledger = Ledger(limit=1.0)
-    assert copy.copy(ledger) is ledger
-    assert copy.deepcopy({"a": [ledger]})["a"][0] is ledger
-    assert clone(LogisticRegression(ledger=ledger)).ledger is ledger
+GAUSSIAN = dp_accounting.GaussianDpEvent(20.0)
 
 
-def test_pickling_is_refused_with_advice():
-    """A copy in another process would spend the same budget again."""
+@pytest.mark.parametrize(
+    ("limit", "charges", "accounting", "spent"),
+    [
+        (PureDP(1.0), [0.25, PureDP(0.5)], "sum", PureDP(0.75)),
+        (ZCDP(1.0), [ZCDP(0.25), ZCDP(0.5)], "renyi", ZCDP(0.75)),
+        (ApproxDP(1.0, 1e-6), [0.1, ApproxDP(0.2, 1e-7), ApproxDP(0.3, 2e-7)], "sum", ApproxDP(0.6, 3e-7)),
+        (PureDP(2.0), [dp_accounting.LaplaceDpEvent(2.0)] * 2, "sum", PureDP(1.0)),
+        (ZCDP(1.0), [dp_accounting.ZCDpEvent(0.25), dp_accounting.GaussianDpEvent(2.0)], "renyi", ZCDP(0.375)),
+        (PureDP(2.0), [dp_accounting.NoOpDpEvent()], "sum", PureDP.of_sum(0.0)),
+    ],
+)
+def test_each_currency_adds_up(new_ledger, limit, charges, accounting, spent):
+    """In that of the limit, and nothing is lost on the way."""
+    ledger = new_ledger(limit=limit)
+    for charge in charges:
+        ledger.charge(charge)
+    assert ledger.accounting == accounting
+    total = ledger.spent()
+    assert type(total) is type(spent)
+    for name in spent.ranges:
+        assert getattr(total, name) == pytest.approx(getattr(spent, name), rel=1e-9)
+        assert getattr(ledger.remaining(), name) == pytest.approx(getattr(limit, name) - getattr(total, name), rel=1e-9)
+
+
+def test_a_pure_charge_costs_little_under_a_concentrated_limit(new_ledger):
+    """epsilon tanh(epsilon / 2), not epsilon."""
+    ledger = new_ledger(limit=ZCDP(1.0))
+    ledger.charge(PureDP(0.1))
+    assert ledger.spent().rho == pytest.approx(0.1 * math.tanh(0.05))
+
+
+def test_the_first_charge_fixes_how_charges_add_up(new_ledger):
+    """ZCDP charges add Rényi divergences from then on, others epsilons and deltas."""
+    ledger = new_ledger(limit=ApproxDP(3.0, 1e-6))
+    with pytest.raises(BudgetExceeded):
+        ledger.charge(ZCDP(5.0))
+    assert ledger.accounting == "auto"
+    ledger.charge(ZCDP(0.01))
+    assert ledger.accounting == "renyi"
+    ledger.charge(0.1)
+    assert ledger.accounting == "renyi"
+    assert ledger.entries()[["epsilon", "rho"]].fillna(0.0).to_numpy().tolist() == [[0.0, 0.01], [0.1, 0.0]]
+
+
+def test_pure_charges_under_renyi_accounting_never_cost_more_than_their_sum(new_ledger):
+    """Nor any delta."""
+    ledger = new_ledger(limit=ApproxDP(1.0, 1e-6), accounting="renyi")
+    for _ in range(2):
+        ledger.charge(0.5)
+    assert ledger.spent() == ApproxDP.of_sum(1.0, 0.0)
+    with pytest.raises(BudgetExceeded):
+        ledger.charge(0.5)
+
+
+@pytest.mark.parametrize(
+    ("limit", "accounting", "charge", "advice"),
+    [
+        (PureDP(9.0), "auto", ZCDP(0.1), "ledger with an ApproxDP or ZCDP limit"),
+        (PureDP(9.0), "auto", ApproxDP(0.1, 1e-7), "ledger with an ApproxDP or ZCDP limit"),
+        (ZCDP(9.0), "auto", ApproxDP(0.1, 1e-7), "ledger with an ApproxDP limit"),
+        (ApproxDP(9.0, 1e-6), "sum", ZCDP(0.1), "accounting='renyi'"),
+    ],
+)
+def test_a_currency_that_a_ledger_does_not_count_is_refused_with_advice(new_ledger, limit, accounting, charge, advice):
+    """No amount of it would fit, so lowering the budget is not what is advised."""
+    ledger = new_ledger(limit=limit, accounting=accounting)
+    with pytest.raises(LedgerError, match=advice) as refusal:
+        ledger.charge(charge)
+    assert not isinstance(refusal.value, BudgetExceeded)
+    assert "Nothing was used or charged" in str(refusal.value)
+    assert len(ledger.entries()) == 0
+
+
+def test_an_approximate_charge_takes_from_a_hundredth_of_delta_under_renyi_accounting(new_ledger):
+    """The refusal of a larger one says so."""
+    ledger = new_ledger(limit=ApproxDP(9.0, 1e-6), accounting="renyi")
+    ledger.charge(ApproxDP(0.1, 9e-9))
+    with pytest.raises(BudgetExceeded, match="a hundredth of the limit's delta"):
+        ledger.charge(ApproxDP(0.1, 9e-9))
+
+
+def test_a_release_with_a_finer_account_is_counted_by_it(new_ledger):
+    """Its approximate budget under a concentrated limit would not be."""
+    event = Event(ApproxDP(0.5, 1e-6), GaussianMechanism(0.1))
+    ledger = new_ledger(limit=ZCDP(1.0))
+    ledger.charge(event)
+    assert ledger.spent().rho == pytest.approx(0.005)
+
+
+def test_a_plan_of_a_mechanism_is_charged_by_its_event(new_ledger):
+    """So are events themselves."""
+
+    class Plan:
+        event = Event(PureDP(0.25))
+
+    ledger = new_ledger(limit=1.0)
+    ledger.charge(Plan())
+    ledger.charge(Plan.event)
+    assert ledger.spent() == PureDP(0.5)
+
+
+# Batches
+
+
+@pytest.mark.parametrize("sigma", [5.0, 20.0, 100.0, 1000.0])
+def test_a_hundred_gaussian_releases_cost_what_their_joint_loss_costs(new_ledger, sigma):
+    """Planned together: within 5% of dp_accounting's own answer. One by one, by Rényi divergences: within 11%."""
+    event = dp_accounting.GaussianDpEvent(sigma)
+    exact = pld.PLDAccountant().compose(dp_accounting.SelfComposedDpEvent(event, 100)).get_epsilon(1e-6)
+    ledger = new_ledger(limit=ApproxDP(1.05 * exact, 1e-6))
+    ledger.plan([event] * 100)
+    assert exact <= ledger.spent().epsilon <= 1.05 * exact
+    assert ledger.spent().delta <= 1e-6
+    assert ledger.accounting == "sum"
+    one_by_one = Ledger(limit=ApproxDP(1.11 * exact, 1e-6))
+    for _ in range(100):
+        one_by_one.charge(event)
+    assert one_by_one.accounting == "renyi"
+    assert exact <= one_by_one.spent().epsilon <= 1.11 * exact
+
+
+def test_each_release_of_a_batch_is_made_once(new_ledger):
+    """What was not planned, or is used up, is refused; the ledger is charged by the plan alone."""
+    ledger = new_ledger(limit=1.0)
+    batch = ledger.plan([0.25, PureDP(0.25), Event(PureDP(0.5))], purpose="three means")
+    assert ledger.spent() == PureDP(1.0)
+    assert ledger.entries()["purpose"].tolist() == ["three means"]
+    assert ledger.entries()["epsilon"].tolist() == [1.0]
+    assert batch.limit == ledger.limit
+    assert batch.neighbours is ledger.neighbours
+    for amount in (0.25, 0.5, 0.25):
+        batch.charge(amount, purpose="mean", neighbours="replace-one")
+    for amount in (0.25, 0.5, 0.125, ZCDP(0.1)):
+        with pytest.raises(BudgetExceeded, match=r"ledger\.plan"):
+            batch.charge(amount)
+    assert "3 releases, 0 of them unused" in repr(batch)
+    assert len(ledger.entries()) == 1
+
+
+def test_a_batch_over_the_limit_is_not_made(new_ledger):
+    """Nor is one of nothing, or one of no known joint cost."""
+    ledger = new_ledger(limit=ApproxDP(1.0, 1e-6))
+    for items in ([0.6, 0.6], [GAUSSIAN] * 1000, [math.inf], [ZCDP(100.0)]):
+        with pytest.raises(BudgetExceeded):
+            ledger.plan(items)
+    for items in ([], [dp_accounting.NoOpDpEvent()], ["0.1"]):
+        with pytest.raises(ParameterError):
+            ledger.plan(items)
+    assert len(ledger.entries()) == 0
+    assert ledger.accounting == "auto"
+
+
+def test_a_batch_takes_the_delta_that_is_asked_for_or_left(new_ledger):
+    """Never more; without any left, pure releases can still be planned."""
+    ledger = new_ledger(limit=ApproxDP(5.0, 1e-6))
+    ledger.charge(ApproxDP(0.1, 2e-7))
+    ledger.plan([GAUSSIAN] * 10, delta=1e-7)
+    assert ledger.spent().delta == 3e-7
+    ledger.plan([ZCDP(0.01)] * 3)
+    assert ledger.remaining().delta == 0.0
+    before = ledger.spent().epsilon
+    ledger.plan([0.1, 0.2])
+    assert ledger.spent().epsilon == pytest.approx(before + 0.3)
+    with pytest.raises(LedgerError, match="if delta is left"):
+        ledger.plan([GAUSSIAN])
+
+
+def test_what_is_left_of_delta_is_rounded_down(new_ledger):
+    """A number of 27 digits is left; the double that is asked for must not be above it."""
+    ledger = new_ledger(limit=ApproxDP(5.0, 1e-6))
+    ledger.charge(ApproxDP(0.1, 1.23456789012345e-17))
+    ledger.plan([GAUSSIAN] * 3)
+    assert 0.0 <= ledger.remaining().delta < 1e-21
+
+
+def test_pure_releases_that_are_cheaper_alone_are_charged_alone(new_ledger):
+    """They need no delta."""
+    ledger = new_ledger(limit=ApproxDP(5.0, 1e-6))
+    ledger.plan([0.5, 0.5])
+    assert ledger.spent() == ApproxDP.of_sum(1.0, 0.0)
+
+
+@pytest.mark.parametrize("limit", [PureDP(1.0), ZCDP(1.0)])
+def test_a_delta_without_a_meaning_is_refused(new_ledger, limit):
+    """Pure and concentrated limits have none."""
+    with pytest.raises(ParameterError, match="delta"):
+        new_ledger(limit=limit).plan([0.1], delta=1e-6)
+
+
+@pytest.mark.parametrize("delta", [0.0, -1e-6, 0.6, math.nan, "1e-6"])
+def test_a_delta_that_is_no_probability_is_refused(new_ledger, delta):
+    """As anywhere."""
+    with pytest.raises(ParameterError, match="delta"):
+        new_ledger(limit=ApproxDP(1.0, 1e-6)).plan([0.1], delta=delta)
+
+
+def test_threads_use_up_a_batch_once():
+    """8 threads ask 40 times for one of 20 releases."""
+    batch = Ledger(limit=1.0).plan([0.05] * 20)
+    assert granted_to_threads(batch, 0.05, 5) == 20
+
+
+def test_a_batch_stays_in_its_process():
+    """Pickled, or in a forked child, it would make its releases twice."""
+    batch = Ledger(limit=1.0).plan([0.1])
     with pytest.raises(LedgerError, match="n_jobs=1"):
-        pickle.dumps(Ledger(limit=1.0))
+        pickle.dumps(batch)
+    assert copy.copy(batch) is copy.deepcopy([batch])[0] is batch
+    assert outcome_in_a_fork(batch) == "LedgerError"
 
 
-def _charge_and_report(ledger, queue):
-    try:
-        ledger.charge(0.1)
-        queue.put("charged")
-    except LedgerError:
-        queue.put("refused")
+# Copies, threads and processes
 
 
-@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
-def test_a_forked_child_cannot_charge():
-    """Its charge would be lost to the parent."""
-    if "fork" not in multiprocessing.get_all_start_methods():
-        pytest.skip("this platform cannot fork")
-    context = multiprocessing.get_context("fork")
-    queue = context.Queue()
-    ledger = Ledger(limit=1.0)
-    child = context.Process(target=_charge_and_report, args=(ledger, queue))
-    child.start()
-    assert queue.get(timeout=30) == "refused"
-    child.join()
-    assert ledger.spent().epsilon == 0.0
-
-
-def test_threads_cannot_overspend():
-    """8 threads ask for 1.6 in all under a limit of 1: exactly 1 is granted."""
-    ledger = Ledger(limit=1.0)
+def granted_to_threads(ledger, amount, times):
     granted = []
 
     def work():
-        for _ in range(20):
+        for _ in range(times):
             try:
-                ledger.charge(0.01)
+                ledger.charge(amount)
                 granted.append(1)
             except BudgetExceeded:
                 return
@@ -128,5 +367,79 @@ def test_threads_cannot_overspend():
         thread.start()
     for thread in threads:
         thread.join()
-    assert len(granted) == 100
-    assert ledger.spent().epsilon == 1.0
+    return len(granted)
+
+
+def charge_and_report(ledger, queue):
+    try:
+        ledger.charge(0.1)
+        queue.put("charged")
+    except LedgerError as error:
+        queue.put(type(error).__name__)
+
+
+def outcome_in_a_fork(ledger):
+    context = multiprocessing.get_context("fork")
+    queue = context.Queue()
+    child = context.Process(target=charge_and_report, args=(ledger, queue))
+    child.start()
+    outcome = queue.get(timeout=30)
+    child.join()
+    queue.close()
+    queue.join_thread()
+    return outcome
+
+
+def test_threads_cannot_overspend(new_ledger):
+    """8 threads ask for 1.6 in all under a limit of 1: exactly 1 is granted."""
+    ledger = new_ledger(limit=1.0)
+    assert granted_to_threads(ledger, 0.01, 20) == 100
+    assert ledger.spent() == PureDP(1.0)
+
+
+def test_every_copy_is_the_ledger_itself(new_ledger):
+    """copy, deepcopy and scikit-learn's clone, alone and inside an estimator."""
+    from sklearn.base import clone
+
+    from confide import LogisticRegression
+
+    ledger = new_ledger(limit=1.0)
+    assert copy.copy(ledger) is ledger
+    assert copy.deepcopy({"a": [ledger]})["a"][0] is ledger
+    assert clone(ledger) is ledger
+    assert clone(LogisticRegression(ledger=ledger)).ledger is ledger
+
+
+def test_pickling_a_ledger_in_memory_is_refused_with_advice():
+    """A copy in another process would spend the same budget again."""
+    with pytest.raises(LedgerError, match=r"Ledger\(path, limit=\.\.\.\).*n_jobs=1"):
+        pickle.dumps(Ledger(limit=1.0))
+
+
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_a_forked_child_cannot_charge_a_ledger_in_memory():
+    """Its charge would be lost to the parent."""
+    ledger = Ledger(limit=1.0)
+    assert outcome_in_a_fork(ledger) == "LedgerError"
+    assert ledger.spent().epsilon == 0.0
+
+
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_a_fork_while_other_threads_charge_leaves_no_lock_behind(tmp_path):
+    """Neither in the child nor in the parent."""
+    ledger = Ledger(tmp_path / "study.db", limit=1000.0)
+    threads = [threading.Thread(target=lambda: [ledger.charge(1.0) for _ in range(40)]) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    outcomes = [outcome_in_a_fork(ledger) for _ in range(10)]
+    for thread in threads:
+        thread.join()
+    assert outcomes == ["charged"] * 10
+    assert ledger.spent() == PureDP(121.0)
+
+
+def test_a_ledger_shows_what_it_is(tmp_path):
+    """Place, limit and relation; not what is spent, which would need the file."""
+    assert repr(Ledger(limit=2.0)) == "<Ledger in memory: limit epsilon 2, replace-one>"
+    path = tmp_path / "study.db"
+    assert repr(Ledger(path, limit=ApproxDP(2.0, 1e-6))) == f"<Ledger '{path}': limit epsilon 2, delta 1e-06, replace-one>"

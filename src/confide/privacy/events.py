@@ -11,6 +11,8 @@ from confide.errors import ParameterError
 from confide.privacy.budgets import ZCDP, ApproxDP, Budget, Neighbours, PureDP, as_budget, budget_from_dict, pure_renyi
 from confide.privacy.gaussian import Curve, GaussianMechanism, GaussianObjective, concentrated_rho
 
+_LARGEST_JOINT_RHO = 50.0
+
 _CURVES: dict[str, type[Curve]] = {"gaussian": GaussianMechanism, "gaussian-objective": GaussianObjective}
 
 
@@ -87,7 +89,7 @@ def _translated(value: Any) -> tuple[Event, ...]:
         case dp.ZCDpEvent(xi=0):
             return (Event(ZCDP(value.rho)),)
         case dp.GaussianDpEvent(noise_multiplier=deviation) if deviation > 0.0:
-            return (Event(ZCDP(0.5 / deviation**2), GaussianMechanism(1.0 / deviation)),)
+            return (Event(ZCDP(max(0.5 / deviation**2, 1e-12)), GaussianMechanism(1.0 / deviation)),)
         case dp.LaplaceDpEvent(noise_multiplier=scale) if scale > 0.0:
             return (Event(PureDP(1.0 / scale)),)
         case dp.ComposedDpEvent():
@@ -111,8 +113,9 @@ def joint_epsilon(events: tuple[Event, ...], delta: float) -> float:
     within = 0.999 * delta - 1e-11
     counts = Counter(events)
     # No pair of laws is known that dominates every concentrated mechanism.
-    unknown = (isinstance(e.budget, ZCDP) and not isinstance(e.curve, GaussianMechanism) for e in counts)
-    if within <= 0.0 or any(unknown):
+    unknown = any(isinstance(e.budget, ZCDP) and not isinstance(e.curve, GaussianMechanism) for e in counts)
+    # Beyond some epsilon the grids of dp_accounting take minutes, and nobody is protected.
+    if within <= 0.0 or unknown or math.fsum(event.rho for event in events) > _LARGEST_JOINT_RHO:
         return math.inf
     joint = privacy_loss_distribution.identity()
     for event, count in counts.items():

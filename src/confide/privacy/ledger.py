@@ -1,42 +1,79 @@
-"""What was spent on one body of data, and the limit. In memory: it lives as long as its process.
+"""What was spent on one body of data, and the limit: in memory, or in a file that survives crashes and is shared.
 
-Pure differential privacy composes by adding epsilons, also when each analysis is chosen after seeing the results of the
-ones before (proofs/ledger.md), so a charge is granted when the sum stays within the limit.
+How charges add up is for `confide.privacy.accountant` to say, and where they are kept for `confide.privacy.ledger_file`.
+Proof: proofs/ledger.md.
 """
 
 from __future__ import annotations
 
+import math
 import os
 import threading
-from dataclasses import dataclass
+import uuid
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
 from fractions import Fraction
-from typing import Any, NoReturn
+from functools import lru_cache
+from typing import Any, NoReturn, Self
 
 from confide.errors import BudgetExceeded, LedgerError, ParameterError
-from confide.privacy.guarantee import Neighbours, PureDP, as_budget
+from confide.privacy.accountant import (
+    ACCOUNTINGS,
+    Amount,
+    ConcentratedFilter,
+    Filter,
+    RenyiFilter,
+    SumFilter,
+    accounting_of,
+    exact,
+    filter_for,
+    joint_events,
+    total_amount,
+)
+from confide.privacy.budgets import ZCDP, ApproxDP, Budget, Neighbours, PureDP, as_budget
+from confide.privacy.events import Event, as_events
+from confide.privacy.ledger_file import Entry, Header, Record, RecordsInFile, RecordsInMemory, Session
+
+_CURRENCY = ("epsilon", "delta", "rho")
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """One charge."""
+class _Shared:
+    """Copies, deep copies and scikit-learn's clones are the thing itself, so that no wrapper can spend twice."""
 
-    number: int
-    budget: PureDP
-    purpose: str
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Self:
+        return self
+
+    def __sklearn_clone__(self) -> Self:
+        return self
 
 
-class Ledger:
-    """A budget shared by all fits on the same rows. Charge first, then read; there is no refund.
+class Ledger(_Shared):
+    """A budget shared by all releases from the same rows. Charge first, then read; there is no refund.
 
-    Copies, clones and deep copies are the ledger itself, so no wrapper can spend twice. It remembers its process:
-    pickling it, or charging it after a fork, raises LedgerError.
+    A charge is durable when `charge` returns, and stays after a crash. Copies, clones and deep copies are the ledger
+    itself. With a path it is a file that processes and threads share, and pickles as its path and identity. Without one it
+    lives in memory and remembers its process: pickling it, or charging it after a fork, raises LedgerError.
 
     Parameters
     ----------
-    limit : PureDP or float
-        The most that all charges together may cost; finite.
+    path : path-like or None
+        A file on a local disk (SQLite's write-ahead log needs one; network file systems lose charges). With a limit it is
+        created where it is missing, and must agree with all parameters where it is not; without a limit it must exist.
+        None: in memory. Move or copy it together with the files of the same name that end in -wal and -shm, if any.
+    limit : PureDP, ApproxDP, ZCDP, float or None
+        The most that all charges together may cost; finite. A number is an epsilon.
     neighbours : str or Neighbours
         The relation that every charge must have.
+    accounting : "auto", "sum" or "renyi"
+        How charges add up under an ApproxDP limit. "sum" adds epsilons and deltas, and suits pure charges and few
+        approximate ones. "renyi" adds Rényi divergences of one order, and suits many releases with Gaussian noise.
+        "auto" is fixed by the first charge: "renyi" for a ZCDP charge, "sum" for others and for a plan. It is fixed once,
+        because whoever could take the better of the two after seeing outcomes might spend delta twice.
 
     Examples
     --------
@@ -47,105 +84,380 @@ class Ledger:
     1.5
     """
 
-    def __init__(self, *, limit: PureDP | float, neighbours: Neighbours | str = Neighbours.REPLACE_ONE) -> None:
-        self._limit = as_budget(limit)
-        if not self._limit.is_private:
-            raise ParameterError("the limit of a ledger must be finite.")
-        self._neighbours = Neighbours.parse(neighbours)
+    def __init__(
+        self,
+        path: str | os.PathLike[str] | None = None,
+        *,
+        limit: Budget | float | None = None,
+        neighbours: Neighbours | str = Neighbours.REPLACE_ONE,
+        accounting: str = "auto",
+    ) -> None:
+        relation = Neighbours.parse(neighbours)
+        if accounting not in ("auto", *ACCOUNTINGS):
+            raise ParameterError("accounting must be 'auto', 'sum' or 'renyi'.")
+        header = None if limit is None else _new_header(as_budget(limit), relation, accounting)
+        self._records: RecordsInFile | RecordsInMemory
+        if path is not None:
+            self._records = RecordsInFile(path)
+            if header is not None:
+                self._records.create(header.text, header.identity)
+        elif header is not None:
+            self._records = RecordsInMemory(header.text)
+        else:
+            raise ParameterError("give a limit for a ledger in memory, or the path of a ledger that exists.")
+        self._last: Record | None = None
         self._entries: list[Entry] = []
-        self._lock = threading.Lock()
-        self._process = os.getpid()
+        self._total = Amount()
+        with self._up_to_date():
+            self._check_agreement(header, relation, accounting)
 
     @property
-    def limit(self) -> PureDP:
+    def limit(self) -> Budget:
         """The most that all charges together may cost."""
-        return self._limit
+        return self._header.limit
 
     @property
     def neighbours(self) -> Neighbours:
         """The neighbour relation of every charge."""
-        return self._neighbours
+        return self._header.neighbours
 
-    def charge(self, budget: PureDP | float, *, purpose: str = "", neighbours: Neighbours | str | None = None) -> None:
-        """Record a charge, or raise and record nothing.
+    @property
+    def accounting(self) -> str:
+        """How charges add up: "sum" or "renyi"; "auto" as long as no charge has fixed it."""
+        with self._up_to_date():
+            return self._accounting
+
+    @property
+    def head(self) -> str:
+        """Hash of the last record. Kept elsewhere, it shows later that no record up to it was changed or lost (`verify`)."""
+        with self._up_to_date() as session:
+            return session.records_after(None)[-1].hash
+
+    def charge(self, budget: object, *, purpose: str = "", neighbours: Neighbours | str | None = None) -> None:
+        """Record a charge, or raise and record nothing. When it returns, the charge is on the disk.
 
         Parameters
         ----------
-        budget : PureDP or float
+        budget : PureDP, ApproxDP, ZCDP, float, a plan, or an event of confide or dp_accounting
         purpose : str
-            What it is for; public, shown in `entries`.
+            What it is for; public, shown in `entries` with the time.
         neighbours : str, Neighbours or None
             The relation the release is private under; None means the ledger's own.
 
         Raises
         ------
         BudgetExceeded
-            If the sum would exceed the limit. Nothing was charged.
+            If the total would exceed the limit. Nothing was charged.
+        LedgerError
+            If the charge has another neighbour relation or a currency that this ledger does not count, if the file is
+            missing or damaged, or if this is another process.
+        """
+        _check_relation(self.neighbours, neighbours)
+        self._append(as_events(budget), purpose)
+
+    def plan(self, items: Iterable[object], *, delta: float | None = None, purpose: str = "") -> Batch:
+        """Charge releases that are all fixed beforehand, once, at their joint cost.
+
+        Where epsilons and deltas add up under an ApproxDP limit, that is the epsilon of their joint privacy loss at `delta`:
+        far below the sum for many Gaussian releases. Elsewhere it is their sum.
+
+        Parameters
+        ----------
+        items : budgets, plans or events, one for each release
+        delta : float or None
+            What the batch takes of the limit's delta; None means all that is left.
+        purpose : str
+            What it is for; public.
+
+        Returns
+        -------
+        Batch
+            To be given to estimators as their `ledger`, or charged by hand, once for each item.
+        """
+        releases = tuple(as_events(item) for item in items)
+        events = tuple(event for release in releases for event in release)
+        if not events:
+            raise ParameterError("a plan needs at least one release that costs something.")
+        if isinstance(self.limit, ApproxDP) and self.accounting != "renyi":
+            with self._up_to_date():
+                left = exact(self.limit.delta) - self._total.delta
+            delta = _rounded_down(left) if delta is None else ApproxDP(1.0, delta).delta
+            if delta >= ApproxDP.ranges["delta"][0] and all(event.budget.is_private for event in events):
+                events = joint_events(filter_for(self.limit, "sum"), events, delta)
+        elif delta is not None:
+            raise ParameterError("delta is for ledgers that add epsilons and deltas under an ApproxDP limit; leave it out.")
+        self._append(events, purpose)
+        return Batch(self, releases)
+
+    def spent(self) -> Budget:
+        """What all charges cost together, in the currency of the limit."""
+        with self._up_to_date():
+            return self._filter.spent(self._total)
+
+    def remaining(self) -> Budget:
+        """What is left under the limit, in its currency."""
+        with self._up_to_date():
+            return self._filter.remaining(self._total)
+
+    def entries(self) -> Any:
+        """The charges in order, a pandas frame: number, time (UTC), purpose, epsilon, delta and rho (NaN where absent)."""
+        import pandas as pd
+
+        with self._up_to_date():
+            entries = tuple(self._entries)
+        rows = [(entry.number, entry.time, entry.purpose, *_costs(entry.events).values()) for entry in entries]
+        frame = pd.DataFrame(rows, columns=["number", "time", "purpose", *_CURRENCY])
+        return frame.astype({"number": int} | dict.fromkeys(_CURRENCY, float))
+
+    def verify(self, head: str | None = None) -> int:
+        """Check every record anew, and that `head`, of this ledger at an earlier time, is the hash of one of them.
+
+        Returns
+        -------
+        int
+            The number of charges.
+        """
+        with self._up_to_date() as session:
+            hashes = [record.hash for record in session.records_after(None)]
+        if head is not None and head not in hashes:
+            raise LedgerError(
+                "no record of this ledger has the given head: records up to it were changed or lost, or it is that of "
+                "another ledger. Look for a newer copy of the file."
+            )
+        return len(hashes) - 1
+
+    def _append(self, events: tuple[Event, ...], purpose: str) -> None:
+        if not events:
+            return  # dp_accounting's event of nothing costs nothing
+        with self._up_to_date(writing=True) as session:
+            accounting = accounting_of(events[0]) if self._accounting == "auto" else self._accounting
+            filter_ = filter_for(self.limit, accounting)
+            if not filter_.admits(self._total + _cost(self.limit, accounting, events)):
+                raise self._refusal(filter_, events)
+            # Whole seconds: the time between two charges tells how long a fit took.
+            time = datetime.now(UTC).isoformat(timespec="seconds")
+            readable = str(purpose).encode(errors="replace").decode()  # half a surrogate pair cannot be shown
+            entry = Entry(len(self._entries) + 1, time, readable, accounting, events)
+            session.append(Record.after(self._last, entry.text))
+
+    def _refusal(self, filter_: Filter, events: tuple[Event, ...]) -> LedgerError:
+        foreign = _foreign(filter_, events)
+        if foreign is not None:
+            return LedgerError(f"{foreign} Nothing was used or charged.")
+        share = ""
+        if isinstance(filter_, RenyiFilter) and any(event.slack for event in events):
+            share = (
+                " Where Rényi divergences add up, a hundredth of the limit's delta is for charges that are approximate "
+                "without a finer account."
+            )
+        return BudgetExceeded(
+            f"this asks for {_listed(_costs(events))}; the ledger has {_amounts(filter_.remaining(self._total))} left of "
+            f"{_amounts(self.limit)}.{share} Lower `budget`, or ask the ledger's owner for a new limit. Nothing was used or "
+            f"charged."
+        )
+
+    @property
+    def _accounting(self) -> str:
+        return self._entries[0].accounting if self._entries else self._header.accounting
+
+    @property
+    def _filter(self) -> Filter:
+        return filter_for(self.limit, "sum" if self._accounting == "auto" else self._accounting)
+
+    @contextmanager
+    def _up_to_date(self, *, writing: bool = False) -> Iterator[Session]:
+        """A session that begins by reading and checking what was added since the last one."""
+        with self._records.session(writing=writing) as session:
+            for record in session.records_after(self._last):
+                try:
+                    understood = self._take(record)
+                except (AttributeError, KeyError, RecursionError, TypeError, ValueError):
+                    understood = False
+                if not understood:
+                    raise LedgerError(
+                        f"record {record.number} of {self._records.path} cannot be understood. Use the version of confide "
+                        f"that wrote it, or a newer one. Nothing was used or charged."
+                    )
+                self._last = record
+            if not self._filter.admits(self._total):
+                raise LedgerError(
+                    f"the charges in {self._records.path} exceed its limit, so it was changed by hand. Put back the newest "
+                    f"copy. Nothing was used or charged."
+                )
+            yield session
+
+    def _take(self, record: Record) -> bool:
+        """Count a record, if it says what this version would have written."""
+        if record.number == 0:
+            self._header = Header.from_text(record.text)
+            return self._header.text == record.text
+        entry = Entry.from_text(record.text)
+        if (entry.text, entry.number) != (record.text, record.number) or self._accounting not in ("auto", entry.accounting):
+            return False
+        self._total = self._total + _cost(self.limit, entry.accounting, entry.events)
+        self._entries.append(entry)
+        return True
+
+    def _check_agreement(self, header: Header | None, relation: Neighbours, accounting: str) -> None:
+        """Refuse to open a ledger that is not as the caller says."""
+        place = self._records.path
+        if header is not None and header.limit != self.limit:
+            raise LedgerError(
+                f"{place} has the limit {_amounts(self.limit)}, not {_amounts(header.limit)}. A limit is fixed once: leave "
+                f"`limit` out, or give another path."
+            )
+        if relation is not self.neighbours and (header is not None or relation is not Neighbours.REPLACE_ONE):
+            raise LedgerError(
+                f"{place} counts {self.neighbours} guarantees, not {relation}. Use one ledger for each relation."
+            )
+        if accounting != "auto" and _accounting_for(self.limit, accounting) != self._accounting:
+            raise LedgerError(
+                f"{place} has accounting={self._accounting!r}, not {accounting!r}, and it is fixed once. Leave `accounting` "
+                f"out, or give another path."
+            )
+
+    def __repr__(self) -> str:
+        place = "in memory" if self._records.path is None else repr(str(self._records.path))
+        return f"<Ledger {place}: limit {_amounts(self.limit)}, {self.neighbours}>"
+
+    def __reduce__(self) -> tuple[Callable[[str, str], Ledger], tuple[str, str]]:
+        if self._records.path is None:
+            raise LedgerError(
+                "an in-memory ledger cannot be pickled or sent to another process: the copy would spend the same budget "
+                "again. Use a ledger in a file, confide.Ledger(path, limit=...), or run the work in this process (n_jobs=1 "
+                "or threads)."
+            )
+        return _reopened, (str(self._records.path), self._header.identity)
+
+
+class Batch(_Shared):
+    """Releases that were planned and charged together (`Ledger.plan`). Each can be made once, by whoever holds the batch.
+
+    It lives in the process that planned it. What is not used stays charged.
+    """
+
+    def __init__(self, ledger: Ledger, releases: tuple[tuple[Event, ...], ...]) -> None:
+        self._ledger = ledger
+        self._size = len(releases)
+        self._unused = Counter(releases)
+        self._lock = threading.Lock()
+        self._process = os.getpid()
+
+    @property
+    def limit(self) -> Budget:
+        """The limit of the ledger that the batch was charged to."""
+        return self._ledger.limit
+
+    @property
+    def neighbours(self) -> Neighbours:
+        """The neighbour relation of every release."""
+        return self._ledger.neighbours
+
+    def charge(self, budget: object, *, purpose: str = "", neighbours: Neighbours | str | None = None) -> None:
+        """Use up one release that was planned and is equal to this one, or raise and use up nothing.
+
+        Raises
+        ------
+        BudgetExceeded
+            If no such release was planned, or all such are used up.
         LedgerError
             If the neighbour relation is another one, or this is another process.
         """
-        self._check_process()
-        asked = as_budget(budget)
-        if neighbours is not None and Neighbours.parse(neighbours) is not self._neighbours:
+        if os.getpid() != self._process:
             raise LedgerError(
-                f"this ledger counts {self._neighbours} guarantees, and the charge is for {Neighbours.parse(neighbours)}. "
-                f"Use one ledger for each relation. Nothing was used or charged."
+                "a batch cannot be used in another process: both would use up the same releases. Use it where it was "
+                "planned, or charge a ledger in a file. Nothing was used or charged."
             )
+        _check_relation(self.neighbours, neighbours)
+        release = as_events(budget)
         with self._lock:
-            left = _exact(self._limit.epsilon) - self._sum()
-            if not asked.is_private or _exact(asked.epsilon) > left:
+            if not self._unused[release]:
                 raise BudgetExceeded(
-                    f"this asks for epsilon {asked.epsilon:g}; the ledger has {float(left):g} left of "
-                    f"{self._limit.epsilon:g}. Lower `budget`, or ask the ledger's owner for a new limit. "
-                    f"Nothing was used or charged."
+                    f"the plan of this batch has no release left that is equal to this one, {_listed(_costs(release))}. "
+                    f"Plan it with `ledger.plan`, or charge the ledger itself. Nothing was used or charged."
                 )
-            self._entries.append(Entry(len(self._entries) + 1, asked, str(purpose)))
-
-    def spent(self) -> PureDP:
-        """What all charges cost together."""
-        return PureDP.of_sum(float(self._sum()))
-
-    def remaining(self) -> PureDP:
-        """What is left under the limit."""
-        return PureDP.of_sum(float(_exact(self._limit.epsilon) - self._sum()))
-
-    def entries(self) -> Any:
-        """The charges in order, a pandas frame with the columns number, epsilon and purpose."""
-        import pandas as pd
-
-        rows = [(entry.number, entry.budget.epsilon, entry.purpose) for entry in self._entries]
-        return pd.DataFrame(rows, columns=["number", "epsilon", "purpose"])
+            self._unused[release] -= 1
 
     def __repr__(self) -> str:
-        return f"<Ledger in memory: epsilon {self.spent().epsilon:g} of {self._limit.epsilon:g} spent, {self._neighbours}>"
-
-    def _sum(self) -> Fraction:
-        return sum((_exact(entry.budget.epsilon) for entry in self._entries), Fraction(0))
-
-    def _check_process(self) -> None:
-        if os.getpid() != self._process:
-            raise LedgerError("an in-memory ledger cannot be charged from another process: its charges would be lost.")
-
-    def __copy__(self) -> Ledger:
-        return self
-
-    def __deepcopy__(self, memo: object) -> Ledger:
-        return self
-
-    def __sklearn_clone__(self) -> Ledger:
-        return self
+        return f"<Batch of {self._size} releases, {self._unused.total()} of them unused, in {self._ledger!r}>"
 
     def __reduce__(self) -> NoReturn:
         raise LedgerError(
-            "an in-memory ledger cannot be pickled or sent to another process: the copy would spend the same budget again. "
-            "Run the work in this process (n_jobs=1 or threads)."
+            "a batch cannot be pickled or sent to another process: the copy would use up the same releases again. Run the "
+            "work in this process (n_jobs=1 or threads), or charge a ledger in a file."
         )
 
 
-def _exact(epsilon: float) -> Fraction:
-    """The decimal number the user wrote, so that ten times 0.1 is 1.
+def _new_header(limit: Budget, neighbours: Neighbours, accounting: str) -> Header:
+    filter_for(limit, "sum")  # refuses what is no limit
+    return Header(uuid.uuid4().hex, limit, neighbours, _accounting_for(limit, accounting))
 
-    The double nearest to a decimal exceeds it by at most one part in 2^53; every mechanism rounds its rate down by one
-    part in 2^40, which covers the difference.
-    """
-    return Fraction(repr(epsilon))
+
+def _reopened(path: str, identity: str) -> Ledger:
+    """The ledger that was pickled, if its file is still the same."""
+    ledger = Ledger(path)
+    if ledger._header.identity != identity:
+        raise LedgerError(f"{path} is another ledger than the one that was pickled. Put the right one back.")
+    return ledger
+
+
+def _accounting_for(limit: Budget, accounting: str) -> str:
+    """The way of adding that is asked for, where the limit leaves a choice."""
+    if isinstance(limit, ApproxDP):
+        return accounting
+    return "sum" if isinstance(limit, PureDP) else "renyi"
+
+
+def _check_relation(own: Neighbours, asked: Neighbours | str | None) -> None:
+    if asked is not None and Neighbours.parse(asked) is not own:
+        raise LedgerError(
+            f"this ledger counts {own} guarantees, and the charge is for {Neighbours.parse(asked)}. Use one ledger for each "
+            f"relation. Nothing was used or charged."
+        )
+
+
+def _foreign(filter_: Filter, events: tuple[Event, ...]) -> str | None:
+    """Why charges of this currency can never be counted by this filter, and what to do; None if they can."""
+    kinds = {type(event.budget) for event in events}
+    if isinstance(filter_, ConcentratedFilter) and any(event.slack for event in events):
+        return (
+            "an approximate charge without a finer account has no rho, which is what this ledger adds. Charge a plan or a "
+            "ZCDP budget, or use a ledger with an ApproxDP limit."
+        )
+    if isinstance(filter_.limit, PureDP) and kinds != {PureDP}:
+        return (
+            "this ledger has a pure limit, and the charge is not pure: no epsilon covers it without a delta. Use a "
+            "mechanism with pure privacy, or a ledger with an ApproxDP or ZCDP limit."
+        )
+    if isinstance(filter_, SumFilter) and ZCDP in kinds:
+        return (
+            "this ledger adds epsilons and deltas, and a ZCDP charge has neither. Charge its joint epsilon at a delta with "
+            "`ledger.plan([...])` if delta is left, or use a new ledger with accounting='renyi' for what is left."
+        )
+    return None
+
+
+@lru_cache(maxsize=256)
+def _cost(limit: Budget, accounting: str, events: tuple[Event, ...]) -> Amount:
+    # A process that shares a file adds up what all others charged, which is mostly alike.
+    return total_amount(filter_for(limit, accounting), events)
+
+
+def _rounded_down(number: Fraction) -> float:
+    nearest = float(number)
+    return nearest if exact(nearest) <= number else math.nextafter(nearest, 0.0)
+
+
+def _costs(events: tuple[Event, ...]) -> dict[str, float | None]:
+    """What events cost by their budgets, added up by currency; None where none of them has it."""
+    columns = {name: [getattr(event.budget, name, None) for event in events] for name in _CURRENCY}
+    parts = {name: [cost for cost in costs if cost is not None] for name, costs in columns.items()}
+    return {name: math.fsum(costs) if costs else None for name, costs in parts.items()}
+
+
+def _listed(costs: dict[str, float | None]) -> str:
+    return ", ".join(f"{name} {cost:g}" for name, cost in costs.items() if cost is not None)
+
+
+def _amounts(budget: Budget) -> str:
+    return _listed({name: getattr(budget, name) for name in budget.ranges})

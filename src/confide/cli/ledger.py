@@ -1,0 +1,128 @@
+"""`confide ledger`: create, show and check the file that counts what was spent on a data set."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from confide.errors import LedgerError, ParameterError
+
+if TYPE_CHECKING:
+    from confide.privacy.budgets import Budget
+
+LedgerFile = Annotated[Path, typer.Argument(metavar="LEDGER.db", show_default=False)]
+Format = Annotated[Literal["text", "json"], typer.Option("--format", help="For people or for machines.")]
+
+ledger_app = typer.Typer(
+    rich_markup_mode=None, epilog="\b\nExample:\n  confide ledger init study.db --epsilon 4\n  confide ledger show study.db"
+)
+
+
+@ledger_app.callback(invoke_without_command=True)
+def ledger(context: typer.Context) -> None:
+    """Create, show or check a ledger: a budget that fits share."""
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+@ledger_app.command(epilog="\b\nExample:\n  confide ledger init study.db --epsilon 4 --delta 1e-6")
+def init(
+    path: LedgerFile,
+    epsilon: Annotated[float | None, typer.Option(metavar="E", help="Limit of all charges together.")] = None,
+    delta: Annotated[float | None, typer.Option(metavar="D", help="With --epsilon: an approximate limit.")] = None,
+    rho: Annotated[float | None, typer.Option(metavar="R", help="In place of --epsilon: a zCDP limit.")] = None,
+    neighbours: Annotated[
+        Literal["replace-one", "add-or-remove-one"], typer.Option(help="Which data sets count as neighbours.")
+    ] = "replace-one",
+    accounting: Annotated[
+        Literal["auto", "sum", "renyi"],
+        typer.Option(help="How charges add up under an approximate limit. auto: the first charge decides."),
+    ] = "auto",
+) -> None:
+    """Create a ledger. Its limit is fixed for good, and an existing file is never replaced."""
+    from confide.cli import display
+    from confide.privacy.ledger import Ledger
+
+    limit = _limit(epsilon, delta, rho)
+    if path.exists() or path.is_symlink():
+        raise LedgerError(f"{path} exists already; show it with `confide ledger show`, or give another name.")
+    created = Ledger(path, limit=limit, neighbours=neighbours, accounting=accounting)
+    screen = display.Screen()
+    screen.verbatim(f"Created {path}.")
+    screen.text(f"All charges together: at most {created.limit} ({created.neighbours}).")
+
+
+@ledger_app.command(epilog="\b\nExample:\n  confide ledger show study.db")
+def show(path: LedgerFile, output_format: Format = "text") -> None:
+    """Show the limit, what is spent, what remains, and every charge."""
+    from confide.cli import display
+    from confide.privacy.ledger import Ledger
+
+    opened = Ledger(path)
+    amounts: dict[str, Budget] = {"limit": opened.limit, "spent": opened.spent(), "remaining": opened.remaining()}
+    names = [name for name in ("epsilon", "delta", "rho") if hasattr(opened.limit, name)]
+    frame = opened.entries()
+    if output_format == "json":
+        charges = [
+            {name: None if isinstance(value, float) and math.isnan(value) else value for name, value in row.items()}
+            for row in frame.to_dict("records")
+        ]
+        facts = {"ledger": str(path), "neighbours": str(opened.neighbours), "accounting": opened.accounting}
+        totals = {name: budget.to_dict() for name, budget in amounts.items()}
+        display.print_json({**facts, **totals, "head": opened.head, "entries": charges})
+        return
+    screen = display.Screen()
+    screen.verbatim(f"{path}: {opened.neighbours}, accounting {opened.accounting}")
+    screen.heading("Budget")
+    rows = [(title, *(f"{getattr(budget, name):.6g}" for name in names)) for title, budget in amounts.items()]
+    screen.table(("", *names), rows)
+    screen.heading("Charges" if len(frame) else "No charges yet")
+    if len(frame):
+        shown = [name for name in frame if frame[name].notna().any()]
+        screen.table(shown, [[_cell(value) for value in row] for row in frame[shown].itertuples(index=False)])
+
+
+@ledger_app.command(epilog="Exit code: 0 good, 2 damaged.\n\n\b\nExample:\n  confide ledger verify study.db")
+def verify(
+    path: LedgerFile,
+    head: Annotated[
+        str | None, typer.Option(metavar="HASH", help="The head at an earlier time, which must be part of the chain.")
+    ] = None,
+    output_format: Format = "text",
+) -> None:
+    """Check every record, and show the head.
+
+    The head of today, kept elsewhere, shows later that no record up to it was changed or lost.
+    """
+    from confide.cli import display
+    from confide.privacy.ledger import Ledger
+
+    opened = Ledger(path)
+    count = opened.verify(None if head is None else head.strip().lower())
+    if output_format == "json":
+        display.print_json({"ledger": str(path), "charges": count, "head": opened.head})
+        return
+    screen = display.Screen()
+    screen.verbatim(
+        f"{path}: the chain is whole; charges: {count}" + ("" if head is None else ", the given head among them")
+    )
+    screen.verbatim(f"head: {opened.head}")
+
+
+def _limit(epsilon: float | None, delta: float | None, rho: float | None) -> Budget:
+    from confide.privacy.budgets import ZCDP, ApproxDP, PureDP
+
+    if rho is not None and epsilon is None and delta is None:
+        return ZCDP(rho)
+    if epsilon is None or rho is not None:
+        raise ParameterError("give a limit: either --epsilon, with --delta or without, or --rho.")
+    return PureDP(epsilon) if delta is None else ApproxDP(epsilon, delta)
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, float):
+        return "" if math.isnan(value) else f"{value:.6g}"
+    return str(value)

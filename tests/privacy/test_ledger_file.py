@@ -1,0 +1,716 @@
+"""The ledger's file: durable charges, several processes, and refusal of every file that is not as it was left."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import itertools
+import json
+import multiprocessing
+import os
+import pickle
+import shutil
+import signal
+import sqlite3
+import stat
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV, cross_val_score
+
+from confide import LogisticRegression
+from confide.errors import BudgetExceeded, LedgerError, ParameterError
+from confide.privacy.budgets import ZCDP, ApproxDP, PureDP
+from confide.privacy.ledger import Ledger
+
+# A forked child that exits is no test of its own; numpy's threads are idle.
+pytestmark = pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+
+FORK = multiprocessing.get_context("fork")
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "study.db"
+
+
+@pytest.fixture
+def charged(path):
+    """A file with three charges."""
+    ledger = Ledger(path, limit=ApproxDP(4.0, 1e-6), accounting="sum")
+    for budget, purpose in ((0.5, "mean age"), (ApproxDP(1.0, 1e-7), "fit"), (0.25, "SECOND MEAN")):
+        ledger.charge(budget, purpose=purpose)
+    return path
+
+
+def content(path):
+    """All that a ledger says."""
+    ledger = Ledger(path)
+    entries = ledger.entries()
+    return (ledger.limit, ledger.neighbours, ledger.accounting, ledger.head, ledger.spent(), entries.to_csv())
+
+
+def beside(path, ending):
+    return path.with_name(path.name + ending)
+
+
+def statements(path, *texts):
+    """Change a file through SQL, with the triggers out of the way."""
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        triggers = list(connection.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'"))
+        for name, _ in triggers:
+            connection.execute(f"DROP TRIGGER {name}")
+        for text in texts:
+            connection.execute(text)
+        for _, sql in triggers:
+            connection.execute(sql)
+        connection.commit()
+
+
+# Creating and opening
+
+
+def test_what_was_charged_is_there_after_reopening(charged):
+    """Limit, relation, way of adding, charges and head."""
+    before = content(charged)
+    ledger = Ledger(charged)
+    assert ledger.spent() == ApproxDP(1.75, 1e-7)
+    ledger.charge(0.25)
+    assert ledger.spent() == Ledger(charged).spent() == ApproxDP(2.0, 1e-7)
+    assert content(charged) != before
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"limit": PureDP(2.0)},
+        {"limit": 2},
+        {"limit": ZCDP(0.5), "neighbours": "add-or-remove-one"},
+        {"limit": ApproxDP(1.0, 1e-6), "accounting": "renyi"},
+    ],
+)
+def test_the_same_call_creates_and_opens(path, options):
+    """A script can be run again; what was charged stays."""
+    Ledger(path, **options).charge(0.1)
+    ledger = Ledger(path, **options)
+    assert len(ledger.entries()) == 1
+    assert Ledger(path).limit == ledger.limit
+
+
+@pytest.mark.parametrize(
+    ("options", "advice"),
+    [
+        ({"limit": 3.0}, "has the limit epsilon 4, delta 1e-06, not epsilon 3"),
+        ({"limit": ApproxDP(4.0, 1e-5)}, "not epsilon 4, delta 1e-05"),
+        ({"limit": ApproxDP(4.0, 1e-6), "neighbours": "add-or-remove-one"}, "replace-one guarantees, not add-or-remove-one"),
+        ({"neighbours": "add-or-remove-one"}, "one ledger for each relation"),
+        ({"accounting": "renyi"}, "accounting='sum', not 'renyi'"),
+    ],
+)
+def test_a_ledger_that_is_not_as_the_caller_says_is_refused(charged, options, advice):
+    """Limit, relation and way of adding are fixed once."""
+    with pytest.raises(LedgerError, match=advice):
+        Ledger(charged, **options)
+
+
+def test_a_ledger_of_the_other_relation_opens_by_its_path_alone(path):
+    """The default of an argument that was not given is no claim."""
+    Ledger(path, limit=1.0, neighbours="add-or-remove-one")
+    Ledger(path).charge(0.1, neighbours="add-or-remove-one")
+    with pytest.raises(LedgerError, match="add-or-remove-one guarantees, not replace-one"):
+        Ledger(path, limit=1.0)
+
+
+def test_the_way_of_adding_that_the_first_charge_fixed_is_durable(path):
+    """It is the same after reopening, and for a ledger that was open before."""
+    first, second = (Ledger(path, limit=ApproxDP(1.0, 1e-6)) for _ in range(2))
+    first.charge(ZCDP(0.001))
+    assert second.accounting == Ledger(path).accounting == "renyi"
+    with pytest.raises(LedgerError, match="accounting"):
+        Ledger(path, accounting="sum")
+
+
+def test_a_missing_file_is_refused_with_advice(path):
+    """Opening never creates; neither does a folder that is not there."""
+    with pytest.raises(LedgerError, match=r"is missing.*confide ledger init"):
+        Ledger(path)
+    assert not path.exists()
+    with pytest.raises(LedgerError, match="folder"):
+        Ledger(path / "below" / "study.db", limit=1.0)
+
+
+def test_creating_leaves_one_file(path):
+    """Nothing temporary, no log; others may read it as any new file."""
+    Ledger(path, limit=1.0).charge(0.5)
+    assert [entry.name for entry in path.parent.iterdir()] == ["study.db"]
+    plain = path.with_name("plain")
+    plain.touch()
+    assert path.stat().st_mode & 0o444 == plain.stat().st_mode & 0o444
+
+
+def test_names_that_mean_something_to_sqlite_are_just_names(tmp_path, monkeypatch):
+    """No ledger in memory, no parameters of a URI."""
+    monkeypatch.chdir(tmp_path)
+    for name in (":memory:", "file:a.db?mode=memory", "a b%20#?.db", "Zoë.db", "study"):
+        Ledger(name, limit=1.0).charge(0.25)
+        assert (tmp_path / name).is_file()
+        assert Ledger(tmp_path / name).spent() == PureDP(0.25)
+    for name in ("a\0b", 3, b"bytes"):
+        with pytest.raises(ParameterError):
+            Ledger(name, limit=1.0)
+
+
+def test_links_and_relative_paths_lead_to_the_same_ledger(path, monkeypatch):
+    """Also after the working folder has changed."""
+    monkeypatch.chdir(path.parent)
+    link = path.with_name("link.db")
+    link.symlink_to("study.db")
+    ledger = Ledger("link.db", limit=1.0)
+    monkeypatch.chdir("/")
+    ledger.charge(0.25)
+    Ledger(link).charge(0.25)
+    assert Ledger(path).spent() == PureDP(0.5)
+    assert link.is_symlink()
+    assert sorted(entry.name for entry in path.parent.iterdir()) == ["link.db", "study.db"]
+
+
+def test_a_log_without_its_ledger_is_not_adopted_by_a_new_one(path):
+    """SQLite would take it for that of the new file."""
+    beside(path, "-wal").write_bytes(b"charges")
+    with pytest.raises(LedgerError, match=r"study\.db-wal"):
+        Ledger(path, limit=1.0)
+    assert not path.exists()
+
+
+def create_and_report(path, start, results):
+    start.wait()
+    results.put(Ledger(path, limit=1.0)._header.identity)
+
+
+def test_many_processes_that_create_one_file_share_it(path):
+    """The first wins, the others open it."""
+    start, results = FORK.Barrier(8), FORK.Queue()
+    children = [FORK.Process(target=create_and_report, args=(path, start, results)) for _ in range(8)]
+    for child in children:
+        child.start()
+    assert len({results.get(timeout=60) for _ in children}) == 1
+    for child in children:
+        child.join()
+    assert [entry.name for entry in path.parent.iterdir()] == ["study.db"]
+
+
+# Files that are no ledger, or not the one that was left
+
+
+def foreign_database(path):
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        connection.execute("CREATE TABLE records (number, text, hash)")
+        connection.commit()
+
+
+def newer_ledger(path):
+    Ledger(path, limit=1.0)
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA user_version = 2")
+
+
+@pytest.mark.parametrize(
+    ("write", "advice"),
+    [
+        (lambda path: path.touch(), "it is empty"),
+        (lambda path: path.mkdir(), "is not a file"),
+        (os.mkfifo, "is not a file"),
+        (lambda path: path.write_text("number,purpose\n1,fit\n" * 100), "is not a ledger of confide"),
+        (lambda path: path.write_bytes(b"SQLite format 3\0" + bytes(4080)), "is not a ledger of confide"),
+        (foreign_database, "is not a ledger of confide"),
+        (newer_ledger, "format that this version of confide does not understand"),
+    ],
+)
+@pytest.mark.parametrize("options", [{}, {"limit": 1.0}])
+def test_what_is_no_ledger_is_refused_and_left_alone(path, write, advice, options):
+    """With a limit as without: a ledger is created where there is nothing, and nowhere else."""
+    write(path)
+    before = path.read_bytes() if path.is_file() else None
+    with pytest.raises(LedgerError, match=advice):
+        Ledger(path, **options)
+    if before is not None:
+        assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "DELETE FROM records WHERE number = 3",
+        "DELETE FROM records WHERE number = 2",
+        "DELETE FROM records WHERE number = 0",
+        "DELETE FROM records",
+        "DELETE FROM tip",
+        "INSERT INTO tip VALUES (3, '')",
+        "UPDATE tip SET number = 2, hash = (SELECT hash FROM records WHERE number = 2)",
+        "UPDATE tip SET hash = (SELECT hash FROM records WHERE number = 2)",
+        "UPDATE records SET text = replace(text, 'age', 'agf') WHERE number = 1",
+        "UPDATE records SET text = replace(text, '0.5', '0.25') WHERE number = 1",
+        "UPDATE records SET text = replace(text, '4.0', '9.0') WHERE number = 0",
+        "UPDATE records SET text = CAST(text AS BLOB) WHERE number = 1",
+        "UPDATE records SET hash = upper(hash) WHERE number = 2",
+        "UPDATE records SET number = 4 WHERE number = 3",
+        "UPDATE records SET number = 3 - number + 100",
+        "INSERT INTO records VALUES (-1, 'x', 'y')",
+        "INSERT INTO records SELECT number + 1, text, hash FROM records WHERE number = 3",
+        "UPDATE records SET text = (SELECT text FROM records r WHERE r.number = 3 - records.number) WHERE number IN (1, 2)",
+        "DROP TABLE tip",
+        "ALTER TABLE records ADD COLUMN more TEXT",
+        "CREATE TABLE more (x)",
+        "CREATE TRIGGER more AFTER INSERT ON records BEGIN SELECT 1; END",
+        "PRAGMA application_id = 1",
+    ],
+)
+def test_tampering_through_sql_is_refused(charged, change):
+    """Deleted, edited, reordered and added rows, tables and triggers, for one who opens and one who has it open."""
+    open_before = Ledger(charged)
+    with contextlib.suppress(sqlite3.OperationalError):  # a trigger on a table that is gone
+        statements(charged, change)
+    for ask in (lambda: Ledger(charged), open_before.verify):
+        with pytest.raises(LedgerError) as refusal:
+            ask()
+        assert "sqlite" not in str(refusal.value).lower()
+
+
+def test_deleting_the_last_row_is_seen_by_the_next_charge(charged):
+    """By a ledger that was open, without reading everything anew."""
+    ledger = Ledger(charged)
+    statements(charged, "DELETE FROM records WHERE number = 3")
+    for ask in (lambda: ledger.charge(0.1), ledger.spent, ledger.entries):
+        with pytest.raises(LedgerError, match="damaged or was changed by hand"):
+            ask()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE records SET text = ''",
+        "DELETE FROM records",
+        "INSERT INTO records VALUES (7, '', '')",
+        "INSERT OR REPLACE INTO records VALUES (3, '', '')",
+        "UPDATE tip SET number = 1",
+        "DELETE FROM tip",
+        "INSERT INTO tip VALUES (0, '')",
+    ],
+)
+def test_triggers_forbid_changes_by_mistake(charged, change):
+    """Rows are appended in order, and nothing else."""
+    with contextlib.closing(sqlite3.connect(charged)) as connection, pytest.raises(sqlite3.IntegrityError):
+        connection.execute(change)
+    assert len(Ledger(charged).entries()) == 3
+
+
+def test_dropped_triggers_are_refused(charged):
+    """Whoever dropped them had something in mind."""
+    with contextlib.closing(sqlite3.connect(charged)) as connection:
+        connection.execute("DROP TRIGGER records_are_not_changed")
+    with pytest.raises(LedgerError, match="tables or triggers"):
+        Ledger(charged)
+
+
+def rewritten(path, change):
+    """Change the facts of the last record and give it the hash that it should then have."""
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        (number, text), previous = (
+            connection.execute("SELECT number, text FROM records ORDER BY number DESC").fetchone(),
+            connection.execute("SELECT hash FROM records ORDER BY number DESC LIMIT 1 OFFSET 1").fetchone(),
+        )
+    facts = change(json.loads(text))
+    text = facts if isinstance(facts, str) else json.dumps(facts, sort_keys=True, separators=(",", ":"))
+    digest = hashlib.sha256(f"{previous[0] if previous else ''}\n{text}".encode()).hexdigest()
+    escaped = text.replace("'", "''")
+    statements(
+        path,
+        f"UPDATE records SET text = '{escaped}', hash = '{digest}' WHERE number = {number}",  # noqa: S608 - made up here
+        f"UPDATE tip SET hash = '{digest}'",  # noqa: S608
+    )
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda facts: "[]",
+        lambda facts: "not JSON",
+        lambda facts: "[" * 100_000,
+        lambda facts: json.dumps(facts),
+        lambda facts: facts | {"more": 1},
+        lambda facts: facts | {"number": 7},
+        lambda facts: facts | {"accounting": "renyi"},
+        lambda facts: facts | {"events": [{"budget": {"kind": "magic"}, "curve": None}]},
+        lambda facts: facts | {"events": [{"budget": {"kind": "pure", "epsilon": -3.0}, "curve": None}]},
+        lambda facts: facts | {"events": [{"budget": {"kind": "pure", "epsilon": "inf"}, "curve": None}]},
+        lambda facts: facts | {"events": [{"budget": {"kind": "pure", "epsilon": 9.0}, "curve": None}]},
+        lambda facts: facts | {"events": [{"budget": {"kind": "zcdp", "rho": 0.1}, "curve": None}]},
+        lambda facts: facts | {"events": [{"budget": {"kind": "pure", "epsilon": 0.1}, "curve": {"kind": "magic"}}]},
+    ],
+)
+def test_records_with_a_right_hash_and_a_wrong_content_are_refused(charged, change):
+    """What cannot be understood never costs zero, and what exceeds the limit was never admitted."""
+    rewritten(charged, change)
+    with pytest.raises(LedgerError, match=r"cannot be understood|exceed its limit"):
+        Ledger(charged)
+
+
+@pytest.mark.parametrize("change", [lambda facts: facts | {"format": 2}, lambda facts: facts | {"limit": {"kind": "pure"}}])
+def test_a_header_with_a_right_hash_and_a_wrong_content_is_refused(path, change):
+    """It may come from a newer version."""
+    Ledger(path, limit=1.0)
+    rewritten(path, change)
+    with pytest.raises(LedgerError, match="cannot be understood"):
+        Ledger(path)
+
+
+def test_a_flipped_byte_is_refused_or_means_nothing(charged, tmp_path):
+    """At 600 random places: the ledger refuses, or says what it said, byte for byte."""
+    rng = np.random.default_rng(11)
+    whole, expected = charged.read_bytes(), content(charged)
+    copied = tmp_path / "copy.db"
+    refused = 0
+    for position in rng.choice(len(whole), 600, replace=False):
+        damaged = bytearray(whole)
+        damaged[position] ^= int(rng.integers(1, 256))
+        copied.write_bytes(damaged)
+        try:
+            assert content(copied) == expected
+        except LedgerError:
+            refused += 1
+        for ending in ("-wal", "-shm", "-journal"):
+            beside(copied, ending).unlink(missing_ok=True)
+    assert refused > 20
+
+
+def test_each_flipped_byte_of_a_record_is_refused(charged, tmp_path):
+    """Text, hash and tip hold nothing that means nothing."""
+    whole = charged.read_bytes()
+    copied = tmp_path / "copy.db"
+    with contextlib.closing(sqlite3.connect(charged)) as connection:
+        parts = [part for row in connection.execute("SELECT text, hash FROM records") for part in row]
+    for part in parts:
+        start = whole.index(part.encode())
+        for position in range(start, start + len(part), 5):
+            damaged = bytearray(whole)
+            damaged[position] ^= 1
+            copied.write_bytes(damaged)
+            with pytest.raises(LedgerError):
+                Ledger(copied)
+
+
+def test_a_truncated_file_is_refused(charged, tmp_path):
+    """At every length tried, with a limit given or not."""
+    whole = charged.read_bytes()
+    copied = tmp_path / "copy.db"
+    for length in [0, 1, 15, 16, 100, *range(512, len(whole), 1500), len(whole) - 1]:
+        copied.write_bytes(whole[:length])
+        with pytest.raises(LedgerError):
+            Ledger(copied, limit=ApproxDP(4.0, 1e-6))
+
+
+def test_a_file_that_was_set_back_is_seen_by_who_has_it_open(charged, tmp_path):
+    """By others only with the head at hand."""
+    older = shutil.copy(charged, tmp_path / "older.db")
+    ledger = Ledger(charged)
+    ledger.charge(0.125)
+    head = ledger.head
+    assert ledger.verify(head) == 4
+    shutil.copy(older, charged)
+    with pytest.raises(LedgerError, match="older copy"):
+        ledger.charge(0.125)
+    with pytest.raises(LedgerError, match="no record of this ledger has the given head"):
+        Ledger(charged).verify(head)
+    assert Ledger(charged).verify() == 3
+
+
+def test_a_file_that_was_exchanged_or_removed_is_seen(charged, tmp_path):
+    """Charges of one study do not go to the ledger of another."""
+    ledger = Ledger(charged)
+    pickled = pickle.dumps(ledger)
+    Ledger(tmp_path / "other.db", limit=ApproxDP(4.0, 1e-6)).charge(0.5)
+    (tmp_path / "other.db").replace(charged)
+    with pytest.raises(LedgerError, match="another ledger"):
+        ledger.charge(0.1)
+    with pytest.raises(LedgerError, match="another ledger"):
+        pickle.loads(pickled)
+    charged.unlink()
+    with pytest.raises(LedgerError, match="is missing"):
+        ledger.charge(0.1)
+    assert not charged.exists()
+
+
+def test_earlier_heads_are_part_of_the_chain(path):
+    """Each head that was ever shown verifies, and no other."""
+    ledger = Ledger(path, limit=1.0)
+    heads = [ledger.head]
+    for _ in range(3):
+        ledger.charge(0.25)
+        heads.append(ledger.head)
+    assert len(set(heads)) == 4
+    assert [Ledger(path).verify(head) for head in heads] == [3] * 4
+    with pytest.raises(LedgerError, match="newer copy"):
+        ledger.verify("0" * 64)
+
+
+# What the system refuses
+
+
+def refusal_without_rights(ask):
+    """The message of the LedgerError that `ask` raises in a process that may not do everything."""
+
+    def run(queue):
+        if os.geteuid() == 0:
+            os.seteuid(65534)
+        try:
+            ask()
+        except LedgerError as error:
+            queue.put(str(error))
+        else:
+            queue.put("")
+
+    queue = FORK.Queue()
+    child = FORK.Process(target=run, args=(queue,))
+    child.start()
+    message = queue.get(timeout=60)
+    child.join()
+    return message
+
+
+def test_a_read_only_file_or_folder_is_refused_with_advice():
+    """Charges need to write to both; nothing is left behind."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        path = folder / "study.db"
+        Ledger(path, limit=1.0).charge(0.25)
+        for mode_of_file, mode_of_folder in ((0o444, 0o777), (0o666, 0o555), (0o444, 0o555), (0o000, 0o777)):
+            path.chmod(mode_of_file)
+            folder.chmod(mode_of_folder)
+            message = refusal_without_rights(lambda: Ledger(path).charge(0.25))
+            assert "needs to write to the file and to its folder" in message, (mode_of_file, mode_of_folder)
+        message = refusal_without_rights(lambda: Ledger(folder / "new.db", limit=1.0))
+        folder.chmod(0o555)
+        message = refusal_without_rights(lambda: Ledger(folder / "new.db", limit=1.0))
+        assert "needs to write" in message
+        folder.chmod(stat.S_IRWXU)
+        path.chmod(0o600)
+        assert Ledger(path).spent() == PureDP(0.25)
+
+
+def test_a_file_that_stays_locked_is_refused_with_advice(charged, monkeypatch):
+    """After a while; the charge was not made."""
+    monkeypatch.setattr("confide.privacy.ledger_file._PATIENCE", 0.05)
+    with contextlib.closing(sqlite3.connect(charged, isolation_level=None)) as connection:
+        ledger = Ledger(charged)
+        connection.execute("BEGIN IMMEDIATE")
+        with pytest.raises(LedgerError, match="another process"):
+            ledger.charge(0.25)
+        assert ledger.spent() == ApproxDP(1.75, 1e-7)
+    ledger.charge(0.25)
+
+
+def test_each_charge_is_synced_before_it_returns(path, monkeypatch):
+    """The settings that durability rests on, as SQLite itself reports them."""
+    from confide.privacy import ledger_file
+
+    Ledger(path, limit=1.0)
+    with contextlib.closing(ledger_file._connection(path, "rw")) as connection:
+        settings = {
+            name: connection.execute(f"PRAGMA {name}").fetchone()[0]
+            for name in ("journal_mode", "synchronous", "fullfsync", "checkpoint_fullfsync", "wal_autocheckpoint")
+        }
+    assert settings == {
+        "journal_mode": "wal",
+        "synchronous": 3,
+        "fullfsync": 1,
+        "checkpoint_fullfsync": 1,
+        "wal_autocheckpoint": 0,
+    }
+
+
+# Several processes
+
+
+def charge_and_count(path, times, start, results):
+    ledger = Ledger(path)
+    start.wait()
+    granted = 0
+    for _ in range(times):
+        with contextlib.suppress(BudgetExceeded):
+            ledger.charge(0.01, purpose=str(os.getpid()))
+            granted += 1
+    results.put(granted)
+
+
+@pytest.mark.parametrize(("limit", "expected"), [(100.0, 1008), (7.77, 777)])
+def test_sixteen_processes_lose_no_charge_and_never_overspend(path, limit, expected):
+    """1,008 charges in all: each is counted once, in a chain without holes; or exactly those that fit."""
+    ledger = Ledger(path, limit=limit)
+    start, results = FORK.Barrier(16), FORK.Queue()
+    children = [FORK.Process(target=charge_and_count, args=(path, 63, start, results)) for _ in range(16)]
+    for child in children:
+        child.start()
+    granted = [results.get(timeout=300) for _ in children]
+    for child in children:
+        child.join()
+    assert sum(granted) == expected
+    assert ledger.verify() == expected
+    assert ledger.spent() == PureDP(expected / 100)
+    entries = ledger.entries()
+    assert entries["number"].tolist() == list(range(1, expected + 1))
+    assert sorted(entries["purpose"].value_counts()) == sorted(filter(None, granted))
+
+
+def charge_until_killed(path, acknowledged):
+    ledger = Ledger(path)
+    while True:
+        ledger.charge(0.001)
+        os.write(acknowledged, b".")
+
+
+def fit_until_killed(path, acknowledged):
+    model = LogisticRegression(0.001, ledger=Ledger(path))
+    X, y = np.arange(40.0).reshape(20, 2), np.arange(20) % 2
+    while True:
+        model.fit(X, y)
+        os.write(acknowledged, b".")
+
+
+def spent_after_kills(path, target, times):
+    """Kill a child at a random moment, again and again, and compare what it said with what the file says."""
+    rng = np.random.default_rng(3)
+    Ledger(path, limit=1e6)
+    acknowledged = 0
+    for _ in range(times):
+        reader, writer = os.pipe()
+        child = FORK.Process(target=target, args=(path, writer))
+        child.start()
+        os.close(writer)
+        assert os.read(reader, 1) == b"."
+        time.sleep(float(rng.uniform(0.0, 0.03)))
+        os.kill(child.pid, signal.SIGKILL)
+        child.join()
+        acknowledged += 1 + sum(len(piece) for piece in iter(lambda: os.read(reader, 65536), b""))  # noqa: B023
+        os.close(reader)
+        ledger = Ledger(path)
+        count = ledger.verify()
+        assert count >= acknowledged
+        assert ledger.spent().epsilon == pytest.approx(count / 1000)
+        acknowledged = count  # at most one more than was acknowledged, which counts from now on
+
+
+@pytest.mark.parametrize("target", [charge_until_killed, fit_until_killed])
+def test_no_acknowledged_charge_is_lost_by_kill(path, target):
+    """20 times: the file opens, holds every charge whose call returned, and takes more."""
+    spent_after_kills(path, target, 20)
+
+
+@pytest.mark.audit
+@pytest.mark.slow
+@pytest.mark.parametrize("target", [charge_until_killed, fit_until_killed])
+def test_no_acknowledged_charge_is_lost_by_200_kills(path, target):
+    """The same, longer."""
+    spent_after_kills(path, target, 200)
+
+
+def test_creating_survives_a_kill(path):
+    """Killed at any moment, there is a ledger or there is none, and the same call goes on."""
+    rng = np.random.default_rng(5)
+    for _ in range(20):
+        child = FORK.Process(target=Ledger, args=(path,), kwargs={"limit": 1.0})
+        child.start()
+        time.sleep(float(rng.uniform(0.0, 0.02)))
+        os.kill(child.pid, signal.SIGKILL)
+        child.join()
+        Ledger(path, limit=1.0).charge(0.5)
+        path.unlink()
+
+
+def test_an_open_ledger_survives_a_fork(path):
+    """Parent and child go on with the same object and the same file."""
+    ledger = Ledger(path, limit=10.0)
+    ledger.charge(1.0)
+    child = FORK.Process(target=ledger.charge, args=(2.0,))
+    child.start()
+    ledger.charge(4.0)
+    child.join()
+    assert child.exitcode == 0
+    assert ledger.spent() == PureDP(7.0)
+
+
+# Wrappers that do not know about privacy
+
+
+@pytest.fixture
+def rows():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(120, 2))
+    return X, (X[:, 0] > 0).astype(int)
+
+
+def test_a_ledger_pickles_as_its_path_and_identity(charged):
+    """The copy charges the same file."""
+    ledger = Ledger(charged)
+    again = pickle.loads(pickle.dumps(ledger))
+    again.charge(0.25)
+    assert ledger.spent() == again.spent() == ApproxDP(2.0, 1e-7)
+
+
+def test_grid_search_in_several_processes_charges_the_one_file(path, rows):
+    """Two candidates on three folds and one refit: seven fits, whoever ran them."""
+    X, y = rows
+    ledger = Ledger(path, limit=10.0)
+    search = GridSearchCV(LogisticRegression(0.5, ledger=ledger), {"alpha": [0.1, 1.0]}, cv=3, n_jobs=2)
+    search.fit(X, y)
+    assert ledger.spent() == PureDP(3.5)
+    assert search.best_estimator_.ledger._records.path == path
+
+
+def test_nested_fits_clones_and_deep_copies_charge_the_one_file(path, rows):
+    """A search inside a cross-validation, with worker processes outside."""
+    X, y = rows
+    ledger = Ledger(path, limit=100.0)
+    search = GridSearchCV(LogisticRegression(0.5, ledger=ledger), {"alpha": [0.1, 1.0]}, cv=2)
+    cross_val_score(clone(search), X, y, cv=2, n_jobs=2)
+    assert ledger.spent() == PureDP(2 * 5 * 0.5)
+
+
+def test_a_search_beyond_the_limit_stops_there(path, rows):
+    """The fits that no longer fit raise; what was granted stays within the limit."""
+    X, y = rows
+    ledger = Ledger(path, limit=2.0)
+    search = GridSearchCV(LogisticRegression(0.5, ledger=ledger), {"alpha": [0.1, 1.0]}, cv=3, n_jobs=2, error_score="raise")
+    with pytest.raises(BudgetExceeded):
+        search.fit(X, y)
+    assert ledger.spent().epsilon <= 2.0
+
+
+def test_a_batch_serves_estimators(path, rows):
+    """Each fit uses up one planned release."""
+    X, y = rows
+    ledger = Ledger(path, limit=1.0)
+    model = LogisticRegression(0.5)
+    event = model.plan(*X.shape).event
+    batch = ledger.plan([event, event], purpose="two models")
+    model.set_params(ledger=batch)
+    for _ in range(2):
+        clone(model).fit(X, y)
+    with pytest.raises(BudgetExceeded):
+        clone(model).fit(X, y)
+    assert ledger.entries()["purpose"].tolist() == ["two models"]
+    assert ledger.spent() == PureDP(1.0)
+
+
+def test_many_charges_stay_fast(path):
+    """The next charge reads what is new, not everything: the last of 600 take no longer than the first."""
+    ledger = Ledger(path, limit=1e6)
+    times = [time.perf_counter()]
+    for _ in range(600):
+        ledger.charge(0.5)
+        times.append(time.perf_counter())
+    lengths = [later - earlier for earlier, later in itertools.pairwise(times)]
+    assert np.median(lengths[-100:]) < 3.0 * np.median(lengths[:100])

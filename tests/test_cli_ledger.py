@@ -1,0 +1,225 @@
+"""`confide ledger`, and `confide fit --ledger`."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import confide
+from confide.cli import app
+from confide.privacy.budgets import ZCDP, ApproxDP, PureDP
+from confide.privacy.ledger import Ledger
+
+SCHEMA = """
+target = { column = "income", negative = "low", positive = "high" }
+[columns]
+age = { low = 17, high = 90 }
+"""
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    """A working folder with people.csv and people.toml, 80 columns wide."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.delenv("CONFIDE_DEBUG", raising=False)
+    rows = [f"{17 + i % 70},{'high' if i % 70 > 30 else 'low'}" for i in range(140)]
+    Path("people.csv").write_text("\n".join(["age,income", *rows, ""]), encoding="utf-8")
+    Path("people.toml").write_text(SCHEMA, encoding="utf-8")
+
+
+def run(*arguments, code=0):
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments], prog_name="confide")
+    assert result.exit_code == code, result.output
+    return result
+
+
+def refused(*arguments, code=2):
+    """The one line of a command that fails."""
+    result = run(*arguments, code=code)
+    assert result.stdout == ""
+    assert re.fullmatch(r"error: [^\n]+\n", result.stderr)
+    return result.stderr
+
+
+def fit(*options, code=0):
+    return run("fit", "people.csv", "--schema", "people.toml", *options, code=code)
+
+
+@pytest.mark.parametrize("command", [("ledger",), ("ledger", "init"), ("ledger", "show"), ("ledger", "verify")])
+def test_each_command_has_help_with_an_example(command):
+    """The help fits 80 columns."""
+    text = run(*command, "-h").stdout
+    assert "Example:\n    confide ledger" in text
+    assert max(map(len, text.splitlines())) <= 80
+    if command == ("ledger",):
+        assert run("ledger").stdout == text
+        assert re.findall(r"^  (\w+) +[A-Z]", text.partition("Commands:\n")[2], re.MULTILINE) == ["init", "show", "verify"]
+
+
+def test_help_needs_none_of_the_heavy_packages():
+    """So that it appears at once."""
+    script = "import sys, confide.cli; print(*sys.modules)"
+    environment = os.environ | {"PYTHONPATH": str(Path(confide.__file__).parents[1])}
+    command = [sys.executable, "-c", script]
+    loaded = subprocess.run(command, check=True, capture_output=True, text=True, env=environment).stdout.split()
+    assert {"sqlite3", "pandas", "numpy", "rich", "confide.privacy.ledger"}.isdisjoint(loaded)
+
+
+# init
+
+
+@pytest.mark.parametrize(
+    ("options", "limit"),
+    [
+        (("--epsilon", "4"), PureDP(4.0)),
+        (("--epsilon", "4", "--delta", "1e-6"), ApproxDP(4.0, 1e-6)),
+        (("--rho", "0.5"), ZCDP(0.5)),
+    ],
+)
+def test_init_creates_a_ledger(options, limit):
+    """With the limit that was asked for."""
+    text = run("ledger", "init", "study.db", *options).stdout
+    assert text.startswith("Created study.db.\n")
+    assert str(limit) in " ".join(text.split())
+    ledger = Ledger("study.db")
+    assert ledger.limit == limit
+    assert ledger.neighbours == "replace-one"
+
+
+def test_init_fixes_relation_and_accounting():
+    """Where they are given."""
+    options = ("--neighbours", "add-or-remove-one", "--accounting", "renyi")
+    run("ledger", "init", "study.db", "--epsilon", 1, "--delta", "1e-6", *options)
+    ledger = Ledger("study.db")
+    assert (ledger.neighbours, ledger.accounting) == ("add-or-remove-one", "renyi")
+
+
+@pytest.mark.parametrize(
+    ("options", "advice"),
+    [
+        ((), "either --epsilon"),
+        (("--epsilon", "1", "--rho", "1"), "either --epsilon"),
+        (("--delta", "1e-6"), "either --epsilon"),
+        (("--rho", "1", "--delta", "1e-6"), "either --epsilon"),
+        (("--epsilon", "0"), "epsilon must be"),
+        (("--epsilon", "inf"), "must be finite"),
+        (("--epsilon", "nan"), "epsilon must be"),
+        (("--epsilon", "1", "--delta", "2"), "delta must be"),
+        (("--epsilon", "1", "--accounting", "best"), "'--accounting'"),
+    ],
+)
+def test_init_refuses_what_is_no_limit(options, advice):
+    """In one line, and creates nothing."""
+    assert advice in refused("ledger", "init", "study.db", *options)
+    assert not Path("study.db").exists()
+
+
+def test_init_never_replaces_a_file():
+    """Not even a ledger with the same limit, nor a link that leads nowhere."""
+    run("ledger", "init", "study.db", "--epsilon", 1)
+    Path("link.db").symlink_to("nowhere.db")
+    for name in ("study.db", "people.csv", "link.db"):
+        assert "exists already" in refused("ledger", "init", name, "--epsilon", 1)
+
+
+# show
+
+
+def test_show_tells_limit_spent_remaining_and_charges():
+    """With the columns that the charges have."""
+    ledger = Ledger("study.db", limit=ApproxDP(4.0, 1e-6))
+    assert "No charges yet" in run("ledger", "show", "study.db").stdout
+    ledger.charge(0.5, purpose="mean age")
+    ledger.charge(ApproxDP(0.25, 1e-7), purpose="a [red]fit[/red]\x1b[31m")
+    text = run("ledger", "show", "study.db").stdout
+    rows = {line.split()[0]: line.split()[1:] for line in text.splitlines() if line.strip()}
+    assert rows["limit"] == ["4", "1e-06"]
+    assert rows["spent"] == ["0.75", "1e-07"]
+    assert rows["remaining"] == ["3.25", "9e-07"]
+    assert rows["number"] == ["time", "purpose", "epsilon", "delta"]
+    assert rows["1"][1:] == ["mean", "age", "0.5"]
+    assert "a [red]fit[/red]?[31m" in text
+    assert "accounting sum" in text
+
+
+def test_show_speaks_json():
+    """One document; numbers that are absent are null."""
+    ledger = Ledger("study.db", limit=ZCDP(1.0))
+    ledger.charge(ZCDP(0.25), purpose="fit")
+    document = json.loads(run("ledger", "show", "study.db", "--format", "json").stdout)
+    assert document["limit"] == {"kind": "zcdp", "rho": 1.0}
+    assert document["spent"] == {"kind": "zcdp", "rho": 0.25}
+    assert document["remaining"] == {"kind": "zcdp", "rho": 0.75}
+    assert document["head"] == ledger.head
+    (entry,) = document["entries"]
+    assert entry.pop("time").endswith("+00:00")
+    assert entry == {"number": 1, "purpose": "fit", "epsilon": None, "delta": None, "rho": 0.25}
+
+
+@pytest.mark.parametrize("command", ["show", "verify"])
+def test_what_is_no_ledger_is_refused(command):
+    """Exit code 2, and nothing is created."""
+    assert "is missing" in refused("ledger", command, "study.db")
+    assert "is not a ledger of confide" in refused("ledger", command, "people.csv")
+    assert not Path("study.db").exists()
+
+
+# verify
+
+
+def test_verify_shows_the_head_and_knows_earlier_ones():
+    """Exit code 0; a head that is not in the chain gives 2."""
+    ledger = Ledger("study.db", limit=1.0)
+    ledger.charge(0.25)
+    earlier = ledger.head
+    ledger.charge(0.25)
+    text = run("ledger", "verify", "study.db").stdout
+    assert text == f"study.db: the chain is whole; charges: 2\nhead: {ledger.head}\n"
+    assert "the given head among them" in run("ledger", "verify", "study.db", "--head", f" {earlier.upper()}").stdout
+    assert "newer copy" in refused("ledger", "verify", "study.db", "--head", "0" * 64)
+    document = json.loads(run("ledger", "verify", "study.db", "--format", "json").stdout)
+    assert document == {"ledger": "study.db", "charges": 2, "head": ledger.head}
+
+
+def test_verify_finds_damage():
+    """Exit code 2."""
+    Ledger("study.db", limit=1.0).charge(0.25, purpose="fit")
+    whole = Path("study.db").read_bytes()
+    Path("study.db").write_bytes(whole.replace(b'"purpose":"fit"', b'"purpose":"fat"'))
+    assert "damaged" in refused("ledger", "verify", "study.db")
+
+
+# fit --ledger
+
+
+def test_fit_charges_the_ledger_until_it_is_used_up():
+    """Exit code 3 where too little is left; then no model is written."""
+    run("ledger", "init", "study.db", "--epsilon", "1.5")
+    fit("--epsilon", 1, "--ledger", "study.db")
+    assert Ledger("study.db").spent() == PureDP(1.0)
+    Path("model.json").unlink()
+    line = fit("--epsilon", 1, "--ledger", "study.db", code=3).stderr
+    assert "asks for epsilon 1; the ledger has epsilon 0.5 left" in line
+    assert not Path("model.json").exists()
+    assert Ledger("study.db").entries()["purpose"].tolist() == ["LogisticRegression.fit"]
+
+
+def test_fit_only_opens_a_ledger_and_never_writes_over_it():
+    """A missing one is refused before the data are read."""
+    line = refused("fit", "nowhere.csv", "--schema", "people.toml", "--epsilon", 1, "--ledger", "study.db")
+    assert "confide ledger init" in line
+    assert not Path("study.db").exists()
+    run("ledger", "init", "study.db", "--epsilon", "1")
+    options = ("people.csv", "--schema", "people.toml", "--epsilon", 1, "--ledger", "study.db")
+    assert "would be lost" in refused("fit", *options, "--out", "study.db")
+    result = run("fit", *options, "--neighbours", "add-or-remove-one", "--n-rows-bounds", 100, 200, code=2)
+    assert "one ledger for each relation" in result.stderr
+    assert Ledger("study.db").verify() == 0
