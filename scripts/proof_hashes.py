@@ -1,6 +1,6 @@
 """Bind the proof pages to the code that they prove.
 
-A page of src/confide/privacy/proofs ends with lines such as
+A page in a folder proofs of the package ends with lines such as
 
     Proves: confide.privacy.gaussian.gaussian_delta sha256:0123456789ab
 
@@ -21,7 +21,7 @@ import sys
 from pathlib import Path
 
 SOURCE = Path(__file__).resolve().parent.parent / "src"
-PAGES = SOURCE / "confide" / "privacy" / "proofs"
+PAGES = sorted((SOURCE / "confide").glob("*/proofs/*.md"))
 
 CLAIM = re.compile(r"^( *Proves: )([\w.]+) sha256:([0-9a-f]{12})$", re.MULTILINE)
 _LEFT_OUT = ("annotation", "ctx", "kind", "returns", "type_comment", "type_params")
@@ -33,7 +33,7 @@ def main() -> None:
     if sys.argv[1:] and not write:
         sys.exit("usage: python scripts/proof_hashes.py [--write]")
     stale = False
-    for page in sorted(PAGES.glob("*.md")):
+    for page in PAGES:
         text = page.read_text(encoding="utf-8")
         for name, written in claims(text):
             try:

@@ -13,9 +13,9 @@ import pytest
 from typer.testing import CliRunner
 
 import confide
+from confide.accounting.ledger import Ledger
 from confide.cli import app
 from confide.privacy.budgets import ZCDP, ApproxDP, PureDP
-from confide.privacy.ledger import Ledger
 
 SCHEMA = """
 target = { column = "income", negative = "low", positive = "high" }
@@ -70,7 +70,7 @@ def test_help_needs_none_of_the_heavy_packages():
     environment = os.environ | {"PYTHONPATH": str(Path(confide.__file__).parents[1])}
     command = [sys.executable, "-c", script]
     loaded = subprocess.run(command, check=True, capture_output=True, text=True, env=environment).stdout.split()
-    assert {"sqlite3", "pandas", "numpy", "rich", "confide.privacy.ledger"}.isdisjoint(loaded)
+    assert {"sqlite3", "pandas", "numpy", "rich", "confide.accounting.ledger"}.isdisjoint(loaded)
 
 
 # init

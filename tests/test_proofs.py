@@ -7,22 +7,21 @@ import ast
 import pytest
 from scripts import proof_hashes
 
-PAGES = sorted(proof_hashes.PAGES.glob("*.md"))
-CLAIMS = {page.name: proof_hashes.claims(page.read_text(encoding="utf-8")) for page in PAGES}
+CLAIMS = {page.name: proof_hashes.claims(page.read_text(encoding="utf-8")) for page in proof_hashes.PAGES}
 PROVEN = {name for claims in CLAIMS.values() for name, _ in claims}
 
-PRIVACY = (
-    "accountant",
-    "budgets",
-    "certificate",
-    "events",
-    "gaussian",
-    "lattice",
-    "noise",
-    "objective_perturbation",
-    "output_perturbation",
-    "sensitivity",
-    "shapes",
+FORMULAS = (
+    "accounting.events",
+    "accounting.filters",
+    "privacy.budgets",
+    "privacy.certificate",
+    "privacy.gaussian",
+    "privacy.lattice",
+    "privacy.noise",
+    "privacy.objective_perturbation",
+    "privacy.output_perturbation",
+    "privacy.sensitivity",
+    "privacy.shapes",
 )
 """Trusted modules whose public functions hold formulas."""
 CLIPPING = ("BallBound.clip", "BallBound.l2_norm", "GroupBound.clip", "GroupBound.l2_norm", "norm_with_intercept")
@@ -35,23 +34,23 @@ EXCEPTIONS = {
     "confide.privacy.budgets._Amounts.to_dict",
     "confide.privacy.budgets.as_budget",
     "confide.privacy.budgets.budget_from_dict",
-    "confide.privacy.events.Event.from_dict",
-    "confide.privacy.events.Event.to_dict",
-    "confide.privacy.events.as_events",
+    "confide.accounting.events.Event.from_dict",
+    "confide.accounting.events.Event.to_dict",
+    "confide.accounting.events.as_events",
     # What is shown of a total, and the choice of how to add; what is admitted does not depend on them.
-    "confide.privacy.accountant.ConcentratedFilter.remaining",
-    "confide.privacy.accountant.ConcentratedFilter.spent",
-    "confide.privacy.accountant.RenyiFilter.remaining",
-    "confide.privacy.accountant.RenyiFilter.spent",
-    "confide.privacy.accountant.SumFilter.remaining",
-    "confide.privacy.accountant.SumFilter.spent",
-    "confide.privacy.accountant.accounting_of",
+    "confide.accounting.filters.ConcentratedFilter.remaining",
+    "confide.accounting.filters.ConcentratedFilter.spent",
+    "confide.accounting.filters.RenyiFilter.remaining",
+    "confide.accounting.filters.RenyiFilter.spent",
+    "confide.accounting.filters.SumFilter.remaining",
+    "confide.accounting.filters.SumFilter.spent",
+    "confide.accounting.filters.accounting_of",
 }
 
 
 def path_of(module):
-    """The file of a module of privacy/."""
-    return proof_hashes.SOURCE / "confide" / "privacy" / f"{module}.py"
+    """The file of a module."""
+    return proof_hashes.SOURCE / "confide" / f"{module.replace('.', '/')}.py"
 
 
 def public_functions(module):
@@ -63,7 +62,7 @@ def public_functions(module):
         if isinstance(node, ast.ClassDef) and "Protocol" in {ast.unparse(base) for base in node.bases}
     }
     return {
-        f"confide.privacy.{module}.{name}"
+        f"confide.{module}.{name}"
         for name, node in proof_hashes.definitions(tree).items()
         if isinstance(node, ast.FunctionDef) and not node.name.startswith("_") and name.split(".")[0] not in protocols
     }
@@ -94,7 +93,7 @@ def test_every_page_was_read_beside_the_code_as_it_is(page):
     )
 
 
-@pytest.mark.parametrize("module", PRIVACY)
+@pytest.mark.parametrize("module", FORMULAS)
 def test_every_public_formula_is_proven_on_a_page(module):
     """What is not, is on a short list with its reason."""
     functions = public_functions(module)
@@ -109,13 +108,13 @@ def test_clipping_is_proven():
 
 def test_no_exception_is_needless():
     """Each exception is a function that exists and that no page proves."""
-    assert set().union(*map(public_functions, PRIVACY)) - PROVEN >= EXCEPTIONS
+    assert set().union(*map(public_functions, FORMULAS)) - PROVEN >= EXCEPTIONS
 
 
-@pytest.mark.parametrize("module", [*PRIVACY, "row_bounds"])
+@pytest.mark.parametrize("module", [*FORMULAS, "erm.row_bounds"])
 def test_what_a_proven_function_rests_on_is_proven_too(module):
     """Private functions and constants of its module: else a changed margin would leave the hashes as they are."""
-    proven = {name for name in PROVEN if proof_hashes.located(name)[0].stem == module}
+    proven = {name for name in PROVEN if proof_hashes.located(name)[0] == path_of(module)}
     assert set().union(*map(private_parts_used_by, proven)) - PROVEN == set()
 
 

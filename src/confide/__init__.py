@@ -9,6 +9,7 @@ from confide._version import __version__
 
 if TYPE_CHECKING:
     from confide import datasets as datasets
+    from confide.accounting.ledger import Ledger as Ledger
     from confide.erm.row_bounds import BallBound as BallBound
     from confide.erm.row_bounds import BoxBound as BoxBound
     from confide.erm.row_bounds import GroupBound as GroupBound
@@ -24,12 +25,11 @@ if TYPE_CHECKING:
     from confide.estimators.persistence import load as load
     from confide.estimators.transformers import SchemaEncoder as SchemaEncoder
     from confide.features.schema import Schema as Schema
+    from confide.guarantee import Guarantee as Guarantee
     from confide.privacy.budgets import ZCDP as ZCDP
     from confide.privacy.budgets import ApproxDP as ApproxDP
     from confide.privacy.budgets import Neighbours as Neighbours
     from confide.privacy.budgets import PureDP as PureDP
-    from confide.privacy.guarantee import Guarantee as Guarantee
-    from confide.privacy.ledger import Ledger as Ledger
 
 # Public names and their modules, imported on first use: `import confide` stays light.
 _EXPORTS = {
@@ -40,9 +40,9 @@ _EXPORTS = {
     "ConfideError": "confide.errors",
     "FileError": "confide.errors",
     "GroupBound": "confide.erm.row_bounds",
-    "Guarantee": "confide.privacy.guarantee",
+    "Guarantee": "confide.guarantee",
     "InputError": "confide.errors",
-    "Ledger": "confide.privacy.ledger",
+    "Ledger": "confide.accounting.ledger",
     "LedgerError": "confide.errors",
     "LogisticRegression": "confide.estimators.logistic",
     "Neighbours": "confide.privacy.budgets",

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from confide.privacy.mechanism import Plan
+from typing import Any
 
 
-def plan_document(plan: Plan) -> dict[str, Any]:
+def plan_document(plan: Any) -> dict[str, Any]:
     """A JSON form; the number of rows appears as its public bounds."""
     problem, noise, lattice = plan.problem, plan.noise, plan.lattice
     return {
@@ -35,7 +32,7 @@ def plan_document(plan: Plan) -> dict[str, Any]:
     }
 
 
-def plan_text(plan: Plan) -> str:
+def plan_text(plan: Any) -> str:
     """One fact a line, in two columns."""
     problem, noise, lattice = plan.problem, plan.noise, plan.lattice
     low, high = problem.n_rows_low, problem.n_rows_high

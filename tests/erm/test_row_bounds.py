@@ -13,8 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from confide.erm.row_bounds import BallBound, BoxBound, GroupBound, norm_with_intercept, row_bound_from_dict
+from confide.erm.row_bounds import BallBound, BoxBound, GroupBound, norm_with_intercept
 from confide.errors import ParameterError
+from confide.estimators.persistence import row_bound_from_dict
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False, width=64)
 BLOCKS = hnp.arrays(np.float64, st.tuples(st.integers(1, 6), st.just(4)), elements=FINITE)

@@ -9,6 +9,7 @@ import pickle
 import re
 import subprocess
 import sys
+from dataclasses import astuple
 
 import numpy as np
 import pandas as pd
@@ -20,7 +21,19 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
 import confide
-from confide import BallBound, BudgetExceeded, GroupBound, Ledger, LogisticRegression, PureDP, Schema, SchemaEncoder
+from confide import (
+    ZCDP,
+    ApproxDP,
+    BallBound,
+    BoxBound,
+    BudgetExceeded,
+    GroupBound,
+    Ledger,
+    LogisticRegression,
+    PureDP,
+    Schema,
+    SchemaEncoder,
+)
 from confide.data.arrays import MemorySource
 
 INF = float("inf")
@@ -249,7 +262,9 @@ def test_the_automatic_alpha_uses_public_facts_alone(rows):
     for n, d, epsilon in ((100, 1, 0.1), (10_000, 3, 1.0), (1000, 500, 5.0)):
         plan = LogisticRegression(epsilon).plan(n, d)
         assert plan.alpha >= 2 * 2.0 / (epsilon * n)
-        assert plan.noise_rate == pytest.approx((epsilon - plan.seal.epsilon) / (2 * math.sqrt(2.0)), rel=1e-6)
+        assert plan.noise.law == "laplace"
+        assert plan.noise.shape.l2_norm == pytest.approx(math.sqrt(2.0))
+        assert plan.noise.scale == pytest.approx((epsilon - plan.lattice.epsilon) / 2, rel=1e-6)
         assert plan.added_l2 == 0.0
 
 
@@ -272,8 +287,8 @@ def test_under_add_or_remove_one_the_number_of_rows_stays_private(rows):
     for text in (model.guarantee_.statement(), str(vars(model)), str(model.plan(n_features=5))):
         assert not re.search(r"(?<![0-9.e-])1,?234(?![0-9.])", text)
     # One row counts half as much as under replace-one.
-    assert model.plan(n_features=5).noise_rate == pytest.approx(
-        2 * LogisticRegression(1.0).plan(1000, 5).noise_rate, rel=1e-2
+    assert model.plan(n_features=5).noise.scale == pytest.approx(
+        2 * LogisticRegression(1.0).plan(1000, 5).noise.scale, rel=1e-2
     )
     ledger = Ledger(limit=2.0, neighbours="add-or-remove-one")
     with pytest.raises(confide.ParameterError, match="n_rows_bounds"):
@@ -313,7 +328,7 @@ def test_a_schema_takes_raw_columns_to_a_model(people):
     polars = LogisticRegression(INF, schema=schema).fit(pl.from_pandas(frame), label.to_list())
     np.testing.assert_allclose(polars.coef_, model.coef_, atol=1e-12)
     encoder = SchemaEncoder(schema)
-    by_hand = LogisticRegression(INF, row_norm=encoder.row_norm).fit(encoder.fit_transform(frame), label)
+    by_hand = LogisticRegression(INF, row_norm=encoder.row_bound).fit(encoder.fit_transform(frame), label)
     np.testing.assert_allclose(by_hand.coef_, model.coef_, atol=1e-12)
     assert encoder.get_feature_names_out().tolist() == model.coefficient_names_.tolist()
     private = LogisticRegression(4.0, schema=schema).fit(frame, label)
@@ -394,6 +409,45 @@ def test_budgets_may_be_objects(rows):
     assert LogisticRegression(PureDP(1.0)).fit(*rows).guarantee_.budget == LogisticRegression(1).fit(*rows).guarantee_.budget
 
 
+BUDGETS = [PureDP(2.0), ApproxDP(2.0, 1e-6), ZCDP(0.5)]
+
+
+@pytest.mark.parametrize("neighbours", ["replace-one", "add-or-remove-one"])
+@pytest.mark.parametrize("mechanism", ["objective", "output"])
+@pytest.mark.parametrize("budget", BUDGETS, ids=lambda budget: budget.kind)
+def test_every_currency_fits_states_itself_and_is_charged(rows, budget, mechanism, neighbours):
+    """The guarantee holds the budget given, the ledger of its currency is full after one fit, and the plan says the same."""
+    X, y = rows
+    bounds = (1500, 2500) if neighbours == "add-or-remove-one" else None
+    ledger = Ledger(limit=budget, neighbours=neighbours)
+    model = LogisticRegression(budget, mechanism=mechanism, neighbours=neighbours, n_rows_bounds=bounds, ledger=ledger)
+    model.fit(X, y)
+    assert model.guarantee_.budget == budget
+    assert str(budget) in model.guarantee_.statement()
+    assert model.plan(*X.shape).to_dict()["budget"] == budget.to_dict()
+    # A curve may cost a hair less than the budget that it was fitted into, never more.
+    assert ledger.spent() <= budget
+    assert astuple(ledger.spent()) == pytest.approx(astuple(budget), rel=1e-6)
+    with pytest.raises(BudgetExceeded):
+        model.fit(X, y)
+
+
+@pytest.mark.parametrize("budget", [ApproxDP(INF, 1e-6), ZCDP(INF)], ids=lambda budget: budget.kind)
+def test_an_infinite_budget_of_any_currency_is_the_model_without_privacy(rows, budget):
+    """The weights are those of float("inf"), and the guarantee is void."""
+    model = LogisticRegression(budget).fit(*rows)
+    assert np.array_equal(model.coef_, LogisticRegression(INF).fit(*rows).coef_)
+    assert model.guarantee_.void
+
+
+def test_a_weaker_notion_of_privacy_never_costs_more_noise():
+    """A delta beside the same epsilon can only help, and helps where there are many columns."""
+    for n_features, gain in ((2, 1.0), (200, 3.0)):
+        pure, approximate = (LogisticRegression(budget).plan(10_000, n_features) for budget in (1.0, ApproxDP(1.0, 1e-6)))
+        displacements = [plan.noise_norm * plan.l2 for plan in (pure, approximate)]
+        assert displacements[0] >= gain * displacements[1]
+
+
 def test_a_refused_fit_leaves_the_model_as_it_was(rows):
     """Columns, weights and guarantee of the earlier fit; predictions go on."""
     X, y = rows
@@ -427,3 +481,127 @@ def test_the_statement_speaks_of_presence_under_add_or_remove_one(rows):
     assert "being there or not" in added.guarantee_.statement()
     assert "two values of that row" not in added.guarantee_.statement()
     assert "two values of that row" in LogisticRegression(1.0).fit(X, y).guarantee_.statement()
+
+
+@pytest.mark.parametrize(
+    ("parameters", "shape"),
+    [
+        ({}, "ball"),
+        ({"row_norm": 2.0}, "ball"),
+        ({"row_norm": BoxBound([1.0] * 5)}, "groups"),
+        ({"row_norm": GroupBound((3, 2), (1.0, 1.0))}, "groups"),
+        ({"row_norm": GroupBound((3, 2), (1.0, 1.0), (True, False))}, "linked"),
+        ({"row_norm": GroupBound((3, 2), (1.0, 1.0), (True, False)), "fit_intercept": False}, "groups"),
+    ],
+)
+def test_the_row_bound_shapes_the_noise(rows, parameters, shape):
+    """A norm alone gives a ball, a bound by groups what is smallest; links need the constant of the intercept."""
+    X, y = rows
+    model = LogisticRegression(1.0, **parameters)
+    plan = model.plan(*X.shape)
+    assert plan.noise.shape.name == shape
+    assert f"shape {shape}" in str(plan)
+    assert np.isfinite(model.fit(X, y).coef_).all()
+    assert model.guarantee_.void is None
+
+
+def test_a_schema_brings_the_smallest_shape_that_its_columns_allow(people):
+    """Linked categories, with less noise than the ball of the same rows; no row leaves the space of the noise.
+
+    Every row, whatever its cells are, has exactly one active level in each linked group: unknown and missing ones too.
+    """
+    frame, label = people
+    schema = Schema(columns=COLUMNS, target={"column": "income", "negative": "poor", "positive": "rich"})
+    plan = LogisticRegression(1.0, schema=schema).plan(len(frame))
+    assert plan.noise.shape.name == "linked"
+    ball = LogisticRegression(1.0, row_norm=BallBound(plan.problem.row_bound.l2_norm)).plan(
+        len(frame), plan.problem.n_features
+    )
+    assert plan.noise.norm < 0.9 * ball.noise.norm
+    strange = frame.assign(job="astronaut", age=1e9)
+    encoded = SchemaEncoder(schema).fit_transform(strange)
+    clipped = plan.problem.row_bound.clip(encoded)
+    start = 0
+    for size, scale, linked in zip(
+        *(getattr(plan.problem.row_bound, name) for name in ("sizes", "scales", "linked")), strict=True
+    ):
+        if linked:
+            assert (np.sort(clipped[:, start : start + size], axis=1)[:, :-1] == 0.0).all()
+            assert (clipped[:, start : start + size].sum(axis=1) == scale).all()
+        start += size
+    private = LogisticRegression(1.0, schema=schema).fit(strange, label)
+    assert np.isfinite(private.coef_).all()
+
+
+VISITS = Schema(
+    columns={"age": {"low": 0, "high": 100}, "job": {"categories": ["a", "b"]}},
+    target={"column": "y", "negative": 0, "positive": 1},
+    person="patient",
+)
+
+
+def visits(n_persons, each):
+    """A frame of `each` visits of every patient, in turns, and labels."""
+    rng = np.random.default_rng(3)
+    persons = np.tile(np.arange(n_persons), each)
+    frame = pd.DataFrame(
+        {"patient": persons, "age": rng.integers(0, 100, persons.size), "job": rng.choice(["a", "b"], persons.size)}
+    )
+    return frame, (frame["age"] > 50).astype(int)
+
+
+@pytest.mark.parametrize("cap", [1, 2, 3])
+def test_rows_beyond_the_first_of_each_person_are_not_used(cap):
+    """The weights are those of the first `cap` visits of each patient; the guarantee names the column and the number."""
+    frame, label = visits(100, 3)
+    model = LogisticRegression(INF, schema=VISITS, alpha=0.1, max_rows_per_person=cap).fit(frame, label)
+    first = frame.groupby("patient").cumcount() < cap
+    # The ridge follows from the number of rows given, which is the public one.
+    by_hand = LogisticRegression(INF, schema=VISITS, alpha=0.1 * len(frame) / first.sum(), max_rows_per_person=cap)
+    np.testing.assert_allclose(by_hand.fit(frame[first], label[first]).coef_, model.coef_, atol=1e-9)
+    private = LogisticRegression(1.0, schema=VISITS, max_rows_per_person=cap).fit(frame, label)
+    assert private.guarantee_.max_rows_per_person == cap
+    statement = private.guarantee_.statement()
+    assert '"patient"' in statement
+    assert ("the first row of each" if cap == 1 else f"the first {cap} rows of each") in statement
+
+
+def test_what_a_person_adds_beyond_the_cap_changes_nothing():
+    """Two data sets that differ in the third visits of all patients give the same seeded weights at a cap of two."""
+    frame, label = visits(60, 3)
+    other, third = frame.copy(), frame.groupby("patient").cumcount() == 2
+    other.loc[third, "age"] = 99
+    first, second = (
+        LogisticRegression(1.0, schema=VISITS, max_rows_per_person=2, random_state=1).fit(X, label) for X in (frame, other)
+    )
+    assert np.array_equal(first.coef_, second.coef_)
+
+
+@pytest.mark.parametrize("budget", BUDGETS, ids=lambda budget: budget.kind)
+def test_a_cap_without_a_column_of_persons_is_an_assumption_and_pays_for_it(rows, budget):
+    """All rows are used; noise grows with the cap, about k-fold; the ledger is charged what a person may lose."""
+    X, y = rows
+    ledger = Ledger(limit=budget)
+    model = LogisticRegression(budget, alpha=1.0, max_rows_per_person=3, ledger=ledger).fit(X, y)
+    assert ledger.spent() == budget
+    assert any("3 rows at most" in sentence for sentence in model.guarantee_.assumptions)
+    assert "all rows, 3 at most," in model.guarantee_.statement()
+    one, three = (LogisticRegression(budget, alpha=1.0, max_rows_per_person=k).plan(*X.shape) for k in (1, 3))
+    assert 2.0 < three.noise_norm / one.noise_norm < 4.0
+    assert "at most 3 rows each" in str(three)
+    assert three.to_dict()["max_rows_per_person"] == 3
+
+
+def test_a_batch_of_a_ledger_pays_for_the_fits_that_were_planned(rows):
+    """One charge beforehand for three fits; a fourth is refused."""
+    X, y = rows
+    budget = ApproxDP(0.3, 1e-6)
+    ledger = Ledger(limit=ApproxDP(1.0, 1e-5))
+    plan = LogisticRegression(budget).plan(*X.shape)
+    batch = ledger.plan([plan] * 3, delta=5e-6)
+    spent = ledger.spent()
+    for _ in range(3):
+        LogisticRegression(budget, ledger=batch).fit(X, y)
+    assert ledger.spent() == spent
+    with pytest.raises(confide.ConfideError):
+        LogisticRegression(budget, ledger=batch).fit(X, y)

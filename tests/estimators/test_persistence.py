@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 import confide
-from confide import FileError, GroupBound, Ledger, LogisticRegression, Schema
+from confide import ZCDP, ApproxDP, BoxBound, FileError, GroupBound, Ledger, LogisticRegression, Schema
 
 SCHEMA = Schema(
     columns={"age": {"low": 0, "high": 100}, "job": {"categories": ["a", "b", "c"], "missing": True}},
@@ -37,6 +37,8 @@ def table(n=200):
         {"neighbours": "add-or-remove-one", "n_rows_bounds": (1000, 9000)},
         {"random_state": 4},
         {"row_norm": float("inf"), "budget": float("inf")},
+        {"budget": ApproxDP(1.0, 1e-6), "row_norm": GroupBound((3, 2), (1.0, 0.5), (True, False))},
+        {"budget": ZCDP(0.3), "max_rows_per_person": 2, "row_norm": BoxBound([1.0] * 5)},
     ],
     ids=str,
 )

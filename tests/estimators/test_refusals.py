@@ -11,7 +11,7 @@ import pytest
 import scipy.sparse
 import sklearn
 
-from confide import ConfideError, Ledger, LogisticRegression, PureDP, Schema
+from confide import ZCDP, ApproxDP, ConfideError, Ledger, LogisticRegression, PureDP, Schema
 
 SECRET = 987654321.125
 SECRET_TEXT = "SECRETVALUE"  # noqa: S105 - a marker that no message may hold
@@ -133,6 +133,8 @@ BAD_PARAMETERS = [
     {"neighbours": "add-or-remove-one", "n_rows_bounds": 10},
     {"random_state": -1}, {"random_state": 1.5}, {"random_state": np.random.default_rng(0)}, {"schema": {"a": 1}},
     {"schema": Schema(columns={"x": {"low": 0, "high": 1}}), "row_norm": 1.0},
+    {"max_rows_per_person": 0}, {"max_rows_per_person": 1.5}, {"max_rows_per_person": True}, {"max_rows_per_person": None},
+    {"max_rows_per_person": -1}, {"budget": ZCDP.of_sum(0.0)}, {"budget": ApproxDP.of_sum(1.0, 0.0)},
 ]  # fmt: skip
 
 
@@ -164,6 +166,27 @@ BAD_FRAMES = {
     "an infinite number": (pd.DataFrame({"age": [np.inf] * 50, "job": ["a"] * 50}), "infinit"),
     "no rows": (pd.DataFrame({"age": [], "job": []}), "rows"),
 }
+
+
+def test_rows_without_a_person_are_refused():
+    """Where the schema names the column of persons, it must be there, and full; no value of it is shown."""
+    columns = {"age": {"low": 0, "high": 100}}
+    schema = Schema(columns=columns, person="patient")
+    frame = pd.DataFrame({"age": [1.0] * 50})
+    assert "patient" in refusal(LogisticRegression(1.0, schema=schema), frame, GOOD_Y)
+    frame["patient"] = [SECRET_TEXT] * 49 + [None]
+    assert "missing" in refusal(LogisticRegression(1.0, schema=schema), frame, GOOD_Y)
+
+
+@pytest.mark.parametrize("budget", [ApproxDP(1.0, 1e-6), ZCDP(0.5)], ids=lambda budget: budget.kind)
+def test_a_pure_ledger_refuses_what_it_cannot_count(budget):
+    """A delta and a rho are no epsilon; nothing is charged and nothing is trained."""
+    ledger = Ledger(limit=10.0)
+    model = LogisticRegression(budget, ledger=ledger)
+    with pytest.raises(ConfideError):
+        model.fit(GOOD_X, GOOD_Y)
+    assert ledger.spent().epsilon == 0.0
+    assert not hasattr(model, "coef_")
 
 
 @pytest.mark.parametrize("name", BAD_FRAMES)

@@ -2,20 +2,40 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from confide.data.arrays import ArrayBlocks, MemorySource, summation_depth
 from confide.erm.losses import LogisticLoss
-from confide.erm.row_bounds import BallBound
-from confide.privacy.guarantee import Neighbours
+from confide.erm.row_bounds import BallBound, GroupBound
+from confide.privacy import objective_perturbation
+from confide.privacy.budgets import Neighbours
 from confide.privacy.mechanism import Problem
+from confide.privacy.noise import Entropy
+from confide.solvers.fallback import NewtonThenFallback
+
+GROUPS = GroupBound((3, 2, 1), (0.8, 1.3, 0.6))
+LINKED = GroupBound((3, 2, 1), (0.8, 1.3, 0.6), (True, True, False))
 
 
-def problem(n=20, d=2, *, loss=None, row_norm=1.0, intercept=0.0, l2=30.0, neighbours=Neighbours.REPLACE_ONE, high=None):
+def problem(
+    n=20,
+    d=2,
+    *,
+    loss=None,
+    row_norm=1.0,
+    row_bound=None,
+    intercept=0.0,
+    l2=30.0,
+    neighbours=Neighbours.REPLACE_ONE,
+    high=None,
+    rows_per_person=1,
+):
     """Public facts of a small problem; `high` makes the number of rows private, between n and high."""
     return Problem(
         loss=loss or LogisticLoss(),
-        row_bound=BallBound(row_norm),
+        row_bound=row_bound or BallBound(row_norm),
         intercept=intercept,
         n_features=d,
         n_rows_low=n,
@@ -23,10 +43,52 @@ def problem(n=20, d=2, *, loss=None, row_norm=1.0, intercept=0.0, l2=30.0, neigh
         summation_depth=summation_depth(high or n, d),
         l2=l2,
         neighbours=neighbours,
+        rows_per_person=rows_per_person,
     )
 
 
 def source(n=20, d=2, seed=0, length=1.0):
     """Rows of about this length and fair labels."""
     rng = np.random.default_rng(seed)
-    return MemorySource(ArrayBlocks(rng.normal(size=(n, d)) * length), rng.choice([-1, 1], size=n).astype(np.int8))
+    return rows_and_labels(rng.normal(size=(n, d)) * length, rng.choice([-1, 1], size=n))
+
+
+def rows_and_labels(rows, labels=None):
+    """A source of these rows; without labels all of them are +1."""
+    rows = np.asarray(rows, dtype=np.float64)
+    labels = np.ones(len(rows)) if labels is None else np.asarray(labels)
+    return MemorySource(ArrayBlocks(rows), labels.astype(np.int8))
+
+
+def group_rows(bound, n, seed=0):
+    """Rows at the edge of a GroupBound: one active column a group, its sign free where the group is not linked."""
+    rng = np.random.default_rng(seed)
+    rows, start = np.zeros((n, bound.n_features)), 0
+    for size, scale, linked in zip(bound.sizes, bound.scales, bound.linked, strict=True):
+        signs = 1.0 if linked else rng.choice([-1, 1], n)
+        rows[np.arange(n), start + rng.integers(size, size=n)] = scale * signs
+        start += size
+    return rows
+
+
+def shape_named(facts, name):
+    """The shape of this name that the facts allow."""
+    return next(shape for shape in facts.shapes if shape.name == name)
+
+
+def objective_plan(facts, budget, law, shape):
+    """The plan of objective perturbation with one law and one shape, whatever the best of them would be."""
+    planned, shares = {
+        "laplace": (objective_perturbation._laplace_plan, objective_perturbation._LAPLACE_SHARES),
+        "gaussian": (objective_perturbation._gaussian_plan, objective_perturbation._GAUSSIAN_SHARES),
+    }[law]
+    plan = objective_perturbation._first(partial(planned, facts, budget, shape_named(facts, shape)), shares)
+    assert plan is not None, "the seal would drown the noise"
+    return plan
+
+
+def releases(mechanism, plan, rows, n, entropy=None):
+    """(n, D): released weights, one after another from one stream: given, of a seed, or fresh."""
+    stream = entropy if hasattr(entropy, "read") else Entropy.fresh() if entropy is None else Entropy.seeded(entropy)
+    solver = NewtonThenFallback()
+    return np.vstack([mechanism.release(plan, rows, solver, stream).weights for _ in range(n)])

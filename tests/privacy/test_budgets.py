@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
 
+from confide.accounting.events import pure_renyi
 from confide.errors import ParameterError
 from confide.privacy.budgets import (
     ZCDP,
@@ -23,7 +24,6 @@ from confide.privacy.budgets import (
     budget_of_row,
     concentrated_epsilon,
     concentrated_limit,
-    pure_renyi,
     pure_within,
 )
 

@@ -177,9 +177,9 @@ def fit(
     Nothing about columns is learned from the data: types, bounds, categories and labels are those of the schema. Beside
     the released weights, nothing is shown that depends on the rows.
     """
+    from confide.accounting.ledger import Ledger
     from confide.cli import display, tables
     from confide.features.schema import Schema
-    from confide.privacy.ledger import Ledger
 
     budget = _budget(epsilon, delta)
     _check_model_out(out, data, schema, *([] if ledger is None else [ledger]))

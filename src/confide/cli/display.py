@@ -19,7 +19,7 @@ from confide.features.schema import canonical_label
 
 if TYPE_CHECKING:
     from confide.estimators.logistic import LogisticRegression
-    from confide.privacy.guarantee import Guarantee
+    from confide.guarantee import Guarantee
 
 _WIDEST = 100
 """Columns. Lines of prose become hard to read beyond."""

@@ -43,8 +43,8 @@ def init(
     ] = "auto",
 ) -> None:
     """Create a ledger. Its limit is fixed for good, and an existing file is never replaced."""
+    from confide.accounting.ledger import Ledger
     from confide.cli import display
-    from confide.privacy.ledger import Ledger
 
     limit = _limit(epsilon, delta, rho)
     if path.exists() or path.is_symlink():
@@ -58,8 +58,8 @@ def init(
 @ledger_app.command(epilog="\b\nExample:\n  confide ledger show study.db")
 def show(path: LedgerFile, output_format: Format = "text") -> None:
     """Show the limit, what is spent, what remains, and every charge."""
+    from confide.accounting.ledger import Ledger
     from confide.cli import display
-    from confide.privacy.ledger import Ledger
 
     opened = Ledger(path)
     amounts: dict[str, Budget] = {"limit": opened.limit, "spent": opened.spent(), "remaining": opened.remaining()}
@@ -97,8 +97,8 @@ def verify(
 
     The head of today, kept elsewhere, shows later that no record up to it was changed or lost.
     """
+    from confide.accounting.ledger import Ledger
     from confide.cli import display
-    from confide.privacy.ledger import Ledger
 
     opened = Ledger(path)
     count = opened.verify(None if head is None else head.strip().lower())

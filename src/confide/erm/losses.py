@@ -97,36 +97,45 @@ class LogisticLoss(_MarginLoss):
         return slope * (1.0 - slope)
 
 
-def _check_smoothing(smoothing: float) -> None:
-    if isinstance(smoothing, bool) or not 0.0 < smoothing < math.inf:
-        raise ParameterError("smoothing must be a positive finite number.")
-
-
 @dataclass(frozen=True, slots=True)
-class HuberHinge(_MarginLoss):
-    """Hinge with a quadratic joint of half-width `smoothing` around margin 1. L = 1, c = 1 / (2 smoothing)."""
+class _SmoothedHinge(_MarginLoss):
+    """The hinge with a joint of half-width `smoothing` around margin 1."""
 
-    name: ClassVar[str] = "huber_hinge"
     smoothing: float = 0.5
 
     def __post_init__(self) -> None:
-        _check_smoothing(self.smoothing)
-
-    @property
-    def smoothness(self) -> float:
-        return 1.0 / (2.0 * self.smoothing)
+        if isinstance(self.smoothing, bool) or not 0.0 < self.smoothing < math.inf:
+            raise ParameterError("smoothing must be a positive finite number.")
 
     @property
     def value_at_zero(self) -> float:
         return float(self.value(np.zeros(1))[0])
 
+    def value(self, margin: Array) -> Array:
+        # The hinge itself below the joint.
+        return np.where(margin < 1.0 - self.smoothing, 1.0 - margin, self._joint(margin))
+
+    def _joint(self, margin: Array) -> Array:
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, slots=True)
+class HuberHinge(_SmoothedHinge):
+    """Hinge with a quadratic joint of half-width `smoothing` around margin 1. L = 1, c = 1 / (2 smoothing)."""
+
+    name: ClassVar[str] = "huber_hinge"
+
+    @property
+    def smoothness(self) -> float:
+        return 1.0 / (2.0 * self.smoothing)
+
     def _slope(self, margin: Array) -> Array:
         # ((1 - z) + h) / (2h), not (1 + h - z) / (2h): the latter loses digits for small h.
         return np.clip(((1.0 - margin) + self.smoothing) / (2.0 * self.smoothing), 0.0, 1.0)
 
-    def value(self, margin: Array) -> Array:
-        # Equation (23). In the joint h s^2 with s the slope; below it the hinge itself.
-        return np.where(margin < 1.0 - self.smoothing, 1.0 - margin, self.smoothing * self._slope(margin) ** 2)
+    def _joint(self, margin: Array) -> Array:
+        # Equation (23): h s^2 with s the slope.
+        return self.smoothing * self._slope(margin) ** 2
 
     def derivative(self, margin: Array) -> Array:
         return -self._slope(margin)
@@ -139,30 +148,22 @@ class HuberHinge(_MarginLoss):
 
 
 @dataclass(frozen=True, slots=True)
-class SmoothHinge(_MarginLoss):
+class SmoothHinge(_SmoothedHinge):
     """Hinge with a twice differentiable polynomial joint of half-width `smoothing`. L = 1, c = 3 / (4 smoothing)."""
 
     name: ClassVar[str] = "smooth_hinge"
-    smoothing: float = 0.5
-
-    def __post_init__(self) -> None:
-        _check_smoothing(self.smoothing)
 
     @property
     def smoothness(self) -> float:
         return 3.0 / (4.0 * self.smoothing)
 
-    @property
-    def value_at_zero(self) -> float:
-        return float(self.value(np.zeros(1))[0])
-
     def _position(self, margin: Array) -> Array:
         return np.clip((1.0 - margin) / self.smoothing, -1.0, 1.0)
 
-    def value(self, margin: Array) -> Array:
+    def _joint(self, margin: Array) -> Array:
         # Equation (20) in s = (1 - z) / h: h (-s^4 + 6 s^2 + 8 s + 3) / 16 = h (1 + s)^3 (3 - s) / 16.
         s = self._position(margin)
-        return np.where(margin < 1.0 - self.smoothing, 1.0 - margin, self.smoothing * (1.0 + s) ** 3 * (3.0 - s) / 16.0)
+        return self.smoothing * (1.0 + s) ** 3 * (3.0 - s) / 16.0
 
     def derivative(self, margin: Array) -> Array:
         # Equation (21).

@@ -39,7 +39,7 @@ class RowBound(Protocol):
         """Raise ParameterError if rows of this many columns cannot be clipped by the bound."""
 
     def to_dict(self) -> dict[str, Any]:
-        """A JSON form; `row_bound_from_dict` reads it."""
+        """A JSON form; estimators/persistence.py reads it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,15 +237,6 @@ def BoxBound(limits: Iterable[float]) -> GroupBound:  # noqa: N802 - a kind of b
     if not scales or not all(isinstance(scale, Real) and SMALLEST_BOUND <= scale <= LARGEST_BOUND for scale in scales):
         raise ParameterError("a BoxBound needs a limit for each column, a positive number between 2^-300 and 2^300.")
     return GroupBound((1,) * len(scales), scales)
-
-
-def row_bound_from_dict(value: dict[str, Any]) -> RowBound:
-    """Read the form written by `to_dict`."""
-    if value["kind"] == "ball":
-        return BallBound(math.inf if value["norm"] == "inf" else float(value["norm"]))
-    if value["kind"] == "groups":
-        return GroupBound(tuple(value["sizes"]), tuple(value["scales"]), tuple(value.get("linked", ())))
-    raise ParameterError("an unknown kind of row bound.")
 
 
 def norm_with_intercept(row_bound: RowBound, intercept: float) -> float:

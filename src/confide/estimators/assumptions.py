@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from confide.accounting.ledger import Batch, Ledger
+from confide.guarantee import Guarantee
 from confide.privacy.budgets import Neighbours, PureDP
-from confide.privacy.guarantee import Guarantee
-from confide.privacy.ledger import Batch, Ledger
 from confide.privacy.mechanism import Plan
 from confide.privacy.noise import LARGEST_PROVEN_EPSILON
 

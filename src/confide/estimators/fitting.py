@@ -8,17 +8,17 @@ from functools import cache, lru_cache
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
+from confide.accounting.ledger import Batch, Ledger
 from confide.data.arrays import summation_depth
 from confide.data.source import RowSource
 from confide.erm.losses import Loss
 from confide.erm.row_bounds import RowBound
 from confide.errors import InsufficientRegularisation, ParameterError
-from confide.estimators.regularisation import balanced_l2, curvature_free_l2
-from confide.privacy.budgets import Budget, Neighbours
-from confide.privacy.ledger import Batch, Ledger
+from confide.estimators.non_private import NonPrivate
+from confide.estimators.regularisation import balanced_l2, curvature_free_l2, usual_norm
+from confide.privacy.budgets import Budget, Neighbours, budget_of_row
 from confide.privacy.mechanism import Mechanism, Plan, Problem, Release
 from confide.privacy.noise import Entropy
-from confide.privacy.non_private import NonPrivate
 from confide.privacy.objective_perturbation import ObjectivePerturbation
 from confide.privacy.output_perturbation import OutputPerturbation
 from confide.solvers.fallback import NewtonThenFallback
@@ -102,12 +102,14 @@ def _planned(settings: Settings, n_features: int, n_rows: int | None) -> Plan:
 
 def _automatic_plan(mechanism: Mechanism, problem: Problem, budget: Budget) -> Plan:
     """The plan at the automatic ridge, which rises where double precision would cost more than 1% of the budget."""
-    least = curvature_free_l2(problem.budget_of_row(budget), problem.loss, problem.row_norm, problem.neighbours)
+    least = curvature_free_l2(
+        budget_of_row(budget, problem.rows_per_person), problem.loss, problem.row_norm, problem.neighbours
+    )
     plan = _first_plan(mechanism, replace(problem, l2=max(least, problem.row_norm**2)), budget)
     # The noise depends on the ridge, a little.
     for _ in range(2):
         noise_norm = plan.noise_norm * plan.l2
-        l2 = max(least, balanced_l2(noise_norm, problem.n_rows_low, problem.row_norm))
+        l2 = max(least, balanced_l2(noise_norm, problem.n_rows_low, usual_norm(problem.row_bound, problem.intercept)))
         plan = _first_plan(mechanism, replace(problem, l2=l2), budget)
     return plan
 

@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from confide.accounting.ledger import Batch, Ledger
 from confide.data.arrays import MemorySource, rows_in_block
 from confide.data.frames import EncodedBlocks
 from confide.erm.losses import LogisticLoss
@@ -20,7 +21,6 @@ from confide.estimators.validation import labels_of, rows_of, weights_of
 from confide.features.encoder import Encoder, read_labels
 from confide.features.schema import Schema
 from confide.privacy.budgets import Budget, Neighbours, as_budget
-from confide.privacy.ledger import Batch, Ledger
 from confide.privacy.mechanism import Plan
 from confide.types import Array, Labels
 

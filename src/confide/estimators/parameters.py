@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from confide.accounting.ledger import Batch, Ledger
 from confide.erm.row_bounds import BallBound, RowBound
 from confide.errors import ParameterError
 from confide.features.encoder import Encoder
 from confide.features.schema import Schema
 from confide.privacy.budgets import Budget, Neighbours
-from confide.privacy.ledger import Batch, Ledger
 
 _MOST_ROWS = 10**15
 _MOST_ROWS_PER_PERSON = 10**6

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 
 from confide._version import __version__
-from confide.erm.row_bounds import row_bound_from_dict
+from confide.erm.row_bounds import BallBound, GroupBound, RowBound
 from confide.errors import ConfideError, FileError
 from confide.estimators.logistic import LogisticRegression
 from confide.features.encoder import Encoder
 from confide.features.schema import Schema
 from confide.files import read_document, write_document
+from confide.guarantee import Guarantee
 from confide.privacy.budgets import budget_from_dict
-from confide.privacy.guarantee import Guarantee
 
 _ESTIMATORS = {"LogisticRegression": LogisticRegression}
 
@@ -123,6 +123,15 @@ def _restored(content: dict[str, Any]) -> LogisticRegression:
     if model._encoder is not None and tuple(model._encoder.feature_names) != tuple(content["coefficient_names"]):
         raise FileError("the columns of the schema do not match the coefficients.")
     return model
+
+
+def row_bound_from_dict(value: dict[str, Any]) -> RowBound:
+    """Read the form that a row bound writes."""
+    if value["kind"] == "ball":
+        return BallBound(math.inf if value["norm"] == "inf" else float(value["norm"]))
+    if value["kind"] == "groups":
+        return GroupBound(tuple(value["sizes"]), tuple(value["scales"]), tuple(value.get("linked", ())))
+    raise FileError("the file holds a row bound that this version of confide does not understand.")
 
 
 def _finite(values: Any) -> Any:

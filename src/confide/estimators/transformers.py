@@ -40,11 +40,6 @@ class SchemaEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # s
         """The public bound that every encoded row obeys, group by group; an estimator takes it as ``row_norm``."""
         return self._encoder().row_bound
 
-    @property
-    def row_norm(self) -> float:
-        """The L2 norm to which an estimator with this schema clips encoded rows; a little below the bound's own."""
-        return self._encoder().row_norm
-
     def fit(self, X: Any, y: Any = None) -> Self:
         """Check the frame's columns; nothing is learned."""
         encoder = self._encoder()

@@ -105,7 +105,6 @@ class Encoder:
         category with two levels has one column, named by the second
     groups : the groups of encoded columns, one for each column of the schema, in order
     row_bound : the bound that every encoded row obeys in exact arithmetic
-    row_norm : the L2 norm to which estimators clip whole encoded rows, below the bound's own: few rows fill their bounds
 
     Raises
     ------
@@ -127,7 +126,6 @@ class Encoder:
     feature_names: tuple[str, ...] = field(init=False, compare=False, repr=False)
     groups: tuple[Group, ...] = field(init=False, compare=False, repr=False)
     row_bound: GroupBound = field(init=False, compare=False, repr=False)
-    row_norm: float = field(init=False, compare=False, repr=False)
     _parts: tuple[_Part, ...] = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -144,7 +142,6 @@ class Encoder:
         object.__setattr__(self, "groups", tuple(Group(*group) for group in columns))
         linked = tuple(part.linked for part in parts)
         object.__setattr__(self, "row_bound", GroupBound(tuple(sizes), (1.0,) * len(sizes), linked))
-        object.__setattr__(self, "row_norm", _clipping_norm(self.schema))
         object.__setattr__(self, "_parts", parts)
 
     def read(self, frame: Any, rows_per_person: int | None = None) -> Codes:
@@ -267,17 +264,6 @@ def read_labels(values: Any, negative: Label, positive: Label) -> Labels:
     if (levels == _UNKNOWN).any():
         raise InputError(f"the labels: some are neither {negative!r} nor {positive!r}; give rows that have one of the two.")
     return (2 * levels - 1).astype(np.int8)
-
-
-def _clipping_norm(schema: Schema) -> float:
-    """A norm that rows rarely exceed if their numbers are spread evenly between their bounds; a public guess.
-
-    The square of such a number has mean 1/3 and variance 4/45; a category counts 1. Two standard deviations above the mean,
-    and never above what the bounds allow. A guess that does not fit the data costs accuracy, not privacy.
-    """
-    numbers = sum(isinstance(column, NumberColumn) for column in schema.columns)
-    categories = len(schema.columns) - numbers
-    return math.sqrt(categories + min(numbers, numbers / 3.0 + 2.0 * math.sqrt(numbers * 4.0 / 45.0)))
 
 
 def _first_rows(persons: Indices, n_rows: int) -> Indices | None:

@@ -40,6 +40,7 @@ class _Amounts:
     """Positive numbers in declared ranges; what the three currencies share."""
 
     kind: ClassVar[str]
+    title: ClassVar[str]
     ranges: ClassVar[dict[str, tuple[float, float]]]
 
     def __post_init__(self) -> None:
@@ -66,6 +67,11 @@ class _Amounts:
         """False for an infinite epsilon or rho."""
         return all(math.isfinite(getattr(self, name)) for name in self.ranges)
 
+    def __str__(self) -> str:
+        if not self.is_private:
+            return f"no privacy ({next(iter(self.ranges))} is infinite)"
+        return f"{self.title} with {' and '.join(f'{name} = {getattr(self, name):.12g}' for name in self.ranges)}"
+
     def to_dict(self) -> dict[str, Any]:
         """A JSON form."""
         amounts = {name: getattr(self, name) for name in self.ranges}
@@ -83,21 +89,17 @@ class PureDP(_Amounts):
     """
 
     kind: ClassVar[str] = "pure"
+    title: ClassVar[str] = "pure differential privacy"
     ranges: ClassVar[dict[str, tuple[float, float]]] = {"epsilon": (1e-9, 1e9)}
     epsilon: float
 
     def to_zcdp(self) -> ZCDP:
-        """The least rho that it implies: epsilon tanh(epsilon / 2). Proof: proofs/ledger.md, lemma 2."""
+        """The least rho that it implies: epsilon tanh(epsilon / 2). Proof: accounting/proofs/ledger.md, lemma 2."""
         return ZCDP.of_sum(self.epsilon * math.tanh(0.5 * self.epsilon) * _UP if self.is_private else math.inf)
 
     def to_approx(self, delta: float) -> ApproxDP:
         """The same epsilon; pure privacy needs no delta."""
         return ApproxDP(self.epsilon, delta)
-
-    def __str__(self) -> str:
-        if not self.is_private:
-            return "no privacy (epsilon is infinite)"
-        return f"pure differential privacy with epsilon = {self.epsilon:.12g}"
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -113,6 +115,7 @@ class ApproxDP(_Amounts):
     """
 
     kind: ClassVar[str] = "approximate"
+    title: ClassVar[str] = "approximate differential privacy"
     ranges: ClassVar[dict[str, tuple[float, float]]] = {"epsilon": (1e-9, 1e9), "delta": (1e-30, 0.5)}
     epsilon: float
     delta: float
@@ -122,11 +125,6 @@ class ApproxDP(_Amounts):
         if not delta >= self.delta:
             raise ParameterError("an approximate guarantee cannot be turned into one with a smaller delta.")
         return ApproxDP(self.epsilon, delta)
-
-    def __str__(self) -> str:
-        if not self.is_private:
-            return "no privacy (epsilon is infinite)"
-        return f"approximate differential privacy with epsilon = {self.epsilon:.12g} and delta = {self.delta:.6g}"
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -140,6 +138,7 @@ class ZCDP(_Amounts):
     """
 
     kind: ClassVar[str] = "zcdp"
+    title: ClassVar[str] = "zero-concentrated differential privacy"
     ranges: ClassVar[dict[str, tuple[float, float]]] = {"rho": (1e-12, 1e9)}
     rho: float
 
@@ -148,11 +147,6 @@ class ZCDP(_Amounts):
         if not 0.0 < delta < 1.0:
             raise ParameterError("delta must lie strictly between 0 and 1.")
         return ApproxDP.of_sum(concentrated_epsilon(self.rho, delta), delta)
-
-    def __str__(self) -> str:
-        if not self.is_private:
-            return "no privacy (rho is infinite)"
-        return f"zero-concentrated differential privacy with rho = {self.rho:.12g}"
 
 
 Budget: TypeAlias = PureDP | ApproxDP | ZCDP
@@ -182,22 +176,6 @@ def concentrated_limit(epsilon: float, delta: float) -> tuple[float, float]:
     rhos = (epsilon * (1.0 - 2.0**-40) - 1e-12 - _order_penalty(delta)) / _ORDERS
     best = int(rhos.argmax())
     return max(0.0, float(rhos[best]) * (1.0 - 2.0**-40)), float(_ORDERS[best])
-
-
-def pure_renyi(epsilon: float, order: float) -> float:
-    """Largest Rényi divergence of this order under pure privacy: randomised response attains it.
-
-    log[cosh((a - 1/2) epsilon) / cosh(epsilon / 2)] / (a - 1).
-    """
-    # The difference loses digits near order 1, which the last factor pays for.
-    difference = _log_cosh((order - 0.5) * epsilon) - _log_cosh(0.5 * epsilon)
-    return min(epsilon, difference / (order - 1.0) * (_UP + 2.0**-50 / (order - 1.0)))
-
-
-def _log_cosh(x: float) -> float:
-    if x < 20.0:
-        return math.log1p(2.0 * math.sinh(0.5 * x) ** 2)
-    return x - math.log(2.0) + math.log1p(math.exp(-2.0 * x))
 
 
 def pure_within(rho: float) -> float:

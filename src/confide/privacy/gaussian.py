@@ -54,10 +54,6 @@ class GaussianMechanism:
 
     mu: float
 
-    def delta(self, epsilon: float) -> float:
-        """Upper bound on the least delta for this epsilon."""
-        return gaussian_delta(epsilon, self.mu)
-
     def renyi(self, order: float) -> float:
         """Upper bound on the Rényi divergence of this order, above 1."""
         return 0.5 * order * self.mu**2 * _UP

@@ -58,14 +58,9 @@ class LatticeNoise:
         return (self.l2_sensitivity + math.sqrt(self.dimension) * self.step) * _UPWARDS
 
     @property
-    def standard_deviation(self) -> float:
-        """Of the noise on one weight."""
-        raise NotImplementedError
-
-    @property
     def norm(self) -> float:
         """Root of the expected squared L2 norm of the noise of one row, rounded upwards."""
-        return math.sqrt(self.dimension) * self.standard_deviation * _UPWARDS
+        return float(math.sqrt(self.dimension) * self.deviation * _UPWARDS)  # type: ignore[attr-defined]  # laws have it
 
     def release(self, weights: Weights, entropy: Entropy) -> Weights:
         """Weights (k, dimension) that may leave: multiples of the grid step, each row with noise of its own."""
@@ -89,7 +84,8 @@ class LatticeLaplace(LatticeNoise):
         return math.sqrt(self.dimension) * self.rounded_sensitivity / self.epsilon * _UPWARDS
 
     @property
-    def standard_deviation(self) -> float:
+    def deviation(self) -> float:
+        """Standard deviation of the noise on one weight."""
         return math.sqrt(2.0) * self.scale
 
 
@@ -109,10 +105,6 @@ class LatticeGaussian(LatticeNoise):
         grid = LatticeNoise(dimension, exponent, l2_sensitivity)
         deviation = math.hypot(multiplier * grid.rounded_sensitivity, _SMOOTHING * grid.step) * (1.0 + 2.0**-45)
         return cls(dimension, exponent, l2_sensitivity, max(deviation, _LEAST_DEVIATION * grid.step))
-
-    @property
-    def standard_deviation(self) -> float:
-        return self.deviation
 
     @property
     def rho(self) -> float:

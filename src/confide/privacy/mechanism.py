@@ -9,15 +9,15 @@ from typing import Any, Protocol
 import numpy as np
 
 from confide._version import __version__
+from confide.accounting.events import Event
 from confide.data.source import RowSource
 from confide.erm.losses import Loss
 from confide.erm.objective import Objective
 from confide.erm.row_bounds import RowBound, norm_with_intercept
 from confide.errors import ParameterError
 from confide.plan_text import plan_document, plan_text
-from confide.privacy.budgets import ZCDP, Budget, Neighbours, budget_of_row
+from confide.privacy.budgets import ZCDP, Budget, Neighbours
 from confide.privacy.certificate import GradientRounding
-from confide.privacy.events import Event
 from confide.privacy.lattice import LatticeNoise
 from confide.privacy.noise import LOG_FAILURE, Entropy
 from confide.privacy.shapes import Shape, shapes_of
@@ -76,10 +76,6 @@ class Problem:
     def shapes(self) -> tuple[Shape, ...]:
         """The shapes of noise that the bound on rows allows."""
         return shapes_of(self.row_bound, self.intercept, self.n_features)
-
-    def budget_of_row(self, budget: Budget) -> Budget:
-        """What the release may cost one row so that it costs a person the budget."""
-        return budget_of_row(budget, self.rows_per_person)
 
     def rounding(self, l2: float) -> GradientRounding:
         """The rounding bound of its gradients at a given total ridge."""

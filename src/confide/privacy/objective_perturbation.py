@@ -12,11 +12,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 
+from confide.accounting.events import Event
 from confide.data.source import RowSource
 from confide.errors import InsufficientRegularisation, ParameterError
-from confide.privacy.budgets import ZCDP, ApproxDP, Budget, PureDP, pure_within
+from confide.privacy.budgets import ZCDP, ApproxDP, Budget, PureDP, budget_of_row, pure_within
 from confide.privacy.certificate import INSUFFICIENT, certify, planned_tolerance, solver_tolerance
-from confide.privacy.events import Event
 from confide.privacy.gaussian import GaussianObjective, concentrated_rho, largest_mu
 from confide.privacy.lattice import LatticeGaussian, LatticeLaplace, lattice_exponent
 from confide.privacy.mechanism import Noise, Plan, Problem, Release, log_failure, zero_weights
@@ -39,9 +39,7 @@ class ObjectivePerturbation:
     """Adds a random linear term to the objective, minimises, and seals. See `Mechanism`."""
 
     def plan(self, problem: Problem, budget: Budget) -> Plan:
-        """The plan with the least expected distance among the laws of noise, each in its best shape."""
-        if not math.isfinite(problem.loss.smoothness):
-            raise ParameterError(f"objective perturbation needs a smooth loss, and {problem.loss.name} is not smooth.")
+        """The plan with the least noise in the objective among the laws, each in its best shape."""
         # All shapes of one bound on rows have its L2 norm, so the calibration is the same and their noise can be compared.
         best = min(problem.shapes, key=lambda shape: shape.laplace_norm(1.0))
         plans = [_first(partial(_laplace_plan, problem, budget, best), _LAPLACE_SHARES)]
@@ -51,7 +49,7 @@ class ObjectivePerturbation:
         possible = [plan for plan in plans if plan is not None]
         if not possible:
             raise InsufficientRegularisation(INSUFFICIENT.format(problem.n_rows_high))
-        return min(possible, key=lambda plan: plan.expected_distance)
+        return min(possible, key=lambda plan: plan.noise.norm if plan.noise else math.inf)
 
     def release(self, plan: Plan, source: RowSource, solver: Solver, entropy: Entropy) -> Release:
         problem = plan.problem
@@ -74,7 +72,7 @@ def _first(plan_at: Callable[[float], Plan], shares: tuple[float, ...]) -> Plan 
 
 
 def _laplace_plan(problem: Problem, budget: Budget, shape: Shape, share: float) -> Plan:
-    of_row = problem.budget_of_row(budget)
+    of_row = budget_of_row(budget, problem.rows_per_person)
     epsilon = pure_within(of_row.rho) if isinstance(of_row, ZCDP) else of_row.epsilon
     rate, l2 = calibrated_objective(epsilon * (1.0 - share), problem.loss, shape.l2_norm, problem.l2, problem.neighbours)
     noise = Noise(shape, "laplace", rate)
@@ -85,7 +83,7 @@ def _laplace_plan(problem: Problem, budget: Budget, shape: Shape, share: float) 
 
 
 def _gaussian_plan(problem: Problem, budget: Budget, shape: Shape, share: float) -> Plan:
-    loss, of_row = problem.loss, problem.budget_of_row(budget)
+    loss, of_row = problem.loss, budget_of_row(budget, problem.rows_per_person)
     # A ridge at which the curvature costs at most half.
     room = of_row.rho if isinstance(of_row, ZCDP) else of_row.epsilon
     l2 = max(problem.l2, least_l2(room, loss.smoothness, shape.l2_norm))

@@ -9,11 +9,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from confide.accounting.events import Event
 from confide.data.source import RowSource
 from confide.errors import InsufficientRegularisation, ParameterError
-from confide.privacy.budgets import ZCDP, ApproxDP, Budget, PureDP, pure_within
+from confide.privacy.budgets import ZCDP, ApproxDP, Budget, PureDP, budget_of_row, pure_within
 from confide.privacy.certificate import INSUFFICIENT, certify, planned_tolerance, solver_tolerance
-from confide.privacy.events import Event
 from confide.privacy.gaussian import GaussianMechanism, largest_mu
 from confide.privacy.lattice import LatticeGaussian, LatticeLaplace, LatticeNoise, lattice_exponent
 from confide.privacy.mechanism import Noise, Plan, Problem, Release, log_failure, zero_weights
@@ -47,7 +47,7 @@ class OutputPerturbation:
         def on_grid(noise: LatticeNoise, event: Event) -> Plan:
             return Plan(problem, budget, "output", problem.l2, None, tolerance, radius, noise, event)
 
-        of_row = problem.budget_of_row(budget)
+        of_row = budget_of_row(budget, problem.rows_per_person)
         epsilon = pure_within(of_row.rho) if isinstance(of_row, ZCDP) else of_row.epsilon
         plans = [on_grid(LatticeLaplace(dimension, exponent, sensitivity, epsilon * _DOWN), Event(budget))]
         if isinstance(of_row, ApproxDP):

@@ -52,12 +52,6 @@ def _loss_lines(loss: Loss, row_norm: float, l2: float, neighbours: Neighbours) 
     return already + slopes[1:], np.log1p(cell_curvatures * row_norm**2 / l2)
 
 
-def objective_privacy_loss(rate: float, loss: Loss, row_norm: float, l2: float, neighbours: Neighbours) -> float:
-    """Upper bound on the privacy loss of objective perturbation with Laplace noise of this rate."""
-    slopes, intercepts = _loss_lines(loss, row_norm, l2, neighbours)
-    return float((rate * slopes + intercepts).max()) * _UP
-
-
 def objective_noise_rate(epsilon: float, loss: Loss, row_norm: float, l2: float, neighbours: Neighbours) -> float:
     """Largest rate beta whose privacy loss is at most epsilon; 0 if the ridge alone leaves no room for noise.
 

@@ -10,8 +10,8 @@ import dp_accounting
 import pytest
 from dp_accounting.pld import PLDAccountant
 
-from confide.errors import ParameterError
-from confide.privacy.accountant import (
+from confide.accounting.events import Event, as_events, joint_epsilon
+from confide.accounting.filters import (
     Amount,
     ConcentratedFilter,
     RenyiFilter,
@@ -21,8 +21,8 @@ from confide.privacy.accountant import (
     joint_events,
     total_amount,
 )
+from confide.errors import ParameterError
 from confide.privacy.budgets import ZCDP, ApproxDP, Neighbours, PureDP, concentrated_epsilon
-from confide.privacy.events import Event, as_events, joint_epsilon
 from confide.privacy.gaussian import GaussianMechanism, GaussianObjective
 
 GAUSSIAN = Event(ApproxDP(1.0, 1e-6), GaussianMechanism(0.2))

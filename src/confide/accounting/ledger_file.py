@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from confide.accounting.events import Event
 from confide.errors import LedgerError, ParameterError
 from confide.privacy.budgets import Budget, Neighbours, budget_from_dict
-from confide.privacy.events import Event
 
 if TYPE_CHECKING:
     import sqlite3

@@ -7,8 +7,8 @@ import json
 import pytest
 
 from confide.errors import ParameterError
+from confide.guarantee import Guarantee
 from confide.privacy.budgets import ZCDP, ApproxDP, Neighbours, PureDP
-from confide.privacy.guarantee import Guarantee
 
 
 @pytest.mark.parametrize("neighbours", list(Neighbours))

@@ -12,11 +12,11 @@ import dp_accounting
 import pytest
 from dp_accounting import pld
 
+from confide.accounting.events import Event
+from confide.accounting.ledger import Ledger
 from confide.errors import BudgetExceeded, LedgerError, ParameterError
 from confide.privacy.budgets import ZCDP, ApproxDP, Neighbours, PureDP
-from confide.privacy.events import Event
 from confide.privacy.gaussian import GaussianMechanism
-from confide.privacy.ledger import Ledger
 
 COLUMNS = ["number", "time", "purpose", "epsilon", "delta", "rho"]
 

@@ -12,9 +12,9 @@ from dataclasses import astuple, dataclass
 from fractions import Fraction
 from typing import Protocol
 
+from confide.accounting.events import Event, joint_epsilon
 from confide.errors import ParameterError
 from confide.privacy.budgets import ZCDP, ApproxDP, Budget, PureDP, concentrated_epsilon, concentrated_limit
-from confide.privacy.events import Event, joint_epsilon
 
 ACCOUNTINGS = ("sum", "renyi")
 

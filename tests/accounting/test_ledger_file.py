@@ -23,9 +23,9 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
 from confide import LogisticRegression
+from confide.accounting.ledger import Ledger
 from confide.errors import BudgetExceeded, LedgerError, ParameterError
 from confide.privacy.budgets import ZCDP, ApproxDP, PureDP
-from confide.privacy.ledger import Ledger
 
 # A forked child that exits is no test of its own; numpy's threads are idle.
 pytestmark = pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
@@ -503,7 +503,7 @@ def test_a_read_only_file_or_folder_is_refused_with_advice():
 
 def test_a_file_that_stays_locked_is_refused_with_advice(charged, monkeypatch):
     """After a while; the charge was not made."""
-    monkeypatch.setattr("confide.privacy.ledger_file._PATIENCE", 0.05)
+    monkeypatch.setattr("confide.accounting.ledger_file._PATIENCE", 0.05)
     with contextlib.closing(sqlite3.connect(charged, isolation_level=None)) as connection:
         ledger = Ledger(charged)
         connection.execute("BEGIN IMMEDIATE")
@@ -515,7 +515,7 @@ def test_a_file_that_stays_locked_is_refused_with_advice(charged, monkeypatch):
 
 def test_each_charge_is_synced_before_it_returns(path, monkeypatch):
     """The settings that durability rests on, as SQLite itself reports them."""
-    from confide.privacy import ledger_file
+    from confide.accounting import ledger_file
 
     Ledger(path, limit=1.0)
     with contextlib.closing(ledger_file._connection(path, "rw")) as connection:

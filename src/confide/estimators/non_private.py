@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from confide.accounting.events import Event
 from confide.data.source import RowSource
 from confide.errors import ParameterError
 from confide.privacy.budgets import Budget
-from confide.privacy.events import Event
 from confide.privacy.mechanism import Plan, Problem, Release, zero_weights
 from confide.privacy.noise import Entropy
 from confide.solvers.solver import Solver

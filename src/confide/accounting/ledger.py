@@ -1,6 +1,6 @@
 """What was spent on one body of data, and the limit: in memory, or in a file that survives crashes and is shared.
 
-How charges add up is for `confide.privacy.accountant` to say, and where they are kept for `confide.privacy.ledger_file`.
+How charges add up is for `confide.accounting.filters` to say, and where they are kept for `confide.accounting.ledger_file`.
 Proof: proofs/ledger.md.
 """
 
@@ -18,8 +18,8 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any, NoReturn, Self
 
-from confide.errors import BudgetExceeded, LedgerError, ParameterError
-from confide.privacy.accountant import (
+from confide.accounting.events import Event, as_events
+from confide.accounting.filters import (
     ACCOUNTINGS,
     Amount,
     ConcentratedFilter,
@@ -32,9 +32,9 @@ from confide.privacy.accountant import (
     joint_events,
     total_amount,
 )
+from confide.accounting.ledger_file import Entry, Header, Record, RecordsInFile, RecordsInMemory, Session
+from confide.errors import BudgetExceeded, LedgerError, ParameterError
 from confide.privacy.budgets import ZCDP, ApproxDP, Budget, Neighbours, PureDP, as_budget
-from confide.privacy.events import Event, as_events
-from confide.privacy.ledger_file import Entry, Header, Record, RecordsInFile, RecordsInMemory, Session
 
 _CURRENCY = ("epsilon", "delta", "rho")
 

@@ -1,0 +1,1 @@
+"""Black-box attacks on the guarantee: `make test` runs small ones, `make audit` all of them."""
