@@ -9,6 +9,16 @@ import numpy as np
 import pytest
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out the large audits, marked `audit`, unless the expression of marks names them: `make audit`."""
+    if "audit" in config.getoption("markexpr"):
+        return
+    large = [item for item in items if item.get_closest_marker("audit")]
+    if large:
+        config.hook.pytest_deselected(items=large)
+        items[:] = [item for item in items if item not in large]
+
+
 @pytest.fixture(scope="session")
 def data_dir() -> Path:
     """Folder of real data sets, named by CONFIDE_DATA_DIR."""
