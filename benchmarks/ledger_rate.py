@@ -56,9 +56,8 @@ def main() -> None:
             seconds = time.time() - start
             spent, n_charges = Ledger(path).spent().epsilon, each * n_processes
             assert spent == n_charges / 1000, "a charge was lost"
-            print(
-                f"{n_processes:2} processes: {n_charges / seconds:6.0f} charges a second, {n_charges} charges, spent {spent:g}"
-            )
+            rate = n_charges / seconds
+            print(f"{n_processes:2} processes: {rate:6.0f} charges a second ({n_charges} charges)")
 
 
 if __name__ == "__main__":
