@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from confide.errors import SchemaError as SchemaError
     from confide.estimators.logistic import LogisticRegression as LogisticRegression
     from confide.estimators.persistence import load as load
+    from confide.estimators.svm import LinearSVC as LinearSVC
     from confide.estimators.transformers import SchemaEncoder as SchemaEncoder
     from confide.features.schema import Schema as Schema
     from confide.guarantee import Guarantee as Guarantee
@@ -44,6 +45,7 @@ _EXPORTS = {
     "InputError": "confide.errors",
     "Ledger": "confide.accounting.ledger",
     "LedgerError": "confide.errors",
+    "LinearSVC": "confide.estimators.svm",
     "LogisticRegression": "confide.estimators.logistic",
     "Neighbours": "confide.privacy.budgets",
     "NotCertified": "confide.errors",

@@ -18,7 +18,7 @@ from confide.errors import FileError, InputError, ParameterError
 
 if TYPE_CHECKING:
     from confide.cli.display import Screen
-    from confide.estimators.logistic import LogisticRegression
+    from confide.estimators.linear import LinearClassifier
     from confide.features.schema import Schema
     from confide.privacy.budgets import Budget
     from confide.privacy.mechanism import Plan
@@ -36,6 +36,9 @@ RowsPerPerson = Annotated[
     int, typer.Option("--max-rows-per-person", min=1, metavar="K", help="The most rows that one person contributed.")
 ]
 Alpha = Annotated[str, typer.Option(metavar="auto|NUMBER", help="Ridge of the mean objective.")]
+ModelName = Annotated[
+    Literal["logistic", "svm"], typer.Option("--model", help="Logistic regression, or a support vector machine.")
+]
 MechanismName = Annotated[Literal["auto", "objective", "output"], typer.Option(help="Where the noise goes.")]
 NeighboursName = Annotated[
     Literal["replace-one", "add-or-remove-one"],
@@ -106,7 +109,7 @@ def demo(
     with display.working("reading the Adult data"):
         adult = load_adult()
         n_rows = len(adult.X_train)
-    model = _estimator(budget, schema=adult.schema)
+    model = _estimator("logistic", budget, schema=adult.schema)
     plan = model.plan(n_rows)
     screen = display.Screen() if output_format == "text" else None
     if screen:
@@ -119,7 +122,9 @@ def demo(
         model.fit(adult.X_train, adult.y_train)
         model.save(out)
     with display.working("training a model without privacy, to compare"):
-        without_privacy = _estimator(_budget(math.inf, None), schema=adult.schema).fit(adult.X_train, adult.y_train)
+        without_privacy = _estimator("logistic", _budget(math.inf, None), schema=adult.schema).fit(
+            adult.X_train, adult.y_train
+        )
     with display.working("testing"):
         majority = adult.y_train.mode()[0]
         accuracies = {
@@ -161,6 +166,7 @@ def fit(
     schema: Annotated[Path, typer.Option(metavar="FILE", help="TOML file that describes columns and target.")],
     epsilon: Epsilon,
     delta: Delta = None,
+    kind: ModelName = "logistic",
     alpha: Alpha = "auto",
     mechanism: MechanismName = "auto",
     neighbours: NeighboursName = "replace-one",
@@ -172,7 +178,7 @@ def fit(
     out: ModelOut = Path("model.json"),
     output_format: Format = "text",
 ) -> None:
-    """Train a private logistic regression and write it to a file.
+    """Train a private model and write it to a file.
 
     Nothing about columns is learned from the data: types, bounds, categories and labels are those of the schema. Beside
     the released weights, nothing is shown that depends on the rows.
@@ -191,6 +197,7 @@ def fit(
             f'"yes" }} above its columns.'
         )
     model = _estimator(
+        kind,
         budget,
         schema=described,
         alpha=_alpha(alpha),
@@ -226,10 +233,10 @@ def predict(
     out: Annotated[str, typer.Option(metavar="FILE", help="CSV, Parquet or Feather file to write, or - to show CSV.")],
     output_format: Format = "text",
 ) -> None:
-    """Add the columns `prediction` and `probability` to a table.
+    """Add the columns `prediction` and `probability`, or `score`, to a table.
 
-    The probability is that of the schema's positive class. All columns of the table are kept, those of a CSV file as
-    they are written there. The target is not needed.
+    The probability is that of the schema's positive class; a support vector machine has a score in its favour. All
+    columns of the table are kept, those of a CSV file as they are written there. The target is not needed.
     """
     import pyarrow as pa
 
@@ -250,13 +257,16 @@ def predict(
         table = tables.read_all(data)
     if table.num_rows != rows.num_rows:
         raise FileError(f"{data} changed while it was read; run the command again.")
-    added = {"prediction", "probability"}
-    if added & set(table.column_names):
-        raise InputError(f"{data} has a column prediction or probability already; rename it.")
+    has_probability = hasattr(model, "predict_proba")
+    name = "probability" if has_probability else "score"
+    if {"prediction", name} & set(table.column_names):
+        raise InputError(f"{data} has a column prediction or {name} already; rename it.")
     with display.working("predicting"):
         X = rows if model.schema is not None else rows.to_pandas()
         table = table.append_column("prediction", pa.array(model.predict(X).tolist()))
-        table = table.append_column("probability", pa.array(model.predict_proba(X)[:, direction.position]))
+        scores = direction.sign * model.decision_function(X)
+        values = model.predict_proba(X)[:, direction.position] if has_probability else scores
+        table = table.append_column(name, pa.array(values))
     if model.guarantee_.void is not None:
         print(f"warning: this model is NOT PRIVATE. {printable(model.guarantee_.void)}", file=sys.stderr)
     if to_stdout:
@@ -267,11 +277,9 @@ def predict(
     with display.working(f"writing {out}"):
         tables.write_table(table, Path(out))
     if output_format == "json":
-        display.print_json(
-            {"out": out, "rows": table.num_rows, "target": direction.column, "probability_of": direction.label}
-        )
+        display.print_json({"out": out, "rows": table.num_rows, "target": direction.column, f"{name}_of": direction.label})
         return
-    display.Screen().verbatim(f"Wrote {out}: prediction, and probability of {direction}.")
+    display.Screen().verbatim(f"Wrote {out}: prediction, and {name} of {direction}.")
 
 
 @app.command(epilog="\b\nExample:\n  confide plan --rows 45000 --features 105 --epsilon 0.5")
@@ -281,6 +289,7 @@ def plan(
     features: Annotated[int | None, typer.Option(min=1, metavar="D", help="Number of columns of numbers.")] = None,
     schema: Annotated[Path | None, typer.Option(metavar="FILE", help="TOML file, in place of --features.")] = None,
     delta: Delta = None,
+    kind: ModelName = "logistic",
     alpha: Alpha = "auto",
     mechanism: MechanismName = "auto",
     neighbours: NeighboursName = "replace-one",
@@ -301,6 +310,7 @@ def plan(
     if (features is None) == (schema is None):
         raise ParameterError("give either --features or --schema, which tells them.")
     model = _estimator(
+        kind,
         budget,
         schema=None if schema is None else Schema.from_toml(schema),
         alpha=_alpha(alpha),
@@ -338,10 +348,11 @@ def inspect(model_file: ModelFile, output_format: Format = "text") -> None:
 app.add_typer(ledger_app, name="ledger")
 
 
-def _estimator(budget: Budget, **parameters: Any) -> LogisticRegression:
+def _estimator(kind: str, budget: Budget, **parameters: Any) -> LinearClassifier:
     from confide.estimators.logistic import LogisticRegression
+    from confide.estimators.svm import LinearSVC
 
-    return LogisticRegression(budget, **parameters)
+    return LogisticRegression(budget, **parameters) if kind == "logistic" else LinearSVC(budget, **parameters)
 
 
 def _budget(epsilon: float, delta: float | None) -> Budget:
@@ -376,7 +387,7 @@ def _kinds(schema: Schema) -> dict[str, Literal["number", "text"]]:
     return {column.name: "number" if isinstance(column, NumberColumn) else "text" for column in schema.columns}
 
 
-def _kinds_of(model: LogisticRegression, path: Path) -> dict[str, Literal["number", "text"]]:
+def _kinds_of(model: LinearClassifier, path: Path) -> dict[str, Literal["number", "text"]]:
     """The columns that a model reads."""
     if model.schema is not None:
         return _kinds(model.schema)

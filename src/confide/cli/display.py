@@ -18,7 +18,7 @@ from confide.cli.failures import printable
 from confide.features.schema import canonical_label
 
 if TYPE_CHECKING:
-    from confide.estimators.logistic import LogisticRegression
+    from confide.estimators.linear import LinearClassifier
     from confide.guarantee import Guarantee
 
 _WIDEST = 100
@@ -41,7 +41,7 @@ class Direction:
     position: int
 
     @classmethod
-    def of(cls, model: LogisticRegression) -> Direction:
+    def of(cls, model: LinearClassifier) -> Direction:
         """The direction of a fitted model."""
         labels = model.classes_.tolist()
         target = None if model.schema is None else model.schema.target
@@ -112,7 +112,7 @@ class Screen:
         self.text(first, style="bold red" if guarantee.void else "")
         self.text(rest)
 
-    def weights(self, model: LogisticRegression, most: int | None = None) -> None:
+    def weights(self, model: LinearClassifier, most: int | None = None) -> None:
         """The released weights: all, or the largest few."""
         direction = Direction.of(model)
         pairs = list(weights_of(model).items())
@@ -121,7 +121,8 @@ class Screen:
         else:
             title = f"The {most} largest of {len(pairs)} released weights"
             pairs = sorted(pairs, key=lambda pair: -abs(pair[1]))[:most]
-        self.heading(f"{title}, in log-odds of {direction}")
+        unit = "log-odds" if hasattr(model, "predict_proba") else "score"
+        self.heading(f"{title}, in {unit} of {direction}")
         rows = [(name, f"{value:+.4f}") for name, value in [*pairs, ("(intercept)", intercept_of(model))]]
         self.table(("column", "weight"), rows)
 
@@ -137,19 +138,19 @@ def working(on: str) -> Iterator[None]:
         yield
 
 
-def weights_of(model: LogisticRegression) -> dict[str, float]:
+def weights_of(model: LinearClassifier) -> dict[str, float]:
     """Released weights by encoded column, turned towards the class they are shown for."""
     sign = Direction.of(model).sign
     values = (sign * model.coef_[0]).tolist()
     return dict(zip(map(str, model.coefficient_names_), values, strict=True))
 
 
-def intercept_of(model: LogisticRegression) -> float:
+def intercept_of(model: LinearClassifier) -> float:
     """The released intercept, turned like the weights."""
     return float(Direction.of(model).sign * model.intercept_[0])
 
 
-def model_document(model: LogisticRegression) -> dict[str, Any]:
+def model_document(model: LinearClassifier) -> dict[str, Any]:
     """A released model, for machines."""
     guarantee = model.guarantee_
     direction = Direction.of(model)

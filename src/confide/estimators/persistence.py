@@ -11,18 +11,22 @@ import numpy as np
 from confide._version import __version__
 from confide.erm.row_bounds import BallBound, GroupBound, RowBound
 from confide.errors import ConfideError, FileError
+from confide.estimators.linear import LinearClassifier
 from confide.estimators.logistic import LogisticRegression
+from confide.estimators.svm import LinearSVC
 from confide.features.encoder import Encoder
 from confide.features.schema import Schema
 from confide.files import read_document, write_document
 from confide.guarantee import Guarantee
 from confide.privacy.budgets import budget_from_dict
 
-_ESTIMATORS = {"LogisticRegression": LogisticRegression}
+_ESTIMATORS: dict[str, type[LinearClassifier]] = {"LogisticRegression": LogisticRegression, "LinearSVC": LinearSVC}
+_OWN_PARAMETERS = ("loss", "smoothing")
+"""Parameters that some estimators have, by name."""
 
 
-def save_model(model: LogisticRegression, path: str | os.PathLike[str]) -> None:
-    """Write a fitted model; see `LogisticRegression.save`."""
+def save_model(model: LinearClassifier, path: str | os.PathLike[str]) -> None:
+    """Write a fitted model; see `LinearClassifier.save`."""
     from sklearn.utils.validation import check_is_fitted
 
     check_is_fitted(model)
@@ -41,6 +45,7 @@ def save_model(model: LogisticRegression, path: str | os.PathLike[str]) -> None:
                 "intercept_scaling": float(model.intercept_scaling),
                 "mechanism": model.mechanism,
                 "neighbours": str(guarantee.neighbours),
+                **{name: getattr(model, name) for name in _OWN_PARAMETERS if hasattr(model, name)},
                 "max_rows_per_person": int(model.max_rows_per_person),
                 "n_rows_bounds": None if model.n_rows_bounds is None else [int(n) for n in model.n_rows_bounds],
             },
@@ -58,7 +63,7 @@ def save_model(model: LogisticRegression, path: str | os.PathLike[str]) -> None:
     )
 
 
-def load(path: str | os.PathLike[str]) -> LogisticRegression:
+def load(path: str | os.PathLike[str]) -> LinearClassifier:
     """Read a model written by `save`.
 
     Parameters
@@ -83,7 +88,7 @@ def load(path: str | os.PathLike[str]) -> LogisticRegression:
         raise FileError(f"{path} lacks parts of a model, or holds parts that this version does not understand.") from None
 
 
-def _restored(content: dict[str, Any]) -> LogisticRegression:
+def _restored(content: dict[str, Any]) -> LinearClassifier:
     if content["estimator"] not in _ESTIMATORS:
         raise FileError("the file holds a kind of model that this version of confide does not understand.")
     parameters = dict(content["parameters"])

@@ -1,0 +1,210 @@
+"""What private linear classifiers of two classes have in common; they differ in their loss."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from confide.accounting.ledger import Batch, Ledger
+from confide.data.arrays import MemorySource, rows_in_block
+from confide.data.frames import EncodedBlocks
+from confide.erm.losses import Loss
+from confide.errors import ParameterError
+from confide.estimators import parameters
+from confide.estimators.assumptions import guarantee_of
+from confide.estimators.fitting import Settings, fit_privately, make_plan
+from confide.estimators.validation import labels_of, rows_of, weights_of
+from confide.features.encoder import Encoder, read_labels
+from confide.features.schema import Schema
+from confide.privacy.budgets import Budget, Neighbours, as_budget
+from confide.privacy.mechanism import Plan
+from confide.types import Array, Labels
+
+
+class LinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
+    """A linear classifier of two classes, released under differential privacy. Its loss is that of a subclass."""
+
+    coef_: Array
+    intercept_: Array
+    classes_: Any
+    guarantee_: Any
+
+    def __init__(
+        self,
+        budget: float | Budget = 1.0,
+        *,
+        alpha: float | str = "auto",
+        schema: Schema | None = None,
+        row_norm: Any = None,
+        fit_intercept: bool = True,
+        intercept_scaling: float = 1.0,
+        classes: Any = None,
+        mechanism: str = "auto",
+        neighbours: str | Neighbours = "replace-one",
+        n_rows_bounds: tuple[int, int] | None = None,
+        max_rows_per_person: int = 1,
+        ledger: Ledger | Batch | None = None,
+        random_state: int | None = None,
+    ) -> None:
+        self.budget = budget
+        self.alpha = alpha
+        self.schema = schema
+        self.row_norm = row_norm
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
+        self.classes = classes
+        self.mechanism = mechanism
+        self.neighbours = neighbours
+        self.n_rows_bounds = n_rows_bounds
+        self.max_rows_per_person = max_rows_per_person
+        self.ledger = ledger
+        self.random_state = random_state
+
+    def plan(self, n_rows: int | None = None, n_features: int | None = None, *, n_classes: int = 2) -> Plan:
+        """Everything a fit would decide from public facts. Reads no data and charges nothing.
+
+        Parameters
+        ----------
+        n_rows : int
+            Number of rows; not used where `n_rows_bounds` are given.
+        n_features : int
+            Number of columns of X; with a schema its own, and not needed.
+        n_classes : int
+            2.
+        """
+        settings, encoder, _ = self._settings()
+        if n_classes != 2:
+            raise ParameterError("two classes are supported; n_classes must be 2.")
+        if encoder is not None:
+            if n_features not in (None, encoder.n_features):
+                raise ParameterError(f"the schema has {encoder.n_features} encoded columns; leave n_features out.")
+            n_features = encoder.n_features
+        for name, value in (("n_rows", n_rows), ("n_features", n_features)):
+            given = isinstance(value, (int, np.integer)) and not isinstance(value, bool) and value >= 1
+            if not given and not (name == "n_rows" and value is None and settings.n_rows_bounds):
+                raise ParameterError(f"{name} must be a whole number of at least 1.")
+        return make_plan(settings, int(n_features or 0), n_rows)
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Train and release.
+
+        Parameters
+        ----------
+        X : array (n, d) of real numbers, or with a schema a pandas or Polars frame of raw columns
+        y : (n,) labels
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ParameterError, InputError
+            Before anything is charged.
+        BudgetExceeded
+            If the ledger has too little left; no row was used.
+        """
+        settings, encoder, domain = self._settings()
+        seed = parameters.checked_seed(self.random_state)
+        ledger = parameters.checked_ledger(self.ledger)
+
+        before = dict(vars(self))
+        try:
+            blocks = rows_of(self, X, encoder, reset=True, rows_per_person=settings.rows_per_person)
+            kept = blocks.codes.kept if isinstance(blocks, EncodedBlocks) else None
+            n_rows = blocks.n_rows if kept is None else len(X)
+            labels, domain, label_sentence = self._labels(y, n_rows, domain)
+            source = MemorySource(blocks, labels if kept is None else labels[kept])
+            release = fit_privately(settings, source, n_rows, ledger, seed, purpose=f"{type(self).__name__}.fit")
+        except BaseException:
+            # A refused fit leaves the estimator as it was, with the columns of an earlier fit.
+            self.__dict__ = before
+            raise
+
+        weights = release.weights
+        self.coef_ = weights[:, : blocks.n_features].copy()
+        self.intercept_ = settings.intercept * weights[:, -1] if settings.intercept > 0.0 else np.zeros(1)
+        self.classes_ = np.array(domain)
+        self.alpha_ = release.plan.alpha
+        person = None if self.schema is None else self.schema.person
+        self.guarantee_ = guarantee_of(release.plan, label_sentence, person, ledger, seed)
+        self.coefficient_names_ = self._coefficient_names(encoder)
+        self._encoder = encoder
+        self._row_bound = settings.row_bound
+        return self
+
+    def decision_function(self, X: Any) -> Array:
+        """Scores in favour of `classes_[1]`, (n,). Rows are clipped to the bound of the fit, as in the fit."""
+        check_is_fitted(self)
+        blocks = rows_of(self, X, self._encoder, reset=False)
+        scores = np.empty(blocks.n_rows)
+        step = rows_in_block(blocks.n_features)
+        for start in range(0, blocks.n_rows, step):
+            stop = min(start + step, blocks.n_rows)
+            scores[start:stop] = self._row_bound.clip(blocks.block(start, stop)) @ self.coef_[0]
+        scores += self.intercept_[0]
+        return scores
+
+    def predict(self, X: Any) -> Any:
+        """The class that the score of each row is in favour of, (n,)."""
+        second = self.decision_function(X) > 0.0
+        return self.classes_[second.astype(np.intp)]
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Accuracy on the given rows; labels are read as in `fit`. On private rows it is outside every guarantee."""
+        check_is_fitted(self)
+        first, second = self.classes_.tolist()
+        scores = self.decision_function(X)
+        labels, _, _ = self._labels(y, scores.shape[0], (first, second))
+        return float(np.average((scores > 0.0) == (labels > 0), weights=weights_of(sample_weight, scores.shape[0])))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model as JSON: weights, schema, guarantee, version and a checksum. `confide.load` reads it."""
+        from confide.estimators.persistence import save_model
+
+        save_model(self, path)
+
+    def _loss(self) -> Loss:
+        """The loss, from checked parameters."""
+        raise NotImplementedError
+
+    def _settings(self) -> tuple[Settings, Encoder | None, tuple[Any, Any] | None]:
+        """The parameters, checked: settings, encoder and declared label domain. No data."""
+        budget = as_budget(self.budget)
+        encoder = parameters.checked_schema(self.schema)
+        neighbours = Neighbours.parse(self.neighbours)
+        domain = parameters.checked_classes(self.classes, self.schema)
+        settings = Settings(
+            budget=budget,
+            mechanism=parameters.checked_choice("mechanism", self.mechanism, ("auto", "objective", "output")),
+            alpha=parameters.checked_alpha(self.alpha),
+            loss=self._loss(),
+            row_bound=parameters.checked_row_bound(self.row_norm, encoder, budget),
+            intercept=parameters.checked_intercept(self.fit_intercept, self.intercept_scaling),
+            neighbours=neighbours,
+            n_rows_bounds=parameters.checked_bounds(self.n_rows_bounds, neighbours),
+            rows_per_person=parameters.checked_rows_per_person(self.max_rows_per_person),
+        )
+        return settings, encoder, domain
+
+    def _labels(self, y: Any, n_rows: int, domain: tuple[Any, Any] | None) -> tuple[Labels, tuple[Any, Any], str]:
+        if self.schema is not None and self.schema.target is not None and domain is not None and y is not None:
+            # The schema's labels match raw values however a file wrote them (1, 1.0, "1").
+            signs = read_labels(y, domain[0], domain[1])
+            return labels_of(np.array(domain, dtype=object)[(signs > 0).astype(np.intp)], n_rows, domain)
+        return labels_of(y, n_rows, domain)
+
+    def _coefficient_names(self, encoder: Encoder | None) -> Any:
+        if encoder is not None:
+            return np.array(encoder.feature_names, dtype=object)
+        names = getattr(self, "feature_names_in_", None)
+        return names if names is not None else np.array([f"x{i}" for i in range(self.n_features_in_)], dtype=object)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags
