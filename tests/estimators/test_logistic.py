@@ -605,3 +605,18 @@ def test_a_batch_of_a_ledger_pays_for_the_fits_that_were_planned(rows):
     assert ledger.spent() == spent
     with pytest.raises(confide.ConfideError):
         LogisticRegression(budget, ledger=batch).fit(X, y)
+
+
+def test_first_fits_in_threads_do_not_wait_for_each_other():
+    """Libraries are looked for at import: in a fit it may meet another thread that loads one, and both hang."""
+    script = (
+        "import threadpoolctl, confide.estimators.fitting\n"
+        "from concurrent.futures import ThreadPoolExecutor\n"
+        "import numpy as np\n"
+        "def looking(*_): raise AssertionError('libraries are looked for in a fit')\n"
+        "threadpoolctl.ThreadpoolController._load_libraries = looking\n"
+        "from confide import LogisticRegression\n"
+        "fit = lambda _: LogisticRegression(1.0).fit(np.eye(4), [0, 1, 0, 1])\n"
+        "list(ThreadPoolExecutor(2).map(fit, range(4)))\n"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True, timeout=120)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cache, lru_cache
+from functools import lru_cache
 
 import numpy as np
 from threadpoolctl import ThreadpoolController
@@ -28,6 +28,9 @@ MECHANISMS: dict[str, Mechanism] = {
     "output": OutputPerturbation(),
     "none": NonPrivate(),
 }
+
+# Found once, and at import: looking for loaded libraries in one thread while another loads one can block both for ever.
+_THREAD_POOLS = ThreadpoolController()
 
 _LARGEST_SEAL_SHARE = 0.01
 _MOST_STEPS = 600
@@ -145,11 +148,5 @@ def fit_privately(
     entropy = Entropy.fresh() if seed is None else Entropy.seeded(seed)
     # Floating-point warnings would depend on the data. Blocks are small: a second BLAS thread costs more than it gives,
     # and much more on a busy machine.
-    with np.errstate(all="ignore"), _thread_pools().limit(limits=1, user_api="blas"):
+    with np.errstate(all="ignore"), _THREAD_POOLS.limit(limits=1, user_api="blas"):
         return MECHANISMS[plan.mechanism].release(plan, source, NewtonThenFallback(), entropy)
-
-
-@cache
-def _thread_pools() -> ThreadpoolController:
-    # Finding the loaded libraries takes milliseconds, and they do not change once NumPy and SciPy are imported.
-    return ThreadpoolController()
