@@ -563,7 +563,7 @@ def test_rows_beyond_the_first_of_each_person_are_not_used(cap):
     assert private.guarantee_.max_rows_per_person == cap
     statement = private.guarantee_.statement()
     assert '"patient"' in statement
-    assert ("the first row of each" if cap == 1 else f"the first {cap} rows of each") in statement
+    assert ("only the first row counts" if cap == 1 else f"only the first {cap} rows count") in statement
 
 
 def test_what_a_person_adds_beyond_the_cap_changes_nothing():
@@ -585,7 +585,7 @@ def test_a_cap_without_a_column_of_persons_is_an_assumption_and_pays_for_it(rows
     model = LogisticRegression(budget, alpha=1.0, max_rows_per_person=3, ledger=ledger).fit(X, y)
     assert ledger.spent() == budget
     assert any("3 rows at most" in sentence for sentence in model.guarantee_.assumptions)
-    assert "all rows, 3 at most," in model.guarantee_.statement()
+    assert "all rows (at most 3 count) of one person" in model.guarantee_.statement()
     one, three = (LogisticRegression(budget, alpha=1.0, max_rows_per_person=k).plan(*X.shape) for k in (1, 3))
     assert 2.0 < three.noise_norm / one.noise_norm < 4.0
     assert "at most 3 rows each" in str(three)

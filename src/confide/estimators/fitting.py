@@ -112,7 +112,9 @@ def _automatic_plan(mechanism: Mechanism, problem: Problem, budget: Budget) -> P
     # The noise depends on the ridge, a little.
     for _ in range(2):
         noise_norm = plan.noise_norm * plan.l2
-        l2 = max(least, balanced_l2(noise_norm, problem.n_rows_low, usual_norm(problem.row_bound, problem.intercept)))
+        usual = usual_norm(problem.row_bound, problem.intercept)
+        on_weights = plan.mechanism == "output"
+        l2 = max(least, balanced_l2(noise_norm, problem.n_rows_low, usual, on_weights=on_weights))
         plan = _first_plan(mechanism, replace(problem, l2=l2), budget)
     return plan
 
