@@ -109,12 +109,10 @@ def _log_cosh(x: float) -> float:
 
 def as_events(value: object) -> tuple[Event, ...]:
     """The events that a budget, an event, a plan or an event of dp_accounting stands for; the unknown is refused."""
-    event = getattr(value, "event", value)
-    if isinstance(event, Event):
-        return (event,)
-    if type(value).__module__.split(".")[0] == "dp_accounting":
+    if type(value).__module__.split(".")[0] == "dp_accounting":  # its composed events have an `event` too
         return _translated(value)
-    return (Event(as_budget(value)),)
+    event = getattr(value, "event", value)
+    return (event,) if isinstance(event, Event) else (Event(as_budget(value)),)
 
 
 def _translated(value: Any) -> tuple[Event, ...]:

@@ -210,16 +210,8 @@ class Ledger(_Shared):
 
         with self._up_to_date():
             entries = tuple(self._entries)
-        rows = [
-            (
-                entry.number,
-                entry.time,
-                entry.purpose,
-                *_costs(entry.events).values(),
-                min(event.rows_per_person for event in entry.events),
-            )
-            for entry in entries
-        ]
+        costs = [(*_costs(e.events).values(), min(event.rows_per_person for event in e.events)) for e in entries]
+        rows = [(e.number, e.time, e.purpose, *cost) for e, cost in zip(entries, costs, strict=True)]
         frame = pd.DataFrame(rows, columns=["number", "time", "purpose", *_CURRENCY, "rows_per_person"])
         return frame.astype({"number": int, "rows_per_person": int} | dict.fromkeys(_CURRENCY, float))
 

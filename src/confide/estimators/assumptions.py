@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from confide.accounting.ledger import Batch, Ledger
 from confide.guarantee import Guarantee
-from confide.privacy.budgets import Neighbours, PureDP
+from confide.privacy.budgets import Neighbours
 from confide.privacy.mechanism import Plan
 from confide.privacy.noise import LARGEST_PROVEN_EPSILON
 
+_CHECKED = (
+    "The rows were checked beforehand for shape, labels, finite values and, with a schema, cells that a column cannot hold; "
+    "that they passed is not protected."
+)
 _CHOSEN = "; bounds, categories and parameters were chosen without looking at the rows."
 
 
@@ -34,7 +38,7 @@ def guarantee_of(
     if plan.budget.is_private and plan.lattice is not None and seed is None:
         sentences += [
             "How the rows were read into memory, such as the types of columns, did not depend on single rows.",
-            "The rows were checked for shape, finite values and labels beforehand; that they passed is not protected.",
+            _CHECKED,
         ]
         delta = getattr(plan.budget, "delta", 0.0)
         if delta * problem.n_rows_high >= 1.0:
@@ -77,7 +81,7 @@ def _persons(rows_per_person: int, person_column: str | None) -> str:
 
 def _failure(plan: Plan) -> str:
     """The event that the proof sets aside: a draw of noise beyond the bound that it allows for."""
-    if isinstance(plan.budget, PureDP) and plan.budget.epsilon > LARGEST_PROVEN_EPSILON:
+    if getattr(plan.budget, "epsilon", 0.0) > LARGEST_PROVEN_EPSILON:
         return (
             f"The rounding proof claims nothing above epsilon = {LARGEST_PROVEN_EPSILON:g}; such a budget protects nobody."
         )

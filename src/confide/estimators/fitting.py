@@ -12,7 +12,7 @@ from confide.accounting.ledger import Batch, Ledger
 from confide.data.arrays import summation_depth
 from confide.data.source import RowSource
 from confide.erm.losses import Loss
-from confide.erm.row_bounds import RowBound
+from confide.erm.row_bounds import BallBound, GroupBound, RowBound
 from confide.errors import InsufficientRegularisation, ParameterError
 from confide.estimators.non_private import NonPrivate
 from confide.estimators.regularisation import balanced_l2, curvature_free_l2, usual_norm
@@ -73,10 +73,9 @@ class Settings:
 
 def make_plan(settings: Settings, n_features: int, n_rows: int | None) -> Plan:
     """The plan for `n_rows` rows, or for the declared bounds on their number. Uses no row."""
-    try:
-        return _planned(settings, n_features, n_rows)
-    except TypeError:  # a bound on rows of the user's own need not be hashable
-        return _planned.__wrapped__(settings, n_features, n_rows)
+    # A bound on rows of the user's own may change and still be the same object.
+    is_frozen = type(settings.row_bound) in (BallBound, GroupBound)
+    return (_planned if is_frozen else _planned.__wrapped__)(settings, n_features, n_rows)
 
 
 @lru_cache(maxsize=64)
