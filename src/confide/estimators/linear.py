@@ -119,7 +119,9 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
             n_rows = blocks.n_rows if kept is None else len(X)
             labels, domain, label_sentence = self._labels(y, n_rows, domain)
             source = MemorySource(blocks, labels if kept is None else labels[kept])
-            release = fit_privately(settings, source, n_rows, ledger, seed, purpose=f"{type(self).__name__}.fit")
+            # Who reads the ledger must see that its limit does not speak of this release.
+            purpose = f"{type(self).__name__}.fit" + (" (void: random_state was set)" if seed is not None else "")
+            release = fit_privately(settings, source, n_rows, ledger, seed, purpose)
         except BaseException:
             # A refused fit leaves the estimator as it was, with the columns of an earlier fit.
             self.__dict__ = before
