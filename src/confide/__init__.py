@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from confide.estimators.logistic import LogisticRegression as LogisticRegression
     from confide.estimators.persistence import load as load
     from confide.estimators.svm import LinearSVC as LinearSVC
+    from confide.estimators.transformers import RandomFourierFeatures as RandomFourierFeatures
     from confide.estimators.transformers import SchemaEncoder as SchemaEncoder
     from confide.features.schema import Schema as Schema
     from confide.guarantee import Guarantee as Guarantee
@@ -51,6 +52,7 @@ _EXPORTS = {
     "NotCertified": "confide.errors",
     "ParameterError": "confide.errors",
     "PureDP": "confide.privacy.budgets",
+    "RandomFourierFeatures": "confide.estimators.transformers",
     "Schema": "confide.features.schema",
     "SchemaEncoder": "confide.estimators.transformers",
     "SchemaError": "confide.errors",

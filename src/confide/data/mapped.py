@@ -1,0 +1,34 @@
+"""Rows that pass through a public map on the way in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from confide.data.arrays import Blocks
+from confide.features.fourier import FourierMap
+from confide.types import Array
+
+
+@dataclass(frozen=True, slots=True)
+class MappedBlocks:
+    """Blocks of mapped rows, made on the way in: the full mapped matrix never exists.
+
+    Parameters
+    ----------
+    blocks : rows of `fourier_map.n_inputs` columns
+    fourier_map : what each of them passes through
+    """
+
+    blocks: Blocks
+    fourier_map: FourierMap
+
+    @property
+    def n_rows(self) -> int:
+        return self.blocks.n_rows
+
+    @property
+    def n_features(self) -> int:
+        return self.fourier_map.n_features
+
+    def block(self, start: int, stop: int) -> Array:
+        return self.fourier_map.transform(self.blocks.block(start, stop))
