@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from confide.errors import SchemaError as SchemaError
     from confide.estimators.logistic import LogisticRegression as LogisticRegression
     from confide.estimators.persistence import load as load
+    from confide.estimators.svm import KernelSVC as KernelSVC
     from confide.estimators.svm import LinearSVC as LinearSVC
     from confide.estimators.transformers import RandomFourierFeatures as RandomFourierFeatures
     from confide.estimators.transformers import SchemaEncoder as SchemaEncoder
@@ -44,6 +45,7 @@ _EXPORTS = {
     "GroupBound": "confide.erm.row_bounds",
     "Guarantee": "confide.guarantee",
     "InputError": "confide.errors",
+    "KernelSVC": "confide.estimators.svm",
     "Ledger": "confide.accounting.ledger",
     "LedgerError": "confide.errors",
     "LinearSVC": "confide.estimators.svm",

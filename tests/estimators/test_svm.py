@@ -14,7 +14,7 @@ import confide
 from confide.erm.losses import HuberHinge, SmoothHinge
 from confide.errors import ParameterError
 
-LinearSVC = confide.LinearSVC
+LinearSVC, KernelSVC = confide.LinearSVC, confide.KernelSVC
 LOSSES = {"huber_hinge": HuberHinge, "smooth_hinge": SmoothHinge}
 BUDGETS = [confide.PureDP(2.0), confide.ApproxDP(2.0, 1e-6), confide.ZCDP(0.5)]
 
@@ -73,10 +73,11 @@ def test_it_survives_a_file(rows, tmp_path):
     assert clone(loaded).get_params()["smoothing"] == 0.25
 
 
-def test_scikit_learn_accepts_it():
+@pytest.mark.parametrize("estimator", [LinearSVC(1e6, row_norm=1e3), KernelSVC(1e6)], ids=["linear", "kernel"])
+def test_scikit_learn_accepts_it(estimator):
     """At a budget at which its accuracy checks can pass."""
     failed = []
-    for estimator, check in estimator_checks_generator(LinearSVC(1e6, row_norm=1e3)):
+    for estimator, check in estimator_checks_generator(estimator):
         try:
             check(estimator)
         except Exception as error:  # noqa: BLE001 - all failures are collected
@@ -91,3 +92,56 @@ def test_adult_at_the_defaults():
     model = LinearSVC(0.5, schema=adult.schema)
     errors = [1 - model.fit(adult.X_train, adult.y_train).score(adult.X_test, adult.y_test) for _ in range(5)]
     assert np.mean(errors) < 0.170
+
+
+@pytest.fixture(scope="module")
+def disc():
+    """20,000 points of a square; the class is whether they lie in a disc."""
+    points = np.random.default_rng(0).uniform(-1.0, 1.0, size=(20_000, 2))
+    return points, np.linalg.norm(points, axis=1) < 0.75
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "laplacian", "cauchy"])
+def test_a_kernel_separates_what_no_line_does(disc, kernel):
+    """Far better than the linear machine at the same budget, for each kernel."""
+    points, inside = disc
+    budget = confide.ApproxDP(1.0, 1e-6)
+    curved = KernelSVC(budget, kernel=kernel, length_scale=0.5, n_features=64).fit(points, inside).score(points, inside)
+    straight = LinearSVC(budget, row_norm=1.5).fit(points, inside).score(points, inside)
+    assert straight < 0.65
+    assert curved > 0.9
+
+
+def test_a_kernel_machine_is_a_linear_one_on_random_features(disc):
+    """Without privacy: the same weights as over mapped rows of norm 1."""
+    points, inside = disc
+    model = KernelSVC(math.inf, length_scale=0.5, n_features=32, map_seed=5, alpha=1e-3).fit(points, inside)
+    features = confide.RandomFourierFeatures(32, length_scale=0.5, random_state=5)
+    by_hand = LinearSVC(math.inf, row_norm=1.0, alpha=1e-3).fit(features.fit_transform(points), inside)
+    np.testing.assert_allclose(model.coef_, by_hand.coef_, atol=1e-9)
+    assert model.n_features_in_ == 2
+    assert model.coefficient_names_.tolist() == features.get_feature_names_out().tolist()
+
+
+def test_a_kernel_machine_survives_a_file(disc, tmp_path):
+    """With its map; a file whose map is not that of its parameters is refused."""
+    points, inside = disc
+    model = KernelSVC(2.0, kernel="cauchy", length_scale=0.5, n_features=32, map_seed=3).fit(points, inside)
+    path = tmp_path / "model.json"
+    model.save(path)
+    loaded = confide.load(path)
+    assert type(loaded) is KernelSVC
+    assert np.array_equal(loaded.decision_function(points), model.decision_function(points))
+    assert loaded.get_params()["map_seed"] == 3
+
+
+def test_a_kernel_machine_plans_for_its_features():
+    """Rows of norm 1, as many weights as features; a schema's own columns are mapped."""
+    plan = KernelSVC(1.0, n_features=64).plan(10_000, 7)
+    assert (plan.problem.n_features, plan.problem.n_weights) == (64, 65)
+    assert plan.problem.row_norm == pytest.approx(math.sqrt(2.0))
+    schema = confide.Schema(columns={"age": {"low": 0, "high": 100}, "job": {"categories": ["a", "b", "c"]}})
+    assert KernelSVC(1.0, n_features=64, schema=schema).plan(10_000).problem.n_features == 64
+    for bad in ({"n_features": 7}, {"kernel": "linear"}, {"length_scale": 0.0}, {"map_seed": -1}):
+        with pytest.raises(ParameterError):
+            KernelSVC(1.0, **bad).plan(100, 3)

@@ -12,13 +12,16 @@ from sklearn.utils.validation import check_is_fitted
 from confide.accounting.ledger import Batch, Ledger
 from confide.data.arrays import MemorySource, rows_in_block
 from confide.data.frames import EncodedBlocks
+from confide.data.mapped import MappedBlocks
 from confide.erm.losses import Loss
+from confide.erm.row_bounds import RowBound
 from confide.errors import ParameterError
 from confide.estimators import parameters
 from confide.estimators.assumptions import guarantee_of
 from confide.estimators.fitting import Settings, fit_privately, make_plan
 from confide.estimators.validation import labels_of, rows_of, weights_of
 from confide.features.encoder import Encoder, read_labels
+from confide.features.fourier import FourierMap
 from confide.features.schema import Schema
 from confide.privacy.budgets import Budget, Neighbours, as_budget
 from confide.privacy.mechanism import Plan
@@ -87,7 +90,8 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
             given = isinstance(value, (int, np.integer)) and not isinstance(value, bool) and value >= 1
             if not given and not (name == "n_rows" and value is None and settings.n_rows_bounds):
                 raise ParameterError(f"{name} must be a whole number of at least 1.")
-        return make_plan(settings, int(n_features or 0), n_rows)
+        fourier = self._fourier_map(int(n_features or 0))
+        return make_plan(settings, int(n_features or 0) if fourier is None else fourier.n_features, n_rows)
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Train and release.
@@ -118,6 +122,8 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
             kept = blocks.codes.kept if isinstance(blocks, EncodedBlocks) else None
             n_rows = blocks.n_rows if kept is None else len(X)
             labels, domain, label_sentence = self._labels(y, n_rows, domain)
+            fourier = self._fourier_map(blocks.n_features)
+            blocks = blocks if fourier is None else MappedBlocks(blocks, fourier)
             source = MemorySource(blocks, labels if kept is None else labels[kept])
             # Who reads the ledger must see that its limit does not speak of this release.
             purpose = f"{type(self).__name__}.fit" + (" (void: random_state was set)" if seed is not None else "")
@@ -134,8 +140,9 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
         self.alpha_ = release.plan.alpha
         person = None if self.schema is None else self.schema.person
         self.guarantee_ = guarantee_of(release.plan, label_sentence, person, ledger, seed)
-        self.coefficient_names_ = self._coefficient_names(encoder)
+        self.coefficient_names_ = self._coefficient_names(encoder, fourier)
         self._encoder = encoder
+        self._fourier = fourier
         self._row_bound = settings.row_bound
         return self
 
@@ -143,6 +150,7 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
         """Scores in favour of `classes_[1]`, (n,). Rows are clipped to the bound of the fit, as in the fit."""
         check_is_fitted(self)
         blocks = rows_of(self, X, self._encoder, reset=False)
+        blocks = blocks if self._fourier is None else MappedBlocks(blocks, self._fourier)
         scores = np.empty(blocks.n_rows)
         step = rows_in_block(blocks.n_features)
         for start in range(0, blocks.n_rows, step):
@@ -174,6 +182,14 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
         """The loss, from checked parameters."""
         raise NotImplementedError
 
+    def _fourier_map(self, n_inputs: int) -> FourierMap | None:
+        """The public map that rows of so many columns pass through, None for none."""
+        return None
+
+    def _bound_of_rows(self, encoder: Encoder | None, budget: Budget) -> RowBound:
+        """The bound on rows as they enter the objective."""
+        return parameters.checked_row_bound(self.row_norm, encoder, budget)
+
     def _settings(self) -> tuple[Settings, Encoder | None, tuple[Any, Any] | None]:
         """The parameters, checked: settings, encoder and declared label domain. No data."""
         budget = as_budget(self.budget)
@@ -185,7 +201,7 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
             mechanism=parameters.checked_choice("mechanism", self.mechanism, ("auto", "objective", "output")),
             alpha=parameters.checked_alpha(self.alpha),
             loss=self._loss(),
-            row_bound=parameters.checked_row_bound(self.row_norm, encoder, budget),
+            row_bound=self._bound_of_rows(encoder, budget),
             intercept=parameters.checked_intercept(self.fit_intercept, self.intercept_scaling),
             neighbours=neighbours,
             n_rows_bounds=parameters.checked_bounds(self.n_rows_bounds, neighbours),
@@ -200,7 +216,9 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
             return labels_of(np.array(domain, dtype=object)[(signs > 0).astype(np.intp)], n_rows, domain)
         return labels_of(y, n_rows, domain)
 
-    def _coefficient_names(self, encoder: Encoder | None) -> Any:
+    def _coefficient_names(self, encoder: Encoder | None, fourier: FourierMap | None) -> Any:
+        if fourier is not None:
+            return np.array(fourier.names, dtype=object)
         if encoder is not None:
             return np.array(encoder.feature_names, dtype=object)
         names = getattr(self, "feature_names_in_", None)

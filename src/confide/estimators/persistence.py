@@ -13,15 +13,20 @@ from confide.erm.row_bounds import BallBound, GroupBound, RowBound
 from confide.errors import ConfideError, FileError
 from confide.estimators.linear import LinearClassifier
 from confide.estimators.logistic import LogisticRegression
-from confide.estimators.svm import LinearSVC
+from confide.estimators.svm import KernelSVC, LinearSVC
 from confide.features.encoder import Encoder
+from confide.features.fourier import FourierMap
 from confide.features.schema import Schema
 from confide.files import read_document, write_document
 from confide.guarantee import Guarantee
 from confide.privacy.budgets import budget_from_dict
 
-_ESTIMATORS: dict[str, type[LinearClassifier]] = {"LogisticRegression": LogisticRegression, "LinearSVC": LinearSVC}
-_OWN_PARAMETERS = ("loss", "smoothing")
+_ESTIMATORS: dict[str, type[LinearClassifier]] = {
+    "LogisticRegression": LogisticRegression,
+    "LinearSVC": LinearSVC,
+    "KernelSVC": KernelSVC,
+}
+_OWN_PARAMETERS = ("loss", "smoothing", "kernel", "length_scale", "n_features", "orthogonal", "map_seed")
 """Parameters that some estimators have, by name."""
 
 
@@ -51,6 +56,7 @@ def save_model(model: LinearClassifier, path: str | os.PathLike[str]) -> None:
             },
             "schema": None if encoder is None else encoder.schema.to_dict(),
             "row_bound": model._row_bound.to_dict(),
+            "fourier_map": None if model._fourier is None else model._fourier.to_dict(),
             "classes": model.classes_.tolist(),
             "alpha": model.alpha_,
             "coef": model.coef_.tolist(),
@@ -102,10 +108,12 @@ def _restored(content: dict[str, Any]) -> LinearClassifier:
     row_bound = row_bound_from_dict(content["row_bound"])
     classes = content["classes"]
     declares_labels = schema is not None and schema.target is not None
+    fourier = None if content.get("fourier_map") is None else FourierMap.from_dict(content["fourier_map"])
+    if fourier is None:
+        parameters["row_norm"] = None if schema is not None else row_bound
     model = _ESTIMATORS[content["estimator"]](
         **parameters,
         schema=schema,
-        row_norm=None if schema is not None else row_bound,
         classes=None if declares_labels else classes,
     )
     model.coef_ = _finite(content["coef"])
@@ -119,6 +127,7 @@ def _restored(content: dict[str, Any]) -> LinearClassifier:
         model.feature_names_in_ = np.array(content["feature_names_in"], dtype=object)
     model._encoder = None if schema is None else Encoder(schema)
     model._row_bound = row_bound
+    model._fourier = fourier
     width = model.coef_.shape[1] if model.coef_.ndim == 2 else -1
     if model.guarantee_.void is None and not model.guarantee_.budget.is_private:
         raise FileError("the model claims a guarantee that an infinite budget cannot give.")
@@ -127,7 +136,13 @@ def _restored(content: dict[str, Any]) -> LinearClassifier:
     if model.coef_.shape[0] != 1 or model.intercept_.shape != (1,) or len(model.coefficient_names_) != width:
         raise FileError("the parts of the model do not fit each other.")
     row_bound.check_width(width)
-    if model._encoder is not None and tuple(model._encoder.feature_names) != tuple(content["coefficient_names"]):
+    if fourier is not None and (fourier != model._fourier_map(fourier.n_inputs) or fourier.row_bound != row_bound):
+        raise FileError("the parts of the model do not fit each other.")
+    if (
+        fourier is None
+        and model._encoder is not None
+        and tuple(model._encoder.feature_names) != tuple(content["coefficient_names"])
+    ):
         raise FileError("the columns of the schema do not match the coefficients.")
     return model
 

@@ -146,8 +146,7 @@ class RandomFourierFeatures(TransformerMixin, BaseEstimator):  # type: ignore[mi
     def get_feature_names_out(self, input_features: Any = None) -> Any:
         """Names of the columns made: "cos0", "cos1", ..., "sin0", "sin1", ..."""
         check_is_fitted(self)
-        numbers = range(self.fourier_map_.n_features // 2)
-        return np.array([f"{function}{i}" for function in ("cos", "sin") for i in numbers], dtype=object)
+        return np.array(self.fourier_map_.names, dtype=object)
 
     def _map_of(self, n_inputs: int) -> FourierMap:
         return FourierMap(

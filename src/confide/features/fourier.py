@@ -140,6 +140,11 @@ class FourierMap:
         return frequencies
 
     @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the columns of a mapped row: "cos0", "cos1", ..., "sin0", "sin1", ..."""
+        return tuple(f"{function}{i}" for function in ("cos", "sin") for i in range(self.n_features // 2))
+
+    @property
     def row_bound(self) -> BallBound:
         """The bound of mapped rows, the ball of radius 1. They lie in it without clipping; clip all the same."""
         return BallBound(1.0)
