@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from confide.errors import SchemaError as SchemaError
     from confide.estimators.logistic import LogisticRegression as LogisticRegression
     from confide.estimators.persistence import load as load
+    from confide.estimators.regression import Ridge as Ridge
     from confide.estimators.transformers import SchemaEncoder as SchemaEncoder
     from confide.features.schema import Schema as Schema
     from confide.guarantee import Guarantee as Guarantee
@@ -49,6 +50,7 @@ _EXPORTS = {
     "NotCertified": "confide.errors",
     "ParameterError": "confide.errors",
     "PureDP": "confide.privacy.budgets",
+    "Ridge": "confide.estimators.regression",
     "Schema": "confide.features.schema",
     "SchemaEncoder": "confide.estimators.transformers",
     "SchemaError": "confide.errors",

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
+from typing import TypeVar
 
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
+from confide.accounting.events import Event
 from confide.accounting.ledger import Batch, Ledger
 from confide.data.arrays import summation_depth
 from confide.data.source import RowSource
@@ -140,13 +143,32 @@ def fit_privately(
     """
     plan = make_plan(settings, source.n_features, n_rows if settings.neighbours is Neighbours.REPLACE_ONE else None)
     plan.problem.check(n_rows, source.n_features)
+    mechanism = MECHANISMS[plan.mechanism]
+    return charge_and_release(
+        lambda entropy: mechanism.release(plan, source, NewtonThenFallback(), entropy),
+        plan.event, settings.neighbours, ledger, seed, purpose,
+    )  # fmt: skip
+
+
+Released = TypeVar("Released")
+
+
+def charge_and_release(
+    release: Callable[[Entropy], Released],
+    event: Event,
+    neighbours: Neighbours,
+    ledger: Ledger | Batch | None,
+    seed: int | None,
+    purpose: str,
+) -> Released:
+    """Charge the event, which is durable before the next line runs, then release."""
     if ledger is not None:
-        ledger.charge(plan.event, purpose=purpose, neighbours=settings.neighbours)
+        ledger.charge(event, purpose=purpose, neighbours=neighbours)
     entropy = Entropy.fresh() if seed is None else Entropy.seeded(seed)
     # Floating-point warnings would depend on the data. Blocks are small: a second BLAS thread costs more than it gives,
     # and much more on a busy machine.
     with np.errstate(all="ignore"), _thread_pools().limit(limits=1, user_api="blas"):
-        return MECHANISMS[plan.mechanism].release(plan, source, NewtonThenFallback(), entropy)
+        return release(entropy)
 
 
 @cache

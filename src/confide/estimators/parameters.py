@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from confide.accounting.ledger import Batch, Ledger
-from confide.erm.row_bounds import BallBound, RowBound
+from confide.erm.row_bounds import LARGEST_BOUND, SMALLEST_BOUND, BallBound, RowBound
 from confide.errors import ParameterError
 from confide.features.encoder import Encoder
 from confide.features.schema import Schema
@@ -65,6 +65,18 @@ def checked_intercept(fit_intercept: Any, intercept_scaling: Any) -> float:
     if not ok or not 2.0**-300 < intercept_scaling < 2.0**300:
         raise ParameterError("intercept_scaling must be a positive finite number.")
     return float(intercept_scaling) if fit_intercept else 0.0
+
+
+def checked_target_bound(target_bound: Any, budget: Budget) -> float:
+    """Targets are clipped to [-target_bound, target_bound]."""
+    ok = isinstance(target_bound, Real) and not isinstance(target_bound, bool)
+    if not ok or not (SMALLEST_BOUND <= target_bound <= LARGEST_BOUND or target_bound == math.inf):
+        raise ParameterError(
+            "target_bound must be a positive number between 2^-300 and 2^300, or inf when the budget is inf."
+        )
+    if target_bound == math.inf and budget.is_private:
+        raise ParameterError("target_bound=inf needs budget=inf: without a bound on targets there is no privacy.")
+    return float(target_bound)
 
 
 def checked_classes(classes: Any, schema: Schema | None) -> tuple[Any, Any] | None:
