@@ -18,3 +18,5 @@ Rows: TypeAlias = NDArray[Any]
 """(m, d): one block of rows, float64 or float32, never written to."""
 Labels: TypeAlias = NDArray[np.int8]
 """(m,): -1 or +1."""
+Targets: TypeAlias = NDArray[np.int8] | NDArray[np.float64]
+"""(m,): labels, or the numbers of a regression."""

@@ -73,11 +73,11 @@ def test_it_survives_a_file(rows, tmp_path):
     assert clone(loaded).get_params()["smoothing"] == 0.25
 
 
-@pytest.mark.parametrize("estimator", [LinearSVC(1e6, row_norm=1e3), KernelSVC(1e6)], ids=["linear", "kernel"])
-def test_scikit_learn_accepts_it(estimator):
+@pytest.mark.parametrize("model", [LinearSVC(1e6, row_norm=1e3), KernelSVC(1e6)], ids=["linear", "kernel"])
+def test_scikit_learn_accepts_it(model):
     """At a budget at which its accuracy checks can pass."""
     failed = []
-    for estimator, check in estimator_checks_generator(estimator):
+    for estimator, check in estimator_checks_generator(model):
         try:
             check(estimator)
         except Exception as error:  # noqa: BLE001 - all failures are collected

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-from confide.erm.row_sums import RowSum, Totals
-from confide.types import Labels, Rows, Weights
+from confide.erm.row_sums import SumOverRows, Totals
+from confide.types import Rows, Targets, Weights
 
 _BLOCK_BYTES = 2**19
 """A block and its few companions fit the second-level cache of common processors (1 MiB and more)."""
@@ -67,11 +67,11 @@ class MemorySource:
     Parameters
     ----------
     blocks : the rows
-    labels : (n,) int8, -1 or +1
+    labels : (n,) int8, -1 or +1; for regression the targets, float64
     """
 
     blocks: Blocks
-    labels: Labels
+    labels: Targets
 
     @property
     def n_features(self) -> int:
@@ -81,7 +81,7 @@ class MemorySource:
     def n_rows(self) -> int:
         return self.blocks.n_rows
 
-    def sum_over_rows(self, row_sum: RowSum, weights: Weights) -> Totals:
+    def sum_over_rows(self, row_sum: SumOverRows, weights: Weights) -> Totals:
         totals = row_sum.start(weights.shape[0], self.n_features)
         step = rows_in_block(self.n_features)
         for first in range(0, self.n_rows, step * _BLOCKS_IN_GROUP):

@@ -1,18 +1,20 @@
 """The only code that meets a raw row: clip it, append the constant of the intercept, add its term for k problems at once.
 
 Conventions: rows (m, d) raw; weights (k, D) with D = d, or d + 1 when there is an intercept, whose coordinate comes last.
+The sums over rows are a closed list: `RowSum`, `LeastSquaresSum`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 from scipy.linalg.blas import dsyrk
 
 from confide.erm.losses import Loss
 from confide.erm.row_bounds import RowBound
-from confide.types import Array, Labels, Rows, Weights
+from confide.types import Array, Rows, Targets, Weights
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +70,7 @@ class RowSum:
             hessian=np.zeros((n_problems, hessian_width, hessian_width)),
         )
 
-    def add_block(self, totals: Totals, rows: Rows, labels: Labels, weights: Weights) -> None:
+    def add_block(self, totals: Totals, rows: Rows, labels: Targets, weights: Weights) -> None:
         """Add the terms of one block of rows (m, d), labels (m,) in {-1, +1}, to the totals in place."""
         clipped = self.row_bound.clip(rows)
         n_features = clipped.shape[1]
@@ -94,12 +96,64 @@ class RowSum:
             np.multiply(clipped, root, out=rows[:, :n_features])
             if self.intercept > 0.0:
                 rows[:, n_features:] = self.intercept * root
-            # One triangle, accumulated in place by BLAS: half the work of a product and no (D, D) temporary. BLAS wants
-            # Fortran order, so it is given the transposes; its lower triangle is the upper one here.
-            dsyrk(1.0, rows.T, beta=1.0, c=matrix.T, lower=1, overwrite_c=1)
+            _add_products(matrix, rows)
 
     def completed(self, totals: Totals) -> Totals:
         """The totals with both triangles of every Hessian filled, in place."""
-        for matrix in totals.hessian:
-            matrix[...] = np.triu(matrix) + np.triu(matrix, 1).T
-        return totals
+        return _mirrored(totals)
+
+
+@dataclass(frozen=True, slots=True)
+class LeastSquaresSum:
+    """Half the squared residual of each row at weights of 0, by its derivatives, which determine it but for a constant.
+
+        f(w) = (y - w . x)^2 / 2 = y^2 / 2 - y x . w + w . (x x^T) w / 2
+
+    So the gradient is -X^T y and the Hessian X^T X, over clipped rows with their intercept and clipped targets. The constant
+    is not summed.
+
+    Parameters
+    ----------
+    row_bound : public bound on a row before the intercept
+    intercept : constant appended to every clipped row; 0.0 for none
+    target_bound : every target is clipped to [-target_bound, target_bound]
+    """
+
+    row_bound: RowBound
+    intercept: float
+    target_bound: float
+
+    def start(self, n_problems: int, n_features: int) -> Totals:
+        """Totals over no rows."""
+        width = n_features + (self.intercept > 0.0)
+        return Totals(np.zeros(n_problems), np.zeros((n_problems, width)), np.zeros((n_problems, width, width)))
+
+    def add_block(self, totals: Totals, rows: Rows, labels: Targets, weights: Weights) -> None:
+        """Add the terms of one block of rows (m, d), targets (m,), to the totals in place; the weights do not matter."""
+        clipped = self.row_bound.clip(rows)
+        if self.intercept > 0.0:
+            clipped = np.hstack([clipped, np.full((clipped.shape[0], 1), self.intercept)])
+        targets = np.clip(labels, -self.target_bound, self.target_bound, dtype=np.float64)
+        for gradient, hessian in zip(totals.gradient, totals.hessian, strict=True):
+            gradient -= targets @ clipped
+            _add_products(hessian, clipped)
+
+    def completed(self, totals: Totals) -> Totals:
+        """The totals with both triangles of every Hessian filled, in place."""
+        return _mirrored(totals)
+
+
+SumOverRows: TypeAlias = RowSum | LeastSquaresSum
+
+
+def _add_products(matrix: Array, rows: Array) -> None:
+    """Add rows^T rows to the upper triangle of a matrix (D, D) in C order, in place."""
+    # One triangle, accumulated in place by BLAS: half the work of a product and no (D, D) temporary. BLAS wants Fortran
+    # order, so it is given the transposes; its lower triangle is the upper one here.
+    dsyrk(1.0, rows.T, beta=1.0, c=matrix.T, lower=1, overwrite_c=1)
+
+
+def _mirrored(totals: Totals) -> Totals:
+    for matrix in totals.hessian:
+        matrix[...] = np.triu(matrix) + np.triu(matrix, 1).T
+    return totals

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import TypeVar
 
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
+from confide.accounting.events import Event
 from confide.accounting.ledger import Batch, Ledger
 from confide.data.arrays import summation_depth
 from confide.data.source import RowSource
@@ -32,6 +35,7 @@ MECHANISMS: dict[str, Mechanism] = {
 # Found once, and at import: looking for loaded libraries in one thread while another loads one can block both for ever.
 _THREAD_POOLS = ThreadpoolController()
 
+_LEAST_HINGE_L2 = 1e-2
 _LARGEST_SEAL_SHARE = 0.01
 _MOST_STEPS = 600
 
@@ -107,6 +111,9 @@ def _automatic_plan(mechanism: Mechanism, problem: Problem, budget: Budget) -> P
     least = curvature_free_l2(
         budget_of_row(budget, problem.rows_per_person), problem.loss, problem.row_norm, problem.neighbours
     )
+    if not problem.loss.self_concordant:
+        # Newton's method has no theorem for hinges: nearly unregularised ones it may leave to a method that takes for ever.
+        least = max(least, _LEAST_HINGE_L2 * problem.row_norm**2)
     plan = _first_plan(mechanism, replace(problem, l2=max(least, problem.row_norm**2)), budget)
     # The noise depends on the ridge, a little.
     for _ in range(2):
@@ -144,10 +151,29 @@ def fit_privately(
     """
     plan = make_plan(settings, source.n_features, n_rows if settings.neighbours is Neighbours.REPLACE_ONE else None)
     plan.problem.check(n_rows, source.n_features)
+    mechanism = MECHANISMS[plan.mechanism]
+    return charge_and_release(
+        lambda entropy: mechanism.release(plan, source, NewtonThenFallback(), entropy),
+        plan.event, settings.neighbours, ledger, seed, purpose,
+    )  # fmt: skip
+
+
+Released = TypeVar("Released")
+
+
+def charge_and_release(
+    release: Callable[[Entropy], Released],
+    event: Event,
+    neighbours: Neighbours,
+    ledger: Ledger | Batch | None,
+    seed: int | None,
+    purpose: str,
+) -> Released:
+    """Charge the event, which is durable before the next line runs, then release."""
     if ledger is not None:
-        ledger.charge(plan.event, purpose=purpose, neighbours=settings.neighbours)
+        ledger.charge(event, purpose=purpose, neighbours=neighbours)
     entropy = Entropy.fresh() if seed is None else Entropy.seeded(seed)
     # Floating-point warnings would depend on the data. Blocks are small: a second BLAS thread costs more than it gives,
     # and much more on a busy machine.
     with np.errstate(all="ignore"), _THREAD_POOLS.limit(limits=1, user_api="blas"):
-        return MECHANISMS[plan.mechanism].release(plan, source, NewtonThenFallback(), entropy)
+        return release(entropy)

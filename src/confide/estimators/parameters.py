@@ -70,6 +70,18 @@ def checked_intercept(fit_intercept: Any, intercept_scaling: Any) -> float:
     return float(intercept_scaling) if fit_intercept else 0.0
 
 
+def checked_target_bound(target_bound: Any, budget: Budget) -> float:
+    """Targets are clipped to [-target_bound, target_bound]."""
+    ok = isinstance(target_bound, Real) and not isinstance(target_bound, bool)
+    if not ok or not (SMALLEST_BOUND <= target_bound <= LARGEST_BOUND or target_bound == math.inf):
+        raise ParameterError(
+            "target_bound must be a positive number between 2^-300 and 2^300, or inf when the budget is inf."
+        )
+    if target_bound == math.inf and budget.is_private:
+        raise ParameterError("target_bound=inf needs budget=inf: without a bound on targets there is no privacy.")
+    return float(target_bound)
+
+
 def checked_classes(classes: Any, schema: Schema | None) -> tuple[Any, Any] | None:
     """The declared label domain in sorted order, or None."""
     if classes is None:

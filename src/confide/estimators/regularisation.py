@@ -52,3 +52,17 @@ def balanced_l2(noise_norm: float, n_rows: int, row_norm: float, *, on_weights: 
     """
     length = WEIGHT_NORM_ON_WEIGHTS if on_weights else WEIGHT_NORM_FACTOR * math.cbrt(n_rows * row_norm / noise_norm)
     return noise_norm * row_norm / length
+
+
+NOISE_SHARE = 0.7
+"""Compared on made-up designs (independent, correlated, one-hot, short and decaying) of 3,000 to 100,000 rows."""
+
+
+def noise_l2(product_deviation: float, n_weights: int) -> float:
+    """Ridge of the sum form that keeps noise in X^T X from being inverted: 0.7 t sqrt(D), t its deviation on a product.
+
+    Symmetric noise of this deviation has eigenvalues up to 2 t sqrt(D). Negative eigenvalues are put to 0 anyway
+    (`confide.solvers.normal_equations`), so a third of that suffices; a ridge that waits for a private lower bound on the
+    smallest eigenvalue (Wang, 2018) spends budget on it, and was better on no design.
+    """
+    return NOISE_SHARE * product_deviation * math.sqrt(n_weights)

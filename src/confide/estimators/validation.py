@@ -18,7 +18,7 @@ from confide.data.arrays import ArrayBlocks, Blocks
 from confide.data.frames import EncodedBlocks
 from confide.errors import InputError, InputTypeError
 from confide.features.encoder import Encoder
-from confide.types import Labels
+from confide.types import Array, Labels
 
 # Openings of scikit-learn's messages that speak of shapes and column names alone. All others may print the array.
 _SAFE_OPENINGS = (
@@ -143,6 +143,43 @@ def labels_of(y: Any, n_rows: int, classes: tuple[Any, Any] | None) -> tuple[Lab
         else f"The label domain {named} was not declared: it was taken from the labels present and is assumed to be public."
     )
     return np.where(is_second, 1, -1).astype(np.int8), domain, sentence
+
+
+def targets_of(y: Any, n_rows: int) -> Array:
+    """Targets of a regression: (n_rows,) finite float64.
+
+    Raises
+    ------
+    InputError
+        If they are missing, of the wrong shape, or no finite real numbers; without any value of them.
+    """
+    if y is None:
+        raise InputError("this estimator requires y to be passed, but the target y is None.")
+    if issparse(y) or np.ma.isMaskedArray(y):
+        raise InputTypeError("y must be a one-dimensional array of numbers, not sparse and without a mask.")
+    try:
+        array = np.asarray(y)
+    except (TypeError, ValueError):
+        array = np.empty((0, 0))
+    if array.ndim != 1 and not (array.ndim == 2 and array.shape[1] == 1):
+        raise InputError("y should be a 1d array: one number for each row.")
+    if array.dtype.kind == "c" or (array.dtype.kind == "O" and any(isinstance(v, complex) for v in array.ravel())):
+        raise InputError("Complex data not supported: y must hold real numbers.")
+    if array.dtype.kind not in "fiubO":
+        raise InputTypeError("y must hold real numbers, but it is text or dates.")
+    try:
+        # Outside the range of doubles a number becomes infinite, which is refused below; the warning would tell.
+        with np.errstate(all="ignore"):
+            targets = column_or_1d(array, warn=True).astype(np.float64)
+    except (TypeError, ValueError, OverflowError):
+        targets = None
+    if targets is None:
+        raise InputTypeError("y must hold real numbers alone.")
+    if not np.isfinite(targets).all():
+        raise InputError("Input y contains NaN or infinity; targets must not be missing.")
+    if targets.shape[0] != n_rows:
+        raise InputError("X and y have inconsistent numbers of samples: there must be one target for each row.")
+    return np.asarray(targets)
 
 
 def label_array(y: Any) -> Any:
