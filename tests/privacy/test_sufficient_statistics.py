@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from scipy import optimize, stats
 
+from confide.accounting.events import PureMechanism
 from confide.data.arrays import ArrayBlocks, MemorySource, summation_depth
 from confide.erm.row_bounds import BallBound, GroupBound
 from confide.errors import NotCertified, ParameterError
-from confide.accounting.events import PureMechanism
 from confide.privacy.budgets import ZCDP, ApproxDP, Neighbours, PureDP
 from confide.privacy.gaussian import GaussianMechanism
 from confide.privacy.lattice import LatticeGaussian, LatticeLaplace
