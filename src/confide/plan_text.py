@@ -18,6 +18,7 @@ def plan_document(plan: Any) -> dict[str, Any]:
         "n_features": problem.n_features,
         "n_weights": problem.n_weights,
         "loss": problem.loss.name,
+        "largest_weight": problem.largest_weight,
         "row_bound": problem.row_bound.to_dict(),
         "row_norm": problem.row_norm if math.isfinite(problem.row_norm) else "inf",
         "alpha": plan.alpha,
@@ -44,6 +45,8 @@ def plan_text(plan: Any) -> str:
     }
     if problem.rows_per_person > 1:
         lines["person"] = f"at most {problem.rows_per_person:,} rows each"
+    if problem.largest_weight != 1.0:
+        lines["weight of a row"] = f"at most {problem.largest_weight:.6g}"
     weights = f"{problem.n_weights} weights with the intercept" if has_intercept else "no intercept"
     lines["features"] = f"{problem.n_features} ({weights})"
     lines["row norm"] = f"{problem.row_norm:.6g}" + (" with the intercept" if has_intercept else "")

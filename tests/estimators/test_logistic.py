@@ -391,11 +391,17 @@ def test_a_fit_needs_little_memory_beside_the_rows():
     assert float(answer.stdout) < 0.15
 
 
-def test_scikit_learns_checks_pass():
-    """check_estimator at a large budget and a wide row norm, as the conventions ask."""
+@pytest.mark.parametrize("budget", [1e6, math.inf])
+def test_scikit_learns_checks_pass(budget):
+    """check_estimator at a large budget and without privacy, with a wide row norm, as the conventions ask.
+
+    With privacy a row of weight 2 is not two rows: the divisor is the number of rows, which is public, and so is the noise.
+    """
     failed = []
-    for estimator, check in estimator_checks_generator(LogisticRegression(1e6, row_norm=1e3)):
+    for estimator, check in estimator_checks_generator(LogisticRegression(budget, row_norm=100.0, max_sample_weight=10.0)):
         name = check.func.__name__
+        if math.isfinite(budget) and name.startswith("check_sample_weight_equivalence"):
+            continue
         try:
             check(estimator)
         except Exception as error:  # noqa: BLE001 - all failures are collected

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from confide.erm.row_sums import RowSum, Totals
-from confide.types import Labels, Rows, Weights
+from confide.types import Array, Labels, Rows, Weights
 
 _BLOCK_BYTES = 2**19
 """A block and its few companions fit the second-level cache of common processors (1 MiB and more)."""
@@ -62,16 +62,18 @@ class ArrayBlocks:
 
 @dataclass(frozen=True, slots=True)
 class MemorySource:
-    """A `RowSource` over blocks in memory and their labels.
+    """A `RowSource` over blocks in memory, their labels and their weights.
 
     Parameters
     ----------
     blocks : the rows
     labels : (n,) int8, -1 or +1
+    row_weights : (n,) how much each row counts, or None
     """
 
     blocks: Blocks
     labels: Labels
+    row_weights: Array | None = None
 
     @property
     def n_features(self) -> int:
@@ -88,6 +90,7 @@ class MemorySource:
             group = row_sum.start(weights.shape[0], self.n_features)
             for start in range(first, min(first + step * _BLOCKS_IN_GROUP, self.n_rows), step):
                 stop = min(start + step, self.n_rows)
-                row_sum.add_block(group, self.blocks.block(start, stop), self.labels[start:stop], weights)
+                counts = None if self.row_weights is None else self.row_weights[start:stop]
+                row_sum.add_block(group, self.blocks.block(start, stop), self.labels[start:stop], weights, counts)
             totals.add(group)
         return row_sum.completed(totals)

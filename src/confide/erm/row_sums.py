@@ -37,8 +37,8 @@ class Totals:
 class RowSum:
     """A sum over rows of the loss and its derivatives up to `order` in the weights. Frozen and picklable.
 
-    Every row is clipped to `row_bound` here, so the bound holds whatever the source of the rows does. Removing one row
-    changes the sum by exactly the term of that clipped row.
+    Every row is clipped to `row_bound` here, and its weight to [0, largest_weight], so the bounds hold whatever the source
+    of the rows does. Removing one row changes the sum by exactly the term of that clipped row.
 
     Parameters
     ----------
@@ -46,12 +46,14 @@ class RowSum:
     row_bound : public bound on a row before the intercept
     intercept : constant appended to every clipped row; 0.0 for none
     order : 0 value, 1 value and gradient, 2 value, gradient and Hessian
+    largest_weight : public bound on the weight of a row
     """
 
     loss: Loss
     row_bound: RowBound
     intercept: float
     order: int
+    largest_weight: float = 1.0
 
     def n_weights(self, n_features: int) -> int:
         """Number of weights D of one problem."""
@@ -68,8 +70,13 @@ class RowSum:
             hessian=np.zeros((n_problems, hessian_width, hessian_width)),
         )
 
-    def add_block(self, totals: Totals, rows: Rows, labels: Labels, weights: Weights) -> None:
-        """Add the terms of one block of rows (m, d), labels (m,) in {-1, +1}, to the totals in place."""
+    def add_block(
+        self, totals: Totals, rows: Rows, labels: Labels, weights: Weights, row_weights: Array | None = None
+    ) -> None:
+        """Add the terms of one block of rows (m, d), labels (m,) in {-1, +1}, to the totals in place.
+
+        `row_weights` (m,) say how much each row counts; without them each counts 1, or `largest_weight` if that is less.
+        """
         clipped = self.row_bound.clip(rows)
         n_features = clipped.shape[1]
         scores = clipped @ weights[:, :n_features].T
@@ -77,14 +84,21 @@ class RowSum:
             scores += self.intercept * weights[:, n_features]
         signs = labels[:, None].astype(np.float64)
         margins = signs * scores
-        totals.value[...] += self.loss.value(margins).sum(axis=0)
+        counts = self._counts(row_weights)
+        totals.value[...] += (counts * self.loss.value(margins)).sum(axis=0)
         if self.order >= 1:
-            slopes = signs * self.loss.derivative(margins)
+            slopes = signs * (counts * self.loss.derivative(margins))
             totals.gradient[:, :n_features] += slopes.T @ clipped
             if self.intercept > 0.0:
                 totals.gradient[:, n_features] += self.intercept * slopes.sum(axis=0)
         if self.order >= 2:
-            self._add_hessian(totals.hessian, clipped, self.loss.second_derivative(margins))
+            self._add_hessian(totals.hessian, clipped, counts * self.loss.second_derivative(margins))
+
+    def _counts(self, row_weights: Array | None) -> Array | float:
+        """(m, 1), or one number: what each row counts, in [0, largest_weight]; a weight that is not a number counts 0."""
+        if row_weights is None:
+            return min(1.0, self.largest_weight)
+        return np.fmin(np.fmax(row_weights, 0.0), self.largest_weight)[:, None]
 
     def _add_hessian(self, hessian: Array, clipped: Array, curvatures: Array) -> None:
         n_features = clipped.shape[1]

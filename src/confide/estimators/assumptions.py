@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from confide.accounting.ledger import Batch, Ledger
 from confide.guarantee import Guarantee
 from confide.privacy.budgets import Neighbours, PureDP
@@ -10,7 +12,12 @@ from confide.privacy.noise import LARGEST_PROVEN_EPSILON
 
 
 def guarantee_of(
-    plan: Plan, label_sentence: str, person_column: str | None, ledger: Batch | Ledger | None, seed: int | None
+    plan: Plan,
+    label_sentence: str,
+    person_column: str | None,
+    ledger: Batch | Ledger | None,
+    seed: int | None,
+    weight_sentences: tuple[str, ...] = (),
 ) -> Guarantee:
     """What the release of this plan promises, and on what it rests."""
     problem = plan.problem
@@ -30,6 +37,7 @@ def guarantee_of(
         ),
         "How the rows were read into memory, such as the types of columns, did not depend on single rows.",
         label_sentence,
+        *weight_sentences,
         "The rows were checked for shape, finite values and labels before the charge; that they passed is not protected.",
     ]
     if plan.budget.is_private and plan.lattice is not None:
@@ -52,6 +60,22 @@ def guarantee_of(
     elif seed is not None:
         void = "The noise came from a fixed seed (random_state): whoever knows or guesses the seed can take it away."
     return Guarantee(plan.budget, problem.neighbours, plan.mechanism, tuple(sentences), void, problem.rows_per_person)
+
+
+def weight_sentences(
+    given: bool, largest_sample_weight: float, class_weight: tuple[tuple[Any, float], ...] | None
+) -> tuple[str, ...]:
+    """What must be true of the weights of rows and classes; nothing where every row counts 1."""
+    sentences = []
+    if given or largest_sample_weight != 1.0:
+        sentences.append(
+            f"The weight of a row was made from that row alone, and lies between 0 and the declared cap "
+            f"{largest_sample_weight:g}."
+        )
+    if class_weight is not None:
+        named = ", ".join(f"{label!r}: {weight:g}" for label, weight in class_weight)
+        sentences.append(f"The weights of the classes, {{{named}}}, were chosen without looking at the rows.")
+    return tuple(sentences)
 
 
 def _persons(rows_per_person: int, person_column: str | None) -> str:

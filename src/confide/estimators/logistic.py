@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
@@ -15,9 +16,9 @@ from confide.data.frames import EncodedBlocks
 from confide.erm.losses import LogisticLoss
 from confide.errors import ParameterError
 from confide.estimators import parameters
-from confide.estimators.assumptions import guarantee_of
+from confide.estimators.assumptions import guarantee_of, weight_sentences
 from confide.estimators.fitting import Settings, fit_privately, make_plan
-from confide.estimators.validation import labels_of, rows_of, weights_of
+from confide.estimators.validation import labels_of, row_weights_of, rows_of, weights_of
 from confide.features.encoder import Encoder, read_labels
 from confide.features.schema import Schema
 from confide.privacy.budgets import Budget, Neighbours, as_budget
@@ -60,6 +61,11 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
     max_rows_per_person : int, default 1
         A public cap k on the rows of one person: the guarantee then protects a person, by group privacy. Where the schema
         names a column of persons, rows beyond the first k of each are dropped; otherwise the cap is an assumption.
+    class_weight : dict or None
+        A public weight for each class, label: number. Noise grows with the largest. "balanced" would be learned from labels.
+    max_sample_weight : float, default 1.0
+        A public cap on the `sample_weight` of a row in `fit`. Noise grows with it; the mean is over the number of rows,
+        whatever they weigh.
     ledger : Ledger, batch of one, or None
         Charged before a row is used.
     random_state : int or None
@@ -114,6 +120,8 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         neighbours: str | Neighbours = "replace-one",
         n_rows_bounds: tuple[int, int] | None = None,
         max_rows_per_person: int = 1,
+        class_weight: Mapping[Any, float] | None = None,
+        max_sample_weight: float = 1.0,
         ledger: Ledger | Batch | None = None,
         random_state: int | None = None,
     ) -> None:
@@ -128,6 +136,8 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         self.neighbours = neighbours
         self.n_rows_bounds = n_rows_bounds
         self.max_rows_per_person = max_rows_per_person
+        self.class_weight = class_weight
+        self.max_sample_weight = max_sample_weight
         self.ledger = ledger
         self.random_state = random_state
 
@@ -156,13 +166,15 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
                 raise ParameterError(f"{name} must be a whole number of at least 1.")
         return make_plan(settings, int(n_features or 0), n_rows)
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Train and release.
 
         Parameters
         ----------
         X : array (n, d) of real numbers, or with a schema a pandas or Polars frame of raw columns
         y : (n,) labels
+        sample_weight : (n,) numbers from 0 to `max_sample_weight`, or None for 1 each. Part of the data: each must be made
+            from its own row alone.
 
         Returns
         -------
@@ -185,20 +197,24 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
             kept = blocks.codes.kept if isinstance(blocks, EncodedBlocks) else None
             n_rows = blocks.n_rows if kept is None else len(X)
             labels, domain, label_sentence = self._labels(y, n_rows, domain)
-            source = MemorySource(blocks, labels if kept is None else labels[kept])
+            weights = row_weights_of(sample_weight, settings.largest_sample_weight, labels, domain, settings.class_weight)
+            if kept is not None:
+                labels, weights = labels[kept], None if weights is None else weights[kept]
+            source = MemorySource(blocks, labels, weights)
             release = fit_privately(settings, source, n_rows, ledger, seed, purpose=f"{type(self).__name__}.fit")
         except BaseException:
             # A refused fit leaves the estimator as it was, with the columns of an earlier fit.
             self.__dict__ = before
             raise
 
-        weights = release.weights
-        self.coef_ = weights[:, : blocks.n_features].copy()
-        self.intercept_ = settings.intercept * weights[:, -1] if settings.intercept > 0.0 else np.zeros(1)
+        released = release.weights
+        self.coef_ = released[:, : blocks.n_features].copy()
+        self.intercept_ = settings.intercept * released[:, -1] if settings.intercept > 0.0 else np.zeros(1)
         self.classes_ = np.array(domain)
         self.alpha_ = release.plan.alpha
         person = None if self.schema is None else self.schema.person
-        self.guarantee_ = guarantee_of(release.plan, label_sentence, person, ledger, seed)
+        weighting = weight_sentences(sample_weight is not None, settings.largest_sample_weight, settings.class_weight)
+        self.guarantee_ = guarantee_of(release.plan, label_sentence, person, ledger, seed, weighting)
         self.coefficient_names_ = self._coefficient_names(encoder)
         self._encoder = encoder
         self._row_bound = settings.row_bound
@@ -263,6 +279,8 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
             neighbours=neighbours,
             n_rows_bounds=parameters.checked_bounds(self.n_rows_bounds, neighbours),
             rows_per_person=parameters.checked_rows_per_person(self.max_rows_per_person),
+            largest_sample_weight=parameters.checked_largest_sample_weight(self.max_sample_weight),
+            class_weight=parameters.checked_class_weight(self.class_weight),
         )
         return settings, encoder, domain
 

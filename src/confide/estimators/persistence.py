@@ -42,6 +42,10 @@ def save_model(model: LogisticRegression, path: str | os.PathLike[str]) -> None:
                 "mechanism": model.mechanism,
                 "neighbours": str(guarantee.neighbours),
                 "max_rows_per_person": int(model.max_rows_per_person),
+                "class_weight": None
+                if model.class_weight is None
+                else [[label, float(weight)] for label, weight in model.class_weight.items()],
+                "max_sample_weight": float(model.max_sample_weight),
                 "n_rows_bounds": None if model.n_rows_bounds is None else [int(n) for n in model.n_rows_bounds],
             },
             "schema": None if encoder is None else encoder.schema.to_dict(),
@@ -93,6 +97,8 @@ def _restored(content: dict[str, Any]) -> LogisticRegression:
         parameters["budget"] = math.inf if parameters["budget"] == "inf" else parameters["budget"]
     if parameters["n_rows_bounds"] is not None:
         parameters["n_rows_bounds"] = tuple(parameters["n_rows_bounds"])
+    if parameters.get("class_weight") is not None:
+        parameters["class_weight"] = dict(parameters["class_weight"])
     schema = None if content["schema"] is None else Schema.from_dict(content["schema"])
     row_bound = row_bound_from_dict(content["row_bound"])
     classes = content["classes"]

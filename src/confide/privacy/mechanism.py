@@ -11,7 +11,7 @@ import numpy as np
 from confide._version import __version__
 from confide.accounting.events import Event
 from confide.data.source import RowSource
-from confide.erm.losses import Loss
+from confide.erm.losses import Loss, Weighted
 from confide.erm.objective import Objective
 from confide.erm.row_bounds import RowBound, norm_with_intercept
 from confide.errors import ParameterError
@@ -38,6 +38,7 @@ class Problem:
     l2 : ridge of the sum form, positive; alpha times `n_rows_low`
     neighbours : the neighbour relation
     rows_per_person : the most rows that one person contributed
+    largest_weight : the most that one row counts; means divide by the number of rows, never by the sum of weights
     """
 
     loss: Loss
@@ -50,6 +51,7 @@ class Problem:
     l2: float
     neighbours: Neighbours
     rows_per_person: int = 1
+    largest_weight: float = 1.0
 
     def __post_init__(self) -> None:
         if not 1 <= self.n_rows_low <= self.n_rows_high:
@@ -60,7 +62,14 @@ class Problem:
             raise ParameterError("alpha must be a positive finite number: the guarantee rests on strong convexity.")
         if self.rows_per_person < 1:
             raise ParameterError("max_rows_per_person must be a whole number of at least 1.")
+        if not 2.0**-100 <= self.largest_weight <= 2.0**100:
+            raise ParameterError("the largest weight of a row must lie between 2^-100 and 2^100.")
         self.row_bound.check_width(self.n_features)
+
+    @property
+    def loss_bounds(self) -> Weighted:
+        """Constants of the loss of a row, its weight included: what every calibration uses."""
+        return Weighted(self.loss, self.largest_weight)
 
     @property
     def row_norm(self) -> float:
@@ -79,7 +88,7 @@ class Problem:
 
     def rounding(self, l2: float) -> GradientRounding:
         """The rounding bound of its gradients at a given total ridge."""
-        return GradientRounding(self.loss, self.row_norm, self.n_rows_high, self.n_weights, self.summation_depth, l2)
+        return GradientRounding(self.loss_bounds, self.row_norm, self.n_rows_high, self.n_weights, self.summation_depth, l2)
 
     def check(self, n_rows: int, n_features: int) -> None:
         """Raise ParameterError unless rows of this shape are such as these facts speak of."""
@@ -93,7 +102,7 @@ class Problem:
         """The objective over the rows of `source`; more of them than the facts allow would void the rounding bound."""
         # Fewer are allowed: those beyond a person's share were dropped.
         self.check(max(source.n_rows, self.n_rows_low), source.n_features)
-        return Objective(source, self.loss, self.row_bound, self.intercept, l2, linear)
+        return Objective(source, self.loss, self.row_bound, self.intercept, l2, linear, self.largest_weight)
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ def _start(objective: Objective, start: Weights) -> tuple[Weights, Array]:
     """The warm start if the theorems admit it, else 0; and the norm of the gradient there. One problem."""
     # The theorems admit a warm start whose gradient norm is at most l2 W, where l2 W is at least this.
     admitted = 2.0 * float(np.linalg.norm(objective.linear)) + math.sqrt(
-        2.0 * objective.source.n_rows * objective.l2 * objective.loss.value_at_zero
+        2.0 * objective.source.n_rows * objective.l2 * objective.loss_bounds.value_at_zero
     )
     gradient = objective.evaluate(start, order=1).gradient
     if np.linalg.norm(gradient) <= admitted:
@@ -41,7 +41,7 @@ class StepLimitedNewton:
         """Whether the conditions of the theorem hold."""
         width = objective.linear.shape[1]
         depth = objective.source.n_rows + 3  # at least the summation depth of any source
-        terms = 3 * width**2 + 2 * width + depth + 30 + (2 * width + 5) * (1.0 + objective.row_norm * largest_weight)
+        terms = 3 * width**2 + 2 * width + depth + 31 + (2 * width + 5) * (1.0 + objective.row_norm * largest_weight)
         hessian_error = terms * 1.1 * _UNIT * objective.smoothness / objective.l2
         return (
             objective.loss.self_concordant
