@@ -44,6 +44,14 @@ def with_entry(value, dtype=object):
     return X
 
 
+def with_format(kind, column=0, dtype=float):
+    """A sparse matrix with one index replaced."""
+    X = scipy.sparse.csr_array(GOOD_X).asformat(kind)
+    X.indices[5] = column or X.indices[5]
+    X.data = X.data.astype(dtype)
+    return X
+
+
 BAD_X = {
     "one-dimensional": (np.full(50, SECRET), "2D"),
     "three-dimensional": (np.full((50, 3, 1), SECRET), "2D"),
@@ -58,7 +66,14 @@ BAD_X = {
     "none in objects": (with_entry(None), "."),
     "dates": (np.full((50, 3), np.datetime64("2001-01-01")), "text, dates"),
     "masked": (np.ma.masked_array(np.full((50, 3), SECRET), mask=np.eye(50, 3, dtype=bool)), "masked"),
-    "sparse": (scipy.sparse.csr_matrix(np.full((50, 3), SECRET)), "sparse"),
+    "sparse nan": (scipy.sparse.csr_matrix(with_entry(np.nan, float)), "NaN"),
+    "sparse infinity": (scipy.sparse.coo_array(with_entry(np.inf, float)), "infinity"),
+    "sparse complex": (scipy.sparse.csr_matrix(with_entry(1j * SECRET, complex)), "Complex"),
+    "sparse objects": (with_format("csr", dtype=object), "real numbers"),
+    "sparse, a column out of range": (with_format("csr", column=3), "indices"),
+    "sparse, a negative row": (with_format("csc", column=-1), "indices"),
+    "sparse, one-dimensional": (scipy.sparse.coo_array(np.full(50, SECRET)), "2D"),
+    "sparse, no rows": (scipy.sparse.csr_array((0, 3)), "0 sample"),
     "ragged": ([[SECRET], [1.0, 2.0]], "unequal"),
     "no rows": (np.empty((0, 3)), "0 sample"),
     "no columns": (np.empty((50, 0)), "0 feature"),

@@ -20,9 +20,18 @@ def rows_in_block(n_features: int) -> int:
     return max(_FEWEST_ROWS, min(_MOST_ROWS, _BLOCK_BYTES // (8 * max(1, n_features))))
 
 
+def rows_in_sparse_block(n_features: int) -> int:
+    """The same for sparse rows, at least half as many as features: each block costs a dense vector of sums."""
+    return max(rows_in_block(n_features), min(_MOST_ROWS, n_features // 2))
+
+
 def summation_depth(n_rows: int, n_features: int) -> int:
-    """The longest chain of additions behind one entry of a total: within a block, within a group, over the groups."""
-    block = rows_in_block(n_features)
+    """The longest chain of additions behind one entry of a total: within a block, within a group, over the groups.
+
+    For dense and sparse rows alike, so that a plan need not know which will come. It costs little: the rounding bound has
+    the number of features beside it.
+    """
+    block = rows_in_sparse_block(n_features)
     blocks = -(-n_rows // block)
     return min(block, n_rows) + min(blocks, _BLOCKS_IN_GROUP) + -(-blocks // _BLOCKS_IN_GROUP)
 
@@ -37,6 +46,10 @@ class Blocks(Protocol):
     @property
     def n_features(self) -> int:
         """Number of columns of a block."""
+
+    @property
+    def rows_in_block(self) -> int:
+        """How many rows to take at a time: a function of `n_features` alone, at most `rows_in_sparse_block` of it."""
 
     def block(self, start: int, stop: int) -> Rows:
         """Rows start to stop: (stop - start, n_features), finite."""
@@ -55,6 +68,10 @@ class ArrayBlocks:
     @property
     def n_features(self) -> int:
         return int(self.rows.shape[1])
+
+    @property
+    def rows_in_block(self) -> int:
+        return rows_in_block(self.n_features)
 
     def block(self, start: int, stop: int) -> Rows:
         return self.rows[start:stop]
@@ -85,7 +102,7 @@ class MemorySource:
 
     def sum_over_rows(self, row_sum: RowSum, weights: Weights) -> Totals:
         totals = row_sum.start(weights.shape[0], self.n_features)
-        step = rows_in_block(self.n_features)
+        step = self.blocks.rows_in_block
         for first in range(0, self.n_rows, step * _BLOCKS_IN_GROUP):
             group = row_sum.start(weights.shape[0], self.n_features)
             for start in range(first, min(first + step * _BLOCKS_IN_GROUP, self.n_rows), step):

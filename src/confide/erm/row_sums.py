@@ -9,10 +9,11 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg.blas import dsyrk
+from scipy.sparse import csr_array, issparse
 
 from confide.erm.losses import Loss
 from confide.erm.row_bounds import RowBound
-from confide.types import Array, Labels, Rows, Weights
+from confide.types import Array, Labels, Rows, SparseRows, Weights
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +103,9 @@ class RowSum:
 
     def _add_hessian(self, hessian: Array, clipped: Array, curvatures: Array) -> None:
         n_features = clipped.shape[1]
+        if issparse(clipped):
+            self._add_sparse_hessian(hessian, clipped, curvatures)
+            return
         rows = np.empty((clipped.shape[0], hessian.shape[1]))
         for problem, matrix in enumerate(hessian):
             root = np.sqrt(curvatures[:, problem, None])
@@ -111,6 +115,17 @@ class RowSum:
             # One triangle, accumulated in place by BLAS: half the work of a product and no (D, D) temporary. BLAS wants
             # Fortran order, so it is given the transposes; its lower triangle is the upper one here.
             dsyrk(1.0, rows.T, beta=1.0, c=matrix.T, lower=1, overwrite_c=1)
+
+    def _add_sparse_hessian(self, hessian: Array, clipped: SparseRows, curvatures: Array) -> None:
+        n_features, lengths = clipped.shape[1], np.diff(clipped.indptr)
+        for problem, matrix in enumerate(hessian):
+            bent = csr_array(
+                (clipped.data * np.repeat(curvatures[:, problem], lengths), clipped.indices, clipped.indptr), clipped.shape
+            )
+            matrix[:n_features, :n_features] += (clipped.T @ bent).toarray()
+            if self.intercept > 0.0:
+                matrix[:n_features, n_features] += self.intercept * (clipped.T @ curvatures[:, problem])
+                matrix[n_features, n_features] += self.intercept**2 * curvatures[:, problem].sum()
 
     def completed(self, totals: Totals) -> Totals:
         """The totals with both triangles of every Hessian filled, in place."""

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from confide.accounting.ledger import Batch, Ledger
-from confide.data.arrays import MemorySource, rows_in_block
+from confide.data.arrays import MemorySource
 from confide.data.frames import EncodedBlocks
 from confide.erm.losses import LogisticLoss
 from confide.errors import ParameterError
@@ -171,7 +171,7 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
 
         Parameters
         ----------
-        X : array (n, d) of real numbers, or with a schema a pandas or Polars frame of raw columns
+        X : array or SciPy sparse matrix (n, d) of real numbers, or with a schema a pandas or Polars frame of raw columns
         y : (n,) labels
         sample_weight : (n,) numbers from 0 to `max_sample_weight`, or None for 1 each. Part of the data: each must be made
             from its own row alone.
@@ -194,6 +194,8 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         before = dict(vars(self))
         try:
             blocks = rows_of(self, X, encoder, reset=True, rows_per_person=settings.rows_per_person)
+            # A bound that cannot clip rows of this kind says so here, before anything is charged.
+            settings.row_bound.clip(blocks.block(0, 0))
             kept = blocks.codes.kept if isinstance(blocks, EncodedBlocks) else None
             n_rows = blocks.n_rows if kept is None else len(X)
             labels, domain, label_sentence = self._labels(y, n_rows, domain)
@@ -225,7 +227,7 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         check_is_fitted(self)
         blocks = rows_of(self, X, self._encoder, reset=False)
         scores = np.empty(blocks.n_rows)
-        step = rows_in_block(blocks.n_features)
+        step = blocks.rows_in_block
         for start in range(0, blocks.n_rows, step):
             stop = min(start + step, blocks.n_rows)
             scores[start:stop] = self._row_bound.clip(blocks.block(start, stop)) @ self.coef_[0]
@@ -300,4 +302,5 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
+        tags.input_tags.sparse = self.schema is None
         return tags

@@ -16,6 +16,8 @@ from sklearn.utils.validation import column_or_1d, validate_data
 
 from confide.data.arrays import ArrayBlocks, Blocks
 from confide.data.frames import EncodedBlocks
+from confide.data.sparse import SparseBlocks
+from confide.erm.row_bounds import canonical
 from confide.errors import InputError, InputTypeError
 from confide.features.encoder import Encoder
 from confide.types import Array, Labels
@@ -36,7 +38,7 @@ def rows_of(estimator: Any, X: Any, encoder: Encoder | None, *, reset: bool, row
     Parameters
     ----------
     estimator : the estimator on which scikit-learn's validation records the columns (`n_features_in_` and the like)
-    X : (n, d) array, or a frame of raw columns where there is an encoder
+    X : (n, d) array or sparse matrix, or a frame of raw columns where there is an encoder
     encoder : made of the estimator's schema, or None
     reset : True in fit, False afterwards
     rows_per_person : with a schema that names a column of persons, the first so many rows of each are kept
@@ -53,22 +55,25 @@ def rows_of(estimator: Any, X: Any, encoder: Encoder | None, *, reset: bool, row
             estimator.n_features_in_ = len(names)
             estimator.feature_names_in_ = np.array(names, dtype=object)
         return EncodedBlocks(encoder, codes)
-    if issparse(X):
-        raise InputTypeError("X is a sparse matrix; dense arrays are supported: pass X.toarray() if it fits in memory.")
     if np.ma.isMaskedArray(X):
         raise InputTypeError(
             "X is a masked array; fill its missing values by public knowledge, or declare them in a schema."
         )
-    # Of a frame one row tells the types; the rest is looked at by scikit-learn.
-    _refuse_unusable(X[:1] if hasattr(X, "columns") else X)
+    if issparse(X):
+        X = _sound_sparse(X)
+    else:
+        # Of a frame one row tells the types; the rest is looked at by scikit-learn.
+        _refuse_unusable(X[:1] if hasattr(X, "columns") else X)
     message = "X could not be read as an array of real numbers with one row a person; give numbers, or a schema."
     try:
         # A floating-point warning of its check for finite values would depend on the data.
         # Its check may be switched off by configuration, ours may not.
         with np.errstate(all="ignore"), config_context(assume_finite=False):
             rows = validate_data(
-                estimator, X, reset=reset, dtype=[np.float64, np.float32], accept_sparse=False, ensure_min_features=1
+                estimator, X, reset=reset, dtype=[np.float64, np.float32], accept_sparse="csr", ensure_min_features=1
             )
+            if issparse(rows):
+                return SparseBlocks(canonical(rows))
     except (TypeError, ValueError, OverflowError) as error:
         text = str(error)
         if text.startswith("Input X contains"):
@@ -81,6 +86,25 @@ def rows_of(estimator: Any, X: Any, encoder: Encoder | None, *, reset: bool, row
         return ArrayBlocks(rows)
     # Raised here, outside the handler, so that the original error with its printed array is not attached.
     raise kind(message)
+
+
+def _sound_sparse(X: Any) -> Any:
+    """A sparse matrix of real numbers whose indices are where its shape says: compiled code will follow them unchecked."""
+    if X.dtype.kind == "c":
+        raise InputError("Complex data not supported: X must hold real numbers.")
+    if X.dtype.kind not in "fiub":
+        raise InputTypeError("X must hold real numbers.")
+    if X.ndim != 2:
+        raise InputError(f"Expected 2D array, got {X.ndim}D array instead. X must be (rows, features).")
+    try:
+        if X.format in ("csr", "csc", "bsr"):
+            # A new object around the same arrays: the check may tidy the object it is asked of.
+            X = type(X)((X.data, X.indices, X.indptr), shape=X.shape)
+            X.check_format(full_check=True)
+        return X.tocsr()
+    except (TypeError, ValueError, IndexError):
+        message = "X is a sparse matrix whose indices do not fit its shape; build it anew, for example from X.tocoo()."
+    raise InputError(message)
 
 
 def _refuse_unusable(X: Any) -> None:
