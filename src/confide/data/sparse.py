@@ -12,7 +12,7 @@ from confide.types import SparseRows
 
 @dataclass(frozen=True, slots=True)
 class SparseBlocks:
-    """Blocks of a CSR matrix: views of its entries, with row pointers of their own.
+    """Blocks of a CSR matrix: its entries, with row pointers of their own. SciPy copies those of one block at most.
 
     Parameters
     ----------

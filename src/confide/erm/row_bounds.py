@@ -114,8 +114,9 @@ def _with_entries(rows: SparseRows, entries: Array) -> SparseRows:
 
 
 def _sparse_squares(rows: SparseRows) -> Array:
-    squares: Array = _with_entries(rows, rows.data * rows.data) @ np.ones(rows.shape[1])
-    return squares
+    row_of_entry = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
+    squares = np.bincount(row_of_entry, weights=rows.data * rows.data, minlength=rows.shape[0])
+    return squares.astype(np.float64, copy=False)
 
 
 def _scaled(rows: SparseRows, factors: Array, huge: NDArray[np.bool_], radius: float) -> SparseRows:

@@ -44,7 +44,10 @@ def save_model(model: LogisticRegression, path: str | os.PathLike[str]) -> None:
                 "max_rows_per_person": int(model.max_rows_per_person),
                 "class_weight": None
                 if model.class_weight is None
-                else [[label, float(weight)] for label, weight in model.class_weight.items()],
+                else [
+                    [label.item() if isinstance(label, np.generic) else label, float(weight)]
+                    for label, weight in model.class_weight.items()
+                ],
                 "max_sample_weight": float(model.max_sample_weight),
                 "n_rows_bounds": None if model.n_rows_bounds is None else [int(n) for n in model.n_rows_bounds],
             },
