@@ -161,7 +161,7 @@ def test_show_speaks_json():
     assert document["head"] == ledger.head
     (entry,) = document["entries"]
     assert entry.pop("time").endswith("+00:00")
-    assert entry == {"number": 1, "purpose": "fit", "epsilon": None, "delta": None, "rho": 0.25}
+    assert entry == {"number": 1, "purpose": "fit", "epsilon": None, "delta": None, "rho": 0.25, "rows_per_person": 1}
 
 
 @pytest.mark.parametrize("command", ["show", "verify"])

@@ -66,6 +66,6 @@ def test_the_statement_speaks_each_currency():
 def test_the_statement_names_persons_where_they_have_several_rows(neighbours):
     """All rows of a person, with their cap."""
     text = Guarantee(PureDP(1.0), neighbours, "objective", max_rows_per_person=4).statement()
-    assert "all rows, 4 at most, of one person" in text
+    assert "all rows (at most 4 count) of one person" in text
     assert "those rows" in text
     assert "the row of one person" not in text

@@ -163,11 +163,11 @@ def test_the_trusted_rooms_can_be_read_in_one_sitting() -> None:
 
 
 def test_the_accounts_are_short_too() -> None:
-    """accounting/ has at most 520 lines without the storage of the ledger, which has at most 300 itself."""
+    """accounting/ has at most 550 lines without the storage of the ledger, which has at most 300 itself."""
     room = PACKAGE / "accounting"
     counts = {path.name: count_code_lines(path.read_text(encoding="utf-8")) for path in room.glob("*.py")}
     assert counts.pop("ledger_file.py") <= MOST_LINES_OF_A_TRUSTED_MODULE
-    assert sum(counts.values()) <= 520
+    assert sum(counts.values()) <= 550
     assert max(counts.values()) <= MOST_LINES_OF_A_TRUSTED_MODULE
 
 

@@ -37,6 +37,7 @@ EXCEPTIONS = {
     "confide.accounting.events.Event.from_dict",
     "confide.accounting.events.Event.to_dict",
     "confide.accounting.events.as_events",
+    "confide.accounting.events.relation_of",
     # What is shown of a total, and the choice of how to add; what is admitted does not depend on them.
     "confide.accounting.filters.ConcentratedFilter.remaining",
     "confide.accounting.filters.ConcentratedFilter.spent",

@@ -44,10 +44,14 @@ class Guarantee:
         assumptions = "\n".join(f"  - {sentence}" for sentence in self.assumptions)
         if self.void is not None:
             return f"NOT PRIVATE. {self.void}\nFacts about this fit:\n{assumptions}"
-        rows = "the row" if self.max_rows_per_person == 1 else f"all rows, {self.max_rows_per_person} at most,"
-        that = "that row" if self.max_rows_per_person == 1 else "those rows"
+        several = self.max_rows_per_person > 1
+        rows = f"all rows (at most {self.max_rows_per_person} count)" if several else "the row"
+        that = "those rows" if several else "that row"
         if self.neighbours is Neighbours.REPLACE_ONE:
-            subject, question = f"{rows} of one person had been replaced by any other", f"to two values of {that}"
+            subject, question = (
+                f"{rows} of one person had been replaced by any other{'s' * several}",
+                f"to two values of {that}",
+            )
         else:
             # Two values of a row are two steps apart where neighbours differ by one row more or less.
             subject = f"{rows} of one person had been left out, or had been added"
@@ -64,7 +68,7 @@ class Guarantee:
         implied = budget.to_approx(_EXAMPLE_DELTA) if isinstance(budget, ZCDP) else budget
         epsilon, factor = implied.epsilon, _factor(implied.epsilon)
         opening = (
-            f"It implies epsilon = {epsilon:.4g} with delta = {_EXAMPLE_DELTA:g}: if" if implied is not budget else "If"
+            f"It implies epsilon = {epsilon:.12g} with delta = {_EXAMPLE_DELTA:g}: if" if implied is not budget else "If"
         )
         claim = (
             f"{opening} {subject}, no set of possible released models would have been more or less probable by a factor "

@@ -40,7 +40,7 @@ def plan_text(plan: Any) -> str:
     has_intercept = problem.intercept > 0.0
     lines = {
         "mechanism": "none" if plan.mechanism == "none" else f"{plan.mechanism} perturbation",
-        "budget": f"{plan.budget} ({problem.neighbours})",
+        "budget": f"{plan.budget} ({problem.neighbours})" if plan.budget.is_private else str(plan.budget),
         "rows": f"{low:,}" if low == high else f"between {low:,} and {high:,} (private)",
     }
     if problem.rows_per_person > 1:
@@ -62,6 +62,6 @@ def plan_text(plan: Any) -> str:
             lines["seal"] = f"{plan.seal_share:.2g} of the budget, norm {plan.seal_norm:.3g} on the weights"
         lines["grid"] = f"weights are multiples of 2^{lattice.exponent}"
         lines["tolerance"] = f"gradient norm {plan.tolerance:.3g} in the summed objective"
-        lines["expected distance"] = f"at most {plan.expected_distance:.4g} from the non-private weights"
+        lines["expected distance"] = f"at most {plan.expected_distance:.4g} from the non-private weights at this alpha"
     width = max(map(len, lines))
     return "\n".join(f"{name:<{width}}  {text}" for name, text in lines.items())

@@ -10,7 +10,7 @@ import dp_accounting
 import pytest
 from dp_accounting.pld import PLDAccountant
 
-from confide.accounting.events import Event, as_events, joint_epsilon
+from confide.accounting.events import Event, PureMechanism, as_events, joint_epsilon
 from confide.accounting.filters import (
     Amount,
     ConcentratedFilter,
@@ -171,6 +171,7 @@ def test_events_of_dp_accounting_are_translated_and_the_unknown_is_refused():
         dp_accounting.PoissonSampledDpEvent(0.1, gaussian),
         dp_accounting.GaussianDpEvent(0.0),
         dp_accounting.ZCDpEvent(0.3, 0.1),
+        *(dp_accounting.SelfComposedDpEvent(laplace, count) for count in (-1, 2.9, True, "3")),
     ):
         with pytest.raises(ParameterError, match="cannot be counted"):
             as_events(unknown)
@@ -191,3 +192,16 @@ def test_a_batch_of_next_to_nothing_costs_the_least_budget_there_is():
     batch = as_events(dp_accounting.GaussianDpEvent(1e5))
     (joint,) = joint_events(filter_for(ApproxDP(1.0, 0.1), "sum"), batch, 0.1)
     assert joint.budget == ApproxDP(1e-9, 0.1)
+
+
+def test_a_pure_release_for_an_approximate_budget_needs_no_slack():
+    """Its curve is pure: Rényi and zCDP ledgers take it, and a sum is charged the budget that was asked for."""
+    event = Event(ApproxDP(0.5, 1e-6), PureMechanism(0.5))
+    assert event.slack == 0.0
+    assert event.rho == PureDP(0.5).to_zcdp().rho
+    for limit in (ZCDP(0.2), ApproxDP(1.0, 1e-6)):
+        filter_ = filter_for(limit, "renyi")
+        assert filter_.admits(filter_.amount(event))
+    filter_ = filter_for(ApproxDP(1.0, 1e-5), "sum")
+    assert filter_.spent(filter_.amount(event)) == ApproxDP(0.5, 1e-6)
+    assert Event.from_dict(json.loads(json.dumps(event.to_dict()))) == event

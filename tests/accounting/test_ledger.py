@@ -18,7 +18,7 @@ from confide.errors import BudgetExceeded, LedgerError, ParameterError
 from confide.privacy.budgets import ZCDP, ApproxDP, Neighbours, PureDP
 from confide.privacy.gaussian import GaussianMechanism
 
-COLUMNS = ["number", "time", "purpose", "epsilon", "delta", "rho"]
+COLUMNS = ["number", "time", "purpose", "epsilon", "delta", "rho", "rows_per_person"]
 
 
 @pytest.fixture(params=["memory", "file"])
@@ -443,3 +443,28 @@ def test_a_ledger_shows_what_it_is(tmp_path):
     assert repr(Ledger(limit=2.0)) == "<Ledger in memory: limit epsilon 2, replace-one>"
     path = tmp_path / "study.db"
     assert repr(Ledger(path, limit=ApproxDP(2.0, 1e-6))) == f"<Ledger '{path}': limit epsilon 2, delta 1e-06, replace-one>"
+
+
+def test_a_plan_of_the_other_relation_is_refused(new_ledger):
+    """By charge and by plan, before anything is charged: an add-or-remove-one plan may cost twice as much here."""
+    import confide
+
+    ledger = new_ledger(limit=PureDP(5.0))
+    plan = confide.LogisticRegression(1.0, neighbours="add-or-remove-one", n_rows_bounds=(100, 5000)).plan(None, 3)
+    for charge in (lambda: ledger.charge(plan), lambda: ledger.plan([PureDP(0.1), plan])):
+        with pytest.raises(LedgerError, match="relation"):
+            charge()
+    assert len(ledger.entries()) == 0
+
+
+def test_a_batch_for_persons_is_not_used_up_by_fits_for_rows(new_ledger):
+    """What protects three rows together and what protects one are not equal."""
+    import confide
+
+    ledger = new_ledger(limit=PureDP(5.0))
+    plans = [confide.LogisticRegression(1.0, max_rows_per_person=k).plan(100, 3) for k in (1, 3)]
+    batch = ledger.plan(plans[1:])
+    assert ledger.entries()["rows_per_person"].tolist() == [3]
+    with pytest.raises(BudgetExceeded, match="no release left"):
+        batch.charge(plans[0])
+    batch.charge(plans[1])

@@ -570,7 +570,7 @@ def test_rows_beyond_the_first_of_each_person_are_not_used(cap):
     assert private.guarantee_.max_rows_per_person == cap
     statement = private.guarantee_.statement()
     assert '"patient"' in statement
-    assert ("the first row of each" if cap == 1 else f"the first {cap} rows of each") in statement
+    assert ("only the first row counts" if cap == 1 else f"only the first {cap} rows count") in statement
 
 
 def test_what_a_person_adds_beyond_the_cap_changes_nothing():
@@ -592,7 +592,7 @@ def test_a_cap_without_a_column_of_persons_is_an_assumption_and_pays_for_it(rows
     model = LogisticRegression(budget, alpha=1.0, max_rows_per_person=3, ledger=ledger).fit(X, y)
     assert ledger.spent() == budget
     assert any("3 rows at most" in sentence for sentence in model.guarantee_.assumptions)
-    assert "all rows, 3 at most," in model.guarantee_.statement()
+    assert "all rows (at most 3 count) of one person" in model.guarantee_.statement()
     one, three = (LogisticRegression(budget, alpha=1.0, max_rows_per_person=k).plan(*X.shape) for k in (1, 3))
     assert 2.0 < three.noise_norm / one.noise_norm < 4.0
     assert "at most 3 rows each" in str(three)
@@ -756,3 +756,54 @@ def test_weights_of_rows_beyond_a_persons_share_go_with_their_rows():
     model = LogisticRegression(INF, schema=VISITS, alpha=0.1).fit(frame, label, sample_weight=weight)
     by_hand = LogisticRegression(INF, schema=VISITS, alpha=0.2).fit(frame[first], label[first], sample_weight=weight[first])
     np.testing.assert_allclose(by_hand.coef_, model.coef_, atol=1e-9)
+
+
+def test_first_fits_in_threads_do_not_wait_for_each_other():
+    """Libraries are looked for at import: in a fit it may meet another thread that loads one, and both hang."""
+    script = (
+        "import threadpoolctl, confide.estimators.fitting\n"
+        "from concurrent.futures import ThreadPoolExecutor\n"
+        "import numpy as np\n"
+        "def looking(*_): raise AssertionError('libraries are looked for in a fit')\n"
+        "threadpoolctl.ThreadpoolController._load_libraries = looking\n"
+        "from confide import LogisticRegression\n"
+        "fit = lambda _: LogisticRegression(1.0).fit(np.eye(4), [0, 1, 0, 1])\n"
+        "list(ThreadPoolExecutor(2).map(fit, range(4)))\n"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True, timeout=120)
+
+
+class Changing:
+    """A row bound of a user's own, whose norm may change between two fits."""
+
+    def __init__(self, norm):
+        self.norm = norm
+
+    @property
+    def l2_norm(self):
+        return self.norm
+
+    def clip(self, rows):
+        return BallBound(self.norm).clip(rows)
+
+    def check_width(self, n_features):
+        pass
+
+    def to_dict(self):
+        return {"kind": "changing"}
+
+
+def test_a_row_bound_that_changed_gets_a_new_plan():
+    """A cached plan would keep the noise of the old norm."""
+    bound = Changing(1.0)
+    model = LogisticRegression(1.0, row_norm=bound, alpha=0.1)
+    first = model.plan(500, 3).noise.norm
+    bound.norm = 10.0
+    assert model.plan(500, 3).noise.norm > 5 * first
+
+
+@pytest.mark.parametrize("norm", [-1.0, 0.0, math.nan, 1e200, np.float32(1.0), "wide", None])
+def test_a_row_bound_with_an_impossible_norm_is_refused(norm):
+    """Before any row, in words."""
+    with pytest.raises(confide.ParameterError, match="l2_norm"):
+        LogisticRegression(1.0, row_norm=Changing(norm)).plan(500, 3)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from dataclasses import asdict, astuple, dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from confide.errors import ParameterError
@@ -13,7 +13,23 @@ from confide.privacy.gaussian import Curve, GaussianMechanism, GaussianObjective
 
 _LARGEST_JOINT_RHO = 50.0
 
-_CURVES: dict[str, type[Curve]] = {"gaussian": GaussianMechanism, "gaussian-objective": GaussianObjective}
+
+@dataclass(frozen=True, slots=True)
+class PureMechanism:
+    """The curve of a release that is pure, whatever weaker budget it was made for."""
+
+    epsilon: float
+
+    def renyi(self, order: float) -> float:
+        """Upper bound on the Rényi divergence of this order, above 1."""
+        return pure_renyi(self.epsilon, order)
+
+
+_CURVES: dict[str, type[Curve | PureMechanism]] = {
+    "gaussian": GaussianMechanism,
+    "gaussian-objective": GaussianObjective,
+    "pure": PureMechanism,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,10 +40,12 @@ class Event:
     ----------
     budget : what it costs by itself
     curve : a finer account of the same release, or None
+    rows_per_person : the most rows of one person that it protects together
     """
 
     budget: Budget
-    curve: Curve | None = None
+    curve: Curve | PureMechanism | None = None
+    rows_per_person: int = 1
 
     def renyi(self, order: float) -> float:
         """Upper bound on its Rényi divergence of this order, above 1; of the part outside `slack`."""
@@ -43,31 +61,34 @@ class Event:
     @property
     def rho(self) -> float:
         """Upper bound on renyi(order) / order over all orders."""
+        if isinstance(self.curve, PureMechanism):
+            return PureDP(self.curve.epsilon).to_zcdp().rho
         if self.curve is not None:
             return concentrated_rho(self.curve)
         return self.budget.rho if isinstance(self.budget, ZCDP) else PureDP(self.budget.epsilon).to_zcdp().rho
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON form."""
-        if self.curve is None:
-            return {"budget": self.budget.to_dict(), "curve": None}
-        kind = next(name for name, curve in _CURVES.items() if isinstance(self.curve, curve))
-        numbers = {name: "inf" if value == math.inf else value for name, value in asdict(self.curve).items()}
-        return {"budget": self.budget.to_dict(), "curve": {"kind": kind, **numbers}}
+        written: dict[str, Any] = {"budget": self.budget.to_dict(), "curve": None, "rows_per_person": self.rows_per_person}
+        if self.curve is not None:
+            kind = next(name for name, curve in _CURVES.items() if isinstance(self.curve, curve))
+            numbers = {name: "inf" if value == math.inf else value for name, value in asdict(self.curve).items()}
+            written["curve"] = {"kind": kind, **numbers}
+        return written
 
     @classmethod
     def from_dict(cls, value: dict[str, Any]) -> Event:
         """Read the form written by `to_dict`."""
         budget = budget_from_dict(value["budget"])
         if value["curve"] is None:
-            return cls(budget)
+            return cls(budget, None, value["rows_per_person"])
         facts: dict[str, Any] = {name: math.inf if fact == "inf" else fact for name, fact in value["curve"].items()}
         kind = facts.pop("kind")
         if kind not in _CURVES:
             raise ParameterError("an event of an unknown kind.")
         if "neighbours" in facts:
             facts["neighbours"] = Neighbours.parse(facts["neighbours"])
-        return cls(budget, _CURVES[kind](**facts))
+        return cls(budget, _CURVES[kind](**facts), value["rows_per_person"])
 
 
 def pure_renyi(epsilon: float, order: float) -> float:
@@ -88,12 +109,10 @@ def _log_cosh(x: float) -> float:
 
 def as_events(value: object) -> tuple[Event, ...]:
     """The events that a budget, an event, a plan or an event of dp_accounting stands for; the unknown is refused."""
-    event = getattr(value, "event", value)
-    if isinstance(event, Event):
-        return (event,)
-    if type(value).__module__.split(".")[0] == "dp_accounting":
+    if type(value).__module__.split(".")[0] == "dp_accounting":  # its composed events have an `event` too
         return _translated(value)
-    return (Event(as_budget(value)),)
+    event = getattr(value, "event", value)
+    return (event,) if isinstance(event, Event) else (Event(as_budget(value)),)
 
 
 def _translated(value: Any) -> tuple[Event, ...]:
@@ -110,12 +129,21 @@ def _translated(value: Any) -> tuple[Event, ...]:
             return (Event(PureDP(1.0 / scale)),)
         case dp.ComposedDpEvent():
             return tuple(event for part in value.events for event in _translated(part))
-        case dp.SelfComposedDpEvent():
-            return _translated(value.event) * int(value.count)
+        case dp.SelfComposedDpEvent(count=int(count)) if count >= 0 and not isinstance(count, bool):
+            return _translated(value.event) * count
     raise ParameterError(
         f"{type(value).__name__} cannot be counted here. Give a budget, a plan, or a Gaussian, Laplace, zCDP or composed "
         f"event of dp_accounting, with noise."
     )
+
+
+def relation_of(value: object) -> Neighbours | None:
+    """The neighbour relation that a plan or an event is for, where it tells one."""
+    for holder in (getattr(value, "problem", None), getattr(getattr(value, "event", value), "curve", None)):
+        relation = getattr(holder, "neighbours", None)
+        if isinstance(relation, Neighbours):
+            return relation
+    return None
 
 
 def joint_epsilon(events: tuple[Event, ...], delta: float) -> float:
@@ -129,7 +157,8 @@ def joint_epsilon(events: tuple[Event, ...], delta: float) -> float:
     within = 0.999 * delta - 1e-11
     counts = Counter(events)
     # No pair of laws is known that dominates every concentrated mechanism.
-    unknown = any(isinstance(e.budget, ZCDP) and not isinstance(e.curve, GaussianMechanism) for e in counts)
+    known = (GaussianMechanism, PureMechanism)
+    unknown = any(isinstance(e.budget, ZCDP) and not isinstance(e.curve, known) for e in counts)
     # Beyond some epsilon the grids of dp_accounting take minutes, and nobody is protected.
     if within <= 0.0 or unknown or math.fsum(event.rho for event in events) > _LARGEST_JOINT_RHO:
         return math.inf
@@ -142,9 +171,12 @@ def joint_epsilon(events: tuple[Event, ...], delta: float) -> float:
 def _dominating(event: Event) -> Any:
     from dp_accounting.pld import common, privacy_loss_distribution
 
+    if isinstance(event.curve, PureMechanism):
+        event = Event(PureDP(event.curve.epsilon))
     if isinstance(event.curve, GaussianMechanism):
         return privacy_loss_distribution.from_gaussian_mechanism(1.0 / event.curve.mu)
-    if isinstance(event.budget, ZCDP):
+    budget = event.budget
+    if isinstance(budget, ZCDP):
         raise ParameterError("a concentrated budget alone has no loss distribution.")
-    parameters = common.DifferentialPrivacyParameters(*astuple(event.budget))
+    parameters = common.DifferentialPrivacyParameters(budget.epsilon, getattr(budget, "delta", 0.0))
     return privacy_loss_distribution.from_privacy_parameters(parameters)

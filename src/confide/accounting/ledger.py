@@ -18,7 +18,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any, NoReturn, Self
 
-from confide.accounting.events import Event, as_events
+from confide.accounting.events import Event, as_events, relation_of
 from confide.accounting.filters import (
     ACCOUNTINGS,
     Amount,
@@ -152,7 +152,7 @@ class Ledger(_Shared):
             If the charge has another neighbour relation or a currency that this ledger does not count, if the file is
             missing or damaged, or if this is another process.
         """
-        _check_relation(self.neighbours, neighbours)
+        _check_relation(self.neighbours, neighbours, relation_of(budget))
         self._append(as_events(budget), purpose)
 
     def plan(self, items: Iterable[object], *, delta: float | None = None, purpose: str = "") -> Batch:
@@ -174,6 +174,8 @@ class Ledger(_Shared):
         Batch
             To be given to estimators as their `ledger`, or charged by hand, once for each item.
         """
+        items = tuple(items)
+        _check_relation(self.neighbours, *map(relation_of, items))
         releases = tuple(as_events(item) for item in items)
         events = tuple(event for release in releases for event in release)
         if not events:
@@ -200,14 +202,18 @@ class Ledger(_Shared):
             return self._filter.remaining(self._total)
 
     def entries(self) -> Any:
-        """The charges in order, a pandas frame: number, time (UTC), purpose, epsilon, delta and rho (NaN where absent)."""
+        """The charges in order, a pandas frame: number, time (UTC), purpose, epsilon, delta and rho (NaN where absent).
+
+        The last column is the most rows of one person that the release protects together.
+        """
         import pandas as pd
 
         with self._up_to_date():
             entries = tuple(self._entries)
-        rows = [(entry.number, entry.time, entry.purpose, *_costs(entry.events).values()) for entry in entries]
-        frame = pd.DataFrame(rows, columns=["number", "time", "purpose", *_CURRENCY])
-        return frame.astype({"number": int} | dict.fromkeys(_CURRENCY, float))
+        costs = [(*_costs(e.events).values(), min(event.rows_per_person for event in e.events)) for e in entries]
+        rows = [(e.number, e.time, e.purpose, *cost) for e, cost in zip(entries, costs, strict=True)]
+        frame = pd.DataFrame(rows, columns=["number", "time", "purpose", *_CURRENCY, "rows_per_person"])
+        return frame.astype({"number": int, "rows_per_person": int} | dict.fromkeys(_CURRENCY, float))
 
     def verify(self, head: str | None = None) -> int:
         """Check every record anew, and that `head`, of this ledger at an earlier time, is the hash of one of them.
@@ -368,7 +374,7 @@ class Batch(_Shared):
                 "a batch cannot be used in another process: both would use up the same releases. Use it where it was "
                 "planned, or charge a ledger in a file. Nothing was used or charged."
             )
-        _check_relation(self.neighbours, neighbours)
+        _check_relation(self.neighbours, neighbours, relation_of(budget))
         release = as_events(budget)
         with self._lock:
             if not self._unused[release]:
@@ -408,12 +414,13 @@ def _accounting_for(limit: Budget, accounting: str) -> str:
     return "sum" if isinstance(limit, PureDP) else "renyi"
 
 
-def _check_relation(own: Neighbours, asked: Neighbours | str | None) -> None:
-    if asked is not None and Neighbours.parse(asked) is not own:
-        raise LedgerError(
-            f"this ledger counts {own} guarantees, and the charge is for {Neighbours.parse(asked)}. Use one ledger for each "
-            f"relation. Nothing was used or charged."
-        )
+def _check_relation(own: Neighbours, *asked: Neighbours | str | None) -> None:
+    for relation in (Neighbours.parse(neighbours) for neighbours in asked if neighbours is not None):
+        if relation is not own:
+            raise LedgerError(
+                f"this ledger counts {own} guarantees, and the charge is for {relation}. Use one ledger for each relation. "
+                f"Nothing was used or charged."
+            )
 
 
 def _foreign(filter_: Filter, events: tuple[Event, ...]) -> str | None:

@@ -82,6 +82,8 @@ def show(path: LedgerFile, output_format: Format = "text") -> None:
     screen.heading("Charges" if len(frame) else "No charges yet")
     if len(frame):
         shown = [name for name in frame if frame[name].notna().any()]
+        if (frame["rows_per_person"] == 1).all():
+            shown.remove("rows_per_person")
         screen.table(shown, [[_cell(value) for value in row] for row in frame[shown].itertuples(index=False)])
 
 

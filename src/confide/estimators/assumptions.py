@@ -6,9 +6,15 @@ from typing import Any
 
 from confide.accounting.ledger import Batch, Ledger
 from confide.guarantee import Guarantee
-from confide.privacy.budgets import Neighbours, PureDP
+from confide.privacy.budgets import Neighbours
 from confide.privacy.mechanism import Plan
 from confide.privacy.noise import LARGEST_PROVEN_EPSILON
+
+_CHECKED = (
+    "The rows were checked beforehand for shape, labels, finite values and, with a schema, cells that a column cannot hold; "
+    "that they passed is not protected."
+)
+_CHOSEN = "; bounds, categories and parameters were chosen without looking at the rows."
 
 
 def guarantee_of(
@@ -32,15 +38,22 @@ def guarantee_of(
     sentences += [
         (
             f"Every row is clipped to its declared bound (L2 norm {problem.row_norm:.6g}"
-            f"{' with the intercept' if problem.intercept > 0.0 else ''}); bounds, categories and parameters were chosen "
-            f"without looking at the rows."
+            f"{' with the intercept' if problem.intercept > 0.0 else ''}){_CHOSEN if plan.budget.is_private else '.'}"
         ),
-        "How the rows were read into memory, such as the types of columns, did not depend on single rows.",
         label_sentence,
         *weight_sentences,
-        "The rows were checked for shape, finite values and labels before the charge; that they passed is not protected.",
     ]
-    if plan.budget.is_private and plan.lattice is not None:
+    if plan.budget.is_private and plan.lattice is not None and seed is None:
+        sentences += [
+            "How the rows were read into memory, such as the types of columns, did not depend on single rows.",
+            _CHECKED,
+        ]
+        delta = getattr(plan.budget, "delta", 0.0)
+        if delta * problem.n_rows_high >= 1.0:
+            sentences.append(
+                f"Its delta, {delta:g}, is not below one over the number of rows: it would allow a release that shows some "
+                f"rows outright. Choose a far smaller one."
+            )
         sentences.append(
             f"It holds for every bit of the released weights, which are multiples of 2^{plan.lattice.exponent} with exact "
             f"noise; it rests on the operating system's random numbers, on OpenDP's samplers, and on functions of the "
@@ -82,8 +95,8 @@ def _persons(rows_per_person: int, person_column: str | None) -> str:
     if person_column is not None:
         kept = "row" if rows_per_person == 1 else f"{rows_per_person:,} rows"
         return (
-            f'All rows of one person, and no others, have the same value in the column "{person_column}"; only the first '
-            f"{kept} of each person were used."
+            f'All rows of one person, and no others, have the same value in the column "{person_column}"; of each person '
+            f"only the first {kept} {'counts' if rows_per_person == 1 else 'count'}."
         )
     if rows_per_person == 1:
         return "Each person contributed one row at most."
@@ -92,7 +105,7 @@ def _persons(rows_per_person: int, person_column: str | None) -> str:
 
 def _failure(plan: Plan) -> str:
     """The event that the proof sets aside: a draw of noise beyond the bound that it allows for."""
-    if isinstance(plan.budget, PureDP) and plan.budget.epsilon > LARGEST_PROVEN_EPSILON:
+    if getattr(plan.budget, "epsilon", 0.0) > LARGEST_PROVEN_EPSILON:
         return (
             f"The rounding proof claims nothing above epsilon = {LARGEST_PROVEN_EPSILON:g}; such a budget protects nobody."
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from confide.accounting.ledger import Batch, Ledger
 from confide.data.arrays import summation_depth
 from confide.data.source import RowSource
 from confide.erm.losses import Loss
-from confide.erm.row_bounds import RowBound
+from confide.erm.row_bounds import BallBound, GroupBound, RowBound
 from confide.errors import InsufficientRegularisation, ParameterError
 from confide.estimators.non_private import NonPrivate
 from confide.estimators.regularisation import balanced_l2, curvature_free_l2, usual_norm
@@ -29,6 +29,9 @@ MECHANISMS: dict[str, Mechanism] = {
     "output": OutputPerturbation(),
     "none": NonPrivate(),
 }
+
+# Found once, and at import: looking for loaded libraries in one thread while another loads one can block both for ever.
+_THREAD_POOLS = ThreadpoolController()
 
 _LARGEST_SEAL_SHARE = 0.01
 _MOST_STEPS = 600
@@ -80,10 +83,9 @@ class Settings:
 
 def make_plan(settings: Settings, n_features: int, n_rows: int | None) -> Plan:
     """The plan for `n_rows` rows, or for the declared bounds on their number. Uses no row."""
-    try:
-        return _planned(settings, n_features, n_rows)
-    except TypeError:  # a bound on rows of the user's own need not be hashable
-        return _planned.__wrapped__(settings, n_features, n_rows)
+    # A bound on rows of the user's own may change and still be the same object.
+    is_frozen = type(settings.row_bound) in (BallBound, GroupBound)
+    return (_planned if is_frozen else _planned.__wrapped__)(settings, n_features, n_rows)
 
 
 @lru_cache(maxsize=64)
@@ -120,9 +122,10 @@ def _automatic_plan(mechanism: Mechanism, problem: Problem, budget: Budget) -> P
     # The noise depends on the ridge, a little.
     for _ in range(2):
         noise_norm = plan.noise_norm * plan.l2
+        usual = usual_norm(problem.row_bound, problem.intercept)
         # As many rows as would weigh the most: so the unit of the weights does not matter.
         weight = problem.largest_weight * problem.n_rows_low
-        l2 = max(least, balanced_l2(noise_norm, weight, usual_norm(problem.row_bound, problem.intercept)))
+        l2 = max(least, balanced_l2(noise_norm, weight, usual, on_weights=plan.mechanism == "output"))
         plan = _first_plan(mechanism, replace(problem, l2=l2), budget)
     return plan
 
@@ -158,11 +161,5 @@ def fit_privately(
     entropy = Entropy.fresh() if seed is None else Entropy.seeded(seed)
     # Floating-point warnings would depend on the data. Blocks are small: a second BLAS thread costs more than it gives,
     # and much more on a busy machine.
-    with np.errstate(all="ignore"), _thread_pools().limit(limits=1, user_api="blas"):
+    with np.errstate(all="ignore"), _THREAD_POOLS.limit(limits=1, user_api="blas"):
         return MECHANISMS[plan.mechanism].release(plan, source, NewtonThenFallback(), entropy)
-
-
-@cache
-def _thread_pools() -> ThreadpoolController:
-    # Finding the loaded libraries takes milliseconds, and they do not change once NumPy and SciPy are imported.
-    return ThreadpoolController()

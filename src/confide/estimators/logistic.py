@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from confide.accounting.ledger import Batch, Ledger
 from confide.data.arrays import MemorySource
 from confide.data.frames import EncodedBlocks
+from confide.data.sparse import SparseBlocks
 from confide.erm.losses import LogisticLoss
 from confide.errors import ParameterError
 from confide.estimators import parameters
@@ -194,8 +195,9 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         before = dict(vars(self))
         try:
             blocks = rows_of(self, X, encoder, reset=True, rows_per_person=settings.rows_per_person)
-            # A bound that cannot clip rows of this kind says so here, before anything is charged.
-            settings.row_bound.clip(blocks.block(0, 0))
+            if isinstance(blocks, SparseBlocks):
+                # A bound that cannot clip sparse rows says so here, before anything is charged.
+                settings.row_bound.clip(blocks.block(0, 0))
             kept = blocks.codes.kept if isinstance(blocks, EncodedBlocks) else None
             n_rows = blocks.n_rows if kept is None else len(X)
             labels, domain, label_sentence = self._labels(y, n_rows, domain)
@@ -203,7 +205,9 @@ class LogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
             if kept is not None:
                 labels, weights = labels[kept], None if weights is None else weights[kept]
             source = MemorySource(blocks, labels, weights)
-            release = fit_privately(settings, source, n_rows, ledger, seed, purpose=f"{type(self).__name__}.fit")
+            # Who reads the ledger must see that its limit does not speak of this release.
+            purpose = f"{type(self).__name__}.fit" + (" (void: random_state was set)" if seed is not None else "")
+            release = fit_privately(settings, source, n_rows, ledger, seed, purpose)
         except BaseException:
             # A refused fit leaves the estimator as it was, with the columns of an earlier fit.
             self.__dict__ = before

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from confide.accounting.ledger import Batch, Ledger
-from confide.erm.row_bounds import BallBound, RowBound
+from confide.erm.row_bounds import LARGEST_BOUND, SMALLEST_BOUND, BallBound, RowBound
 from confide.errors import ParameterError
 from confide.features.encoder import Encoder
 from confide.features.schema import Schema
@@ -48,8 +48,11 @@ def checked_row_bound(row_norm: Any, encoder: Encoder | None, budget: Budget) ->
         return encoder.row_bound
     if row_norm is None:
         return BallBound(1.0)
-    if hasattr(row_norm, "clip") and hasattr(row_norm, "l2_norm"):
+    if all(hasattr(row_norm, name) for name in ("clip", "l2_norm", "check_width", "to_dict")):
         bound: RowBound = row_norm
+        norm = bound.l2_norm
+        if type(norm) is not float or not (SMALLEST_BOUND <= norm <= LARGEST_BOUND or norm == math.inf):
+            raise ParameterError("the l2_norm of a row bound must be a float between 2^-300 and 2^300.")
     elif isinstance(row_norm, Real) and not isinstance(row_norm, bool):
         bound = BallBound(row_norm)  # type: ignore[arg-type]  # any real number; BallBound checks it
     else:

@@ -124,6 +124,8 @@ def _restored(content: dict[str, Any]) -> LogisticRegression:
     model._encoder = None if schema is None else Encoder(schema)
     model._row_bound = row_bound
     width = model.coef_.shape[1] if model.coef_.ndim == 2 else -1
+    if model.guarantee_.void is None and not model.guarantee_.budget.is_private:
+        raise FileError("the model claims a guarantee that an infinite budget cannot give.")
     if model.classes_.shape != (2,) or not isinstance(model.guarantee_.void, str | None):
         raise FileError("the parts of the model are not of the right kind.")
     if model.coef_.shape[0] != 1 or model.intercept_.shape != (1,) or len(model.coefficient_names_) != width:

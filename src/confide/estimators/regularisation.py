@@ -10,6 +10,7 @@ from confide.privacy.budgets import ZCDP, Budget, Neighbours, pure_within
 from confide.privacy.sensitivity import gradient_shift
 
 WEIGHT_NORM_FACTOR = 3.5
+WEIGHT_NORM_ON_WEIGHTS = 2.5
 """Chosen on public data sets and budgets by benchmarks/automatic_alpha.py."""
 
 
@@ -38,7 +39,7 @@ def usual_norm(row_bound: RowBound, intercept: float) -> float:
     return math.sqrt(square + intercept**2)
 
 
-def balanced_l2(noise_norm: float, weight: float, row_norm: float) -> float:
+def balanced_l2(noise_norm: float, weight: float, row_norm: float, *, on_weights: bool) -> float:
     """Ridge of the sum form that balances the noise against the shrinkage; alpha is this over the number of rows.
 
     With b the noise in the summed objective, the excess loss is about |b|^2 / (2 l2) through the noise and
@@ -47,6 +48,8 @@ def balanced_l2(noise_norm: float, weight: float, row_norm: float) -> float:
 
         B = 3.5 (n S / |b|)^(1/3),      n the number of rows (its lower bound where it is private) times the largest `weight`
                                         of one, |b| root mean square.
+
+    Noise on the weights, |b| / l2 long, is not damped by the curvature of the loss: weights are kept short, B = 2.5.
     """
-    weight_norm = WEIGHT_NORM_FACTOR * math.cbrt(weight * row_norm / noise_norm) / row_norm
-    return noise_norm / weight_norm
+    length = WEIGHT_NORM_ON_WEIGHTS if on_weights else WEIGHT_NORM_FACTOR * math.cbrt(weight * row_norm / noise_norm)
+    return noise_norm * row_norm / length

@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
+from fractions import Fraction
 from numbers import Real
 from typing import Any, TypeAlias
 
@@ -107,7 +108,10 @@ def read_levels(what: str, cells: Any, levels: Mapping[str | None, int], missing
 
 
 def read_identities(what: str, cells: Any) -> Indices:
-    """Whole numbers (n,), equal exactly where the cells are the same in canonical form.
+    """Whole numbers (n,), equal exactly where the cells are the same text or the same number.
+
+    Two persons must never become one, so nothing is rounded and text is not read as a number: "01" is not "1", but 1 is "1"
+    and 1.0, which readers make of one file.
 
     Parameters
     ----------
@@ -119,13 +123,31 @@ def read_identities(what: str, cells: Any) -> Indices:
     InputError
         If a cell is missing, or is not text, a number or a boolean.
     """
-    labels, positions = _labels(what, cells)
+    distinct, positions = _distinct(what, cells, _as_arrow(cells))
     index: dict[str | None, int] = {None: -1}
-    table = np.array([index.setdefault(label, len(index)) for label in labels] + [-1])
+    try:
+        table = np.array([index.setdefault(_identity(value), len(index)) for value in distinct] + [-1])
+    except (TypeError, ValueError):
+        table = None
+    if table is None:
+        raise InputError(f"{what}: holds cells that are not text, numbers or booleans; convert them to text.")
     identities: Indices = table[positions]
     if (identities == -1).any():
         raise InputError(f"{what}: holds missing values; every row needs the person that it belongs to.")
     return identities
+
+
+def _identity(value: object) -> str | None:
+    """The text of an identifier, exact whatever its type; None for a missing one."""
+    if canonical_label(value) is None:
+        return None
+    if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
+        return str(int(value))
+    text = str(value).strip()  # the shortest decimal of a float, and exact for a Decimal
+    if isinstance(value, (str, bool, np.bool_)):
+        return text
+    exact = Fraction(text)
+    return str(exact) if exact.denominator == 1 else text
 
 
 def _labels(what: str, cells: Any) -> tuple[list[str | None], NDArray[np.int64]]:

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
 from confide._version import __version__
-from confide.accounting.events import Event
+from confide.accounting.events import Event, PureMechanism
 from confide.data.source import RowSource
 from confide.erm.losses import Loss, Weighted
 from confide.erm.objective import Objective
 from confide.erm.row_bounds import RowBound, norm_with_intercept
 from confide.errors import ParameterError
 from confide.plan_text import plan_document, plan_text
-from confide.privacy.budgets import ZCDP, Budget, Neighbours
+from confide.privacy.budgets import ZCDP, Budget, Neighbours, PureDP
 from confide.privacy.certificate import GradientRounding
+from confide.privacy.gaussian import Curve
 from confide.privacy.lattice import LatticeNoise
 from confide.privacy.noise import LOG_FAILURE, Entropy
 from confide.privacy.shapes import Shape, shapes_of
@@ -85,6 +86,11 @@ class Problem:
     def shapes(self) -> tuple[Shape, ...]:
         """The shapes of noise that the bound on rows allows."""
         return shapes_of(self.row_bound, self.intercept, self.n_features)
+
+    def event(self, budget: Budget, curve: Curve | PureMechanism | None = None) -> Event:
+        """What a ledger counts for a release at this budget. A curve speaks of one row, and a pure budget needs none."""
+        speaks = self.rows_per_person == 1 and not isinstance(budget, PureDP)
+        return Event(budget, curve if speaks else None, self.rows_per_person)
 
     def rounding(self, l2: float) -> GradientRounding:
         """The rounding bound of its gradients at a given total ridge."""
@@ -211,12 +217,9 @@ class Plan:
         """Upper bound on the root mean square distance between the released and the non-private weights at this alpha."""
         return math.hypot(self.noise_norm, self.seal_norm) + self.radius
 
-    def to_dict(self) -> dict[str, Any]:
-        """A JSON form, for people and machines; the number of rows appears as its public bounds."""
-        return plan_document(self)
-
-    def __str__(self) -> str:
-        return plan_text(self)
+    to_dict = plan_document
+    """A JSON form, for people and machines; the number of rows appears as its public bounds."""
+    __str__ = plan_text
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 
-from confide.accounting.events import Event
+from confide.accounting.events import PureMechanism
 from confide.data.source import RowSource
 from confide.errors import InsufficientRegularisation, ParameterError
 from confide.privacy.budgets import ZCDP, ApproxDP, Budget, PureDP, budget_of_row, pure_within
@@ -81,7 +81,8 @@ def _laplace_plan(problem: Problem, budget: Budget, shape: Shape, share: float) 
     tolerance, radius = _tolerance_and_radius(problem, budget, l2, noise)
     exponent = lattice_exponent(2.0 * radius, problem.n_weights)
     seal = LatticeLaplace(problem.n_weights, exponent, 2.0 * radius, epsilon * share * _DOWN)
-    return Plan(problem, budget, "objective", l2, noise, tolerance, radius, seal, Event(budget), share)
+    event = problem.event(budget, PureMechanism(epsilon))
+    return Plan(problem, budget, "objective", l2, noise, tolerance, radius, seal, event, share)
 
 
 def _gaussian_plan(problem: Problem, budget: Budget, shape: Shape, share: float) -> Plan:
@@ -101,7 +102,7 @@ def _gaussian_plan(problem: Problem, budget: Budget, shape: Shape, share: float)
     tolerance, radius = _tolerance_and_radius(problem, budget, l2, noise)
     exponent = lattice_exponent(2.0 * radius, problem.n_weights)
     seal = LatticeGaussian.of_multiplier(problem.n_weights, exponent, 2.0 * radius, 1.0 / curve.seal_mu)
-    event = Event(budget, curve if problem.rows_per_person == 1 else None)  # the curve speaks of one row
+    event = problem.event(budget, curve)
     growth = math.hypot(1.0, share) - 1.0
     return Plan(problem, budget, "objective", l2, noise, tolerance, radius, seal, event, growth)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from confide.accounting.events import Event
+from confide.accounting.events import PureMechanism
 from confide.data.source import RowSource
 from confide.errors import InsufficientRegularisation, ParameterError
 from confide.privacy.budgets import ZCDP, ApproxDP, Budget, PureDP, budget_of_row, pure_within
@@ -45,21 +45,20 @@ class OutputPerturbation:
         dimension, sensitivity = problem.n_weights, (exact + 2.0 * radius) * _UP
         exponent = lattice_exponent(sensitivity, dimension)
 
-        def on_grid(noise: LatticeNoise, event: Event) -> Plan:
+        def on_grid(noise: LatticeNoise, curve: GaussianMechanism | PureMechanism | None) -> Plan:
+            event = problem.event(budget, curve)
             return Plan(problem, budget, "output", problem.l2, None, tolerance, radius, noise, event)
 
         of_row = budget_of_row(budget, problem.rows_per_person)
         epsilon = pure_within(of_row.rho) if isinstance(of_row, ZCDP) else of_row.epsilon
-        plans = [on_grid(LatticeLaplace(dimension, exponent, sensitivity, epsilon * _DOWN), Event(budget))]
+        plans = [on_grid(LatticeLaplace(dimension, exponent, sensitivity, epsilon * _DOWN), PureMechanism(epsilon))]
         if isinstance(of_row, ApproxDP):
             mu = largest_mu(of_row.epsilon, of_row.delta * _DOWN)
             gaussian = LatticeGaussian.of_multiplier(dimension, exponent, sensitivity, 1.0 / mu)
-            curve = GaussianMechanism(1.0 / gaussian.multiplier) if problem.rows_per_person == 1 else None
-            plans.append(on_grid(gaussian, Event(budget, curve)))
+            plans.append(on_grid(gaussian, GaussianMechanism(1.0 / gaussian.multiplier)))
         if isinstance(of_row, ZCDP):
             multiplier = 1.0 / math.sqrt(2.0 * of_row.rho * _DOWN)
-            gaussian = LatticeGaussian.of_multiplier(dimension, exponent, sensitivity, multiplier)
-            plans.append(on_grid(gaussian, Event(budget)))
+            plans.append(on_grid(LatticeGaussian.of_multiplier(dimension, exponent, sensitivity, multiplier), None))
         if isinstance(of_row, PureDP):
             plans.append(self._spherical(problem, budget, epsilon, exact, tolerance))
         return min(plans, key=lambda plan: plan.expected_distance)
@@ -73,7 +72,7 @@ class OutputPerturbation:
         radius = (tolerance / problem.l2 + noise.error(failure) + _UNIT * longest) * _UP
         exponent = lattice_exponent(2.0 * radius, problem.n_weights)
         seal = LatticeLaplace(problem.n_weights, exponent, 2.0 * radius, epsilon * _SEAL_SHARE * _DOWN)
-        event = Event(budget)
+        event = problem.event(budget)
         return Plan(problem, budget, "output", problem.l2, noise, tolerance, radius, seal, event, _SEAL_SHARE)
 
     def release(self, plan: Plan, source: RowSource, solver: Solver, entropy: Entropy) -> Release:

@@ -73,8 +73,6 @@ def least_l2(epsilon: float, smoothness: float, row_norm: float, noise_share: fl
 
     l2 >= c R^2 / (exp((1 - q) epsilon) - 1), q the public share of the noise.
     """
-    if not 0.0 < noise_share < 1.0:
-        raise ParameterError("the share of the noise lies strictly between 0 and 1.")
     # Above 700 nats the exponential overflows, and the ridge it asks for is nothing.
     return smoothness * row_norm**2 / math.expm1(min((1.0 - noise_share) * epsilon, 700.0)) * _UP
 
