@@ -12,6 +12,7 @@ def plan_document(plan: Any) -> dict[str, Any]:
     return {
         **_facts(plan),
         "loss": problem.loss.name,
+        "largest_weight": problem.largest_weight,
         "alpha": plan.alpha,
         "added_alpha": plan.added_l2 / problem.n_rows_low,
         "noise": {"law": noise.law, "shape": noise.shape.name, "scale": noise.scale, "norm": noise.norm} if noise else None,
@@ -97,6 +98,8 @@ def _opening(plan: Any, mechanism: str) -> dict[str, str]:
     }
     if problem.rows_per_person > 1:
         lines["person"] = f"at most {problem.rows_per_person:,} rows each"
+    if getattr(problem, "largest_weight", 1.0) != 1.0:
+        lines["weight of a row"] = f"at most {problem.largest_weight:.6g}"
     weights = f"{problem.n_weights} weights with the intercept" if has_intercept else "no intercept"
     lines["features"] = f"{problem.n_features} ({weights})"
     lines["row norm"] = f"{problem.row_norm:.6g}" + (" with the intercept" if has_intercept else "")

@@ -11,10 +11,11 @@ from typing import TypeAlias
 
 import numpy as np
 from scipy.linalg.blas import dsyrk
+from scipy.sparse import csr_array, issparse
 
 from confide.erm.losses import Loss
 from confide.erm.row_bounds import RowBound
-from confide.types import Array, Rows, Targets, Weights
+from confide.types import Array, Rows, SparseRows, Targets, Weights
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +40,8 @@ class Totals:
 class RowSum:
     """A sum over rows of the loss and its derivatives up to `order` in the weights. Frozen and picklable.
 
-    Every row is clipped to `row_bound` here, so the bound holds whatever the source of the rows does. Removing one row
-    changes the sum by exactly the term of that clipped row.
+    Every row is clipped to `row_bound` here, and its weight to [0, largest_weight], so the bounds hold whatever the source
+    of the rows does. Removing one row changes the sum by exactly the term of that clipped row.
 
     Parameters
     ----------
@@ -48,12 +49,14 @@ class RowSum:
     row_bound : public bound on a row before the intercept
     intercept : constant appended to every clipped row; 0.0 for none
     order : 0 value, 1 value and gradient, 2 value, gradient and Hessian
+    largest_weight : public bound on the weight of a row
     """
 
     loss: Loss
     row_bound: RowBound
     intercept: float
     order: int
+    largest_weight: float = 1.0
 
     def n_weights(self, n_features: int) -> int:
         """Number of weights D of one problem."""
@@ -70,8 +73,13 @@ class RowSum:
             hessian=np.zeros((n_problems, hessian_width, hessian_width)),
         )
 
-    def add_block(self, totals: Totals, rows: Rows, labels: Targets, weights: Weights) -> None:
-        """Add the terms of one block of rows (m, d), labels (m,) in {-1, +1}, to the totals in place."""
+    def add_block(
+        self, totals: Totals, rows: Rows, labels: Targets, weights: Weights, row_weights: Array | None = None
+    ) -> None:
+        """Add the terms of one block of rows (m, d), labels (m,) in {-1, +1}, to the totals in place.
+
+        `row_weights` (m,) say how much each row counts; without them each counts 1, or `largest_weight` if that is less.
+        """
         clipped = self.row_bound.clip(rows)
         n_features = clipped.shape[1]
         scores = clipped @ weights[:, :n_features].T
@@ -79,17 +87,27 @@ class RowSum:
             scores += self.intercept * weights[:, n_features]
         signs = labels[:, None].astype(np.float64)
         margins = signs * scores
-        totals.value[...] += self.loss.value(margins).sum(axis=0)
+        counts = self._counts(row_weights)
+        totals.value[...] += (counts * self.loss.value(margins)).sum(axis=0)
         if self.order >= 1:
-            slopes = signs * self.loss.derivative(margins)
+            slopes = signs * (counts * self.loss.derivative(margins))
             totals.gradient[:, :n_features] += slopes.T @ clipped
             if self.intercept > 0.0:
                 totals.gradient[:, n_features] += self.intercept * slopes.sum(axis=0)
         if self.order >= 2:
-            self._add_hessian(totals.hessian, clipped, self.loss.second_derivative(margins))
+            self._add_hessian(totals.hessian, clipped, counts * self.loss.second_derivative(margins))
+
+    def _counts(self, row_weights: Array | None) -> Array | float:
+        """(m, 1), or one number: what each row counts, in [0, largest_weight]; a weight that is not a number counts 0."""
+        if row_weights is None:
+            return min(1.0, self.largest_weight)
+        return np.fmin(np.fmax(row_weights, 0.0), self.largest_weight)[:, None]
 
     def _add_hessian(self, hessian: Array, clipped: Array, curvatures: Array) -> None:
         n_features = clipped.shape[1]
+        if issparse(clipped):
+            self._add_sparse_hessian(hessian, clipped, curvatures)
+            return
         rows = np.empty((clipped.shape[0], hessian.shape[1]))
         for problem, matrix in enumerate(hessian):
             root = np.sqrt(curvatures[:, problem, None])
@@ -97,6 +115,17 @@ class RowSum:
             if self.intercept > 0.0:
                 rows[:, n_features:] = self.intercept * root
             _add_products(matrix, rows)
+
+    def _add_sparse_hessian(self, hessian: Array, clipped: SparseRows, curvatures: Array) -> None:
+        n_features, lengths = clipped.shape[1], np.diff(clipped.indptr)
+        for problem, matrix in enumerate(hessian):
+            bent = csr_array(
+                (clipped.data * np.repeat(curvatures[:, problem], lengths), clipped.indices, clipped.indptr), clipped.shape
+            )
+            matrix[:n_features, :n_features] += (clipped.T @ bent).toarray()
+            if self.intercept > 0.0:
+                matrix[:n_features, n_features] += self.intercept * (clipped.T @ curvatures[:, problem])
+                matrix[n_features, n_features] += self.intercept**2 * curvatures[:, problem].sum()
 
     def completed(self, totals: Totals) -> Totals:
         """The totals with both triangles of every Hessian filled, in place."""
@@ -128,8 +157,10 @@ class LeastSquaresSum:
         width = n_features + (self.intercept > 0.0)
         return Totals(np.zeros(n_problems), np.zeros((n_problems, width)), np.zeros((n_problems, width, width)))
 
-    def add_block(self, totals: Totals, rows: Rows, labels: Targets, weights: Weights) -> None:
-        """Add the terms of one block of rows (m, d), targets (m,), to the totals in place; the weights do not matter."""
+    def add_block(
+        self, totals: Totals, rows: Rows, labels: Targets, weights: Weights, row_weights: Array | None = None
+    ) -> None:
+        """Add the terms of one block of rows (m, d), targets (m,), to the totals in place; weights do not matter."""
         clipped = self.row_bound.clip(rows)
         if self.intercept > 0.0:
             clipped = np.hstack([clipped, np.full((clipped.shape[0], 1), self.intercept)])

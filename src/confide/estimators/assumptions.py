@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from confide.accounting.ledger import Batch, Ledger
 from confide.guarantee import Guarantee
 from confide.privacy.budgets import Neighbours
@@ -22,6 +24,7 @@ def guarantee_of(
     person_column: str | None,
     ledger: Batch | Ledger | None,
     seed: int | None,
+    weight_sentences: tuple[str, ...] = (),
 ) -> Guarantee:
     """What the release of this plan promises, and on what it rests."""
     problem = plan.problem
@@ -39,6 +42,7 @@ def guarantee_of(
             f"{' with the intercept' if problem.intercept > 0.0 else ''}){_CHOSEN if plan.budget.is_private else '.'}"
         ),
         label_sentence,
+        *weight_sentences,
     ]
     if plan.budget.is_private and plan.lattice is not None and seed is None:
         sentences += [
@@ -76,6 +80,22 @@ def _exact_part(plan: Plan | StatisticsPlan, exponent: int) -> str:
     if isinstance(plan, Plan):
         return f"multiples of 2^{exponent}"
     return f"made of sums alone that are, but for public factors, multiples of 2^{exponent}"
+
+
+def weight_sentences(
+    given: bool, largest_sample_weight: float, class_weight: tuple[tuple[Any, float], ...] | None
+) -> tuple[str, ...]:
+    """What must be true of the weights of rows and classes; nothing where every row counts 1."""
+    sentences = []
+    if given or largest_sample_weight != 1.0:
+        sentences.append(
+            f"The weight of a row was made from that row alone, and lies between 0 and the declared cap "
+            f"{largest_sample_weight:g}."
+        )
+    if class_weight is not None:
+        named = ", ".join(f"{label!r}: {weight:g}" for label, weight in class_weight)
+        sentences.append(f"The weights of the classes, {{{named}}}, were chosen without looking at the rows.")
+    return tuple(sentences)
 
 
 def _persons(rows_per_person: int, person_column: str | None) -> str:

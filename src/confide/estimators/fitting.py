@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from threadpoolctl import ThreadpoolController
@@ -53,6 +53,8 @@ class Settings:
     neighbours : Neighbours
     n_rows_bounds : (low, high), or None where the number of rows is public
     rows_per_person : the most rows that one person contributed
+    largest_sample_weight : the declared cap on a row's own weight
+    class_weight : pairs of class and public weight, or None
     """
 
     budget: Budget
@@ -64,6 +66,13 @@ class Settings:
     neighbours: Neighbours
     n_rows_bounds: tuple[int, int] | None
     rows_per_person: int = 1
+    largest_sample_weight: float = 1.0
+    class_weight: tuple[tuple[Any, float], ...] | None = None
+
+    @property
+    def largest_weight(self) -> float:
+        """The most that one row counts."""
+        return self.largest_sample_weight * max((weight for _, weight in self.class_weight or ()), default=1.0)
 
     @property
     def mechanism_name(self) -> str:
@@ -99,6 +108,7 @@ def _planned(settings: Settings, n_features: int, n_rows: int | None) -> Plan:
         l2=1.0 if settings.alpha is None else settings.alpha * low,
         neighbours=settings.neighbours,
         rows_per_person=settings.rows_per_person,
+        largest_weight=settings.largest_weight,
     )
     # Without privacy the automatic ridge is 1, scikit-learn's C = 1.
     if settings.alpha is not None or not settings.budget.is_private:
@@ -109,18 +119,19 @@ def _planned(settings: Settings, n_features: int, n_rows: int | None) -> Plan:
 def _automatic_plan(mechanism: Mechanism, problem: Problem, budget: Budget) -> Plan:
     """The plan at the automatic ridge, which rises where double precision would cost more than 1% of the budget."""
     least = curvature_free_l2(
-        budget_of_row(budget, problem.rows_per_person), problem.loss, problem.row_norm, problem.neighbours
+        budget_of_row(budget, problem.rows_per_person), problem.loss_bounds, problem.row_norm, problem.neighbours
     )
     if not problem.loss.self_concordant:
         # Newton's method has no theorem for hinges: nearly unregularised ones it may leave to a method that takes for ever.
-        least = max(least, _LEAST_HINGE_L2 * problem.row_norm**2)
-    plan = _first_plan(mechanism, replace(problem, l2=max(least, problem.row_norm**2)), budget)
+        least = max(least, _LEAST_HINGE_L2 * problem.largest_weight * problem.row_norm**2)
+    plan = _first_plan(mechanism, replace(problem, l2=max(least, problem.largest_weight * problem.row_norm**2)), budget)
     # The noise depends on the ridge, a little.
     for _ in range(2):
         noise_norm = plan.noise_norm * plan.l2
         usual = usual_norm(problem.row_bound, problem.intercept)
-        on_weights = plan.mechanism == "output"
-        l2 = max(least, balanced_l2(noise_norm, problem.n_rows_low, usual, on_weights=on_weights))
+        # As many rows as would weigh the most: so the unit of the weights does not matter.
+        weight = problem.largest_weight * problem.n_rows_low
+        l2 = max(least, balanced_l2(noise_norm, weight, usual, on_weights=plan.mechanism == "output"))
         plan = _first_plan(mechanism, replace(problem, l2=l2), budget)
     return plan
 

@@ -11,7 +11,7 @@ import numpy as np
 from confide._version import __version__
 from confide.accounting.events import Event, PureMechanism
 from confide.data.source import RowSource
-from confide.erm.losses import Loss
+from confide.erm.losses import Loss, Weighted
 from confide.erm.objective import Objective
 from confide.erm.row_bounds import RowBound, norm_with_intercept
 from confide.errors import ParameterError
@@ -94,15 +94,24 @@ class Problem(RowFacts):
     ----------
     loss : what one row adds, see `confide.erm.row_sums.RowSum`
     l2 : ridge of the sum form, positive; alpha times `n_rows_low`
+    largest_weight : the most that one row counts; means divide by the number of rows, never by the sum of weights
     """
 
     loss: Loss
     l2: float
+    largest_weight: float = 1.0
 
     def __post_init__(self) -> None:
         RowFacts.__post_init__(self)
         if not 0.0 < self.l2 < math.inf:
             raise ParameterError("alpha must be a positive finite number: the guarantee rests on strong convexity.")
+        if not 2.0**-100 <= self.largest_weight <= 2.0**100:
+            raise ParameterError("the largest weight of a row must lie between 2^-100 and 2^100.")
+
+    @property
+    def loss_bounds(self) -> Weighted:
+        """Constants of the loss of a row, its weight included: what every calibration uses."""
+        return Weighted(self.loss, self.largest_weight)
 
     @property
     def shapes(self) -> tuple[Shape, ...]:
@@ -111,12 +120,12 @@ class Problem(RowFacts):
 
     def rounding(self, l2: float) -> GradientRounding:
         """The rounding bound of its gradients at a given total ridge."""
-        return GradientRounding(self.loss, self.row_norm, self.n_rows_high, self.n_weights, self.summation_depth, l2)
+        return GradientRounding(self.loss_bounds, self.row_norm, self.n_rows_high, self.n_weights, self.summation_depth, l2)
 
     def objective(self, source: RowSource, l2: float, linear: Weights) -> Objective:
         """The objective over the rows of `source`; more of them than the facts allow would void the rounding bound."""
         self.check_source(source)
-        return Objective(source, self.loss, self.row_bound, self.intercept, l2, linear)
+        return Objective(source, self.loss, self.row_bound, self.intercept, l2, linear, self.largest_weight)
 
 
 @dataclass(frozen=True, slots=True)
