@@ -10,7 +10,7 @@ of the `except` block that caught them: neither the error nor its context holds 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from numbers import Real
@@ -123,14 +123,9 @@ def read_identities(what: str, cells: Any) -> Indices:
     InputError
         If a cell is missing, or is not text, a number or a boolean.
     """
-    distinct, positions = _distinct(what, cells, _as_arrow(cells))
+    labels, positions = _labels(what, cells, _identity)
     index: dict[str | None, int] = {None: -1}
-    try:
-        table = np.array([index.setdefault(_identity(value), len(index)) for value in distinct] + [-1])
-    except (TypeError, ValueError):
-        table = None
-    if table is None:
-        raise InputError(f"{what}: holds cells that are not text, numbers or booleans; convert them to text.")
+    table = np.array([index.setdefault(label, len(index)) for label in labels] + [-1])
     identities: Indices = table[positions]
     if (identities == -1).any():
         raise InputError(f"{what}: holds missing values; every row needs the person that it belongs to.")
@@ -150,11 +145,13 @@ def _identity(value: object) -> str | None:
     return str(exact) if exact.denominator == 1 else text
 
 
-def _labels(what: str, cells: Any) -> tuple[list[str | None], NDArray[np.int64]]:
-    """The canonical forms of a column's distinct values, and for each cell the position of its own, -1 where it is null."""
+def _labels(
+    what: str, cells: Any, form: Callable[[object], str | None] = canonical_label
+) -> tuple[list[str | None], NDArray[np.int64]]:
+    """The forms of a column's distinct values, and for each cell the position of its own, -1 where it is null."""
     distinct, positions = _distinct(what, cells, _as_arrow(cells))
     try:
-        return [canonical_label(value) for value in distinct], positions
+        return [form(value) for value in distinct], positions
     except (TypeError, ValueError):  # no label at all, or an integer of thousands of digits
         pass
     raise InputError(f"{what}: holds cells that are not text, numbers or booleans; convert them to text.")
