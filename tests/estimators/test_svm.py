@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 from sklearn.base import clone
-from sklearn.utils.estimator_checks import estimator_checks_generator
 
 import confide
 from confide.erm.losses import HuberHinge, SmoothHinge
 from confide.errors import ParameterError
+from tests.estimators.conventions import failed_checks
 
 LinearSVC, KernelSVC = confide.LinearSVC, confide.KernelSVC
 LOSSES = {"huber_hinge": HuberHinge, "smooth_hinge": SmoothHinge}
@@ -76,14 +76,7 @@ def test_it_survives_a_file(rows, tmp_path):
 @pytest.mark.parametrize("model", [LinearSVC(1e6, row_norm=1e3), KernelSVC(1e6)], ids=["linear", "kernel"])
 def test_scikit_learn_accepts_it(model):
     """At a budget at which its accuracy checks can pass."""
-    failed = []
-    for estimator, check in estimator_checks_generator(model):
-        try:
-            check(estimator)
-        except Exception as error:  # noqa: BLE001 - all failures are collected
-            if type(error).__name__ not in ("SkipTest", "SkipTestWarning", "Skipped"):
-                failed.append(f"{check.func.__name__}: {type(error).__name__}: {error}")
-    assert not failed, "\n".join(failed)
+    assert failed_checks(model) == ""
 
 
 def test_adult_at_the_defaults():

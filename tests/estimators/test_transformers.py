@@ -10,10 +10,10 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
-from sklearn.utils.estimator_checks import estimator_checks_generator
 
 from confide import BallBound, InputError, LogisticRegression, ParameterError, RandomFourierFeatures
 from confide.features.fourier import FourierMap
+from tests.estimators.conventions import failed_checks
 
 
 @pytest.fixture
@@ -26,14 +26,7 @@ def ring():
 
 def test_scikit_learns_checks_pass():
     """check_estimator."""
-    failed = []
-    for estimator, check in estimator_checks_generator(RandomFourierFeatures(n_features=10)):
-        try:
-            check(estimator)
-        except Exception as error:  # noqa: BLE001 - all failures are collected
-            if type(error).__name__ not in ("SkipTest", "SkipTestWarning", "Skipped"):
-                failed.append(f"{check.func.__name__}: {type(error).__name__}: {error}")
-    assert not failed, "\n".join(failed)
+    assert failed_checks(RandomFourierFeatures(n_features=10)) == ""
 
 
 @pytest.mark.parametrize("orthogonal", [False, True])
