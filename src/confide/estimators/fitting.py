@@ -112,10 +112,10 @@ def _automatic_plan(mechanism: Mechanism, problem: Problem, budget: Budget) -> P
         # Newton's method has no theorem for hinges: nearly unregularised ones it may leave to a method that takes for ever.
         least = max(least, _LEAST_HINGE_L2 * problem.row_norm**2)
     plan = _first_plan(mechanism, replace(problem, l2=max(least, problem.row_norm**2)), budget)
+    usual = usual_norm(problem.row_bound, problem.intercept)
     # The noise depends on the ridge, a little.
     for _ in range(2):
         noise_norm = plan.noise_norm * plan.l2
-        usual = usual_norm(problem.row_bound, problem.intercept)
         on_weights = plan.mechanism == "output"
         l2 = max(least, balanced_l2(noise_norm, problem.n_rows_low, usual, on_weights=on_weights))
         plan = _first_plan(mechanism, replace(problem, l2=l2), budget)
