@@ -22,11 +22,18 @@ FORMULAS = (
     "privacy.output_perturbation",
     "privacy.sensitivity",
     "privacy.shapes",
+    "privacy.sufficient_statistics",
 )
 """Trusted modules whose public functions hold formulas."""
 CLIPPING = ("BallBound.clip", "BallBound.l2_norm", "GroupBound.clip", "GroupBound.l2_norm", "norm_with_intercept")
 
 EXCEPTIONS = {
+    # What a plan shows.
+    "confide.privacy.sufficient_statistics.StatisticsPlan.alpha",
+    "confide.privacy.sufficient_statistics.StatisticsPlan.diagonal_deviation",
+    "confide.privacy.sufficient_statistics.StatisticsPlan.product_deviation",
+    "confide.privacy.sufficient_statistics.StatisticsPlan.target_deviation",
+    "confide.privacy.sufficient_statistics.StatisticsPlan.to_dict",
     # Reading, checking and writing of values.
     "confide.privacy.budgets.Neighbours.parse",
     "confide.privacy.budgets._Amounts.is_private",

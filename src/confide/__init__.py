@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from confide.errors import SchemaError as SchemaError
     from confide.estimators.logistic import LogisticRegression as LogisticRegression
     from confide.estimators.persistence import load as load
+    from confide.estimators.regression import Ridge as Ridge
     from confide.estimators.svm import KernelSVC as KernelSVC
     from confide.estimators.svm import LinearSVC as LinearSVC
     from confide.estimators.transformers import RandomFourierFeatures as RandomFourierFeatures
@@ -55,6 +56,7 @@ _EXPORTS = {
     "ParameterError": "confide.errors",
     "PureDP": "confide.privacy.budgets",
     "RandomFourierFeatures": "confide.estimators.transformers",
+    "Ridge": "confide.estimators.regression",
     "Schema": "confide.features.schema",
     "SchemaEncoder": "confide.estimators.transformers",
     "SchemaError": "confide.errors",

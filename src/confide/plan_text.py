@@ -10,16 +10,9 @@ def plan_document(plan: Any) -> dict[str, Any]:
     """A JSON form; the number of rows appears as its public bounds."""
     problem, noise, lattice = plan.problem, plan.noise, plan.lattice
     return {
-        "mechanism": plan.mechanism,
-        "budget": plan.budget.to_dict(),
-        "neighbours": str(problem.neighbours),
-        "n_rows_bounds": [problem.n_rows_low, problem.n_rows_high],
-        "max_rows_per_person": problem.rows_per_person,
-        "n_features": problem.n_features,
-        "n_weights": problem.n_weights,
+        **_facts(plan),
         "loss": problem.loss.name,
-        "row_bound": problem.row_bound.to_dict(),
-        "row_norm": problem.row_norm if math.isfinite(problem.row_norm) else "inf",
+        "largest_weight": problem.largest_weight,
         "alpha": plan.alpha,
         "added_alpha": plan.added_l2 / problem.n_rows_low,
         "noise": {"law": noise.law, "shape": noise.shape.name, "scale": noise.scale, "norm": noise.norm} if noise else None,
@@ -34,25 +27,13 @@ def plan_document(plan: Any) -> dict[str, Any]:
 
 def plan_text(plan: Any) -> str:
     """One fact a line, in two columns."""
-    problem, noise, lattice = plan.problem, plan.noise, plan.lattice
-    low, high = problem.n_rows_low, problem.n_rows_high
-    has_intercept = problem.intercept > 0.0
-    lines = {
-        "mechanism": "none" if plan.mechanism == "none" else f"{plan.mechanism} perturbation",
-        "budget": f"{plan.budget} ({problem.neighbours})" if plan.budget.is_private else str(plan.budget),
-        "rows": f"{low:,}" if low == high else f"between {low:,} and {high:,} (private)",
-    }
-    if problem.rows_per_person > 1:
-        lines["person"] = f"at most {problem.rows_per_person:,} rows each"
-    weights = f"{problem.n_weights} weights with the intercept" if has_intercept else "no intercept"
-    lines["features"] = f"{problem.n_features} ({weights})"
-    lines["row norm"] = f"{problem.row_norm:.6g}" + (" with the intercept" if has_intercept else "")
+    noise, lattice, low = plan.noise, plan.lattice, plan.problem.n_rows_low
+    lines = _opening(plan, "none" if plan.mechanism == "none" else f"{plan.mechanism} perturbation")
     added = f", of which {plan.added_l2 / low:.6g} was added for the proof" if plan.added_l2 > 0.0 else ""
     lines["alpha"] = f"{plan.alpha:.6g}{added}"
     if lattice is not None:
         if noise is None:
-            law = type(lattice).__name__.removeprefix("Lattice").lower()
-            lines["noise"] = f"discrete {law}, norm {lattice.norm:.6g} on the weights"
+            lines["noise"] = f"{_law(lattice)}, norm {lattice.norm:.6g} on the weights"
         else:
             where = "in the summed objective" if plan.mechanism == "objective" else "on the weights"
             lines["noise"] = f"{noise.law}, shape {noise.shape.name}, norm {noise.norm:.6g} {where}"
@@ -60,5 +41,75 @@ def plan_text(plan: Any) -> str:
         lines["grid"] = f"weights are multiples of 2^{lattice.exponent}"
         lines["tolerance"] = f"gradient norm {plan.tolerance:.3g} in the summed objective"
         lines["expected distance"] = f"at most {plan.expected_distance:.4g} from the non-private weights at this alpha"
+    return _in_columns(lines)
+
+
+def statistics_document(plan: Any) -> dict[str, Any]:
+    """A JSON form of a plan for sums over rows."""
+    bound, lattice = plan.problem.target_bound, plan.lattice
+    return {
+        **_facts(plan),
+        "target_bound": bound if math.isfinite(bound) else "inf",
+        "alpha": plan.alpha,
+        "noise": _law(lattice) if lattice else None,
+        "diagonal_deviation": plan.diagonal_deviation,
+        "product_deviation": plan.product_deviation,
+        "target_deviation": plan.target_deviation,
+        "grid_exponent": lattice.exponent if lattice else None,
+    }
+
+
+def statistics_text(plan: Any) -> str:
+    """One fact a line, in two columns, of a plan for sums over rows."""
+    lines = _opening(plan, plan.mechanism.replace("-", " "))
+    lines["target bound"] = f"{plan.problem.target_bound:.6g}"
+    lines["alpha"] = f"{plan.alpha:.6g}"
+    if plan.lattice is not None:
+        lines["noise"] = (
+            f"{_law(plan.lattice)}, standard deviation {plan.diagonal_deviation:.6g} on sums of squares, "
+            f"{plan.product_deviation:.6g} on sums of products, {plan.target_deviation:.6g} on those with the target"
+        )
+        lines["grid"] = f"scaled sums are multiples of 2^{plan.lattice.exponent}"
+    return _in_columns(lines)
+
+
+def _facts(plan: Any) -> dict[str, Any]:
+    problem = plan.problem
+    return {
+        "mechanism": plan.mechanism,
+        "budget": plan.budget.to_dict(),
+        "neighbours": str(problem.neighbours),
+        "n_rows_bounds": [problem.n_rows_low, problem.n_rows_high],
+        "max_rows_per_person": problem.rows_per_person,
+        "n_features": problem.n_features,
+        "n_weights": problem.n_weights,
+        "row_bound": problem.row_bound.to_dict(),
+        "row_norm": problem.row_norm if math.isfinite(problem.row_norm) else "inf",
+    }
+
+
+def _opening(plan: Any, mechanism: str) -> dict[str, str]:
+    problem = plan.problem
+    low, high, has_intercept = problem.n_rows_low, problem.n_rows_high, problem.intercept > 0.0
+    lines = {
+        "mechanism": mechanism,
+        "budget": f"{plan.budget} ({problem.neighbours})" if plan.budget.is_private else str(plan.budget),
+        "rows": f"{low:,}" if low == high else f"between {low:,} and {high:,} (private)",
+    }
+    if problem.rows_per_person > 1:
+        lines["person"] = f"at most {problem.rows_per_person:,} rows each"
+    if getattr(problem, "largest_weight", 1.0) != 1.0:
+        lines["weight of a row"] = f"at most {problem.largest_weight:.6g}"
+    weights = f"{problem.n_weights} weights with the intercept" if has_intercept else "no intercept"
+    lines["features"] = f"{problem.n_features} ({weights})"
+    lines["row norm"] = f"{problem.row_norm:.6g}" + (" with the intercept" if has_intercept else "")
+    return lines
+
+
+def _law(lattice: Any) -> str:
+    return f"discrete {type(lattice).__name__.removeprefix('Lattice').lower()}"
+
+
+def _in_columns(lines: dict[str, str]) -> str:
     width = max(map(len, lines))
     return "\n".join(f"{name:<{width}}  {text}" for name, text in lines.items())

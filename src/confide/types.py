@@ -14,7 +14,11 @@ Weights: TypeAlias = NDArray[np.float64]
 """(k, d): one row of weights a problem."""
 Margins: TypeAlias = NDArray[np.float64]
 """(m, k): label times score, for each row of the block and each problem."""
-Rows: TypeAlias = NDArray[Any]
+SparseRows: TypeAlias = Any
+"""(m, d): a SciPy CSR array of float64 or float32, never written to. SciPy ships no types."""
+Rows: TypeAlias = NDArray[Any] | SparseRows
 """(m, d): one block of rows, float64 or float32, never written to."""
 Labels: TypeAlias = NDArray[np.int8]
 """(m,): -1 or +1."""
+Targets: TypeAlias = NDArray[np.int8] | NDArray[np.float64]
+"""(m,): labels, or the numbers of a regression."""

@@ -9,6 +9,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+import scipy.sparse
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
@@ -319,3 +320,45 @@ def test_impossible_groups_are_refused(groups):
     """As many scales and flags as groups, sizes of 1 and more, positive scales, flags that are True or False."""
     with pytest.raises(ParameterError, match="GroupBound"):
         GroupBound(*groups)
+
+
+@given(block=BLOCKS, norm=st.sampled_from([1.0, 0.1, 3.7, 1e-6, 1e6]))
+def test_sparse_rows_obey_the_ball_in_exact_arithmetic_and_stay_sparse(block, norm):
+    """Rows from subnormal to 1e308: the same rows as dense to a rounding, and the zeros that were not stored are not now."""
+    given_rows = scipy.sparse.csr_array(block)
+    clipped = BallBound(norm).clip(given_rows)
+    assert clipped.nnz == given_rows.nnz
+    for row in clipped.toarray():
+        assert exact_square_norm(row) <= Fraction(norm) ** 2
+    np.testing.assert_allclose(clipped.toarray(), BallBound(norm).clip(block), rtol=1e-14)
+    assert np.array_equal(given_rows.toarray(), block)
+
+
+def test_an_entry_stored_in_parts_counts_as_their_sum():
+    """Four parts of 1 are a row of length 4, not 2; also if the matrix remembers that it had no such entries."""
+    rows = scipy.sparse.csr_array((np.ones(4), np.arange(4), [0, 4]), shape=(1, 4))
+    assert rows.has_canonical_format
+    rows.indices[:] = 2
+    for bound in (BallBound(1.0), BoxBound([1.0] * 4)):
+        clipped = bound.clip(rows).toarray()
+        np.testing.assert_allclose(clipped, [[0, 0, 1, 0]], rtol=1e-11)
+        assert exact_square_norm(clipped[0]) <= 1
+    assert rows.nnz == 4
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_a_box_clips_sparse_rows_as_dense_ones(dtype):
+    """Entry by entry, in float64."""
+    rng = np.random.default_rng(5)
+    rows = scipy.sparse.random_array((50, 6), density=0.4, format="csr", rng=rng, data_sampler=rng.normal).astype(dtype)
+    bound = BoxBound(rng.uniform(0.1, 1.0, 6))
+    clipped = bound.clip(rows)
+    assert clipped.dtype == np.float64
+    assert np.array_equal(clipped.toarray(), bound.clip(rows.toarray()))
+
+
+@pytest.mark.parametrize("n_rows", [0, 3])
+def test_groups_of_columns_refuse_sparse_rows(n_rows):
+    """A linked group has no row of zeros alone; the refusal comes without rows too, so before a charge."""
+    with pytest.raises(ParameterError, match="ball or a box"):
+        GroupBound((2, 1), (1.0, 1.0), (True, False)).clip(scipy.sparse.csr_array((n_rows, 3)))

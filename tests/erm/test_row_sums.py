@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
+import scipy.sparse
 
 from confide.data import arrays
-from confide.data.arrays import ArrayBlocks, MemorySource, rows_in_block, summation_depth
+from confide.data.arrays import ArrayBlocks, MemorySource, rows_in_block, rows_in_sparse_block, summation_depth
+from confide.data.sparse import SparseBlocks
 from confide.erm.losses import HuberHinge, LogisticLoss, SmoothHinge
 from confide.erm.objective import Objective
 from confide.erm.row_bounds import BallBound
-from confide.erm.row_sums import RowSum
+from confide.erm.row_sums import LeastSquaresSum, RowSum
 
 LOSSES = [LogisticLoss(), HuberHinge(0.5), SmoothHinge(0.5)]
 
@@ -21,38 +25,45 @@ def made_up(n=300, d=4, seed=0, dtype=np.float64):
     return rng.normal(size=(n, d)).astype(dtype), rng.choice([-1, 1], size=n).astype(np.int8)
 
 
-def plain_totals(loss, bound, intercept, rows, labels, weights):
-    """The definition, row by row, in plain loops."""
+def plain_totals(loss, bound, intercept, rows, labels, weights, counts=None):
+    """The definition, row by row, in plain loops; `counts` are the weights of the rows."""
+    counts = np.ones(len(labels)) if counts is None else counts
     clipped = bound.clip(np.array(rows, dtype=np.float64))
     if intercept:
         clipped = np.hstack([clipped, np.full((len(clipped), 1), intercept)])
     values, gradients, hessians = [], [], []
     for w in weights:
         z = labels * (clipped @ w)
-        values.append(loss.value(z).sum())
-        gradients.append((loss.derivative(z) * labels) @ clipped)
-        hessians.append(sum(h * np.outer(x, x) for h, x in zip(loss.second_derivative(z), clipped, strict=True)))
+        values.append(counts @ loss.value(z))
+        gradients.append((counts * loss.derivative(z) * labels) @ clipped)
+        curvatures = counts * loss.second_derivative(z)
+        hessians.append(sum(h * np.outer(x, x) for h, x in zip(curvatures, clipped, strict=True)))
     return np.array(values), np.array(gradients), np.array(hessians)
 
 
 @pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.name)
 @pytest.mark.parametrize("intercept", [0.0, 0.7])
-@pytest.mark.parametrize("layout", ["C", "F", "float32", "strided"])
-def test_totals_equal_their_definition_for_several_problems(loss, intercept, layout):
-    """Value, gradient and Hessian of 3 problems at once, for every layout of X."""
+@pytest.mark.parametrize("layout", ["C", "F", "float32", "strided", "sparse", "sparse float32"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_totals_equal_their_definition_for_several_problems(loss, intercept, layout, weighted):
+    """Value, gradient and Hessian of 3 problems at once, for every layout of X, with and without weights of rows."""
     rows, labels = made_up()
+    rows[np.abs(rows) < 0.3] = 0.0
+    counts = np.random.default_rng(6).uniform(0.0, 3.0, len(rows)) if weighted else None
     weights = np.random.default_rng(1).normal(size=(3, 4 + (intercept > 0)))
-    expected = plain_totals(loss, BallBound(1.0), intercept, rows, labels, weights)
+    expected = plain_totals(loss, BallBound(1.0), intercept, rows, labels, weights, counts)
     given = {
         "C": rows,
         "F": np.asfortranarray(rows),
         "float32": rows.astype(np.float32),
         "strided": np.repeat(rows, 2, axis=0)[::2],
+        "sparse": scipy.sparse.csr_array(rows),
+        "sparse float32": scipy.sparse.csr_array(rows.astype(np.float32)),
     }[layout]
-    if layout == "float32":
-        expected = plain_totals(loss, BallBound(1.0), intercept, given.astype(np.float64), labels, weights)
-    source = MemorySource(ArrayBlocks(given), labels)
-    totals = source.sum_over_rows(RowSum(loss, BallBound(1.0), intercept, 2), weights)
+    if "float32" in layout:
+        expected = plain_totals(loss, BallBound(1.0), intercept, rows.astype(np.float32), labels, weights, counts)
+    source = MemorySource((SparseBlocks if "sparse" in layout else ArrayBlocks)(given), labels, counts)
+    totals = source.sum_over_rows(RowSum(loss, BallBound(1.0), intercept, 2, 3.0), weights)
     np.testing.assert_allclose(totals.value, expected[0], rtol=1e-12)
     np.testing.assert_allclose(totals.gradient, expected[1], rtol=1e-10, atol=1e-11)
     np.testing.assert_allclose(totals.hessian, expected[2], rtol=1e-10, atol=1e-11)
@@ -90,9 +101,37 @@ def test_the_users_array_is_never_written_to():
     """A read-only array with long rows goes through every order."""
     rows, labels = made_up()
     rows.setflags(write=False)
-    source = MemorySource(ArrayBlocks(rows), labels)
-    for order in (0, 1, 2):
-        source.sum_over_rows(RowSum(LogisticLoss(), BallBound(0.5), 1.0, order), np.ones((1, 5)))
+    sparse = scipy.sparse.csr_array(rows)
+    for part in (sparse.data, sparse.indices, sparse.indptr):
+        part.setflags(write=False)
+    for blocks in (ArrayBlocks(rows), SparseBlocks(sparse)):
+        source = MemorySource(blocks, labels)
+        for order in (0, 1, 2):
+            source.sum_over_rows(RowSum(LogisticLoss(), BallBound(0.5), 1.0, order), np.ones((1, 5)))
+
+
+def test_blocks_keep_the_type_of_what_they_were_given():
+    """A dense block is a view, a sparse one holds the entries of its rows; float32 stays float32 until it is clipped."""
+    rows = made_up(dtype=np.float32)[0]
+    sparse = scipy.sparse.csr_array(rows)
+    assert np.shares_memory(ArrayBlocks(rows).block(10, 20), rows)
+    block = SparseBlocks(sparse).block(10, 20)
+    assert block.dtype == np.float32
+    assert block.nnz == 40
+    assert np.array_equal(block.toarray(), rows[10:20])
+
+
+def test_a_weight_beyond_the_cap_counts_as_the_cap():
+    """Whatever the source hands over: below 0 and what is no number count 0, what is larger counts as the largest."""
+    rows, labels = made_up(n=6)
+    weights = np.ones((1, 4))
+    row_sum = RowSum(LogisticLoss(), BallBound(1.0), 0.0, 2, largest_weight=2.0)
+    wild = np.array([-1.0, np.nan, np.inf, 5.0, 0.5, -np.inf])
+    tame = np.array([0.0, 0.0, 2.0, 2.0, 0.5, 0.0])
+    found, expected = (MemorySource(ArrayBlocks(rows), labels, w).sum_over_rows(row_sum, weights) for w in (wild, tame))
+    assert np.array_equal(found.gradient, expected.gradient)
+    assert np.array_equal(found.hessian, expected.hessian)
+    assert np.array_equal(found.value, expected.value)
 
 
 def test_summation_depth_covers_the_blocks_and_grows_with_the_rows():
@@ -105,6 +144,10 @@ def test_summation_depth_covers_the_blocks_and_grows_with_the_rows():
     assert summation_depth(5, d) == 7
     depths = [summation_depth(n, d) for n in range(1, 5000, 7)]
     assert depths == sorted(depths)
+    # Sparse blocks of wide rows are longer, and the depth is for both.
+    assert rows_in_sparse_block(20_000) == 8192
+    assert rows_in_sparse_block(100) == rows_in_block(100)
+    assert summation_depth(10**6, 20_000) == 8192 + 123 + 1
 
 
 def test_the_objective_adds_ridge_and_linear_term_in_the_sum_form():
@@ -121,3 +164,40 @@ def test_the_objective_adds_ridge_and_linear_term_in_the_sum_form():
     np.testing.assert_allclose(state.hessian, hessians + 3.0 * np.eye(5), atol=1e-11)
     assert np.linalg.eigvalsh(state.hessian).max() <= objective.smoothness
     assert objective.smoothness == pytest.approx(3.0 + 50 * 0.25 * 2.0, rel=1e-9)
+
+
+@pytest.mark.parametrize("intercept", [0.0, 0.7])
+@pytest.mark.parametrize("layout", ["C", "F", "float32", "strided", "integers"])
+def test_least_squares_sums_equal_their_definition(intercept, layout):
+    """X^T X and -X^T y over clipped rows and targets, at any weights; the arrays given stay as they are."""
+    rows, _ = made_up(n=10_000)
+    targets = np.random.default_rng(2).normal(size=10_000) * 3.0
+    given = {
+        "C": rows,
+        "F": np.asfortranarray(rows),
+        "float32": rows.astype(np.float32),
+        "strided": np.repeat(rows, 2, axis=0)[::2],
+        "integers": np.rint(rows),
+    }[layout]
+    before = given.copy(), targets.copy()
+    design = BallBound(1.0).clip(given.astype(np.float64))
+    if intercept:
+        design = np.hstack([design, np.full((len(design), 1), intercept)])
+    source, row_sum = MemorySource(ArrayBlocks(given), targets), LeastSquaresSum(BallBound(1.0), intercept, 2.0)
+    for weights in (np.zeros((1, design.shape[1])), np.ones((1, design.shape[1]))):
+        totals = source.sum_over_rows(pickle.loads(pickle.dumps(row_sum)), weights)
+        np.testing.assert_allclose(totals.hessian[0], design.T @ design, rtol=1e-11, atol=1e-11)
+        np.testing.assert_allclose(totals.gradient[0], -design.T @ np.clip(targets, -2.0, 2.0), rtol=1e-10, atol=1e-10)
+    assert np.array_equal(given, before[0])
+    assert np.array_equal(targets, before[1])
+
+
+def test_the_least_squares_sum_of_one_row_is_its_term_alone():
+    """Whatever the row and the target hold: entries of 1e300 are clipped first."""
+    row_sum = LeastSquaresSum(BallBound(1.0), 0.5, 2.0)
+    totals = MemorySource(ArrayBlocks(np.array([[3e300, -4e300]])), np.array([1e308])).sum_over_rows(
+        row_sum, np.zeros((1, 3))
+    )
+    x = np.array([0.6, -0.8, 0.5])
+    np.testing.assert_allclose(totals.hessian[0], np.outer(x, x), rtol=1e-11)
+    np.testing.assert_allclose(totals.gradient[0], -2.0 * x, rtol=1e-11)

@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+import scipy.sparse
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression as Reference
 from sklearn.pipeline import make_pipeline
@@ -597,6 +598,150 @@ def test_a_batch_of_a_ledger_pays_for_the_fits_that_were_planned(rows):
     assert ledger.spent() == spent
     with pytest.raises(confide.ConfideError):
         LogisticRegression(budget, ledger=batch).fit(X, y)
+
+
+SPARSE = (
+    scipy.sparse.csr_array, scipy.sparse.csr_matrix, scipy.sparse.csc_array, scipy.sparse.coo_array, scipy.sparse.lil_array,
+    scipy.sparse.bsr_array, scipy.sparse.dok_array,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", SPARSE, ids=lambda kind: kind.__name__)
+def test_sparse_rows_of_every_format_give_the_model_of_dense_ones(rows, kind):
+    """Without privacy to 1e-9; with it to rounding, from one seed. Predictions and score too."""
+    X, y = rows
+    X = np.where(np.abs(X) < 0.4, 0.0, X)[:300]
+    y, given = y[:300], kind(X)
+    for parameters in (
+        {"budget": INF},
+        {"budget": 1.0, "random_state": 3},
+        {"budget": 1.0, "row_norm": BoxBound([0.5] * 5)},
+    ):
+        parameters = {"random_state": 3, **parameters}
+        sparse, dense = (LogisticRegression(**parameters).fit(Z, y) for Z in (given, X))
+        np.testing.assert_allclose(sparse.coef_, dense.coef_, atol=1e-6)
+        np.testing.assert_allclose(sparse.predict_proba(given), dense.predict_proba(X), atol=1e-6)
+        assert sparse.score(given, y) == dense.score(X, y)
+        assert sparse.guarantee_.statement() == dense.guarantee_.statement()
+    assert np.array_equal(given.toarray(), X)
+
+
+def test_sparse_rows_may_be_whole_numbers_have_long_indices_and_entries_in_parts(rows):
+    """int8, int64 indices, explicit zeros and an entry stored in two parts: the model of the dense matrix."""
+    X, y = rows
+    X = np.round(3.0 * X).astype(np.int8)
+    sparse = scipy.sparse.csr_array(X)
+    expected = LogisticRegression(INF).fit(X, y).coef_
+    long = scipy.sparse.csr_array(sparse)
+    long.indices, long.indptr = long.indices.astype(np.int64), long.indptr.astype(np.int64)
+    row, column = np.indices(X.shape).reshape(2, -1)
+    halves = X.ravel() // 2, X.ravel() - X.ravel() // 2
+    order = np.argsort(np.tile(row, 2), kind="stable")
+    parts = np.concatenate(halves)[order], np.tile(column, 2)[order], np.arange(0, 2 * X.size + 1, 2 * X.shape[1])
+    in_parts = scipy.sparse.csr_array(parts, shape=X.shape)
+    stored = in_parts.data.copy()
+    for given in (sparse, long, in_parts):
+        np.testing.assert_allclose(LogisticRegression(INF).fit(given, y).coef_, expected, atol=1e-9)
+    assert np.array_equal(in_parts.data, stored)
+
+
+WIDE = """
+import tracemalloc, numpy as np, scipy.sparse as sp
+from confide import LogisticRegression
+from confide.data.arrays import MemorySource
+rng = np.random.default_rng(0)
+n, d, s = 50_000, 20_000, 20
+X = sp.csr_array((rng.normal(size=n * s), rng.integers(0, d, n * s), np.arange(0, n * s + 1, s)), shape=(n, d))
+X.sum_duplicates()
+y = (X @ rng.normal(size=d) > 0).astype(int)
+plain, orders = MemorySource.sum_over_rows, []
+def counting(self, row_sum, weights):
+    orders.append(row_sum.order)
+    return plain(self, row_sum, weights)
+MemorySource.sum_over_rows = counting
+LogisticRegression(1.0).fit(X[:1000], y[:1000])
+tracemalloc.start()
+LogisticRegression(8.0).fit(X, y).predict_proba(X[:100])
+print(tracemalloc.get_traced_memory()[1] / 1e6, max(orders), len(orders))
+"""
+
+
+def test_wide_sparse_rows_are_never_densified():
+    """50,000 x 20,000 (8 GB dense, 12 MB sparse): less than 40 MB, no Hessian, few passes, in a fresh process."""
+    answer = subprocess.run([sys.executable, "-c", WIDE], capture_output=True, text=True, check=True, env=ONE_THREAD)
+    megabytes, order, passes = map(float, answer.stdout.split())
+    assert megabytes < 40
+    assert order == 1
+    assert passes < 100
+
+
+@pytest.mark.parametrize("class_weight", [None, {0: 0.5, 1: 2.0}])
+@pytest.mark.parametrize("kind", [np.asarray, scipy.sparse.csr_array])
+def test_weights_without_privacy_equal_those_of_scikit_learn(rows, class_weight, kind):
+    """sample_weight, class_weight and both, to 1e-8; the ridge is alpha times the number of rows."""
+    X, y = rows
+    weight = np.random.default_rng(1).uniform(0.0, 3.0, len(y))
+    Z = np.hstack([clipped(X, 1.0), np.ones((len(X), 1))])
+    for given in (None, weight):
+        model = LogisticRegression(INF, alpha=1e-3, max_sample_weight=3.0, class_weight=class_weight)
+        model.fit(kind(X), y, sample_weight=given)
+        reference = Reference(C=1.0 / (1e-3 * len(X)), fit_intercept=False, tol=1e-13, solver="newton-cholesky")
+        expected = reference.set_params(class_weight=class_weight).fit(Z, y, sample_weight=given).coef_[0]
+        np.testing.assert_allclose(np.hstack([model.coef_[0], model.intercept_]), expected, atol=1e-8)
+
+
+def test_a_row_of_weight_two_is_two_rows_in_the_minimiser_and_not_in_the_divisor(rows):
+    """At the same ridge of the sum; alpha is over the number of rows, whatever they weigh."""
+    X, y = rows[0][:200], rows[1][:200]
+    weight = np.where(np.arange(200) % 3, 1.0, 2.0)
+    heavy = LogisticRegression(INF, alpha=0.01, max_sample_weight=2.0).fit(X, y, sample_weight=weight)
+    copies = np.repeat(np.arange(200), weight.astype(int))
+    repeated = LogisticRegression(INF, alpha=0.01 * 200 / len(copies)).fit(X[copies], y[copies])
+    np.testing.assert_allclose(heavy.coef_, repeated.coef_, atol=1e-9)
+    assert heavy.alpha_ == 0.01
+
+
+@pytest.mark.parametrize("mechanism", ["objective", "output"])
+@pytest.mark.parametrize("budget", [1.0, ApproxDP(1.0, 1e-6), ZCDP(0.5)], ids=str)
+def test_noise_is_calibrated_to_the_largest_weight(mechanism, budget):
+    """Cap 2 and class weight 4 make a largest weight of 8: at 8 times the ridge the weights are displaced as far."""
+    one = LogisticRegression(budget, alpha=0.5, mechanism=mechanism).plan(1000, 5)
+    eight = LogisticRegression(
+        budget, alpha=4.0, mechanism=mechanism, max_sample_weight=2.0, class_weight={0: 1.0, 1: 4.0}
+    ).plan(1000, 5)
+    assert eight.problem.largest_weight == 8.0
+    assert eight.noise_norm == pytest.approx(one.noise_norm, rel=1e-3)
+    assert eight.noise_norm * eight.l2 == pytest.approx(8.0 * one.noise_norm * one.l2, rel=1e-3)
+    assert "at most 8" in str(eight)
+    assert eight.to_dict()["largest_weight"] == 8.0
+
+
+def test_the_automatic_alpha_does_not_depend_on_the_unit_of_the_weights(rows):
+    """All weights and the cap times 4: alpha times 4, and nearly the same plan."""
+    plans = [LogisticRegression(1.0, max_sample_weight=cap).plan(2000, 5) for cap in (1.0, 4.0)]
+    assert plans[1].alpha == pytest.approx(4.0 * plans[0].alpha, rel=1e-3)
+    assert plans[1].expected_distance == pytest.approx(plans[0].expected_distance, rel=1e-3)
+
+
+def test_the_guarantee_names_the_cap_and_the_class_weights(rows):
+    """And says nothing of weights where every row counts 1."""
+    X, y = rows
+    model = LogisticRegression(1.0, max_sample_weight=2.5, class_weight={0: 1.0, 1: 3.0})
+    statement = model.fit(X, y, sample_weight=np.ones(len(y))).guarantee_.statement()
+    assert "cap 2.5" in statement
+    assert "{0: 1, 1: 3}" in statement
+    assert "cap 1." in LogisticRegression(1.0).fit(X, y, sample_weight=np.ones(len(y))).guarantee_.statement()
+    assert "weight of a row" not in LogisticRegression(1.0).fit(X, y).guarantee_.statement()
+
+
+def test_weights_of_rows_beyond_a_persons_share_go_with_their_rows():
+    """The rows that are kept keep their own weights."""
+    frame, label = visits(100, 2)
+    weight = np.random.default_rng(2).uniform(size=len(frame))
+    first = (frame.groupby("patient").cumcount() < 1).to_numpy()
+    model = LogisticRegression(INF, schema=VISITS, alpha=0.1).fit(frame, label, sample_weight=weight)
+    by_hand = LogisticRegression(INF, schema=VISITS, alpha=0.2).fit(frame[first], label[first], sample_weight=weight[first])
+    np.testing.assert_allclose(by_hand.coef_, model.coef_, atol=1e-9)
 
 
 def test_first_fits_in_threads_do_not_wait_for_each_other():

@@ -37,6 +37,7 @@ def table(n=200):
         {"neighbours": "add-or-remove-one", "n_rows_bounds": (1000, 9000)},
         {"random_state": 4},
         {"row_norm": float("inf"), "budget": float("inf")},
+        {"class_weight": {np.int64(0): 0.5, 1: 3}, "max_sample_weight": 2.0},
         {"budget": ApproxDP(1.0, 1e-6), "row_norm": GroupBound((3, 2), (1.0, 0.5), (True, False))},
         {"budget": ZCDP(0.3), "max_rows_per_person": 2, "row_norm": BoxBound([1.0] * 5)},
     ],

@@ -11,7 +11,7 @@ import pytest
 import scipy.sparse
 import sklearn
 
-from confide import ZCDP, ApproxDP, ConfideError, Ledger, LogisticRegression, PureDP, Schema
+from confide import ZCDP, ApproxDP, ConfideError, GroupBound, Ledger, LogisticRegression, PureDP, Schema
 
 SECRET = 987654321.125
 SECRET_TEXT = "SECRETVALUE"  # noqa: S105 - a marker that no message may hold
@@ -19,12 +19,12 @@ GOOD_X = np.random.default_rng(0).normal(size=(50, 3))
 GOOD_Y = np.arange(50) % 2
 
 
-def refusal(model, X, y):
+def refusal(model, X, y, **fit_parameters):
     """The exception of a fit that must fail without a charge, checked for what every refusal owes."""
     ledger = Ledger(limit=100.0, neighbours=model.neighbours if model.neighbours == "add-or-remove-one" else "replace-one")
     model.set_params(ledger=ledger)
     with pytest.raises(ConfideError) as caught:
-        model.fit(X, y)
+        model.fit(X, y, **fit_parameters)
     assert ledger.spent().epsilon == 0.0
     assert not hasattr(model, "coef_")
     printed = "".join(traceback.format_exception(caught.value, chain=True))
@@ -44,6 +44,14 @@ def with_entry(value, dtype=object):
     return X
 
 
+def with_format(kind, column=0, dtype=float):
+    """A sparse matrix with one index replaced."""
+    X = scipy.sparse.csr_array(GOOD_X).asformat(kind)
+    X.indices[5] = column or X.indices[5]
+    X.data = X.data.astype(dtype)
+    return X
+
+
 BAD_X = {
     "one-dimensional": (np.full(50, SECRET), "2D"),
     "three-dimensional": (np.full((50, 3, 1), SECRET), "2D"),
@@ -58,7 +66,14 @@ BAD_X = {
     "none in objects": (with_entry(None), "."),
     "dates": (np.full((50, 3), np.datetime64("2001-01-01")), "text, dates"),
     "masked": (np.ma.masked_array(np.full((50, 3), SECRET), mask=np.eye(50, 3, dtype=bool)), "masked"),
-    "sparse": (scipy.sparse.csr_matrix(np.full((50, 3), SECRET)), "sparse"),
+    "sparse nan": (scipy.sparse.csr_matrix(with_entry(np.nan, float)), "NaN"),
+    "sparse infinity": (scipy.sparse.coo_array(with_entry(np.inf, float)), "infinity"),
+    "sparse complex": (scipy.sparse.csr_matrix(with_entry(1j * SECRET, complex)), "Complex"),
+    "sparse objects": (with_format("csr", dtype=object), "real numbers"),
+    "sparse, a column out of range": (with_format("csr", column=3), "indices"),
+    "sparse, a negative row": (with_format("csc", column=-1), "indices"),
+    "sparse, one-dimensional": (scipy.sparse.coo_array(np.full(50, SECRET)), "2D"),
+    "sparse, no rows": (scipy.sparse.csr_array((0, 3)), "0 sample"),
     "ragged": ([[SECRET], [1.0, 2.0]], "unequal"),
     "no rows": (np.empty((0, 3)), "0 sample"),
     "no columns": (np.empty((50, 0)), "0 feature"),
@@ -258,6 +273,67 @@ def test_bad_weights_of_a_score_are_refused(weight):
     model = LogisticRegression(1.0).fit(GOOD_X, GOOD_Y)
     with pytest.raises(ConfideError, match="sample_weight"):
         model.score(GOOD_X, GOOD_Y, sample_weight=weight)
+
+
+HALF = np.full(50, 0.5)
+BAD_WEIGHTS = {
+    "beyond the cap": np.where(np.arange(50) == 3, SECRET, 0.5),
+    "barely beyond the cap": np.where(np.arange(50) == 3, np.nextafter(1.0, 2.0), 0.5),
+    "negative": np.where(np.arange(50) == 3, -0.25, 0.5),
+    "nan": np.where(np.arange(50) == 3, np.nan, 0.5),
+    "infinite": np.where(np.arange(50) == 3, np.inf, 0.5),
+    "too few": HALF[:-1],
+    "a column": HALF[:, None],
+    "text": [SECRET_TEXT] * 50,
+    "all zero": np.zeros(50),
+    "one number": 0.5,
+}
+
+
+@pytest.mark.parametrize("name", BAD_WEIGHTS)
+def test_bad_weights_of_a_fit_are_refused(name):
+    """Outside [0, max_sample_weight], or not one number for each row; the cap is never taken from the weights."""
+    message = refusal(LogisticRegression(1.0), GOOD_X, GOOD_Y, sample_weight=BAD_WEIGHTS[name])
+    assert "max_sample_weight" in message
+    assert "50" not in message
+
+
+@pytest.mark.parametrize(
+    ("parameters", "expected"),
+    [
+        ({"class_weight": "balanced"}, "frequencies"),
+        ({"class_weight": "heavy"}, "dict"),
+        ({"class_weight": {0: 1.0}}, "two classes"),
+        ({"class_weight": {0: 1.0, 1: 2.0, 2: 3.0}}, "two classes"),
+        ({"class_weight": {0: 1.0, 1: 0.0}}, "dict"),
+        ({"class_weight": {0: 1.0, 1: -1.0}}, "dict"),
+        ({"class_weight": {0: 1.0, 1: float("nan")}}, "dict"),
+        ({"class_weight": {0: 1.0, 1: float("inf")}}, "dict"),
+        ({"class_weight": {0: True, 1: 1.0}}, "dict"),
+        ({"class_weight": {}}, "dict"),
+        ({"class_weight": [1.0, 2.0]}, "dict"),
+        ({"max_sample_weight": 0.0}, "max_sample_weight"),
+        ({"max_sample_weight": -1.0}, "max_sample_weight"),
+        ({"max_sample_weight": float("inf")}, "max_sample_weight"),
+        ({"max_sample_weight": float("nan")}, "max_sample_weight"),
+        ({"max_sample_weight": True}, "max_sample_weight"),
+        ({"max_sample_weight": 0.5}, "sample_weight"),
+    ],
+    ids=str,
+)
+def test_bad_caps_and_class_weights_are_refused(parameters, expected):
+    """Class weights are public numbers, one for each class; a cap below 1 needs weights."""
+    assert expected in refusal(LogisticRegression(1.0, **parameters), GOOD_X, GOOD_Y)
+
+
+def test_sparse_rows_are_refused_where_they_would_have_to_be_filled():
+    """By groups of columns before the charge, by a schema, and with the same words at prediction."""
+    X = scipy.sparse.csr_array(GOOD_X)
+    bound = GroupBound((2, 1), (1.0, 1.0))
+    assert "ball or a box" in refusal(LogisticRegression(1.0, row_norm=bound), X, GOOD_Y)
+    with pytest.raises(ConfideError, match="ball or a box"):
+        LogisticRegression(1.0, row_norm=bound).fit(GOOD_X, GOOD_Y).predict(X)
+    refusal(LogisticRegression(1.0, schema=Schema(columns={"x": {"low": 0, "high": 1}})), X, GOOD_Y)
 
 
 def test_a_budget_beyond_the_proof_says_so():

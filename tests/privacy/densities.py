@@ -1,7 +1,7 @@
 """Exact laws of the mechanisms, for attacks on their calibration. Written from the theorems, not from the code.
 
-For fixed rows the map from the noise b to the minimiser w is a bijection, b(w) = -(l2 w + sum l'(u . w) u) with u = y x, so
-log density(w) = log density of b(w) + log det(l2 I + sum l''(u . w) u u^T) + constant.
+For fixed rows the map from the noise b to the minimiser w is a bijection, b(w) = -(l2 w + sum c l'(u . w) u) with u = y x
+and c the weight of the row, so log density(w) = log density of b(w) + log det(l2 I + sum c l''(u . w) u u^T) + constant.
 """
 
 from __future__ import annotations
@@ -22,28 +22,28 @@ def signed(rows, labels, intercept=0.0):
     return rows * np.asarray(labels, dtype=float)[:, None]
 
 
-def noise_behind(loss, signed_rows, l2, w):
+def noise_behind(loss, signed_rows, l2, w, counts=1.0):
     """The b whose perturbed objective is minimised at w: one vector, or an (n, D) array of them."""
-    return -(l2 * w + loss.derivative(w @ signed_rows.T) @ signed_rows)
+    return -(l2 * w + (counts * loss.derivative(w @ signed_rows.T)) @ signed_rows)
 
 
-def log_determinant(loss, signed_rows, l2, w):
+def log_determinant(loss, signed_rows, l2, w, counts=1.0):
     """log det of the Hessian at w, one vector or several."""
-    curvatures = loss.second_derivative(np.atleast_2d(w) @ signed_rows.T)
+    curvatures = counts * loss.second_derivative(np.atleast_2d(w) @ signed_rows.T)
     hessians = l2 * np.eye(signed_rows.shape[1]) + np.einsum("ni,ij,ik->njk", curvatures, signed_rows, signed_rows)
     logs = np.linalg.slogdet(hessians)[1]
     return logs if np.ndim(w) > 1 else float(logs[0])
 
 
-def log_density(loss, signed_rows, l2, rate, w):
+def log_density(loss, signed_rows, l2, rate, w, counts=1.0):
     """Log density of the released w under spherical Laplace noise, up to a constant that neighbours share."""
-    noise = noise_behind(loss, signed_rows, l2, w)
-    return -rate * np.linalg.norm(noise, axis=-1) + log_determinant(loss, signed_rows, l2, w)
+    noise = noise_behind(loss, signed_rows, l2, w, counts)
+    return -rate * np.linalg.norm(noise, axis=-1) + log_determinant(loss, signed_rows, l2, w, counts)
 
 
-def log_ratio(loss, first, second, l2, rate, w):
-    """Privacy loss at w between two data sets given by their signed rows."""
-    return log_density(loss, first, l2, rate, w) - log_density(loss, second, l2, rate, w)
+def log_ratio(loss, first, second, l2, rate, w, counts=(1.0, 1.0)):
+    """Privacy loss at w between two data sets given by their signed rows, and the weights of these."""
+    return log_density(loss, first, l2, rate, w, counts[0]) - log_density(loss, second, l2, rate, w, counts[1])
 
 
 def tight_huber_pair(loss, l2, alpha):

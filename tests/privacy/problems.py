@@ -31,6 +31,7 @@ def problem(
     neighbours=Neighbours.REPLACE_ONE,
     high=None,
     rows_per_person=1,
+    largest_weight=1.0,
 ):
     """Public facts of a small problem; `high` makes the number of rows private, between n and high."""
     return Problem(
@@ -44,6 +45,7 @@ def problem(
         l2=l2,
         neighbours=neighbours,
         rows_per_person=rows_per_person,
+        largest_weight=largest_weight,
     )
 
 
@@ -53,11 +55,11 @@ def source(n=20, d=2, seed=0, length=1.0):
     return rows_and_labels(rng.normal(size=(n, d)) * length, rng.choice([-1, 1], size=n))
 
 
-def rows_and_labels(rows, labels=None):
+def rows_and_labels(rows, labels=None, row_weights=None):
     """A source of these rows; without labels all of them are +1."""
     rows = np.asarray(rows, dtype=np.float64)
     labels = np.ones(len(rows)) if labels is None else np.asarray(labels)
-    return MemorySource(ArrayBlocks(rows), labels.astype(np.int8))
+    return MemorySource(ArrayBlocks(rows), labels.astype(np.int8), row_weights)
 
 
 def group_rows(bound, n, seed=0):

@@ -6,9 +6,11 @@ import math
 
 import numpy as np
 import pytest
+import scipy.sparse
 
 from confide.data.arrays import ArrayBlocks, MemorySource, summation_depth
-from confide.erm.losses import HuberHinge, LogisticLoss, SmoothHinge
+from confide.data.sparse import SparseBlocks
+from confide.erm.losses import HuberHinge, LogisticLoss, SmoothHinge, Weighted
 from confide.erm.objective import Objective
 from confide.erm.row_bounds import BallBound
 from confide.errors import InsufficientRegularisation, NotCertified
@@ -23,11 +25,11 @@ from tests.privacy.problems import problem, source
 LOSSES = [LogisticLoss(), HuberHinge(0.5), SmoothHinge(0.3)]
 
 
-def exact_gradient(mp, loss, row_norm, rows, labels, l2, linear, w):
+def exact_gradient(mp, loss, row_norm, rows, labels, l2, linear, w, counts):
     """Gradient over the rows clipped in real arithmetic at the library's radius, in 60 digits."""
     radius = mp.mpf(row_norm * (1.0 - max(2.0**-40, (rows.shape[1] + 8) * 2.0**-52)))
     total = [mp.mpf(float(l2)) * mp.mpf(float(v)) + mp.mpf(float(b)) for v, b in zip(w, linear, strict=True)]
-    for row, label in zip(rows, labels, strict=True):
+    for row, label, count in zip(rows, labels, counts, strict=True):
         x = [mp.mpf(float(v)) for v in row]
         norm = mp.sqrt(mp.fsum(v * v for v in x))
         if norm > radius:
@@ -39,13 +41,13 @@ def exact_gradient(mp, loss, row_norm, rows, labels, l2, linear, w):
             h = mp.mpf(loss.smoothing)
             s = max(mp.mpf(-1), min(mp.mpf(1), (1 - z) / h))
             slope = -(1 + s) / 2 if loss.name == "huber_hinge" else -(2 + 3 * s - s**3) / 4
-        total = [t + slope * int(label) * v for t, v in zip(total, x, strict=True)]
+        total = [t + mp.mpf(float(count)) * slope * int(label) * v for t, v in zip(total, x, strict=True)]
     return total
 
 
 @pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.name)
 def test_the_rounding_bound_covers_adversarial_rows(loss):
-    """Cancelling margins and rows, scales from e^-8 to e^8, float32 rows: error over bound at most 1, in 60 digits."""
+    """Cancelling margins and rows, scales from e^-8 to e^8, float32, sparse, weights: error over bound at most 1."""
     mpmath = pytest.importorskip("mpmath")
     rng = np.random.default_rng(4)
     worst = 0.0
@@ -63,12 +65,16 @@ def test_the_rounding_bound_covers_adversarial_rows(loss):
             rows = rows.astype(np.float32)
         labels = rng.choice([-1, 1], size=n).astype(np.int8)
         l2, linear = float(np.exp(rng.uniform(-4, 4))), rng.normal(size=d) * 10
-        objective = Objective(MemorySource(ArrayBlocks(rows), labels), loss, BallBound(row_norm), 0.0, l2, linear[None])
+        largest = float(np.exp(rng.uniform(-3, 3)))
+        counts = largest * rng.choice([1.0, rng.random()], size=n)
+        blocks = SparseBlocks(scipy.sparse.csr_array(rows)) if case % 5 == 0 else ArrayBlocks(rows)
+        rows_of_case = MemorySource(blocks, labels, counts)
+        objective = Objective(rows_of_case, loss, BallBound(row_norm), 0.0, l2, linear[None], largest)
         computed = objective.evaluate(w[None], order=1).gradient[0]
-        rounding = GradientRounding(loss, row_norm, n, d, summation_depth(n, d), l2)
+        rounding = GradientRounding(Weighted(loss, largest), row_norm, n, d, summation_depth(n, d), l2)
         bound = rounding.bound(float(np.linalg.norm(w)), float(np.linalg.norm(linear)), float(np.linalg.norm(computed)))
         with mpmath.workdps(60):
-            exact = exact_gradient(mpmath.mp, loss, row_norm, rows, labels, l2, linear, w)
+            exact = exact_gradient(mpmath.mp, loss, row_norm, rows, labels, l2, linear, w, counts)
             error = mpmath.sqrt(mpmath.fsum((mpmath.mpf(float(c)) - e) ** 2 for c, e in zip(computed, exact, strict=True)))
         worst = max(worst, float(error) / bound)
     assert 1e-3 < worst <= 1.0

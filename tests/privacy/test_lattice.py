@@ -202,3 +202,13 @@ def test_the_normaliser_of_the_lemma_is_constant_to_three_hundred_digits():
             assert abs(total / mp.sqrt(72 * mp.pi) - 1) <= bound
         narrow = mp.fsum(mp.exp(-(mp.mpf(z) ** 2) / 50) for z in range(-260, 261))
         assert abs(narrow / mp.sqrt(50 * mp.pi) - 1) > bound
+
+
+def test_laplace_noise_for_l1_distances_has_their_scale():
+    """L1 distance over epsilon, and a thousandth for the grid; a finer grid where epsilon is large."""
+    for dimension in (1, 50):
+        for epsilon in (0.1, 1.0, 1e6):
+            noise = LatticeLaplace.of_l1(dimension, 7.0, epsilon)
+            assert 7.0 / epsilon <= noise.scale <= 1.001 * 7.0 / epsilon
+            assert noise.step < noise.scale
+            noise.release(np.zeros((1, dimension)), Entropy.fresh())  # OpenDP confirms it

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from confide.erm.losses import Hinge, HuberHinge, LogisticLoss, SmoothHinge
+from confide.erm.losses import Hinge, HuberHinge, LogisticLoss, SmoothHinge, Weighted
 from confide.errors import ParameterError
 from confide.privacy.budgets import Neighbours
 from confide.privacy.sensitivity import (
@@ -106,6 +106,107 @@ def test_no_neighbour_exceeds_epsilon_in_a_random_search(loss, neighbours, row_n
         second = rows[: n - 1] if neighbours is ADD else np.vstack([rows[: n - 1], rows[n:]])
         worst = max(worst, abs(log_ratio(loss, first, second, l2, rate / row_norm, w)) / epsilon)
     assert 0.3 < worst <= 1.0
+
+
+def searched_with_weights(loss, largest, neighbours, calibrated_for, n_pairs=600):
+    """The largest privacy loss over epsilon among random pairs; each row weighs up to `largest`, the one replaced too."""
+    rng = np.random.default_rng(8)
+    worst = 0.0
+    for _ in range(n_pairs):
+        d, n = int(rng.integers(1, 4)), int(rng.integers(1, 6))
+        epsilon, row_norm = float(np.exp(rng.uniform(-1, 1.5))), 2.0
+        asked = float(np.exp(rng.uniform(-2, 4))) * largest * row_norm**2
+        rate, l2 = calibrated_objective(epsilon, Weighted(loss, calibrated_for), row_norm, asked, neighbours)
+        rows = rng.normal(size=(n + 1, d))
+        rows *= row_norm / np.linalg.norm(rows, axis=1)[:, None] * rng.choice([1.0, 0.7], size=(n + 1, 1))
+        # The last two are the row that goes and the row that comes: often nearly opposite, each with a weight of its own.
+        if rng.random() < 0.5:
+            rows[n] = -rows[n - 1]
+        counts = largest * rng.choice([1.0, 1.0, rng.random(), 0.0], size=n + 1)
+        first, second = np.arange(n), np.delete(np.arange(n + 1), n - 1) if neighbours is REPLACE else np.arange(n - 1)
+        # Margins of a few units, where the loss bends, and noise that is long and along the row.
+        w = rng.normal(size=d) * np.exp(rng.uniform(-1, 2)) / row_norm
+        pair = (rows[first], rows[second]), (counts[first], counts[second])
+        worst = max(worst, abs(log_ratio(loss, *pair[0], l2, rate / row_norm, w, pair[1])) / epsilon)
+    return worst
+
+
+@pytest.mark.parametrize("loss", [LogisticLoss(), HuberHinge(0.5), SmoothHinge(0.5)], ids=lambda loss: loss.name)
+@pytest.mark.parametrize("neighbours", [REPLACE, ADD])
+@pytest.mark.parametrize("largest", [0.2, 7.0])
+def test_no_neighbour_with_weights_exceeds_epsilon_in_a_random_search(loss, neighbours, largest):
+    """Exact densities of random pairs, weights from 0 to the cap; calibrated for half the cap the search exceeds epsilon."""
+    assert 0.6 < searched_with_weights(loss, largest, neighbours, largest) <= 1.0
+    assert searched_with_weights(loss, largest, neighbours, 0.5 * largest) > 1.0
+
+
+@pytest.mark.parametrize("largest", [0.2, 1.0, 7.0])
+def test_the_tight_huber_pair_spends_all_of_epsilon_at_the_largest_weight_and_less_at_any_other(largest):
+    """[0.999, 1] of epsilon where both rows weigh the most; a lighter one on either side lowers it."""
+    loss, epsilon = HuberHinge(0.5), 1.0
+    rate, total = calibrated_objective(epsilon, Weighted(loss, largest), 1.0, 2.0 * largest, REPLACE)
+    assert total == 2.0 * largest
+    first, second, w = tight_huber_pair(loss, 2.0, 1e-4)
+    full = np.full(len(first), largest)
+    losses = {}
+    for one in (1.0, 0.9, 0.1, 0.0):
+        for other in (1.0, 0.9, 0.1, 0.0):
+            counts = full.copy(), full.copy()
+            counts[0][-1], counts[1][-1] = one * largest, other * largest
+            losses[one, other] = abs(log_ratio(loss, first, second, total, rate, w, counts))
+    assert max(losses, key=losses.get) == (1.0, 1.0)
+    assert 0.999 * epsilon <= losses[1.0, 1.0] <= epsilon
+
+
+@pytest.mark.parametrize("loss", [LogisticLoss(), HuberHinge(0.3), SmoothHinge(0.5)], ids=lambda loss: loss.name)
+def test_the_constants_of_weighted_losses_are_those_of_the_heaviest(loss):
+    """Slope and curvature of every weight lie below the constants of `Weighted`, which the largest weight reaches."""
+    bounds, margins = Weighted(loss, 5.0), np.linspace(-4.0, 4.0, 4001)
+    assert bounds.value_at_zero == 5.0 * loss.value_at_zero
+    for weight in (0.0, 0.3, 2.0, 5.0):
+        slopes, curvatures = -weight * loss.derivative(margins), weight * loss.second_derivative(margins)
+        assert slopes.max() <= bounds.lipschitz
+        assert curvatures.max() <= bounds.smoothness
+        heights = bounds.curvature_at_slope(slopes)
+        assert (curvatures <= heights * (1 + 1e-9) + 1e-12).all()
+        if bounds.tapered:
+            assert (curvatures <= slopes * (1.0 - slopes / bounds.lipschitz) + 1e-12).all()
+    curved = (slopes > 0.001) & (slopes < 4.999)
+    np.testing.assert_allclose(curvatures[curved], heights[curved], rtol=1e-6)
+
+
+@pytest.mark.parametrize("largest", [0.2, 7.0])
+def test_two_logistic_rows_of_the_largest_weight_spend_all_of_epsilon(largest):
+    """Just below the ridge at which the curvature costs nothing: exact loss in [0.99, 1] of epsilon, and less if lighter.
+
+    One record bends the objective at the slope where that costs most, its replacement is opposite and steep; common records
+    push the noise along the first axis.
+    """
+    loss, epsilon, length = LogisticLoss(), 1.0, 1000.0
+    rate, l2 = calibrated_objective(epsilon, Weighted(loss, largest), 1.0, largest, REPLACE)
+    slopes = np.linspace(0.001, 0.999, 999)
+    steepest = slopes[np.argmax(rate * largest * slopes + np.log1p(largest * slopes * (1.0 - slopes) / l2))]
+    one, other = np.log(1.0 / steepest - 1.0) / length, -40.0 / length
+    common = np.tile([np.sqrt(1.0 - 0.03**2), -0.03], (100_000, 1))
+    first = np.vstack([common, [-np.sqrt(1.0 - one**2), one]])
+    second = np.vstack([common, [np.sqrt(1.0 - other**2), other]])
+    losses = []
+    for weights in ((1.0, 1.0), (0.95, 1.0), (1.0, 0.95), (0.2, 1.0)):
+        counts = [np.append(np.full(100_000, largest), largest * weight) for weight in weights]
+        losses.append(abs(log_ratio(loss, first, second, l2, rate, np.array([0.0, length]), counts)))
+    assert 0.99 * epsilon < losses[0] <= epsilon
+    assert max(losses[1:]) < losses[0]
+
+
+def test_the_unit_of_the_weights_does_not_matter():
+    """Weights and ridge times 16: the rate divided by 16, the ridge of the slack branch times 16, the same sensitivity."""
+    for loss in (LogisticLoss(), HuberHinge(0.5)):
+        for neighbours in (REPLACE, ADD):
+            for l2 in (1e-3, 1.0, 100.0):
+                rate, total = calibrated_objective(0.7, loss, 2.0, l2, neighbours)
+                scaled = calibrated_objective(0.7, Weighted(loss, 16.0), 2.0, 16.0 * l2, neighbours)
+                assert scaled == pytest.approx((rate / 16.0, 16.0 * total), rel=1e-12)
+    assert output_sensitivity(16.0, 2.0, 32.0, REPLACE) == output_sensitivity(1.0, 2.0, 2.0, REPLACE)
 
 
 def ideal_privacy_loss(loss, rate, row_norm, l2, slope, neighbours):

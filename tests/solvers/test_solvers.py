@@ -12,7 +12,9 @@ from confide.erm.losses import HuberHinge, LogisticLoss, SmoothHinge
 from confide.erm.objective import Objective
 from confide.erm.row_bounds import BallBound
 from confide.privacy.certificate import GradientRounding, solver_tolerance
+from confide.solvers import fallback
 from confide.solvers.fallback import GradientDescent, NewtonThenFallback, StepLimitedNewton
+from confide.solvers.lbfgs import LimitedMemory
 from confide.solvers.newton import Newton
 from confide.solvers.solver import Solution
 
@@ -146,6 +148,30 @@ def test_newton_does_not_cycle_between_flat_pieces(loss):
         source = MemorySource(ArrayBlocks(rows), rng.choice([-1, 1], size=n).astype(np.int8))
         problems = Objective(source, loss, BallBound(1.0), 1.0, 10.0 ** rng.uniform(-3, 1), np.zeros((1, d + 1)))
         assert Newton().solve(problems, np.zeros((1, d + 1)), 1e-9).gradient_norm[0] <= 1e-9
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.name)
+@pytest.mark.parametrize("l2", [1e-2, 1.0, 100.0])
+def test_limited_memory_reaches_a_small_gradient_without_a_hessian(loss, l2):
+    """Several problems, gradients alone, and not many passes; a tolerance of 0 ends at the floor of doubles."""
+    problems = objective(loss, l2=l2, k=3)
+    solution = LimitedMemory().solve(problems, np.zeros((3, 7)), 1e-8)
+    norms = np.linalg.norm(problems.evaluate(solution.weights, order=1).gradient, axis=1)
+    assert (norms <= 1.01e-8).all()
+    assert set(problems.source.orders) == {1}
+    assert len(problems.source.orders) <= 3 * 250
+    assert LimitedMemory().solve(problems.restrict(np.array([0])), np.zeros((1, 7)), 0.0).gradient_norm[0] < 1e-11
+
+
+def test_with_many_weights_no_hessian_is_formed(monkeypatch):
+    """Neither by the first method nor by the fallback, which has a theorem for gradients alone."""
+    monkeypatch.setattr(fallback, "_WIDEST_HESSIAN", 6)
+    for first in (None, Idle()):
+        problems = objective(LogisticLoss(), n=60, l2=4.0)
+        tolerance = planned_tolerance(problems, 50.0)
+        solution = NewtonThenFallback(first).solve(problems, np.zeros((1, 7)), tolerance)
+        assert solution.gradient_norm[0] <= tolerance
+        assert set(problems.source.orders) == {1}
 
 
 def test_rows_of_any_size_do_not_stop_a_solver():

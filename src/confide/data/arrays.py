@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-from confide.erm.row_sums import RowSum, Totals
-from confide.types import Labels, Rows, Weights
+from confide.erm.row_sums import SumOverRows, Totals
+from confide.types import Array, Rows, Targets, Weights
 
 _BLOCK_BYTES = 2**19
 """A block and its few companions fit the second-level cache of common processors (1 MiB and more)."""
@@ -20,9 +20,18 @@ def rows_in_block(n_features: int) -> int:
     return max(_FEWEST_ROWS, min(_MOST_ROWS, _BLOCK_BYTES // (8 * max(1, n_features))))
 
 
+def rows_in_sparse_block(n_features: int) -> int:
+    """The same for sparse rows, at least half as many as features: each block costs a dense vector of sums."""
+    return max(rows_in_block(n_features), min(_MOST_ROWS, n_features // 2))
+
+
 def summation_depth(n_rows: int, n_features: int) -> int:
-    """The longest chain of additions behind one entry of a total: within a block, within a group, over the groups."""
-    block = rows_in_block(n_features)
+    """The longest chain of additions behind one entry of a total: within a block, within a group, over the groups.
+
+    For dense and sparse rows alike, so that a plan need not know which will come. It costs little: the rounding bound has
+    the number of features beside it.
+    """
+    block = rows_in_sparse_block(n_features)
     blocks = -(-n_rows // block)
     return min(block, n_rows) + min(blocks, _BLOCKS_IN_GROUP) + -(-blocks // _BLOCKS_IN_GROUP)
 
@@ -37,6 +46,10 @@ class Blocks(Protocol):
     @property
     def n_features(self) -> int:
         """Number of columns of a block."""
+
+    @property
+    def rows_in_block(self) -> int:
+        """How many rows to take at a time: a function of `n_features` alone, at most `rows_in_sparse_block` of it."""
 
     def block(self, start: int, stop: int) -> Rows:
         """Rows start to stop: (stop - start, n_features), finite."""
@@ -56,22 +69,28 @@ class ArrayBlocks:
     def n_features(self) -> int:
         return int(self.rows.shape[1])
 
+    @property
+    def rows_in_block(self) -> int:
+        return rows_in_block(self.n_features)
+
     def block(self, start: int, stop: int) -> Rows:
         return self.rows[start:stop]
 
 
 @dataclass(frozen=True, slots=True)
 class MemorySource:
-    """A `RowSource` over blocks in memory and their labels.
+    """A `RowSource` over blocks in memory, their labels and their weights.
 
     Parameters
     ----------
     blocks : the rows
-    labels : (n,) int8, -1 or +1
+    labels : (n,) int8, -1 or +1; for regression the targets, float64
+    row_weights : (n,) how much each row counts, or None
     """
 
     blocks: Blocks
-    labels: Labels
+    labels: Targets
+    row_weights: Array | None = None
 
     @property
     def n_features(self) -> int:
@@ -81,13 +100,14 @@ class MemorySource:
     def n_rows(self) -> int:
         return self.blocks.n_rows
 
-    def sum_over_rows(self, row_sum: RowSum, weights: Weights) -> Totals:
+    def sum_over_rows(self, row_sum: SumOverRows, weights: Weights) -> Totals:
         totals = row_sum.start(weights.shape[0], self.n_features)
-        step = rows_in_block(self.n_features)
+        step = self.blocks.rows_in_block
         for first in range(0, self.n_rows, step * _BLOCKS_IN_GROUP):
             group = row_sum.start(weights.shape[0], self.n_features)
             for start in range(first, min(first + step * _BLOCKS_IN_GROUP, self.n_rows), step):
                 stop = min(start + step, self.n_rows)
-                row_sum.add_block(group, self.blocks.block(start, stop), self.labels[start:stop], weights)
+                counts = None if self.row_weights is None else self.row_weights[start:stop]
+                row_sum.add_block(group, self.blocks.block(start, stop), self.labels[start:stop], weights, counts)
             totals.add(group)
         return row_sum.completed(totals)

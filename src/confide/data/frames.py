@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from confide.data.arrays import rows_in_block
 from confide.features.encoder import Codes, Encoder
 from confide.types import Array
 
@@ -22,6 +23,10 @@ class EncodedBlocks:
     @property
     def n_features(self) -> int:
         return self.encoder.n_features
+
+    @property
+    def rows_in_block(self) -> int:
+        return rows_in_block(self.n_features)
 
     def block(self, start: int, stop: int) -> Array:
         return self.encoder.expand(self.codes, start, stop)

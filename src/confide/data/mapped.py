@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from confide.data.arrays import Blocks
+from confide.data.arrays import Blocks, rows_in_block
 from confide.features.fourier import FourierMap
 from confide.types import Array
 
@@ -32,3 +32,7 @@ class MappedBlocks:
 
     def block(self, start: int, stop: int) -> Array:
         return self.fourier_map.transform(self.blocks.block(start, stop))
+
+    @property
+    def rows_in_block(self) -> int:
+        return rows_in_block(self.n_features)

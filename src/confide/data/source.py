@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from confide.erm.row_sums import RowSum, Totals
+from confide.erm.row_sums import SumOverRows, Totals
 from confide.types import Weights
 
 
@@ -19,5 +19,5 @@ class RowSource(Protocol):
     def n_rows(self) -> int:
         """Number of rows: public under replace-one, private under add-or-remove-one."""
 
-    def sum_over_rows(self, row_sum: RowSum, weights: Weights) -> Totals:
+    def sum_over_rows(self, row_sum: SumOverRows, weights: Weights) -> Totals:
         """The completed totals of `row_sum` at (k, D) weights: one pass over the rows."""

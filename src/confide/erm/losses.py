@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from typing import ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
 from confide.errors import ParameterError
-from confide.types import Array
+from confide.types import Array, Targets
 
 
-class Loss(Protocol):
-    """A convex function of the margin together with what the proofs need to know of it."""
+class LossBounds(Protocol):
+    """What the proofs need to know of a loss, or of all losses that a row may have: public constants."""
 
     @property
     def name(self) -> str:
@@ -37,7 +37,7 @@ class Loss(Protocol):
 
     @property
     def tapered(self) -> bool:
-        """Whether L = 1 and curvature_at_slope(a) <= a (1 - a) for every a: then steep rows hardly bend the objective."""
+        """Whether curvature_at_slope(a) <= a (1 - a / L) for every a: then steep rows hardly bend the objective."""
 
     @property
     def self_concordant(self) -> bool:
@@ -46,6 +46,25 @@ class Loss(Protocol):
     @property
     def rounding(self) -> float:
         """Absolute error of the computed derivative in units of 2^-53 lipschitz, at the computed margin."""
+
+    def curvature_at_slope(self, slope: Array) -> Array:
+        """Largest second derivative among the margins where |derivative| = slope, a quasi-concave function of it."""
+
+
+class Terms(NamedTuple):
+    """What the scores of a block of rows add, entry by entry, and its derivatives in the scores."""
+
+    value: Array
+    slope: Array | None = None
+    """None where it was not asked for, and so for the curvature."""
+    curvature: Array | None = None
+
+
+class Loss(LossBounds, Protocol):
+    """A convex function of the margin together with its constants."""
+
+    def of_scores(self, scores: Array, targets: Targets, order: int) -> Terms:
+        """Value, slope (order 1) and curvature (order 2) in the scores (m, k) of rows with these labels (m,)."""
 
     def value(self, margin: Array) -> Array:
         """The loss."""
@@ -56,8 +75,49 @@ class Loss(Protocol):
     def second_derivative(self, margin: Array) -> Array:
         """Second derivative in the margin, in [0, smoothness]; at a kink of the derivative, its larger side."""
 
+
+@dataclass(frozen=True, slots=True)
+class Weighted:
+    """The losses w l of rows that count with a weight w from 0 to `largest`: constants that hold for all of them.
+
+    They are those of `largest` times the loss: a smaller weight is never worse. Proof: section on weights of
+    privacy/proofs/objective_perturbation.md.
+    """
+
+    loss: Loss
+    largest: float
+
+    @property
+    def name(self) -> str:
+        return self.loss.name
+
+    @property
+    def lipschitz(self) -> float:
+        return self.largest * self.loss.lipschitz
+
+    @property
+    def smoothness(self) -> float:
+        return self.largest * self.loss.smoothness
+
+    @property
+    def value_at_zero(self) -> float:
+        return self.largest * self.loss.value_at_zero
+
+    @property
+    def tapered(self) -> bool:
+        return self.loss.tapered
+
+    @property
+    def self_concordant(self) -> bool:
+        return self.loss.self_concordant
+
+    @property
+    def rounding(self) -> float:
+        # One more for the product with the weight.
+        return self.loss.rounding + 1.0
+
     def curvature_at_slope(self, slope: Array) -> Array:
-        """Largest second derivative among the margins where |derivative| = slope, a quasi-concave function of it."""
+        return self.largest * self.loss.curvature_at_slope(slope / self.largest)
 
 
 class _MarginLoss:
@@ -69,6 +129,15 @@ class _MarginLoss:
     self_concordant: ClassVar[bool] = False
     # Covers exp, log1p and divisions within 2 units in the last place (proofs/certificate.md).
     rounding: ClassVar[float] = 12.0
+
+    def of_scores(self: Loss, scores: Array, targets: Targets, order: int) -> Terms:
+        signs = targets[:, None].astype(np.float64)
+        margins = signs * scores
+        return Terms(
+            self.value(margins),
+            signs * self.derivative(margins) if order >= 1 else None,
+            self.second_derivative(margins) if order >= 2 else None,
+        )
 
 
 @dataclass(frozen=True, slots=True)

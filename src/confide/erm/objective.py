@@ -1,6 +1,6 @@
 """k regularised, perturbed objectives over the same rows.
 
-    F_j(w) = sum_i loss(y_i w . x_i) + (l2 / 2) |w|^2 + b_j . w          (sum form, rows clipped)
+    F_j(w) = sum_i c_i loss(y_i w . x_i) + (l2 / 2) |w|^2 + b_j . w      (sum form, rows clipped, c_i the weight of row i)
 
 The sum form is used throughout: dividing by the number of rows gives the mean form, with alpha = l2 / n and b / n.
 """
@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from confide.data.source import RowSource
-from confide.erm.losses import Loss
+from confide.erm.losses import Loss, Weighted
 from confide.erm.row_bounds import RowBound, norm_with_intercept
 from confide.erm.row_sums import RowSum
 from confide.types import Array, Indices, Weights
@@ -40,6 +40,7 @@ class Objective:
     loss, row_bound, intercept : what one row adds, see `RowSum`
     l2 : ridge of the sum form, positive
     linear : (k, D), the linear terms b
+    largest_weight : public bound on the weight of a row
     """
 
     source: RowSource
@@ -48,6 +49,12 @@ class Objective:
     intercept: float
     l2: float
     linear: Weights
+    largest_weight: float = 1.0
+
+    @property
+    def loss_bounds(self) -> Weighted:
+        """Constants of the loss of a row, its weight included."""
+        return Weighted(self.loss, self.largest_weight)
 
     @property
     def row_norm(self) -> float:
@@ -57,7 +64,7 @@ class Objective:
     @property
     def smoothness(self) -> float:
         """Upper bound on the Lipschitz constant of the gradients."""
-        return (self.l2 + self.source.n_rows * self.loss.smoothness * self.row_norm**2) * (1.0 + 2.0**-40)
+        return (self.l2 + self.source.n_rows * self.loss_bounds.smoothness * self.row_norm**2) * (1.0 + 2.0**-40)
 
     def restrict(self, which: Indices) -> Objective:
         """The same for some of the k problems."""
@@ -65,7 +72,7 @@ class Objective:
 
     def evaluate(self, weights: Weights, order: int) -> Evaluation:
         """Value, gradient and, for order 2, Hessian at (k, D) weights, in one pass over the rows."""
-        row_sum = RowSum(self.loss, self.row_bound, self.intercept, order)
+        row_sum = RowSum(self.loss, self.row_bound, self.intercept, order, self.largest_weight)
         totals = self.source.sum_over_rows(row_sum, weights)
         if order >= 2:
             diagonal = np.arange(weights.shape[1])

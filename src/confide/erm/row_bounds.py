@@ -14,9 +14,10 @@ from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array, issparse
 
 from confide.errors import ParameterError
-from confide.types import Array, Indices, Rows
+from confide.types import Array, Indices, Rows, SparseRows
 
 SMALLEST_BOUND = 2.0**-300
 LARGEST_BOUND = 2.0**300
@@ -32,8 +33,11 @@ class RowBound(Protocol):
     def l2_norm(self) -> float:
         """Largest L2 norm of a clipped row."""
 
-    def clip(self, rows: Rows) -> Array:
-        """The rows of one block as float64, each scaled so that it obeys the bound; the argument is never written to."""
+    def clip(self, rows: Rows) -> Rows:
+        """The rows of one block as float64, each scaled so that it obeys the bound; the argument is never written to.
+
+        Sparse rows stay sparse. A bound that cannot clip them so raises ParameterError, for a block without rows too.
+        """
 
     def check_width(self, n_features: int) -> None:
         """Raise ParameterError if rows of this many columns cannot be clipped by the bound."""
@@ -66,15 +70,15 @@ class BallBound:
     def check_width(self, n_features: int) -> None:
         """Every width fits a ball."""
 
-    def clip(self, rows: Rows) -> Array:
-        block = np.asarray(rows, dtype=np.float64)
+    def clip(self, rows: Rows) -> Rows:
+        block = canonical(rows).astype(np.float64, copy=False) if issparse(rows) else np.asarray(rows, dtype=np.float64)
         if self.norm == math.inf:
             return block
         # The radius lies inside the ball by a proven margin: the computed norm of d squares errs by a factor
         # of at most 1 + (d + 2) 2^-53, in any order of summation.
         radius = self.norm * (1.0 - max(2.0**-40, (block.shape[1] + 8) * 2.0**-52))
         with np.errstate(over="ignore", under="ignore"):
-            squared_norms = np.einsum("ij,ij->i", block, block)
+            squared_norms = _sparse_squares(block) if issparse(block) else np.einsum("ij,ij->i", block, block)
         # Written so that an overflowing norm counts as outside. Underflow of a tiny entry moves a squared norm by less
         # than d 2^-1074, far below the margin for every admissible radius.
         outside = ~(squared_norms <= radius * radius)
@@ -83,13 +87,45 @@ class BallBound:
         huge = ~(squared_norms <= _LARGEST_SAFE_SQUARE)
         ordinary = outside & ~huge
         # A factor of 1 leaves the rows inside as they are, bit for bit.
-        clipped = block * np.where(ordinary, radius / np.sqrt(np.where(ordinary, squared_norms, 1.0)), 1.0)[:, None]
+        factors = np.where(ordinary, radius / np.sqrt(np.where(ordinary, squared_norms, 1.0)), 1.0)
+        if issparse(block):
+            return _scaled(block, factors, huge, radius)
+        clipped = block * factors[:, None]
         if huge.any():
             clipped[huge] = _scale_to_norm(block[huge], radius)
         return clipped
 
     def to_dict(self) -> dict[str, Any]:
         return {"kind": "ball", "norm": self.norm if math.isfinite(self.norm) else "inf"}
+
+
+def canonical(rows: SparseRows) -> SparseRows:
+    """The same CSR rows, with no column stored twice in one: the norm of two parts is not that of their sum."""
+    block = _with_entries(rows, rows.data)
+    # Asked of the new object: what an old one remembers of its form may be out of date.
+    if not block.has_canonical_format:
+        block = block.copy()
+        block.sum_duplicates()
+    return block
+
+
+def _with_entries(rows: SparseRows, entries: Array) -> SparseRows:
+    return csr_array((entries, rows.indices, rows.indptr), shape=rows.shape)
+
+
+def _sparse_squares(rows: SparseRows) -> Array:
+    row_of_entry = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
+    squares = np.bincount(row_of_entry, weights=rows.data * rows.data, minlength=rows.shape[0])
+    return squares.astype(np.float64, copy=False)
+
+
+def _scaled(rows: SparseRows, factors: Array, huge: NDArray[np.bool_], radius: float) -> SparseRows:
+    """Each row times its factor; those that are huge scaled to the radius by themselves."""
+    entries = rows.data * np.repeat(factors, np.diff(rows.indptr))
+    for row in np.flatnonzero(huge):
+        own = slice(rows.indptr[row], rows.indptr[row + 1])
+        entries[own] = _scale_to_norm(rows.data[None, own], radius)[0]
+    return _with_entries(rows, entries)
 
 
 def _scale_to_norm(rows: Array, radius: float, order: int = 2) -> Array:
@@ -166,9 +202,11 @@ class GroupBound:
         if n_features != self.n_features:
             raise ParameterError(f"the row bound describes {self.n_features} columns, but rows have {n_features}.")
 
-    def clip(self, rows: Rows) -> Array:
+    def clip(self, rows: Rows) -> Rows:
+        self.check_width(rows.shape[1])
+        if issparse(rows):
+            return self._clip_sparse(canonical(rows).astype(np.float64, copy=False))
         block = np.asarray(rows, dtype=np.float64)
-        self.check_width(block.shape[1])
         # Written so that what is not a number counts as outside.
         within = np.abs(block[:, self._intervals]) <= self._limits
         suspects = [band.suspects(block) for band in self._bands]
@@ -181,6 +219,16 @@ class GroupBound:
         for band, suspect in zip(self._bands, suspects, strict=True):
             band.clip(clipped, suspect)
         return clipped
+
+    def _clip_sparse(self, block: SparseRows) -> SparseRows:
+        if self._bands:
+            raise ParameterError(
+                "the row bound has groups of several columns, and sparse rows can be clipped to a ball or a box alone. Give "
+                "a number, a BallBound or a BoxBound; or pass dense rows, or raw columns with a schema."
+            )
+        limits = self._limits[block.indices]
+        entries = np.nan_to_num(block.data, nan=-np.finfo(np.float64).max)
+        return _with_entries(block, np.clip(entries, -limits, limits))
 
     def to_dict(self) -> dict[str, Any]:
         return {"kind": "groups", "sizes": list(self.sizes), "scales": list(self.scales), "linked": list(self.linked)}

@@ -1,18 +1,21 @@
 """The only code that meets a raw row: clip it, append the constant of the intercept, add its term for k problems at once.
 
 Conventions: rows (m, d) raw; weights (k, D) with D = d, or d + 1 when there is an intercept, whose coordinate comes last.
+The sums over rows are a closed list: `RowSum`, `LeastSquaresSum`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 from scipy.linalg.blas import dsyrk
+from scipy.sparse import csr_array, issparse
 
 from confide.erm.losses import Loss
 from confide.erm.row_bounds import RowBound
-from confide.types import Array, Labels, Rows, Weights
+from confide.types import Array, Rows, SparseRows, Targets, Weights
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +40,8 @@ class Totals:
 class RowSum:
     """A sum over rows of the loss and its derivatives up to `order` in the weights. Frozen and picklable.
 
-    Every row is clipped to `row_bound` here, so the bound holds whatever the source of the rows does. Removing one row
-    changes the sum by exactly the term of that clipped row.
+    Every row is clipped to `row_bound` here, and its weight to [0, largest_weight], so the bounds hold whatever the source
+    of the rows does. Removing one row changes the sum by exactly the term of that clipped row.
 
     Parameters
     ----------
@@ -46,12 +49,14 @@ class RowSum:
     row_bound : public bound on a row before the intercept
     intercept : constant appended to every clipped row; 0.0 for none
     order : 0 value, 1 value and gradient, 2 value, gradient and Hessian
+    largest_weight : public bound on the weight of a row
     """
 
     loss: Loss
     row_bound: RowBound
     intercept: float
     order: int
+    largest_weight: float = 1.0
 
     def n_weights(self, n_features: int) -> int:
         """Number of weights D of one problem."""
@@ -68,38 +73,117 @@ class RowSum:
             hessian=np.zeros((n_problems, hessian_width, hessian_width)),
         )
 
-    def add_block(self, totals: Totals, rows: Rows, labels: Labels, weights: Weights) -> None:
-        """Add the terms of one block of rows (m, d), labels (m,) in {-1, +1}, to the totals in place."""
+    def add_block(
+        self, totals: Totals, rows: Rows, labels: Targets, weights: Weights, row_weights: Array | None = None
+    ) -> None:
+        """Add the terms of one block of rows (m, d), labels (m,) in {-1, +1}, to the totals in place.
+
+        `row_weights` (m,) say how much each row counts; without them each counts 1, or `largest_weight` if that is less.
+        """
         clipped = self.row_bound.clip(rows)
         n_features = clipped.shape[1]
         scores = clipped @ weights[:, :n_features].T
         if self.intercept > 0.0:
             scores += self.intercept * weights[:, n_features]
-        signs = labels[:, None].astype(np.float64)
-        margins = signs * scores
-        totals.value[...] += self.loss.value(margins).sum(axis=0)
-        if self.order >= 1:
-            slopes = signs * self.loss.derivative(margins)
+        terms = self.loss.of_scores(scores, labels, self.order)
+        counts = self._counts(row_weights)
+        totals.value[...] += (counts * terms.value).sum(axis=0)
+        if terms.slope is not None:
+            slopes = counts * terms.slope
             totals.gradient[:, :n_features] += slopes.T @ clipped
             if self.intercept > 0.0:
                 totals.gradient[:, n_features] += self.intercept * slopes.sum(axis=0)
-        if self.order >= 2:
-            self._add_hessian(totals.hessian, clipped, self.loss.second_derivative(margins))
+        if terms.curvature is not None:
+            self._add_hessian(totals.hessian, clipped, counts * terms.curvature)
+
+    def _counts(self, row_weights: Array | None) -> Array | float:
+        """(m, 1), or one number: what each row counts, in [0, largest_weight]; a weight that is not a number counts 0."""
+        if row_weights is None:
+            return min(1.0, self.largest_weight)
+        return np.fmin(np.fmax(row_weights, 0.0), self.largest_weight)[:, None]
 
     def _add_hessian(self, hessian: Array, clipped: Array, curvatures: Array) -> None:
         n_features = clipped.shape[1]
+        if issparse(clipped):
+            self._add_sparse_hessian(hessian, clipped, curvatures)
+            return
         rows = np.empty((clipped.shape[0], hessian.shape[1]))
         for problem, matrix in enumerate(hessian):
             root = np.sqrt(curvatures[:, problem, None])
             np.multiply(clipped, root, out=rows[:, :n_features])
             if self.intercept > 0.0:
                 rows[:, n_features:] = self.intercept * root
-            # One triangle, accumulated in place by BLAS: half the work of a product and no (D, D) temporary. BLAS wants
-            # Fortran order, so it is given the transposes; its lower triangle is the upper one here.
-            dsyrk(1.0, rows.T, beta=1.0, c=matrix.T, lower=1, overwrite_c=1)
+            _add_products(matrix, rows)
+
+    def _add_sparse_hessian(self, hessian: Array, clipped: SparseRows, curvatures: Array) -> None:
+        n_features, lengths = clipped.shape[1], np.diff(clipped.indptr)
+        for problem, matrix in enumerate(hessian):
+            bent = csr_array(
+                (clipped.data * np.repeat(curvatures[:, problem], lengths), clipped.indices, clipped.indptr), clipped.shape
+            )
+            matrix[:n_features, :n_features] += (clipped.T @ bent).toarray()
+            if self.intercept > 0.0:
+                matrix[:n_features, n_features] += self.intercept * (clipped.T @ curvatures[:, problem])
+                matrix[n_features, n_features] += self.intercept**2 * curvatures[:, problem].sum()
 
     def completed(self, totals: Totals) -> Totals:
         """The totals with both triangles of every Hessian filled, in place."""
-        for matrix in totals.hessian:
-            matrix[...] = np.triu(matrix) + np.triu(matrix, 1).T
-        return totals
+        return _mirrored(totals)
+
+
+@dataclass(frozen=True, slots=True)
+class LeastSquaresSum:
+    """Half the squared residual of each row at weights of 0, by its derivatives, which determine it but for a constant.
+
+        f(w) = (y - w . x)^2 / 2 = y^2 / 2 - y x . w + w . (x x^T) w / 2
+
+    So the gradient is -X^T y and the Hessian X^T X, over clipped rows with their intercept and clipped targets. The constant
+    is not summed.
+
+    Parameters
+    ----------
+    row_bound : public bound on a row before the intercept
+    intercept : constant appended to every clipped row; 0.0 for none
+    target_bound : every target is clipped to [-target_bound, target_bound]
+    """
+
+    row_bound: RowBound
+    intercept: float
+    target_bound: float
+
+    def start(self, n_problems: int, n_features: int) -> Totals:
+        """Totals over no rows."""
+        width = n_features + (self.intercept > 0.0)
+        return Totals(np.zeros(n_problems), np.zeros((n_problems, width)), np.zeros((n_problems, width, width)))
+
+    def add_block(
+        self, totals: Totals, rows: Rows, labels: Targets, weights: Weights, row_weights: Array | None = None
+    ) -> None:
+        """Add the terms of one block of rows (m, d), targets (m,), to the totals in place; weights do not matter."""
+        clipped = self.row_bound.clip(rows)
+        if self.intercept > 0.0:
+            clipped = np.hstack([clipped, np.full((clipped.shape[0], 1), self.intercept)])
+        targets = np.clip(labels, -self.target_bound, self.target_bound, dtype=np.float64)
+        for gradient, hessian in zip(totals.gradient, totals.hessian, strict=True):
+            gradient -= targets @ clipped
+            _add_products(hessian, clipped)
+
+    def completed(self, totals: Totals) -> Totals:
+        """The totals with both triangles of every Hessian filled, in place."""
+        return _mirrored(totals)
+
+
+SumOverRows: TypeAlias = RowSum | LeastSquaresSum
+
+
+def _add_products(matrix: Array, rows: Array) -> None:
+    """Add rows^T rows to the upper triangle of a matrix (D, D) in C order, in place."""
+    # One triangle, accumulated in place by BLAS: half the work of a product and no (D, D) temporary. BLAS wants Fortran
+    # order, so it is given the transposes; its lower triangle is the upper one here.
+    dsyrk(1.0, rows.T, beta=1.0, c=matrix.T, lower=1, overwrite_c=1)
+
+
+def _mirrored(totals: Totals) -> Totals:
+    for matrix in totals.hessian:
+        matrix[...] = np.triu(matrix) + np.triu(matrix, 1).T
+    return totals

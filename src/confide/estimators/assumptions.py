@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from confide.accounting.ledger import Batch, Ledger
 from confide.guarantee import Guarantee
 from confide.privacy.budgets import Neighbours
 from confide.privacy.mechanism import Plan
 from confide.privacy.noise import LARGEST_PROVEN_EPSILON
+from confide.privacy.sufficient_statistics import StatisticsPlan
 
 _CHECKED = (
     "The rows were checked beforehand for shape, labels, finite values and, with a schema, cells that a column cannot hold; "
@@ -16,7 +19,12 @@ _CHOSEN = "; bounds, categories and parameters were chosen without looking at th
 
 
 def guarantee_of(
-    plan: Plan, label_sentence: str, person_column: str | None, ledger: Batch | Ledger | None, seed: int | None
+    plan: Plan | StatisticsPlan,
+    label_sentence: str,
+    person_column: str | None,
+    ledger: Batch | Ledger | None,
+    seed: int | None,
+    weight_sentences: tuple[str, ...] = (),
 ) -> Guarantee:
     """What the release of this plan promises, and on what it rests."""
     problem = plan.problem
@@ -34,6 +42,7 @@ def guarantee_of(
             f"{' with the intercept' if problem.intercept > 0.0 else ''}){_CHOSEN if plan.budget.is_private else '.'}"
         ),
         label_sentence,
+        *weight_sentences,
     ]
     if plan.budget.is_private and plan.lattice is not None and seed is None:
         sentences += [
@@ -47,11 +56,11 @@ def guarantee_of(
                 f"rows outright. Choose a far smaller one."
             )
         sentences.append(
-            f"It holds for every bit of the released weights, which are multiples of 2^{plan.lattice.exponent} with exact "
-            f"noise; it rests on the operating system's random numbers, on OpenDP's samplers, and on functions of the "
+            f"It holds for every bit of the released weights, which are {_exact_part(plan, plan.lattice.exponent)} with "
+            f"exact noise; it rests on the operating system's random numbers, on OpenDP's samplers, and on functions of the "
             f"mathematical library that err by less than 2 units in the last place."
         )
-        if plan.noise is not None:
+        if isinstance(plan, Plan) and plan.noise is not None:
             sentences.append(_failure(plan))
         sentences.append(
             f"It was charged to a ledger with the limit: {ledger.limit}; what is not charged there is not counted."
@@ -65,6 +74,28 @@ def guarantee_of(
     elif seed is not None:
         void = "The noise came from a fixed seed (random_state): whoever knows or guesses the seed can take it away."
     return Guarantee(plan.budget, problem.neighbours, plan.mechanism, tuple(sentences), void, problem.rows_per_person)
+
+
+def _exact_part(plan: Plan | StatisticsPlan, exponent: int) -> str:
+    if isinstance(plan, Plan):
+        return f"multiples of 2^{exponent}"
+    return f"made of sums alone that are, but for public factors, multiples of 2^{exponent}"
+
+
+def weight_sentences(
+    given: bool, largest_sample_weight: float, class_weight: tuple[tuple[Any, float], ...] | None
+) -> tuple[str, ...]:
+    """What must be true of the weights of rows and classes; nothing where every row counts 1."""
+    sentences = []
+    if given or largest_sample_weight != 1.0:
+        sentences.append(
+            f"The weight of a row was made from that row alone, and lies between 0 and the declared cap "
+            f"{largest_sample_weight:g}."
+        )
+    if class_weight is not None:
+        named = ", ".join(f"{label!r}: {weight:g}" for label, weight in class_weight)
+        sentences.append(f"The weights of the classes, {{{named}}}, were chosen without looking at the rows.")
+    return tuple(sentences)
 
 
 def _persons(rows_per_person: int, person_column: str | None) -> str:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import Any, TypeVar
 
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
+from confide.accounting.events import Event
 from confide.accounting.ledger import Batch, Ledger
 from confide.data.arrays import summation_depth
 from confide.data.source import RowSource
@@ -50,6 +53,8 @@ class Settings:
     neighbours : Neighbours
     n_rows_bounds : (low, high), or None where the number of rows is public
     rows_per_person : the most rows that one person contributed
+    largest_sample_weight : the declared cap on a row's own weight
+    class_weight : pairs of class and public weight, or None
     """
 
     budget: Budget
@@ -61,6 +66,13 @@ class Settings:
     neighbours: Neighbours
     n_rows_bounds: tuple[int, int] | None
     rows_per_person: int = 1
+    largest_sample_weight: float = 1.0
+    class_weight: tuple[tuple[Any, float], ...] | None = None
+
+    @property
+    def largest_weight(self) -> float:
+        """The most that one row counts."""
+        return self.largest_sample_weight * max((weight for _, weight in self.class_weight or ()), default=1.0)
 
     @property
     def mechanism_name(self) -> str:
@@ -96,6 +108,7 @@ def _planned(settings: Settings, n_features: int, n_rows: int | None) -> Plan:
         l2=1.0 if settings.alpha is None else settings.alpha * low,
         neighbours=settings.neighbours,
         rows_per_person=settings.rows_per_person,
+        largest_weight=settings.largest_weight,
     )
     # Without privacy the automatic ridge is 1, scikit-learn's C = 1.
     if settings.alpha is not None or not settings.budget.is_private:
@@ -106,18 +119,19 @@ def _planned(settings: Settings, n_features: int, n_rows: int | None) -> Plan:
 def _automatic_plan(mechanism: Mechanism, problem: Problem, budget: Budget) -> Plan:
     """The plan at the automatic ridge, which rises where double precision would cost more than 1% of the budget."""
     least = curvature_free_l2(
-        budget_of_row(budget, problem.rows_per_person), problem.loss, problem.row_norm, problem.neighbours
+        budget_of_row(budget, problem.rows_per_person), problem.loss_bounds, problem.row_norm, problem.neighbours
     )
     if not problem.loss.self_concordant:
         # Newton's method has no theorem for hinges: nearly unregularised ones it may leave to a method that takes for ever.
-        least = max(least, _LEAST_HINGE_L2 * problem.row_norm**2)
-    plan = _first_plan(mechanism, replace(problem, l2=max(least, problem.row_norm**2)), budget)
+        least = max(least, _LEAST_HINGE_L2 * problem.largest_weight * problem.row_norm**2)
+    plan = _first_plan(mechanism, replace(problem, l2=max(least, problem.largest_weight * problem.row_norm**2)), budget)
     usual = usual_norm(problem.row_bound, problem.intercept)
+    # As many rows as would weigh the most: so the unit of the weights does not matter.
+    weight = problem.largest_weight * problem.n_rows_low
     # The noise depends on the ridge, a little.
     for _ in range(2):
         noise_norm = plan.noise_norm * plan.l2
-        on_weights = plan.mechanism == "output"
-        l2 = max(least, balanced_l2(noise_norm, problem.n_rows_low, usual, on_weights=on_weights))
+        l2 = max(least, balanced_l2(noise_norm, weight, usual, on_weights=plan.mechanism == "output"))
         plan = _first_plan(mechanism, replace(problem, l2=l2), budget)
     return plan
 
@@ -148,10 +162,29 @@ def fit_privately(
     """
     plan = make_plan(settings, source.n_features, n_rows if settings.neighbours is Neighbours.REPLACE_ONE else None)
     plan.problem.check(n_rows, source.n_features)
+    mechanism = MECHANISMS[plan.mechanism]
+    return charge_and_release(
+        lambda entropy: mechanism.release(plan, source, NewtonThenFallback(), entropy),
+        plan.event, settings.neighbours, ledger, seed, purpose,
+    )  # fmt: skip
+
+
+Released = TypeVar("Released")
+
+
+def charge_and_release(
+    release: Callable[[Entropy], Released],
+    event: Event,
+    neighbours: Neighbours,
+    ledger: Ledger | Batch | None,
+    seed: int | None,
+    purpose: str,
+) -> Released:
+    """Charge the event, which is durable before the next line runs, then release."""
     if ledger is not None:
-        ledger.charge(plan.event, purpose=purpose, neighbours=settings.neighbours)
+        ledger.charge(event, purpose=purpose, neighbours=neighbours)
     entropy = Entropy.fresh() if seed is None else Entropy.seeded(seed)
     # Floating-point warnings would depend on the data. Blocks are small: a second BLAS thread costs more than it gives,
     # and much more on a busy machine.
     with np.errstate(all="ignore"), _THREAD_POOLS.limit(limits=1, user_api="blas"):
-        return MECHANISMS[plan.mechanism].release(plan, source, NewtonThenFallback(), entropy)
+        return release(entropy)

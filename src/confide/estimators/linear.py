@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Self
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self, TypedDict, Unpack
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from confide.accounting.ledger import Batch, Ledger
-from confide.data.arrays import MemorySource, rows_in_block
+from confide.data.arrays import MemorySource
 from confide.data.frames import EncodedBlocks
 from confide.data.mapped import MappedBlocks
+from confide.data.sparse import SparseBlocks
 from confide.erm.losses import Loss
 from confide.erm.row_bounds import RowBound
 from confide.errors import ParameterError
 from confide.estimators import parameters
-from confide.estimators.assumptions import guarantee_of
+from confide.estimators.assumptions import guarantee_of, weight_sentences
 from confide.estimators.fitting import Settings, fit_privately, make_plan
-from confide.estimators.validation import labels_of, rows_of, weights_of
+from confide.estimators.validation import labels_of, row_weights_of, rows_of, weights_of
 from confide.features.encoder import Encoder, read_labels
 from confide.features.fourier import FourierMap
 from confide.features.schema import Schema
@@ -28,8 +30,18 @@ from confide.privacy.mechanism import Plan
 from confide.types import Array, Labels
 
 
+class FactsOfRows(TypedDict, total=False):
+    """What may be given of each row besides X and y."""
+
+    sample_weight: Any
+
+
 class LinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
     """A linear classifier of two classes, released under differential privacy. Its loss is that of a subclass."""
+
+    _accepts_sparse = True
+    # How scikit-learn is told of a parameter that is not written out in `fit`, see there.
+    __metadata_request__fit: ClassVar[dict[str, Any]] = {"sample_weight": None}
 
     coef_: Array
     intercept_: Array
@@ -50,6 +62,8 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
         neighbours: str | Neighbours = "replace-one",
         n_rows_bounds: tuple[int, int] | None = None,
         max_rows_per_person: int = 1,
+        class_weight: Mapping[Any, float] | None = None,
+        max_sample_weight: float = 1.0,
         ledger: Ledger | Batch | None = None,
         random_state: int | None = None,
     ) -> None:
@@ -64,6 +78,8 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
         self.neighbours = neighbours
         self.n_rows_bounds = n_rows_bounds
         self.max_rows_per_person = max_rows_per_person
+        self.class_weight = class_weight
+        self.max_sample_weight = max_sample_weight
         self.ledger = ledger
         self.random_state = random_state
 
@@ -93,13 +109,15 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
         fourier = self._fourier_map(int(n_features or 0))
         return make_plan(settings, int(n_features or 0) if fourier is None else fourier.n_features, n_rows)
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, **row_facts: Unpack[FactsOfRows]) -> Self:
         """Train and release.
 
         Parameters
         ----------
-        X : array (n, d) of real numbers, or with a schema a pandas or Polars frame of raw columns
+        X : array or SciPy sparse matrix (n, d) of real numbers, or with a schema a pandas or Polars frame of raw columns
         y : (n,) labels
+        sample_weight : (n,) numbers from 0 to `max_sample_weight`, or None for 1 each. Part of the data: each must be made
+            from its own row alone.
 
         Returns
         -------
@@ -111,20 +129,41 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
             Before anything is charged.
         BudgetExceeded
             If the ledger has too little left; no row was used.
+
+        Notes
+        -----
+        `sample_weight` is given by name. It is not written out in the signature because ensembles that find it
+        there pass how often they drew a row, far above any cap on a weight. So they draw rows instead.
         """
+        sample_weight = row_facts.pop("sample_weight", None)
+        if row_facts:
+            raise TypeError(f"fit() got an unexpected keyword argument {next(iter(row_facts))!r}")
         settings, encoder, domain = self._settings()
         seed = parameters.checked_seed(self.random_state)
         ledger = parameters.checked_ledger(self.ledger)
 
         before = dict(vars(self))
         try:
-            blocks = rows_of(self, X, encoder, reset=True, rows_per_person=settings.rows_per_person)
+            blocks = rows_of(
+                self,
+                X,
+                encoder,
+                reset=True,
+                rows_per_person=settings.rows_per_person,
+                accept_sparse=self._accepts_sparse,
+            )
+            if isinstance(blocks, SparseBlocks):
+                # A bound that cannot clip sparse rows says so here, before anything is charged.
+                settings.row_bound.clip(blocks.block(0, 0))
             kept = blocks.codes.kept if isinstance(blocks, EncodedBlocks) else None
             n_rows = blocks.n_rows if kept is None else len(X)
             labels, domain, label_sentence = self._labels(y, n_rows, domain)
             fourier = self._fourier_map(blocks.n_features)
             blocks = blocks if fourier is None else MappedBlocks(blocks, fourier)
-            source = MemorySource(blocks, labels if kept is None else labels[kept])
+            weights = row_weights_of(sample_weight, settings.largest_sample_weight, labels, domain, settings.class_weight)
+            if kept is not None:
+                labels, weights = labels[kept], None if weights is None else weights[kept]
+            source = MemorySource(blocks, labels, weights)
             # Who reads the ledger must see that its limit does not speak of this release.
             purpose = f"{type(self).__name__}.fit" + (" (void: random_state was set)" if seed is not None else "")
             release = fit_privately(settings, source, n_rows, ledger, seed, purpose)
@@ -133,13 +172,14 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
             self.__dict__ = before
             raise
 
-        weights = release.weights
-        self.coef_ = weights[:, : blocks.n_features].copy()
-        self.intercept_ = settings.intercept * weights[:, -1] if settings.intercept > 0.0 else np.zeros(1)
+        released = release.weights
+        self.coef_ = released[:, : blocks.n_features].copy()
+        self.intercept_ = settings.intercept * released[:, -1] if settings.intercept > 0.0 else np.zeros(1)
         self.classes_ = np.array(domain)
         self.alpha_ = release.plan.alpha
         person = None if self.schema is None else self.schema.person
-        self.guarantee_ = guarantee_of(release.plan, label_sentence, person, ledger, seed)
+        weighting = weight_sentences(sample_weight is not None, settings.largest_sample_weight, settings.class_weight)
+        self.guarantee_ = guarantee_of(release.plan, label_sentence, person, ledger, seed, weighting)
         self.coefficient_names_ = self._coefficient_names(encoder, fourier)
         self._encoder = encoder
         self._fourier = fourier
@@ -149,10 +189,10 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
     def decision_function(self, X: Any) -> Array:
         """Scores in favour of `classes_[1]`, (n,). Rows are clipped to the bound of the fit, as in the fit."""
         check_is_fitted(self)
-        blocks = rows_of(self, X, self._encoder, reset=False)
+        blocks = rows_of(self, X, self._encoder, reset=False, accept_sparse=self._accepts_sparse)
         blocks = blocks if self._fourier is None else MappedBlocks(blocks, self._fourier)
         scores = np.empty(blocks.n_rows)
-        step = rows_in_block(blocks.n_features)
+        step = blocks.rows_in_block
         for start in range(0, blocks.n_rows, step):
             stop = min(start + step, blocks.n_rows)
             scores[start:stop] = self._row_bound.clip(blocks.block(start, stop)) @ self.coef_[0]
@@ -206,6 +246,8 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
             neighbours=neighbours,
             n_rows_bounds=parameters.checked_bounds(self.n_rows_bounds, neighbours),
             rows_per_person=parameters.checked_rows_per_person(self.max_rows_per_person),
+            largest_sample_weight=parameters.checked_largest_sample_weight(self.max_sample_weight),
+            class_weight=parameters.checked_class_weight(self.class_weight),
         )
         return settings, encoder, domain
 
@@ -227,4 +269,5 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
+        tags.input_tags.sparse = self.schema is None and self._accepts_sparse
         return tags

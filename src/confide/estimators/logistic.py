@@ -46,6 +46,11 @@ class LogisticRegression(LinearClassifier):
     max_rows_per_person : int, default 1
         A public cap k on the rows of one person: the guarantee then protects a person, by group privacy. Where the schema
         names a column of persons, rows beyond the first k of each are dropped; otherwise the cap is an assumption.
+    class_weight : dict or None
+        A public weight for each class, label: number. Noise grows with the largest. "balanced" would be learned from labels.
+    max_sample_weight : float, default 1.0
+        A public cap on the `sample_weight` of a row in `fit`. Noise grows with it; the mean is over the number of rows,
+        whatever they weigh.
     ledger : Ledger, batch of one, or None
         Charged before a row is used.
     random_state : int or None

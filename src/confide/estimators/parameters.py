@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from numbers import Integral, Real
 from typing import Any
 
@@ -18,6 +19,7 @@ from confide.privacy.budgets import Budget, Neighbours
 _MOST_ROWS = 10**15
 _MOST_ROWS_PER_PERSON = 10**6
 _LARGEST_ALPHA = 1e12
+_LARGEST_SAMPLE_WEIGHT = 1e9
 
 
 def checked_alpha(alpha: Any) -> float | None:
@@ -70,6 +72,18 @@ def checked_intercept(fit_intercept: Any, intercept_scaling: Any) -> float:
     return float(intercept_scaling) if fit_intercept else 0.0
 
 
+def checked_target_bound(target_bound: Any, budget: Budget) -> float:
+    """Targets are clipped to [-target_bound, target_bound]."""
+    ok = isinstance(target_bound, Real) and not isinstance(target_bound, bool)
+    if not ok or not (SMALLEST_BOUND <= target_bound <= LARGEST_BOUND or target_bound == math.inf):
+        raise ParameterError(
+            "target_bound must be a positive number between 2^-300 and 2^300, or inf when the budget is inf."
+        )
+    if target_bound == math.inf and budget.is_private:
+        raise ParameterError("target_bound=inf needs budget=inf: without a bound on targets there is no privacy.")
+    return float(target_bound)
+
+
 def checked_classes(classes: Any, schema: Schema | None) -> tuple[Any, Any] | None:
     """The declared label domain in sorted order, or None."""
     if classes is None:
@@ -116,6 +130,35 @@ def checked_rows_per_person(max_rows_per_person: Any) -> int:
     if not ok or not 1 <= max_rows_per_person <= _MOST_ROWS_PER_PERSON:
         raise ParameterError(f"max_rows_per_person must be a whole number from 1 to {_MOST_ROWS_PER_PERSON}.")
     return int(max_rows_per_person)
+
+
+def checked_largest_sample_weight(max_sample_weight: Any) -> float:
+    """A public cap on the weight of a row."""
+    ok = isinstance(max_sample_weight, Real) and not isinstance(max_sample_weight, bool)
+    if not ok or not 1.0 / _LARGEST_SAMPLE_WEIGHT <= max_sample_weight <= _LARGEST_SAMPLE_WEIGHT:
+        raise ParameterError("max_sample_weight must be a positive number between 1e-9 and 1e9, chosen without the rows.")
+    return float(max_sample_weight)
+
+
+def checked_class_weight(class_weight: Any) -> tuple[tuple[Any, float], ...] | None:
+    """Pairs of label and weight, or None."""
+    if class_weight is None:
+        return None
+    if isinstance(class_weight, str) and class_weight == "balanced":
+        raise ParameterError(
+            "class_weight='balanced' learns the weights from the frequencies of the labels, so one row changes how much all "
+            "others count. Give public weights, for example class_weight={0: 1.0, 1: 5.0}."
+        )
+    message = (
+        "class_weight must be a dict of public weights, label: number between 1e-9 and 1e9, one for each class, or None."
+    )
+    if not isinstance(class_weight, Mapping) or not class_weight:
+        raise ParameterError(message)
+    for weight in class_weight.values():
+        ok = isinstance(weight, Real) and not isinstance(weight, bool)
+        if not ok or not 1.0 / _LARGEST_SAMPLE_WEIGHT <= weight <= _LARGEST_SAMPLE_WEIGHT:
+            raise ParameterError(message)
+    return tuple((label, float(weight)) for label, weight in class_weight.items())
 
 
 def checked_seed(random_state: Any) -> int | None:

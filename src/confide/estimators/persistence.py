@@ -52,6 +52,13 @@ def save_model(model: LinearClassifier, path: str | os.PathLike[str]) -> None:
                 "neighbours": str(guarantee.neighbours),
                 **{name: getattr(model, name) for name in _OWN_PARAMETERS if hasattr(model, name)},
                 "max_rows_per_person": int(model.max_rows_per_person),
+                "class_weight": None
+                if model.class_weight is None
+                else [
+                    [label.item() if isinstance(label, np.generic) else label, float(weight)]
+                    for label, weight in model.class_weight.items()
+                ],
+                "max_sample_weight": float(model.max_sample_weight),
                 "n_rows_bounds": None if model.n_rows_bounds is None else [int(n) for n in model.n_rows_bounds],
             },
             "schema": None if encoder is None else encoder.schema.to_dict(),
@@ -104,6 +111,8 @@ def _restored(content: dict[str, Any]) -> LinearClassifier:
         parameters["budget"] = math.inf if parameters["budget"] == "inf" else parameters["budget"]
     if parameters["n_rows_bounds"] is not None:
         parameters["n_rows_bounds"] = tuple(parameters["n_rows_bounds"])
+    if parameters.get("class_weight") is not None:
+        parameters["class_weight"] = dict(parameters["class_weight"])
     schema = None if content["schema"] is None else Schema.from_dict(content["schema"])
     row_bound = row_bound_from_dict(content["row_bound"])
     classes = content["classes"]

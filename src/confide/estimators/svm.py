@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from confide.accounting.ledger import Batch, Ledger
@@ -32,7 +33,7 @@ class LinearSVC(LinearClassifier):
     smoothing : float, default 0.5
         Half-width of the joint. A narrower one is closer to the hinge and costs more of the budget, or a larger alpha.
     alpha, schema, row_norm, fit_intercept, intercept_scaling, classes, mechanism, neighbours, n_rows_bounds, \
-max_rows_per_person, ledger, random_state :
+max_rows_per_person, class_weight, max_sample_weight, ledger, random_state :
         As in `LogisticRegression`.
 
     Attributes
@@ -73,6 +74,8 @@ max_rows_per_person, ledger, random_state :
         neighbours: str | Neighbours = "replace-one",
         n_rows_bounds: tuple[int, int] | None = None,
         max_rows_per_person: int = 1,
+        class_weight: Mapping[Any, float] | None = None,
+        max_sample_weight: float = 1.0,
         ledger: Ledger | Batch | None = None,
         random_state: int | None = None,
     ) -> None:
@@ -88,6 +91,8 @@ max_rows_per_person, ledger, random_state :
             neighbours=neighbours,
             n_rows_bounds=n_rows_bounds,
             max_rows_per_person=max_rows_per_person,
+            class_weight=class_weight,
+            max_sample_weight=max_sample_weight,
             ledger=ledger,
             random_state=random_state,
         )
@@ -122,7 +127,7 @@ class KernelSVC(LinearSVC):
         Seed of the features. Public; it has nothing to do with the noise.
     loss, smoothing : as in `LinearSVC`
     alpha, schema, fit_intercept, intercept_scaling, classes, mechanism, neighbours, n_rows_bounds, \
-max_rows_per_person, ledger, random_state :
+max_rows_per_person, class_weight, max_sample_weight, ledger, random_state :
         As in `LogisticRegression`.
 
     Attributes
@@ -149,6 +154,8 @@ max_rows_per_person, ledger, random_state :
     True
     """
 
+    _accepts_sparse = False  # its features are dense
+
     def __init__(
         self,
         budget: float | Budget = 1.0,
@@ -169,6 +176,8 @@ max_rows_per_person, ledger, random_state :
         neighbours: str | Neighbours = "replace-one",
         n_rows_bounds: tuple[int, int] | None = None,
         max_rows_per_person: int = 1,
+        class_weight: Mapping[Any, float] | None = None,
+        max_sample_weight: float = 1.0,
         ledger: Ledger | Batch | None = None,
         random_state: int | None = None,
     ) -> None:
@@ -185,6 +194,8 @@ max_rows_per_person, ledger, random_state :
             neighbours=neighbours,
             n_rows_bounds=n_rows_bounds,
             max_rows_per_person=max_rows_per_person,
+            class_weight=class_weight,
+            max_sample_weight=max_sample_weight,
             ledger=ledger,
             random_state=random_state,
         )

@@ -16,9 +16,11 @@ from sklearn.utils.validation import column_or_1d, validate_data
 
 from confide.data.arrays import ArrayBlocks, Blocks
 from confide.data.frames import EncodedBlocks
+from confide.data.sparse import SparseBlocks
+from confide.erm.row_bounds import canonical
 from confide.errors import InputError, InputTypeError
 from confide.features.encoder import Encoder
-from confide.types import Labels
+from confide.types import Array, Labels
 
 # Openings of scikit-learn's messages that speak of shapes and column names alone. All others may print the array.
 _SAFE_OPENINGS = (
@@ -30,16 +32,25 @@ _SAFE_OPENINGS = (
 )
 
 
-def rows_of(estimator: Any, X: Any, encoder: Encoder | None, *, reset: bool, rows_per_person: int | None = None) -> Blocks:
+def rows_of(
+    estimator: Any,
+    X: Any,
+    encoder: Encoder | None,
+    *,
+    reset: bool,
+    rows_per_person: int | None = None,
+    accept_sparse: bool = False,
+) -> Blocks:
     """Checked rows as blocks.
 
     Parameters
     ----------
     estimator : the estimator on which scikit-learn's validation records the columns (`n_features_in_` and the like)
-    X : (n, d) array, or a frame of raw columns where there is an encoder
+    X : (n, d) array or sparse matrix, or a frame of raw columns where there is an encoder
     encoder : made of the estimator's schema, or None
     reset : True in fit, False afterwards
     rows_per_person : with a schema that names a column of persons, the first so many rows of each are kept
+    accept_sparse : whether a SciPy sparse matrix will do
 
     Raises
     ------
@@ -53,22 +64,27 @@ def rows_of(estimator: Any, X: Any, encoder: Encoder | None, *, reset: bool, row
             estimator.n_features_in_ = len(names)
             estimator.feature_names_in_ = np.array(names, dtype=object)
         return EncodedBlocks(encoder, codes)
-    if issparse(X):
-        raise InputTypeError("X is a sparse matrix; dense arrays are supported: pass X.toarray() if it fits in memory.")
     if np.ma.isMaskedArray(X):
         raise InputTypeError(
             "X is a masked array; fill its missing values by public knowledge, or declare them in a schema."
         )
-    # Of a frame one row tells the types; the rest is looked at by scikit-learn.
-    _refuse_unusable(X[:1] if hasattr(X, "columns") else X)
+    if issparse(X) and not accept_sparse:
+        raise InputTypeError("X is a sparse matrix; this needs a dense one: pass X.toarray() if it fits in memory.")
+    if issparse(X):
+        X = _sound_sparse(X)
+    else:
+        # Of a frame one row tells the types; the rest is looked at by scikit-learn.
+        _refuse_unusable(X[:1] if hasattr(X, "columns") else X)
     message = "X could not be read as an array of real numbers with one row a person; give numbers, or a schema."
     try:
         # A floating-point warning of its check for finite values would depend on the data.
         # Its check may be switched off by configuration, ours may not.
         with np.errstate(all="ignore"), config_context(assume_finite=False):
             rows = validate_data(
-                estimator, X, reset=reset, dtype=[np.float64, np.float32], accept_sparse=False, ensure_min_features=1
+                estimator, X, reset=reset, dtype=[np.float64, np.float32], accept_sparse="csr", ensure_min_features=1
             )
+            if issparse(rows):
+                return SparseBlocks(canonical(rows))
     except (TypeError, ValueError, OverflowError) as error:
         text = str(error)
         if text.startswith("Input X contains"):
@@ -81,6 +97,25 @@ def rows_of(estimator: Any, X: Any, encoder: Encoder | None, *, reset: bool, row
         return ArrayBlocks(rows)
     # Raised here, outside the handler, so that the original error with its printed array is not attached.
     raise kind(message)
+
+
+def _sound_sparse(X: Any) -> Any:
+    """A sparse matrix of real numbers whose indices are where its shape says: compiled code will follow them unchecked."""
+    if X.dtype.kind == "c":
+        raise InputError("Complex data not supported: X must hold real numbers.")
+    if X.dtype.kind not in "fiub":
+        raise InputTypeError("X must hold real numbers.")
+    if X.ndim != 2:
+        raise InputError(f"Expected 2D array, got {X.ndim}D array instead. X must be (rows, features).")
+    try:
+        if X.format in ("csr", "csc", "bsr"):
+            # A new object around the same arrays: the check may tidy the object it is asked of.
+            X = type(X)((X.data, X.indices, X.indptr), shape=X.shape)
+            X.check_format(full_check=True)
+        return X.tocsr()
+    except (TypeError, ValueError, IndexError):
+        message = "X is a sparse matrix whose indices do not fit its shape; build it anew, for example from X.tocoo()."
+    raise InputError(message)
 
 
 def _refuse_unusable(X: Any) -> None:
@@ -143,6 +178,43 @@ def labels_of(y: Any, n_rows: int, classes: tuple[Any, Any] | None) -> tuple[Lab
         else f"The label domain {named} was not declared: it was taken from the labels present and is assumed to be public."
     )
     return np.where(is_second, 1, -1).astype(np.int8), domain, sentence
+
+
+def targets_of(y: Any, n_rows: int) -> Array:
+    """Targets of a regression: (n_rows,) finite float64.
+
+    Raises
+    ------
+    InputError
+        If they are missing, of the wrong shape, or no finite real numbers; without any value of them.
+    """
+    if y is None:
+        raise InputError("this estimator requires y to be passed, but the target y is None.")
+    if issparse(y) or np.ma.isMaskedArray(y):
+        raise InputTypeError("y must be a one-dimensional array of numbers, not sparse and without a mask.")
+    try:
+        array = np.asarray(y)
+    except (TypeError, ValueError):
+        array = np.empty((0, 0))
+    if array.ndim != 1 and not (array.ndim == 2 and array.shape[1] == 1):
+        raise InputError("y should be a 1d array: one number for each row.")
+    if array.dtype.kind == "c" or (array.dtype.kind == "O" and any(isinstance(v, complex) for v in array.ravel())):
+        raise InputError("Complex data not supported: y must hold real numbers.")
+    if array.dtype.kind not in "fiubO":
+        raise InputTypeError("y must hold real numbers, but it is text or dates.")
+    try:
+        # Outside the range of doubles a number becomes infinite, which is refused below; the warning would tell.
+        with np.errstate(all="ignore"):
+            targets = column_or_1d(array, warn=True).astype(np.float64)
+    except (TypeError, ValueError, OverflowError):
+        targets = None
+    if targets is None:
+        raise InputTypeError("y must hold real numbers alone.")
+    if not np.isfinite(targets).all():
+        raise InputError("Input y contains NaN or infinity; targets must not be missing.")
+    if targets.shape[0] != n_rows:
+        raise InputError("X and y have inconsistent numbers of samples: there must be one target for each row.")
+    return np.asarray(targets)
 
 
 def label_array(y: Any) -> Any:
@@ -215,10 +287,53 @@ def weights_of(sample_weight: Any, n_rows: int) -> Any:
     """Weights of rows in a score: (n_rows,) finite, not negative and not all 0, or None."""
     if sample_weight is None:
         return None
-    try:
-        weights = np.asarray(sample_weight, dtype=np.float64)
-    except (TypeError, ValueError):
-        weights = np.empty(0)
+    weights = _weight_array(sample_weight)
     if weights.shape != (n_rows,) or not (np.isfinite(weights) & (weights >= 0.0)).all() or not weights.any():
         raise InputError("sample_weight must be one finite number for each row, none negative and not all 0.")
     return weights
+
+
+def _weight_array(sample_weight: Any) -> Array:
+    try:
+        return np.asarray(sample_weight, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        return np.empty(0)
+
+
+def row_weights_of(
+    sample_weight: Any,
+    largest: float,
+    labels: Labels,
+    classes: tuple[Any, Any],
+    class_weight: tuple[tuple[Any, float], ...] | None,
+) -> Array | None:
+    """How much each row counts in a fit: its own weight times that of its class; None where all count 1.
+
+    Parameters
+    ----------
+    sample_weight : (n,) numbers from 0 to `largest`, or None for 1 each
+    largest : the declared cap
+    labels : (n,) in {-1, +1}
+    classes : the two classes in sorted order
+    class_weight : pairs of class and public weight, or None
+    """
+    weights = None
+    if sample_weight is not None:
+        weights = _weight_array(sample_weight)
+        # Written so that what is not a number counts as outside.
+        if weights.shape != labels.shape or not ((weights >= 0.0) & (weights <= largest)).all() or not weights.any():
+            raise InputError(
+                "sample_weight must be one number for each row, from zero to max_sample_weight, and not all zero. Scale the "
+                "weights by a public rule, or declare a larger cap: noise grows with it."
+            )
+    elif largest < 1.0:
+        raise InputError(
+            "without sample_weight every row counts 1, and max_sample_weight is below 1: give weights or raise it."
+        )
+    if class_weight is None:
+        return weights
+    by_class = dict(class_weight)
+    if set(by_class) != set(classes):
+        raise InputError("class_weight must name the two classes and no other. Correct it, or declare `classes`.")
+    of_class = np.array([by_class[label] for label in classes])[(labels > 0).astype(np.intp)]
+    return of_class if weights is None else of_class * weights

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from confide.erm.losses import Loss
+from confide.erm.losses import LossBounds
 from confide.erm.objective import Objective
 from confide.errors import InsufficientRegularisation, NotCertified
 from confide.types import Weights
@@ -24,7 +24,7 @@ class GradientRounding:
 
     Parameters
     ----------
-    loss : the loss
+    loss : the loss of a row, its weight included
     row_norm : R, largest L2 norm of a clipped row with its intercept
     n_rows : upper bound on the number of rows
     n_weights : D, number of weights of one problem
@@ -32,7 +32,7 @@ class GradientRounding:
     l2 : ridge of the sum form
     """
 
-    loss: Loss
+    loss: LossBounds
     row_norm: float
     n_rows: int
     n_weights: int
@@ -66,7 +66,7 @@ _TOLERANCE_OVER_ROUNDING = 8.0
 """The tolerance of a plan over the worst rounding error: the fallback methods reach it whatever the rows are."""
 
 _LEAST_RELATIVE_L2 = 2.0**-20
-"""Least ridge over the square of the row norm. Below it noise drowns every model, and solvers may take for ever."""
+"""Least ridge over L R^2. Below it noise drowns every model, and solvers may take for ever."""
 
 
 def planned_tolerance(rounding: GradientRounding, noise_bound: float) -> float:
@@ -79,7 +79,7 @@ def planned_tolerance(rounding: GradientRounding, noise_bound: float) -> float:
         at most l2 W / 7.
     """
     worst = rounding.worst(noise_bound)
-    least = _LEAST_RELATIVE_L2 * rounding.row_norm**2
+    least = _LEAST_RELATIVE_L2 * rounding.loss.lipschitz * rounding.row_norm**2
     if not (least <= rounding.l2 and 7.0 * worst <= rounding.l2 * rounding.minimiser_norm(noise_bound)):
         raise InsufficientRegularisation(INSUFFICIENT.format(rounding.n_rows))
     return _TOLERANCE_OVER_ROUNDING * worst

@@ -77,6 +77,16 @@ class LatticeLaplace(LatticeNoise):
 
     epsilon: float
 
+    @classmethod
+    def of_l1(cls, dimension: int, l1_sensitivity: float, epsilon: float) -> Self:
+        """The noise for weights whose L1 distance is bounded, on a grid that adds a thousandth to it.
+
+        Of the L2 sensitivity nothing enters but sqrt(d) times it. The grid is finer than the noise where epsilon is large.
+        """
+        l2_sensitivity = l1_sensitivity / math.sqrt(dimension) * _UPWARDS
+        exponent = lattice_exponent(l2_sensitivity / max(1.0, epsilon), dimension)
+        return cls(dimension, exponent, l2_sensitivity, epsilon)
+
     @property
     def scale(self) -> float:
         """Scale of the law, in the units of the weights."""

@@ -11,7 +11,7 @@ import numpy as np
 from confide._version import __version__
 from confide.accounting.events import Event, PureMechanism
 from confide.data.source import RowSource
-from confide.erm.losses import Loss
+from confide.erm.losses import Loss, Weighted
 from confide.erm.objective import Objective
 from confide.erm.row_bounds import RowBound, norm_with_intercept
 from confide.errors import ParameterError
@@ -26,29 +26,26 @@ from confide.solvers.solver import Solver
 from confide.types import Weights
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """The public facts of one training problem. Nothing in it is learned from rows.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowFacts:
+    """The public facts about rows that all training problems share. Nothing in it is learned from rows.
 
     Attributes
     ----------
-    loss, row_bound, intercept : what one row adds, see `confide.erm.row_sums.RowSum`
+    row_bound, intercept : what is known of a row, see `confide.erm.row_sums.RowSum`
     n_features : number of columns of a row, before the intercept
     n_rows_low, n_rows_high : public bounds on the number of rows; equal to it under replace-one, where it is public
-    summation_depth : the longest chain of additions behind one entry of a summed gradient, at most
-    l2 : ridge of the sum form, positive; alpha times `n_rows_low`
+    summation_depth : the longest chain of additions behind one entry of a sum over rows, at most
     neighbours : the neighbour relation
     rows_per_person : the most rows that one person contributed
     """
 
-    loss: Loss
     row_bound: RowBound
     intercept: float
     n_features: int
     n_rows_low: int
     n_rows_high: int
     summation_depth: int
-    l2: float
     neighbours: Neighbours
     rows_per_person: int = 1
 
@@ -57,8 +54,6 @@ class Problem:
             raise ParameterError("bounds on the number of rows need 1 <= low <= high.")
         if self.neighbours is Neighbours.REPLACE_ONE and self.n_rows_low != self.n_rows_high:
             raise ParameterError("under replace-one the number of rows is public: its bounds must be equal.")
-        if not 0.0 < self.l2 < math.inf:
-            raise ParameterError("alpha must be a positive finite number: the guarantee rests on strong convexity.")
         if self.rows_per_person < 1:
             raise ParameterError("max_rows_per_person must be a whole number of at least 1.")
         self.row_bound.check_width(self.n_features)
@@ -73,19 +68,10 @@ class Problem:
         """Number of weights D, the intercept among them."""
         return self.n_features + (self.intercept > 0.0)
 
-    @property
-    def shapes(self) -> tuple[Shape, ...]:
-        """The shapes of noise that the bound on rows allows."""
-        return shapes_of(self.row_bound, self.intercept, self.n_features)
-
     def event(self, budget: Budget, curve: Curve | PureMechanism | None = None) -> Event:
         """What a ledger counts for a release at this budget. A curve speaks of one row, and a pure budget needs none."""
         speaks = self.rows_per_person == 1 and not isinstance(budget, PureDP)
         return Event(budget, curve if speaks else None, self.rows_per_person)
-
-    def rounding(self, l2: float) -> GradientRounding:
-        """The rounding bound of its gradients at a given total ridge."""
-        return GradientRounding(self.loss, self.row_norm, self.n_rows_high, self.n_weights, self.summation_depth, l2)
 
     def check(self, n_rows: int, n_features: int) -> None:
         """Raise ParameterError unless rows of this shape are such as these facts speak of."""
@@ -95,11 +81,51 @@ class Problem:
                 f"others came. Make a new plan, or widen n_rows_bounds."
             )
 
+    def check_source(self, source: RowSource) -> None:
+        """The same for a source, which may have fewer rows: those beyond a person's share were dropped."""
+        self.check(max(source.n_rows, self.n_rows_low), source.n_features)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem(RowFacts):
+    """The public facts of one training problem with a loss of the margin.
+
+    Attributes
+    ----------
+    loss : what one row adds, see `confide.erm.row_sums.RowSum`
+    l2 : ridge of the sum form, positive; alpha times `n_rows_low`
+    largest_weight : the most that one row counts; means divide by the number of rows, never by the sum of weights
+    """
+
+    loss: Loss
+    l2: float
+    largest_weight: float = 1.0
+
+    def __post_init__(self) -> None:
+        RowFacts.__post_init__(self)
+        if not 0.0 < self.l2 < math.inf:
+            raise ParameterError("alpha must be a positive finite number: the guarantee rests on strong convexity.")
+        if not 2.0**-100 <= self.largest_weight <= 2.0**100:
+            raise ParameterError("the largest weight of a row must lie between 2^-100 and 2^100.")
+
+    @property
+    def loss_bounds(self) -> Weighted:
+        """Constants of the loss of a row, its weight included: what every calibration uses."""
+        return Weighted(self.loss, self.largest_weight)
+
+    @property
+    def shapes(self) -> tuple[Shape, ...]:
+        """The shapes of noise that the bound on rows allows."""
+        return shapes_of(self.row_bound, self.intercept, self.n_features)
+
+    def rounding(self, l2: float) -> GradientRounding:
+        """The rounding bound of its gradients at a given total ridge."""
+        return GradientRounding(self.loss_bounds, self.row_norm, self.n_rows_high, self.n_weights, self.summation_depth, l2)
+
     def objective(self, source: RowSource, l2: float, linear: Weights) -> Objective:
         """The objective over the rows of `source`; more of them than the facts allow would void the rounding bound."""
-        # Fewer are allowed: those beyond a person's share were dropped.
-        self.check(max(source.n_rows, self.n_rows_low), source.n_features)
-        return Objective(source, self.loss, self.row_bound, self.intercept, l2, linear)
+        self.check_source(source)
+        return Objective(source, self.loss, self.row_bound, self.intercept, l2, linear, self.largest_weight)
 
 
 @dataclass(frozen=True, slots=True)

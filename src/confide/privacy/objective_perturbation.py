@@ -74,7 +74,9 @@ def _first(plan_at: Callable[[float], Plan], shares: tuple[float, ...]) -> Plan 
 def _laplace_plan(problem: Problem, budget: Budget, shape: Shape, share: float) -> Plan:
     of_row = budget_of_row(budget, problem.rows_per_person)
     epsilon = pure_within(of_row.rho) if isinstance(of_row, ZCDP) else of_row.epsilon
-    rate, l2 = calibrated_objective(epsilon * (1.0 - share), problem.loss, shape.l2_norm, problem.l2, problem.neighbours)
+    rate, l2 = calibrated_objective(
+        epsilon * (1.0 - share), problem.loss_bounds, shape.l2_norm, problem.l2, problem.neighbours
+    )
     noise = Noise(shape, "laplace", rate)
     tolerance, radius = _tolerance_and_radius(problem, budget, l2, noise)
     exponent = lattice_exponent(2.0 * radius, problem.n_weights)
@@ -84,7 +86,7 @@ def _laplace_plan(problem: Problem, budget: Budget, shape: Shape, share: float) 
 
 
 def _gaussian_plan(problem: Problem, budget: Budget, shape: Shape, share: float) -> Plan:
-    loss, of_row = problem.loss, budget_of_row(budget, problem.rows_per_person)
+    loss, of_row = problem.loss_bounds, budget_of_row(budget, problem.rows_per_person)
     # A ridge at which the curvature costs at most half.
     room = of_row.rho if isinstance(of_row, ZCDP) else of_row.epsilon
     l2 = max(problem.l2, least_l2(room, loss.smoothness, shape.l2_norm))
@@ -92,7 +94,7 @@ def _gaussian_plan(problem: Problem, budget: Budget, shape: Shape, share: float)
     shift = gradient_shift(1.0, problem.neighbours)
 
     def curve_at(mu: float) -> GaussianObjective:
-        kappa = _kappa(shape, loss.lipschitz / mu, l2) if loss.tapered else math.inf
+        kappa = _kappa(shape, loss.lipschitz, loss.lipschitz / mu, l2) if loss.tapered else math.inf
         return GaussianObjective(mu, curvature, kappa, share * shift * mu, problem.neighbours)
 
     curve = _largest(curve_at, _ideal_mu(of_row) / shift, of_row)
@@ -112,10 +114,10 @@ def _tolerance_and_radius(problem: Problem, budget: Budget, l2: float, noise: No
     return tolerance, (tolerance + noise.error(failure)) / l2 * _UP
 
 
-def _kappa(shape: Shape, scale: float, l2: float) -> float:
-    """Sum over the pieces of rho^2 max(0, 1 / l2 - 1 / (2 t^2)), rounded up. Proof: proofs/gaussian.md, theorem 3."""
+def _kappa(shape: Shape, lipschitz: float, scale: float, l2: float) -> float:
+    """Sum over the pieces of rho^2 max(0, L / l2 - (L / t)^2 / 2), rounded up. Proof: proofs/gaussian.md, theorem 3."""
     pairs = zip(shape.pieces, shape.gaussian_deviations(scale), strict=True)
-    excess = math.fsum(rho**2 * max(0.0, 1.0 / l2 - 0.5 / t**2 * _DOWN) for (rho, _), t in pairs)
+    excess = math.fsum(rho**2 * max(0.0, lipschitz / l2 - 0.5 * (lipschitz / t) ** 2 * _DOWN) for (rho, _), t in pairs)
     return excess * _UP
 
 

@@ -34,10 +34,11 @@ class OutputPerturbation:
 
     def plan(self, problem: Problem, budget: Budget) -> Plan:
         """The plan with the least expected distance among exact Laplace, exact Gaussian and sealed spherical noise."""
-        if not math.isfinite(problem.loss.smoothness):
-            raise ParameterError(f"{problem.loss.name} is not smooth: no certificate for its minimiser is available.")
+        loss = problem.loss_bounds
+        if not math.isfinite(loss.smoothness):
+            raise ParameterError(f"{loss.name} is not smooth: no certificate for its minimiser is available.")
         tolerance = planned_tolerance(problem.rounding(problem.l2), noise_bound=0.0)
-        exact = output_sensitivity(problem.loss.lipschitz, problem.row_norm, problem.l2, problem.neighbours)
+        exact = output_sensitivity(loss.lipschitz, problem.row_norm, problem.l2, problem.neighbours)
         radius = tolerance / problem.l2 * _UP
         if not 2.0 * radius <= _LARGEST_INFLATION * exact:
             raise InsufficientRegularisation(INSUFFICIENT.format(problem.n_rows_high))

@@ -1,8 +1,8 @@
 """Pure formulas, one for each theorem: no data, no state. Rates are rounded down and costs up.
 
-Symbols inside formulas: L lipschitz, c smoothness, R largest L2 norm of a row with its intercept, l2 ridge of the sum form
-(lambda), beta rate of Laplace noise in the norm of its shape, in which every row is at most 1 long. Proofs:
-proofs/objective_perturbation.md and proofs/output_perturbation.md.
+Symbols inside formulas: L lipschitz and c smoothness of the loss of a row, its weight included; R largest L2 norm of a row
+with its intercept, l2 ridge of the sum form (lambda), beta rate of Laplace noise in the norm of its shape, in which every
+row is at most 1 long. Proofs: proofs/objective_perturbation.md and proofs/output_perturbation.md.
 """
 
 from __future__ import annotations
@@ -11,13 +11,15 @@ import math
 
 import numpy as np
 
-from confide.erm.losses import Loss
+from confide.erm.losses import LossBounds
 from confide.errors import ParameterError
 from confide.privacy.budgets import Neighbours
 from confide.types import Array
 
 _DOWN = 1.0 - 2.0**-40
 _UP = 1.0 + 2.0**-40
+_CURVATURE_UP = 1.0 + 2.0**-30
+"""More than is lost where 1 - a of a steep slope a is computed from a slope that was multiplied by a weight."""
 _GRID = np.linspace(0.0, 1.0, 2**14 + 1)
 
 
@@ -34,7 +36,7 @@ def output_sensitivity(lipschitz: float, row_norm: float, l2: float, neighbours:
     return gradient_shift(lipschitz, neighbours) * row_norm / l2 * _UP
 
 
-def _loss_lines(loss: Loss, row_norm: float, l2: float, neighbours: Neighbours) -> tuple[Array, Array]:
+def _loss_lines(loss: LossBounds, row_norm: float, l2: float, neighbours: Neighbours) -> tuple[Array, Array]:
     """Lines in the rate, (slope, intercept), whose maximum bounds the privacy loss E(beta) of objective perturbation.
 
         E(beta) = max over slopes a in [0, L] of  beta (L + a) + log(1 + h(a) R^2 / l2)      (replace one)
@@ -49,14 +51,14 @@ def _loss_lines(loss: Loss, row_norm: float, l2: float, neighbours: Neighbours) 
     peaks = np.flatnonzero(curvatures == curvatures.max())
     cell_curvatures[max(0, peaks[0] - 1) : peaks[-1] + 1] = loss.smoothness
     already = loss.lipschitz if neighbours is Neighbours.REPLACE_ONE else 0.0
-    return already + slopes[1:], np.log1p(cell_curvatures * row_norm**2 / l2)
+    return already + slopes[1:], np.log1p(cell_curvatures * row_norm**2 / l2 * _CURVATURE_UP)
 
 
-def objective_noise_rate(epsilon: float, loss: Loss, row_norm: float, l2: float, neighbours: Neighbours) -> float:
+def objective_noise_rate(epsilon: float, loss: LossBounds, row_norm: float, l2: float, neighbours: Neighbours) -> float:
     """Largest rate beta whose privacy loss is at most epsilon; 0 if the ridge alone leaves no room for noise.
 
-    For a tapered loss, h(a) <= a (1 - a), and beta >= R^2 / l2 the curvature costs nothing: beta = epsilon / shift. For
-    replace-one this is the condition epsilon l2 >= 2 R^2.
+    For a tapered loss, h(a) <= a (1 - a / L), and beta >= R^2 / l2 the curvature costs nothing: beta = epsilon / shift. For
+    replace-one this is the condition epsilon l2 >= 2 L R^2.
     """
     free = epsilon / gradient_shift(loss.lipschitz, neighbours) * _DOWN
     if loss.tapered and free * l2 >= row_norm**2 * _UP:
@@ -76,7 +78,7 @@ def least_l2(epsilon: float, smoothness: float, row_norm: float, noise_share: fl
 
 
 def calibrated_objective(
-    epsilon: float, loss: Loss, row_norm: float, l2: float, neighbours: Neighbours, noise_share: float = 0.5
+    epsilon: float, loss: LossBounds, row_norm: float, l2: float, neighbours: Neighbours, noise_share: float = 0.5
 ) -> tuple[float, float]:
     """The rate of the noise and the ridge to use, (beta, l2 total), for objective perturbation at epsilon.
 

@@ -13,18 +13,21 @@ from dataclasses import dataclass
 import numpy as np
 
 from confide.erm.objective import Objective
+from confide.solvers.lbfgs import LimitedMemory
 from confide.solvers.newton import Newton, newton_directions
 from confide.solvers.solver import Solution, Solver
 from confide.types import Array, Weights
 
 _UNIT = 2.0**-53
+_WIDEST_HESSIAN = 2000
+"""With more weights no Hessian is formed: it would be large beside the rows, and factoring it slower than many passes."""
 
 
 def _start(objective: Objective, start: Weights) -> tuple[Weights, Array]:
     """The warm start if the theorems admit it, else 0; and the norm of the gradient there. One problem."""
     # The theorems admit a warm start whose gradient norm is at most l2 W, where l2 W is at least this.
     admitted = 2.0 * float(np.linalg.norm(objective.linear)) + math.sqrt(
-        2.0 * objective.source.n_rows * objective.l2 * objective.loss.value_at_zero
+        2.0 * objective.source.n_rows * objective.l2 * objective.loss_bounds.value_at_zero
     )
     gradient = objective.evaluate(start, order=1).gradient
     if np.linalg.norm(gradient) <= admitted:
@@ -41,10 +44,11 @@ class StepLimitedNewton:
         """Whether the conditions of the theorem hold."""
         width = objective.linear.shape[1]
         depth = objective.source.n_rows + 3  # at least the summation depth of any source
-        terms = 3 * width**2 + 2 * width + depth + 30 + (2 * width + 5) * (1.0 + objective.row_norm * largest_weight)
+        terms = 3 * width**2 + 2 * width + depth + 31 + (2 * width + 5) * (1.0 + objective.row_norm * largest_weight)
         hessian_error = terms * 1.1 * _UNIT * objective.smoothness / objective.l2
         return (
-            objective.loss.self_concordant
+            width <= _WIDEST_HESSIAN
+            and objective.loss.self_concordant
             and hessian_error <= 0.01
             and objective.row_norm * tolerance / 4.8 <= objective.l2 / 1000.0
         )
@@ -91,13 +95,20 @@ class GradientDescent:
 class NewtonThenFallback:
     """Newton for all k problems, then for each that did not reach the tolerance a method that provably does.
 
-    A tolerance of 0 asks for the best that doubles allow, which Newton alone gives.
+    L-BFGS takes Newton's place where there are too many weights for a Hessian. A tolerance of 0 asks for the best that
+    doubles allow, which the first method alone gives.
+
+    Parameters
+    ----------
+    first : the first method, or None for Newton or L-BFGS, by the number of weights
     """
 
-    first: Solver = Newton()
+    first: Solver | None = None
 
     def solve(self, objective: Objective, start: Weights, tolerance: float) -> Solution:
-        solution = self.first.solve(objective, start, tolerance)
+        wide = start.shape[1] > _WIDEST_HESSIAN
+        first: Solver = self.first or (LimitedMemory() if wide else Newton())
+        solution = first.solve(objective, start, tolerance)
         if tolerance == 0.0:
             return solution
         weights, norms = solution.weights.copy(), solution.gradient_norm.copy()

@@ -1,0 +1,39 @@
+"""Sparse rows in memory: blocks of a CSR matrix, never densified."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from scipy.sparse import csr_array
+
+from confide.data.arrays import rows_in_sparse_block
+from confide.types import SparseRows
+
+
+@dataclass(frozen=True, slots=True)
+class SparseBlocks:
+    """Blocks of a CSR matrix: its entries, with row pointers of their own. SciPy copies those of one block at most.
+
+    Parameters
+    ----------
+    rows : CSR with column indices in range, float64 or float32; `canonical` form saves work later
+    """
+
+    rows: SparseRows
+
+    @property
+    def n_rows(self) -> int:
+        return int(self.rows.shape[0])
+
+    @property
+    def n_features(self) -> int:
+        return int(self.rows.shape[1])
+
+    @property
+    def rows_in_block(self) -> int:
+        return rows_in_sparse_block(self.n_features)
+
+    def block(self, start: int, stop: int) -> SparseRows:
+        first, last = int(self.rows.indptr[start]), int(self.rows.indptr[stop])
+        parts = self.rows.data[first:last], self.rows.indices[first:last], self.rows.indptr[start : stop + 1] - first
+        return csr_array(parts, shape=(stop - start, self.n_features))

@@ -1,0 +1,302 @@
+"""Private least squares with a ridge."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.metrics import r2_score
+from sklearn.utils.validation import check_is_fitted
+
+from confide.accounting.events import Event
+from confide.accounting.ledger import Batch, Ledger
+from confide.data.arrays import MemorySource, rows_in_block, summation_depth
+from confide.data.frames import EncodedBlocks
+from confide.data.source import RowSource
+from confide.erm.row_bounds import RowBound
+from confide.errors import ParameterError
+from confide.estimators import parameters
+from confide.estimators.assumptions import guarantee_of
+from confide.estimators.fitting import charge_and_release
+from confide.estimators.regularisation import noise_l2
+from confide.estimators.validation import rows_of, targets_of, weights_of
+from confide.features.encoder import Encoder
+from confide.features.schema import Schema
+from confide.privacy.budgets import Budget, Neighbours, as_budget
+from confide.privacy.noise import Entropy
+from confide.privacy.sufficient_statistics import LeastSquares, StatisticsPlan, SufficientStatistics
+from confide.solvers.normal_equations import ridge_weights
+from confide.types import Array
+
+
+@dataclass(frozen=True, slots=True)
+class _Settings:
+    """The checked parameters: public facts, decided before any row is seen."""
+
+    budget: Budget
+    alpha: float | None
+    encoder: Encoder | None
+    row_bound: RowBound
+    intercept: float
+    target_bound: float
+    neighbours: Neighbours
+    n_rows_bounds: tuple[int, int] | None
+    rows_per_person: int
+
+    def plan(self, n_features: int, n_rows: int | None) -> StatisticsPlan:
+        """The plan for `n_rows` rows, or for the declared bounds on their number. Uses no row."""
+        low, high = self.n_rows_bounds or (n_rows, n_rows)
+        if low is None or high is None:
+            raise ParameterError("a plan needs the number of rows, n_rows.")
+        problem = LeastSquares(
+            row_bound=self.row_bound,
+            intercept=self.intercept,
+            n_features=n_features,
+            n_rows_low=low,
+            n_rows_high=high,
+            summation_depth=summation_depth(high, n_features),
+            neighbours=self.neighbours,
+            rows_per_person=self.rows_per_person,
+            target_bound=self.target_bound,
+        )
+        l2 = None if self.alpha is None else self.alpha * low
+        if not self.budget.is_private:
+            # Without privacy the automatic ridge is 1, as in scikit-learn.
+            return StatisticsPlan(problem, self.budget, "none", None, 1.0, Event(self.budget), 1.0 if l2 is None else l2)
+        plan = SufficientStatistics().plan(problem, self.budget)
+        automatic = noise_l2(plan.product_deviation, problem.n_weights)
+        return replace(plan, l2=automatic if l2 is None else l2)
+
+
+class Ridge(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
+    """Least squares with a ridge, released under differential privacy by noisy sums.
+
+    Minimises mean (y - w . x)^2 / 2 + alpha / 2 |w|^2 over clipped rows and targets, from X^T X and X^T y with exact noise.
+    The intercept is a penalised coordinate of w: its constant is part of every row.
+
+    Parameters
+    ----------
+    budget : float, PureDP, ApproxDP or ZCDP, default 1.0
+        A number is the epsilon of pure differential privacy, whose noise grows with the square of the number of columns:
+        beyond ten of them an `ApproxDP` gives far better weights. ``float("inf")`` gives the model without privacy, and
+        its guarantee says so.
+    alpha : "auto" or float, default "auto"
+        Ridge of the mean objective, positive; alpha times the number of rows is the alpha of scikit-learn's Ridge. "auto" is
+        a function of public facts alone, of the size of the noise; without privacy it is scikit-learn's 1.
+    schema : Schema or None
+        Public knowledge about raw columns. With it X is a pandas or Polars frame, and the row bound comes from the schema.
+        The target is given as `y`, an array of numbers.
+    row_norm : float, row bound or None
+        Every row is clipped to this L2 norm, default 1.0. Never inferred. Not together with a schema. ``float("inf")`` needs
+        an infinite budget.
+    fit_intercept : bool, default True
+    intercept_scaling : float, default 1.0
+        The constant appended to every clipped row. Larger values shrink the intercept less and cost noise.
+    target_bound : float, default 1.0
+        Every target is clipped to [-target_bound, target_bound]. Never inferred: scale and centre targets by public
+        knowledge. ``float("inf")`` needs an infinite budget.
+    mechanism : {"auto", "sufficient-statistics"}, default "auto"
+    neighbours : {"replace-one", "add-or-remove-one"}
+        Which data sets the guarantee calls neighbours.
+    n_rows_bounds : (int, int) or None
+        Public bounds on the number of rows, for "add-or-remove-one", where that number is private. The ridge of the sum
+        is alpha times the lower bound.
+    max_rows_per_person : int, default 1
+        A public cap k on the rows of one person: the guarantee then protects a person, by group privacy. Where the schema
+        names a column of persons, rows beyond the first k of each are dropped; otherwise the cap is an assumption.
+    ledger : Ledger, batch of one, or None
+        Charged before a row is used.
+    random_state : int or None
+        For tests: a seed makes the noise reproducible and the guarantee void.
+
+    Attributes
+    ----------
+    coef_ : array (n_coefficients,)
+        One a column of X, or of the encoded columns with a schema.
+    intercept_ : float
+    coefficient_names_ : array (n_coefficients,) of str
+    n_features_in_ : int
+    feature_names_in_ : array of str, where X has names
+    alpha_ : float
+        The ridge used, a public number.
+    guarantee_ : Guarantee
+
+    Notes
+    -----
+    Guarantee: `coef_` and `intercept_` together are differentially private at the budget for the stated neighbour relation,
+    in the sense and under the assumptions that `guarantee_.statement()` lists. Nothing else that depends on rows is kept.
+
+    Sources: Y.-X. Wang, Revisiting differentially private linear regression, UAI 2018, for the sums; noise and ridge differ,
+    see the proof beside the mechanism, confide/privacy/proofs/sufficient_statistics.md.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.random.default_rng(0).uniform(-0.5, 0.5, size=(10_000, 2))
+    >>> model = Ridge(budget=1.0).fit(X, X @ [0.5, -0.5])
+    >>> bool(model.score(X, X @ [0.5, -0.5]) > 0.9)
+    True
+    """
+
+    coef_: Array
+    intercept_: float
+    guarantee_: Any
+
+    def __init__(
+        self,
+        budget: float | Budget = 1.0,
+        *,
+        alpha: float | str = "auto",
+        schema: Schema | None = None,
+        row_norm: Any = None,
+        fit_intercept: bool = True,
+        intercept_scaling: float = 1.0,
+        target_bound: float = 1.0,
+        mechanism: str = "auto",
+        neighbours: str | Neighbours = "replace-one",
+        n_rows_bounds: tuple[int, int] | None = None,
+        max_rows_per_person: int = 1,
+        ledger: Ledger | Batch | None = None,
+        random_state: int | None = None,
+    ) -> None:
+        self.budget = budget
+        self.alpha = alpha
+        self.schema = schema
+        self.row_norm = row_norm
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
+        self.target_bound = target_bound
+        self.mechanism = mechanism
+        self.neighbours = neighbours
+        self.n_rows_bounds = n_rows_bounds
+        self.max_rows_per_person = max_rows_per_person
+        self.ledger = ledger
+        self.random_state = random_state
+
+    def plan(self, n_rows: int | None = None, n_features: int | None = None) -> StatisticsPlan:
+        """Everything a fit would decide from public facts. Reads no data and charges nothing.
+
+        Parameters
+        ----------
+        n_rows : int
+            Number of rows; not used where `n_rows_bounds` are given.
+        n_features : int
+            Number of columns of X; with a schema its own, and not needed.
+        """
+        settings = self._settings()
+        if (encoder := settings.encoder) is not None:
+            if n_features not in (None, encoder.n_features):
+                raise ParameterError(f"the schema has {encoder.n_features} encoded columns; leave n_features out.")
+            n_features = encoder.n_features
+        for name, value in (("n_rows", n_rows), ("n_features", n_features)):
+            given = isinstance(value, (int, np.integer)) and not isinstance(value, bool) and value >= 1
+            if not given and not (name == "n_rows" and value is None and settings.n_rows_bounds):
+                raise ParameterError(f"{name} must be a whole number of at least 1.")
+        return settings.plan(int(n_features or 0), n_rows)
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Train and release.
+
+        Parameters
+        ----------
+        X : array (n, d) of real numbers, or with a schema a pandas or Polars frame of raw columns
+        y : (n,) numbers
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ParameterError, InputError
+            Before anything is charged.
+        BudgetExceeded
+            If the ledger has too little left; no row was used.
+        """
+        settings = self._settings()
+        encoder, neighbours = settings.encoder, settings.neighbours
+        seed = parameters.checked_seed(self.random_state)
+        ledger = parameters.checked_ledger(self.ledger)
+
+        before = dict(vars(self))
+        try:
+            blocks = rows_of(self, X, encoder, reset=True, rows_per_person=settings.rows_per_person)
+            kept = blocks.codes.kept if isinstance(blocks, EncodedBlocks) else None
+            n_rows = blocks.n_rows if kept is None else len(X)
+            targets = targets_of(y, n_rows)
+            source = MemorySource(blocks, targets if kept is None else targets[kept])
+            plan = settings.plan(blocks.n_features, n_rows if neighbours is Neighbours.REPLACE_ONE else None)
+            plan.problem.check(n_rows, blocks.n_features)
+            purpose = f"{type(self).__name__}.fit"
+            weights = charge_and_release(
+                lambda entropy: _weights(plan, source, entropy), plan.event, neighbours, ledger, seed, purpose
+            )
+        except BaseException:
+            # A refused fit leaves the estimator as it was, with the columns of an earlier fit.
+            self.__dict__ = before
+            raise
+
+        intercept = settings.intercept
+        self.coef_ = weights[: blocks.n_features].copy()
+        self.intercept_ = float(intercept * weights[-1]) if intercept > 0.0 else 0.0
+        self.alpha_ = plan.alpha
+        sentence = f"Every target is clipped to its declared bound, {settings.target_bound:.6g} in absolute value."
+        person = None if self.schema is None else self.schema.person
+        self.guarantee_ = guarantee_of(plan, sentence, person, ledger, seed)
+        self.coefficient_names_ = self._coefficient_names(encoder)
+        self._encoder = encoder
+        self._row_bound = settings.row_bound
+        return self
+
+    def predict(self, X: Any) -> Array:
+        """Predicted targets, (n,). Rows are clipped to the bound of the fit, as the rows it learned from were."""
+        check_is_fitted(self)
+        blocks = rows_of(self, X, self._encoder, reset=False)
+        predicted = np.empty(blocks.n_rows)
+        step = rows_in_block(blocks.n_features)
+        for start in range(0, blocks.n_rows, step):
+            stop = min(start + step, blocks.n_rows)
+            predicted[start:stop] = self._row_bound.clip(blocks.block(start, stop)) @ self.coef_
+        return predicted + self.intercept_
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """R^2 on the given rows and targets, which are not clipped here. On private rows it is outside every guarantee."""
+        predicted = self.predict(X)
+        targets, weights = targets_of(y, len(predicted)), weights_of(sample_weight, len(predicted))
+        return float(r2_score(targets, predicted, sample_weight=weights))
+
+    def _settings(self) -> _Settings:
+        """The parameters, checked. No data."""
+        budget, neighbours = as_budget(self.budget), Neighbours.parse(self.neighbours)
+        encoder = parameters.checked_schema(self.schema)
+        parameters.checked_choice("mechanism", self.mechanism, ("auto", "sufficient-statistics"))
+        return _Settings(
+            budget=budget,
+            alpha=parameters.checked_alpha(self.alpha),
+            encoder=encoder,
+            row_bound=parameters.checked_row_bound(self.row_norm, encoder, budget),
+            intercept=parameters.checked_intercept(self.fit_intercept, self.intercept_scaling),
+            target_bound=parameters.checked_target_bound(self.target_bound, budget),
+            neighbours=neighbours,
+            n_rows_bounds=parameters.checked_bounds(self.n_rows_bounds, neighbours),
+            rows_per_person=parameters.checked_rows_per_person(self.max_rows_per_person),
+        )
+
+    def _coefficient_names(self, encoder: Encoder | None) -> Any:
+        if encoder is not None:
+            return np.array(encoder.feature_names, dtype=object)
+        names = getattr(self, "feature_names_in_", None)
+        return names if names is not None else np.array([f"x{i}" for i in range(self.n_features_in_)], dtype=object)
+
+
+def _weights(plan: StatisticsPlan, source: RowSource, entropy: Entropy) -> Array:
+    """Weights (D,) from sums with the noise of the plan, or without any where the budget is infinite."""
+    if plan.budget.is_private:
+        noisy = SufficientStatistics().release(plan, source, entropy)
+        return ridge_weights(noisy.products, noisy.targets, plan.l2)
+    totals = source.sum_over_rows(plan.problem.row_sum, np.zeros((1, plan.problem.n_weights)))
+    if not (np.isfinite(totals.hessian).all() and np.isfinite(totals.gradient).all()):
+        raise ParameterError("rows this large overflow without a row norm; scale them, or give a finite row_norm.")
+    return ridge_weights(totals.hessian[0], -totals.gradient[0], plan.l2)

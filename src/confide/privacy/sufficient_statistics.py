@@ -1,0 +1,231 @@
+"""Sufficient statistics of least squares, X^T X and X^T y, with exact noise. Proof: proofs/sufficient_statistics.md.
+
+Released together, in one vector with one noise: that needs less of it than a share of the budget for each. Weights are
+computed from the noisy sums afterwards and cost nothing. Symbols inside formulas: D weights, N entries, R bound on a row
+with its intercept, T bound on a target, n rows.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from confide._version import __version__
+from confide.accounting.events import Event, PureMechanism
+from confide.data.source import RowSource
+from confide.erm.row_bounds import LARGEST_BOUND, SMALLEST_BOUND, GroupBound
+from confide.erm.row_sums import LeastSquaresSum, Totals
+from confide.errors import ParameterError
+from confide.plan_text import statistics_document, statistics_text
+from confide.privacy.budgets import ZCDP, Budget, Neighbours, PureDP, budget_of_row, pure_within
+from confide.privacy.gaussian import GaussianMechanism, largest_mu
+from confide.privacy.lattice import LatticeGaussian, LatticeLaplace, LatticeNoise, lattice_exponent
+from confide.privacy.mechanism import RowFacts
+from confide.privacy.noise import Entropy
+from confide.types import Array, Weights
+
+_LARGEST_INFLATION = 0.1
+_UNIT = 2.0**-53
+_DOWN, _UP = 1.0 - 2.0**-40, 1.0 + 2.0**-40
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeastSquares(RowFacts):
+    """The public facts of one least-squares problem.
+
+    Attributes
+    ----------
+    target_bound : every target is clipped to [-target_bound, target_bound]
+    """
+
+    target_bound: float
+
+    def __post_init__(self) -> None:
+        RowFacts.__post_init__(self)
+        if not (SMALLEST_BOUND <= self.target_bound <= LARGEST_BOUND or self.target_bound == math.inf):
+            raise ParameterError("target_bound must be a positive number between 2^-300 and 2^300.")
+
+    @property
+    def row_sum(self) -> LeastSquaresSum:
+        """What is summed."""
+        return LeastSquaresSum(self.row_bound, self.intercept, self.target_bound)
+
+    @property
+    def n_statistics(self) -> int:
+        """N: the distinct entries of X^T X, and X^T y."""
+        return self.n_weights * (self.n_weights + 3) // 2
+
+    @property
+    def target_scale(self) -> float:
+        """R / T: with it a target counts as much as a row."""
+        return self.row_norm / self.target_bound
+
+    @property
+    def row_l1_norm(self) -> float:
+        """Largest L1 norm of a clipped row with its intercept, rounded upwards."""
+        norm = math.sqrt(self.n_features) * self.row_bound.l2_norm
+        if isinstance(self.row_bound, GroupBound):
+            norm = min(norm, math.fsum(self.row_bound.scales))
+        return (norm + self.intercept) * _UP
+
+    @property
+    def l2_sensitivity(self) -> float:
+        """Largest L2 distance of the scaled statistics of neighbours, off-diagonal entries times sqrt(2).
+
+        Theorem 1: 3 R^2 / sqrt(2) for replace-one, sqrt(2) R^2 for add-or-remove-one.
+        """
+        replaced = self.neighbours is Neighbours.REPLACE_ONE
+        return (3.0 / math.sqrt(2.0) if replaced else math.sqrt(2.0)) * self.row_norm**2 * _UP
+
+    @property
+    def l1_sensitivity(self) -> float:
+        """Largest L1 distance of the scaled statistics of neighbours, off-diagonal entries as they are. Theorem 2."""
+        square, dimension = self.row_norm**2, self.n_weights
+        # (B^2 + R^2) / 2 + B R, B the L1 norm.
+        of_row = 0.5 * (self.row_l1_norm**2 + square) + self.row_l1_norm * self.row_norm
+        if self.neighbours is Neighbours.ADD_OR_REMOVE_ONE:
+            return of_row * _UP
+        # sqrt(D (D + 3) / 4 + D / j) sqrt(2) (1 + j / 2) R^2, least at j = (sqrt(4D + 13) - 1) / (D + 3).
+        weight = (math.sqrt(4.0 * dimension + 13.0) - 1.0) / (dimension + 3.0)
+        entries = dimension * (dimension + 3.0) / 4.0 + dimension / weight
+        return min(2.0 * of_row, math.sqrt(2.0 * entries) * (1.0 + 0.5 * weight) * square) * _UP
+
+    @property
+    def rounding(self) -> float:
+        """Largest L2 distance between computed and exact scaled statistics, in either scaling.
+
+        Theorem 3: 1.52 u n R^2 (m + 2D + 14), m the summation depth.
+        """
+        terms = self.summation_depth + 2 * self.n_weights + 14
+        return 1.52 * _UNIT * self.n_rows_high * terms * self.row_norm**2
+
+
+@dataclass(frozen=True, slots=True)
+class StatisticsPlan:
+    """Everything decided before any row is read. Public: safe to print, store and review.
+
+    Attributes
+    ----------
+    problem : LeastSquares
+    budget : Budget
+        What the release costs; charged before a row is read.
+    mechanism : str
+        "sufficient-statistics", or "none" without noise.
+    lattice : LatticeNoise or None
+        The noise, on N scaled statistics.
+    off_diagonal : float
+        Factor of the off-diagonal entries of X^T X while the noise is added.
+    event : Event
+        What a ledger counts.
+    l2 : float
+        Ridge of the sum form for the weights that are made of the noisy sums. The guarantee does not depend on it.
+    """
+
+    problem: LeastSquares
+    budget: Budget
+    mechanism: str
+    lattice: LatticeNoise | None
+    off_diagonal: float
+    event: Event
+    l2: float = 0.0
+
+    @property
+    def alpha(self) -> float:
+        """Ridge of the mean form: half the mean squared residual + alpha / 2 |w|^2."""
+        return self.l2 / self.problem.n_rows_low
+
+    @property
+    def diagonal_deviation(self) -> float:
+        """Standard deviation of the noise on an entry of the diagonal of X^T X."""
+        return float(self.lattice.deviation) if self.lattice else 0.0  # type: ignore[attr-defined]  # both laws have it
+
+    @property
+    def product_deviation(self) -> float:
+        """The same off the diagonal."""
+        return self.diagonal_deviation / self.off_diagonal
+
+    @property
+    def target_deviation(self) -> float:
+        """The same for an entry of X^T y."""
+        return self.diagonal_deviation / self.problem.target_scale if self.lattice else 0.0
+
+    def to_dict(self) -> dict[str, Any]:
+        """A JSON form, for people and machines; the number of rows appears as its public bounds."""
+        return statistics_document(self)
+
+    def __str__(self) -> str:
+        return statistics_text(self)
+
+
+@dataclass(frozen=True, slots=True)
+class NoisyStatistics:
+    """What may leave: noisy sums and public facts. Everything made of them is as private."""
+
+    products: Array
+    """(D, D): X^T X with noise, symmetric; its eigenvalues may be negative."""
+    targets: Array
+    """(D,): X^T y with noise."""
+    plan: StatisticsPlan
+    version: str = __version__
+
+
+@dataclass(frozen=True, slots=True)
+class SufficientStatistics:
+    """Sums over rows with noise. Between its two verbs the caller charges the plan's event."""
+
+    def plan(self, problem: LeastSquares, budget: Budget) -> StatisticsPlan:
+        """The plan with the least noise among exact Laplace and exact Gaussian. No data is used."""
+        if not (budget.is_private and math.isfinite(problem.target_bound) and math.isfinite(problem.row_norm)):
+            raise ParameterError("noise for sums needs a finite budget and finite bounds on rows and targets.")
+        size, rounding = problem.n_statistics, problem.rounding
+        exact = problem.l2_sensitivity
+        if not 2.0 * rounding <= _LARGEST_INFLATION * exact:
+            raise ParameterError(
+                f"sums over up to {problem.n_rows_high} rows are too inexact in double precision. Narrow n_rows_bounds."
+            )
+        of_row = budget_of_row(budget, problem.rows_per_person)
+        epsilon = pure_within(of_row.rho) if isinstance(of_row, ZCDP) else of_row.epsilon
+        l1_sensitivity = (problem.l1_sensitivity + 2.0 * math.sqrt(size) * rounding) * _UP
+        laplace = LatticeLaplace.of_l1(size, l1_sensitivity, epsilon * _DOWN)
+        pure = problem.event(budget, PureMechanism(epsilon))
+        plans = [StatisticsPlan(problem, budget, "sufficient-statistics", laplace, 1.0, pure)]
+        if not isinstance(of_row, PureDP):
+            if isinstance(of_row, ZCDP):
+                mu = math.sqrt(2.0 * of_row.rho * _DOWN)
+            else:
+                mu = largest_mu(of_row.epsilon, of_row.delta * _DOWN)
+            sensitivity = (exact + 2.0 * rounding) * _UP
+            exponent = lattice_exponent(sensitivity / max(1.0, mu), size)
+            gaussian = LatticeGaussian.of_multiplier(size, exponent, sensitivity, 1.0 / mu)
+            event = problem.event(budget, GaussianMechanism(1.0 / gaussian.multiplier))
+            plans.append(StatisticsPlan(problem, budget, "sufficient-statistics", gaussian, math.sqrt(2.0), event))
+        return min(plans, key=lambda plan: plan.product_deviation)
+
+    def release(self, plan: StatisticsPlan, source: RowSource, entropy: Entropy) -> NoisyStatistics:
+        """Sum over the rows once and release. The event of the plan was charged before this call."""
+        problem = plan.problem
+        if plan.lattice is None:
+            raise ParameterError("this plan adds no noise.")
+        problem.check_source(source)
+        totals = source.sum_over_rows(problem.row_sum, np.zeros((1, problem.n_weights)))
+        noisy = plan.lattice.release(_scaled(plan, totals), entropy)[0]
+        return NoisyStatistics(*_unscaled(plan, noisy), plan)
+
+
+def _scaled(plan: StatisticsPlan, totals: Totals) -> Weights:
+    """The statistics (1, N) as they get their noise: diagonal, upper triangle, targets."""
+    products, targets = totals.hessian[0], -totals.gradient[0]
+    upper = plan.off_diagonal * products[np.triu_indices_from(products, 1)]
+    return np.concatenate([np.diagonal(products), upper, plan.problem.target_scale * targets])[None]
+
+
+def _unscaled(plan: StatisticsPlan, statistics: Array) -> tuple[Array, Array]:
+    """X^T X and X^T y of scaled statistics (N,)."""
+    dimension = plan.problem.n_weights
+    products = np.diag(statistics[:dimension])
+    rows, columns = np.triu_indices(dimension, 1)
+    products[rows, columns] = products[columns, rows] = statistics[dimension:-dimension] / plan.off_diagonal
+    return products, statistics[-dimension:] / plan.problem.target_scale

@@ -1,0 +1,405 @@
+"""Noisy sums of least squares: sensitivities by search, rounding, the law of the noise, and an attack at a worst pair."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy import optimize, stats
+
+from confide.accounting.events import PureMechanism
+from confide.data.arrays import ArrayBlocks, MemorySource, summation_depth
+from confide.erm.row_bounds import BallBound, GroupBound
+from confide.errors import NotCertified, ParameterError
+from confide.privacy.budgets import ZCDP, ApproxDP, Neighbours, PureDP
+from confide.privacy.gaussian import GaussianMechanism
+from confide.privacy.lattice import LatticeGaussian, LatticeLaplace
+from confide.privacy.noise import Entropy
+from confide.privacy.sufficient_statistics import LeastSquares, SufficientStatistics, _scaled
+from tests.audit.attacks import lower_bound, upper_bound
+from tests.privacy.densities import gaussian_multiplier
+
+REPLACE, ADD = Neighbours.REPLACE_ONE, Neighbours.ADD_OR_REMOVE_ONE
+BOTH = pytest.mark.parametrize("neighbours", [REPLACE, ADD], ids=["replace", "add"])
+NORM, CONSTANT, TARGET = 2.0, 1.5, 3.0
+"""Row norm 2 and intercept constant 1.5, so R = 2.5; targets up to 3: a wrong factor of any of them shows."""
+RADIUS = math.hypot(NORM, CONSTANT)
+GROUPS = GroupBound((2, 1), (0.8, 1.3))
+ACCEPT, REJECT = 1e-3, 1e-8
+
+
+def facts_of(neighbours=REPLACE, d=2, n=8, bound=None, intercept=CONSTANT, target=TARGET, persons=1, high=None):
+    """Public facts of a small problem."""
+    high = high or (n if neighbours is REPLACE else n + 4)
+    return LeastSquares(
+        row_bound=bound or BallBound(NORM), intercept=intercept, n_features=d, n_rows_low=n, n_rows_high=high,
+        summation_depth=summation_depth(high, d), neighbours=neighbours, rows_per_person=persons, target_bound=target,
+    )  # fmt: skip
+
+
+def source_of(rows, targets):
+    """A source of these rows."""
+    return MemorySource(ArrayBlocks(np.asarray(rows, dtype=np.float64)), np.asarray(targets, dtype=np.float64))
+
+
+def statistics(facts, x, y, off_diagonal):
+    """The scaled statistics of one row, by the definition."""
+    if facts.intercept:
+        x = np.append(x, facts.intercept)
+    products = np.outer(x, x)
+    upper = products[np.triu_indices(len(x), 1)]
+    return np.concatenate([np.diag(products), off_diagonal * upper, math.hypot(*norms(facts)) / facts.target_bound * y * x])
+
+
+def norms(facts):
+    """Norm of a row, and the constant."""
+    return facts.row_bound.l2_norm, facts.intercept
+
+
+def random_row(facts, rng):
+    """A row at the edge of its bound or inside, and a target."""
+    x = rng.normal(size=facts.n_features) * rng.choice([0.3, 3.0, 30.0], size=facts.n_features)
+    return facts.row_bound.clip(x[None])[0] * rng.choice([1.0, 1.0, rng.random()]), facts.target_bound * rng.choice([-1, 1])
+
+
+@BOTH
+@pytest.mark.parametrize("bound", [None, GROUPS, GroupBound((3,), (1.2,), (True,))], ids=["ball", "groups", "linked"])
+@pytest.mark.parametrize("intercept", [0.0, CONSTANT])
+def test_no_random_neighbours_are_further_apart_than_the_sensitivities(neighbours, bound, intercept):
+    """3,000 pairs of rows, in L2 and in L1 norm."""
+    facts = facts_of(neighbours, d=3, bound=bound, intercept=intercept)
+    rng = np.random.default_rng(1)
+    for _ in range(3000):
+        (x, y), (other, z) = random_row(facts, rng), random_row(facts, rng)
+        for off_diagonal, order, limit in ((math.sqrt(2), 2, facts.l2_sensitivity), (1.0, 1, facts.l1_sensitivity)):
+            shift = statistics(facts, x, y, off_diagonal)
+            if neighbours is REPLACE:
+                shift = shift - statistics(facts, other, z, off_diagonal)
+            assert np.linalg.norm(shift, ord=order) <= limit
+
+
+def test_the_l2_sensitivities_are_attained():
+    """A row at the edge; two of them at 60 degrees with opposite targets. 30% less noise would be too little."""
+    for intercept in (0.0, CONSTANT):
+        facts = facts_of(ADD, intercept=intercept)
+        shift = statistics(facts, np.array([NORM, 0.0]), TARGET, math.sqrt(2))
+        assert np.linalg.norm(shift) == pytest.approx(facts.l2_sensitivity, rel=1e-9)
+        facts = facts_of(REPLACE, intercept=intercept)
+        # x . x' + s^2 = R^2 / 2
+        cosine = (0.5 * math.hypot(NORM, intercept) ** 2 - intercept**2) / NORM**2
+        first = statistics(facts, np.array([NORM, 0.0]), TARGET, math.sqrt(2))
+        second = statistics(facts, NORM * np.array([cosine, math.sqrt(1 - cosine**2)]), -TARGET, math.sqrt(2))
+        assert np.linalg.norm(first - second) == pytest.approx(facts.l2_sensitivity, rel=1e-9)
+
+
+def test_the_l1_sensitivities_are_attained_or_nearly_so():
+    """Add or remove: exactly, by a row on the diagonal and by one at all limits of a group bound. Replace: to 5%."""
+    facts = facts_of(ADD, d=5, intercept=0.0)
+    diagonal = np.full(5, NORM / math.sqrt(5))
+    assert np.abs(statistics(facts, diagonal, TARGET, 1.0)).sum() == pytest.approx(facts.l1_sensitivity, rel=1e-9)
+    facts = facts_of(ADD, d=3, bound=GROUPS)
+    assert np.abs(statistics(facts, np.array([0.8, 0.0, 1.3]), TARGET, 1.0)).sum() == pytest.approx(
+        facts.l1_sensitivity, rel=1e-9
+    )
+    facts = facts_of(REPLACE, d=2, intercept=0.0)
+    shift = [statistics(facts, x, y, 1.0) for x, y in zip(far_pair(facts), (TARGET, -TARGET), strict=True)]
+    assert 0.95 * facts.l1_sensitivity < np.abs(shift[0] - shift[1]).sum() <= facts.l1_sensitivity
+
+
+def far_pair(facts):
+    """Two rows in the ball that are far apart in L1 norm with opposite targets, by search."""
+
+    def rows(v):
+        return [x / max(1.0, np.linalg.norm(x) / NORM) for x in np.split(v, 2)]
+
+    def distance(v):
+        first, second = rows(v)
+        return -np.abs(statistics(facts, first, TARGET, 1.0) - statistics(facts, second, -TARGET, 1.0)).sum()
+
+    rng = np.random.default_rng(0)
+    starts = rng.normal(size=(20, 2 * facts.n_features)) * 2
+    return rows(min((optimize.minimize(distance, start, method="Nelder-Mead") for start in starts), key=lambda r: r.fun).x)
+
+
+def test_the_l1_bound_of_many_weights_is_below_twice_that_of_a_row():
+    """For balls by the second bound of the theorem; group bounds know more of the L1 norm of a row."""
+    ball, groups = facts_of(d=30), facts_of(d=30, bound=GroupBound((10,) * 3, (NORM / math.sqrt(3),) * 3))
+    assert ball.l1_sensitivity < 2.0 * replace(ball, neighbours=ADD).l1_sensitivity
+    assert ball.l2_sensitivity == pytest.approx(groups.l2_sensitivity, rel=1e-9)
+    assert groups.l1_sensitivity < 0.7 * ball.l1_sensitivity
+
+
+def exact_statistics(facts, rows, targets, off_diagonal):
+    """The sums in rational numbers, of rows inside their bound."""
+    columns = [
+        [Fraction(v) for v in row] + ([Fraction(facts.intercept)] if facts.intercept else []) for row in rows.tolist()
+    ]
+    size = len(columns[0])
+    gram = [[sum(x[i] * x[j] for x in columns) for j in range(size)] for i in range(size)]
+    cross = [sum(Fraction(y) * x[i] for x, y in zip(columns, targets.tolist(), strict=True)) for i in range(size)]
+    upper = [Fraction(off_diagonal) * gram[i][j] for i in range(size) for j in range(i + 1, size)]
+    return [gram[i][i] for i in range(size)] + upper + [Fraction(facts.target_scale) * value for value in cross]
+
+
+def test_computed_sums_are_within_the_rounding_bound_in_every_order():
+    """Rows of very different size that cancel, forwards, backwards and shuffled, against rational numbers."""
+    rng = np.random.default_rng(3)
+    rows = rng.normal(size=(600, 3))
+    rows *= (NORM * 0.99 * 10.0 ** -rng.integers(0, 9, size=600) / np.linalg.norm(rows, axis=1))[:, None]
+    targets = rng.choice([-1.0, 1.0], size=600) * rng.random(600) * TARGET
+    facts = facts_of(d=3, n=600)
+    plan = SufficientStatistics().plan(facts, ZCDP(0.5))
+    exact = exact_statistics(facts, rows, targets, math.sqrt(2))
+    for order in (np.arange(600), np.arange(600)[::-1], rng.permutation(600)):
+        totals = source_of(rows[order], targets[order]).sum_over_rows(facts.row_sum, np.zeros((1, 4)))
+        found = _scaled(plan, totals)[0].tolist()
+        error = math.sqrt(sum(float(Fraction(f) - e) ** 2 for f, e in zip(found, exact, strict=True)))
+        assert 0.0 < error <= facts.rounding
+    assert 2.0 * facts.rounding < 1e-9 * facts.l2_sensitivity
+
+
+def test_rounding_is_paid_for_and_costs_next_to_nothing():
+    """Twice the bound is in the sensitivity of the lattice: below 1e-5 of it for 10^7 rows; 10^12 rows are refused."""
+    for budget in (PureDP(1.0), ApproxDP(1.0, 1e-6), ZCDP(0.5)):
+        facts = facts_of(d=20, n=10**7)
+        noise = SufficientStatistics().plan(facts, budget).lattice
+        if isinstance(noise, LatticeGaussian):
+            paid = noise.l2_sensitivity / facts.l2_sensitivity - 1.0
+            least = 2.0 * facts.rounding / facts.l2_sensitivity
+        else:
+            paid = math.sqrt(noise.dimension) * noise.l2_sensitivity / facts.l1_sensitivity - 1.0
+            least = 2.0 * math.sqrt(noise.dimension) * facts.rounding / facts.l1_sensitivity
+        assert 1e-7 < least <= paid < 1e-4
+        with pytest.raises(ParameterError, match="Narrow n_rows_bounds"):
+            SufficientStatistics().plan(facts_of(d=20, n=10**12), budget)
+
+
+BUDGETS = {
+    "pure": (PureDP(0.8), LatticeLaplace),
+    "approximate": (ApproxDP(1.0, 0.01), LatticeGaussian),
+    "tiny delta": (ApproxDP(20.0, 1e-30), LatticeLaplace),
+    "zcdp": (ZCDP(0.05), LatticeGaussian),
+}
+
+
+def of_row(budget, persons):
+    """Group privacy, by its formulas."""
+    if isinstance(budget, PureDP):
+        return PureDP(budget.epsilon / persons)
+    if isinstance(budget, ZCDP):
+        return ZCDP(budget.rho / persons**2)
+    part = math.expm1(budget.epsilon / persons) / math.expm1(budget.epsilon)
+    return ApproxDP(budget.epsilon / persons, budget.delta * part)
+
+
+@pytest.mark.parametrize(("neighbours", "persons"), [(REPLACE, 1), (ADD, 1), (REPLACE, 2)])
+@pytest.mark.parametrize("name", ["pure", "approximate", "zcdp"])
+def test_released_sums_scatter_around_the_exact_ones_by_the_theorems_law(name, neighbours, persons):
+    """300 seeded releases, rows and targets beyond their bounds: diagonal, products, targets; 30% off is rejected."""
+    budget, law = BUDGETS[name]
+    facts = facts_of(neighbours, persons=persons)
+    rng = np.random.default_rng(5)
+    rows, targets = rng.normal(size=(8, 2)) * 3.0, rng.normal(size=8) * 5.0
+    clipped = rows * np.minimum(1.0, NORM / np.linalg.norm(rows, axis=1))[:, None]
+    design = np.hstack([clipped, np.full((8, 1), CONSTANT)])
+    plan = SufficientStatistics().plan(facts, budget)
+    assert isinstance(plan.lattice, law)
+    entropy, source = Entropy.seeded(2), source_of(rows, targets)
+    sample = [SufficientStatistics().release(plan, source, entropy) for _ in range(300)]
+    products = np.array([release.products for release in sample]) - design.T @ design
+    cross = np.array([release.targets for release in sample]) - design.T @ np.clip(targets, -TARGET, TARGET)
+    assert np.array_equal(products, products.transpose(0, 2, 1))
+    row = of_row(budget, persons)
+    square = RADIUS**2
+    if law is LatticeLaplace:
+        length = math.sqrt(2) * NORM + CONSTANT
+        one = 0.5 * (length**2 + square) + length * RADIUS
+        # Three weights: j = (sqrt(25) - 1) / 6 = 2 / 3, and sqrt(18 / 4 + 9 / 2) sqrt(2) (4 / 3) R^2 = 4 sqrt(2) R^2.
+        scale = (one if neighbours is ADD else min(2 * one, 4 * math.sqrt(2) * square)) / row.epsilon
+        scales, expected = (scale, scale, scale * TARGET / RADIUS), stats.expon.cdf
+    else:
+        multiplier = math.sqrt(0.5 / row.rho) if name == "zcdp" else gaussian_multiplier(row.epsilon, row.delta)
+        deviation = (math.sqrt(2) if neighbours is ADD else 3 / math.sqrt(2)) * square * multiplier
+        scales, expected = (deviation, deviation / math.sqrt(2), deviation * TARGET / RADIUS), stats.halfnorm.cdf
+    upper = products[:, *np.triu_indices(3, 1)]
+    for noise, scale in zip((np.diagonal(products, axis1=1, axis2=2), upper, cross), scales, strict=True):
+        values = np.abs(noise).ravel() / scale
+        assert stats.kstest(values, expected).pvalue > ACCEPT
+        for wrong in (0.7, 1 / 0.7):
+            assert stats.kstest(values * wrong, expected).pvalue < REJECT
+        assert 0.42 < (noise > 0.0).mean() < 0.58
+
+
+@pytest.mark.parametrize("budget", [PureDP(1e6), ApproxDP(1e6, 1e-6), ZCDP(1e6)], ids=lambda budget: budget.kind)
+def test_the_grid_is_finer_than_the_noise_at_any_budget(budget):
+    """Else rounding, which grows with the sensitivity, would take the place of the noise that a large budget spares."""
+    plan = SufficientStatistics().plan(facts_of(d=5), budget)
+    assert plan.lattice.step < 0.1 * plan.product_deviation
+
+
+def test_the_law_with_less_noise_is_taken():
+    """Laplace noise where delta is next to nothing and epsilon large; its event says that it is pure."""
+    budget, law = BUDGETS["tiny delta"]
+    plan = SufficientStatistics().plan(facts_of(), budget)
+    assert isinstance(plan.lattice, law)
+    assert isinstance(plan.event.curve, PureMechanism)
+
+
+@BOTH
+@pytest.mark.parametrize("name", ["pure", "approximate", "zcdp"])
+def test_an_attack_at_a_worst_pair_finds_what_is_spent_and_no_more(name, neighbours):
+    """Likelihood ratios of all statistics together at the pair of theorem 1 or 2. Refuted with two fifths of the noise.
+
+    1,500 releases from either data set; a right mechanism is refuted with probability at most 0.1%.
+    """
+    budget = {"pure": PureDP(1.0), "approximate": ApproxDP(1.0, 0.05), "zcdp": ZCDP(0.5)}[name]
+    facts = facts_of(neighbours, d=2, n=3 if neighbours is REPLACE else 2, intercept=0.0)
+    within = NORM * (1.0 - 2.0**-30)
+    common, zeros = [[within, 0.0], [0.0, within]], [TARGET, -TARGET]
+    if name == "pure":
+        mine = far_pair(facts) if neighbours is REPLACE else [[within / math.sqrt(2)] * 2, None]
+    else:
+        mine = [[within, 0.0], [0.5 * within, math.sqrt(0.75) * within]]
+    first = source_of([*common, mine[0]], [*zeros, TARGET])
+    second = source_of(*(([*common, mine[1]], [*zeros, -TARGET]) if neighbours is REPLACE else (common, zeros)))
+    plan = SufficientStatistics().plan(facts, budget)
+    centres = [
+        _scaled(plan, data.sum_over_rows(facts.row_sum, np.zeros((1, 2))))[0] for data in (first, second)
+    ]  # fmt: skip
+    promised = plan.lattice.scale if name == "pure" else plan.lattice.deviation
+
+    def log_ratio(values):
+        if name == "pure":
+            return (np.abs(values - centres[1]) - np.abs(values - centres[0])).sum(axis=1) / promised
+        return (((values - centres[1]) ** 2) - (values - centres[0]) ** 2).sum(axis=1) / (2 * promised**2)
+
+    def excess(factor, seed):
+        noise = plan.lattice
+        less = (
+            replace(noise, epsilon=noise.epsilon / factor) if name == "pure" else replace(noise, deviation=promised * factor)
+        )
+        threshold = {"pure": 0.8, "approximate": 0.5, "zcdp": 0.0}[name] * getattr(budget, "epsilon", 0.0)
+        hits = []
+        for side, data in enumerate((first, second)):
+            entropy, changed = Entropy.seeded((seed, side)), replace(plan, lattice=less)
+            sample = [SufficientStatistics().release(changed, data, entropy) for _ in range(1500)]
+            products, targets = np.array([r.products for r in sample]), np.array([r.targets for r in sample])
+            scaled = (products[:, [0, 1], [0, 1]], plan.off_diagonal * products[:, :1, 1], facts.target_scale * targets)
+            values = np.hstack(scaled)
+            hits.append(int((log_ratio(values) > threshold).sum()))
+        p, q = lower_bound(hits[0], 1500), upper_bound(hits[1], 1500)
+        if name == "pure":
+            return math.log(max(p, 1e-300) / q) - 1.0
+        if name == "approximate":
+            return p - math.e * q - 0.05
+        orders = 1.0 + np.geomspace(1e-3, 30.0, 200)
+        moments = p**orders * q ** (1 - orders) + (1 - p) ** orders * (1 - q) ** (1 - orders)
+        return float((np.log(moments) / (orders - 1) / orders).max()) * (p > q) - 0.5
+
+    assert excess(1.0, 1) <= 0.0
+    assert excess(0.4, 2) > 0.0
+
+
+@BOTH
+@pytest.mark.parametrize("kind", ["pure", "approximate", "zcdp"])
+def test_less_budget_never_means_less_noise(kind, neighbours):
+    """BoostedAdaSSP: noise shrinks as epsilon shrinks. Another peer divides by epsilon squared. Here: in proportion."""
+    make = {"pure": PureDP, "approximate": lambda e: ApproxDP(e, 1e-6), "zcdp": lambda e: ZCDP(0.5 * e**2)}[kind]
+    facts = facts_of(neighbours, d=5)
+    deviations = [SufficientStatistics().plan(facts, make(size)).product_deviation for size in np.geomspace(1e-2, 1e2, 30)]
+    assert all(more > less for more, less in itertools.pairwise(deviations))
+    # The ratio of two sizes is 10^(4 / 29) = 1.37. Beyond a size of 1 Laplace noise takes over where it is smaller.
+    assert all(1.1 < more / less < 1.5 for more, less in itertools.pairwise(deviations[:15]))
+
+
+@BOTH
+@pytest.mark.parametrize("intercept", [0.0, CONSTANT])
+def test_the_event_is_the_budget_whatever_the_intercept(neighbours, intercept):
+    """diffprivlib: epsilon (1 + 1 / (d + 1)) with an intercept. One event, at exactly the budget; its curve within it."""
+    for budget in (PureDP(0.1), ApproxDP(1.0, 1e-6), ZCDP(0.1)):
+        plan = SufficientStatistics().plan(facts_of(neighbours, d=20, intercept=intercept), budget)
+        assert plan.event.budget == budget
+        if isinstance(budget, ApproxDP):
+            assert isinstance(plan.event.curve, GaussianMechanism)
+            multiplier = gaussian_multiplier(1.0, 1e-6)
+            assert multiplier <= 1.0 / plan.event.curve.mu <= 1.0001 * multiplier
+            two = SufficientStatistics().plan(facts_of(neighbours, d=20, intercept=intercept, persons=2), budget)
+            assert two.event.curve is None
+
+
+@BOTH
+def test_the_intercept_is_inside_the_bound(neighbours):
+    """Its constant counts in R: the noise grows as R^2 with it, on every entry."""
+    small, large = (SufficientStatistics().plan(facts_of(neighbours, intercept=s), ZCDP(0.5)) for s in (0.5, 4.0))
+    ratio = (NORM**2 + 16.0) / (NORM**2 + 0.25)
+    assert large.product_deviation / small.product_deviation == pytest.approx(ratio, rel=1e-3)
+    assert large.target_deviation / small.target_deviation == pytest.approx(math.sqrt(ratio), rel=1e-3)
+
+
+@pytest.mark.parametrize("name", ["pure", "approximate", "zcdp"])
+def test_scaled_sums_are_multiples_of_the_public_step(name):
+    """From OpenDP's noise, which is fresh each time."""
+    plan = SufficientStatistics().plan(facts_of(), BUDGETS[name][0])
+    source = source_of(np.eye(8)[:, :2], np.arange(8.0))
+    releases = [SufficientStatistics().release(plan, source, Entropy.fresh()) for _ in range(2)]
+    assert not np.array_equal(releases[0].products, releases[1].products)
+    diagonal = np.ldexp(np.diag(releases[0].products), -plan.lattice.exponent)
+    assert np.array_equal(diagonal, np.rint(diagonal))
+    upper = np.ldexp(releases[0].products[np.triu_indices(3, 1)] * plan.off_diagonal, -plan.lattice.exponent)
+    np.testing.assert_allclose(upper, np.rint(upper), rtol=1e-12)
+
+
+def test_what_a_plan_does_not_cover_is_refused():
+    """No noise without a finite budget and finite bounds, other rows than planned for, numbers that are not finite."""
+    mechanism, source = SufficientStatistics(), source_of(np.eye(8)[:, :2], np.arange(8.0))
+    for facts in (facts_of(target=math.inf), facts_of(bound=BallBound(math.inf))):
+        with pytest.raises(ParameterError, match="finite"):
+            mechanism.plan(facts, PureDP(1.0))
+    with pytest.raises(ParameterError, match="finite"):
+        mechanism.plan(facts_of(), PureDP(math.inf))
+    for target in (0.0, -1.0, math.nan, 2.0**301):
+        with pytest.raises(ParameterError, match="target_bound"):
+            facts_of(target=target)
+    plan = mechanism.plan(facts_of(), PureDP(1.0))
+    with pytest.raises(ParameterError, match="adds no noise"):
+        mechanism.release(replace(plan, lattice=None), source, Entropy.fresh())
+    with pytest.raises(ParameterError, match="others came"):
+        mechanism.release(plan, source_of(np.eye(9)[:, :2], np.arange(9.0)), Entropy.fresh())
+    with pytest.raises(NotCertified):
+        mechanism.release(plan, source_of(np.eye(8)[:, :2], np.full(8, np.nan)), Entropy.fresh())
+
+
+@BOTH
+def test_bounds_at_the_edge_of_what_is_allowed_work(neighbours):
+    """Row and target bounds of 2^-300 and 2^300, in all pairs: finite sums on the grid."""
+    for row, target in itertools.product((2.0**-300, 2.0**300), repeat=2):
+        facts = facts_of(neighbours, bound=BallBound(row), target=target, intercept=row)
+        for budget in (PureDP(1.0), ApproxDP(1.0, 1e-6)):
+            plan = SufficientStatistics().plan(facts, budget)
+            release = SufficientStatistics().release(
+                plan, source_of(np.full((8, 2), 1e308), np.full(8, -1e308)), Entropy.fresh()
+            )
+            assert np.isfinite(release.products).all()
+            assert np.isfinite(release.targets).all()
+            assert abs(release.products[0, 1]) < 1e3 * 8 * row**2
+
+
+def test_a_plan_says_what_was_decided():
+    """In words and as JSON; no private number of rows in it."""
+    plan = SufficientStatistics().plan(facts_of(ADD, persons=2), ApproxDP(1.0, 1e-6))
+    text, document = str(plan), plan.to_dict()
+    for words in (
+        "sufficient statistics",
+        "between 8 and 12 (private)",
+        "at most 2 rows each",
+        "target bound",
+        "multiples of 2^",
+    ):
+        assert words in text
+    assert document["n_rows_bounds"] == [8, 12]
+    assert document["product_deviation"] == plan.product_deviation > 0.0
+    assert document["noise"] == "discrete gaussian"
