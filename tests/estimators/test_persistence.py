@@ -118,6 +118,13 @@ SPOILED = {
     "classes": lambda d: d["content"].update(classes=[0, 1, 2]),
     "alpha": lambda d: d["content"].update(alpha=[]),
     "parameter": lambda d: d["content"]["parameters"].update(warm_start=True),
+    "parameter of another kind of model": lambda d: d["content"]["parameters"].update(kernel="rbf"),
+    "missing parameter": lambda d: d["content"]["parameters"].pop("budget"),
+    "unknown part": lambda d: d["content"].update(calibration=[1.0]),
+    "unknown part of the document": lambda d: d.update(signature="x"),
+    "unknown part of the row bound": lambda d: d["content"]["row_bound"].update(centre=[0.0]),
+    "unknown part of the guarantee": lambda d: d["content"]["guarantee"].update(conditions=["x"]),
+    "unknown part of the budget": lambda d: d["content"]["guarantee"]["budget"].update(order=2),
 }
 
 

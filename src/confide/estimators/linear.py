@@ -21,6 +21,7 @@ from confide.errors import ParameterError
 from confide.estimators import parameters
 from confide.estimators.assumptions import guarantee_of, weight_sentences
 from confide.estimators.fitting import Settings, fit_privately, make_plan
+from confide.estimators.notebook import ShownWithGuarantee
 from confide.estimators.validation import labels_of, row_weights_of, rows_of, weights_of
 from confide.features.encoder import Encoder, read_labels
 from confide.features.fourier import FourierMap
@@ -36,7 +37,7 @@ class FactsOfRows(TypedDict, total=False):
     sample_weight: Any
 
 
-class LinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
+class LinearClassifier(ShownWithGuarantee, ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
     """A linear classifier of two classes, released under differential privacy. Its loss is that of a subclass."""
 
     _accepts_sparse = True

@@ -241,6 +241,12 @@ def _is_plain(kind: Any) -> bool:
     return _is_number(kind) or pa.types.is_string(kind) or pa.types.is_large_string(kind)
 
 
+def looks_like_number(name: object) -> bool:
+    """Whether a column's name is text that reads as a number, as a cell does that was taken for a name."""
+    number = _number(name) if isinstance(name, str) else None
+    return number is not None and not math.isnan(number)
+
+
 def _number(value: object) -> float | None:
     """A cell as a number: NaN where it is missing, None where it is no number."""
     if isinstance(value, str):

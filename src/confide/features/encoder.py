@@ -304,8 +304,7 @@ def _first_rows(persons: Indices, n_rows: int) -> Indices | None:
 
 def _products(left: Array, right: Array) -> Array:
     """All products of the columns of two groups, row by row; those of the second run fastest."""
-    pairs: Array = left[:, :, None] * right[:, None, :]
-    return pairs.reshape(left.shape[0], -1)
+    return (left[:, :, None] * right[:, None, :]).reshape(len(left), -1)
 
 
 def _part(column: NumberColumn | CategoryColumn) -> _Part:
@@ -339,7 +338,8 @@ class _NumberPart:
         if not column.knots:
             return values
         ends = column.stretched(np.array(column.bends))
-        return np.interp(values, ends, np.arange(float(ends.size)))
+        positions: Array = np.interp(values, ends, np.arange(float(ends.size)))
+        return positions
 
     def write(self, codes: Array, out: Array) -> None:
         numbers = out[:, :-1] if self.column.missing else out
