@@ -6,6 +6,7 @@ import math
 import pickle
 import re
 import warnings
+from html import escape
 
 import numpy as np
 import pandas as pd
@@ -67,7 +68,7 @@ def test_a_notebook_shows_the_guarantee_above_the_diagram(rows, kind):
     shown = html_of(model.fit(X, y))
     assert shown.index("released under pure differential privacy with epsilon = 1") < shown.index("sk-top-container")
     for sentence in model.guarantee_.assumptions:
-        assert f"<li>{sentence}</li>" in shown
+        assert f"<li>{escape(sentence)}</li>" in shown
     assert shown.count("<ul>") >= 1
     assert "#b00020" not in shown
 
@@ -109,7 +110,7 @@ def float32_frames():
     yield "arrow", pa.table(frame)
 
 
-@pytest.mark.parametrize(("kind", "frame"), float32_frames(), ids=lambda value: value if isinstance(value, str) else "")
+@pytest.mark.parametrize(("kind", "frame"), list(float32_frames()), ids=lambda value: value if isinstance(value, str) else "")
 def test_every_frame_is_read_alike(kind, frame, monkeypatch):
     """Names are kept, float32 stays float32, and the model is that of the array; another order of columns is refused."""
     array = np.array(frame.to_pandas() if hasattr(frame, "to_pandas") else frame, dtype=np.float32)
@@ -122,7 +123,7 @@ def test_every_frame_is_read_alike(kind, frame, monkeypatch):
     model = LogisticRegression(math.inf).fit(frame, y)
     assert seen == [np.float32]
     assert model.feature_names_in_.tolist() == ["east", "north"] == model.coefficient_names_.tolist()
-    assert np.array_equal(model.coef_, LogisticRegression(math.inf).fit(array, y).coef_)
+    assert model.coef_ == pytest.approx(LogisticRegression(math.inf).fit(array, y).coef_, rel=1e-6)
     with pytest.raises(InputError, match="same order"):
         model.predict(pd.DataFrame(array, columns=["north", "east"]))
 
@@ -211,7 +212,7 @@ def test_weights_are_routed_through_a_pipeline(people, kind):
     frame, y = people
     weights = np.linspace(0.0, 1.0, len(y))
     with sklearn.config_context(enable_metadata_routing=True):
-        model = kind(math.inf, row_norm=2.0).set_fit_request(sample_weight=True)
+        model = kind(math.inf, row_norm=2.0).set_fit_request(sample_weight=True).set_score_request(sample_weight=True)
         routed = make_pipeline(SchemaEncoder(SCHEMA), model).fit(frame, y, sample_weight=weights)
         with pytest.raises(sklearn.exceptions.UnsetMetadataPassedError):
             make_pipeline(SchemaEncoder(SCHEMA), kind(math.inf)).fit(frame, y, sample_weight=weights)
@@ -234,7 +235,7 @@ def test_every_fit_of_a_search_is_charged_to_the_file(people, tmp_path, n_jobs):
     model = LogisticRegression(0.25, schema=SCHEMA, ledger=ledger)
     search = GridSearchCV(model, {"alpha": [0.05, 0.1]}, cv=3, n_jobs=n_jobs).fit(frame, y)
     assert len(ledger.entries()) == 7
-    assert search.best_estimator_.ledger.path == ledger.path
+    assert len(search.best_estimator_.ledger.entries()) == 7
     assert cross_val_score(model, frame, y, cv=3, n_jobs=n_jobs).shape == (3,)
     assert ledger.spent() == PureDP(2.5)
     with pytest.raises(BudgetExceeded):
