@@ -110,7 +110,9 @@ def float32_frames():
     yield "arrow", pa.table(frame)
 
 
-@pytest.mark.parametrize(("kind", "frame"), list(float32_frames()), ids=lambda value: value if isinstance(value, str) else "")
+@pytest.mark.parametrize(
+    ("kind", "frame"), list(float32_frames()), ids=lambda value: value if isinstance(value, str) else ""
+)
 def test_every_frame_is_read_alike(kind, frame, monkeypatch):
     """Names are kept, float32 stays float32, and the model is that of the array; another order of columns is refused."""
     array = np.array(frame.to_pandas() if hasattr(frame, "to_pandas") else frame, dtype=np.float32)

@@ -294,6 +294,15 @@ def test_every_contradiction_of_the_interactions_is_refused(interact, words):
             build(columns={"age": AGE, "sex": SEX}, target=TARGET, interact=interact)
 
 
+@pytest.mark.parametrize("line", ['interact = [["age", "sex"]]', 'person = "id"'])
+def test_a_key_below_the_columns_is_sent_above_them(tmp_path, line):
+    """TOML takes it for a column there."""
+    path = tmp_path / "people.toml"
+    path.write_text(f"[columns]\nage = {{ low = 17, high = 90 }}\n{line}\n")
+    with pytest.raises(SchemaError, match=r"put it above \[columns\]"):
+        Schema.from_toml(path)
+
+
 def test_knots_and_interactions_are_read_from_toml_and_printed(tmp_path):
     """As on the page of the schema; both are part of what makes two schemas equal."""
     path = tmp_path / "people.toml"

@@ -28,7 +28,7 @@ Levels: TypeAlias = NDArray[np.signedinteger[Any]]
 
 
 def columns_of(frame: Any, names: Sequence[str]) -> list[Any]:
-    """The named columns of a pandas or Polars frame or an Arrow table, in the order of the names.
+    """The named columns of a frame of any library that narwhals reads, in the order of the names.
 
     Raises
     ------

@@ -449,6 +449,8 @@ def _columns(described: object) -> tuple[Column, ...]:
 
 def _column(name: Any, description: object) -> Column:
     where = _named(name)
+    if name in ("target", "person", "interact") and not isinstance(description, Mapping):
+        raise SchemaError(f'the key "{name}" is not a column; put it above [columns].')
     if not isinstance(description, Mapping):
         raise SchemaError(f"{where}: describe it by {{ low = ..., high = ... }} or {{ categories = [...] }}.")
     is_number = "low" in description or "high" in description
