@@ -312,7 +312,7 @@ def test_a_kernel_machine_is_fitted_shown_and_scores(folder):
     assert scores == pytest.approx(-model.decision_function(table))  # "high" is the first of the sorted classes
     planned = ("plan", "--model", "kernel-svm", "--n-features", "16", "--schema", "people.toml", "--rows", "200")
     document = json.loads(run(*planned, "--epsilon", "5", "--format", "json").stdout)
-    assert document["problem"]["n_features"] == 16
+    assert document["n_features"] == 16
 
 
 @pytest.mark.parametrize("option", [("--kernel", "rbf"), ("--length-scale", "1"), ("--n-features", "8")])
