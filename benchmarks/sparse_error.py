@@ -1,7 +1,7 @@
 """Test error on the sparse sets a9a and w8a, and the memory of a fit on CSR rows that could not be held as an array.
 
-The third part repeats the columns of w8a beside each other: a dense float64 array of these rows would take gigabytes, and the
-script stops if the fit allocates a tenth of that beside X.
+The third part repeats the columns of w8a beside each other: a dense float64 array of these rows would take gigabytes, and
+the script stops if the fit allocates a tenth of that beside X.
 
 Run: CONFIDE_DATA_DIR=... python benchmarks/sparse_error.py [--draws 10]
 """
