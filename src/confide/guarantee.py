@@ -25,7 +25,7 @@ class Guarantee:
     budget : PureDP, ApproxDP or ZCDP
     neighbours : Neighbours
     mechanism : str
-        How noise was added: "objective", "output", "sufficient-statistics" or "none".
+        How noise was added: "objective", "output", "output-laplace", "sufficient-statistics" or "none".
     assumptions : tuple of str
         Sentences that must be true for the guarantee to hold.
     void : str or None
