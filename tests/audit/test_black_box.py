@@ -10,7 +10,16 @@ from __future__ import annotations
 import pytest
 
 from confide.privacy.budgets import ZCDP, ApproxDP, PureDP
-from tests.audit.attacks import ADD, REPLACE, hinge_attack, laplace_attack, lower_bound, objective_attack, output_attack, upper_bound
+from tests.audit.attacks import (
+    ADD,
+    REPLACE,
+    hinge_attack,
+    laplace_attack,
+    lower_bound,
+    objective_attack,
+    output_attack,
+    upper_bound,
+)
 
 PURE, APPROXIMATE, CONCENTRATED = PureDP(1.0), ApproxDP(1.0, 0.05), ZCDP(0.5)
 

@@ -70,7 +70,7 @@ def test_weights_scatter_around_the_minimiser_of_the_hinge_by_the_theorems_law(n
 
 
 def inflation(facts, half_width):
-    """What certified inexactness adds to the sensitivity, over it, with a joint of this half-width; inf where it is refused."""
+    """What certified inexactness adds to the sensitivity, over it, with such a joint; inf where it is refused."""
     joined = replace(facts, loss=HuberHinge(half_width))
     exact = output_sensitivity(1.0, facts.row_norm, facts.l2, facts.neighbours)
     try:
@@ -80,7 +80,8 @@ def inflation(facts, half_width):
 
 
 @pytest.mark.parametrize(
-    ("n", "d", "l2", "most"), [(100, 2, 30.0, 1e-3), (45_000, 105, 300.0, 1e-3), (10**7, 20, 40.0, 1e-2), (10**7, 50, 40.0, 5e-2)]
+    ("n", "d", "l2", "most"),
+    [(100, 2, 30.0, 1e-3), (45_000, 105, 300.0, 1e-3), (10**7, 20, 40.0, 1e-2), (10**7, 50, 40.0, 5e-2)],
 )
 def test_the_joint_is_the_narrowest_that_can_be_certified(n, d, l2, most):
     """From public facts: half as wide would cost more than a thousandth (a hundredth, a twentieth), or is below 2^-12."""
@@ -137,7 +138,9 @@ def test_the_distance_to_the_minimiser_of_the_hinge_is_as_stated():
         found = {}
         for h in (2.0**-3, 2.0**-6, 2.0**-20):
             facts = problem(300, 4, loss=HuberHinge(h), l2=l2)
-            found[h] = NewtonThenFallback().solve(facts.objective(rows, l2, np.zeros((1, 4))), np.zeros((1, 4)), 1e-6).weights
+            found[h] = (
+                NewtonThenFallback().solve(facts.objective(rows, l2, np.zeros((1, 4))), np.zeros((1, 4)), 1e-6).weights
+            )
         for h in (2.0**-3, 2.0**-6):
             distance = np.linalg.norm(found[h] - found[2.0**-20])
             assert 1e-9 < distance <= math.sqrt(300 * h / (8.0 * l2))

@@ -44,7 +44,9 @@ LengthScale = Annotated[
 RandomFeatures = Annotated[
     int | None, typer.Option("--n-features", metavar="D", help="Of kernel-svm: random features, even.  [default: 256]")
 ]
-MechanismName = Annotated[Literal["auto", "objective", "output", "output-laplace"], typer.Option(help="Where the noise goes.")]
+MechanismName = Annotated[
+    Literal["auto", "objective", "output", "output-laplace"], typer.Option(help="Where the noise goes.")
+]
 NeighboursName = Annotated[
     Literal["replace-one", "add-or-remove-one"],
     typer.Option(help="Which data sets count as neighbours. The second keeps the number of rows private."),

@@ -240,7 +240,9 @@ class LinearClassifier(ShownWithGuarantee, ClassifierMixin, BaseEstimator):  # t
         domain = parameters.checked_classes(self.classes, self.schema)
         settings = Settings(
             budget=budget,
-            mechanism=parameters.checked_choice("mechanism", self.mechanism, ("auto", "objective", "output", "output-laplace")),
+            mechanism=parameters.checked_choice(
+                "mechanism", self.mechanism, ("auto", "objective", "output", "output-laplace")
+            ),
             alpha=parameters.checked_alpha(self.alpha),
             loss=self._loss(),
             row_bound=self._bound_of_rows(encoder, budget),

@@ -1,7 +1,8 @@
 """Output perturbation. Proof: proofs/output_perturbation.md.
 
 Chaudhuri, Monteleoni and Sarwate (2011), algorithm 1, on a grid: exact discrete noise whose sensitivity is widened by the
-certified distance to the exact minimiser; or spherical Laplace noise, which is smaller, under a seal.
+certified distance to the exact minimiser; or spherical Laplace noise, which is smaller, under a seal. For the hinge, the
+mechanism of Rubinstein, Bartlett, Huang and Taft (2012).
 """
 
 from __future__ import annotations
