@@ -1,7 +1,7 @@
 """Releases from the worst neighbours never show more than was promised, for every mechanism, currency and relation.
 
 In one, two and five dimensions: a single one hides factors of 2. Each audit refutes a correct mechanism with probability at
-most 0.1% (Clopper-Pearson at 99.9%), so all 25 with at most 2.5%. The small ones are seeded by their place in the list, which
+most 0.1% (Clopper-Pearson at 99.9%), so all 25 with at most 2.5%. Small ones are seeded by their place in the list, which
 was not chosen by its outcome; the large ones draw fresh noise.
 """
 

@@ -84,7 +84,7 @@ def test_the_hinge_learns_in_every_currency(rows, budget, neighbours):
     X, y = rows
     facts = {"neighbours": neighbours, "n_rows_bounds": None if neighbours == "replace-one" else (1500, 3000)}
     for given in (X, csr_array(X)):
-        model = LinearSVC(budget, loss="hinge", row_norm=2.0, **facts).fit(given, y)
+        model = LinearSVC(budget, loss="hinge", row_norm=2.0, alpha=0.05, **facts).fit(given, y)
         assert model.score(X, y) > 0.65
         assert (model.guarantee_.void, model.guarantee_.mechanism, model.guarantee_.budget) == (None, "output", budget)
     weighted = LinearSVC(budget, loss="hinge", row_norm=2.0, class_weight={0: 0.5, 1: 1.0}, **facts)

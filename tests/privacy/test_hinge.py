@@ -157,7 +157,7 @@ AWKWARD = {
 }
 
 
-@pytest.mark.parametrize("l2", [1e-3, 0.3, 30.0])
+@pytest.mark.parametrize("l2", [1e-6, 1e-3, 0.3, 30.0])
 @pytest.mark.parametrize("name", AWKWARD)
 def test_awkward_rows_are_certified_without_the_slow_fallback(name, l2, monkeypatch):
     """The first method reaches the planned tolerance; gradient descent, which would take for ever here, is not called."""

@@ -47,7 +47,7 @@ def test_the_sensitivity_of_output_perturbation_is_attained(n, share):
 
 @pytest.mark.parametrize("n", [4, 30])
 def test_the_sensitivity_is_attained_by_the_estimator(n):
-    """Lemma 22 again, by fits: without privacy, and at a budget whose noise is 1e-9 of the distance (m = M / 10^6)."""
+    """Lemma 22 again, by fits, m = M / 10^6: without privacy, and at a budget that leaves the rounding to the grid alone."""
     C, M = 0.7, 0.3
     rows = np.array([-M] * (n // 2) + [M] * (n - 1 - n // 2) + [M * (1.0 - 1e-6)])[:, None]
     labels = np.sign(rows[:, 0])
@@ -60,4 +60,4 @@ def test_the_sensitivity_is_attained_by_the_estimator(n):
             mechanism="auto" if budget == math.inf else "output-laplace",
         )  # fmt: skip
         here, there = (float(model.fit(rows, y).coef_[0, 0]) for y in (labels, changed))
-        assert here - there == pytest.approx(2.0 * C * M / n, rel=1e-5)
+        assert here - there == pytest.approx(2.0 * C * M / n, rel=1e-5 if budget == math.inf else 2e-3)

@@ -125,8 +125,9 @@ def _automatic_plan(mechanism: Mechanism, problem: Problem, budget: Budget) -> P
     least = curvature_free_l2(
         budget_of_row(budget, problem.rows_per_person), problem.loss_bounds, problem.row_norm, problem.neighbours
     )
-    if not problem.loss.self_concordant:
+    if not problem.loss.self_concordant and math.isfinite(problem.loss.smoothness):
         # Newton's method has no theorem for hinges: nearly unregularised ones it may leave to a method that takes for ever.
+        # The hinge itself is solved by way of wide joints, and its noise on the weights asks for more ridge anyway.
         least = max(least, _LEAST_HINGE_L2 * problem.largest_weight * problem.row_norm**2)
     plan = _first_plan(mechanism, replace(problem, l2=max(least, problem.largest_weight * problem.row_norm**2)), budget)
     usual = usual_norm(problem.row_bound, problem.intercept)

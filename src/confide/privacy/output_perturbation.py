@@ -115,8 +115,8 @@ class OutputPerturbation:
 def _with_joint(problem: Problem) -> Problem:
     """The problem itself; for the hinge, the one with the narrowest joint at which inexactness costs a thousandth.
 
-    If none is so cheap, the narrowest at which it costs a hundredth, then a twentieth. From public facts, so neighbours share
-    one convex loss with slopes of at most 1. Proof: section 7.
+    If none is so cheap, the narrowest at which it costs a hundredth, then a twentieth. All from public facts, so neighbours
+    share one convex loss with slopes of at most 1. Proof: section 7.
     """
     if not isinstance(problem.loss, Hinge):
         return problem
