@@ -20,7 +20,7 @@ _LOSSES: dict[str, type[HuberHinge] | type[SmoothHinge]] = {"huber_hinge": Huber
 
 
 class LinearSVC(LinearClassifier):
-    """A linear support vector machine with a smoothed hinge, released under differential privacy.
+    """A linear support vector machine with the hinge or a smoothed hinge, released under differential privacy.
 
     Minimises mean loss(y w . x) + alpha / 2 |w|^2 over clipped rows, perturbed so that the released weights are
     differentially private. The loss is the hinge max(0, 1 - z) with a joint of half-width `smoothing` around z = 1.
@@ -50,7 +50,7 @@ max_rows_per_person, class_weight, max_sample_weight, ledger, random_state :
     often does not pay.
 
     Sources: Chaudhuri, Monteleoni and Sarwate, Differentially Private Empirical Risk Minimization, JMLR 2011, equations (20)
-    to (23).
+    to (23); for the hinge with noise on the weights Rubinstein, Bartlett, Huang and Taft (2012).
 
     Examples
     --------
