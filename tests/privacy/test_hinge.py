@@ -170,17 +170,17 @@ def test_awkward_rows_are_certified_without_the_slow_fallback(name, l2, monkeypa
 
 
 def test_weights_twice_as_far_as_the_planned_radius_are_refused():
-    """By the certificate of the plan's own tolerance; the minimiser passes, and a plan of twice the tolerance takes both."""
-    facts = OUTPUT.plan(problem(50, 2, loss=Hinge(), l2=3.0), PureDP(1.0))
+    """By the certificate of the plan, which the minimiser passes."""
+    plan = OUTPUT.plan(problem(50, 2, loss=Hinge(), l2=3.0), PureDP(1.0))
     raw = np.random.default_rng(1).normal(size=(50, 2))
     rows = rows_and_labels(raw, np.where(raw[:, 0] > 0, 1, -1))
-    objective = facts.problem.objective(rows, 3.0, np.zeros((1, 2)))
-    rounding = facts.problem.rounding(3.0)
+    objective = plan.problem.objective(rows, 3.0, np.zeros((1, 2)))
+    rounding = plan.problem.rounding(3.0)
     exact = NewtonThenFallback().solve(objective, np.zeros((1, 2)), 1e-11).weights
-    certify(objective, exact, facts.tolerance, rounding)
-    off = exact + 2.0 * facts.radius * np.array([[1.0, 0.0]])
+    certify(objective, exact, plan.tolerance, rounding)
+    off = exact + 2.0 * plan.radius * np.array([[1.0, 0.0]])
     with pytest.raises(NotCertified):
-        certify(objective, off, facts.tolerance, rounding)
+        certify(objective, off, plan.tolerance, rounding)
 
 
 def test_the_laplace_noise_of_rubinstein_et_al_has_their_constant_at_half_the_epsilon():
