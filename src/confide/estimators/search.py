@@ -10,6 +10,7 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.model_selection import ParameterGrid
 from sklearn.utils import _safe_indexing, get_tags
@@ -251,15 +252,17 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc] 
             raise TypeError(f"fit() got an unexpected keyword argument {next(iter(row_facts.keys() - {'sample_weight'}))!r}")
         budget, candidates = self._checked_budget(), self._candidates()
         seed, ledger = parameters.checked_seed(self.random_state), parameters.checked_ledger(self.ledger)
-        rows = _Rows(X, y, {name: fact for name, fact in row_facts.items() if fact is not None})
-        _check(clone(candidates[0]).set_params(alpha="auto", budget=budget), rows)
+        facts = {name: fact for name, fact in row_facts.items() if fact is not None}
+        _check(clone(candidates[0]).set_params(alpha="auto", budget=budget), _Rows(X, y, facts))
+        # Frames and lists are divided as they are, and so are arrays; else what only claims to be one becomes one.
+        X = X.tocsr() if issparse(X) else X if hasattr(X, "columns") else np.asarray(X)
+        rows = _Rows(X, y if isinstance(y, (list, tuple)) or hasattr(y, "iloc") else np.asarray(y), facts)
 
         n_rows, sentence = int(_num_samples(X)), "The label domain was declared, not learned from the rows."
         if all(parameters.checked_classes(model.classes, model.schema) is None for model in candidates):
             _, domain, sentence = labels_of(y, n_rows, None)
             candidates = [model.set_params(classes=list(domain)) for model in candidates]
-        n_features = None if self.estimator.schema is not None else X.shape[1] if hasattr(X, "shape") else len(X[0])
-        plan = self.plan(n_rows, n_features)
+        plan = self.plan(n_rows, None if self.estimator.schema is not None else rows.X.shape[1])
         *training, held_out = (rows.at(part) for part in parts_of(plan.part_sizes, self.split_seed))
         pairs = []
         for position, (model, its_plan) in enumerate(zip(candidates, plan.plans, strict=True)):
