@@ -43,7 +43,7 @@ def main() -> None:
 
     best = min(report(f"alpha = {alpha:g}", fixed(alpha)) for alpha in GRID)
     report('alpha = "auto"', fixed("auto"))
-    for method in ("permute-and-flip", "exponential", "repeated", "auto"):
+    for method in ("permute-and-flip", "exponential", "repeated"):
         search = confide.PrivateSearchCV(fixed(1.0), {"alpha": GRID}, budget=arguments.epsilon, method=method)
         error = report(f"search, {method}", search)
         print(f"{'':28}  {error - best:+.4f} on the best fixed alpha")

@@ -250,7 +250,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc] 
         """
         if row_facts.keys() - {"sample_weight"}:
             raise TypeError(f"fit() got an unexpected keyword argument {next(iter(row_facts.keys() - {'sample_weight'}))!r}")
-        budget, candidates = self._checked_budget(), self._candidates()
+        budget, candidates, grid = self._checked_budget(), self._candidates(), list(ParameterGrid(self.param_grid))
         seed, ledger = parameters.checked_seed(self.random_state), parameters.checked_ledger(self.ledger)
         facts = {name: fact for name, fact in row_facts.items() if fact is not None}
         _check(clone(candidates[0]).set_params(alpha="auto", budget=budget), _Rows(X, y, facts))
@@ -259,7 +259,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc] 
         rows = _Rows(X, y if isinstance(y, (list, tuple)) or hasattr(y, "iloc") else np.asarray(y), facts)
 
         n_rows, sentence = int(_num_samples(X)), "The label domain was declared, not learned from the rows."
-        if all(parameters.checked_classes(model.classes, model.schema) is None for model in candidates):
+        if parameters.checked_classes(self.estimator.classes, self.estimator.schema) is None:
             _, domain, sentence = labels_of(y, n_rows, None)
             candidates = [model.set_params(classes=list(domain)) for model in candidates]
         plan = self.plan(n_rows, None if self.estimator.schema is not None else rows.X.shape[1])
@@ -279,7 +279,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc] 
             purpose,
         )
         self.best_index_ = choice.index
-        self.best_params_ = list(ParameterGrid(self.param_grid))[choice.index]
+        self.best_params_ = grid[choice.index]
         self.plan_ = plan
         self.guarantee_ = self._guarantee(plan, choice, sentence, ledger, seed, bool(rows.facts))
         self.best_estimator_ = choice.model.set_params(budget=budget, ledger=ledger, random_state=seed)
