@@ -60,6 +60,20 @@ def test_choices_have_the_exact_law(law, mistakes, entropy):
     assert p_value(FORMS[other], 0.7) < REJECT
 
 
+@pytest.mark.parametrize("law", LAWS)
+def test_opendp_draws_from_the_same_laws(law):
+    """Its noisy maximum, with Gumbel or exponential noise of scale 2 / epsilon, by chi-square; and its account agrees."""
+    from opendp import domains, measurements, measures, metrics, mod
+
+    mod.enable_features("contrib")
+    measure = measures.zero_concentrated_divergence() if law == "exponential" else measures.max_divergence()
+    space = domains.vector_domain(domains.atom_domain(T=int)), metrics.linf_distance(T=int)
+    mechanism = measurements.make_noisy_max(*space, measure, scale=2.0 / 0.7, negate=True)
+    counts = np.bincount([mechanism([5, 2, 3]) for _ in range(3000)], minlength=3)
+    assert stats.chisquare(counts, FORMS[law]((5, 2, 3), 0.7) * 3000).pvalue > 1e-9
+    assert mechanism.map(1) == pytest.approx(0.7**2 / 8.0 if law == "exponential" else 0.7, rel=1e-6)
+
+
 @pytest.mark.parametrize("epsilon", [0.3, 1.0, 3.0])
 @pytest.mark.parametrize("law", LAWS)
 def test_a_choice_costs_its_epsilon_and_no_more(law, epsilon):

@@ -357,7 +357,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc] 
         if Neighbours.parse(estimator.neighbours) is not Neighbours.REPLACE_ONE:
             raise ParameterError(
                 "a search needs neighbours='replace-one': with rows added or removed the sizes of its parts would be "
-                "private. Declare bounds on the number of rows by a fit with alpha='auto', which needs no search."
+                "private. Use alpha='auto', which needs no search, or replace-one where the number of rows may be public."
             )
         if estimator.schema is not None and getattr(estimator.schema, "person", None) is not None:
             raise ParameterError(
