@@ -20,6 +20,7 @@ FORMULAS = (
     "privacy.noise",
     "privacy.objective_perturbation",
     "privacy.output_perturbation",
+    "privacy.selection",
     "privacy.sensitivity",
     "privacy.shapes",
     "privacy.sufficient_statistics",

@@ -80,6 +80,29 @@ def statistics_text(plan: Any) -> str:
     return _in_columns(lines)
 
 
+def search_text(plan: Any) -> str:
+    """One fact a line, in two columns, of a plan for a search over candidates."""
+    *training, held_out = plan.part_sizes
+    each = f"{min(training):,}" if min(training) == max(training) else f"{min(training):,} to {max(training):,}"
+    lines = {
+        "method": plan.method,
+        "budget": f"{plan.budget} ({plan.problem.neighbours})",
+        "rows": f"{plan.n_rows:,}, of which {each} to train a candidate and {held_out:,} held out",
+    }
+    if plan.repetition is not None:
+        lines["tries"] = f"{plan.repetition.mean:.4g} in the mean, each with {plan.plans[0].budget}"
+    else:
+        lines["choice"] = f"epsilon {plan.selection.epsilon:.6g}"
+    if plan.score_noise is not None:
+        lines["score"] = f"{_law(plan.score_noise)}, standard deviation {plan.score_noise.deviation:.4g} mistakes"
+    for number, candidate in enumerate(plan.plans):
+        lines[f"candidate {number}"] = (
+            f"{candidate.mechanism} perturbation, alpha {candidate.alpha:.6g}, expected distance at most "
+            f"{candidate.expected_distance:.4g}"
+        )
+    return _in_columns(lines)
+
+
 def _facts(plan: Any) -> dict[str, Any]:
     problem = plan.problem
     return {
