@@ -84,7 +84,7 @@ class MemorySource:
     Parameters
     ----------
     blocks : the rows
-    labels : (n,) int8, -1 or +1; for regression the targets, float64
+    labels : (n,) int8, -1 or +1; of several classes their positions; for regression the targets, float64
     row_weights : (n,) how much each row counts, or None
     """
 

@@ -17,7 +17,11 @@ from confide.types import Array, Targets
 
 
 class LossBounds(Protocol):
-    """What the proofs need to know of a loss, or of all losses that a row may have: public constants."""
+    """What the proofs need to know of a loss, or of all losses that a row may have: public constants.
+
+    A loss has o scores, one in the margin or o for o classes (`confide.erm.class_losses`): weights are (o, D), the slope of a
+    row is a vector of o numbers, the gradient their product with the row. Norms of slopes are L2 norms.
+    """
 
     @property
     def name(self) -> str:
@@ -25,19 +29,43 @@ class LossBounds(Protocol):
 
     @property
     def lipschitz(self) -> float:
-        """L, the supremum of |derivative|."""
+        """L, the supremum of |slope|."""
 
     @property
     def smoothness(self) -> float:
-        """c, the supremum of the second derivative; inf where the loss is not smooth."""
+        """c, the largest eigenvalue of the second derivative anywhere; inf where the loss is not smooth."""
 
     @property
     def value_at_zero(self) -> float:
-        """The loss at margin 0."""
+        """The loss at scores of 0."""
 
     @property
     def tapered(self) -> bool:
-        """Whether curvature_at_slope(a) <= a (1 - a / L) for every a: then steep rows hardly bend the objective."""
+        """Whether steep rows hardly bend the objective: the curvature's trace is at most linear(slope) - |slope|^2 / W.
+
+        The linear function vanishes, with the bound, where every score has its least or its greatest slope, and W is the
+        weight of the row. In the margin: curvature_at_slope(a) <= a (1 - a / L).
+        """
+
+    @property
+    def tail(self) -> float:
+        """Of a tapered loss, the least t with curvature_at_slope(a) <= t (L - a) for every a."""
+
+    @property
+    def n_outputs(self) -> int:
+        """o, the number of scores."""
+
+    @property
+    def separable(self) -> bool:
+        """Whether it is a sum of losses of one score each, whose slopes have one sign."""
+
+    @property
+    def rank(self) -> int:
+        """The most eigenvalues of the second derivative that are not 0."""
+
+    @property
+    def trace(self) -> float:
+        """The supremum of their sum."""
 
     @property
     def self_concordant(self) -> bool:
@@ -48,23 +76,29 @@ class LossBounds(Protocol):
         """Absolute error of the computed derivative in units of 2^-53 lipschitz, at the computed margin."""
 
     def curvature_at_slope(self, slope: Array) -> Array:
-        """Largest second derivative among the margins where |derivative| = slope, a quasi-concave function of it."""
+        """Largest trace of the second derivative where |slope| is this, a quasi-concave function of it."""
 
 
 class Terms(NamedTuple):
-    """What the scores of a block of rows add, entry by entry, and its derivatives in the scores."""
+    """What the scores of a block of m rows add to k problems, and its derivatives in the scores."""
 
     value: Array
+    """(m, k)"""
     slope: Array | None = None
-    """None where it was not asked for, and so for the curvature."""
+    """(m, k o); None where it was not asked for, and so for the curvature."""
     curvature: Array | None = None
+    """(m, k o) of a separable loss, the matrices (m, k o o) of others."""
 
 
 class Loss(LossBounds, Protocol):
-    """A convex function of the margin together with its constants."""
+    """A convex function of the scores together with its constants."""
 
     def of_scores(self, scores: Array, targets: Targets, order: int) -> Terms:
-        """Value, slope (order 1) and curvature (order 2) in the scores (m, k) of rows with these labels (m,)."""
+        """Value, slope (order 1) and curvature (order 2) in the scores (m, k o) of rows with these labels (m,)."""
+
+
+class MarginLoss(Loss, Protocol):
+    """A convex function of the margin."""
 
     def value(self, margin: Array) -> Array:
         """The loss."""
@@ -108,6 +142,26 @@ class Weighted:
         return self.loss.tapered
 
     @property
+    def tail(self) -> float:
+        return self.loss.tail
+
+    @property
+    def n_outputs(self) -> int:
+        return self.loss.n_outputs
+
+    @property
+    def separable(self) -> bool:
+        return self.loss.separable
+
+    @property
+    def rank(self) -> int:
+        return self.loss.rank
+
+    @property
+    def trace(self) -> float:
+        return self.largest * self.loss.trace
+
+    @property
     def self_concordant(self) -> bool:
         return self.loss.self_concordant
 
@@ -126,11 +180,19 @@ class _MarginLoss:
     __slots__ = ()
     lipschitz: ClassVar[float] = 1.0
     tapered: ClassVar[bool] = False
+    tail: ClassVar[float] = 1.0
+    n_outputs: ClassVar[int] = 1
+    separable: ClassVar[bool] = True
+    rank: ClassVar[int] = 1
     self_concordant: ClassVar[bool] = False
     # Covers exp, log1p and divisions within 2 units in the last place (proofs/certificate.md).
     rounding: ClassVar[float] = 12.0
 
-    def of_scores(self: Loss, scores: Array, targets: Targets, order: int) -> Terms:
+    @property
+    def trace(self: LossBounds) -> float:
+        return self.smoothness
+
+    def of_scores(self: MarginLoss, scores: Array, targets: Targets, order: int) -> Terms:
         signs = targets[:, None].astype(np.float64)
         margins = signs * scores
         return Terms(

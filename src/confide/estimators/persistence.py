@@ -14,6 +14,7 @@ from confide.erm.row_bounds import BallBound, GroupBound, RowBound
 from confide.errors import ConfideError, FileError
 from confide.estimators.linear import LinearClassifier
 from confide.estimators.logistic import LogisticRegression
+from confide.estimators.parameters import MOST_CLASSES
 from confide.estimators.svm import KernelSVC, LinearSVC
 from confide.features.encoder import Encoder
 from confide.features.fourier import FourierMap
@@ -27,7 +28,7 @@ _ESTIMATORS: dict[str, type[LinearClassifier]] = {
     "LinearSVC": LinearSVC,
     "KernelSVC": KernelSVC,
 }
-_OWN_PARAMETERS = ("loss", "smoothing", "kernel", "length_scale", "n_features", "orthogonal", "map_seed")
+_OWN_PARAMETERS = ("multiclass", "loss", "smoothing", "kernel", "length_scale", "n_features", "orthogonal", "map_seed")
 """Parameters that some estimators have, by name."""
 _PARTS = {
     "version", "estimator", "parameters", "schema", "row_bound", "fourier_map", "classes", "alpha", "coef", "intercept",
@@ -154,9 +155,11 @@ def _restored(content: dict[str, Any]) -> LinearClassifier:
     width = model.coef_.shape[1] if model.coef_.ndim == 2 else -1
     if model.guarantee_.void is None and not model.guarantee_.budget.is_private:
         raise FileError("the model claims a guarantee that an infinite budget cannot give.")
-    if model.classes_.shape != (2,) or not isinstance(model.guarantee_.void, str | None):
+    n_classes = model.classes_.size
+    if model.classes_.ndim != 1 or not 2 <= n_classes <= MOST_CLASSES or not isinstance(model.guarantee_.void, str | None):
         raise FileError("the parts of the model are not of the right kind.")
-    if model.coef_.shape[0] != 1 or model.intercept_.shape != (1,) or len(model.coefficient_names_) != width:
+    n_outputs = 1 if n_classes == 2 else n_classes
+    if model.coef_.shape[0] != n_outputs or model.intercept_.shape != (n_outputs,) or len(model.coefficient_names_) != width:
         raise FileError("the parts of the model do not fit each other.")
     row_bound.check_width(width)
     if fourier is not None and (fourier != model._fourier_map(fourier.n_inputs) or fourier.row_bound != row_bound):

@@ -21,7 +21,7 @@ from confide.privacy.certificate import GradientRounding
 from confide.privacy.gaussian import Curve
 from confide.privacy.lattice import LatticeNoise
 from confide.privacy.noise import LOG_FAILURE, Entropy
-from confide.privacy.shapes import Shape, shapes_of
+from confide.privacy.shapes import Ball, Shape, shapes_of
 from confide.solvers.solver import Solver
 from confide.types import Weights
 
@@ -64,9 +64,14 @@ class RowFacts:
         return norm_with_intercept(self.row_bound, self.intercept)
 
     @property
-    def n_weights(self) -> int:
-        """Number of weights D, the intercept among them."""
+    def row_width(self) -> int:
+        """Number of entries D of a row, the intercept's constant among them."""
         return self.n_features + (self.intercept > 0.0)
+
+    @property
+    def n_weights(self) -> int:
+        """Number of weights that are released together, the intercept among them."""
+        return self.row_width
 
     def event(self, budget: Budget, curve: Curve | PureMechanism | None = None) -> Event:
         """What a ledger counts for a release at this budget. A curve speaks of one row, and a pure budget needs none."""
@@ -88,7 +93,7 @@ class RowFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem(RowFacts):
-    """The public facts of one training problem with a loss of the margin.
+    """The public facts of one training problem.
 
     Attributes
     ----------
@@ -114,13 +119,20 @@ class Problem(RowFacts):
         return Weighted(self.loss, self.largest_weight)
 
     @property
+    def n_weights(self) -> int:
+        """Number of weights o D, those of all scores of the loss."""
+        return self.loss.n_outputs * self.row_width
+
+    @property
     def shapes(self) -> tuple[Shape, ...]:
-        """The shapes of noise that the bound on rows allows."""
+        """The shapes of noise that the bound on rows allows; of several scores the ball alone, around all their weights."""
+        if self.loss.n_outputs > 1:
+            return (Ball(self.n_weights, self.row_norm),)
         return shapes_of(self.row_bound, self.intercept, self.n_features)
 
     def rounding(self, l2: float) -> GradientRounding:
         """The rounding bound of its gradients at a given total ridge."""
-        return GradientRounding(self.loss_bounds, self.row_norm, self.n_rows_high, self.n_weights, self.summation_depth, l2)
+        return GradientRounding(self.loss_bounds, self.row_norm, self.n_rows_high, self.row_width, self.summation_depth, l2)
 
     def objective(self, source: RowSource, l2: float, linear: Weights) -> Objective:
         """The objective over the rows of `source`; more of them than the facts allow would void the rounding bound."""

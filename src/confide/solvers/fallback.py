@@ -22,6 +22,8 @@ from confide.types import Array, Weights
 _UNIT = 2.0**-53
 _WIDEST_HESSIAN = 2000
 """With more weights no Hessian is formed: it would be large beside the rows, and factoring it slower than many passes."""
+_WIDEST_JOINT_HESSIAN = 600
+"""The same where scores bend the objective together: their Hessian costs as many products as it has entries."""
 
 
 def _start(objective: Objective, start: Weights) -> tuple[Weights, Array]:
@@ -108,7 +110,7 @@ class NewtonThenFallback:
     first: Solver | None = None
 
     def solve(self, objective: Objective, start: Weights, tolerance: float) -> Solution:
-        wide = start.shape[1] > _WIDEST_HESSIAN
+        wide = start.shape[1] > (_WIDEST_HESSIAN if objective.loss.separable else _WIDEST_JOINT_HESSIAN)
         first: Solver = self.first or Narrowing(LimitedMemory() if wide else Newton())
         solution = first.solve(objective, start, tolerance)
         if tolerance == 0.0:
