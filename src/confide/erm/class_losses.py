@@ -30,8 +30,7 @@ class Softmax:
     tapered: ClassVar[bool] = True
     tail: ClassVar[float] = 2.0 * math.sqrt(2.0) * (1.0 + 2.0**-50)
     separable: ClassVar[bool] = False
-    # Its third derivative is bounded with the range of a step's scores, sqrt(2) times the norm: not what the flag says.
-    self_concordant: ClassVar[bool] = False
+    self_concordant: ClassVar[bool] = True
 
     @property
     def value_at_zero(self) -> float:

@@ -69,7 +69,10 @@ class LossBounds(Protocol):
 
     @property
     def self_concordant(self) -> bool:
-        """Whether |third derivative| <= second derivative everywhere (condition of the step-limited Newton method)."""
+        """Whether |third derivative| <= range of the scores' change times second derivative, along every line.
+
+        In the margin: |third| <= |second| everywhere. A condition of the step-limited Newton method.
+        """
 
     @property
     def rounding(self) -> float:

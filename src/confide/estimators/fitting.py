@@ -135,8 +135,8 @@ def _automatic_plan(mechanism: Mechanism, problem: Problem, budget: Budget) -> P
     weight = problem.largest_weight * problem.n_rows_low
     # The noise depends on the ridge, a little.
     for _ in range(2):
-        noise_norm = plan.noise_norm * plan.l2
-        l2 = max(least, balanced_l2(noise_norm, weight, usual, on_weights=plan.mechanism != "objective"))
+        # That of the weights of one score: each is balanced as a problem of two classes would be.
+        noise_norm = plan.noise_norm * plan.l2 / math.sqrt(problem.loss.n_outputs)
         plan = _first_plan(mechanism, replace(problem, l2=l2), budget)
     return plan
 

@@ -215,7 +215,8 @@ class LinearClassifier(ShownWithGuarantee, ClassifierMixin, BaseEstimator):  # t
 
     def predict(self, X: Any) -> Any:
         """The class that the score of each row is in favour of, (n,)."""
-        return self.classes_[self._positions(self.decision_function(X))]
+        positions = self._positions(self.decision_function(X))
+        return self.classes_[positions]
 
     def _positions(self, scores: Array) -> Any:
         """The position in `classes_` of the class that each row's scores are in favour of."""

@@ -282,6 +282,8 @@ class Target:
             self._check_classes()
             return
         for key in ("negative", "positive"):
+            if getattr(self, key) is None:
+                raise SchemaError(f'target: "{key}" is missing; name both labels, or three and more as classes.')
             object.__setattr__(self, key, _label("target", key, getattr(self, key)))
         if canonical_label(self.negative) == canonical_label(self.positive):
             raise SchemaError("target: negative and positive are the same label; give two different ones.")
