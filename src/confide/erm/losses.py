@@ -19,8 +19,8 @@ from confide.types import Array, Targets
 class LossBounds(Protocol):
     """What the proofs need to know of a loss, or of all losses that a row may have: public constants.
 
-    A loss has o scores, one in the margin or o for o classes (`confide.erm.class_losses`): weights are (o, D), the slope of a
-    row is a vector of o numbers, the gradient their product with the row. Norms of slopes are L2 norms.
+    A loss has o scores: one in the margin, or o for o classes (`confide.erm.class_losses`). Then weights are (o, D), the
+    slope of a row is a vector of o numbers, and its gradient their product with the row. Norms of slopes are L2 norms.
     """
 
     @property

@@ -8,7 +8,7 @@ The sums over rows are a closed list: `RowSum`, `LeastSquaresSum`.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from scipy.linalg.blas import dsyrk
@@ -123,7 +123,7 @@ class RowSum:
                 rows[:, n_features:] = self.intercept * root
             _add_products(matrix, rows)
 
-    def _product(self, clipped: Rows, curvatures: Array) -> Array:
+    def _product(self, clipped: Any, curvatures: Array) -> Array:
         """(D, D): the sum of c x x^T over rows x with their intercept and curvatures c (m,) of any sign."""
         n_features = clipped.shape[1]
         product = np.empty((n_features + (self.intercept > 0.0),) * 2)

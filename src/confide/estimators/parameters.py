@@ -100,7 +100,11 @@ def checked_classes(classes: Any, schema: Schema | None) -> tuple[Any, ...] | No
         values = np.array(list(classes))
     except ValueError:
         raise ParameterError(message) from None
-    if values.ndim != 1 or values.dtype.kind not in "fiubUS" or not 2 <= np.unique(values).size == values.size <= MOST_CLASSES:
+    if (
+        values.ndim != 1
+        or values.dtype.kind not in "fiubUS"
+        or not 2 <= np.unique(values).size == values.size <= MOST_CLASSES
+    ):
         raise ParameterError(message)
     return tuple(np.sort(values).tolist())
 

@@ -17,8 +17,8 @@ WEIGHT_NORM_ON_WEIGHTS = 2.5
 def curvature_free_l2(budget: Budget, loss: LossBounds, row_norm: float, neighbours: Neighbours) -> float:
     """A little above the ridge of the sum form at which the curvature of the logistic loss costs Laplace noise nothing.
 
-    That is t shift R^2 / epsilon, the shift with the largest weight, t the `tail` of the loss, 1 in the margin; a small share
-    of epsilon goes to the seal.
+    That is t shift R^2 / epsilon, the shift with the largest weight and t the `tail` of the loss, 1 in the margin; a small
+    share of epsilon goes to the seal.
     """
     if not math.isfinite(loss.smoothness):
         return 0.0

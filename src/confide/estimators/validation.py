@@ -1,4 +1,4 @@
-"""From what users pass to blocks of rows and labels in {-1, +1} or positions of classes, or one clear refusal that holds no value of the data.
+"""From what users pass to blocks of rows and labels as losses read them, or one clear refusal that holds no value of the data.
 
 Everything here happens before a budget is charged; its only outcome is accept or refuse, and the guarantee lists it.
 """
@@ -185,7 +185,7 @@ def _holds_text_or_objects(array: Any) -> bool:
 
 
 def labels_of(y: Any, n_rows: int, classes: tuple[Any, ...] | None) -> tuple[Labels, tuple[Any, ...], str]:
-    """Labels in {-1, +1} or positions of three classes and more; these in sorted order; the sentence on where they come from.
+    """Labels in {-1, +1}, of three classes and more their positions; the classes, sorted; the sentence on where they come from.
 
     Parameters
     ----------
@@ -313,7 +313,9 @@ def _undeclared_domain(labels: Any) -> tuple[Any, ...]:
     if len(present) == 1:
         raise InputError("y holds one label only, which does not tell the domain. Declare all labels with `classes`.")
     if len(present) > 2 and not is_text and any(label != math.floor(label) for label in present):
-        raise InputError("Unknown label type: y looks continuous, and a classifier needs labels. Declare them with `classes`.")
+        raise InputError(
+            "Unknown label type: y looks continuous, and a classifier needs labels. Declare them with `classes`."
+        )
     if len(present) > MOST_CLASSES:
         raise InputError(f"y holds more than {MOST_CLASSES} different labels, the most that a classifier here takes.")
     return tuple(present)

@@ -281,9 +281,10 @@ class Target:
         if self.classes is not None:
             self._check_classes()
             return
+        if self.negative is None or self.positive is None:
+            missing = "negative" if self.negative is None else "positive"
+            raise SchemaError(f'target: "{missing}" is missing; name both labels, or three and more as classes.')
         for key in ("negative", "positive"):
-            if getattr(self, key) is None:
-                raise SchemaError(f'target: "{key}" is missing; name both labels, or three and more as classes.')
             object.__setattr__(self, key, _label("target", key, getattr(self, key)))
         if canonical_label(self.negative) == canonical_label(self.positive):
             raise SchemaError("target: negative and positive are the same label; give two different ones.")
@@ -521,7 +522,9 @@ def _target(described: object) -> Target | None:
     if described is None or isinstance(described, Target):
         return described
     if not isinstance(described, Mapping):
-        raise SchemaError("target: describe it by { column = ..., negative = ..., positive = ... } or { column = ..., classes = [...] }.")
+        raise SchemaError(
+            "target: describe it by { column = ..., negative = ..., positive = ... } or { column = ..., classes = [...] }."
+        )
     _check_fields("target", described, Target)
     return Target(**described)
 

@@ -88,7 +88,7 @@ class GaussianObjective:
         """
         n, replaced = self.n_outputs, self.neighbours is Neighbours.REPLACE_ONE
         if self.separable and n > 1:
-            # Corners of a cube by the number of scores that slope, of either row: at most sqrt(2 s) L_1 long, L = sqrt(n) L_1.
+            # Corners of cubes, by the number s of scores that slope, of either row: at most sqrt(2 s / n) L long.
             rows = 2 if replaced else 1
             return [(math.sqrt(rows * s / n) * _UP, float(math.comb(rows * n, s))) for s in range(1, rows * n + 1)]
         corners = max(1, n - 1)
@@ -171,7 +171,7 @@ def concentrated_rho(curve: Curve) -> float:
     if isinstance(curve, GaussianMechanism):
         return curve.renyi(1.0)
     cells = curve.renyi_curve(_ORDERS) / np.append(1.0, _ORDERS[:-1])
-    # Beyond the grid the excess over half the squared shift times the order is below c_J + log(2 N) / (a - 1), N >= 3 corners.
+    # Beyond the grid the excess over half the squared shift times the order is below c_J + log(2 N) / (a - 1), N corners.
     shift = 2.0 if curve.neighbours is Neighbours.REPLACE_ONE else 1.0
     last = float(_ORDERS[-1])
     tail = (curve.curvature + math.log(2.0 * max(3.0, curve._n_corners)) / (last - 1.0)) / last

@@ -99,9 +99,7 @@ def _gaussian_plan(problem: Problem, budget: Budget, shape: Shape, share: float)
             return GaussianObjective(mu, curvature, kappa, share * shift * mu, problem.neighbours)
         # Of several scores, what the curvature costs whichever corner the slope is near: proofs/multiclass.md, theorem 4.
         cost = min(curvature, loss.trace / problem.largest_weight * kappa * _UP)
-        return GaussianObjective(
-            mu, cost, math.inf, share * shift * mu, problem.neighbours, loss.n_outputs, loss.separable
-        )
+        return GaussianObjective(mu, cost, math.inf, share * shift * mu, problem.neighbours, loss.n_outputs, loss.separable)
 
     curve = _largest(curve_at, _ideal_mu(of_row) / shift, of_row)
     noise = Noise(shape, "gaussian", loss.lipschitz / curve.mu)

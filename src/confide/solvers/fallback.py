@@ -40,7 +40,7 @@ def _start(objective: Objective, start: Weights) -> tuple[Weights, Array]:
 
 
 def _reach(objective: Objective) -> float:
-    """The range that the scores of a row may move over in a step of length 1, at most: sqrt(2) row norms if they interact."""
+    """How far apart the scores of a row may move in a step of length 1, at most: sqrt(2) row norms if they interact."""
     return objective.row_norm * (1.0 if objective.loss.separable else 1.5)
 
 
