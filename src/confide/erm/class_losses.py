@@ -58,7 +58,7 @@ class Softmax:
         scores = scores.reshape(n_rows, -1, n_classes)
         own = (np.arange(n_rows), slice(None), targets)
         lower = scores - scores.max(axis=2, keepdims=True)
-        # The greatest share is exp(0) = 1: the sum neither overflows nor vanishes. exp(score - log of a sum) would lose digits.
+        # The greatest share is 1: their sum neither overflows nor vanishes. exp(score - log of the sum) would lose digits.
         shares = np.exp(lower)
         total = shares.sum(axis=2, keepdims=True)
         value = np.log(total[:, :, 0]) - lower[own]

@@ -42,7 +42,7 @@ _LEAST_HINGE_L2 = 1e-2
 _LARGEST_SEAL_SHARE = 0.01
 _MOST_STEPS = 600
 _MOST_NOISE_IN_THE_OBJECTIVE = 4.0
-"""Over that on the weights at the same ridge: the curvature of the loss damps noise in the objective (benchmarks/README.md)."""
+"""Over that on the weights at the same ridge: the loss damps noise in the objective (benchmarks/README.md)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -103,7 +103,7 @@ class LinearClassifier(ShownWithGuarantee, ClassifierMixin, BaseEstimator):  # t
         whole = isinstance(n_classes, (int, np.integer)) and not isinstance(n_classes, bool)
         if not whole or not 2 <= n_classes <= parameters.MOST_CLASSES or (domain is not None and n_classes != declared):
             raise ParameterError(
-                f"n_classes must be a whole number from 2 to {parameters.MOST_CLASSES}; where classes are declared, their number."
+                f"n_classes must be a whole number from 2 to {parameters.MOST_CLASSES}, that of declared classes."
             )
         settings = replace(settings, loss=self._loss(int(n_classes)))
         if encoder is not None:

@@ -1,4 +1,4 @@
-"""From what users pass to blocks of rows and labels as losses read them, or one clear refusal that holds no value of the data.
+"""From what users pass to blocks of rows and labels, or one clear refusal that holds no value of the data.
 
 Everything here happens before a budget is charged; its only outcome is accept or refuse, and the guarantee lists it.
 """
@@ -185,7 +185,7 @@ def _holds_text_or_objects(array: Any) -> bool:
 
 
 def labels_of(y: Any, n_rows: int, classes: tuple[Any, ...] | None) -> tuple[Labels, tuple[Any, ...], str]:
-    """Labels in {-1, +1}, of three classes and more their positions; the classes, sorted; the sentence on where they come from.
+    """Labels in {-1, +1}, of three classes and more their positions; the classes, sorted; a sentence on where they come from.
 
     Parameters
     ----------

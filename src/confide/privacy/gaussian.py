@@ -131,7 +131,7 @@ class GaussianObjective:
         if self.kappa < math.inf:
             curve = np.minimum(curve, self._log_moment(orders) / (orders - 1.0))
         # The second term pays for the digits that the moments lose near order 1.
-        lost = 2.0**-50 if self.n_outputs == 1 else 2.0**-46 * self._n_corners
+        lost = 2.0**-49 * self._n_corners
         return (curve + 0.5 * orders * self.seal_mu**2) * _UP + lost / (orders - 1.0)
 
     @property
@@ -140,9 +140,13 @@ class GaussianObjective:
 
     def _log_corners(self, orders: Array) -> Array:
         """log of 1 + the sum over corners of h(shift) - 1, h the mean excess: the moment but for the curvature's cost."""
-        terms = [math.log(count) + _log_mean_excess(orders, shift * self.mu) for shift, count in self._corners()]
-        total: Array = np.logaddexp.reduce(terms)
-        return total + np.log1p((1.0 - self._n_corners) * np.exp(-total))
+        total = np.zeros_like(orders)
+        for shift, count in self._corners():
+            growth = np.maximum(0.0, _log_mean_excess(orders, shift * self.mu))
+            with np.errstate(divide="ignore"):
+                # log(exp(growth) - 1), without overflow.
+                total = np.logaddexp(total, math.log(count) + growth + np.log(-np.expm1(-growth)))
+        return total
 
     def _log_moment(self, orders: Array) -> Array:
         """log E exp((a - 1) loss) in the kappa form."""
