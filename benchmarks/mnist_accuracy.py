@@ -10,10 +10,10 @@ import statistics
 import time
 
 import numpy as np
+from public_data import folder
 from sklearn.linear_model import LogisticRegression as Plain
 
 import confide
-from public_data import folder
 
 BUDGET = confide.ApproxDP(1.0, 1e-6)
 TARGET = 0.84
@@ -46,8 +46,8 @@ def main() -> None:
             accuracies.append(model.score(X_test, y_test))
         spread = f"{min(accuracies):.4f} to {max(accuracies):.4f}"
         print(
-            f"{name:26} alpha {model.alpha_:<9.3g} median {statistics.median(accuracies):.4f} ({spread}, {chosen.draws} draws)  "
-            f"{statistics.median(seconds):.0f} s CPU",
+            f"{name:26} alpha {model.alpha_:<9.3g} median {statistics.median(accuracies):.4f} ({spread}, "
+            f"{chosen.draws} draws)  {statistics.median(seconds):.0f} s CPU",
             flush=True,
         )
         return float(model.alpha_)

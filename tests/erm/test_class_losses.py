@@ -84,7 +84,10 @@ def test_the_constants_are_reached_and_never_exceeded(loss):
     slopes, eigenvalues = np.linalg.norm(terms.slope, axis=1), np.linalg.eigvalsh(matrices(loss, terms.curvature))
     if not isinstance(loss, Softmax):
         # The worst scores of hinges are those inside the joint, or below it in every margin.
-        margins = np.full((1, loss.n_outputs), {"logistic": 0.0}.get(loss.loss.name, 1.0)), np.full((1, loss.n_outputs), -60.0)
+        margins = (
+            np.full((1, loss.n_outputs), {"logistic": 0.0}.get(loss.loss.name, 1.0)),
+            np.full((1, loss.n_outputs), -60.0),
+        )
         signs = np.where(np.arange(loss.n_outputs) == 0, 1.0, -1.0)
         inside, below = (loss.of_scores(signs * m, np.zeros(1, dtype=int), 2) for m in margins)
         eigenvalues = np.vstack([eigenvalues, np.linalg.eigvalsh(matrices(loss, inside.curvature))])
@@ -241,7 +244,7 @@ def test_two_problems_of_several_scores_are_those_of_each_alone():
 
 
 def test_the_stated_values_of_small_cases():
-    """Three classes: L = sqrt 2, trace 2/3, rank 2, log 3 at zero; one-vs-rest of the logistic loss: sqrt 3, 3/4, 3, 3 log 2."""
+    """Three classes: sqrt 2, trace 2/3, log 3 at zero; one-vs-rest of the logistic loss: sqrt 3, 3/4, 3 log 2."""
     loss, other = Softmax(3), OneVsRest(LogisticLoss(), 3)
     for found, expected in (
         ((loss.lipschitz, loss.trace, loss.value_at_zero), (math.sqrt(2), 2 / 3, math.log(3))),
