@@ -343,7 +343,7 @@ def test_eight_processes_lose_no_charge_and_never_overspend(url, limit, expected
     children = [FORK.Process(target=charge_and_count, args=(url, 50, start, results)) for _ in range(8)]
     for child in children:
         child.start()
-    granted = [results.get(timeout=300) for _ in children]
+    granted = [results.get(timeout=120) for _ in children]
     for child in children:
         child.join()
     assert sum(granted) == expected

@@ -131,8 +131,8 @@ class RecordsInDatabase:
                 self.run(connection, table)
             self.run(connection, "INSERT INTO {0}.records VALUES (:number, :text, :hash)", first._asdict())
             self.run(connection, "INSERT INTO {0}.tip VALUES (:number, :hash)", first._asdict())
-            for name, body in _FUNCTIONS.items():
-                self.run(connection, f"CREATE FUNCTION {{0}}.{name}() RETURNS trigger LANGUAGE plpgsql AS $${body}$$")
+            for function, body in _FUNCTIONS.items():
+                self.run(connection, f"CREATE FUNCTION {{0}}.{function}() RETURNS trigger LANGUAGE plpgsql AS $${body}$$")
             for trigger in _TRIGGERS:
                 self.run(connection, trigger)
             self._commit(connection, first)
