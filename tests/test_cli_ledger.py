@@ -190,7 +190,9 @@ def test_a_ledger_that_may_not_be_written_can_be_shown(monkeypatch):
     """By a user without permission to write file or folder; nothing is created, and a charge is refused with advice."""
     Ledger("study.db", limit=1.0).charge(0.25, purpose="mean")
     before = Path("study.db").read_bytes()
-    monkeypatch.setattr(os, "access", lambda path, mode, **options: mode != os.W_OK)  # the superuser may write whatever it says
+    monkeypatch.setattr(
+        os, "access", lambda path, mode, **options: mode != os.W_OK
+    )  # the superuser may write whatever it says
     assert "mean" in run("ledger", "show", "study.db").stdout
     assert run("ledger", "verify", "study.db").exit_code == 0
     assert Path("study.db").read_bytes() == before

@@ -29,6 +29,7 @@ from confide.cli import app
 from confide.errors import BudgetExceeded, LedgerError, ParameterError
 from confide.privacy.budgets import ZCDP, ApproxDP, PureDP
 from confide.privacy.gaussian import GaussianMechanism
+from tests.accounting.many_processes import assert_exact
 
 # A forked child that exits is no test of its own; numpy's threads are idle.
 pytestmark = pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
@@ -324,34 +325,10 @@ def test_a_server_that_does_not_sync_is_refused(server, charged, setting):
     assert Ledger(charged).verify() == 3
 
 
-def charge_and_count(url, times, start, results):
-    ledger = Ledger(url)
-    start.wait()
-    granted = 0
-    for _ in range(times):
-        with contextlib.suppress(BudgetExceeded):
-            ledger.charge(0.01, purpose=str(os.getpid()))
-            granted += 1
-    results.put(granted)
-
-
 @pytest.mark.parametrize(("limit", "expected"), [(100.0, 400), (2.77, 277)])
 def test_eight_processes_lose_no_charge_and_never_overspend(url, limit, expected):
-    """400 charges in all: each is counted once, in a chain without holes; or exactly those that fit."""
-    ledger = Ledger(url, limit=limit)
-    start, results = FORK.Barrier(8), FORK.Queue()
-    children = [FORK.Process(target=charge_and_count, args=(url, 50, start, results)) for _ in range(8)]
-    for child in children:
-        child.start()
-    granted = [results.get(timeout=120) for _ in children]
-    for child in children:
-        child.join()
-    assert sum(granted) == expected
-    assert ledger.verify() == expected
-    assert ledger.spent() == PureDP(expected / 100)
-    entries = ledger.entries()
-    assert entries["number"].tolist() == list(range(1, expected + 1))
-    assert sorted(entries["purpose"].value_counts()) == sorted(filter(None, granted))
+    """400 charges in all: each is counted once; or exactly those that fit."""
+    assert_exact(url, limit=limit, processes=8, times=50, expected=expected)
 
 
 def charge_until_stopped(url, acknowledged):

@@ -26,6 +26,7 @@ from confide import LogisticRegression
 from confide.accounting.ledger import Ledger
 from confide.errors import BudgetExceeded, LedgerError, ParameterError
 from confide.privacy.budgets import ZCDP, ApproxDP, PureDP
+from tests.accounting.many_processes import assert_exact
 
 # A forked child that exits is no test of its own; numpy's threads are idle.
 pytestmark = pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
@@ -611,34 +612,10 @@ def test_each_charge_is_synced_before_it_returns(path, monkeypatch):
 # Several processes
 
 
-def charge_and_count(path, times, start, results):
-    ledger = Ledger(path)
-    start.wait()
-    granted = 0
-    for _ in range(times):
-        with contextlib.suppress(BudgetExceeded):
-            ledger.charge(0.01, purpose=str(os.getpid()))
-            granted += 1
-    results.put(granted)
-
-
 @pytest.mark.parametrize(("limit", "expected"), [(100.0, 1008), (7.77, 777)])
 def test_sixteen_processes_lose_no_charge_and_never_overspend(path, limit, expected):
-    """1,008 charges in all: each is counted once, in a chain without holes; or exactly those that fit."""
-    ledger = Ledger(path, limit=limit)
-    start, results = FORK.Barrier(16), FORK.Queue()
-    children = [FORK.Process(target=charge_and_count, args=(path, 63, start, results)) for _ in range(16)]
-    for child in children:
-        child.start()
-    granted = [results.get(timeout=300) for _ in children]
-    for child in children:
-        child.join()
-    assert sum(granted) == expected
-    assert ledger.verify() == expected
-    assert ledger.spent() == PureDP(expected / 100)
-    entries = ledger.entries()
-    assert entries["number"].tolist() == list(range(1, expected + 1))
-    assert sorted(entries["purpose"].value_counts()) == sorted(filter(None, granted))
+    """1,008 charges in all: each is counted once; or exactly those that fit."""
+    assert_exact(path, limit=limit, processes=16, times=63, expected=expected)
 
 
 def charge_until_killed(path, acknowledged):
