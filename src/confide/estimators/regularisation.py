@@ -39,7 +39,9 @@ def usual_norm(row_bound: RowBound, intercept: float) -> float:
     return math.sqrt(square + intercept**2)
 
 
-def balanced_l2(noise_norm: float, weight: float, row_norm: float, *, on_weights: bool) -> float:
+def balanced_l2(
+    noise_norm: float, weight: float, row_norm: float, *, on_weights: bool, score_size: float | None = None
+) -> float:
     """Ridge of the sum form that balances the noise against the shrinkage; alpha is this over the number of rows.
 
     With b the noise in the summed objective, the excess loss is about |b|^2 / (2 l2) through the noise and
@@ -50,7 +52,11 @@ def balanced_l2(noise_norm: float, weight: float, row_norm: float, *, on_weights
                                         of one, |b| root mean square.
 
     Noise on the weights, |b| / l2 long, is not damped by the curvature of the loss: weights are kept short, B = 2.5.
+
+    Of a regression it is known how large scores are, `score_size`, and B is that.
     """
+    if score_size is not None:
+        return noise_norm * row_norm / score_size
     length = WEIGHT_NORM_ON_WEIGHTS if on_weights else WEIGHT_NORM_FACTOR * math.cbrt(weight * row_norm / noise_norm)
     return noise_norm * row_norm / length
 
