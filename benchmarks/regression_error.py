@@ -36,7 +36,6 @@ TASKS = {
     "bank-balance": Task("bank", "balance", 1000.0, 10_000.0),
     "covertype-elevation": Task("covertype", "Elevation", 2900.0, 1000.0),
     "bank-campaign": Task("bank", "campaign", 0.0, 1.0, counts=True),
-    "kdd-count": Task("kddcup99", "count", 0.0, 100.0, counts=True),
 }
 LARGEST_COUNT = 10.0
 BUDGETS = {"not private": math.inf, "pure 1": PureDP(1.0), "1, 1e-6": ApproxDP(1.0, 1e-6)}

@@ -1,7 +1,8 @@
 """Losses, pointwise in the margin z = y (w . x), each with the public constants that its calibration needs.
 
 Margins and results are arrays of any shape, in float64. Labels are -1 and +1. Every loss here is convex and falls with
-the margin; those of a score and a target are in `target_losses`. Sources: Chaudhuri, Monteleoni and Sarwate (2011), corollaries 2 to 4, equations (20) to (23).
+the margin; those of a score and a target are in `target_losses`. Sources: Chaudhuri, Monteleoni and Sarwate (2011),
+corollaries 2 to 4, equations (20) to (23).
 """
 
 from __future__ import annotations

@@ -177,7 +177,7 @@ class PoissonLoss(_TargetLoss):
 
 
 def _check(target_bound: float, threshold: float) -> None:
-    in_range = SMALLEST_BOUND <= threshold <= LARGEST_BOUND and SMALLEST_BOUND <= target_bound
+    in_range = SMALLEST_BOUND <= threshold <= LARGEST_BOUND and target_bound >= SMALLEST_BOUND
     # Short rows may lose their length to underflow, which is nothing beside the limit only if that is not absurdly small.
     if not (in_range and (2.0**-100 * target_bound <= threshold or target_bound == math.inf)):
         raise ParameterError("threshold must be a positive number, at least 2^-100 of target_bound and at most 2^300.")

@@ -106,12 +106,13 @@ def _declared(problem: Any) -> tuple[str, ...]:
     if not isinstance(loss, DeclaredLoss):
         return ()
     sign = " and never positive" if loss.monotone else ""
-    return (
-        f"The loss {loss.name} is convex and has the declared constants: derivative at most {loss.lipschitz:.6g} in absolute "
-        f"value{sign}, changing at most {loss.smoothness:.6g} times as fast as the score, computed to within "
+    sentence = (
+        f"The loss {loss.name} is convex and has the declared constants: derivative at most {loss.lipschitz:.6g} in "
+        f"absolute value{sign}, changing at most {loss.smoothness:.6g} times as fast as the score, computed to within "
         f"{loss.rounding:g} units of rounding; what it says of a row depends on that row alone. This was checked on a grid "
-        f"of public numbers, not proven.",
+        f"of public numbers, not proven."
     )
+    return (sentence,)
 
 
 def _persons(rows_per_person: int, person_column: str | None) -> str:

@@ -159,10 +159,8 @@ def _restored(content: dict[str, Any]) -> LinearClassifier | LinearRegressor:
         parameters["row_norm"] = None if schema is not None else row_bound
     parameters["schema"] = schema
     model: LinearClassifier | LinearRegressor
-    if name in _REGRESSORS:
-        model = _regressor(name, parameters, content)
-    else:
-        model = _classifier(name, parameters, content, fourier)
+    is_regressor = name in _REGRESSORS
+    model = _regressor(name, parameters, content) if is_regressor else _classifier(name, parameters, content, fourier)
     model.coef_ = _finite(content["coef"])
     model.alpha_ = float(_finite(content["alpha"]))
     model.guarantee_ = Guarantee.from_dict(content["guarantee"])
@@ -177,7 +175,7 @@ def _restored(content: dict[str, Any]) -> LinearClassifier | LinearRegressor:
     if not isinstance(model.guarantee_.void, str | None):
         raise FileError("the parts of the model are not of the right kind.")
     width = len(model.coefficient_names_)
-    if model.coef_.shape != ((width,) if name in _REGRESSORS else (1, width)):
+    if model.coef_.shape != ((width,) if is_regressor else (1, width)):
         raise FileError("the parts of the model do not fit each other.")
     row_bound.check_width(width)
     if (
