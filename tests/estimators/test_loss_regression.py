@@ -314,3 +314,16 @@ def test_two_estimators_cannot_pass_the_check_of_their_score_with_targets_bounde
     assert ridge.plan(200, 10).target_deviation > 100.0
     for estimator in (ridge, PoissonRegressor(1e6, row_norm=1e3, target_bound=1e4)):
         assert failures(estimator) == {"check_regressors_train"}
+
+
+def test_the_command_line_refuses_a_regressor_in_one_line(tmp_path):
+    """Its commands speak of classes: `inspect` names what to do instead."""
+    from typer.testing import CliRunner
+
+    from confide.cli import app
+
+    X, y = counts(100)
+    HuberRegressor().fit(X, y).save(tmp_path / "model.json")
+    result = CliRunner().invoke(app, ["inspect", str(tmp_path / "model.json")])
+    assert result.exit_code != 0
+    assert "confide.load" in " ".join(result.output.split())
