@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from confide.estimators.loss_regression import PoissonRegressor as PoissonRegressor
     from confide.estimators.persistence import load as load
     from confide.estimators.regression import Ridge as Ridge
+    from confide.estimators.search import PrivateSearchCV as PrivateSearchCV
     from confide.estimators.svm import KernelSVC as KernelSVC
     from confide.estimators.svm import LinearSVC as LinearSVC
     from confide.estimators.transformers import RandomFourierFeatures as RandomFourierFeatures
@@ -62,6 +63,7 @@ _EXPORTS = {
     "NotCertified": "confide.errors",
     "ParameterError": "confide.errors",
     "PoissonRegressor": "confide.estimators.loss_regression",
+    "PrivateSearchCV": "confide.estimators.search",
     "PureDP": "confide.privacy.budgets",
     "RandomFourierFeatures": "confide.estimators.transformers",
     "Ridge": "confide.estimators.regression",

@@ -15,6 +15,7 @@ from confide.privacy.certificate import GradientRounding, solver_tolerance
 from confide.solvers import fallback
 from confide.solvers.fallback import GradientDescent, NewtonThenFallback, StepLimitedNewton
 from confide.solvers.lbfgs import LimitedMemory
+from confide.solvers.narrowing import Narrowing
 from confide.solvers.newton import Newton
 from confide.solvers.solver import Solution
 
@@ -181,3 +182,27 @@ def test_rows_of_any_size_do_not_stop_a_solver():
     source = MemorySource(ArrayBlocks(rows), rng.choice([-1, 1], size=200).astype(np.int8))
     problems = Objective(source, LogisticLoss(), BallBound(1.0), 1.0, 0.1, np.zeros((1, 4)))
     assert NewtonThenFallback().solve(problems, np.zeros((1, 4)), 1e-9).gradient_norm[0] <= 1e-9
+
+
+@pytest.mark.parametrize("inner", [Newton(), LimitedMemory()], ids=["newton", "lbfgs"])
+def test_narrow_joints_are_reached_by_way_of_wider_ones(inner):
+    """Half-width 2^-12, four problems: small gradients, by a pass of our own, within 150 passes of Newton's method."""
+    problems = objective(HuberHinge(2.0**-12), n=3000, l2=1.0, k=4)
+    start = np.zeros((4, 7))
+    solution = Narrowing(inner).solve(problems, start, 1e-3)
+    passes = len(problems.source.orders)
+    assert (np.linalg.norm(problems.evaluate(solution.weights, order=1).gradient, axis=1) <= 1.01e-3).all()
+    assert not start.any()
+    if isinstance(inner, Newton):
+        assert passes < 150
+
+
+def test_wide_joints_and_other_losses_take_no_way():
+    """The first method alone, and not a pass more."""
+    for loss in (LogisticLoss(), HuberHinge(0.5), SmoothHinge(0.2)):
+        problems = objective(loss)
+        alone = Newton().solve(problems, np.zeros((1, 7)), 1e-8)
+        passes = len(problems.source.orders)
+        through = Narrowing(Newton()).solve(problems, np.zeros((1, 7)), 1e-8)
+        assert np.array_equal(through.weights, alone.weights)
+        assert len(problems.source.orders) == 2 * passes

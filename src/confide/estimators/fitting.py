@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -30,6 +31,7 @@ from confide.solvers.fallback import NewtonThenFallback
 MECHANISMS: dict[str, Mechanism] = {
     "objective": ObjectivePerturbation(),
     "output": OutputPerturbation(),
+    "output-laplace": OutputPerturbation(laplace_alone=True),
     "none": NonPrivate(),
 }
 
@@ -48,7 +50,7 @@ class Settings:
     Attributes
     ----------
     budget : Budget
-    mechanism : "auto", "objective" or "output"
+    mechanism : "auto", "objective", "output" or "output-laplace"
     alpha : float, or None for the automatic one
     loss, row_bound, intercept : what one row adds
     neighbours : Neighbours
@@ -84,7 +86,9 @@ class Settings:
             return "none"
         # For a smooth loss objective perturbation never has a larger noise norm over ridge than output perturbation,
         # and it does better wherever the loss adds curvature of its own.
-        return "objective" if self.mechanism == "auto" else self.mechanism
+        if self.mechanism == "auto":
+            return "objective" if math.isfinite(self.loss.smoothness) else "output"
+        return self.mechanism
 
 
 def make_plan(settings: Settings, n_features: int, n_rows: int | None) -> Plan:
@@ -124,8 +128,9 @@ def _automatic_plan(mechanism: Mechanism, problem: Problem, budget: Budget, scor
     least = curvature_free_l2(
         budget_of_row(budget, problem.rows_per_person), problem.loss_bounds, problem.row_norm, problem.neighbours
     )
-    if not problem.loss.self_concordant:
+    if not problem.loss.self_concordant and math.isfinite(problem.loss.smoothness):
         # Newton's method has no theorem for hinges: nearly unregularised ones it may leave to a method that takes for ever.
+        # The hinge itself is solved by way of wide joints, and its noise on the weights asks for more ridge anyway.
         least = max(least, _LEAST_HINGE_L2 * problem.largest_weight * problem.row_norm**2)
     plan = _first_plan(mechanism, replace(problem, l2=max(least, problem.largest_weight * problem.row_norm**2)), budget)
     usual = usual_norm(problem.row_bound, problem.intercept)
@@ -134,7 +139,7 @@ def _automatic_plan(mechanism: Mechanism, problem: Problem, budget: Budget, scor
     # The noise depends on the ridge, a little.
     for _ in range(2):
         noise_norm = plan.noise_norm * plan.l2
-        on_weights = plan.mechanism == "output"
+        on_weights = plan.mechanism != "objective"
         l2 = max(least, balanced_l2(noise_norm, weight, usual, on_weights=on_weights, score_size=score_size))
         plan = _first_plan(mechanism, replace(problem, l2=l2), budget)
     return plan

@@ -19,6 +19,7 @@ from confide.errors import ParameterError
 from confide.estimators import parameters
 from confide.estimators.assumptions import guarantee_of, weight_sentences
 from confide.estimators.fitting import charge_and_release
+from confide.estimators.notebook import ShownWithGuarantee
 from confide.estimators.validation import row_weights_of, rows_of, targets_of, weights_of
 from confide.features.encoder import Encoder
 from confide.features.schema import Schema
@@ -27,7 +28,7 @@ from confide.privacy.noise import Entropy
 from confide.types import Array
 
 
-class LinearRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
+class LinearRegressor(ShownWithGuarantee, RegressorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
     """A linear regressor, released under differential privacy. What is minimised is a subclass's."""
 
     _accepts_sparse = False

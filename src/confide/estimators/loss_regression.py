@@ -74,7 +74,9 @@ class LossRegressor(LinearRegressor):
         target_bound = parameters.checked_target_bound(self.target_bound, budget)
         settings = Settings(
             budget=budget,
-            mechanism=parameters.checked_choice("mechanism", self.mechanism, ("auto", "objective", "output")),
+            mechanism=parameters.checked_choice(
+                "mechanism", self.mechanism, ("auto", "objective", "output", "output-laplace")
+            ),
             alpha=parameters.checked_alpha(self.alpha),
             loss=self._loss(target_bound),
             row_bound=parameters.checked_row_bound(self.row_norm, encoder, budget),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
@@ -50,6 +51,15 @@ _OWN_PARAMETERS = (
     "max_sample_weight",
 )
 """Parameters that some estimators have, by name."""
+_PARTS = {
+    "version", "estimator", "parameters", "schema", "row_bound", "fourier_map", "classes", "alpha", "coef", "intercept",
+    "coefficient_names", "n_features_in", "feature_names_in", "guarantee",
+}  # fmt: skip
+_PARAMETERS = {
+    "budget", "alpha", "fit_intercept", "intercept_scaling", "mechanism", "neighbours", "n_rows_bounds",
+}  # fmt: skip
+_LATER_PARAMETERS = {"max_rows_per_person", "class_weight", "max_sample_weight"}
+"""Those that the first version did not write."""
 
 
 def save_model(model: LinearClassifier | LinearRegressor, path: str | os.PathLike[str]) -> None:
@@ -79,7 +89,7 @@ def save_model(model: LinearClassifier | LinearRegressor, path: str | os.PathLik
             },
             "schema": None if encoder is None else encoder.schema.to_dict(),
             "row_bound": model._row_bound.to_dict(),
-            **(_classes_of(model) if isinstance(model, LinearClassifier) else {}),
+            **_classes_of(model),
             "alpha": model.alpha_,
             "coef": model.coef_.tolist(),
             "intercept": np.asarray(model.intercept_).tolist(),
@@ -109,7 +119,9 @@ def _class_weight_of(model: LinearClassifier) -> dict[str, Any]:
     }
 
 
-def _classes_of(model: LinearClassifier) -> dict[str, Any]:
+def _classes_of(model: LinearClassifier | LinearRegressor) -> dict[str, Any]:
+    if isinstance(model, LinearRegressor):
+        return {"fourier_map": None, "classes": None}
     return {
         "fourier_map": None if model._fourier is None else model._fourier.to_dict(),
         "classes": model.classes_.tolist(),
@@ -134,6 +146,7 @@ def load(path: str | os.PathLike[str]) -> LinearClassifier | LinearRegressor:
     """
     content = read_document(path)
     try:
+        _check_keys(content, _PARTS, since_first={"fourier_map"})
         return _restored(content)
     except FileError:
         raise
@@ -145,7 +158,10 @@ def _restored(content: dict[str, Any]) -> LinearClassifier | LinearRegressor:
     name = content["estimator"]
     if name not in _CLASSIFIERS and name not in _REGRESSORS:
         raise FileError("the file holds a kind of model that this version of confide does not understand.")
+    kind: Any = {**_CLASSIFIERS, **_REGRESSORS}[name]
+    own = set(_OWN_PARAMETERS) & set(kind().get_params())
     parameters = dict(content["parameters"])
+    _check_keys(parameters, _PARAMETERS | _LATER_PARAMETERS | own, since_first=_LATER_PARAMETERS | own)
     if isinstance(parameters["budget"], dict):
         parameters["budget"] = budget_from_dict(parameters["budget"])
     else:  # as the first version wrote it
@@ -222,11 +238,25 @@ def _regressor(name: str, parameters: dict[str, Any], content: dict[str, Any]) -
     return model
 
 
+def _check_keys(value: dict[str, Any], known: set[str], since_first: Collection[str] = ()) -> None:
+    """Refuse parts that are unknown or missing. The names of unknown ones are not shown: they are no names of ours."""
+    missing = known - set(since_first) - set(value)
+    if missing:
+        raise FileError(f"the file lacks parts of a model: {', '.join(sorted(missing))}.")
+    if set(value) - known:
+        raise FileError(
+            "the file holds parts that this version of confide does not understand, and to leave them out could change the "
+            "model. Use the version that wrote it, or a newer one."
+        )
+
+
 def row_bound_from_dict(value: dict[str, Any]) -> RowBound:
     """Read the form that a row bound writes."""
     if value["kind"] == "ball":
+        _check_keys(value, {"kind", "norm"})
         return BallBound(math.inf if value["norm"] == "inf" else float(value["norm"]))
     if value["kind"] == "groups":
+        _check_keys(value, {"kind", "sizes", "scales", "linked"}, since_first={"linked"})
         return GroupBound(tuple(value["sizes"]), tuple(value["scales"]), tuple(value.get("linked", ())))
     raise FileError("the file holds a row bound that this version of confide does not understand.")
 
