@@ -303,17 +303,12 @@ def failures(estimator):
     return {line.split(":")[0] for line in failed_checks(estimator).splitlines() if line.startswith("check_")}
 
 
-def test_two_estimators_cannot_pass_the_check_of_their_score_with_targets_bounded_by_ten_thousand():
-    """200 rows of norm 3 and targets of size 1, at alpha 0.01 and bounds of 1000 and 10,000.
+def test_counts_up_to_ten_thousand_cannot_pass_the_check_of_a_score():
+    """200 rows at alpha 0.01 and bounds of 1000 and 10,000.
 
-    Ridge: X^T y moves by up to 2 R T = 2e7 where a row is replaced, 20 over epsilon even if it were released alone; the
-    noise of all sums together is above 100 a coordinate, and the signal is below 200. Counts: the loss may bend by 1e4, so
-    double precision cannot certify the minimiser of rows of norm 1000 at this ridge: refused from public facts.
+    The loss may bend by 1e4, so double precision cannot certify the minimiser at this ridge: refused from public facts.
     """
-    ridge = Ridge(1e6, alpha=0.01, row_norm=1e3, target_bound=1e4)
-    assert ridge.plan(200, 10).target_deviation > 100.0
-    for estimator in (ridge, PoissonRegressor(1e6, row_norm=1e3, target_bound=1e4)):
-        assert failures(estimator) == {"check_regressors_train"}
+    assert failures(PoissonRegressor(1e6, row_norm=1e3, target_bound=1e4)) == {"check_regressors_train"}
 
 
 def test_the_command_line_refuses_a_regressor_in_one_line(tmp_path):
