@@ -10,6 +10,7 @@ from confide._version import __version__
 if TYPE_CHECKING:
     from confide import datasets as datasets
     from confide.accounting.ledger import Ledger as Ledger
+    from confide.data.opened import open_rows as open_rows
     from confide.erm.row_bounds import BallBound as BallBound
     from confide.erm.row_bounds import BoxBound as BoxBound
     from confide.erm.row_bounds import GroupBound as GroupBound
@@ -72,6 +73,7 @@ _EXPORTS = {
     "SchemaError": "confide.errors",
     "ZCDP": "confide.privacy.budgets",
     "load": "confide.estimators.persistence",
+    "open_rows": "confide.data.opened",
 }
 
 __all__ = ["__version__", "datasets", *_EXPORTS]  # noqa: PLE0604 - every element is a string

@@ -256,6 +256,7 @@ def predict(
     import pyarrow as pa
 
     from confide.cli import display, tables
+    from confide.data.on_disk import READABLE
     from confide.estimators.persistence import load
 
     to_stdout = out == "-"
@@ -264,7 +265,7 @@ def predict(
             "--out - shows the table on standard output, so --format json has no place there; leave it out."
         )
     if not to_stdout:
-        tables.check_output(Path(out), (model_file, data), tables.READABLE)
+        tables.check_output(Path(out), (model_file, data), READABLE)
     model = load(model_file)
     direction = display.Direction.of(model)
     with display.working(f"reading {data}"):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from confide.erm.row_sums import SumOverRows, Totals
 from confide.types import Array, Rows, Targets, Weights
@@ -13,6 +14,8 @@ _BLOCK_BYTES = 2**19
 _FEWEST_ROWS, _MOST_ROWS = 64, 8192
 _BLOCKS_IN_GROUP = 256
 """Blocks are summed in groups, and groups are summed: fewer additions in a chain, less rounding."""
+TREE_ADDITIONS = 32
+"""Room for adding up the totals of partitions in a tree, each of which sums its own rows in blocks and groups."""
 
 
 def rows_in_block(n_features: int) -> int:
@@ -26,14 +29,34 @@ def rows_in_sparse_block(n_features: int) -> int:
 
 
 def summation_depth(n_rows: int, n_features: int) -> int:
-    """The longest chain of additions behind one entry of a total: within a block, within a group, over the groups.
+    """The longest chain of additions behind one entry of a total: in a block, in a group, over groups, over partitions.
 
-    For dense and sparse rows alike, so that a plan need not know which will come. It costs little: the rounding bound has
-    the number of features beside it.
+    It does not fall with the rows, so it holds for the rows of any partition, however they are shared out. For dense and
+    sparse rows alike, so that a plan need not know which will come. It costs little: the rounding bound has the number of
+    features beside it.
     """
     block = rows_in_sparse_block(n_features)
     blocks = -(-n_rows // block)
-    return min(block, n_rows) + min(blocks, _BLOCKS_IN_GROUP) + -(-blocks // _BLOCKS_IN_GROUP)
+    return min(block, n_rows) + min(blocks, _BLOCKS_IN_GROUP) + -(-blocks // _BLOCKS_IN_GROUP) + TREE_ADDITIONS
+
+
+CountedBlock: TypeAlias = tuple[Rows, Targets, Array | None]
+"""Rows of one block, their labels, and how much each counts."""
+
+
+def sum_over_blocks(row_sum: SumOverRows, blocks: Iterable[CountedBlock], n_features: int, weights: Weights) -> Totals:
+    """Totals over blocks, added in groups, not yet `completed`: wherever the same blocks come from, the same to the bit."""
+    totals = row_sum.start(weights.shape[0], n_features)
+    group, size = row_sum.start(weights.shape[0], n_features), 0
+    for rows, labels, counts in blocks:
+        row_sum.add_block(group, rows, labels, weights, counts)
+        size += 1
+        if size == _BLOCKS_IN_GROUP:
+            totals.add(group)
+            group, size = row_sum.start(weights.shape[0], n_features), 0
+    if size:
+        totals.add(group)
+    return totals
 
 
 class Blocks(Protocol):
@@ -100,14 +123,13 @@ class MemorySource:
     def n_rows(self) -> int:
         return self.blocks.n_rows
 
-    def sum_over_rows(self, row_sum: SumOverRows, weights: Weights) -> Totals:
-        totals = row_sum.start(weights.shape[0], self.n_features)
+    def counted_blocks(self) -> Iterator[CountedBlock]:
+        """All rows in order, a block at a time."""
         step = self.blocks.rows_in_block
-        for first in range(0, self.n_rows, step * _BLOCKS_IN_GROUP):
-            group = row_sum.start(weights.shape[0], self.n_features)
-            for start in range(first, min(first + step * _BLOCKS_IN_GROUP, self.n_rows), step):
-                stop = min(start + step, self.n_rows)
-                counts = None if self.row_weights is None else self.row_weights[start:stop]
-                row_sum.add_block(group, self.blocks.block(start, stop), self.labels[start:stop], weights, counts)
-            totals.add(group)
-        return row_sum.completed(totals)
+        for start in range(0, self.n_rows, step):
+            stop = min(start + step, self.n_rows)
+            counts = None if self.row_weights is None else self.row_weights[start:stop]
+            yield self.blocks.block(start, stop), self.labels[start:stop], counts
+
+    def sum_over_rows(self, row_sum: SumOverRows, weights: Weights) -> Totals:
+        return row_sum.completed(sum_over_blocks(row_sum, self.counted_blocks(), self.n_features, weights))

@@ -206,13 +206,15 @@ def labels_of(y: Any, n_rows: int, classes: tuple[Any, Any] | None) -> tuple[Lab
     is_first, is_second = (np.asarray(labels == label, dtype=bool) for label in domain)
     if not np.all(is_first | is_second):
         raise InputError("y holds labels outside the declared classes. Correct the labels or the declaration.")
+    return np.where(is_second, 1, -1).astype(np.int8), domain, domain_sentence(domain, declared=classes is not None)
+
+
+def domain_sentence(domain: tuple[Any, Any], *, declared: bool) -> str:
+    """Where the label domain comes from."""
     named = f"{{{domain[0]!r}, {domain[1]!r}}}"
-    sentence = (
-        f"The label domain {named} was declared, not learned from the rows."
-        if classes is not None
-        else f"The label domain {named} was not declared: it was taken from the labels present and is assumed to be public."
-    )
-    return np.where(is_second, 1, -1).astype(np.int8), domain, sentence
+    if declared:
+        return f"The label domain {named} was declared, not learned from the rows."
+    return f"The label domain {named} was not declared: it was taken from the labels present and is assumed to be public."
 
 
 def targets_of(y: Any, n_rows: int) -> Array:
