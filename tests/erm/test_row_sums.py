@@ -135,19 +135,19 @@ def test_a_weight_beyond_the_cap_counts_as_the_cap():
 
 
 def test_summation_depth_covers_the_blocks_and_grows_with_the_rows():
-    """Block, group of 256 blocks, groups; monotone in n, so an upper bound on n bounds it."""
+    """Block, group of 256 blocks, groups, and room for a tree over partitions; monotone in n."""
     d = 100
     step = rows_in_block(d)
-    assert summation_depth(10 * step, d) == step + 10 + 1
-    assert summation_depth(10 * step + 1, d) == step + 11 + 1
-    assert summation_depth(1000 * step, d) == step + 256 + 4
-    assert summation_depth(5, d) == 7
+    assert summation_depth(10 * step, d) == step + 10 + 1 + 32
+    assert summation_depth(10 * step + 1, d) == step + 11 + 1 + 32
+    assert summation_depth(1000 * step, d) == step + 256 + 4 + 32
+    assert summation_depth(5, d) == 7 + 32
     depths = [summation_depth(n, d) for n in range(1, 5000, 7)]
     assert depths == sorted(depths)
     # Sparse blocks of wide rows are longer, and the depth is for both.
     assert rows_in_sparse_block(20_000) == 8192
     assert rows_in_sparse_block(100) == rows_in_block(100)
-    assert summation_depth(10**6, 20_000) == 8192 + 123 + 1
+    assert summation_depth(10**6, 20_000) == 8192 + 123 + 1 + 32
 
 
 def test_the_objective_adds_ridge_and_linear_term_in_the_sum_form():

@@ -85,9 +85,18 @@ class FileRows:
             part.stamp.check()
 
     def count(self) -> int:
-        """The number of rows: read from the ends of Parquet files, counted elsewhere."""
+        """The number of rows, from reading one column."""
+        for part in self.parts:
+            part.check()
         name = self.schema.column_names[0] if self.schema.target is None else self.schema.target.column
-        return sum(table.num_rows for table in self.tables([name]))
+        n_rows = sum(int(table.num_rows) for table in self.tables([name]))
+        if n_rows == 0:
+            raise self._empty()
+        return n_rows
+
+    def _empty(self) -> InputError:
+        names = ", ".join(str(part.path) for part in self.parts[:3])
+        return InputError(f"{names} has no rows below its names; at least one is needed.")
 
     @contextmanager
     def checked(self, reading: Reading, rows_per_person: int) -> Iterator[CheckedRows]:
@@ -96,6 +105,7 @@ class FileRows:
         rows: Part = self
         n_given = None
         if self.schema.person is not None:
+            self.count()
             kept, n_given = _rows_of_persons(self, self.schema.person, rows_per_person)
             rows = self if kept is None else KeptRows(self, kept)
         with ExitStack() as until_released:
@@ -111,7 +121,7 @@ class FileRows:
                 if self.progress is not None:
                     self.progress("checking", n_rows)
             if n_rows == 0:
-                raise InputError("the files have no rows; at least one is needed.")
+                raise self._empty()
             pieces = partial(_unrefusing, reading, rows) if store is None else store.pieces
             if self.progress is not None:
                 pieces = partial(_told, pieces, self.progress)
@@ -147,8 +157,6 @@ def _rows_of_persons(rows: Part, person: str, rows_per_person: int) -> tuple[Any
     import pyarrow as pa
 
     columns = [table[person] for table in rows.tables([person])]
-    if not columns:
-        raise InputError("the files have no rows; at least one is needed.")
     if len({column.type for column in columns}) > 1:
         raise InputError(f'column "{person}": the files hold it in several types; write it in one.')
     chunks = [chunk for column in columns for chunk in getattr(column, "chunks", [column])]

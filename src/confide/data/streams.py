@@ -32,7 +32,7 @@ from confide.features.fourier import FourierMap
 from confide.features.schema import Label
 from confide.types import Array, Indices, Labels, Weights
 
-_PIECE_BYTES = 2**24
+_PIECE_BYTES = 2**25
 _PIECES_AHEAD = 2
 
 
@@ -83,7 +83,7 @@ class Reading:
     def rows_in_piece(self) -> int:
         """A whole number of blocks."""
         step = rows_in_block(self.n_features)
-        return step * max(1, _PIECE_BYTES // (8 * len(self.names) * step))
+        return step * max(1, _PIECE_BYTES // (8 * max(len(self.names), self.n_features) * step))
 
     def pieces(self, part: Part, *, refuse: bool) -> Iterator[Piece]:
         """All rows of a part, checked or let pass, in pieces of `rows_in_piece`, the last one shorter."""
@@ -137,9 +137,11 @@ class StreamedSource:
 
         def blocks() -> Iterator[CountedBlock]:
             nonlocal counted
-            for piece in read_ahead(self.pieces()):
-                counted += piece.labels.size
-                yield from self.reading.blocks(piece)
+            # Three threads: one reads, one expands what was read, and this one adds up.
+            for piece in read_ahead(list(self.reading.blocks(piece)) for piece in read_ahead(self.pieces())):
+                for block in piece:
+                    counted += block[0].shape[0]
+                    yield block
 
         totals = sum_over_blocks(row_sum, blocks(), self.n_features, weights)
         if counted != self.n_rows:

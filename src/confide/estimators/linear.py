@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, ClassVar, Self, TypedDict, Unpack
 
 import numpy as np
@@ -155,11 +155,7 @@ class LinearClassifier(ShownWithGuarantee, ClassifierMixin, BaseEstimator):  # t
         # Who reads the ledger must see that its limit does not speak of this release.
         purpose = f"{type(self).__name__}.fit" + (" (void: random_state was set)" if seed is not None else "")
         try:
-            with ExitStack() as until_released:
-                if is_opened(X):
-                    rows = until_released.enter_context(streamed(self, X, y, settings, encoder, domain, sample_weight))
-                else:
-                    rows = self._in_memory(X, y, settings, encoder, domain, sample_weight)
+            with self._checked_rows(X, y, settings, encoder, domain, sample_weight) as rows:
                 release = fit_privately(settings, rows.source, rows.n_rows, ledger, seed, purpose)
         except BaseException:
             # A refused fit leaves the estimator as it was, with the columns of an earlier fit.
@@ -179,6 +175,23 @@ class LinearClassifier(ShownWithGuarantee, ClassifierMixin, BaseEstimator):  # t
         self._fourier = rows.fourier
         self._row_bound = settings.row_bound
         return self
+
+    @contextmanager
+    def _checked_rows(
+        self,
+        X: Any,
+        y: Any,
+        settings: Settings,
+        encoder: Encoder | None,
+        domain: tuple[Any, Any] | None,
+        sample_weight: Any,
+    ) -> Iterator[FitRows]:
+        """Rows as a fit takes them, checked; what was made of them for a fit is removed at the end."""
+        if is_opened(X):
+            with streamed(self, X, y, settings, encoder, domain, sample_weight) as rows:
+                yield rows
+        else:
+            yield self._in_memory(X, y, settings, encoder, domain, sample_weight)
 
     def _in_memory(
         self,

@@ -78,6 +78,8 @@ def read_numbers(what: str, cells: Any, refuse: bool = True) -> Array:
     import pyarrow as pa
 
     arrow = _as_arrow(cells)
+    if arrow is not None and pa.types.is_floating(arrow.type) and _is_number(arrow.type) and not arrow.null_count:
+        return np.array(arrow.to_numpy(), dtype=np.float64)
     if arrow is not None and _is_number(arrow.type):
         return np.array(arrow.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False))
     distinct, positions = _distinct(what, cells, arrow)

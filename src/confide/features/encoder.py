@@ -332,17 +332,18 @@ class _NumberPart:
     def read(self, cells: Any, refuse: bool) -> Array:
         column = self.column
         values = read_numbers(f'column "{column.name}"', cells, refuse)
-        infinite = np.isinf(values)
-        if refuse and infinite.any():
+        all_finite = bool(np.isfinite(values).all())
+        if refuse and not all_finite and np.isinf(values).any():
             raise InputError(f'column "{column.name}": holds infinite numbers; give finite ones, or leave the cells empty.')
-        values[infinite] = np.nan
-        if refuse and not column.missing and np.isnan(values).any():
+        if not all_finite:
+            values[np.isinf(values)] = np.nan
+        if refuse and not column.missing and not all_finite:
             raise InputError(
                 f'column "{column.name}": holds missing values; declare "missing = true" for it in the schema, '
                 "or fill them in by a rule that does not depend on the data."
             )
         values = column.stretched(values)
-        if not column.missing:
+        if not column.missing and not all_finite:
             values[np.isnan(values)] = 0.0
         if not column.knots:
             return values
