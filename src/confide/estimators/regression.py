@@ -215,13 +215,14 @@ class Ridge(LinearRegressor):
     def _drowns_small_data(self) -> bool:
         """Whether noise hides what 200 standardised rows of 10 columns tell, from public facts.
 
-        That is the data set by which scikit-learn tells regressors with a poor score; its X^T y is below 200.
+        That is the data set by which scikit-learn tells regressors with a poor score; sums over it are at most 200.
         """
         try:
             settings, encoder = self._settings()
-            return encoder is None and settings.plan(10, 200).target_deviation > 20.0
+            plan = settings.plan(10, 200)
         except ParameterError:
             return False
+        return encoder is None and max(plan.product_deviation, plan.target_deviation) > 2.0
 
     def _released(self, plan: StatisticsPlan, source: RowSource, entropy: Entropy) -> Array:
         return _weights(plan, source, entropy)
