@@ -35,7 +35,6 @@ MECHANISMS: dict[str, Mechanism] = {
 # Found once, and at import: looking for loaded libraries in one thread while another loads one can block both for ever.
 _THREAD_POOLS = ThreadpoolController()
 
-_LEAST_HINGE_L2 = 1e-2
 _LARGEST_SEAL_SHARE = 0.01
 _MOST_STEPS = 600
 
@@ -121,9 +120,6 @@ def _automatic_plan(mechanism: Mechanism, problem: Problem, budget: Budget) -> P
     least = curvature_free_l2(
         budget_of_row(budget, problem.rows_per_person), problem.loss_bounds, problem.row_norm, problem.neighbours
     )
-    if not problem.loss.self_concordant:
-        # Newton's method has no theorem for hinges: nearly unregularised ones it may leave to a method that takes for ever.
-        least = max(least, _LEAST_HINGE_L2 * problem.largest_weight * problem.row_norm**2)
     plan = _first_plan(mechanism, replace(problem, l2=max(least, problem.largest_weight * problem.row_norm**2)), budget)
     usual = usual_norm(problem.row_bound, problem.intercept)
     # As many rows as would weigh the most: so the unit of the weights does not matter.
