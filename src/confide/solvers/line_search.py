@@ -18,7 +18,9 @@ _WIDE = 2.0**-4
 """Where the lower end is below this part of the upper one, points are spread by ratio."""
 
 
-def flat_steps(objective: Objective, weights: Weights, directions: Weights, slopes: Array, flatness: float) -> Array:
+def flat_steps(
+    objective: Objective, weights: Weights, directions: Weights, slopes: Array, flatness: float
+) -> tuple[Array, Array]:
     """Steps (k,) where each slope along its direction is at most `flatness` times that at 0, or the flattest found.
 
     Parameters
@@ -30,12 +32,12 @@ def flat_steps(objective: Objective, weights: Weights, directions: Weights, slop
 
     Returns
     -------
-    steps : (k,), positive; NaN where every slope met was
+    steps, gradients : (k,), positive, and (k, D) there; NaN where every slope met was
     """
     n_problems = len(slopes)
     low, low_slopes = np.zeros(n_problems), slopes.copy()
     high, high_slopes = np.full(n_problems, np.inf), np.full(n_problems, np.nan)
-    best, least = np.full(n_problems, np.nan), np.full(n_problems, np.inf)
+    best, least, at_best = np.full(n_problems, np.nan), np.full(n_problems, np.inf), np.full_like(weights, np.nan)
     open_lines = np.arange(n_problems)
     for _ in range(_MOST_ROUNDS):
         points = np.vstack(
@@ -44,13 +46,14 @@ def flat_steps(objective: Objective, weights: Weights, directions: Weights, slop
         trials = weights[open_lines, None] + points[:, :, None] * directions[open_lines, None]
         repeated = np.repeat(open_lines, points.shape[1])
         gradients = objective.restrict(repeated).evaluate(trials.reshape(len(repeated), -1), order=1).gradient
-        found = np.einsum("kpd,kd->kp", gradients.reshape(trials.shape), directions[open_lines])
+        gradients = gradients.reshape(trials.shape)
+        found = np.einsum("kpd,kd->kp", gradients, directions[open_lines])
         still = []
-        for j, steps, at_steps in zip(open_lines, points, found, strict=True):
+        for j, steps, at_steps, gradient in zip(open_lines, points, found, gradients, strict=True):
             sizes = np.where(np.isnan(at_steps), np.inf, np.abs(at_steps))
             flattest = int(np.argmin(sizes))
             if sizes[flattest] < least[j]:
-                best[j], least[j] = steps[flattest], sizes[flattest]
+                best[j], least[j], at_best[j] = steps[flattest], sizes[flattest], gradient[flattest]
             rising = ~(at_steps < 0.0)  # NaN is beyond what can be computed, so too far
             last = int(np.argmax(rising)) if rising.any() else len(steps)
             if last > 0 and steps[last - 1] > low[j]:
@@ -62,7 +65,7 @@ def flat_steps(objective: Objective, weights: Weights, directions: Weights, slop
         open_lines = np.array(still, dtype=np.intp)
         if open_lines.size == 0:
             break
-    return best
+    return best, at_best
 
 
 def _points(low: float, low_slope: float, high: float, high_slope: float, slope: float) -> Array:

@@ -16,6 +16,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from confide.erm.losses import HuberHinge, SmoothHinge
 from confide.erm.objective import Objective
 from confide.solvers.line_search import flat_steps
+from confide.solvers.progress import Progress
 from confide.solvers.solver import Solution
 from confide.types import Array, Indices, Weights
 
@@ -23,12 +24,6 @@ _FLAT_ENOUGH = 0.5
 """The share of the slope that a full step may leave: a step cut short by a line search would not leave much less."""
 _FLATNESS = 1e-2
 """The share that a line search leaves. A few points more are cheap beside an iteration more."""
-_SMALL = 1e-10
-"""What share of the largest gradient norm met is near the floor of doubles. There slopes are noise: full steps are taken."""
-_MOST_IDLE = 4
-"""Steps near the floor that do not halve the gradient, before a problem counts as at its floor."""
-
-
 _ROUGHLY = 1e-2
 """How far the problems with wider joints are solved, as a share of the largest gradient norm."""
 _WIDEST_JOINT = 1.0
@@ -64,6 +59,8 @@ class Newton:
     """Newton with exact line searches. Fast, and without a theorem: what it does not finish is left to `fallback`."""
 
     most_steps: int = 100
+    roughly: float = 0.0
+    """A problem also ends at this share of its gradient norm at the start."""
 
     def solve(self, objective: Objective, start: Weights, tolerance: float) -> Solution:
         weights, loss = start, objective.loss
@@ -71,52 +68,43 @@ class Newton:
         for width in widths:
             wide = replace(objective, loss=replace(loss, smoothing=width))
             weights = self._solve(wide, weights, tolerance, _ROUGHLY).weights
-        return self._solve(objective, weights, tolerance)
+        return self._solve(objective, weights, tolerance, self.roughly)
 
-    def _solve(self, objective: Objective, start: Weights, tolerance: float, share: float = 0.0) -> Solution:
-        """Ends at the tolerance, or at this share of the largest gradient norm met."""
-        best, least, weights = start.copy(), np.full(len(start), np.inf), start.copy()
-        gradients, directions = np.zeros_like(start), np.zeros_like(start)
-        largest, idle = np.zeros(len(start)), np.zeros(len(start), dtype=np.intp)
+    def _solve(self, objective: Objective, start: Weights, tolerance: float, share: float) -> Solution:
+        """Ends at the tolerance, or at this share of the gradient norm at the start."""
+        state = objective.evaluate(start, order=2)
+        enough = np.maximum(tolerance, share * np.linalg.norm(state.gradient, axis=1))
+        progress = Progress(start, state.gradient, enough)
+        weights, gradients = start.copy(), state.gradient
+        directions = newton_directions(state.hessian, gradients)
         searching = np.zeros(len(start), dtype=bool)
 
         def arrive(which: Indices, points: Weights, gradient: Array, hessian: Array) -> None:
-            norms = np.linalg.norm(gradient, axis=1)
             weights[which], gradients[which] = points, gradient
             directions[which] = newton_directions(hessian, gradient)
-            largest[which] = np.fmax(largest[which], norms)
-            halved = norms <= 0.5 * least[which]
-            idle[which] = np.where(halved | (least[which] > _SMALL * largest[which]), 0, idle[which] + 1)
-            closer = which[norms < least[which]]
-            best[closer], least[closer] = weights[closer], norms[norms < least[which]]
+            progress.arrive(which, points, gradient)
 
-        everything = np.arange(len(start))
-        state = objective.evaluate(start, order=2)
-        arrive(everything, start, state.gradient, state.hessian)
         for _ in range(self.most_steps):
-            unfinished = (
-                (least > np.maximum(tolerance, share * largest)) & (idle < _MOST_IDLE) & np.isfinite(directions).all(axis=1)
-            )
-            which = everything[unfinished]
+            which = progress.unfinished()
+            which = which[np.isfinite(directions[which]).all(axis=1)]
             if which.size == 0:
                 break
             slopes = np.einsum("kd,kd->k", gradients, directions)
             # A problem that needed a search in the last step is likely to need one again.
-            direct = which[~searching[which]]
-            refused = which[searching[which]]
+            direct, refused = which[~searching[which]], which[searching[which]]
             if direct.size:
                 trials = weights[direct] + directions[direct]
                 state = objective.restrict(direct).evaluate(trials, order=2)
                 left = np.abs(np.einsum("kd,kd->k", state.gradient, directions[direct]))
-                good = (left <= -_FLAT_ENOUGH * slopes[direct]) | (least[direct] <= _SMALL * largest[direct])
+                good = (left <= -_FLAT_ENOUGH * slopes[direct]) | progress.near_floor(direct)
                 refused = np.concatenate([refused, direct[~good]])
                 arrive(direct[good], trials[good], state.gradient[good], state.hessian[good])
             searching[...] = False
             if refused.size:
                 lines = objective.restrict(refused)
-                steps = flat_steps(lines, weights[refused], directions[refused], slopes[refused], _FLATNESS)
+                steps, _ = flat_steps(lines, weights[refused], directions[refused], slopes[refused], _FLATNESS)
                 searching[refused] = np.abs(np.log2(steps)) > 1.0
                 trials = weights[refused] + steps[:, None] * directions[refused]
                 state = lines.evaluate(trials, order=2)
                 arrive(refused, trials, state.gradient, state.hessian)
-        return Solution(best, least)
+        return progress.solution()
