@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy.optimize import minimize
 
 from confide.data.arrays import ArrayBlocks, MemorySource
 from confide.erm.losses import HuberHinge, LogisticLoss, SmoothHinge
@@ -32,6 +33,10 @@ class CountingSource:
         """Count and pass on."""
         self.orders.append(row_sum.order)
         return self.source.sum_over_rows(row_sum, weights)
+
+    def sample(self, n_rows):
+        """Passes over a sample do not count."""
+        return self.source.sample(n_rows)
 
 
 def objective(loss, n=400, d=6, l2=0.5, k=1, noise=5.0, seed=0, scale=1.0):
@@ -79,6 +84,52 @@ def test_tolerance_zero_ends_at_the_floor_of_doubles():
     solution = NewtonThenFallback().solve(problems, np.zeros((1, 7)), 0.0)
     assert solution.gradient_norm[0] < 1e-12
     assert len(problems.source.orders) <= 14
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.name)
+@pytest.mark.parametrize("k", [1, 5])
+def test_many_rows_take_gradients_of_all_and_hessians_of_a_sample(loss, k):
+    """Against SciPy, for one problem and five; no Hessian of all rows, and few passes to 1e-10 of the start.
+
+    Random labels are hard on hinges: few rows lie in the joint, and other ones at each step.
+    """
+    problems = objective(loss, n=20_000, k=k, l2=20.0, noise=50.0)
+    start = np.zeros((k, 7))
+    norm = np.linalg.norm(problems.evaluate(start, order=1).gradient, axis=1).max()
+    problems.source.orders.clear()
+    solution = NewtonThenFallback().solve(problems, start, 1e-10 * norm)
+    assert (solution.gradient_norm <= 1e-10 * norm).all()
+    assert set(problems.source.orders) == {1}
+    assert len(problems.source.orders) <= (15 if loss.self_concordant else 60)
+    for j in range(k):
+        alone = problems.restrict(np.array([j]))
+
+        def function(w, alone=alone):
+            return alone.evaluate(w[None], order=0).value[0], alone.evaluate(w[None], order=1).gradient[0]
+
+        exact = minimize(function, start[0], jac=True, method="L-BFGS-B", options={"gtol": 1e-7 * norm, "ftol": 0.0}).x
+        np.testing.assert_allclose(solution.weights[j], exact, atol=1e-4)
+
+
+def test_a_sample_that_misleads_is_given_up():
+    """A hundred steep rows that no sample sees: full Hessians take over, and the tolerance is reached all the same."""
+    rng = np.random.default_rng(0)
+    rows = 1e-4 * rng.normal(size=(20_000, 5))
+    hidden = rng.integers(0, 20_000, size=100)
+    rows[hidden] = 10.0 * rng.normal(size=(100, 5))
+    source = CountingSource(MemorySource(ArrayBlocks(rows), rng.choice([-1, 1], size=20_000).astype(np.int8)))
+    problems = Objective(source, HuberHinge(0.01), BallBound(1.0), 0.0, 1e-4, rng.normal(size=(1, 5)))
+    solution = NewtonThenFallback().solve(problems, np.zeros((1, 5)), 1e-8)
+    assert solution.gradient_norm[0] <= 1e-8
+    assert len(source.orders) <= 300
+
+
+def test_the_same_problem_has_the_same_solution_bit_for_bit():
+    """Nothing is drawn: the sample follows from the number of rows alone."""
+    first, second = (
+        NewtonThenFallback().solve(objective(LogisticLoss(), n=20_000, l2=20.0), np.zeros((1, 7)), 1e-8) for _ in range(2)
+    )
+    np.testing.assert_array_equal(first.weights, second.weights)
 
 
 class Idle:

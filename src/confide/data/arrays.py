@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -13,6 +15,8 @@ from confide.types import Array, Rows, Targets, Weights
 
 _BLOCK_BYTES = 2**19
 """A block and its few companions fit the second-level cache of common processors (1 MiB and more)."""
+_SCORE_BYTES = 2**16
+"""Scores of a block and the few arrays of their size stay in the cache with it."""
 _FEWEST_ROWS, _MOST_ROWS = 64, 8192
 _ROWS_IN_RUN = 8
 """Rows next to each other are read faster, and may be alike."""
@@ -36,7 +40,10 @@ def summation_depth(n_rows: int, n_features: int) -> int:
     For dense and sparse rows alike, so that a plan need not know which will come. It costs little: the rounding bound has
     the number of features beside it.
     """
-    block = rows_in_sparse_block(n_features)
+    return _depth(n_rows, rows_in_sparse_block(n_features))
+
+
+def _depth(n_rows: int, block: int) -> int:
     blocks = -(-n_rows // block)
     return min(block, n_rows) + min(blocks, _BLOCKS_IN_GROUP) + -(-blocks // _BLOCKS_IN_GROUP)
 
@@ -110,11 +117,13 @@ class MemorySource:
     blocks : the rows
     labels : (n,) int8, -1 or +1; for regression the targets, float64
     row_weights : (n,) how much each row counts, or None
+    n_threads : threads that share the blocks; the BLAS had better have one for each of them
     """
 
     blocks: Blocks
     labels: Targets
     row_weights: Array | None = None
+    n_threads: int = 1
 
     @property
     def n_features(self) -> int:
@@ -133,16 +142,34 @@ class MemorySource:
         pieces = [self.blocks.block(int(run[0]), int(run[-1]) + 1) for run in np.split(picked, cuts)]
         rows = vstack(pieces, format="csr") if issparse(pieces[0]) else np.vstack(pieces)
         row_weights = None if self.row_weights is None else self.row_weights[picked]
-        return MemorySource(_Copied(rows, self.blocks.rows_in_block), self.labels[picked], row_weights)
+        return MemorySource(_Copied(rows, self.blocks.rows_in_block), self.labels[picked], row_weights, self.n_threads)
+
+    def _rows_at_once(self, n_problems: int) -> int:
+        """Fewer rows than a block's where many problems make its scores large, if no chain of additions becomes longer."""
+        block = self.blocks.rows_in_block
+        fewer = max(_FEWEST_ROWS, _SCORE_BYTES // (8 * max(1, n_problems)))
+        return fewer if fewer < block and _depth(self.n_rows, fewer) <= _depth(self.n_rows, block) else block
 
     def sum_over_rows(self, row_sum: SumOverRows, weights: Weights) -> Totals:
-        totals = row_sum.start(weights.shape[0], self.n_features)
-        step = self.blocks.rows_in_block
-        for first in range(0, self.n_rows, step * _BLOCKS_IN_GROUP):
+        step = self._rows_at_once(weights.shape[0])
+
+        def group_from(first: int) -> Totals:
             group = row_sum.start(weights.shape[0], self.n_features)
             for start in range(first, min(first + step * _BLOCKS_IN_GROUP, self.n_rows), step):
                 stop = min(start + step, self.n_rows)
                 counts = None if self.row_weights is None else self.row_weights[start:stop]
                 row_sum.add_block(group, self.blocks.block(start, stop), self.labels[start:stop], weights, counts)
-            totals.add(group)
+            return group
+
+        totals = row_sum.start(weights.shape[0], self.n_features)
+        groups = range(0, self.n_rows, step * _BLOCKS_IN_GROUP)
+        if self.n_threads == 1 or len(groups) == 1:
+            for first in groups:
+                totals.add(group_from(first))
+        else:
+            # Groups are added in their order, whoever made them: so the sum does not depend on the number of threads.
+            with ThreadPoolExecutor(self.n_threads) as pool:
+                made = [pool.submit(copy_context().run, group_from, first) for first in groups]
+                for group in made:
+                    totals.add(group.result())
         return row_sum.completed(totals)

@@ -87,7 +87,9 @@ class LimitedMemory:
         progress = Progress(start, gradients, np.maximum(tolerance, self.roughly * np.linalg.norm(gradients, axis=1)))
         weights, curvature = start.copy(), _Curvature(self.most_pairs, self.metric)
         first = np.linalg.norm(gradients, axis=1)
-        curvature.scale = 1.0 / objective.smoothness if np.isfinite(objective.smoothness) else 1.0 / float(first.max() or 1.0)
+        curvature.scale = (
+            1.0 / objective.smoothness if np.isfinite(objective.smoothness) else 1.0 / float(first.max() or 1.0)
+        )
         milestone, since = first.copy(), np.zeros(len(start), dtype=np.intp)
         for _ in range(self.most_steps):
             which = progress.unfinished()

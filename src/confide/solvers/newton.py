@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from confide.erm.losses import HuberHinge, SmoothHinge
+from confide.erm.losses import HuberHinge, Loss, SmoothHinge
 from confide.erm.objective import Objective
 from confide.solvers.line_search import flat_steps
 from confide.solvers.progress import Progress
@@ -32,12 +32,14 @@ _NARROWING = 8.0
 changes."""
 
 
-def _wider_joints(width: float) -> list[float]:
-    """Half-widths of joints from the widest to the last before `width`: a path along which active rows change slowly."""
-    wider = []
-    while width < _WIDEST_JOINT / _NARROWING:
-        width *= _NARROWING
-        wider.append(min(width, _WIDEST_JOINT))
+def _wider_joints(loss: Loss) -> list[Loss]:
+    """The same hinge with wider joints, from the widest down: a path along which active rows change slowly."""
+    wider: list[Loss] = []
+    if isinstance(loss, (HuberHinge, SmoothHinge)):
+        width = loss.smoothing
+        while width < _WIDEST_JOINT / _NARROWING:
+            width *= _NARROWING
+            wider.append(replace(loss, smoothing=width))
     return wider[::-1]
 
 
@@ -61,12 +63,13 @@ class Newton:
     most_steps: int = 100
     roughly: float = 0.0
     """A problem also ends at this share of its gradient norm at the start."""
+    from_wide_joints: bool = True
+    """Whether a narrow joint is reached by way of wider ones: not where the start is good."""
 
     def solve(self, objective: Objective, start: Weights, tolerance: float) -> Solution:
-        weights, loss = start, objective.loss
-        widths = _wider_joints(loss.smoothing) if isinstance(loss, (HuberHinge, SmoothHinge)) else []
-        for width in widths:
-            wide = replace(objective, loss=replace(loss, smoothing=width))
+        weights = start
+        for loss in _wider_joints(objective.loss) if self.from_wide_joints else ():
+            wide = replace(objective, loss=loss)
             weights = self._solve(wide, weights, tolerance, _ROUGHLY).weights
         return self._solve(objective, weights, tolerance, self.roughly)
 

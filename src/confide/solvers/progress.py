@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from confide.solvers.solver import Solution
 from confide.types import Array, Indices, Weights
@@ -23,25 +24,26 @@ class Progress:
     """
 
     def __init__(self, start: Weights, gradients: Array, enough: Array | float) -> None:
-        norms = np.linalg.norm(gradients, axis=1)
+        norms: Array = np.linalg.norm(gradients, axis=1)
         self.best, self.least = start.copy(), np.where(np.isnan(norms), np.inf, norms)
         self.largest, self.idle = self.least.copy(), np.zeros(len(start), dtype=np.intp)
         self.enough, self.lost = enough, ~np.isfinite(norms)
 
     def arrive(self, which: Indices, points: Weights, gradients: Array) -> Array:
         """Take note of new points of these problems; their gradient norms."""
-        norms = np.linalg.norm(gradients, axis=1)
+        norms: Array = np.linalg.norm(gradients, axis=1)
         self.lost[which] |= ~np.isfinite(norms)
         self.largest[which] = np.fmax(self.largest[which], norms)
-        halved = norms <= 0.5 * self.least[which]
-        self.idle[which] = np.where(halved | ~self.near_floor(which), 0, self.idle[which] + 1)
+        idle = self.near_floor(which) & (norms > 0.5 * self.least[which])
+        self.idle[which] = np.where(idle, self.idle[which] + 1, 0)
         closer = norms < self.least[which]
         self.best[which[closer]], self.least[which[closer]] = points[closer], norms[closer]
         return norms
 
-    def near_floor(self, which: Indices) -> Array:
+    def near_floor(self, which: Indices) -> NDArray[np.bool_]:
         """Whether rounding has begun to tell."""
-        return self.least[which] <= _SMALL * self.largest[which]
+        near: NDArray[np.bool_] = self.least[which] <= _SMALL * self.largest[which]
+        return near
 
     def unfinished(self) -> Indices:
         """The problems that are worth another step."""

@@ -20,12 +20,14 @@ from confide.types import Array, Weights
 
 _FEWEST_ROWS = 2000
 _ROWS_PER_WEIGHT = 8
-_HESSIAN_SHARE = 10.0
+_HESSIAN_SHARE = 5.0
 """The sample's Hessian may cost so many times what a gradient of all rows costs, in multiplications."""
 _LARGEST_SHARE = 1 / 4
 """With fewer rows a Hessian of all is cheap enough."""
 _ROUGHLY = 1e-2
 """How closely problems are solved on the sample, as a share of their gradient norm at the start."""
+_LESS_ROUGHLY = 0.1
+"""The same where the start is the minimiser over a part of the sample."""
 _MOST_SLOW_STEPS = 25
 
 
@@ -36,7 +38,7 @@ class SampledNewton:
     def solve(self, objective: Objective, start: Weights, tolerance: float) -> Solution:
         n_rows, width = objective.source.n_rows, start.shape[1]
         sample = getattr(objective.source, "sample", None)
-        enough = max(_ROWS_PER_WEIGHT * width, _FEWEST_ROWS, min(_HESSIAN_SHARE * n_rows / width, n_rows / 8))
+        enough = max(_ROWS_PER_WEIGHT * width, _FEWEST_ROWS, min(_HESSIAN_SHARE * len(start) * n_rows / width, n_rows / 8))
         if sample is None or enough > _LARGEST_SHARE * n_rows:
             return Newton().solve(objective, start, tolerance)
         part = sample(int(enough))
@@ -53,7 +55,13 @@ class SampledNewton:
 
     def _in_metric(self, objective: Objective, near: Objective, share: float, start: Weights, tolerance: float) -> Solution:
         middle = replace(near, linear=near.linear.mean(axis=0, keepdims=True))
-        centre = Newton(roughly=_ROUGHLY, most_steps=30).solve(middle, start.mean(axis=0, keepdims=True), 0.0).weights
+        rough = Newton(roughly=_ROUGHLY, most_steps=30)
+        # The first steps, from afar, need fewer rows still.
+        few = near.source.sample(near.source.n_rows // 4)  # type: ignore[attr-defined]  # it has one if its source had
+        part = few.n_rows / near.source.n_rows
+        fewer = replace(middle, source=few, l2=middle.l2 * part, linear=middle.linear * part)
+        afar = rough.solve(fewer, start.mean(axis=0, keepdims=True), 0.0).weights
+        centre = Newton(roughly=_LESS_ROUGHLY, most_steps=30, from_wide_joints=False).solve(middle, afar, 0.0).weights
         hessian = middle.evaluate(centre, order=2).hessian[0]
         try:
             factor = cho_factor(hessian.T, lower=True, overwrite_a=True, check_finite=False)
