@@ -43,7 +43,7 @@ help: ## list these commands
 	@echo "Variables: PYTHON=$(PYTHON)  EXTRAS=more optional parts  ARGS=more arguments for pytest"
 
 demo: $(CORE) ## train a private model on real data and print its guarantee
-	@$(VENV)/bin/confide demo
+	@$(VENV)/bin/confide demo --force # a second run replaces the model of the first
 
 test: $(TEST) ## run the tests
 	$(RUN) pytest $(ARGS)

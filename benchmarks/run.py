@@ -19,6 +19,7 @@ def main() -> None:
     scripts = list(SCRIPTS)
     if os.environ.get("CONFIDE_DATA_DIR"):
         scripts.append(("automatic_alpha.py", "--draws", "8", "--data", "bank", "nltcs"))
+        scripts += [("kdd_error.py", "--draws", "3"), ("sparse_error.py", "--draws", "3")]
     else:
         print("CONFIDE_DATA_DIR is not set: benchmarks on other data sets are left out")
     for script in scripts:

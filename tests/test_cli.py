@@ -162,7 +162,7 @@ def test_help_needs_none_of_the_heavy_packages():
     [
         (("fitt",), "no such command 'fitt'. Did you mean 'fit'? Try 'confide --help'."),
         (("fit",), "Try 'confide fit --help'."),
-        (("plan", "--rows", "10", "--features", "3"), "missing option '--epsilon'."),
+        (("plan", "--rows", "10", "--features", "3"), "either --epsilon, with --delta or without, or --rho"),
         (("plan", "--rows", "0", "--features", "3", "--epsilon", "1"), "'--rows'"),
         (("plan", "--rows", "10", "--features", "3", "--epsilon", "one"), "'--epsilon'"),
         (("plan", "--rows", "10", "--features", "3", "--epsilon", "1", "--mechanism", "magic"), "'--mechanism'"),
@@ -297,6 +297,47 @@ def test_weights_are_turned_towards_the_positive_class(folder):
     assert list(document["weights"].values()) == (-model.coef_[0]).tolist()
     assert document["intercept"] == -model.intercept_[0]
     assert 'in log-odds of income = "high"' in run("inspect", "model.json").stdout
+
+
+def test_a_kernel_machine_is_fitted_shown_and_scores(folder):
+    """With the kernel of its options, by the file that was written."""
+    options = ("--model", "kernel-svm", "--kernel", "laplacian", "--length-scale", "0.5", "--n-features", "16")
+    fit(*options, "--epsilon", "5")
+    model = confide.load("model.json")
+    assert (model.kernel, model.length_scale, model.n_features) == ("laplacian", 0.5, 16)
+    assert "KernelSVC" in run("inspect", "model.json").stdout
+    run("predict", "model.json", "people.csv", "--out", "scored.csv")
+    scores = [float(row["score"]) for row in read_rows(Path("scored.csv"))]
+    table = pd.read_csv("people.csv", dtype={"work": str}, keep_default_na=False, na_values=[""])
+    assert scores == pytest.approx(-model.decision_function(table))  # "high" is the first of the sorted classes
+    planned = ("plan", "--model", "kernel-svm", "--n-features", "16", "--schema", "people.toml", "--rows", "200")
+    document = json.loads(run(*planned, "--epsilon", "5", "--format", "json").stdout)
+    assert document["n_features"] == 16
+
+
+@pytest.mark.parametrize("option", [("--kernel", "rbf"), ("--length-scale", "1"), ("--n-features", "8")])
+def test_options_of_kernels_are_refused_by_models_without(folder, option):
+    """Rather than ignored."""
+    assert f"{option[0]} is for --model kernel-svm alone" in refused(
+        "fit", "people.csv", "--schema", "people.toml", "--epsilon", "1", *option
+    )
+
+
+def test_fit_and_plan_take_a_concentrated_budget(folder):
+    """--rho in place of --epsilon; both, or neither, are refused before the data are read."""
+    run("fit", "people.csv", "--schema", "people.toml", "--rho", "0.5")
+    assert confide.load("model.json").guarantee_.budget == confide.ZCDP(0.5)
+    document = json.loads(run("plan", "--rows", "99", "--features", "3", "--rho", "0.5", "--format", "json").stdout)
+    assert document["budget"] == {"kind": "zcdp", "rho": 0.5}
+    for options in ((), ("--rho", "1", "--epsilon", "1"), ("--rho", "1", "--delta", "1e-6"), ("--delta", "1e-6")):
+        assert "give a budget: either --epsilon" in refused("fit", "nowhere.csv", "--schema", "people.toml", *options)
+
+
+def test_a_file_without_a_line_of_names_is_refused_with_advice(folder):
+    """And its first row is not quoted."""
+    Path("bare.csv").write_text(f"{SENTINEL_NUMBER},40.5,private,high\n30,20,state,low\n", encoding="utf-8")
+    message = refused("fit", "bare.csv", "--schema", "people.toml", "--epsilon", "1")
+    assert "first line looks like a row: put a line with the names of the columns above it" in message
 
 
 def test_names_are_never_taken_for_markup(folder):
@@ -738,6 +779,17 @@ def test_the_commands_that_the_demo_names_work(adult_demo):
 def small_adult():
     adult = load_adult()
     return SplitData(adult.X_train[:500], adult.y_train[:500], adult.X_test[:500], adult.y_test[:500], adult.schema)
+
+
+def test_the_demo_never_replaces_a_file_unasked(folder, monkeypatch):
+    """Exit code 2 before any work, and the file is as it was; --force replaces it."""
+    monkeypatch.setattr("confide.datasets.load_adult", small_adult)
+    for options, name in (((), "model.json"), (("--out", "other.json"), "other.json")):
+        Path(name).write_text("mine", encoding="utf-8")
+        assert f"{name} exists already" in refused("demo", *options)
+        assert Path(name).read_text(encoding="utf-8") == "mine"
+    run("demo", "--force")
+    assert confide.load("model.json").guarantee_.budget.epsilon == 1.0
 
 
 def test_the_demo_speaks_json(folder, monkeypatch):

@@ -145,9 +145,70 @@ def test_show_tells_limit_spent_remaining_and_charges():
     assert rows["spent"] == ["0.75", "1e-07"]
     assert rows["remaining"] == ["3.25", "9e-07"]
     assert rows["number"] == ["time", "purpose", "epsilon", "delta"]
-    assert rows["1"][1:] == ["mean", "age", "0.5"]
+    assert rows["1"][2:] == ["UTC", "mean", "age", "0.5"]
     assert "a [red]fit[/red]?[31m" in text
     assert "accounting sum" in text
+
+
+def test_show_keeps_a_charge_on_one_line():
+    """However long its purpose, where no terminal sets a width: lines can be searched. Words stand to the left."""
+    purpose = "the third of several models of income by age, occupation and education, " * 3
+    ledger = Ledger("study.db", limit=1.0)
+    ledger.charge(0.25, purpose=purpose.strip())
+    ledger.charge(0.5, purpose="short")
+    lines = run("ledger", "show", "study.db").stdout.splitlines()
+    long, short = (next(line for line in lines if line.startswith(number)) for number in ("1 ", "2 "))
+    assert purpose.strip() in long
+    assert long.index("the third") == short.index("short")
+    assert long.rstrip().endswith("0.25")
+
+
+def test_show_breaks_purposes_between_words_on_a_terminal(monkeypatch, capsys):
+    """Numbers and times stay whole beside it, and no line is wider than the terminal."""
+    from rich.console import Console
+
+    from confide.cli import display
+
+    screen = display.Screen()
+    screen._console = Console(width=60, force_terminal=True, color_system=None)
+    purpose = "the third of several models of income by age and education"
+    screen.table(
+        ("number", "time", "purpose", "epsilon"),
+        [("1", "2026-11-21 13:00:00 UTC", purpose, "0.25")],
+        words=("time", "purpose"),
+        wrapped="purpose",
+    )
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 60
+    assert "2026-11-21 13:00:00 UTC" in lines[1]
+    assert "0.25" in lines[1]
+    column = lines[0].index("purpose")
+    assert " ".join(line[column : column + 22].strip() for line in lines[1:]).startswith("the third of several models")
+
+
+def test_a_ledger_that_may_not_be_written_can_be_shown(monkeypatch):
+    """By a user without permission to write file or folder; nothing is created, and a charge is refused with advice."""
+    Ledger("study.db", limit=1.0).charge(0.25, purpose="mean")
+    before = Path("study.db").read_bytes()
+    monkeypatch.setattr(os, "access", lambda path, mode: mode != os.W_OK)  # the superuser may write whatever it says
+    assert "mean" in run("ledger", "show", "study.db").stdout
+    assert run("ledger", "verify", "study.db").exit_code == 0
+    assert Path("study.db").read_bytes() == before
+    assert not list(Path().glob("study.db-*"))
+
+
+def test_a_ledger_that_others_write_meanwhile_is_not_shown(monkeypatch):
+    """Read without locks, its change is seen afterwards, and the reader is told to try again."""
+    Ledger("study.db", limit=1.0).charge(0.25, purpose="mean")
+    monkeypatch.setattr(os, "access", lambda path, mode: mode != os.W_OK)
+    take = Ledger._take
+
+    def take_while_others_write(self, record):
+        os.utime("study.db", ns=(1, record.number))
+        return take(self, record)
+
+    monkeypatch.setattr(Ledger, "_take", take_while_others_write)
+    assert "Try again" in refused("ledger", "show", "study.db")
 
 
 def test_show_speaks_json():

@@ -20,6 +20,7 @@ FORMULAS = (
     "privacy.noise",
     "privacy.objective_perturbation",
     "privacy.output_perturbation",
+    "privacy.selection",
     "privacy.sensitivity",
     "privacy.shapes",
     "privacy.sufficient_statistics",
@@ -29,6 +30,7 @@ CLIPPING = ("BallBound.clip", "BallBound.l2_norm", "GroupBound.clip", "GroupBoun
 
 EXCEPTIONS = {
     # What a plan shows.
+    "confide.privacy.output_perturbation.OutputPerturbation.name",
     "confide.privacy.sufficient_statistics.StatisticsPlan.alpha",
     "confide.privacy.sufficient_statistics.StatisticsPlan.diagonal_deviation",
     "confide.privacy.sufficient_statistics.StatisticsPlan.product_deviation",

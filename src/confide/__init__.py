@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from confide.estimators.logistic import LogisticRegression as LogisticRegression
     from confide.estimators.persistence import load as load
     from confide.estimators.regression import Ridge as Ridge
+    from confide.estimators.search import PrivateSearchCV as PrivateSearchCV
     from confide.estimators.svm import KernelSVC as KernelSVC
     from confide.estimators.svm import LinearSVC as LinearSVC
     from confide.estimators.transformers import RandomFourierFeatures as RandomFourierFeatures
@@ -54,6 +55,7 @@ _EXPORTS = {
     "Neighbours": "confide.privacy.budgets",
     "NotCertified": "confide.errors",
     "ParameterError": "confide.errors",
+    "PrivateSearchCV": "confide.estimators.search",
     "PureDP": "confide.privacy.budgets",
     "RandomFourierFeatures": "confide.estimators.transformers",
     "Ridge": "confide.estimators.regression",

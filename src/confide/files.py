@@ -64,6 +64,11 @@ def read_document(path: str | os.PathLike[str]) -> dict[str, Any]:
             f"Use the version that wrote it, or a newer one."
         )
     content = document.get("content")
+    if set(document) != {"kind", "format_version", "checksum", "content"}:
+        raise FileError(
+            f"{path} lacks parts, or holds some that this version of confide does not understand. Use the version that "
+            f"wrote it, or a newer one."
+        )
     if not isinstance(content, dict) or document.get("checksum") != _checksum(content):
         raise FileError(f"{path} is damaged: its checksum does not match. Get a fresh copy.")
     return content

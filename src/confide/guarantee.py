@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass, field, fields
+from html import escape
 from typing import Any
 
 from confide.errors import ParameterError
@@ -23,7 +25,7 @@ class Guarantee:
     budget : PureDP, ApproxDP or ZCDP
     neighbours : Neighbours
     mechanism : str
-        How noise was added: "objective", "output", "sufficient-statistics" or "none".
+        How noise was added: "objective", "output", "output-laplace", "sufficient-statistics" or "none".
     assumptions : tuple of str
         Sentences that must be true for the guarantee to hold.
     void : str or None
@@ -90,6 +92,24 @@ class Guarantee:
     def __str__(self) -> str:
         return self.statement()
 
+    def to_html(self) -> str:
+        """The statement for a web page or a notebook; where it is void, its first line is red."""
+        return f'<div class="confide-guarantee">{"".join(self._html_parts())}</div>'
+
+    def _html_parts(self) -> Iterator[str]:
+        lines = self.statement().split("\n")
+        for position, line in enumerate(lines):
+            item, style = line.startswith("  - "), ' style="color: #b00020; font-weight: bold"'
+            loud = style if position == 0 and self.void is not None else ""
+            if item and not lines[position - 1].startswith("  - "):
+                yield "<ul>"
+            yield f"<li>{escape(line[4:])}</li>" if item else f"<p{loud}>{escape(line)}</p>"
+            if item and position == len(lines) - 1:
+                yield "</ul>"
+
+    def _repr_html_(self) -> str:
+        return self.to_html()
+
     def to_dict(self) -> dict[str, Any]:
         """A JSON form."""
         return {
@@ -105,7 +125,9 @@ class Guarantee:
     @classmethod
     def from_dict(cls, value: dict[str, Any]) -> Guarantee:
         """Read the form written by `to_dict`, of this version or the first, which knew one row a person."""
-        if value.get("version") not in (1, STATEMENT_VERSION):
+        known = {field.name for field in fields(cls)} | {"version"}
+        since_2 = {"max_rows_per_person"}
+        if value.get("version") not in (1, STATEMENT_VERSION) or not known - since_2 <= set(value) <= known:
             raise ParameterError("a guarantee written by a version that this one does not understand.")
         return cls(
             budget=budget_from_dict(value["budget"]),

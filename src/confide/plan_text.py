@@ -12,6 +12,7 @@ def plan_document(plan: Any) -> dict[str, Any]:
     return {
         **_facts(plan),
         "loss": problem.loss.name,
+        "smoothing": getattr(problem.loss, "smoothing", None),
         "largest_weight": problem.largest_weight,
         "alpha": plan.alpha,
         "added_alpha": plan.added_l2 / problem.n_rows_low,
@@ -28,12 +29,18 @@ def plan_document(plan: Any) -> dict[str, Any]:
 def plan_text(plan: Any) -> str:
     """One fact a line, in two columns."""
     noise, lattice, low = plan.noise, plan.lattice, plan.problem.n_rows_low
-    lines = _opening(plan, "none" if plan.mechanism == "none" else f"{plan.mechanism} perturbation")
+    place, _, law = plan.mechanism.partition("-")
+    named = f"{place} perturbation" + (f", {law.capitalize()} noise alone" if law else "")
+    lines = _opening(plan, "none" if plan.mechanism == "none" else named)
+    if smoothing := getattr(plan.problem.loss, "smoothing", None):
+        lines["loss"] = f"hinge with a joint of half-width {smoothing:.3g}"
     added = f", of which {plan.added_l2 / low:.6g} was added for the proof" if plan.added_l2 > 0.0 else ""
     lines["alpha"] = f"{plan.alpha:.6g}{added}"
     if lattice is not None:
         if noise is None:
             lines["noise"] = f"{_law(lattice)}, norm {lattice.norm:.6g} on the weights"
+            if plan.mechanism == "output-laplace":
+                lines["noise"] += "; twice as much with the constant published in 2012"
         else:
             where = "in the summed objective" if plan.mechanism == "objective" else "on the weights"
             lines["noise"] = f"{noise.law}, shape {noise.shape.name}, norm {noise.norm:.6g} {where}"
@@ -70,6 +77,29 @@ def statistics_text(plan: Any) -> str:
             f"{plan.product_deviation:.6g} on sums of products, {plan.target_deviation:.6g} on those with the target"
         )
         lines["grid"] = f"scaled sums are multiples of 2^{plan.lattice.exponent}"
+    return _in_columns(lines)
+
+
+def search_text(plan: Any) -> str:
+    """One fact a line, in two columns, of a plan for a search over candidates."""
+    *training, held_out = plan.part_sizes
+    each = f"{min(training):,}" if min(training) == max(training) else f"{min(training):,} to {max(training):,}"
+    lines = {
+        "method": plan.method,
+        "budget": f"{plan.budget} ({plan.problem.neighbours})",
+        "rows": f"{plan.n_rows:,}, of which {each} to train a candidate and {held_out:,} held out",
+    }
+    if plan.repetition is not None:
+        lines["tries"] = f"{plan.repetition.mean:.4g} in the mean, each with {plan.plans[0].budget}"
+    else:
+        lines["choice"] = f"epsilon {plan.selection.epsilon:.6g}"
+    if plan.score_noise is not None:
+        lines["score"] = f"{_law(plan.score_noise)}, standard deviation {plan.score_noise.deviation:.4g} mistakes"
+    for number, candidate in enumerate(plan.plans):
+        lines[f"candidate {number}"] = (
+            f"{candidate.mechanism} perturbation, alpha {candidate.alpha:.6g}, expected distance at most "
+            f"{candidate.expected_distance:.4g}"
+        )
     return _in_columns(lines)
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from confide.erm.losses import HuberHinge
+from confide.erm.losses import Hinge, HuberHinge
 from confide.erm.row_bounds import BallBound, GroupBound
 from confide.privacy.budgets import ApproxDP, Budget, Neighbours, PureDP
 from confide.privacy.lattice import LatticeLaplace
@@ -187,10 +187,14 @@ def objective_attack(bound: str, law: str, budget: Budget, neighbours: Neighbour
     return Attack(ObjectivePerturbation(), plan, first, second, statistic)
 
 
-def output_attack(bound: str, budget: Budget, neighbours: Neighbours, persons: int = 1) -> Attack:
+def output_attack(
+    bound: str, budget: Budget, neighbours: Neighbours, persons: int = 1, *, loss: Any = LOSS, laplace_alone: bool = False
+) -> Attack:
     """Output perturbation: exact minimisers, and the law of the noise around them."""
     facts, first, second = facts_of(bound, neighbours, persons)
-    plan, zero = OutputPerturbation().plan(facts, budget), np.zeros(facts.n_weights)
+    mechanism = OutputPerturbation(laplace_alone)
+    plan, zero = mechanism.plan(replace(facts, loss=loss), budget), np.zeros(facts.n_weights)
+    # No weight comes near the joint, so the hinge has the minimisers of LOSS.
     centres = [
         np.float64(exact_minimiser(LOSS, signed(rows.blocks.rows, rows.labels, facts.intercept), L2, zero))
         for rows in (first, second)
@@ -199,10 +203,22 @@ def output_attack(bound: str, budget: Budget, neighbours: Neighbours, persons: i
     scale = promised_noise(budget, shift)
 
     def log_density(z: np.ndarray) -> np.ndarray:
+        if laplace_alone:
+            return -np.abs(z).sum(axis=1) / scale / math.sqrt(facts.n_weights)
         # Spherical Laplace noise, which in one dimension is that of the grid, or Gaussian noise.
         return -np.linalg.norm(z, axis=1) / scale if isinstance(budget, PureDP) else -0.5 * (z * z).sum(axis=1) / scale**2
 
     def statistic(w: np.ndarray) -> np.ndarray:
         return log_density(w - centres[0]) - log_density(w - centres[1])
 
-    return Attack(OutputPerturbation(), plan, first, second, statistic)
+    return Attack(mechanism, plan, first, second, statistic)
+
+
+def hinge_attack(bound: str, budget: Budget, neighbours: Neighbours, persons: int = 1) -> Attack:
+    """Output perturbation of the hinge itself."""
+    return output_attack(bound, budget, neighbours, persons, loss=Hinge())
+
+
+def laplace_attack(bound: str, budget: Budget, neighbours: Neighbours, persons: int = 1) -> Attack:
+    """The same with independent Laplace noise: the worst pair lies along the diagonal, where its L1 distance is longest."""
+    return output_attack(bound, budget, neighbours, persons, loss=Hinge(), laplace_alone=True)

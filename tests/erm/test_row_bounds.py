@@ -258,6 +258,25 @@ def test_views_and_subclasses_of_arrays_are_not_written_to_either(bound, tmp_pat
         assert rows.tolist() == [[3.0, 4.0]]
 
 
+@pytest.mark.parametrize(
+    "parts",
+    [
+        (("a",), (1.0,)), ((1.5,), (1.0,)), ((True,), (1.0,)), ((None,), (1.0,)), ("1", (1.0,)), (1, (1.0,)), (None, None),
+        ((1,), ("1",)), ((1,), (None,)), ((1,), (True,)), ((1,), (1j,)), ((1,), 1.0), ((1,), "1"),
+        ((1,), (1.0,), ("no",)), ((1,), (1.0,), (0,)), ((1,), (1.0,), True), ((1,), (1.0,), None), (((1,),), ((1.0,),)),
+    ],
+)  # fmt: skip
+def test_a_group_bound_of_the_wrong_types_is_refused_with_advice(parts):
+    """A ParameterError says what is needed; no number is rounded or read from text."""
+    with pytest.raises(ParameterError, match="whole numbers as sizes, numbers as scales and bools as `linked`"):
+        GroupBound(*parts)
+
+
+def test_a_group_bound_takes_any_sequence_of_numbers():
+    """Lists and arrays of NumPy's numbers are the same bound."""
+    assert GroupBound(np.array([3, 1, 2]), np.array([1, 0.5, 2], dtype=np.float32)) == GROUPS
+
+
 def test_a_group_bound_refuses_rows_of_another_width():
     """Columns and groups must match."""
     with pytest.raises(ParameterError, match="6 columns"):

@@ -72,6 +72,26 @@ def test_a_model_with_a_schema_carries_it(tmp_path):
     assert again.feature_names_in_.tolist() == ["age", "job"]
 
 
+def test_knots_and_interactions_come_back(tmp_path):
+    """The loaded model encodes as the saved one did; a changed knot that keeps the columns apart is noticed."""
+    columns = {"age": {"low": 0, "high": 100, "knots": [25, 60.5]}, "job": {"categories": ["a", "b", "c"]}}
+    schema = confide.Schema(columns=columns, interact=[["age", "job"]])
+    frame = pd.DataFrame({"age": np.linspace(0, 100, 400), "job": ["a", "b", "c", "z"] * 100})
+    path = tmp_path / "m.json"
+    model = LogisticRegression(1.0, schema=schema).fit(frame, (frame["age"] > 50).astype(int))
+    model.save(path)
+    again = confide.load(path)
+    assert again.schema == schema
+    assert "age~60.5:job=c" in again.coefficient_names_.tolist()
+    assert np.array_equal(again.decision_function(frame), model.decision_function(frame))
+    spoil(path, lambda document: document["content"]["schema"]["columns"]["age"].update(knots=[25, 61]))
+    with pytest.raises(FileError, match="columns"):
+        confide.load(path)
+    spoil(path, lambda document: document["content"]["schema"]["columns"]["age"].update(knots=[25, 60.5], degree=3))
+    with pytest.raises(FileError, match="understand"):
+        confide.load(path)
+
+
 def test_the_file_holds_the_release_and_public_facts_alone(rows, tmp_path):
     """A closed list of keys: no row count under add-or-remove-one, no iteration counts, no ledger."""
     X, y = rows
@@ -118,6 +138,13 @@ SPOILED = {
     "classes": lambda d: d["content"].update(classes=[0, 1, 2]),
     "alpha": lambda d: d["content"].update(alpha=[]),
     "parameter": lambda d: d["content"]["parameters"].update(warm_start=True),
+    "parameter of another kind of model": lambda d: d["content"]["parameters"].update(kernel="rbf"),
+    "missing parameter": lambda d: d["content"]["parameters"].pop("budget"),
+    "unknown part": lambda d: d["content"].update(calibration=[1.0]),
+    "unknown part of the document": lambda d: d.update(signature="x"),
+    "unknown part of the row bound": lambda d: d["content"]["row_bound"].update(centre=[0.0]),
+    "unknown part of the guarantee": lambda d: d["content"]["guarantee"].update(conditions=["x"]),
+    "unknown part of the budget": lambda d: d["content"]["guarantee"]["budget"].update(order=2),
 }
 
 

@@ -7,7 +7,10 @@ import math
 import numpy as np
 import pytest
 from scipy.optimize import minimize
+from scipy.sparse import csr_array
 from sklearn.base import clone
+from sklearn.svm import SVC
+from sklearn.svm import LinearSVC as Liblinear
 
 import confide
 from confide.erm.losses import HuberHinge, SmoothHinge
@@ -47,6 +50,81 @@ def test_it_learns_in_every_currency(rows, budget, loss):
     assert not hasattr(model, "predict_proba")
 
 
+@pytest.mark.parametrize("alpha", [1e-1, 1e-3])
+def test_without_privacy_the_hinge_is_that_of_scikit_learn(rows, alpha):
+    """liblinear's dual and libsvm on clipped rows, the intercept a penalised column: 1e-5 and 1e-4 in the weights.
+
+    Weights of rows too; a joint of 1e-2 instead would be 1e-4 off or more.
+    """
+    X, y = rows
+    clipped = np.hstack([X * np.minimum(1.0, 1.0 / np.linalg.norm(X, axis=1))[:, None], np.ones((len(X), 1))])
+    counts = np.random.default_rng(0).uniform(0.2, 1.0, len(y))
+    C = 1.0 / (alpha * len(y))
+    for weights in (None, counts):
+        model = LinearSVC(math.inf, loss="hinge", alpha=alpha, row_norm=1.0).fit(X, y, sample_weight=weights)
+        found = np.append(model.coef_, model.intercept_)
+        exact = Liblinear(loss="hinge", C=C, fit_intercept=False, tol=1e-9, max_iter=10**7, random_state=0)
+        exact = exact.fit(clipped, y, sample_weight=weights).coef_[0]
+        np.testing.assert_allclose(found, exact, atol=1e-5)
+        joined = LinearSVC(math.inf, loss="huber_hinge", smoothing=1e-2, alpha=alpha, row_norm=1.0)
+        joined.fit(X, y, sample_weight=weights)
+        assert np.abs(np.append(joined.coef_, joined.intercept_) - exact).max() > 1e-5
+    if alpha == 1e-1:
+        signed = clipped * np.where(y > 0, 1.0, -1.0)[:, None]
+        # Each row and its mirror image: libsvm's unpenalised intercept is then 0.
+        both = SVC(kernel="linear", C=C / 2.0, tol=1e-8).fit(np.vstack([signed, -signed]), np.repeat([1, -1], len(y)))
+        model = LinearSVC(math.inf, loss="hinge", alpha=alpha, row_norm=1.0).fit(X, y)
+        np.testing.assert_allclose(np.append(model.coef_, model.intercept_), both.coef_[0], atol=1e-4)
+
+
+@pytest.mark.parametrize("neighbours", ["replace-one", "add-or-remove-one"])
+@pytest.mark.parametrize("budget", BUDGETS, ids=lambda budget: budget.kind)
+def test_the_hinge_learns_in_every_currency(rows, budget, neighbours):
+    """By noise on the weights, which "auto" stands for; linear and kernel, dense and sparse, weights of rows and classes."""
+    X, y = rows
+    facts = {"neighbours": neighbours, "n_rows_bounds": None if neighbours == "replace-one" else (1500, 3000)}
+    for given in (X, csr_array(X)):
+        model = LinearSVC(budget, loss="hinge", row_norm=2.0, alpha=0.05, **facts).fit(given, y)
+        assert model.score(X, y) > 0.65
+        assert (model.guarantee_.void, model.guarantee_.mechanism, model.guarantee_.budget) == (None, "output", budget)
+    weighted = LinearSVC(budget, loss="hinge", row_norm=2.0, class_weight={0: 0.5, 1: 1.0}, **facts)
+    weighted.fit(X, y, sample_weight=np.full(len(y), 0.5))
+    assert weighted.plan(2000, 5).problem.largest_weight == 1.0
+    kernel = KernelSVC(budget, loss="hinge", n_features=16, length_scale=3.0, **facts).fit(X, y)
+    assert kernel.guarantee_.mechanism == "output"
+
+
+def test_sparse_rows_have_the_same_hinge(rows):
+    """Without privacy, to rounding of the solver."""
+    X, y = rows
+    dense, sparse = (LinearSVC(math.inf, loss="hinge", alpha=1e-2).fit(given, y) for given in (X, csr_array(X)))
+    np.testing.assert_allclose(dense.coef_, sparse.coef_, atol=1e-6)
+
+
+@pytest.mark.parametrize("estimator", [LinearSVC, KernelSVC, confide.LogisticRegression], ids=lambda kind: kind.__name__)
+def test_the_laplace_noise_of_rubinstein_et_al_for_comparison(rows, estimator, tmp_path):
+    """Under pure budgets; others are refused before any row, with advice. It survives a file."""
+    X, y = rows
+    changes = {} if estimator is confide.LogisticRegression else {"loss": "hinge"}
+    model = estimator(2.0, mechanism="output-laplace", **changes).fit(X, y)
+    assert model.guarantee_.mechanism == "output-laplace"
+    plan = model.plan(*X.shape)
+    assert plan.noise is None
+    R, D = plan.problem.row_norm, plan.problem.n_weights
+    assert plan.lattice.scale == pytest.approx(2.0 * R * math.sqrt(D) / plan.l2 / 2.0, rel=3e-3)
+    model.save(tmp_path / "model.json")
+    assert confide.load(tmp_path / "model.json").mechanism == "output-laplace"
+    for budget in BUDGETS[1:]:
+        with pytest.raises(ParameterError, match="pure"):
+            estimator(budget, mechanism="output-laplace", **changes).plan(100, 3)
+
+
+def test_the_hinge_with_noise_in_the_objective_is_refused():
+    """It is not smooth."""
+    with pytest.raises(ParameterError, match="smooth"):
+        LinearSVC(1.0, loss="hinge", mechanism="objective").plan(100, 3)
+
+
 def test_the_curvature_of_its_loss_is_paid_for():
     """A narrower joint has more curvature: less noise rate or more ridge, never less."""
     wide, narrow = (LinearSVC(0.5, alpha=1e-3, smoothing=h).plan(10_000, 10) for h in (0.5, 0.05))
@@ -54,7 +132,9 @@ def test_the_curvature_of_its_loss_is_paid_for():
     assert LinearSVC(0.5, alpha=1e-3, smoothing=1e-3).plan(10_000, 10).added_l2 > 0.0
 
 
-@pytest.mark.parametrize("changes", [{"loss": "hinge"}, {"loss": "squared"}, {"smoothing": 0.0}, {"smoothing": "wide"}])
+@pytest.mark.parametrize(
+    "changes", [{"loss": "squared_hinge"}, {"loss": "squared"}, {"smoothing": 0.0}, {"smoothing": "wide"}]
+)
 def test_unknown_losses_are_refused_before_any_row(changes):
     """Also by plan, which has none."""
     with pytest.raises(ParameterError, match=r"loss|smoothing"):
@@ -73,7 +153,11 @@ def test_it_survives_a_file(rows, tmp_path):
     assert clone(loaded).get_params()["smoothing"] == 0.25
 
 
-@pytest.mark.parametrize("model", [LinearSVC(1e6, row_norm=1e3), KernelSVC(1e8)], ids=["linear", "kernel"])
+@pytest.mark.parametrize(
+    "model",
+    [LinearSVC(1e6, row_norm=1e3), KernelSVC(1e8), LinearSVC(1e6, row_norm=1e3, loss="hinge")],
+    ids=["linear", "kernel", "hinge"],
+)
 def test_scikit_learn_accepts_it(model):
     """At a budget at which its accuracy checks can pass, with ten rows for 256 random features among them."""
     assert failed_checks(model) == ""

@@ -30,6 +30,17 @@ category_lists = st.lists(st.text("abc", min_size=1, max_size=2), min_size=1, ma
 
 
 @st.composite
+def number_columns(draw, name, missing):
+    """A number with up to three knots; none where they cannot be told apart."""
+    scale = draw(st.sampled_from(["linear", "log"]))
+    low, *knots, high = sorted(draw(st.lists(bounds, min_size=2, max_size=5, unique=True)))
+    try:
+        return NumberColumn(name, low, high, scale, missing, tuple(knots))
+    except SchemaError:
+        return NumberColumn(name, low, high, scale, missing)
+
+
+@st.composite
 def tables(draw):
     """A schema, and lists of cells that it allows: inside and outside of the bounds, listed, unlisted and missing."""
     n_rows = draw(st.integers(1, 5))
@@ -37,9 +48,8 @@ def tables(draw):
     for position in range(draw(st.integers(1, 5))):
         name, missing = f"c{position}", draw(st.booleans())
         if draw(st.booleans()):
-            low, high = sorted(draw(st.lists(bounds, min_size=2, max_size=2, unique=True)))
-            columns.append(NumberColumn(name, low, high, draw(st.sampled_from(["linear", "log"])), missing))
-            allowed = finite | st.sampled_from([low, high])
+            columns.append(draw(number_columns(name, missing)))
+            allowed = finite | st.sampled_from([columns[-1].low, *columns[-1].knots, columns[-1].high])
         else:
             categories = draw(category_lists)
             other = draw(st.booleans() | st.sampled_from(categories))
@@ -48,7 +58,11 @@ def tables(draw):
             missing = missing or other is not False
         allowed = allowed | st.none() if missing else allowed
         cells[name] = draw(st.lists(allowed, min_size=n_rows, max_size=n_rows))
-    return Schema(columns), cells
+    interact = ()
+    if len(cells) > 1:
+        members = st.lists(st.sampled_from(list(cells)), min_size=2, max_size=3, unique=True)
+        interact = draw(st.lists(members, max_size=3, unique_by=frozenset))
+    return Schema(columns, interact=interact), cells
 
 
 def assert_silent(error):
@@ -89,10 +103,14 @@ def test_every_row_has_exactly_one_level_where_the_bound_says_so(table):
     schema, cells = table
     encoder = Encoder(schema)
     rows = encoder.transform(pd.DataFrame(cells))
-    for column, group, linked in zip(schema.columns, encoder.groups, encoder.row_bound.linked, strict=True):
+    links = dict(zip([group.column for group in encoder.groups], encoder.row_bound.linked, strict=True))
+    for column, group in zip(schema.columns, encoder.groups, strict=False):
         is_category = isinstance(column, CategoryColumn)
-        assert linked == (is_category and group.size >= 3 and column.other is not False)
-        if linked:
+        assert links[column.name] == (is_category and group.size >= 3 and column.other is not False)
+    for names in schema.interact:
+        assert links[":".join(names)] == all(links[name] for name in names)
+    for group in encoder.groups:
+        if links[group.column]:
             part = np.sort(rows[:, group.start : group.start + group.size], axis=1)
             assert (part == [0.0] * (group.size - 1) + [1.0]).all()
 
@@ -147,6 +165,72 @@ def test_the_log_scale_is_the_documented_one():
     encoded = encode({"x": {"low": 5, "high": 8, "scale": "log"}}, x=[5, 6, 8, 9])[:, 0]
     assert encoded == pytest.approx([-1, 0, 1, 1], abs=1e-15)
     assert encoded[[0, 2, 3]].tolist() == [-1, 1, 1]
+
+
+def test_a_number_with_knots_becomes_hats():
+    """One column for low, each knot and high, 1 there and 0 at the neighbours; between them straight lines add up to 1."""
+    columns = {"age": {"low": 20, "high": 60, "knots": [30, 50]}}
+    rows = encode(columns, age=[20, 30, 35, 50, 60, 99, -1])
+    expected = [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0.75, 0.25, 0], [0, 0, 1, 0], [0, 0, 0, 1], [0, 0, 0, 1], [1, 0, 0, 0]]
+    assert rows == pytest.approx(np.array(expected), abs=1e-10)
+    assert Encoder(Schema(columns=columns)).feature_names == ("age~20", "age~30", "age~50", "age~60")
+
+
+def test_knots_on_the_log_scale_are_joined_by_lines_of_the_logarithm():
+    """Knots are in the column's own unit; halfway between 0 and 99 on the scale of log(1 + x) lies 9."""
+    rows = encode({"income": {"low": 0, "high": 9999, "scale": "log", "knots": [99]}}, income=[0, 9, 99, 999])
+    assert rows == pytest.approx(np.array([[1, 0, 0], [0.5, 0.5, 0], [0, 1, 0], [0, 0.5, 0.5]]), abs=1e-10)
+
+
+def test_a_missing_number_with_knots_has_an_indicator_alone():
+    """All hats are 0 in its place."""
+    columns = {"age": {"low": 20, "high": 60, "knots": [30], "missing": True}}
+    rows = encode(columns, age=[None, 30.0])
+    assert rows == pytest.approx(np.array([[0, 0, 0, 1], [0, 1, 0, 0]]), abs=1e-10)
+    with pytest.raises(InputError, match='column "age": holds missing values'):
+        encode({"age": {"low": 20, "high": 60, "knots": [30]}}, age=[None, 30.0])
+
+
+def test_interactions_are_products_of_the_encoded_columns():
+    """Of two numbers, a category and a number, two categories; an unlisted category takes no part, a gap its indicator."""
+    columns = {
+        "age": {"low": 0, "high": 100, "missing": True},
+        "sex": {"categories": ["F", "M"]},
+        "work": {"categories": ["a", "b", "c"]},
+        "hours": {"low": 0, "high": 10},
+    }
+    interact = [["age", "hours"], ["sex", "hours"], ["sex", "work"], ["work", "age"]]
+    encoder = Encoder(Schema(columns=columns, interact=interact))
+    frame = pd.DataFrame({"age": [100, None], "sex": ["F", "M"], "work": ["b", "z"], "hours": [10, 2.5]})
+    rows = pd.DataFrame(encoder.transform(frame), columns=list(encoder.feature_names))
+    products = rows.iloc[:, 7:].to_dict("list")
+    assert products == {
+        "age:hours": [1, 0], "age=(missing):hours": [0, -0.5],
+        "sex=M:hours": [-1, -0.5],
+        "sex=M:work=a": [0, 0], "sex=M:work=b": [-1, 0], "sex=M:work=c": [0, 0],
+        "work=a:age": [0, 0], "work=a:age=(missing)": [0, 0], "work=b:age": [1, 0], "work=b:age=(missing)": [0, 0],
+        "work=c:age": [0, 0], "work=c:age=(missing)": [0, 0],
+    }  # fmt: skip
+    assert [(group.column, group.size) for group in encoder.groups[4:]] == [
+        ("age:hours", 2), ("sex:hours", 1), ("sex:work", 3), ("work:age", 6),
+    ]  # fmt: skip
+
+
+def test_an_interaction_of_categories_that_always_have_a_level_is_linked():
+    """Exactly one product is 1 in every row; with a category that may be none of the levels it is not."""
+    columns = {name: {"categories": ["a", "b", "c"], "other": name != "open"} for name in ("one", "two", "open")}
+    encoder = Encoder(Schema(columns=columns, interact=[["one", "two"], ["one", "open"]]))
+    assert encoder.row_bound.linked == (True, True, False, True, False)
+
+
+def test_knots_fit_a_curve_that_a_straight_line_cannot():
+    """A least-squares fit on hats follows a bend at a declared knot."""
+    values = np.linspace(0.0, 10.0, 41)
+    rows = encode({"x": {"low": 0, "high": 10, "knots": [3]}}, x=values)
+    curve = np.abs(values - 3.0)
+    weights = np.linalg.lstsq(rows, curve, rcond=None)[0]
+    assert rows @ weights == pytest.approx(curve, abs=1e-8)
+    assert weights == pytest.approx([3.0, 0.0, 7.0], abs=1e-8)  # a weight is the effect at its value
 
 
 def test_a_number_that_may_be_missing_has_an_indicator():

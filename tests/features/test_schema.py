@@ -33,8 +33,12 @@ flags = st.booleans()
 
 @st.composite
 def number_columns(draw):
-    low, high = sorted(draw(st.lists(finite, min_size=2, max_size=2, unique=True)))
-    return NumberColumn(draw(names), low, high, scale=draw(st.sampled_from(["linear", "log"])), missing=draw(flags))
+    low, *knots, high = sorted(draw(st.lists(finite, min_size=2, max_size=4, unique=True)))
+    options = {"scale": draw(st.sampled_from(["linear", "log"])), "missing": draw(flags)}
+    try:
+        return NumberColumn(draw(names), low, high, knots=tuple(knots), **options)
+    except SchemaError:  # knots that rounding cannot tell apart
+        return NumberColumn(draw(names), low, high, **options)
 
 
 @st.composite
@@ -56,7 +60,12 @@ def schemas(draw):
     drawn = draw(columns)
     used = {column.name for column in drawn}
     column, person = draw(st.lists(names.filter(lambda name: name not in used), min_size=2, max_size=2, unique=True))
-    return Schema(drawn, None if target is None else Target(column, *target), draw(st.sampled_from([None, person])))
+    interact = ()
+    if len(drawn) > 1:
+        members = st.lists(st.sampled_from(sorted(used)), min_size=2, max_size=3, unique=True)
+        interact = draw(st.lists(members, max_size=2, unique_by=frozenset))
+    chosen = None if target is None else Target(column, *target)
+    return Schema(drawn, chosen, draw(st.sampled_from([None, person])), interact)
 
 
 def test_a_toml_file_is_read_as_it_says(tmp_path):
@@ -192,6 +201,14 @@ CONTRADICTIONS = {
     "a text bound": ({"age": {"low": "0", "high": 1}}, "age"),
     "a complex bound": ({"age": {"low": 1j, "high": 1}}, "age"),
     "a bound alone": ({"age": {"low": 0}}, '"high" is missing'),
+    "knots that do not rise": ({"age": AGE | {"knots": [40, 30]}}, "rise"),
+    "a knot at a bound": ({"age": AGE | {"knots": [17, 30]}}, "between low and high"),
+    "a knot beyond the bounds": ({"age": AGE | {"knots": [30, 91]}}, "between low and high"),
+    "a knot that is no number": ({"age": AGE | {"knots": [30, "x"]}}, "each of the knots must be a finite number"),
+    "knots as text": ({"age": AGE | {"knots": "30"}}, "knots must be a list"),
+    "a knot alone": ({"age": AGE | {"knots": 30}}, "knots must be a list"),
+    "knots that rounding joins": ({"age": {"low": -1e300, "high": 1e300, "knots": [1, 2]}}, "too close"),
+    "knots for categories": ({"sex": SEX | {"knots": [1]}}, '"knots"'),
     "unknown scale": ({"age": AGE | {"scale": "logarithm"}}, '"linear" or "log"'),
     "scale of another type": ({"age": AGE | {"scale": ["log"]}}, "age"),
     "flag of another type": ({"age": AGE | {"missing": 1}}, "missing must be true or false"),
@@ -254,6 +271,52 @@ def test_every_contradiction_of_the_target_is_refused(target, words):
     """A SchemaError says what is wrong with the target."""
     with pytest.raises(SchemaError, match=words):
         Schema(columns={"age": AGE}, target=target)
+
+
+INTERACTIONS = {
+    "a name alone": ("age", "list of lists"),
+    "names alone": (["age", "sex"], "list of lists"),
+    "a number": (3, "list of lists"),
+    "an unknown column": ([["agee", "sex"]], 'did you mean "age"'),
+    "the target": ([["age", "income"]], '"income" is not among the columns'),
+    "a number for a name": ([["age", 1]], "must be text"),
+    "one column": ([["age"]], "two or more"),
+    "a column with itself": ([["age", "age"]], "all different"),
+    "the same pair twice": ([["age", "sex"], ["sex", "age"]], "twice"),
+}
+
+
+@pytest.mark.parametrize(("interact", "words"), INTERACTIONS.values(), ids=INTERACTIONS)
+def test_every_contradiction_of_the_interactions_is_refused(interact, words):
+    """A SchemaError says what is wrong with them, from Python and from a mapping."""
+    for build in (lambda **parts: Schema(**parts), lambda **parts: Schema.from_dict(parts)):
+        with pytest.raises(SchemaError, match=words):
+            build(columns={"age": AGE, "sex": SEX}, target=TARGET, interact=interact)
+
+
+@pytest.mark.parametrize("line", ['interact = [["age", "sex"]]', 'person = "id"'])
+def test_a_key_below_the_columns_is_sent_above_them(tmp_path, line):
+    """TOML takes it for a column there."""
+    path = tmp_path / "people.toml"
+    path.write_text(f"[columns]\nage = {{ low = 17, high = 90 }}\n{line}\n")
+    with pytest.raises(SchemaError, match=r"put it above \[columns\]"):
+        Schema.from_toml(path)
+
+
+def test_knots_and_interactions_are_read_from_toml_and_printed(tmp_path):
+    """As on the page of the schema; both are part of what makes two schemas equal."""
+    path = tmp_path / "people.toml"
+    path.write_text(
+        'interact = [["age", "sex"]]\n[columns]\nage = { low = 17, high = 90, knots = [25, 65.5] }\n'
+        'sex = { categories = ["Female", "Male"] }\n'
+    )
+    schema = Schema.from_toml(path)
+    assert schema.interact == (("age", "sex"),)
+    assert schema.columns[0] == NumberColumn("age", 17, 90, knots=(25, 65.5))
+    assert schema != Schema(schema.columns)
+    assert "age  number from 17 to 90, knots at 25, 65.5" in str(schema)
+    assert str(schema).endswith("age x sex  interact")
+    assert repr(schema) == "Schema(2 columns, 1 interaction)"
 
 
 def test_a_column_object_given_twice_is_refused():

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
+import confide
 from confide.erm.losses import Hinge
 from confide.privacy.budgets import Neighbours
 from confide.privacy.sensitivity import output_sensitivity
@@ -40,3 +43,21 @@ def test_the_sensitivity_of_output_perturbation_is_attained(n, share):
     bound = output_sensitivity(1.0, M, n / C, Neighbours.REPLACE_ONE)
     assert here - there <= bound
     assert here - there == pytest.approx((1.0 - share) * bound, rel=1e-9)
+
+
+@pytest.mark.parametrize("n", [4, 30])
+def test_the_sensitivity_is_attained_by_the_estimator(n):
+    """Lemma 22 again, by fits, m = M / 10^6: without privacy, and at a budget that leaves the rounding to the grid alone."""
+    C, M = 0.7, 0.3
+    rows = np.array([-M] * (n // 2) + [M] * (n - 1 - n // 2) + [M * (1.0 - 1e-6)])[:, None]
+    labels = np.sign(rows[:, 0])
+    changed = labels.copy()
+    changed[-1] = -1.0
+    for budget in (math.inf, 1e9):
+        # At this budget independent noise is the smaller one: beside it a seal would be large.
+        model = confide.LinearSVC(
+            budget, loss="hinge", alpha=1.0 / C, row_norm=M, fit_intercept=False, classes=[-1, 1],
+            mechanism="auto" if budget == math.inf else "output-laplace",
+        )  # fmt: skip
+        here, there = (float(model.fit(rows, y).coef_[0, 0]) for y in (labels, changed))
+        assert here - there == pytest.approx(2.0 * C * M / n, rel=1e-5 if budget == math.inf else 2e-3)

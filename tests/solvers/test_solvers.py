@@ -16,6 +16,7 @@ from confide.privacy.certificate import GradientRounding, solver_tolerance
 from confide.solvers import fallback
 from confide.solvers.fallback import GradientDescent, NewtonThenFallback, StepLimitedNewton
 from confide.solvers.lbfgs import LimitedMemory
+from confide.solvers.narrowing import Narrowing
 from confide.solvers.newton import Newton
 from confide.solvers.solver import Solution
 
@@ -233,7 +234,7 @@ def test_hinges_with_the_least_ridge_take_a_bounded_number_of_passes():
         for seed in range(150):
             problems = adversarial(seed)
             tolerance = planned_tolerance(problems, 3.0 * float(np.linalg.norm(problems.linear)) + 1e-300)
-            solution = Newton().solve(problems, np.zeros_like(problems.linear), tolerance)
+            solution = Narrowing(Newton()).solve(problems, np.zeros_like(problems.linear), tolerance)
             assert solution.gradient_norm[0] <= tolerance, seed
             assert len(problems.source.orders) <= 500, seed
 
@@ -247,7 +248,7 @@ def test_a_narrow_joint_takes_a_bounded_number_of_passes():
         source = CountingSource(MemorySource(ArrayBlocks(rows), labels))
         problems = Objective(source, HuberHinge(1e-3), BallBound(1.0), 1.0, l2, rng.laplace(size=(1, 21)))
         tolerance = planned_tolerance(problems, 100.0)
-        assert Newton().solve(problems, np.zeros((1, 21)), tolerance).gradient_norm[0] <= tolerance
+        assert Narrowing(Newton()).solve(problems, np.zeros((1, 21)), tolerance).gradient_norm[0] <= tolerance
         assert source.orders.count(2) <= 80
 
 
@@ -282,3 +283,27 @@ def test_rows_of_any_size_do_not_stop_a_solver():
     source = MemorySource(ArrayBlocks(rows), rng.choice([-1, 1], size=200).astype(np.int8))
     problems = Objective(source, LogisticLoss(), BallBound(1.0), 1.0, 0.1, np.zeros((1, 4)))
     assert NewtonThenFallback().solve(problems, np.zeros((1, 4)), 1e-9).gradient_norm[0] <= 1e-9
+
+
+@pytest.mark.parametrize("inner", [Newton(), LimitedMemory()], ids=["newton", "lbfgs"])
+def test_narrow_joints_are_reached_by_way_of_wider_ones(inner):
+    """Half-width 2^-12, four problems: small gradients, by a pass of our own, within 150 passes of Newton's method."""
+    problems = objective(HuberHinge(2.0**-12), n=3000, l2=1.0, k=4)
+    start = np.zeros((4, 7))
+    solution = Narrowing(inner).solve(problems, start, 1e-3)
+    passes = len(problems.source.orders)
+    assert (np.linalg.norm(problems.evaluate(solution.weights, order=1).gradient, axis=1) <= 1.01e-3).all()
+    assert not start.any()
+    if isinstance(inner, Newton):
+        assert passes < 150
+
+
+def test_wide_joints_and_other_losses_take_no_way():
+    """The first method alone, and not a pass more."""
+    for loss in (LogisticLoss(), HuberHinge(0.5), SmoothHinge(0.2)):
+        problems = objective(loss)
+        alone = Newton().solve(problems, np.zeros((1, 7)), 1e-8)
+        passes = len(problems.source.orders)
+        through = Narrowing(Newton()).solve(problems, np.zeros((1, 7)), 1e-8)
+        assert np.array_equal(through.weights, alone.weights)
+        assert len(problems.source.orders) == 2 * passes

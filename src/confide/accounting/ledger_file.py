@@ -29,6 +29,9 @@ _APPLICATION_ID = 0x636F6E66  # "conf"
 _PATIENCE = 60.0
 """Seconds to wait for other processes."""
 
+_ALONE = "ro&immutable=1"
+"""SQLite then reads the file without its log and without locks; whether somebody else wrote meanwhile is for us to see."""
+
 _SCHEMA = (
     "CREATE TABLE records (number INTEGER PRIMARY KEY, text TEXT NOT NULL, hash TEXT NOT NULL)",
     # A second copy of where the chain ends, so that a lost last record is seen.
@@ -230,11 +233,27 @@ class RecordsInFile:
             )
         if status.st_size == 0:
             raise self.damaged("it is empty")
-        with _lock, _explained(self.path), closing(_connection(self.path, "rw")) as connection:
+        mode = "rw" if writing or self._is_writable() else self._reading_mode()
+        with _lock, _explained(self.path), closing(_connection(self.path, mode)) as connection:
             connection.execute("BEGIN IMMEDIATE" if writing else "BEGIN")
             self._check_kind(connection)
             yield _FileSession(self, connection)
             connection.execute("COMMIT")
+        if mode == _ALONE and (self._log_is_there() or self._last_change() != _moment(status)):
+            raise LedgerError(f"{self.path} was charged by another user while it was read. Try again.")
+
+    def _is_writable(self) -> bool:
+        return os.access(self.path, os.W_OK) and os.access(self.path.parent, os.W_OK)
+
+    def _reading_mode(self) -> str:
+        """How a user who may not write can read: with the log, if there is one, and otherwise this file alone."""
+        return "ro" if self._log_is_there() else _ALONE
+
+    def _log_is_there(self) -> bool:
+        return os.path.lexists(f"{self.path}-wal")
+
+    def _last_change(self) -> tuple[int, int, int]:
+        return _moment(self.path.stat())
 
     def damaged(self, what: str) -> LedgerError:
         """The refusal of a file that is not as it was left."""
@@ -282,6 +301,10 @@ class _FileSession:
         self._connection.execute("UPDATE tip SET number = ?, hash = ?", (record.number, record.hash))
 
 
+def _moment(status: os.stat_result) -> tuple[int, int, int]:
+    return status.st_ino, status.st_mtime_ns, status.st_size
+
+
 def _connection(path: Path, mode: str) -> sqlite3.Connection:
     import sqlite3
 
@@ -315,8 +338,8 @@ def _sync_folder(folder: Path) -> None:
 _CAUSES = {
     ("SQLITE_BUSY", "SQLITE_LOCKED"): f"is held by another process for more than {_PATIENCE:g} seconds. Try again later",
     ("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM"): (
-        "cannot be opened for writing. This user needs to write to the file and to its folder, which must exist and be on a "
-        "local disk"
+        "cannot be opened. To charge it, or to show it while others charge it, this user needs to write to the file and to "
+        "its folder, which must exist and be on a local disk"
     ),
     ("SQLITE_FULL", "SQLITE_IOERR", "SQLITE_NOLFS"): (
         "cannot be read or written: the disk is full, fails, or is not a local one. A charge that was being written counts, "

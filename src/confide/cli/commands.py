@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from confide._version import __version__
+from confide.cli.budgets import Delta, Epsilon, Rho, chosen_budget
 from confide.cli.failures import EXIT_CODES, NO_GUARANTEE, FailingInOneLine, printable
 from confide.cli.ledger import ledger_app
 from confide.errors import FileError, InputError, ParameterError
@@ -25,21 +26,27 @@ if TYPE_CHECKING:
 
 LARGEST_WEIGHTS = 10
 
-Epsilon = Annotated[
-    float, typer.Option(metavar="E", help="Privacy budget; smaller is more private. inf: no privacy at all.")
-]
-Delta = Annotated[
-    float | None,
-    typer.Option(metavar="D", help="Approximate privacy: a probability far below one over the number of rows, as 1e-6."),
-]
 RowsPerPerson = Annotated[
     int, typer.Option("--max-rows-per-person", min=1, metavar="K", help="The most rows that one person contributed.")
 ]
 Alpha = Annotated[str, typer.Option(metavar="auto|NUMBER", help="Ridge of the mean objective.")]
 ModelName = Annotated[
-    Literal["logistic", "svm"], typer.Option("--model", help="Logistic regression, or a support vector machine.")
+    Literal["logistic", "svm", "kernel-svm"],
+    typer.Option("--model", help="Logistic regression, or a support vector machine, linear or with a kernel."),
 ]
-MechanismName = Annotated[Literal["auto", "objective", "output"], typer.Option(help="Where the noise goes.")]
+KernelName = Annotated[
+    Literal["rbf", "laplacian", "cauchy"] | None, typer.Option(help="Of kernel-svm.  [default: rbf]", show_default=False)
+]
+LengthScale = Annotated[
+    float | None,
+    typer.Option(metavar="S", help="Of kernel-svm: where its kernel falls, in encoded columns. Public.  [default: 1]"),
+]
+RandomFeatures = Annotated[
+    int | None, typer.Option("--n-features", metavar="D", help="Of kernel-svm: random features, even.  [default: 256]")
+]
+MechanismName = Annotated[
+    Literal["auto", "objective", "output", "output-laplace"], typer.Option(help="Where the noise goes.")
+]
 NeighboursName = Annotated[
     Literal["replace-one", "add-or-remove-one"],
     typer.Option(help="Which data sets count as neighbours. The second keeps the number of rows private."),
@@ -95,6 +102,7 @@ def demo(
     epsilon: Epsilon = 1.0,
     delta: Delta = None,
     out: ModelOut = Path("model.json"),
+    force: Annotated[bool, typer.Option("--force", help="Replace the file if it exists.")] = False,
     output_format: Format = "text",
 ) -> None:
     """Train on real data and see what privacy costs.
@@ -104,8 +112,10 @@ def demo(
     from confide.cli import display
     from confide.datasets import load_adult
 
-    budget = _budget(epsilon, delta)
+    budget = chosen_budget(epsilon, delta, None)
     _check_model_out(out)
+    if (out.exists() or out.is_symlink()) and not force:
+        raise FileError(f"{out} exists already; give another name with --out, or replace it with --force.")
     with display.working("reading the Adult data"):
         adult = load_adult()
         n_rows = len(adult.X_train)
@@ -122,7 +132,7 @@ def demo(
         model.fit(adult.X_train, adult.y_train)
         model.save(out)
     with display.working("training a model without privacy, to compare"):
-        without_privacy = _estimator("logistic", _budget(math.inf, None), schema=adult.schema).fit(
+        without_privacy = _estimator("logistic", chosen_budget(math.inf, None, None), schema=adult.schema).fit(
             adult.X_train, adult.y_train
         )
     with display.working("testing"):
@@ -164,9 +174,13 @@ def demo(
 def fit(
     data: Annotated[Path, typer.Argument(metavar="DATA", help="CSV, Parquet or Feather file.", show_default=False)],
     schema: Annotated[Path, typer.Option(metavar="FILE", help="TOML file that describes columns and target.")],
-    epsilon: Epsilon,
+    epsilon: Epsilon = None,
     delta: Delta = None,
+    rho: Rho = None,
     kind: ModelName = "logistic",
+    kernel: KernelName = None,
+    length_scale: LengthScale = None,
+    n_features: RandomFeatures = None,
     alpha: Alpha = "auto",
     mechanism: MechanismName = "auto",
     neighbours: NeighboursName = "replace-one",
@@ -187,7 +201,7 @@ def fit(
     from confide.cli import display, tables
     from confide.features.schema import Schema
 
-    budget = _budget(epsilon, delta)
+    budget = chosen_budget(epsilon, delta, rho)
     _check_model_out(out, data, schema, *([] if ledger is None else [ledger]))
     described = Schema.from_toml(schema)
     target = described.target
@@ -199,6 +213,7 @@ def fit(
     model = _estimator(
         kind,
         budget,
+        _kernel_parameters(kind, kernel=kernel, length_scale=length_scale, n_features=n_features),
         schema=described,
         alpha=_alpha(alpha),
         mechanism=mechanism,
@@ -284,12 +299,14 @@ def predict(
 
 @app.command(epilog="\b\nExample:\n  confide plan --rows 45000 --features 105 --epsilon 0.5")
 def plan(
-    epsilon: Epsilon,
+    epsilon: Epsilon = None,
     rows: Annotated[int | None, typer.Option(min=1, metavar="N", help="Number of rows.")] = None,
     features: Annotated[int | None, typer.Option(min=1, metavar="D", help="Number of columns of numbers.")] = None,
     schema: Annotated[Path | None, typer.Option(metavar="FILE", help="TOML file, in place of --features.")] = None,
     delta: Delta = None,
+    rho: Rho = None,
     kind: ModelName = "logistic",
+    n_features: RandomFeatures = None,
     alpha: Alpha = "auto",
     mechanism: MechanismName = "auto",
     neighbours: NeighboursName = "replace-one",
@@ -304,21 +321,26 @@ def plan(
     from confide.cli import display
     from confide.features.schema import Schema
 
-    budget = _budget(epsilon, delta)
+    budget = chosen_budget(epsilon, delta, rho)
     if (rows is None) == (n_rows_bounds is None):
         raise ParameterError("give either --rows or, with --neighbours add-or-remove-one, --n-rows-bounds LOW HIGH.")
     if (features is None) == (schema is None):
         raise ParameterError("give either --features or --schema, which tells them.")
+    extra = _kernel_parameters(kind, n_features=n_features)
+    if row_norm is not None and kind == "kernel-svm":
+        raise ParameterError("the rows of kernel-svm have norm 1 by themselves; leave --row-norm out.")
+    if row_norm is not None:
+        extra["row_norm"] = row_norm
     model = _estimator(
         kind,
         budget,
+        extra,
         schema=None if schema is None else Schema.from_toml(schema),
         alpha=_alpha(alpha),
         mechanism=mechanism,
         neighbours=neighbours,
         n_rows_bounds=n_rows_bounds,
         max_rows_per_person=max_rows_per_person,
-        row_norm=row_norm,
     )
     decided = model.plan(rows, features)
     if output_format == "json":
@@ -348,20 +370,21 @@ def inspect(model_file: ModelFile, output_format: Format = "text") -> None:
 app.add_typer(ledger_app, name="ledger")
 
 
-def _estimator(kind: str, budget: Budget, **parameters: Any) -> LinearClassifier:
+def _estimator(kind: str, budget: Budget, extra: dict[str, Any] | None = None, **parameters: Any) -> LinearClassifier:
     from confide.estimators.logistic import LogisticRegression
-    from confide.estimators.svm import LinearSVC
+    from confide.estimators.svm import KernelSVC, LinearSVC
 
-    return LogisticRegression(budget, **parameters) if kind == "logistic" else LinearSVC(budget, **parameters)
+    kinds: dict[str, type[LinearClassifier]] = {"logistic": LogisticRegression, "svm": LinearSVC, "kernel-svm": KernelSVC}
+    return kinds[kind](budget, **parameters, **(extra or {}))
 
 
-def _budget(epsilon: float, delta: float | None) -> Budget:
-    from confide.privacy.budgets import ApproxDP, PureDP
-
-    # Written so that NaN is refused too.
-    if not epsilon > 0.0:
-        raise ParameterError("--epsilon must be a positive number, or inf for a model without privacy.")
-    return PureDP(epsilon) if delta is None else ApproxDP(epsilon, delta)
+def _kernel_parameters(kind: str, **options: Any) -> dict[str, Any]:
+    """The options of a kernel that were given, or a refusal where the model has none."""
+    given = {name: value for name, value in options.items() if value is not None}
+    if given and kind != "kernel-svm":
+        names = " and ".join(f"--{name.replace('_', '-')}" for name in given)
+        raise ParameterError(f"{names} is for --model kernel-svm alone; leave it out, or choose that model.")
+    return given
 
 
 def _named(budget: Budget) -> str:

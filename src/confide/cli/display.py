@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 _WIDEST = 100
 """Columns. Lines of prose become hard to read beyond."""
+_UNBROKEN = 10**6
+"""Columns of a table that is not for a screen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +69,7 @@ class Screen:
     """
 
     def __init__(self) -> None:
-        self._console = Console(markup=False, emoji=False, highlight=False)
+        self._console = _console()
         self._is_empty = True
 
     def heading(self, text: str) -> None:
@@ -96,14 +98,23 @@ class Screen:
         self._is_empty = False
         self._console.print(Text(printable(text)), soft_wrap=True)
 
-    def table(self, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-        """A table, its first column to the left and the others to the right."""
+    def table(
+        self, columns: Sequence[str], rows: Sequence[Sequence[str]], words: Collection[str] = (), wrapped: str | None = None
+    ) -> None:
+        """A table. Its first column and those of words stand to the left, numbers to the right.
+
+        On a terminal that is too narrow the column `wrapped` (the first, if none is named) is broken between words. In a
+        pipe or a file nothing is: a row is a line.
+        """
         table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+        wrapped = columns[0] if wrapped is None else wrapped
         for position, name in enumerate(columns):
-            table.add_column(Text(name), justify="right" if position else "left", overflow="fold")
+            left = position == 0 or name in words
+            table.add_column(Text(name), justify="left" if left else "right", overflow="fold", no_wrap=name != wrapped)
         for row in rows:
             table.add_row(*(Text(printable(cell)) for cell in row))
-        self._console.print(table)
+        console = self._console if self._console.is_terminal else _console(width=_UNBROKEN)
+        console.print(table)
 
     def guarantee(self, guarantee: Guarantee) -> None:
         """The statement, with a loud first line where it is void."""
@@ -127,10 +138,14 @@ class Screen:
         self.table(("column", "weight"), rows)
 
 
+def _console(*, stderr: bool = False, width: int | None = None) -> Console:
+    return Console(stderr=stderr, width=width, markup=False, emoji=False, highlight=False)
+
+
 @contextmanager
 def working(on: str) -> Iterator[None]:
     """A sign of life on standard error, where that is a terminal. It tells what is done, not how far or how long."""
-    console = Console(stderr=True, markup=False, emoji=False, highlight=False)
+    console = _console(stderr=True)
     if not console.is_terminal:
         yield
         return

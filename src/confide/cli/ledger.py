@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from confide.errors import LedgerError, ParameterError
+from confide.cli.budgets import chosen_budget
+from confide.errors import LedgerError
 
 if TYPE_CHECKING:
     from confide.privacy.budgets import Budget
@@ -46,7 +48,7 @@ def init(
     from confide.accounting.ledger import Ledger
     from confide.cli import display
 
-    limit = _limit(epsilon, delta, rho)
+    limit = chosen_budget(epsilon, delta, rho, "limit")
     if path.exists() or path.is_symlink():
         raise LedgerError(f"{path} exists already; show it with `confide ledger show`, or give another name.")
     created = Ledger(path, limit=limit, neighbours=neighbours, accounting=accounting)
@@ -84,7 +86,9 @@ def show(path: LedgerFile, output_format: Format = "text") -> None:
         shown = [name for name in frame if frame[name].notna().any()]
         if (frame["rows_per_person"] == 1).all():
             shown.remove("rows_per_person")
-        screen.table(shown, [[_cell(value) for value in row] for row in frame[shown].itertuples(index=False)])
+        frame["time"] = [datetime.fromisoformat(time).strftime("%Y-%m-%d %H:%M:%S UTC") for time in frame["time"]]
+        rows = [tuple(_cell(value) for value in row) for row in frame[shown].itertuples(index=False)]
+        screen.table(shown, rows, words=("time", "purpose"), wrapped="purpose")
 
 
 @ledger_app.command(epilog="Exit code: 0 good, 2 damaged.\n\n\b\nExample:\n  confide ledger verify study.db")
@@ -112,16 +116,6 @@ def verify(
         f"{path}: the chain is whole; charges: {count}" + ("" if head is None else ", the given head among them")
     )
     screen.verbatim(f"head: {opened.head}")
-
-
-def _limit(epsilon: float | None, delta: float | None, rho: float | None) -> Budget:
-    from confide.privacy.budgets import ZCDP, ApproxDP, PureDP
-
-    if rho is not None and epsilon is None and delta is None:
-        return ZCDP(rho)
-    if epsilon is None or rho is not None:
-        raise ParameterError("give a limit: either --epsilon, with --delta or without, or --rho.")
-    return PureDP(epsilon) if delta is None else ApproxDP(epsilon, delta)
 
 
 def _cell(value: object) -> str:

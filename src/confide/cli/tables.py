@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Literal, TextIO, TypeAlias
 
 from confide.errors import FileError, InputError
+from confide.features.cells import looks_like_number
 
 Kind: TypeAlias = Literal["number", "text"]
 
@@ -188,6 +189,11 @@ def _check_quotes(path: Path) -> None:
 def _check_names(path: Path, present: Collection[str], wanted: Collection[str]) -> None:
     absent = [name for name in wanted if name not in present]
     is_csv = _suffix(path) == ".csv"
+    if absent and is_csv and any(looks_like_number(name) for name in present):
+        raise InputError(
+            f"{path} lacks the columns {_listed(absent)}, and its first line looks like a row: put a line with the names of "
+            f"the columns above it."
+        )
     if absent:
         raise InputError(
             f"{path} lacks the columns {_listed(absent)}; add them."

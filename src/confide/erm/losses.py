@@ -255,7 +255,7 @@ class SmoothHinge(_SmoothedHinge):
 
 @dataclass(frozen=True, slots=True)
 class Hinge(_MarginLoss):
-    """max(0, 1 - z). L = 1, not smooth: output perturbation only. At the kink the derivative is -1."""
+    """max(0, 1 - z). L = 1, not smooth: output perturbation only, with a narrow joint. At the kink the derivative is -1."""
 
     name: ClassVar[str] = "hinge"
     smoothness: ClassVar[float] = math.inf

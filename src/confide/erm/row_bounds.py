@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any, Protocol
 
 import numpy as np
@@ -181,11 +181,14 @@ class GroupBound:
     """The other groups."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "sizes", tuple(int(size) for size in self.sizes))
-        object.__setattr__(self, "scales", tuple(float(scale) for scale in self.scales))
-        object.__setattr__(self, "linked", tuple(self.linked) or (False,) * len(self.sizes))
-        one_each = len(self.sizes) == len(self.scales) == len(self.linked) > 0
-        if not one_each or min(self.sizes) < 1 or not all(isinstance(flag, bool) for flag in self.linked):
+        for name, kind, change in (("sizes", Integral, int), ("scales", Real, float), ("linked", bool, bool)):
+            values = getattr(self, name)
+            values = tuple(values) if isinstance(values, Iterable) else (None,)
+            if not all(isinstance(value, kind) and isinstance(value, bool) == (kind is bool) for value in values):
+                raise ParameterError("a GroupBound needs whole numbers as sizes, numbers as scales and bools as `linked`.")
+            object.__setattr__(self, name, tuple(map(change, values)))
+        object.__setattr__(self, "linked", self.linked or (False,) * len(self.sizes))
+        if not len(self.sizes) == len(self.scales) == len(self.linked) > 0 or min(self.sizes) < 1:
             raise ParameterError("a GroupBound needs a size of at least 1, a scale and a bool `linked` for each group.")
         if not all(SMALLEST_BOUND <= scale <= LARGEST_BOUND for scale in self.scales):
             raise ParameterError("the scales of a GroupBound must be positive, between 2^-300 and 2^300.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -29,6 +30,7 @@ from confide.solvers.fallback import NewtonThenFallback
 MECHANISMS: dict[str, Mechanism] = {
     "objective": ObjectivePerturbation(),
     "output": OutputPerturbation(),
+    "output-laplace": OutputPerturbation(laplace_alone=True),
     "none": NonPrivate(),
 }
 
@@ -46,7 +48,7 @@ class Settings:
     Attributes
     ----------
     budget : Budget
-    mechanism : "auto", "objective" or "output"
+    mechanism : "auto", "objective", "output" or "output-laplace"
     alpha : float, or None for the automatic one
     loss, row_bound, intercept : what one row adds
     neighbours : Neighbours
@@ -80,7 +82,9 @@ class Settings:
             return "none"
         # For a smooth loss objective perturbation never has a larger noise norm over ridge than output perturbation,
         # and it does better wherever the loss adds curvature of its own.
-        return "objective" if self.mechanism == "auto" else self.mechanism
+        if self.mechanism == "auto":
+            return "objective" if math.isfinite(self.loss.smoothness) else "output"
+        return self.mechanism
 
 
 def make_plan(settings: Settings, n_features: int, n_rows: int | None) -> Plan:
@@ -127,7 +131,7 @@ def _automatic_plan(mechanism: Mechanism, problem: Problem, budget: Budget) -> P
     # The noise depends on the ridge, a little.
     for _ in range(2):
         noise_norm = plan.noise_norm * plan.l2
-        l2 = max(least, balanced_l2(noise_norm, weight, usual, on_weights=plan.mechanism == "output"))
+        l2 = max(least, balanced_l2(noise_norm, weight, usual, on_weights=plan.mechanism != "objective"))
         plan = _first_plan(mechanism, replace(problem, l2=l2), budget)
     return plan
 

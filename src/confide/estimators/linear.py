@@ -21,6 +21,7 @@ from confide.errors import ParameterError
 from confide.estimators import parameters
 from confide.estimators.assumptions import guarantee_of, weight_sentences
 from confide.estimators.fitting import Settings, fit_privately, make_plan
+from confide.estimators.notebook import ShownWithGuarantee
 from confide.estimators.validation import labels_of, row_weights_of, rows_of, weights_of
 from confide.features.encoder import Encoder, read_labels
 from confide.features.fourier import FourierMap
@@ -36,7 +37,7 @@ class FactsOfRows(TypedDict, total=False):
     sample_weight: Any
 
 
-class LinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
+class LinearClassifier(ShownWithGuarantee, ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
     """A linear classifier of two classes, released under differential privacy. Its loss is that of a subclass."""
 
     _accepts_sparse = True
@@ -114,7 +115,8 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
 
         Parameters
         ----------
-        X : array or SciPy sparse matrix (n, d) of real numbers, or with a schema a pandas or Polars frame of raw columns
+        X : array, SciPy sparse matrix or frame (n, d) of real numbers; with a schema a frame of raw columns. Frames are of
+            any library that narwhals reads. float32 stays float32, in a frame where all columns are
         y : (n,) labels
         sample_weight : (n,) numbers from 0 to `max_sample_weight`, or None for 1 each. Part of the data: each must be made
             from its own row alone.
@@ -238,7 +240,9 @@ class LinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
         domain = parameters.checked_classes(self.classes, self.schema)
         settings = Settings(
             budget=budget,
-            mechanism=parameters.checked_choice("mechanism", self.mechanism, ("auto", "objective", "output")),
+            mechanism=parameters.checked_choice(
+                "mechanism", self.mechanism, ("auto", "objective", "output", "output-laplace")
+            ),
             alpha=parameters.checked_alpha(self.alpha),
             loss=self._loss(),
             row_bound=self._bound_of_rows(encoder, budget),

@@ -37,7 +37,9 @@ class LogisticRegression(LinearClassifier):
     classes : sequence of two labels or None
         The label domain. None: the schema's target; else {0, 1}, {-1, 1} or {False, True} where the labels fit; else
         the labels present, which the guarantee names as an assumption.
-    mechanism : {"auto", "objective", "output"}, default "auto"
+    mechanism : {"auto", "objective", "output", "output-laplace"}, default "auto"
+        Where the noise goes: into the objective, or on the weights; "auto" is "objective" where the loss is smooth.
+        "output-laplace" is the PrivateSVM of Rubinstein et al., independent Laplace noise, pure privacy, for comparison.
     neighbours : {"replace-one", "add-or-remove-one"}
         Which data sets the guarantee calls neighbours.
     n_rows_bounds : (int, int) or None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,15 @@ _ESTIMATORS: dict[str, type[LinearClassifier]] = {
 }
 _OWN_PARAMETERS = ("loss", "smoothing", "kernel", "length_scale", "n_features", "orthogonal", "map_seed")
 """Parameters that some estimators have, by name."""
+_PARTS = {
+    "version", "estimator", "parameters", "schema", "row_bound", "fourier_map", "classes", "alpha", "coef", "intercept",
+    "coefficient_names", "n_features_in", "feature_names_in", "guarantee",
+}  # fmt: skip
+_PARAMETERS = {
+    "budget", "alpha", "fit_intercept", "intercept_scaling", "mechanism", "neighbours", "n_rows_bounds",
+}  # fmt: skip
+_LATER_PARAMETERS = {"max_rows_per_person", "class_weight", "max_sample_weight"}
+"""Those that the first version did not write."""
 
 
 def save_model(model: LinearClassifier, path: str | os.PathLike[str]) -> None:
@@ -94,6 +104,7 @@ def load(path: str | os.PathLike[str]) -> LinearClassifier:
     """
     content = read_document(path)
     try:
+        _check_keys(content, _PARTS, since_first={"fourier_map"})
         return _restored(content)
     except FileError:
         raise
@@ -104,7 +115,10 @@ def load(path: str | os.PathLike[str]) -> LinearClassifier:
 def _restored(content: dict[str, Any]) -> LinearClassifier:
     if content["estimator"] not in _ESTIMATORS:
         raise FileError("the file holds a kind of model that this version of confide does not understand.")
+    kind = _ESTIMATORS[content["estimator"]]
+    own = set(_OWN_PARAMETERS) & set(kind().get_params())
     parameters = dict(content["parameters"])
+    _check_keys(parameters, _PARAMETERS | _LATER_PARAMETERS | own, since_first=_LATER_PARAMETERS | own)
     if isinstance(parameters["budget"], dict):
         parameters["budget"] = budget_from_dict(parameters["budget"])
     else:  # as the first version wrote it
@@ -120,7 +134,7 @@ def _restored(content: dict[str, Any]) -> LinearClassifier:
     fourier = None if content.get("fourier_map") is None else FourierMap.from_dict(content["fourier_map"])
     if fourier is None:
         parameters["row_norm"] = None if schema is not None else row_bound
-    model = _ESTIMATORS[content["estimator"]](
+    model = kind(
         **parameters,
         schema=schema,
         classes=None if declares_labels else classes,
@@ -156,11 +170,25 @@ def _restored(content: dict[str, Any]) -> LinearClassifier:
     return model
 
 
+def _check_keys(value: dict[str, Any], known: set[str], since_first: Collection[str] = ()) -> None:
+    """Refuse parts that are unknown or missing. The names of unknown ones are not shown: they are no names of ours."""
+    missing = known - set(since_first) - set(value)
+    if missing:
+        raise FileError(f"the file lacks parts of a model: {', '.join(sorted(missing))}.")
+    if set(value) - known:
+        raise FileError(
+            "the file holds parts that this version of confide does not understand, and to leave them out could change the "
+            "model. Use the version that wrote it, or a newer one."
+        )
+
+
 def row_bound_from_dict(value: dict[str, Any]) -> RowBound:
     """Read the form that a row bound writes."""
     if value["kind"] == "ball":
+        _check_keys(value, {"kind", "norm"})
         return BallBound(math.inf if value["norm"] == "inf" else float(value["norm"]))
     if value["kind"] == "groups":
+        _check_keys(value, {"kind", "sizes", "scales", "linked"}, since_first={"linked"})
         return GroupBound(tuple(value["sizes"]), tuple(value["scales"]), tuple(value.get("linked", ())))
     raise FileError("the file holds a row bound that this version of confide does not understand.")
 

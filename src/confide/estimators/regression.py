@@ -20,6 +20,7 @@ from confide.errors import ParameterError
 from confide.estimators import parameters
 from confide.estimators.assumptions import guarantee_of
 from confide.estimators.fitting import charge_and_release
+from confide.estimators.notebook import ShownWithGuarantee
 from confide.estimators.regularisation import noise_l2
 from confide.estimators.validation import rows_of, targets_of, weights_of
 from confide.features.encoder import Encoder
@@ -70,7 +71,7 @@ class _Settings:
         return replace(plan, l2=automatic if l2 is None else l2)
 
 
-class Ridge(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
+class Ridge(ShownWithGuarantee, RegressorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
     """Least squares with a ridge, released under differential privacy by noisy sums.
 
     Minimises mean (y - w . x)^2 / 2 + alpha / 2 |w|^2 over clipped rows and targets, from X^T X and X^T y with exact noise.

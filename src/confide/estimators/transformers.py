@@ -23,7 +23,7 @@ class SchemaEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # s
 
     Numbers go to [-1, 1] by their public bounds (values outside are clipped), categories to one column a level, two-level
     categories to one column of -1 and +1, unknown categories to the declared `other` or to zeros, missing values to the
-    declared indicator.
+    declared indicator. A number with knots becomes one column a knot, an interaction the products of its members' columns.
 
     Parameters
     ----------
@@ -59,6 +59,13 @@ class SchemaEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # s
     def get_feature_names_out(self, input_features: Any = None) -> Any:
         """Names of the encoded columns."""
         return np.array(self._encoder().feature_names, dtype=object)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        # Frames of raw columns alone: an array has no names by which the schema could know its columns.
+        tags.input_tags.two_d_array = False
+        tags.input_tags.categorical = tags.input_tags.string = tags.input_tags.allow_nan = True
+        return tags
 
     def _encoder(self) -> Encoder:
         encoder = checked_schema(self.schema)

@@ -19,6 +19,7 @@ from confide.data.frames import EncodedBlocks
 from confide.data.sparse import SparseBlocks
 from confide.erm.row_bounds import canonical
 from confide.errors import InputError, InputTypeError
+from confide.features.cells import looks_like_number
 from confide.features.encoder import Encoder
 from confide.types import Array, Labels
 
@@ -46,7 +47,8 @@ def rows_of(
     Parameters
     ----------
     estimator : the estimator on which scikit-learn's validation records the columns (`n_features_in_` and the like)
-    X : (n, d) array or sparse matrix, or a frame of raw columns where there is an encoder
+    X : (n, d) array, sparse matrix or frame of numbers; a frame of raw columns where there is an encoder. float32 stays
+        float32, of a frame where all columns are
     encoder : made of the estimator's schema, or None
     reset : True in fit, False afterwards
     rows_per_person : with a schema that names a column of persons, the first so many rows of each are kept
@@ -70,19 +72,23 @@ def rows_of(
         )
     if issparse(X) and not accept_sparse:
         raise InputTypeError("X is a sparse matrix; this needs a dense one: pass X.toarray() if it fits in memory.")
+    dtype: Any = [np.float64, np.float32]
     if issparse(X):
         X = _sound_sparse(X)
-    else:
+    elif (table := _table(X)) is not None:
+        _refuse_cells_as_names(table.columns)
         # Of a frame one row tells the types; the rest is looked at by scikit-learn.
-        _refuse_unusable(X[:1] if hasattr(X, "columns") else X)
+        _refuse_unusable(table.head(1).to_native())
+        # One array holds all columns, so it is float32 only where all of them are.
+        dtype = np.float32 if set(map(str, table.schema.values())) == {"Float32"} else dtype
+    else:
+        _refuse_unusable(X)
     message = "X could not be read as an array of real numbers with one row a person; give numbers, or a schema."
     try:
         # A floating-point warning of its check for finite values would depend on the data.
         # Its check may be switched off by configuration, ours may not.
         with np.errstate(all="ignore"), config_context(assume_finite=False):
-            rows = validate_data(
-                estimator, X, reset=reset, dtype=[np.float64, np.float32], accept_sparse="csr", ensure_min_features=1
-            )
+            rows = validate_data(estimator, X, reset=reset, dtype=dtype, accept_sparse="csr", ensure_min_features=1)
             if issparse(rows):
                 return SparseBlocks(canonical(rows))
     except (TypeError, ValueError, OverflowError) as error:
@@ -116,6 +122,35 @@ def _sound_sparse(X: Any) -> Any:
     except (TypeError, ValueError, IndexError):
         message = "X is a sparse matrix whose indices do not fit its shape; build it anew, for example from X.tocoo()."
     raise InputError(message)
+
+
+def _table(X: Any) -> Any:
+    """X as narwhals sees a frame of any library, or None if it is none."""
+    import narwhals.stable.v1 as nw
+
+    try:
+        table = nw.from_native(X, pass_through=True)
+    except Exception:  # noqa: BLE001 - frames differ in what they raise, for repeated names above all
+        table = None
+    if isinstance(table, nw.LazyFrame):
+        raise InputError("X must be in memory; call .collect() (Polars) or .compute() (Dask) on it first.")
+    if table is None and hasattr(X, "columns"):
+        raise InputError("the frame cannot be read: the names of its columns must all be different.")
+    return table if isinstance(table, nw.DataFrame) else None
+
+
+def _refuse_cells_as_names(names: Any) -> None:
+    """Refuse a frame whose names are a row of the data: they would be shown with the model, without noise.
+
+    "0", "1", ... are names that programs give.
+    """
+    texts = [name for name in names if isinstance(name, str) and not name.startswith("Unnamed: ")]
+    numbers = [name for name in texts if looks_like_number(name)]
+    if numbers and len(numbers) == len(texts) and not {*numbers} <= {*map(str, range(len(names) + 1))}:
+        raise InputError(
+            "the names of the columns are numbers, as where the first row of a file without a line of names was taken for "
+            "them. Names are public and shown with the model: read the file with header=None, or give the columns names."
+        )
 
 
 def _refuse_unusable(X: Any) -> None:

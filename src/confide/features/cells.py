@@ -28,7 +28,7 @@ Levels: TypeAlias = NDArray[np.signedinteger[Any]]
 
 
 def columns_of(frame: Any, names: Sequence[str]) -> list[Any]:
-    """The named columns of a pandas or Polars frame or an Arrow table, in the order of the names.
+    """The named columns of a frame of any library that narwhals reads, in the order of the names.
 
     Raises
     ------
@@ -239,6 +239,12 @@ def _is_plain(kind: Any) -> bool:
     if pa.types.is_dictionary(kind):
         return _is_plain(kind.value_type) and not pa.types.is_dictionary(kind.value_type)
     return _is_number(kind) or pa.types.is_string(kind) or pa.types.is_large_string(kind)
+
+
+def looks_like_number(name: object) -> bool:
+    """Whether a column's name is text that reads as a number, as a cell does that was taken for a name."""
+    number = _number(name) if isinstance(name, str) else None
+    return number is not None and not math.isnan(number)
 
 
 def _number(value: object) -> float | None:

@@ -1,15 +1,22 @@
 """From the columns of a frame to bounded rows, by public knowledge alone.
 
 An `Encoder` learns nothing from data: what it does to a row depends on the schema and on that row. Each column of the
-schema becomes one group of encoded columns whose L1 norm is at most 1, so that a row's L2 norm is at most the root of the
-number of groups, and a coefficient speaks in the column's own terms (a category against none, a number's middle to end):
+schema, and each interaction, becomes one group of encoded columns whose L1 norm is at most 1, so that a row's L2 norm is at
+most the root of the number of groups, and a coefficient speaks in the column's own terms (a category against none, a
+number's middle to end):
 
 - a number is clipped to its bounds and stretched to [-1, 1]; where gaps are declared, a second column is 1 in place of
   the first where the number is missing;
+- a number with knots is one column for its low, each knot and its high: the hat function that is 1 there and falls in a
+  straight line to 0 at both neighbours (B-splines of degree 1), all times 1 - 2^-36, which keeps rounded sums below 1. A
+  weight is the effect at that value, and effects between are interpolated;
 - a category with exactly two levels is one column, -1 for the first and 1 for the second; any other is one column a
   level, with the value 1 where the level is the row's. The levels are the categories, then "(other)" and "(missing)"
   where they are declared. A category that is no level gives zeros, unless the schema says as which of them it counts:
-  then exactly one column is 1 in every row, and the group of the row bound is linked.
+  then exactly one column is 1 in every row, and the group of the row bound is linked;
+- an interaction is all products of the encoded columns of its members, the last member's columns running fastest. Where a
+  member is all zeros so are the products, and a missing number takes part with its indicator. The L1 norm of the
+  products is the product of the L1 norms; the group is linked if those of all members are.
 
 `read` checks a frame and turns it into `Codes`, a few bytes a cell; `expand` makes rows of them, block by block.
 Messages name columns and never hold a value.
@@ -17,11 +24,11 @@ Messages name columns and never hold a value.
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
-from itertools import accumulate
+from functools import reduce
+from itertools import accumulate, product
 from numbers import Integral
 from typing import Any, ClassVar, Protocol
 
@@ -30,17 +37,22 @@ import numpy as np
 from confide.erm.row_bounds import GroupBound
 from confide.errors import InputError, ParameterError, SchemaError
 from confide.features.cells import Levels, columns_of, read_identities, read_levels, read_numbers
-from confide.features.schema import CategoryColumn, Label, NumberColumn, Schema, canonical_label
+from confide.features.schema import CategoryColumn, Label, NumberColumn, Schema, canonical_label, shown_number
 from confide.types import Array, Indices, Labels
 
 _UNKNOWN = -1
 _REFUSED = -2
 _BLOCK_ROWS = 1024
+_INSIDE = 1.0 - 2.0**-36
+"""Two hats add up to 1 but for rounding; so the row bound sees at once that they obey it, and clips nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """The encoded columns start to start + size belong to `column`; their L1 norm is at most 1."""
+    """The encoded columns start to start + size belong to `column`; their L1 norm is at most 1.
+
+    Of an interaction, `column` is the names of its members with colons between.
+    """
 
     column: str
     start: int
@@ -55,7 +67,8 @@ class Codes:
     ----------
     schema : the schema it was read by
     columns : one read-only array (n_rows,) for each column of the schema, in order: for a number, float64 in
-        [-1, 1], NaN where it is missing; for a category, its level as a small integer, -1 for no level
+        [-1, 1], or where it has knots its position among them, 0 for its low; NaN where it is missing; for a category, its
+        level as a small integer, -1 for no level
     kept : read-only positions (n_rows,) in the frame of the rows that are held here, rising, or None if all are
     """
 
@@ -102,8 +115,9 @@ class Encoder:
     ----------
     n_features : number of encoded columns
     feature_names : their names, for example "age", "age=(missing)", "workclass=Private", "workclass=(other)"; a
-        category with two levels has one column, named by the second
-    groups : the groups of encoded columns, one for each column of the schema, in order
+        category with two levels has one column, named by the second; "age~25" is the column of the knot 25, and
+        "sex=Male:age" a product
+    groups : the groups of encoded columns, one for each column of the schema, in order, then one for each interaction
     row_bound : the bound that every encoded row obeys in exact arithmetic
 
     Raises
@@ -127,22 +141,30 @@ class Encoder:
     groups: tuple[Group, ...] = field(init=False, compare=False, repr=False)
     row_bound: GroupBound = field(init=False, compare=False, repr=False)
     _parts: tuple[_Part, ...] = field(init=False, compare=False, repr=False)
+    _members: tuple[tuple[int, ...], ...] = field(init=False, compare=False, repr=False)
+    """The groups that each interaction multiplies."""
 
     def __post_init__(self) -> None:
         parts = tuple(_part(column) for column in self.schema.columns)
-        sizes = [len(part.names) for part in parts]
+        positions = {name: position for position, name in enumerate(self.schema.column_names)}
+        members = tuple(tuple(positions[name] for name in interaction) for interaction in self.schema.interact)
+        products = [[":".join(names) for names in product(*(parts[i].names for i in group))] for group in members]
+        columns_of_groups = [*(list(part.names) for part in parts), *products]
+        sizes = [len(columns) for columns in columns_of_groups]
         starts = accumulate(sizes, initial=0)
-        columns = zip(self.schema.column_names, starts, sizes, strict=False)
-        names = tuple(name for part in parts for name in part.names)
+        titles = [*self.schema.column_names, *(":".join(interaction) for interaction in self.schema.interact)]
+        names = tuple(name for columns in columns_of_groups for name in columns)
         name, count = Counter(names).most_common(1)[0]
         if count > 1:
             raise SchemaError(f'two encoded columns would have the name "{name}"; rename the column or the category.')
         object.__setattr__(self, "n_features", len(names))
         object.__setattr__(self, "feature_names", names)
-        object.__setattr__(self, "groups", tuple(Group(*group) for group in columns))
+        object.__setattr__(self, "groups", tuple(map(Group, titles, starts, sizes)))
         linked = tuple(part.linked for part in parts)
+        linked += tuple(all(linked[i] for i in group) for group in members)
         object.__setattr__(self, "row_bound", GroupBound(tuple(sizes), (1.0,) * len(sizes), linked))
         object.__setattr__(self, "_parts", parts)
+        object.__setattr__(self, "_members", members)
 
     def read(self, frame: Any, rows_per_person: int | None = None) -> Codes:
         """Check a frame and read the columns of the schema.
@@ -210,8 +232,11 @@ class Encoder:
         for first in range(start, stop, _BLOCK_ROWS):
             last = min(first + _BLOCK_ROWS, stop)
             block = rows[first - start : last - start]
-            for part, group, column in zip(self._parts, self.groups, codes.columns, strict=True):
-                part.write(column[first:last], block[:, group.start : group.start + group.size])
+            parts = [block[:, group.start : group.start + group.size] for group in self.groups]
+            for part, out, column in zip(self._parts, parts, codes.columns, strict=False):
+                part.write(column[first:last], out)
+            for members, out in zip(self._members, parts[len(self._parts) :], strict=True):
+                out[...] = reduce(_products, (parts[i] for i in members))
         return rows
 
     def transform(self, frame: Any) -> Array:
@@ -277,6 +302,11 @@ def _first_rows(persons: Indices, n_rows: int) -> Indices | None:
     return None if kept.size == persons.size else kept
 
 
+def _products(left: Array, right: Array) -> Array:
+    """All products of the columns of two groups, row by row; those of the second run fastest."""
+    return (left[:, :, None] * right[:, None, :]).reshape(len(left), -1)
+
+
 def _part(column: NumberColumn | CategoryColumn) -> _Part:
     return _NumberPart(column) if isinstance(column, NumberColumn) else _CategoryPart(column)
 
@@ -291,7 +321,8 @@ class _NumberPart:
     @property
     def names(self) -> tuple[str, ...]:
         name = self.column.name
-        return (name, f"{name}=(missing)") if self.column.missing else (name,)
+        names = tuple(f"{name}~{shown_number(value)}" for value in self.column.bends) or (name,)
+        return (*names, f"{name}=(missing)") if self.column.missing else names
 
     def read(self, cells: Any) -> Array:
         column = self.column
@@ -303,25 +334,23 @@ class _NumberPart:
                 f'column "{column.name}": holds missing values; declare "missing = true" for it in the schema, '
                 "or fill them in by a rule that does not depend on the data."
             )
-        # Rounding is monotone, so each step keeps its range: [0, width], then [0, 1] and [-1, 1].
-        width = column.high - column.low
-        np.clip(values, column.low, column.high, out=values)
-        values -= column.low
-        if column.scale == "log":
-            np.log1p(values, out=values)
-            width = math.log1p(width)
-        values /= width
-        np.minimum(values, 1.0, out=values)  # two versions of log1p need not agree in the last digit
-        values *= 2.0
-        values -= 1.0
-        return values
+        values = column.stretched(values)
+        if not column.knots:
+            return values
+        ends = column.stretched(np.array(column.bends))
+        positions: Array = np.interp(values, ends, np.arange(float(ends.size)))
+        return positions
 
     def write(self, codes: Array, out: Array) -> None:
-        out[:, 0] = codes
+        numbers = out[:, :-1] if self.column.missing else out
+        if self.column.knots:
+            numbers[...] = _INSIDE * np.maximum(1.0 - np.abs(codes[:, None] - np.arange(numbers.shape[1])), 0.0)
+        else:
+            numbers[:, 0] = codes
         if self.column.missing:
             absent = np.isnan(codes)
-            out[absent, 0] = 0.0
-            out[:, 1] = absent
+            numbers[absent] = 0.0
+            out[:, -1] = absent
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,17 +4,25 @@ A schema is written from public knowledge (a codebook, the law, common sense) by
 data, as a TOML file or in Python; the library learns none of it from rows::
 
     target = { column = "income", negative = "<=50K", positive = ">50K" }
+    interact = [["sex", "education"], ["age", "sex"]]
     [columns]
-    age = { low = 17, high = 90 }
+    age = { low = 17, high = 90, knots = [25, 35, 45, 55, 65] }
+    sex = { categories = ["Female", "Male"] }
+    education = { categories = ["School", "University"], other = true }
     capital-gain = { low = 0, high = 99999, scale = "log" }
     workclass = { categories = ["Private", "State-gov"], other = true, missing = true }
     race = { categories = ["White", "Black", "Other"], other = "Other" }
 
 A column is a number with bounds or a category with its values. `scale = "log"` is for numbers with a long right tail,
 in units where 1 is small: they are encoded evenly in log(1 + value - low), so that the first unit above `low` counts as
-much as each later doubling. `missing = true` says that the column may have gaps. Categories which are not listed share
-a level of their own with `other = true`, and count as one of the listed ones with its name. Either way every row has
-exactly one level, which is public knowledge that makes the noise smaller.
+much as each later doubling. `knots` let the effect of a number bend: it is a straight line between neighbouring knots
+(on the log scale, if that is asked for), not from low to high. `missing = true` says that the column may have gaps.
+Categories which are not listed share a level of their own with `other = true`, and count as one of the listed ones with
+its name. Either way every row has exactly one level, which is public knowledge that makes the noise smaller.
+
+Each list of `interact` names columns whose effects depend on each other: beside their own columns, the products of
+their encoded columns enter the model. Every knot and every product brings noise with it, so declare those that are known
+to matter.
 
 Where one person may have several rows, `person = "patient_id"` beside the target names the column that tells who it is.
 It is not a feature.
@@ -41,6 +49,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from confide.errors import FileError, SchemaError
+from confide.types import Array
 
 Label: TypeAlias = str | int | float | bool
 """A category or a label as a schema holds it."""
@@ -113,6 +122,7 @@ class NumberColumn:
     scale : "linear", or "log" for a long right tail in units where 1 is small: x is then encoded by
         log(1 + x - low) / log(1 + high - low), stretched from [0, 1] to [-1, 1]
     missing : the column may have gaps; they get an indicator column of their own
+    knots : numbers between low and high, rising, at which the effect of the column may bend; none for a straight line
 
     Raises
     ------
@@ -125,29 +135,64 @@ class NumberColumn:
     high: float
     scale: str = "linear"
     missing: bool = False
+    knots: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         where = _named(self.name)
         object.__setattr__(self, "low", _finite_bound(where, "low", self.low))
         object.__setattr__(self, "high", _finite_bound(where, "high", self.high))
         if not self.low < self.high:
-            raise SchemaError(f"{where}: low must be below high; low is {_shown(self.low)} and high is {_shown(self.high)}.")
+            raise SchemaError(
+                f"{where}: low must be below high; low is {shown_number(self.low)} and high is {shown_number(self.high)}."
+            )
         if math.isinf(self.high - self.low):
             raise SchemaError(f"{where}: low and high are too far apart; their distance must be a finite number.")
         if self.scale not in SCALES:
             raise SchemaError(f'{where}: scale must be "linear" or "log".')
         _check_flag(where, "missing", self.missing)
+        if isinstance(self.knots, (str, Mapping)) or not isinstance(self.knots, Iterable):
+            raise SchemaError(f"{where}: knots must be a list of numbers.")
+        object.__setattr__(self, "knots", tuple(_finite_bound(where, "each of the knots", knot) for knot in self.knots))
+        bends = np.array([self.low, *self.knots, self.high])
+        if not (bends[:-1] < bends[1:]).all():
+            raise SchemaError(f"{where}: knots must rise, and lie between low and high without being one of them.")
+        if not (np.diff(self.stretched(bends)) > 0.0).all():
+            raise SchemaError(f"{where}: some knots are too close to each other, or to low or high, to be told apart.")
+
+    def stretched(self, values: Array) -> Array:
+        """Values clipped to [low, high] and brought to [-1, 1] by the scale; NaN stays NaN. The argument is overwritten."""
+        # Rounding is monotone, so each step keeps its range: [0, width], then [0, 1] and [-1, 1].
+        width = self.high - self.low
+        np.clip(values, self.low, self.high, out=values)
+        values -= self.low
+        if self.scale == "log":
+            np.log1p(values, out=values)
+            width = math.log1p(width)
+        values /= width
+        np.minimum(values, 1.0, out=values)  # two versions of log1p need not agree in the last digit
+        values *= 2.0
+        values -= 1.0
+        return values
+
+    @property
+    def bends(self) -> tuple[float, ...]:
+        """Low, the knots and high where there are knots, otherwise nothing."""
+        return (self.low, *self.knots, self.high) if self.knots else ()
 
     def to_dict(self) -> dict[str, Any]:
         """The column without its name, as in a TOML file: JSON-able, and free of what is left at its default."""
-        described: dict[str, Any] = {"low": _shown(self.low), "high": _shown(self.high)}
+        described: dict[str, Any] = {"low": shown_number(self.low), "high": shown_number(self.high)}
         if self.scale != "linear":
             described["scale"] = self.scale
+        if self.knots:
+            described["knots"] = [shown_number(knot) for knot in self.knots]
         return described | ({"missing": True} if self.missing else {})
 
     def __str__(self) -> str:
         log = ", log scale" if self.scale == "log" else ""
-        return f"number from {_shown(self.low)} to {_shown(self.high)}{log}{', may be missing' if self.missing else ''}"
+        knots = f", knots at {', '.join(str(shown_number(knot)) for knot in self.knots)}" if self.knots else ""
+        gaps = ", may be missing" if self.missing else ""
+        return f"number from {shown_number(self.low)} to {shown_number(self.high)}{log}{knots}{gaps}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,6 +293,7 @@ class Schema:
     columns : a mapping from the name of a column to its description, as in a TOML file, or column objects
     target : a mapping with the keys column, negative and positive, or a `Target`; optional
     person : name of the column that identifies the person a row belongs to, if one person may have several; no feature
+    interact : lists of two or more names of columns whose encoded columns are multiplied, beside their own; optional
 
     Raises
     ------
@@ -265,12 +311,14 @@ class Schema:
     columns: tuple[Column, ...]
     target: Target | None
     person: str | None
+    interact: tuple[tuple[str, ...], ...]
 
     def __init__(
         self,
         columns: Mapping[str, Mapping[str, Any]] | Iterable[Column],
         target: Target | Mapping[str, Any] | None = None,
         person: str | None = None,
+        interact: Iterable[Iterable[str]] = (),
     ) -> None:
         object.__setattr__(self, "columns", _columns(columns))
         object.__setattr__(self, "target", _target(target))
@@ -292,6 +340,7 @@ class Schema:
                 raise SchemaError(f"{where}: identifies the person, so it must not be among the columns; remove it there.")
             if self.target is not None and person == self.target.column:
                 raise SchemaError(f"{where}: identifies the person, so it cannot be the target; correct one of the two.")
+        object.__setattr__(self, "interact", _interactions(interact, names))
 
     @classmethod
     def from_dict(cls, mapping: Mapping[str, Any]) -> Schema:
@@ -299,8 +348,8 @@ class Schema:
 
         Parameters
         ----------
-        mapping : {"target": {...}, "person": name, "columns": {name: {...}, ...}}, where target and person may be left
-            out; the order of the columns is kept
+        mapping : {"target": {...}, "person": name, "interact": [[name, name], ...], "columns": {name: {...}, ...}}, where
+            all but the columns may be left out; the order of the columns is kept
 
         Raises
         ------
@@ -308,11 +357,14 @@ class Schema:
             Where a key is unknown or the schema contradicts itself.
         """
         if not isinstance(mapping, Mapping):
-            raise SchemaError('a schema is a mapping with the keys "columns" and, if wanted, "target" and "person".')
-        _check_keys("the schema", mapping, ("columns", "target", "person"), " (columns are described below [columns])")
+            raise SchemaError(
+                'a schema is a mapping with the key "columns" and, if wanted, "target", "person" and "interact".'
+            )
+        known = ("columns", "target", "person", "interact")
+        _check_keys("the schema", mapping, known, " (columns are described below [columns])")
         if not isinstance(mapping.get("columns"), Mapping):
             raise SchemaError('the schema has no table "columns"; describe each column there, by its name.')
-        return cls(mapping["columns"], mapping.get("target"), mapping.get("person"))
+        return cls(mapping["columns"], mapping.get("target"), mapping.get("person"), mapping.get("interact", ()))
 
     @classmethod
     def from_toml(cls, path: str | Path) -> Schema:
@@ -354,7 +406,8 @@ class Schema:
         """A JSON-able form, read by `from_dict`. The order of the columns matters: keep it (do not sort keys)."""
         target = {} if self.target is None else {"target": self.target.to_dict()}
         person = {} if self.person is None else {"person": self.person}
-        return target | person | {"columns": {column.name: column.to_dict() for column in self.columns}}
+        interact = {"interact": [list(names) for names in self.interact]} if self.interact else {}
+        return target | person | interact | {"columns": {column.name: column.to_dict() for column in self.columns}}
 
     def to_toml(self) -> str:
         """The text of a TOML file, read by `from_toml`."""
@@ -372,14 +425,16 @@ class Schema:
     def __repr__(self) -> str:
         target = "" if self.target is None else f", target={self.target.column!r}"
         person = "" if self.person is None else f", person={self.person!r}"
-        return f"Schema({len(self.columns)} column{'s'[: len(self.columns) != 1]}{target}{person})"
+        interact = f", {len(self.interact)} interaction{'s'[: len(self.interact) != 1]}" if self.interact else ""
+        return f"Schema({len(self.columns)} column{'s'[: len(self.columns) != 1]}{target}{person}{interact})"
 
     def __str__(self) -> str:
         target = self.target and f", target {self.target.column}: {self.target.negative} or {self.target.positive}"
         person = self.person and f", person {self.person}"
         width = max(len(name) for name in self.column_names)
         lines = [f"Schema of {len(self.columns)} column{'s'[: len(self.columns) != 1]}{target or ''}{person or ''}"]
-        return "\n".join(lines + [f"  {column.name:{width}}  {column}" for column in self.columns])
+        lines += [f"  {column.name:{width}}  {column}" for column in self.columns]
+        return "\n".join(lines + [f"  {' x '.join(names)}  interact" for names in self.interact])
 
 
 def _columns(described: object) -> tuple[Column, ...]:
@@ -394,16 +449,40 @@ def _columns(described: object) -> tuple[Column, ...]:
 
 def _column(name: Any, description: object) -> Column:
     where = _named(name)
+    if name in ("target", "person", "interact") and not isinstance(description, Mapping):
+        raise SchemaError(f'the key "{name}" is not a column; put it above [columns].')
     if not isinstance(description, Mapping):
         raise SchemaError(f"{where}: describe it by {{ low = ..., high = ... }} or {{ categories = [...] }}.")
     is_number = "low" in description or "high" in description
     if is_number == ("categories" in description):
         advice = "both bounds and categories; keep" if is_number else "neither bounds nor categories; give"
-        _check_keys(where, description, ("low", "high", "scale", "categories", "other", "missing"))
+        _check_keys(where, description, ("low", "high", "scale", "knots", "categories", "other", "missing"))
         raise SchemaError(f"{where}: has {advice} low and high, or categories.")
     kind = NumberColumn if is_number else CategoryColumn
     _check_fields(where, description, kind, given=("name",))
     return kind(name=name, **description)
+
+
+def _interactions(described: object, columns: set[str]) -> tuple[tuple[str, ...], ...]:
+    shape = 'interact must be a list of lists of names of columns, as in interact = [["age", "sex"]].'
+    if isinstance(described, (str, Mapping)) or not isinstance(described, Iterable):
+        raise SchemaError(shape)
+    interactions: list[tuple[str, ...]] = []
+    for listed in described:
+        if isinstance(listed, (str, Mapping)) or not isinstance(listed, Iterable):
+            raise SchemaError(shape)
+        names = tuple(listed)
+        for name in names:
+            where = _named(name, "interact: the name of a column")
+            if name not in columns:
+                known = _suggestion(name, tuple(columns))
+                raise SchemaError(f"interact: {where} is not among the columns{known}; describe it below [columns].")
+        if len(set(names)) != len(names) or len(names) < 2:
+            raise SchemaError("interact: each list needs two or more names of columns, all different.")
+        if any(set(names) == set(earlier) for earlier in interactions):
+            raise SchemaError(f"interact: {' and '.join(names)} are listed together twice; keep one of the lists.")
+        interactions.append(names)
+    return tuple(interactions)
 
 
 def _target(described: object) -> Target | None:
@@ -477,7 +556,7 @@ def _check_flag(where: str, key: str, value: object) -> None:
         raise SchemaError(f"{where}: {key} must be true or false.")
 
 
-def _shown(number: float) -> int | float:
+def shown_number(number: float) -> int | float:
     """17 rather than 17.0."""
     return int(number) if number.is_integer() and abs(number) < 2**53 else number
 

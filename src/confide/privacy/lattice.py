@@ -161,10 +161,10 @@ def _from_seed(noise: LatticeNoise, entropy: Entropy, row: list[float]) -> list[
 # Canonne, Kamath and Steinke (2020), algorithms 1 to 3: rational numbers and fair bits alone.
 
 
-def _bernoulli(x: Fraction, entropy: Entropy) -> bool:
+def bernoulli_exp(x: Fraction, entropy: Entropy) -> bool:
     """True with probability exp(-x)."""
     if x > 1:
-        return _bernoulli(Fraction(1), entropy) and _bernoulli(x - 1, entropy)
+        return bernoulli_exp(Fraction(1), entropy) and bernoulli_exp(x - 1, entropy)
     k = 1
     while entropy.below(k * x.denominator) < x.numerator:
         k += 1
@@ -175,10 +175,10 @@ def discrete_laplace(scale: Fraction, entropy: Entropy) -> int:
     """An integer x with probability proportional to exp(-|x| / scale)."""
     while True:
         rest = entropy.below(scale.numerator)
-        if not _bernoulli(Fraction(rest, scale.numerator), entropy):
+        if not bernoulli_exp(Fraction(rest, scale.numerator), entropy):
             continue
         whole = 0
-        while _bernoulli(Fraction(1), entropy):
+        while bernoulli_exp(Fraction(1), entropy):
             whole += 1
         size = (rest + scale.numerator * whole) // scale.denominator
         sign = 1 - 2 * entropy.below(2)
@@ -191,5 +191,5 @@ def discrete_gaussian(scale: Fraction, entropy: Entropy) -> int:
     width = Fraction(math.floor(scale) + 1)
     while True:
         x = discrete_laplace(width, entropy)
-        if _bernoulli((abs(x) - scale**2 / width) ** 2 / (2 * scale**2), entropy):
+        if bernoulli_exp((abs(x) - scale**2 / width) ** 2 / (2 * scale**2), entropy):
             return x

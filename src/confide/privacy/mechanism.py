@@ -179,7 +179,7 @@ class Plan:
     budget : Budget
         What the release costs; charged before a row is read.
     mechanism : str
-        "objective", "output" or "none".
+        "objective", "output", "output-laplace" or "none".
     l2 : float
         Total ridge of the sum form: the problem's, raised where the proof needs it.
     noise : Noise or None

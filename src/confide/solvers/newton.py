@@ -8,12 +8,11 @@ only promise a decrease may take thousands.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from confide.erm.losses import HuberHinge, Loss, SmoothHinge
 from confide.erm.objective import Objective
 from confide.solvers.line_search import flat_steps
 from confide.solvers.progress import Progress
@@ -24,23 +23,6 @@ _FLAT_ENOUGH = 0.5
 """The share of the slope that a full step may leave: a step cut short by a line search would not leave much less."""
 _FLATNESS = 1e-2
 """The share that a line search leaves. A few points more are cheap beside an iteration more."""
-_ROUGHLY = 1e-2
-"""How far the problems with wider joints are solved, as a share of the largest gradient norm."""
-_WIDEST_JOINT = 1.0
-_NARROWING = 8.0
-"""From one joint to the next. Measured on 4,000 small and 36 larger problems; from 2.5 to 8 the number of passes hardly
-changes."""
-
-
-def _wider_joints(loss: Loss) -> list[Loss]:
-    """The same hinge with wider joints, from the widest down: a path along which active rows change slowly."""
-    wider: list[Loss] = []
-    if isinstance(loss, (HuberHinge, SmoothHinge)):
-        width = loss.smoothing
-        while width < _WIDEST_JOINT / _NARROWING:
-            width *= _NARROWING
-            wider.append(replace(loss, smoothing=width))
-    return wider[::-1]
 
 
 def newton_directions(hessian: Array, gradient: Array) -> Array:
@@ -63,20 +45,10 @@ class Newton:
     most_steps: int = 100
     roughly: float = 0.0
     """A problem also ends at this share of its gradient norm at the start."""
-    from_wide_joints: bool = True
-    """Whether a narrow joint is reached by way of wider ones: not where the start is good."""
 
     def solve(self, objective: Objective, start: Weights, tolerance: float) -> Solution:
-        weights = start
-        for loss in _wider_joints(objective.loss) if self.from_wide_joints else ():
-            wide = replace(objective, loss=loss)
-            weights = self._solve(wide, weights, tolerance, _ROUGHLY).weights
-        return self._solve(objective, weights, tolerance, self.roughly)
-
-    def _solve(self, objective: Objective, start: Weights, tolerance: float, share: float) -> Solution:
-        """Ends at the tolerance, or at this share of the gradient norm at the start."""
         state = objective.evaluate(start, order=2)
-        enough = np.maximum(tolerance, share * np.linalg.norm(state.gradient, axis=1))
+        enough = np.maximum(tolerance, self.roughly * np.linalg.norm(state.gradient, axis=1))
         progress = Progress(start, state.gradient, enough)
         weights, gradients = start.copy(), state.gradient
         directions = newton_directions(state.hessian, gradients)

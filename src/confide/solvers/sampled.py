@@ -61,7 +61,7 @@ class SampledNewton:
         part = few.n_rows / near.source.n_rows
         fewer = replace(middle, source=few, l2=middle.l2 * part, linear=middle.linear * part)
         afar = rough.solve(fewer, start.mean(axis=0, keepdims=True), 0.0).weights
-        centre = Newton(roughly=_LESS_ROUGHLY, most_steps=30, from_wide_joints=False).solve(middle, afar, 0.0).weights
+        centre = Newton(roughly=_LESS_ROUGHLY, most_steps=30).solve(middle, afar, 0.0).weights
         hessian = middle.evaluate(centre, order=2).hessian[0]
         try:
             factor = cho_factor(hessian.T, lower=True, overwrite_a=True, check_finite=False)

@@ -1,0 +1,548 @@
+"""Parameters of a classifier chosen privately: the whole search is one release, charged once."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from scipy.sparse import issparse
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
+from sklearn.model_selection import ParameterGrid
+from sklearn.utils import _safe_indexing, get_tags
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import _num_samples, check_is_fitted
+
+from confide.accounting.events import Event, as_events
+from confide.accounting.ledger import Batch, Ledger
+from confide.errors import BudgetExceeded, ParameterError
+from confide.estimators import parameters
+from confide.estimators.assumptions import guarantee_of, weight_sentences
+from confide.estimators.fitting import charge_and_release
+from confide.estimators.linear import LinearClassifier
+from confide.estimators.validation import labels_of
+from confide.guarantee import Guarantee
+from confide.plan_text import search_text
+from confide.privacy.budgets import ZCDP, ApproxDP, Budget, Neighbours, PureDP, as_budget, budget_of_row, pure_within
+from confide.privacy.lattice import LatticeGaussian, LatticeLaplace, lattice_exponent
+from confide.privacy.mechanism import Plan, Problem
+from confide.privacy.noise import Entropy
+from confide.privacy.selection import Repetition, Selection
+from confide.types import Array, Indices
+
+METHODS = ("auto", "permute-and-flip", "exponential", "repeated")
+
+_OF_THE_SEARCH = ("budget", "ledger", "random_state")
+_ONE_FOR_ALL = ("neighbours", "n_rows_bounds", "max_rows_per_person", "schema", "classes")
+_SHAPE = Fraction(1, 2)
+"""Of the law of the number of tries: 2.5 times the epsilon of one. Measured: benchmarks/README.md."""
+_TRIES_OF_A_CANDIDATE = 10
+_HELD_OUT_SHARE = 0.1
+_MOST_TRIES = 1e6
+_DOWNWARDS = 1.0 - 2.0**-40
+
+
+@dataclass(frozen=True, slots=True)
+class SearchPlan:
+    """Everything that a search decides before any row is read. Public: safe to print, store and review.
+
+    Attributes
+    ----------
+    budget : what the search costs, in all
+    plans : one for each candidate, in the order of the grid
+    n_rows : number of rows
+    part_sizes : numbers of rows of the parts: for training, then those held out
+    selection : how the choice is made, or None where tries are repeated
+    repetition : the law of the number of tries, or None where each candidate is trained once
+    score_noise : what is added to a number of mistakes before it is used or leaves, or None if none leaves
+    event : what a ledger counts
+    """
+
+    budget: Budget
+    plans: tuple[Plan, ...]
+    n_rows: int
+    part_sizes: tuple[int, ...]
+    selection: Selection | None
+    repetition: Repetition | None
+    score_noise: LatticeLaplace | LatticeGaussian | None
+    event: Event
+
+    @property
+    def problem(self) -> Problem:
+        """The public facts of the first candidate: rows and neighbours are those of all."""
+        return self.plans[0].problem
+
+    @property
+    def method(self) -> str:
+        """The method that "auto" stands for."""
+        return "repeated" if self.selection is None else self.selection.law
+
+    @property
+    def noise(self) -> float:
+        """Noise of the candidates together, as displacements of their weights: what "auto" compares."""
+        return sum(plan.noise_norm for plan in self.plans)
+
+    __str__ = search_text
+
+
+def parts_of(sizes: Sequence[int], split_seed: int) -> list[Indices]:
+    """Positions of the rows of each part, rising: a function of the sizes and the public seed alone."""
+    n_rows = sum(sizes)
+    order = np.frombuffer(Entropy.seeded(split_seed).read(8 * n_rows), dtype="<u8").argsort(kind="stable")
+    return [np.sort(part) for part in np.split(order, np.cumsum(sizes)[:-1])]
+
+
+def _only_if_estimator_has(name: str) -> Any:
+    return available_if(lambda search: hasattr(search.estimator, name))
+
+
+class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
+    """Choice of parameters from a public grid, and the chosen model, released together under one budget.
+
+    Whatever is learned from the candidates that lose stays private: there is no `cv_results_`. The whole search is one
+    charge on the ledger. A public rule of the number of rows and `split_seed` holds rows out, on which mistakes are counted.
+
+    - "permute-and-flip" and "exponential" train each candidate once, at the whole budget, on a part of the rows that no
+      other candidate sees, and choose privately by the mistakes on the rows held out, at the whole budget. Each candidate
+      has few rows: for two or three candidates, or concentrated budgets.
+    - "repeated" draws a candidate at random, trains it on all rows not held out and counts its mistakes with noise, again
+      and again, a random number of times that knows no data. The best try is released. It costs 2.5 times the epsilon of
+      one try, whatever their number.
+
+    Parameters
+    ----------
+    estimator : LogisticRegression, LinearSVC or KernelSVC
+        Its budget is not used; give ledger and random_state to the search. Neighbours must be "replace-one", and its schema
+        must not name a column of persons.
+    param_grid : dict or list of dicts
+        Public values of parameters, as for scikit-learn's GridSearchCV, chosen without looking at the rows.
+    budget : float, PureDP, ApproxDP or ZCDP, default 1.0
+        What the whole search costs. Finite.
+    method : {"auto", "permute-and-flip", "exponential", "repeated"}
+        "auto" takes the one whose candidates have less noise, a public fact: "repeated", or training once, with the law
+        of choice that promises fewer mistakes.
+    held_out : float or None
+        Part of the rows to count mistakes on. None: as many as each candidate has, or a tenth for "repeated".
+    score_share : float, default 0.0
+        Part of the budget of the choice that is set aside to release the score of the winner, from 0 to below 1. "repeated"
+        needs none: the noisy score is a part of each try.
+    expected_tries : float or None
+        For "repeated": how often to try in the mean. None: ten times the number of candidates. More tries cost time, no
+        privacy under a pure budget, and a little under an approximate one.
+    split_seed : int, default 0
+        Public seed of the split, chosen without looking at the rows.
+    ledger : Ledger, batch of one, or None
+        Charged once, for the whole search, before a row is used.
+    random_state : int or None
+        For tests: a seed makes noise and choice reproducible and the guarantee void.
+
+    Attributes
+    ----------
+    best_estimator_ : the released model
+    best_params_ : dict
+    best_index_ : int, place of the choice in the grid
+    best_score_ : float, only where a score was released
+        Accuracy of the winner on the rows held out, with noise. It is the best of several: too high in the mean.
+    best_score_deviation_ : float, only beside `best_score_`
+        Standard deviation of that noise.
+    plan_ : SearchPlan
+    guarantee_ : Guarantee, of the whole search
+    classes_ : array
+    n_features_in_ : int
+    feature_names_in_ : array of str, where X has names
+
+    Notes
+    -----
+    Guarantee: model, choice and score together are differentially private at the budget, under the assumptions that
+    `guarantee_.statement()` lists. scikit-learn's GridSearchCV on the same classifiers charges every fit, and its choice and
+    its scores are not private.
+
+    alpha="auto" is chosen from public facts and costs nothing: on Adult it does better than a search over alpha. Search over
+    what has no such rule, such as the length scale of a kernel.
+
+    Sources: Chaudhuri, Monteleoni and Sarwate, JMLR 2011, algorithm 4; McKenna and Sheldon, NeurIPS 2020 (permute and flip);
+    Papernot and Steinke, ICLR 2022 (repetition). Proof: confide/privacy/proofs/selection.md.
+
+    Examples
+    --------
+    >>> import numpy as np, confide
+    >>> X = np.random.default_rng(0).uniform(-0.5, 0.5, size=(20_000, 2))
+    >>> search = PrivateSearchCV(
+    ...     confide.LogisticRegression(classes=[0, 1]), {"alpha": [0.001, 10.0]}, budget=1.0, method="permute-and-flip"
+    ... )
+    >>> bool(search.fit(X, X[:, 0] > X[:, 1]).score(X, X[:, 0] > X[:, 1]) > 0.9)
+    True
+    """
+
+    # As for its classifiers.
+    __metadata_request__fit: ClassVar[dict[str, Any]] = {"sample_weight": None}
+
+    def __init__(
+        self,
+        estimator: Any,
+        param_grid: Any,
+        *,
+        budget: float | Budget = 1.0,
+        method: str = "auto",
+        held_out: float | None = None,
+        score_share: float = 0.0,
+        expected_tries: float | None = None,
+        split_seed: int = 0,
+        ledger: Ledger | Batch | None = None,
+        random_state: int | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.param_grid = param_grid
+        self.budget = budget
+        self.method = method
+        self.held_out = held_out
+        self.score_share = score_share
+        self.expected_tries = expected_tries
+        self.split_seed = split_seed
+        self.ledger = ledger
+        self.random_state = random_state
+
+    def plan(self, n_rows: int, n_features: int | None = None) -> SearchPlan:
+        """Everything a fit would decide from public facts. Reads no data and charges nothing.
+
+        Parameters
+        ----------
+        n_rows : int
+            Number of rows.
+        n_features : int
+            Number of columns of X; with a schema its own, and not needed.
+        """
+        budget, method = self._checked_budget(), parameters.checked_choice("method", self.method, METHODS)
+        candidates = self._candidates()
+        if not isinstance(n_rows, (int, np.integer)) or isinstance(n_rows, bool) or n_rows < 1:
+            raise ParameterError("n_rows must be a whole number of at least 1.")
+        least = len(candidates) + 1 if method in METHODS[1:3] else 2
+        if n_rows < least:
+            raise ParameterError(f"{least} rows are the fewest for this search, one for each part: {n_rows} sample(s) came.")
+        once = None if method == "repeated" or n_rows <= len(candidates) else self._plan_once
+        repeated = self._plan_repeated if method in ("auto", "repeated") else None
+        plans = [make(budget, candidates, int(n_rows), n_features) for make in (once, repeated) if make is not None]
+        return min(plans, key=lambda plan: plan.noise)
+
+    def fit(self, X: Any, y: Any = None, **row_facts: Any) -> Self:
+        """Search and release.
+
+        Parameters
+        ----------
+        X, y : as for the estimator
+        sample_weight : (n,) numbers or None
+            Weights of rows in the training; every mistake on a row held out counts 1.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ParameterError, InputError
+            Before anything is charged.
+        BudgetExceeded
+            If the ledger has too little left; no row was used.
+        """
+        if row_facts.keys() - {"sample_weight"}:
+            raise TypeError(f"fit() got an unexpected keyword argument {next(iter(row_facts.keys() - {'sample_weight'}))!r}")
+        budget, candidates, grid = self._checked_budget(), self._candidates(), list(ParameterGrid(self.param_grid))
+        seed, ledger = parameters.checked_seed(self.random_state), parameters.checked_ledger(self.ledger)
+        facts = {name: fact for name, fact in row_facts.items() if fact is not None}
+        _check(clone(candidates[0]).set_params(alpha="auto", budget=budget), _Rows(X, y, facts))
+        # Frames and lists are divided as they are, and so are arrays; else what only claims to be one becomes one.
+        X = X.tocsr() if issparse(X) else X if hasattr(X, "columns") else np.asarray(X)
+        rows = _Rows(X, y if isinstance(y, (list, tuple)) or hasattr(y, "iloc") else np.asarray(y), facts)
+
+        n_rows, sentence = int(_num_samples(X)), "The label domain was declared, not learned from the rows."
+        if parameters.checked_classes(self.estimator.classes, self.estimator.schema) is None:
+            _, domain, sentence = labels_of(y, n_rows, None)
+            candidates = [model.set_params(classes=list(domain)) for model in candidates]
+        plan = self.plan(n_rows, None if self.estimator.schema is not None else rows.X.shape[1])
+        *training, held_out = (rows.at(part) for part in parts_of(plan.part_sizes, self.split_seed))
+        pairs = []
+        for position, (model, its_plan) in enumerate(zip(candidates, plan.plans, strict=True)):
+            pairs.append((model.set_params(budget=its_plan.budget), training[position % len(training)]))
+            _check(*pairs[-1])
+
+        purpose = f"{type(self).__name__}.fit" + (" (void: random_state was set)" if seed is not None else "")
+        choice = charge_and_release(
+            lambda entropy: _chosen(plan, pairs, held_out, entropy),
+            plan.event,
+            Neighbours.REPLACE_ONE,
+            ledger,
+            seed,
+            purpose,
+        )
+        self.best_index_ = choice.index
+        self.best_params_ = grid[choice.index]
+        self.plan_ = plan
+        self.guarantee_ = self._guarantee(plan, choice, sentence, ledger, seed, bool(rows.facts))
+        self.best_estimator_ = choice.model.set_params(budget=budget, ledger=ledger, random_state=seed)
+        self.best_estimator_.guarantee_ = self.guarantee_
+        for name in ("best_score_", "best_score_deviation_", "feature_names_in_"):
+            self.__dict__.pop(name, None)
+        if choice.noisy_mistakes is not None and plan.score_noise is not None:
+            self.best_score_ = 1.0 - choice.noisy_mistakes / plan.part_sizes[-1]
+            self.best_score_deviation_ = plan.score_noise.deviation / plan.part_sizes[-1]
+        for name in ("classes_", "n_features_in_", "feature_names_in_"):
+            if hasattr(self.best_estimator_, name):
+                setattr(self, name, getattr(self.best_estimator_, name))
+        return self
+
+    def predict(self, X: Any) -> Any:
+        """The class that the released model finds for each row, (n,)."""
+        check_is_fitted(self)
+        return self.best_estimator_.predict(X)
+
+    def decision_function(self, X: Any) -> Array:
+        """Scores of the released model."""
+        check_is_fitted(self)
+        return self.best_estimator_.decision_function(X)  # type: ignore[no-any-return]
+
+    @_only_if_estimator_has("predict_proba")  # type: ignore[untyped-decorator]  # scikit-learn ships no types
+    def predict_proba(self, X: Any) -> Array:
+        """Probabilities of the classes by the released model, where it has them."""
+        check_is_fitted(self)
+        return self.best_estimator_.predict_proba(X)  # type: ignore[no-any-return]
+
+    @_only_if_estimator_has("predict_log_proba")  # type: ignore[untyped-decorator]  # as above
+    def predict_log_proba(self, X: Any) -> Array:
+        """Logarithms of `predict_proba`."""
+        check_is_fitted(self)
+        return self.best_estimator_.predict_log_proba(X)  # type: ignore[no-any-return]
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Accuracy of the released model on the given rows. On private rows it is outside every guarantee."""
+        check_is_fitted(self)
+        return float(self.best_estimator_.score(X, y, sample_weight))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the released model as JSON, with the guarantee of the whole search. `confide.load` reads it."""
+        check_is_fitted(self)
+        self.best_estimator_.save(path)
+
+    def _checked_budget(self) -> Budget:
+        budget = as_budget(self.budget)
+        if not budget.is_private:
+            raise ParameterError("a private search needs a finite budget; without privacy use scikit-learn's GridSearchCV.")
+        share = self.score_share
+        if not isinstance(share, Real) or isinstance(share, bool) or not 0.0 <= share < 1.0:
+            raise ParameterError("score_share must be a number from 0 to below 1.")
+        held = self.held_out
+        if held is not None and (not isinstance(held, Real) or isinstance(held, bool) or not 0.0 < held < 1.0):
+            raise ParameterError("held_out must be None, or a number between 0 and 1.")
+        tries = self.expected_tries
+        if tries is not None and (
+            not isinstance(tries, Real) or isinstance(tries, bool) or not 1.01 <= tries <= _MOST_TRIES
+        ):
+            raise ParameterError(f"expected_tries must be None, or a number from 1.01 to {_MOST_TRIES:g}.")
+        if not isinstance(self.split_seed, Integral) or isinstance(self.split_seed, bool) or self.split_seed < 0:
+            raise ParameterError("split_seed must be a whole number that is not negative, chosen without the rows.")
+        return budget
+
+    def _candidates(self) -> list[Any]:
+        """One estimator for each point of the grid, unfitted, with no ledger and no seed."""
+        estimator = self.estimator
+        if not isinstance(estimator, LinearClassifier):
+            raise ParameterError("estimator must be a classifier of confide: LogisticRegression, LinearSVC or KernelSVC.")
+        if estimator.ledger is not None or estimator.random_state is not None:
+            raise ParameterError(
+                "give ledger and random_state to the search, not to its estimator: the search is one release."
+            )
+        if Neighbours.parse(estimator.neighbours) is not Neighbours.REPLACE_ONE:
+            raise ParameterError(
+                "a search needs neighbours='replace-one': with rows added or removed the sizes of its parts would be "
+                "private. Use alpha='auto', which needs no search, or replace-one where the number of rows may be public."
+            )
+        if estimator.schema is not None and getattr(estimator.schema, "person", None) is not None:
+            raise ParameterError(
+                "a search divides the rows by their position, so it cannot keep the rows of one person together. Keep at "
+                "most k rows of each person, give max_rows_per_person=k, and a schema that names no column of persons."
+            )
+        try:
+            grid = list(ParameterGrid(self.param_grid))
+        except (TypeError, ValueError):
+            grid = []
+        if not grid:
+            raise ParameterError("param_grid must be a dict of parameter names and lists of values, or a list of such.")
+        names = {name for point in grid for name in point}
+        for fixed, what in ((_OF_THE_SEARCH, "is a parameter of the search"), (_ONE_FOR_ALL, "must be the same for all")):
+            for name in sorted(names.intersection(fixed)):
+                raise ParameterError(f"param_grid cannot vary {name}, which {what}: the guarantee rests on it.")
+        if unknown := sorted(names - set(estimator.get_params(deep=False))):
+            raise ParameterError(f"param_grid names {unknown[0]!r}, which {type(estimator).__name__} does not have.")
+        return [clone(estimator).set_params(**clone(point, safe=False)) for point in grid]
+
+    def _plan_once(self, budget: Budget, candidates: list[Any], n_rows: int, n_features: int | None) -> SearchPlan:
+        """Each candidate once, on a part of its own, and a private choice."""
+        n_held, m = self._held_out(n_rows, 1.0 / (len(candidates) + 1), len(candidates)), len(candidates)
+        sizes = tuple((n_rows - n_held) // m + (part < (n_rows - n_held) % m) for part in range(m))
+        plans = self._plans(budget, candidates, sizes, n_features)
+        persons = plans[0].problem.rows_per_person
+        row = budget_of_row(budget, persons)
+        share = float(self.score_share)
+        noise = None if share == 0.0 else _score_noise(_part_of(row, share))
+        selection = Selection.of_budget("auto" if self.method == "auto" else self.method, _part_of(row, 1.0 - share))
+        return SearchPlan(budget, plans, n_rows, (*sizes, n_held), selection, None, noise, Event(budget, None, persons))
+
+    def _plan_repeated(self, budget: Budget, candidates: list[Any], n_rows: int, n_features: int | None) -> SearchPlan:
+        """Tries of random candidates on all rows that are not held out, each with a noisy score."""
+        persons = parameters.checked_rows_per_person(self.estimator.max_rows_per_person)
+        tries = max(1.01, float(self.expected_tries or _TRIES_OF_A_CANDIDATE * len(candidates)))
+        repetition = Repetition.of_mean(_SHAPE, tries)
+        n_held = self._held_out(n_rows, _HELD_OUT_SHARE, 1)
+        sizes = (n_rows - n_held,)
+        found = []
+        for base in _bases(budget, persons, repetition):
+            plans = self._plans(base, candidates, sizes * len(candidates), n_features)
+            noise, event = _score_noise(budget_of_row(base, persons)), Event(budget, None, persons)
+            found.append(SearchPlan(budget, plans, n_rows, (*sizes, n_held), None, repetition, noise, event))
+        return min(found, key=lambda plan: plan.noise)
+
+    def _held_out(self, n_rows: int, share: float, others: int) -> int:
+        share = share if self.held_out is None else float(self.held_out)
+        return min(max(1, round(share * n_rows)), n_rows - others)
+
+    def _plans(
+        self, budget: Budget, candidates: list[Any], sizes: Sequence[int], n_features: int | None
+    ) -> tuple[Plan, ...]:
+        pairs = zip(candidates, sizes, strict=True)
+        return tuple(clone(model).set_params(budget=budget).plan(size, n_features) for model, size in pairs)
+
+    def _guarantee(
+        self,
+        plan: SearchPlan,
+        choice: _Choice,
+        label_sentence: str,
+        ledger: Ledger | Batch | None,
+        seed: int | None,
+        weighted: bool,
+    ) -> Guarantee:
+        """What the search promises: the sentences of the released model, and its own."""
+        model = choice.model
+        how = (
+            f"the best of a random number of tries, {plan.repetition.mean:.4g} in the mean, which knew no row"
+            if plan.repetition is not None
+            else f"chosen by the {plan.method} mechanism"
+        )
+        sentences = (
+            *weight_sentences(weighted, float(model.max_sample_weight), parameters.checked_class_weight(model.class_weight)),
+            (
+                f"It covers a whole search: the model is {how}, among {len(plan.plans)} candidates of a public grid. What "
+                f"was not released of it, such as the scores of the others, stays private and was kept nowhere. An event of "
+                f"small probability that is set aside below counts once for each model that was trained."
+            ),
+            (
+                f"All {plan.n_rows:,} rows, of which it was trained on a part, were divided by a rule of their public "
+                f"number and a public seed alone, and a prediction for a row held out depends on it and the model alone."
+            ),
+        )
+        released = guarantee_of(choice.plan, label_sentence, None, ledger, seed, sentences)
+        return replace(released, budget=plan.budget)
+
+    def __sklearn_tags__(self) -> Any:
+        tags, inner = super().__sklearn_tags__(), get_tags(self.estimator)
+        tags.estimator_type, tags.classifier_tags = inner.estimator_type, inner.classifier_tags
+        tags.target_tags, tags.input_tags = inner.target_tags, inner.input_tags
+        return tags
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """What `fit` was given, and parts of it by position."""
+
+    X: Any
+    y: Any
+    facts: Mapping[str, Any]
+
+    def at(self, positions: Indices) -> _Rows:
+        facts = {name: _safe_indexing(fact, positions) for name, fact in self.facts.items()}
+        return _Rows(_safe_indexing(self.X, positions), _safe_indexing(self.y, positions), facts)
+
+
+@dataclass(frozen=True, slots=True)
+class _Choice:
+    """What a search may release."""
+
+    model: Any
+    index: int
+    plan: Plan
+    noisy_mistakes: float | None
+
+
+def _check(model: Any, rows: _Rows) -> None:
+    """All that a fit checks before its charge, and no more: a batch of no releases stops it there."""
+    try:
+        clone(model).set_params(ledger=Batch(Ledger(limit=1.0), ())).fit(rows.X, rows.y, **rows.facts)
+    except BudgetExceeded:
+        return
+    raise ParameterError("the estimator did not ask its ledger before it used rows, so it cannot be searched over.")
+
+
+def _chosen(plan: SearchPlan, pairs: list[tuple[Any, _Rows]], held_out: _Rows, entropy: Entropy) -> _Choice:
+    """Train, count, choose. All of it was charged before this call."""
+    if plan.selection is not None:
+        tries = list(range(len(pairs)))
+    else:
+        assert plan.repetition is not None  # noqa: S101 - one of the two is there
+        tries = [entropy.below(len(pairs)) for _ in range(plan.repetition.draw(entropy))]
+    # Of exactly these releases: a fit that asks for anything else is refused.
+    batch = Batch(Ledger(limit=1.0), tuple(as_events(plan.plans[index]) for index in tries))
+
+    def trained(index: int) -> tuple[Any, int]:
+        model, rows = pairs[index]
+        seed = None if entropy.is_secret else entropy.below(2**31)
+        model = clone(model).set_params(ledger=batch, random_state=seed).fit(rows.X, rows.y, **rows.facts)
+        # A mean of ones and zeros, rounded once: n times it is nearest to their number.
+        return model, round((1.0 - model.score(held_out.X, held_out.y)) * plan.part_sizes[-1])
+
+    def noisy(mistakes: int) -> float:
+        assert plan.score_noise is not None  # noqa: S101 - called where it is there
+        return float(plan.score_noise.release(np.array([[float(mistakes)]]), entropy)[0, 0])
+
+    if plan.selection is not None:
+        models, mistakes = zip(*map(trained, tries), strict=True)
+        index = plan.selection.choose(mistakes, entropy)
+        score = None if plan.score_noise is None else noisy(mistakes[index])
+        return _Choice(models[index], index, plan.plans[index], score)
+    best: _Choice | None = None
+    for index in tries:
+        model, mistakes_of_one = trained(index)
+        score = noisy(mistakes_of_one)
+        # The first of equals: tries are exchangeable, so this breaks ties without data.
+        if best is None or best.noisy_mistakes is None or score < best.noisy_mistakes:
+            best = _Choice(model, index, plan.plans[index], score)
+    assert best is not None  # noqa: S101 - there is at least one try
+    return best
+
+
+def _part_of(budget: Budget, share: float) -> Budget:
+    """A part of the budget of a row, for a choice or a score, which need no delta."""
+    if share == 1.0:
+        return budget
+    if isinstance(budget, ZCDP):
+        return ZCDP(share * budget.rho * _DOWNWARDS)
+    return PureDP(share * budget.epsilon * _DOWNWARDS)
+
+
+def _score_noise(budget: Budget) -> LatticeLaplace | LatticeGaussian:
+    """Noise on one number of mistakes, which one row changes by at most 1."""
+    if isinstance(budget, ZCDP):
+        return LatticeGaussian.of_multiplier(1, lattice_exponent(1.0, 1), 1.0, (2.0 * budget.rho) ** -0.5)
+    return LatticeLaplace.of_l1(1, 1.0, budget.epsilon)
+
+
+def _bases(budget: Budget, persons: int, repetition: Repetition) -> list[Budget]:
+    """What one try may cost a person so that the best of all costs the budget."""
+    row = budget_of_row(budget, persons)
+    epsilon = pure_within(row.rho) if isinstance(row, ZCDP) else row.epsilon
+    bases: list[Budget] = [PureDP(repetition.pure_base(epsilon) * persons)]
+    if isinstance(row, ApproxDP):
+        rho = repetition.concentrated_base(row.epsilon, row.delta) * persons**2
+        bases += [ZCDP(rho)] if rho >= ZCDP.ranges["rho"][0] * persons**2 else []
+    return bases

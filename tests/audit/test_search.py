@@ -1,0 +1,102 @@
+"""A whole search at its worst pair of neighbours, as a black box: what is released never shows more than was promised.
+
+One column of ones, and a ridge so large that no weight leaves the straight part of the loss: a model knows the sum of the
+labels of its part, and errs by the sign of its weight. One row changes its label, in a part for training or among those held
+out, where it turns the majority. Events are fixed beforehand.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from confide import LinearSVC, PrivateSearchCV
+from confide.estimators.search import parts_of
+from confide.privacy.selection import Repetition, Selection
+from tests.audit.attacks import lower_bound, upper_bound
+
+EPSILON, N_ROWS = 0.3, 27
+CASES = [(method, where) for method in ("permute-and-flip", "exponential", "repeated") for where in ("training", "held out")]
+NAMES = [", ".join(case) for case in CASES]
+SMALL, LARGE = 60, 10_000
+
+
+def audited(method, seed=None):
+    """The search, quick."""
+    estimator = LinearSVC(classes=[-1, 1], fit_intercept=False)
+    return PrivateSearchCV(
+        estimator,
+        {"alpha": [50.0, 60.0]},
+        budget=EPSILON,
+        method=method,
+        held_out=1 / 3,
+        expected_tries=2.0,
+        random_state=seed,
+    )
+
+
+def neighbours(method, where):
+    """Labels of two data sets: in every part as many of either class, or one more; then one of those changed.
+
+    Where training differs, no row held out has the other class, so that a positive weight has no mistakes.
+    """
+    parts = parts_of(audited(method).plan(N_ROWS, 1).part_sizes, 0)
+    labels = np.empty(N_ROWS, dtype=int)
+    for part in parts:
+        labels[part] = np.resize([1, -1], len(part))
+    training, *_, held_out = parts
+    if where == "training":
+        labels[held_out] = 1
+    other = labels.copy()
+    other[(training if where == "training" else held_out)[0]] = -1
+    return labels, other
+
+
+def weights(method, labels, n, seed):
+    """(n,) released weights."""
+    found = []
+    for k in range(n):
+        model = (
+            audited(method, None if seed is None else 10_000 * seed + k).fit(np.ones((N_ROWS, 1)), labels).best_estimator_
+        )
+        found.append(model.coef_[0, 0])
+    return np.array(found)
+
+
+def excess(method, where, n, seed):
+    """Lower bound on the log-ratio of an event and of its complement, less epsilon: above 0 refutes it at 99.8%."""
+    first, second = (
+        weights(method, labels, n, None if seed is None else 2 * seed + side)
+        for side, labels in enumerate(neighbours(method, where))
+    )
+    p, q = int((first > 0.0).sum()), int((second > 0.0).sum())
+    ratios = (lower_bound(p, n) / upper_bound(q, n), lower_bound(n - q, n) / upper_bound(n - p, n))
+    return math.log(max(*ratios, 1e-300)) - EPSILON
+
+
+@pytest.mark.parametrize("number", range(len(CASES)), ids=NAMES)
+def test_a_few_searches_do_not_refute_the_guarantee(number):
+    """60 searches from either data set."""
+    assert excess(*CASES[number], SMALL, seed=number) <= 0.0
+
+
+def test_a_few_searches_refute_tries_that_cost_too_much(monkeypatch):
+    """The same attack has power: tries at 40 times the budget of the search."""
+    monkeypatch.setattr(Repetition, "pure_base", lambda self, epsilon: 40.0 * epsilon)
+    assert excess("repeated", "training", SMALL, seed=9) > 0.0
+
+
+def test_a_few_searches_refute_a_choice_that_costs_too_much(monkeypatch):
+    """And a choice among rows held out at 40 times its epsilon."""
+    original = Selection.choose
+    monkeypatch.setattr(Selection, "choose", lambda self, *a: original(Selection(self.law, 40.0 * self.epsilon), *a))
+    assert excess("permute-and-flip", "held out", 3 * SMALL, seed=10) > 0.0
+
+
+@pytest.mark.audit
+@pytest.mark.parametrize("number", range(len(CASES)), ids=NAMES)
+def test_ten_thousand_searches_do_not_refute_the_guarantee(number):
+    """With fresh noise, from either data set."""
+    assert excess(*CASES[number], LARGE, seed=None) <= 0.0

@@ -1,0 +1,211 @@
+"""The hinge by output perturbation: a narrow joint of public width, the law of its noise, and Rubinstein's Laplace noise."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from confide.data.arrays import ArrayBlocks, MemorySource
+from confide.erm.losses import Hinge, HuberHinge
+from confide.errors import InsufficientRegularisation, NotCertified, ParameterError
+from confide.privacy.budgets import ZCDP, ApproxDP, Neighbours, PureDP
+from confide.privacy.certificate import certify, planned_tolerance
+from confide.privacy.lattice import LatticeGaussian, LatticeLaplace
+from confide.privacy.objective_perturbation import ObjectivePerturbation
+from confide.privacy.output_perturbation import OutputPerturbation
+from confide.privacy.sensitivity import output_sensitivity
+from confide.solvers import fallback
+from confide.solvers.fallback import NewtonThenFallback
+from tests.privacy.densities import gaussian_multiplier, signed
+from tests.privacy.problems import problem, releases, rows_and_labels
+
+REPLACE, ADD = Neighbours.REPLACE_ONE, Neighbours.ADD_OR_REMOVE_ONE
+ACCEPT, REJECT, DRAWS = 1e-3, 1e-8, 1000
+OUTPUT, LAPLACE = OutputPerturbation(), OutputPerturbation(laplace_alone=True)
+
+LAWS = {
+    "sealed sphere": (OUTPUT, PureDP(0.8), None, lambda b, _: ("gamma", 1 / (0.99 * b.epsilon))),
+    "Laplace": (LAPLACE, PureDP(0.8), LatticeLaplace, lambda b, d: ("expon", math.sqrt(d) / b.epsilon)),
+    "approximate": (
+        OUTPUT, ApproxDP(1.0, 0.01), LatticeGaussian, lambda b, _: ("halfnorm", gaussian_multiplier(b.epsilon, b.delta)),
+    ),
+    "zcdp": (OUTPUT, ZCDP(0.05), LatticeGaussian, lambda b, _: ("halfnorm", math.sqrt(0.5 / b.rho))),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("neighbours", "shift"), [(REPLACE, 2.0), (ADD, 1.0)], ids=["replace", "add"])
+@pytest.mark.parametrize("name", LAWS)
+def test_weights_scatter_around_the_minimiser_of_the_hinge_by_the_theorems_law(name, neighbours, shift):
+    """Over shift R / l2 times the multiplier of the law, w - w* has the standard law; 30% off fails.
+
+    The ridge keeps every margin below 1/2, where the minimiser of the hinge is known: the sum of y x over l2.
+    """
+    mechanism, budget, lattice, expected = LAWS[name]
+    facts = problem(
+        8, 2, loss=Hinge(), row_norm=2.0, intercept=1.5, l2=120.0, neighbours=neighbours,
+        high=12 if neighbours is ADD else None,
+    )  # fmt: skip
+    raw = np.random.default_rng(4).normal(size=(8, 2)) * 3.0
+    labels = np.where(np.arange(8) % 3, 1, -1)
+    clipped = raw * np.minimum(1.0, 2.0 / np.linalg.norm(raw, axis=1))[:, None]
+    centre = signed(clipped, labels, 1.5).sum(axis=0) / 120.0
+    assert (signed(clipped, labels, 1.5) @ centre < 0.5).all()
+    plan = mechanism.plan(facts, budget)
+    assert plan.noise is not None if lattice is None else isinstance(plan.lattice, lattice)
+    law, multiplier = expected(budget, 3)
+    sample = releases(mechanism, plan, rows_and_labels(raw, labels), DRAWS, 5)
+    scattered = (sample - centre) / (shift * 2.5 / 120.0 * multiplier)
+    values, cdf = (
+        (np.linalg.norm(scattered, axis=1), stats.gamma(3).cdf)
+        if law == "gamma"
+        else (np.abs(scattered).ravel(), getattr(stats, law).cdf)
+    )
+    assert stats.kstest(values, cdf).pvalue > ACCEPT
+    for wrong in (0.7, 1 / 0.7):
+        assert stats.kstest(values * wrong, cdf).pvalue < REJECT
+
+
+def inflation(facts, half_width):
+    """What certified inexactness adds to the sensitivity, over it, with such a joint; inf where it is refused."""
+    joined = replace(facts, loss=HuberHinge(half_width))
+    exact = output_sensitivity(1.0, facts.row_norm, facts.l2, facts.neighbours)
+    try:
+        return 2.0 * planned_tolerance(joined.rounding(facts.l2), 0.0) / facts.l2 / exact
+    except InsufficientRegularisation:
+        return math.inf
+
+
+@pytest.mark.parametrize(
+    ("n", "d", "l2", "most"),
+    [(100, 2, 30.0, 1e-3), (45_000, 105, 300.0, 1e-3), (10**7, 20, 40.0, 1e-2), (10**7, 50, 40.0, 5e-2)],
+)
+def test_the_joint_is_the_narrowest_that_can_be_certified(n, d, l2, most):
+    """From public facts: half as wide would cost more than a thousandth (a hundredth, a twentieth), or is below 2^-12."""
+    facts = problem(n, d, loss=Hinge(), l2=l2)
+    plan = OUTPUT.plan(facts, ApproxDP(1.0, 1e-6))
+    width = plan.problem.loss.smoothing
+    assert plan.problem == replace(facts, loss=HuberHinge(width))
+    assert 2.0**-12 <= width <= 2.0**-5
+    assert inflation(facts, width) <= most
+    assert width == 2.0**-12 or inflation(facts, width / 2.0) > most
+    assert most == 1e-3 or inflation(facts, 2.0**-5) > {1e-2: 1e-3, 5e-2: 1e-2}[most]
+    assert f"joint of half-width {width:.3g}" in str(plan)
+    assert plan.to_dict()["smoothing"] == width
+
+
+def test_no_joint_for_too_small_a_ridge():
+    """Refused from public facts, as smooth losses are."""
+    with pytest.raises(ParameterError, match="Raise alpha"):
+        OUTPUT.plan(problem(10**8, 50, loss=Hinge(), l2=1.0), PureDP(1.0))
+
+
+@pytest.mark.parametrize("share", [0.0, 0.25, 0.75, 1.0])
+@pytest.mark.parametrize("weight", [1.0, 3.0])
+def test_a_joint_costs_an_eighth_of_its_half_width_a_row(share, weight):
+    """The duality gap of the hinge at w_h is at most n Omega h / 8, and reaches it where all rows have slope 1/4 or 3/4.
+
+    The dual variables are the slopes: primal and dual value are computed here by their definitions. A sixteenth would fail.
+    """
+    n, h, slope = 20, 0.1, 0.5 + 0.5 * (share - 0.5)
+    # One number as weight; all rows alike, so that l2 w = n weight slope at the minimiser, with margin w.
+    w = 1.0 + h * (1.0 - 2.0 * slope)
+    l2 = n * weight * slope / w
+    facts = problem(n, 1, loss=HuberHinge(h), l2=l2, row_norm=1.5, largest_weight=weight)
+    rows = MemorySource(ArrayBlocks(np.ones((n, 1))), np.ones(n, dtype=np.int8), np.full(n, weight))
+    found = NewtonThenFallback().solve(facts.objective(rows, l2, np.zeros((1, 1))), np.zeros((1, 1)), 1e-9).weights
+    assert found[0, 0] == pytest.approx(w, rel=1e-9)
+    primal = n * weight * max(0.0, 1.0 - w) + 0.5 * l2 * w**2
+    dual = n * weight * slope - (n * weight * slope) ** 2 / (2.0 * l2)
+    gap, bound = primal - dual, n * weight * h / 8.0
+    assert 0.0 <= gap <= bound * (1 + 1e-9)
+    if share in (0.0, 1.0):
+        assert gap == pytest.approx(bound, rel=1e-9)
+    # The hinge's own minimiser is 1, or where the rows pull it to if that is less.
+    exact = min(1.0, n * weight / l2)
+    assert abs(w - exact) <= math.sqrt(bound / l2)
+
+
+def test_the_distance_to_the_minimiser_of_the_hinge_is_as_stated():
+    """Random rows: at most sqrt(n h / (8 l2)), against the hinge with a joint of 2^-20; and far less in practice."""
+    rng = np.random.default_rng(0)
+    raw = rng.normal(size=(300, 4)) * 0.5
+    rows = rows_and_labels(raw, np.where(raw[:, 0] + 0.3 * rng.normal(size=300) > 0, 1, -1))
+    for l2 in (0.5, 5.0, 50.0):
+        found = {}
+        for h in (2.0**-3, 2.0**-6, 2.0**-20):
+            facts = problem(300, 4, loss=HuberHinge(h), l2=l2)
+            found[h] = (
+                NewtonThenFallback().solve(facts.objective(rows, l2, np.zeros((1, 4))), np.zeros((1, 4)), 1e-6).weights
+            )
+        for h in (2.0**-3, 2.0**-6):
+            distance = np.linalg.norm(found[h] - found[2.0**-20])
+            assert 1e-9 < distance <= math.sqrt(300 * h / (8.0 * l2))
+
+
+AWKWARD = {
+    "one row": (np.ones((1, 2)), np.ones(1)),
+    "all alike": (np.ones((200, 2)), np.ones(200)),
+    "alike with both labels": (np.ones((200, 2)), np.where(np.arange(200) % 2, 1, -1)),
+    "separable": (np.outer(np.where(np.arange(200) % 2, 1.0, -1.0), [1.0, 0.5]), np.where(np.arange(200) % 2, 1, -1)),
+    "zeros": (np.zeros((200, 2)), np.where(np.arange(200) % 2, 1, -1)),
+    "few levels": (np.eye(2)[np.arange(200) % 2], np.where(np.arange(200) % 3, 1, -1)),
+    "huge": (np.random.default_rng(0).normal(size=(200, 2)) * 1e300, np.where(np.arange(200) % 3, 1, -1)),
+}
+
+
+@pytest.mark.parametrize("l2", [1e-6, 1e-3, 0.3, 30.0])
+@pytest.mark.parametrize("name", AWKWARD)
+def test_awkward_rows_are_certified_without_the_slow_fallback(name, l2, monkeypatch):
+    """The first method reaches the planned tolerance; gradient descent, which would take for ever here, is not called."""
+    monkeypatch.setattr(fallback.GradientDescent, "solve", None)
+    raw, labels = AWKWARD[name]
+    facts = problem(len(raw), 2, loss=Hinge(), l2=l2)
+    plan = OUTPUT.plan(facts, ApproxDP(1.0, 1e-6))
+    with np.errstate(all="ignore"):
+        assert np.isfinite(releases(OUTPUT, plan, rows_and_labels(raw, labels), 1, 0)).all()
+
+
+def test_weights_twice_as_far_as_the_planned_radius_are_refused():
+    """By the certificate of the plan, which the minimiser passes."""
+    plan = OUTPUT.plan(problem(50, 2, loss=Hinge(), l2=3.0), PureDP(1.0))
+    raw = np.random.default_rng(1).normal(size=(50, 2))
+    rows = rows_and_labels(raw, np.where(raw[:, 0] > 0, 1, -1))
+    objective = plan.problem.objective(rows, 3.0, np.zeros((1, 2)))
+    rounding = plan.problem.rounding(3.0)
+    exact = NewtonThenFallback().solve(objective, np.zeros((1, 2)), 1e-11).weights
+    certify(objective, exact, plan.tolerance, rounding)
+    off = exact + 2.0 * plan.radius * np.array([[1.0, 0.0]])
+    with pytest.raises(NotCertified):
+        certify(objective, off, plan.tolerance, rounding)
+
+
+def test_the_laplace_noise_of_rubinstein_et_al_has_their_constant_at_half_the_epsilon():
+    """4 L C kappa sqrt(F) / (beta n) is published, half of it is proven here: l2 = n / C, R = kappa, D = F."""
+    n, C, kappa, columns, epsilon = 500, 0.7, 1.3, 12, 0.4
+    facts = problem(n, columns, loss=Hinge(), row_norm=kappa, l2=n / C)
+    published = 4.0 * C * kappa * math.sqrt(columns) / (epsilon * n)
+    tight = LAPLACE.plan(facts, PureDP(epsilon))
+    assert tight.lattice.scale == pytest.approx(published / 2.0, rel=3e-3)
+    assert tight.lattice.scale > published / 2.0
+    assert LAPLACE.plan(facts, PureDP(epsilon / 2.0)).lattice.scale == pytest.approx(published, rel=3e-3)
+    assert (tight.mechanism, tight.noise) == ("output-laplace", None)
+    assert "twice as much" in str(tight)
+    # The spherical noise that "output" takes is shorter.
+    assert OUTPUT.plan(facts, PureDP(epsilon)).noise_norm < 0.8 * tight.noise_norm
+
+
+@pytest.mark.parametrize("budget", [ApproxDP(1.0, 1e-6), ZCDP(0.1)], ids=["approximate", "zcdp"])
+def test_the_laplace_noise_alone_is_for_pure_budgets(budget):
+    """The message names the way out."""
+    with pytest.raises(ParameterError, match="mechanism='output'"):
+        LAPLACE.plan(problem(loss=Hinge()), budget)
+
+
+def test_objective_perturbation_refuses_the_hinge():
+    """It has no curvature to calibrate for."""
+    with pytest.raises(ParameterError, match="smooth"):
+        ObjectivePerturbation().plan(problem(loss=Hinge()), PureDP(1.0))
