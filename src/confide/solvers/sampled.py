@@ -22,6 +22,8 @@ _FEWEST_ROWS = 2000
 _ROWS_PER_WEIGHT = 8
 _HESSIAN_SHARE = 5.0
 """The sample's Hessian may cost so many times what a gradient of all rows costs, in multiplications."""
+_MOST_OF_ROWS = 1 / 16
+"""The sample is a copy: memory for it stays below a tenth of that of the rows, its own part included."""
 _LARGEST_SHARE = 1 / 4
 """With fewer rows a Hessian of all is cheap enough."""
 _ROUGHLY = 1e-2
@@ -38,7 +40,9 @@ class SampledNewton:
     def solve(self, objective: Objective, start: Weights, tolerance: float) -> Solution:
         n_rows, width = objective.source.n_rows, start.shape[1]
         sample = getattr(objective.source, "sample", None)
-        enough = max(_ROWS_PER_WEIGHT * width, _FEWEST_ROWS, min(_HESSIAN_SHARE * len(start) * n_rows / width, n_rows / 8))
+        enough = max(
+            _ROWS_PER_WEIGHT * width, _FEWEST_ROWS, min(_HESSIAN_SHARE * len(start) * n_rows / width, _MOST_OF_ROWS * n_rows)
+        )
         if sample is None or enough > _LARGEST_SHARE * n_rows:
             return Newton().solve(objective, start, tolerance)
         part = sample(int(enough))
