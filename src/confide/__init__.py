@@ -21,7 +21,11 @@ if TYPE_CHECKING:
     from confide.errors import NotCertified as NotCertified
     from confide.errors import ParameterError as ParameterError
     from confide.errors import SchemaError as SchemaError
+    from confide.estimators.erm import ERMClassifier as ERMClassifier
+    from confide.estimators.erm import ERMRegressor as ERMRegressor
     from confide.estimators.logistic import LogisticRegression as LogisticRegression
+    from confide.estimators.loss_regression import HuberRegressor as HuberRegressor
+    from confide.estimators.loss_regression import PoissonRegressor as PoissonRegressor
     from confide.estimators.persistence import load as load
     from confide.estimators.regression import Ridge as Ridge
     from confide.estimators.search import PrivateSearchCV as PrivateSearchCV
@@ -43,10 +47,13 @@ _EXPORTS = {
     "BoxBound": "confide.erm.row_bounds",
     "BudgetExceeded": "confide.errors",
     "ConfideError": "confide.errors",
+    "ERMClassifier": "confide.estimators.erm",
+    "ERMRegressor": "confide.estimators.erm",
     "FileError": "confide.errors",
     "GroupBound": "confide.erm.row_bounds",
     "Guarantee": "confide.guarantee",
     "InputError": "confide.errors",
+    "HuberRegressor": "confide.estimators.loss_regression",
     "KernelSVC": "confide.estimators.svm",
     "Ledger": "confide.accounting.ledger",
     "LedgerError": "confide.errors",
@@ -55,6 +62,7 @@ _EXPORTS = {
     "Neighbours": "confide.privacy.budgets",
     "NotCertified": "confide.errors",
     "ParameterError": "confide.errors",
+    "PoissonRegressor": "confide.estimators.loss_regression",
     "PrivateSearchCV": "confide.estimators.search",
     "PureDP": "confide.privacy.budgets",
     "RandomFourierFeatures": "confide.estimators.transformers",

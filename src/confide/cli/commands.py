@@ -187,7 +187,7 @@ def fit(
     n_rows_bounds: RowsBounds = None,
     max_rows_per_person: RowsPerPerson = 1,
     ledger: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Ledger to charge; `confide ledger init` creates one.")
+        str | None, typer.Option(metavar="FILE", help="Ledger to charge, a file or URL; see `confide ledger init`.")
     ] = None,
     out: ModelOut = Path("model.json"),
     output_format: Format = "text",
@@ -202,7 +202,7 @@ def fit(
     from confide.features.schema import Schema
 
     budget = chosen_budget(epsilon, delta, rho)
-    _check_model_out(out, data, schema, *([] if ledger is None else [ledger]))
+    _check_model_out(out, data, schema, *([] if ledger is None else [Path(ledger)]))
     described = Schema.from_toml(schema)
     target = described.target
     if target is None:

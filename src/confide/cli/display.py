@@ -15,6 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from confide.cli.failures import printable
+from confide.errors import ParameterError
 from confide.features.schema import canonical_label
 
 if TYPE_CHECKING:
@@ -45,6 +46,8 @@ class Direction:
     @classmethod
     def of(cls, model: LinearClassifier) -> Direction:
         """The direction of a fitted model."""
+        if not hasattr(model, "classes_"):
+            raise ParameterError("the command line knows classifiers alone; read a regressor in Python, with confide.load.")
         labels = model.classes_.tolist()
         target = None if model.schema is None else model.schema.target
         if target is None:

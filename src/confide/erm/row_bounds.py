@@ -86,7 +86,7 @@ class BallBound:
         # of at most 1 + (d + 2) 2^-53, in any order of summation.
         radius = self.norm * (1.0 - max(2.0**-40, (block.shape[1] + 8) * 2.0**-52))
         with np.errstate(over="ignore", under="ignore"):
-            squared_norms = _sparse_squares(block) if issparse(block) else np.einsum("ij,ij->i", block, block)
+            squared_norms = sparse_squares(block) if issparse(block) else np.einsum("ij,ij->i", block, block)
         # Written so that an overflowing norm counts as outside. Underflow of a tiny entry moves a squared norm by less
         # than d 2^-1074, far below the margin for every admissible radius.
         outside = ~(squared_norms <= radius * radius)
@@ -122,7 +122,8 @@ def _with_entries(rows: SparseRows, entries: Array) -> SparseRows:
     return csr_array((entries, rows.indices, rows.indptr), shape=rows.shape)
 
 
-def _sparse_squares(rows: SparseRows) -> Array:
+def sparse_squares(rows: SparseRows) -> Array:
+    """(m,): the squared L2 norms of canonical rows."""
     row_of_entry = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
     squares = np.bincount(row_of_entry, weights=rows.data * rows.data, minlength=rows.shape[0])
     return squares.astype(np.float64, copy=False)

@@ -15,7 +15,7 @@ from scipy.linalg.blas import dsyrk
 from scipy.sparse import csr_array, issparse
 
 from confide.erm.losses import Loss
-from confide.erm.row_bounds import BallBound, RowBound
+from confide.erm.row_bounds import BallBound, RowBound, norm_with_intercept, sparse_squares
 from confide.types import Array, Rows, SparseRows, Targets, Weights
 
 
@@ -46,7 +46,7 @@ class RowSum:
 
     Parameters
     ----------
-    loss : pointwise in the margin
+    loss : of the score of a row and its label or target
     row_bound : public bound on a row before the intercept
     intercept : constant appended to every clipped row; 0.0 for none
     order : 0 value, 1 gradient, 2 gradient and Hessian
@@ -77,7 +77,7 @@ class RowSum:
     def add_block(
         self, totals: Totals, rows: Rows, labels: Targets, weights: Weights, row_weights: Array | None = None
     ) -> None:
-        """Add the terms of one block of rows (m, d), labels (m,) in {-1, +1}, to the totals in place.
+        """Add the terms of one block of rows (m, d), labels (m,) in {-1, +1} or targets, to the totals in place.
 
         `row_weights` (m,) say how much each row counts; without them each counts 1, or `largest_weight` if that is less.
         """
@@ -89,7 +89,7 @@ class RowSum:
         scores = clipped @ weights[:, :n_features].T
         if self.intercept > 0.0:
             scores += self.intercept * weights[:, n_features]
-        terms = self.loss.of_scores(scores, labels, self.order)
+        terms = self.loss.of_scores(scores, labels, self.order, self._stretch(clipped) if self.loss.by_length else 1.0)
         counts = self._counts(row_weights)
         if terms.value is not None:
             totals.value[...] += (counts * terms.value).sum(axis=0)
@@ -100,6 +100,13 @@ class RowSum:
                 totals.gradient[:, n_features] += self.intercept * slopes.sum(axis=0)
         if terms.curvature is not None:
             self._add_hessian(totals.hessian, clipped, counts * terms.curvature)
+
+    def _stretch(self, clipped: Rows) -> Array:
+        """(m, 1): the bound on a row over its length, intercept included; inf for a row of zeros."""
+        squares = sparse_squares(clipped) if issparse(clipped) else np.einsum("ij,ij->i", clipped, clipped)
+        with np.errstate(divide="ignore"):
+            stretch: Array = norm_with_intercept(self.row_bound, self.intercept) / np.sqrt(squares + self.intercept**2)
+        return stretch[:, None]
 
     def _counts(self, row_weights: Array | None) -> Array | float:
         """(m, 1), or one number: what each row counts, in [0, largest_weight]; a weight that is not a number counts 0."""

@@ -21,7 +21,7 @@ from confide.erm.row_bounds import canonical
 from confide.errors import InputError, InputTypeError
 from confide.features.cells import looks_like_number
 from confide.features.encoder import Encoder
-from confide.types import Array, Labels
+from confide.types import Array, Labels, Targets
 
 # Openings of scikit-learn's messages that speak of shapes and column names alone. All others may print the array.
 _SAFE_OPENINGS = (
@@ -338,8 +338,8 @@ def _weight_array(sample_weight: Any) -> Array:
 def row_weights_of(
     sample_weight: Any,
     largest: float,
-    labels: Labels,
-    classes: tuple[Any, Any],
+    labels: Targets,
+    classes: tuple[Any, ...],
     class_weight: tuple[tuple[Any, float], ...] | None,
 ) -> Array | None:
     """How much each row counts in a fit: its own weight times that of its class; None where all count 1.
@@ -348,8 +348,8 @@ def row_weights_of(
     ----------
     sample_weight : (n,) numbers from 0 to `largest`, or None for 1 each
     largest : the declared cap
-    labels : (n,) in {-1, +1}
-    classes : the two classes in sorted order
+    labels : (n,) in {-1, +1}, or the targets of a regression
+    classes : the two classes in sorted order; none for a regression
     class_weight : pairs of class and public weight, or None
     """
     weights = None
