@@ -57,7 +57,7 @@ def test_a_sum_over_a_stream_is_that_over_the_same_rows_in_memory_to_the_bit(tmp
         for _ in range(2):
             totals = checked.source.sum_over_rows(row_sum, weights)
             for part in ("value", "gradient", "hessian"):
-                assert np.array_equal(getattr(totals, part), getattr(expected, part))
+                np.testing.assert_array_equal(getattr(totals, part), getattr(expected, part))
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)

@@ -63,9 +63,9 @@ class LossBounds(Protocol):
 class Terms(NamedTuple):
     """What the scores of a block of rows add, entry by entry, and its derivatives in the scores."""
 
-    value: Array
+    value: Array | None = None
+    """None where derivatives were asked for, whose sums need none. So for the others."""
     slope: Array | None = None
-    """None where it was not asked for, and so for the curvature."""
     curvature: Array | None = None
 
 
@@ -73,7 +73,7 @@ class Loss(LossBounds, Protocol):
     """A convex function of the score of a row, which knows the row's label or target, together with its constants."""
 
     def of_scores(self, scores: Array, targets: Targets, order: int, stretch: Array | float = 1.0) -> Terms:
-        """Value, slope (order 1) and curvature (order 2) in the scores (m, k) of rows with these targets (m,).
+        """Value (order 0), or slope (1) and curvature (2) in the scores (m, k) of rows with these targets (m,).
 
         `stretch` (m, 1) is R / |x| for each row where the loss is `by_length`, and has no meaning otherwise.
         """
@@ -160,7 +160,7 @@ class _MarginLoss:
         signs = targets[:, None].astype(np.float64)
         margins = signs * scores
         return Terms(
-            self.value(margins),
+            self.value(margins) if order == 0 else None,
             signs * self.derivative(margins) if order >= 1 else None,
             self.second_derivative(margins) if order >= 2 else None,
         )
@@ -182,7 +182,10 @@ class LogisticLoss(_MarginLoss):
     def derivative(self, margin: Array) -> Array:
         # exp of a negative number never overflows, and t/(1+t) or 1/(1+t) lose no digits.
         decay = np.exp(-np.abs(margin))
-        return -np.where(margin >= 0.0, decay, 1.0) / (1.0 + decay)
+        slope = np.where(margin >= 0.0, decay, 1.0)
+        decay += 1.0
+        slope /= decay
+        return np.negative(slope, out=slope)
 
     def second_derivative(self, margin: Array) -> Array:
         decay = np.exp(-np.abs(margin))

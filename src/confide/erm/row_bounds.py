@@ -70,8 +70,16 @@ class BallBound:
     def check_width(self, n_features: int) -> None:
         """Every width fits a ball."""
 
-    def clip(self, rows: Rows) -> Rows:
-        block = canonical(rows).astype(np.float64, copy=False) if issparse(rows) else np.asarray(rows, dtype=np.float64)
+    def clip(self, rows: Rows, scratch: Array | None = None) -> Rows:
+        # Memory for rows that change is had once and given as `scratch` (m, d): new pages for every block cost more than
+        # the arithmetic.
+        if issparse(rows):
+            block = canonical(rows).astype(np.float64, copy=False)
+        elif scratch is not None and rows.dtype != np.float64:
+            np.copyto(scratch, rows)
+            block = scratch
+        else:
+            block = np.asarray(rows, dtype=np.float64)
         if self.norm == math.inf:
             return block
         # The radius lies inside the ball by a proven margin: the computed norm of d squares errs by a factor
@@ -90,9 +98,10 @@ class BallBound:
         factors = np.where(ordinary, radius / np.sqrt(np.where(ordinary, squared_norms, 1.0)), 1.0)
         if issparse(block):
             return _scaled(block, factors, huge, radius)
-        clipped = block * factors[:, None]
-        if huge.any():
-            clipped[huge] = _scale_to_norm(block[huge], radius)
+        far = _scale_to_norm(block[huge], radius) if huge.any() else None
+        clipped = np.multiply(block, factors[:, None], out=scratch)
+        if far is not None:
+            clipped[huge] = far
         return clipped
 
     def to_dict(self) -> dict[str, Any]:

@@ -129,9 +129,8 @@ def _automatic_plan(mechanism: Mechanism, problem: Problem, budget: Budget, scor
         budget_of_row(budget, problem.rows_per_person), problem.loss_bounds, problem.row_norm, problem.neighbours
     )
     if not problem.loss.self_concordant and math.isfinite(problem.loss.smoothness):
-        # Newton's method has no theorem for hinges: nearly unregularised ones it may leave to a method that takes for ever.
-        # The hinge itself is solved by way of wide joints, and its noise on the weights asks for more ridge anyway.
-        least = max(least, _LEAST_HINGE_L2 * problem.largest_weight * problem.row_norm**2)
+        # A hinge does not bend where all rows are far from its joint, and there the ridge alone holds against the noise.
+        least = max(least, _LEAST_HINGE_L2 * problem.row_norm**2)
     plan = _first_plan(mechanism, replace(problem, l2=max(least, problem.largest_weight * problem.row_norm**2)), budget)
     usual = usual_norm(problem.row_bound, problem.intercept)
     # As many rows as would weigh the most: so the unit of the weights does not matter.
