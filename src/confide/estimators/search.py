@@ -442,8 +442,10 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc] 
                 f"number and a public seed alone, and a prediction for a row held out depends on it and the model alone."
             ),
         )
-        released = guarantee_of(choice.plan, label_sentence, None, ledger, seed, sentences)
-        return replace(released, budget=plan.budget)
+        # The rows and the budget are those of the search, not of the part and the try that made the model.
+        problem = replace(choice.plan.problem, n_rows_low=plan.n_rows, n_rows_high=plan.n_rows)
+        whole = replace(choice.plan, problem=problem, budget=plan.budget)
+        return guarantee_of(whole, label_sentence, None, ledger, seed, sentences)
 
     def __sklearn_tags__(self) -> Any:
         tags, inner = super().__sklearn_tags__(), get_tags(self.estimator)
