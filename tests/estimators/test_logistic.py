@@ -749,7 +749,7 @@ def test_the_guarantee_names_the_cap_and_the_class_weights(rows):
     statement = model.fit(X, y, sample_weight=np.ones(len(y))).guarantee_.statement()
     assert "cap 2.5" in statement
     assert "{0: 1, 1: 3}" in statement
-    assert "cap 1." in LogisticRegression(1.0).fit(X, y, sample_weight=np.ones(len(y))).guarantee_.statement()
+    assert "cap 1; not all are 0." in LogisticRegression(1.0).fit(X, y, sample_weight=np.ones(len(y))).guarantee_.statement()
     assert "weight of a row" not in LogisticRegression(1.0).fit(X, y).guarantee_.statement()
 
 

@@ -278,7 +278,11 @@ def test_rows_without_a_schema(rows, make):
     assert model.score(X, y) > 0.6
     assert model.n_features_in_ == 3
     assert hasattr(model, "feature_names_in_") == (make is pd.DataFrame)
-    assert "weight of a row" in model.guarantee_.statement()
+    text = model.guarantee_.statement()
+    assert "not all are 0. That they passed these checks is not protected." in text
+    assert "in none that trains are all weights 0" in text
+    with pytest.raises(InputError, match="not all zero"):
+        search(50.0).fit(X, y, sample_weight=np.arange(3000) == 0)
 
 
 @pytest.mark.parametrize(

@@ -440,6 +440,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc] 
             (
                 f"All {plan.n_rows:,} rows, of which it was trained on a part, were divided by a rule of their public "
                 f"number and a public seed alone, and a prediction for a row held out depends on it and the model alone."
+                f"{' The rows were checked part by part: in none that trains are all weights 0.' if weighted else ''}"
             ),
         )
         # The rows and the budget are those of the search, not of the part and the try that made the model.

@@ -337,7 +337,9 @@ def weights_of(sample_weight: Any, n_rows: int) -> Any:
 
 def _weight_array(sample_weight: Any) -> Array:
     try:
-        return np.asarray(sample_weight, dtype=np.float64)
+        # A mask would be lost, and so would imaginary parts: they are refused like what is no number.
+        is_real = not np.ma.isMaskedArray(sample_weight) and not np.iscomplexobj(sample_weight)
+        return np.asarray(sample_weight if is_real else (), dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
         return np.empty(0)
 
