@@ -440,6 +440,24 @@ def test_bad_rows_are_refused_before_a_charge(rows, method, fault):
         assert ledger.spent().epsilon == 0.0
 
 
+@pytest.mark.parametrize("kind", ["numpy", "parquet"])
+def test_rows_on_disk_are_refused_before_a_charge(tmp_path, kind):
+    """They bring a schema of their own, which may name persons, and are not divided."""
+    ledger = Ledger(limit=2.0)
+    np.save(tmp_path / "rows.npy", np.zeros((20, 3)))
+    np.save(tmp_path / "labels.npy", np.arange(20) % 2)
+    pd.DataFrame(FRAME).to_parquet(tmp_path / "rows.parquet")
+    target = {"column": "job", "negative": "a", "positive": "b"}
+    schema = Schema(columns={"age": {"low": 0, "high": 100}}, target=target)
+    if kind == "numpy":
+        opened = confide.open_rows(tmp_path / "rows.npy", labels=tmp_path / "labels.npy")
+    else:
+        opened = confide.open_rows(tmp_path / "rows.parquet", schema)
+    with pytest.raises(ConfideError, match="rows in memory"):
+        search(estimator=LogisticRegression(), ledger=ledger).fit(opened)
+    assert ledger.remaining().epsilon == 2.0
+
+
 def test_unknown_facts_are_refused(rows):
     """As the estimators do."""
     with pytest.raises(TypeError, match="groups"):
