@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Any, ClassVar, Self, TypedDict, Unpack
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
@@ -241,7 +242,10 @@ class LinearClassifier(ShownWithGuarantee, ClassifierMixin, BaseEstimator):  # t
         step = blocks.rows_in_block
         for start in range(0, blocks.n_rows, step):
             stop = min(start + step, blocks.n_rows)
-            scores[start:stop] = self._row_bound.clip(blocks.block(start, stop)) @ self.coef_[0]
+            clipped = self._row_bound.clip(blocks.block(start, stop))
+            # A copy, for a private search counts on it that no row changes how the score of another is rounded: where one
+            # is clipped, all lie elsewhere and perhaps in another order, in which BLAS adds otherwise.
+            scores[start:stop] = (clipped if issparse(clipped) else np.array(clipped, order="C")) @ self.coef_[0]
         scores += self.intercept_[0]
         return scores
 

@@ -89,8 +89,6 @@ def rows_of(
         # Its check may be switched off by configuration, ours may not.
         with np.errstate(all="ignore"), config_context(assume_finite=False):
             rows = validate_data(estimator, X, reset=reset, dtype=dtype, accept_sparse="csr", ensure_min_features=1)
-            if issparse(rows):
-                return SparseBlocks(canonical(rows))
     except (TypeError, ValueError, OverflowError) as error:
         text = str(error)
         if text.startswith("Input X contains"):
@@ -100,7 +98,14 @@ def rows_of(
             message = " ".join(re.sub(r"\(shape=\([0-9]+, ", "(shape=(, ", text).split())
         kind = InputTypeError if isinstance(error, TypeError) else InputError
     else:
-        return ArrayBlocks(rows)
+        if not issparse(rows):
+            return ArrayBlocks(rows)
+        rows = canonical(rows)
+        # What finite entries of one place add up to need not be finite.
+        if np.isfinite(rows.data).all():
+            return SparseBlocks(rows)
+        message = "X is a sparse matrix with entries that are stored in parts, whose sum is too large. Correct them."
+        kind = InputError
     # Raised here, outside the handler, so that the original error with its printed array is not attached.
     raise kind(message)
 
@@ -332,7 +337,9 @@ def weights_of(sample_weight: Any, n_rows: int) -> Any:
 
 def _weight_array(sample_weight: Any) -> Array:
     try:
-        return np.asarray(sample_weight, dtype=np.float64)
+        # A mask would be lost, and so would imaginary parts: they are refused like what is no number.
+        is_real = not np.ma.isMaskedArray(sample_weight) and not np.iscomplexobj(sample_weight)
+        return np.asarray(sample_weight if is_real else (), dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
         return np.empty(0)
 
