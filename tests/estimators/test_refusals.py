@@ -286,6 +286,9 @@ BAD_WEIGHTS = {
     "text": [SECRET_TEXT] * 50,
     "all zero": np.zeros(50),
     "one number": 0.5,
+    "masked": np.ma.masked_array(HALF, mask=np.arange(50) == 3),
+    "complex": HALF + 0.25j,
+    "ragged": [[0.5], [0.5, 0.5]],
 }
 
 

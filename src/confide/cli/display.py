@@ -5,16 +5,19 @@ from __future__ import annotations
 import json
 import re
 import textwrap
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
+from rich.progress import BarColumn, TaskProgressColumn, TextColumn
+from rich.progress import Progress as RichProgress
 from rich.table import Table
 from rich.text import Text
 
 from confide.cli.failures import printable
+from confide.errors import ParameterError
 from confide.features.schema import canonical_label
 
 if TYPE_CHECKING:
@@ -47,6 +50,8 @@ class Direction:
     @classmethod
     def of(cls, model: LinearClassifier) -> Direction:
         """The direction of a fitted model."""
+        if not hasattr(model, "classes_"):
+            raise ParameterError("the command line knows classifiers alone; read a regressor in Python, with confide.load.")
         labels = model.classes_.tolist()
         target = None if model.schema is None else model.schema.target
         if len(labels) > 2:
@@ -163,6 +168,40 @@ def working(on: str) -> Iterator[None]:
         return
     with console.status(on):
         yield
+
+
+@contextmanager
+def rows_passing(n_rows: int | None) -> Iterator[Callable[[str, int], None] | None]:
+    """A bar on standard error, where that is a terminal: what is done, how far the pass is, and rows a second.
+
+    Each pass begins anew and none is counted: how many there are depends on the rows.
+
+    Parameters
+    ----------
+    n_rows : number of rows of a pass; None where it is private, for a sign of life alone
+    """
+    console = Console(stderr=True, markup=False, emoji=False, highlight=False)
+    if n_rows is None or not console.is_terminal:
+        with working("training"):
+            yield None
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TextColumn("{task.fields[speed]}"))
+    with RichProgress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task("checking the rows", total=n_rows, speed="")
+        begun = 0.0
+        seen = n_rows
+
+        def passing(what: str, rows: int) -> None:
+            nonlocal begun, seen
+            if rows <= seen:
+                begun = bar.get_time()
+            seconds = bar.get_time() - begun
+            seen = rows
+            speed = f"{rows / seconds:,.0f} rows/s" if seconds > 0.0 else ""
+            description = "checking the rows" if what == "checking" else "training"
+            bar.update(task, completed=rows, description=description, speed=speed)
+
+        yield passing
 
 
 def weights_by_class(model: LinearClassifier) -> dict[Any, tuple[dict[str, float], float]]:

@@ -27,6 +27,8 @@ class Softmax:
     name: ClassVar[str] = "softmax"
     lipschitz: ClassVar[float] = math.sqrt(2.0) * (1.0 + 2.0**-50)
     smoothness: ClassVar[float] = 0.5
+    monotone: ClassVar[bool] = True
+    by_length: ClassVar[bool] = False
     tapered: ClassVar[bool] = True
     tail: ClassVar[float] = 2.0 * math.sqrt(2.0) * (1.0 + 2.0**-50)
     separable: ClassVar[bool] = False
@@ -53,7 +55,7 @@ class Softmax:
         largest = np.minimum(1.0, slope * math.sqrt(1.0 - 1.0 / self.n_outputs))
         return np.maximum(0.0, 2.0 * largest - slope * slope)
 
-    def of_scores(self, scores: Array, targets: Targets, order: int) -> Terms:
+    def of_scores(self, scores: Array, targets: Targets, order: int, stretch: Array | float = 1.0) -> Terms:
         n_rows, n_classes = scores.shape[0], self.n_outputs
         scores = scores.reshape(n_rows, -1, n_classes)
         own = (np.arange(n_rows), slice(None), targets)
@@ -61,31 +63,32 @@ class Softmax:
         # The greatest share is 1: their sum neither overflows nor vanishes. exp(score - log of the sum) would lose digits.
         shares = np.exp(lower)
         total = shares.sum(axis=2, keepdims=True)
-        value = np.log(total[:, :, 0]) - lower[own]
         if order == 0:
-            return Terms(value)
+            return Terms(np.log(total[:, :, 0]) - lower[own])
         probabilities = shares / total
         slope = probabilities.copy()
         slope[own] -= 1.0
         if order == 1:
-            return Terms(value, slope.reshape(n_rows, -1))
+            return Terms(slope=slope.reshape(n_rows, -1))
         curvature = -probabilities[:, :, :, None] * probabilities[:, :, None, :]
         diagonal = np.arange(n_classes)
         curvature[:, :, diagonal, diagonal] += probabilities
-        return Terms(value, slope.reshape(n_rows, -1), curvature.reshape(n_rows, -1))
+        return Terms(slope=slope.reshape(n_rows, -1), curvature=curvature.reshape(n_rows, -1))
 
 
 @dataclass(frozen=True, slots=True)
 class OneVsRest:
     """For each class a loss of the margin, +1 for the class and -1 for all others; their sum is the loss of a row.
 
-    L = sqrt(o) L_1, with c as of one loss, rank o and o times its trace. The curvature of `loss` must be a concave function
-    of its squared slope.
+    L = sqrt(o) L_1, with c as of one loss, rank o and o times its trace. `loss` must fall with the margin, and
+    its curvature be a concave function of its squared slope.
     """
 
     loss: MarginLoss
     n_outputs: int
 
+    monotone: ClassVar[bool] = True
+    by_length: ClassVar[bool] = False
     separable: ClassVar[bool] = True
 
     @property
@@ -132,13 +135,14 @@ class OneVsRest:
         each = np.minimum(slope / math.sqrt(self.n_outputs), self.loss.lipschitz)
         return self.n_outputs * self.loss.curvature_at_slope(each)
 
-    def of_scores(self, scores: Array, targets: Targets, order: int) -> Terms:
+    def of_scores(self, scores: Array, targets: Targets, order: int, stretch: Array | float = 1.0) -> Terms:
         n_rows = scores.shape[0]
         margin_signs = np.where(np.arange(self.n_outputs) == targets[:, None], 1.0, -1.0)
         signs = np.tile(margin_signs, scores.shape[1] // self.n_outputs)
         margins = signs * scores
+        values = self.loss.value(margins).reshape(n_rows, -1, self.n_outputs).sum(axis=2) if order == 0 else None
         return Terms(
-            self.loss.value(margins).reshape(n_rows, -1, self.n_outputs).sum(axis=2),
+            values,
             signs * self.loss.derivative(margins) if order >= 1 else None,
             self.loss.second_derivative(margins) if order >= 2 else None,
         )

@@ -1,7 +1,8 @@
 """Losses, pointwise in the margin z = y (w . x), each with the public constants that its calibration needs.
 
 Margins and results are arrays of any shape, in float64. Labels are -1 and +1. Every loss here is convex and falls with
-the margin. Sources: Chaudhuri, Monteleoni and Sarwate (2011), corollaries 2 to 4, equations (20) to (23).
+the margin; those of a score and a target are in `target_losses`. Sources: Chaudhuri, Monteleoni and Sarwate (2011),
+corollaries 2 to 4, equations (20) to (23).
 """
 
 from __future__ import annotations
@@ -37,7 +38,18 @@ class LossBounds(Protocol):
 
     @property
     def value_at_zero(self) -> float:
-        """The loss at scores of 0."""
+        """The loss at scores of 0, the largest over targets. The loss is nowhere negative."""
+
+    @property
+    def monotone(self) -> bool:
+        """Whether slopes lie in a polytope with a corner at 0 that the label alone decides: in the margin, have one sign.
+
+        The cheaper account of Gaussian noise is false for other losses.
+        """
+
+    @property
+    def by_length(self) -> bool:
+        """Whether |derivative| is at most lipschitz R / |x|, R the bound on a row x, and not lipschitz: noise for a ball."""
 
     @property
     def tapered(self) -> bool:
@@ -57,7 +69,7 @@ class LossBounds(Protocol):
 
     @property
     def separable(self) -> bool:
-        """Whether it is a sum of losses of one score each, whose slopes have one sign."""
+        """Whether it is a sum of losses of one score each."""
 
     @property
     def rank(self) -> int:
@@ -85,23 +97,26 @@ class LossBounds(Protocol):
 class Terms(NamedTuple):
     """What the scores of a block of m rows add to k problems, and its derivatives in the scores."""
 
-    value: Array
-    """(m, k)"""
+    value: Array | None = None
+    """(m, k); None where derivatives were asked for, whose sums need none. So for the others."""
     slope: Array | None = None
-    """(m, k o); None where it was not asked for, and so for the curvature."""
+    """(m, k o)"""
     curvature: Array | None = None
     """(m, k o) of a separable loss, the matrices (m, k o o) of others."""
 
 
 class Loss(LossBounds, Protocol):
-    """A convex function of the scores together with its constants."""
+    """A convex function of the scores of a row, which knows the row's label or target, together with its constants."""
 
-    def of_scores(self, scores: Array, targets: Targets, order: int) -> Terms:
-        """Value, slope (order 1) and curvature (order 2) in the scores (m, k o) of rows with these labels (m,)."""
+    def of_scores(self, scores: Array, targets: Targets, order: int, stretch: Array | float = 1.0) -> Terms:
+        """Value (order 0), or slope (1) and curvature (2) in the scores (m, k o) of rows with these targets (m,).
+
+        `stretch` (m, 1) is R / |x| for each row where the loss is `by_length`, and has no meaning otherwise.
+        """
 
 
 class MarginLoss(Loss, Protocol):
-    """A convex function of the margin."""
+    """A convex function of the margin together with its constants."""
 
     def value(self, margin: Array) -> Array:
         """The loss."""
@@ -141,6 +156,14 @@ class Weighted:
         return self.largest * self.loss.value_at_zero
 
     @property
+    def monotone(self) -> bool:
+        return self.loss.monotone
+
+    @property
+    def by_length(self) -> bool:
+        return self.loss.by_length
+
+    @property
     def tapered(self) -> bool:
         return self.loss.tapered
 
@@ -177,29 +200,37 @@ class Weighted:
         return self.largest * self.loss.curvature_at_slope(slope / self.largest)
 
 
-class _MarginLoss:
-    """What the losses have in common unless they say otherwise."""
+class OneScore:
+    """What all losses of one score have in common."""
 
     __slots__ = ()
-    lipschitz: ClassVar[float] = 1.0
-    tapered: ClassVar[bool] = False
     tail: ClassVar[float] = 1.0
     n_outputs: ClassVar[int] = 1
     separable: ClassVar[bool] = True
     rank: ClassVar[int] = 1
-    self_concordant: ClassVar[bool] = False
-    # Covers exp, log1p and divisions within 2 units in the last place (proofs/certificate.md).
-    rounding: ClassVar[float] = 12.0
 
     @property
     def trace(self: LossBounds) -> float:
         return self.smoothness
 
-    def of_scores(self: MarginLoss, scores: Array, targets: Targets, order: int) -> Terms:
+
+class _MarginLoss(OneScore):
+    """What the losses have in common unless they say otherwise."""
+
+    __slots__ = ()
+    lipschitz: ClassVar[float] = 1.0
+    monotone: ClassVar[bool] = True
+    by_length: ClassVar[bool] = False
+    tapered: ClassVar[bool] = False
+    self_concordant: ClassVar[bool] = False
+    # Covers exp, log1p and divisions within 2 units in the last place (proofs/certificate.md).
+    rounding: ClassVar[float] = 12.0
+
+    def of_scores(self: MarginLoss, scores: Array, targets: Targets, order: int, stretch: Array | float = 1.0) -> Terms:
         signs = targets[:, None].astype(np.float64)
         margins = signs * scores
         return Terms(
-            self.value(margins),
+            self.value(margins) if order == 0 else None,
             signs * self.derivative(margins) if order >= 1 else None,
             self.second_derivative(margins) if order >= 2 else None,
         )
@@ -221,7 +252,10 @@ class LogisticLoss(_MarginLoss):
     def derivative(self, margin: Array) -> Array:
         # exp of a negative number never overflows, and t/(1+t) or 1/(1+t) lose no digits.
         decay = np.exp(-np.abs(margin))
-        return -np.where(margin >= 0.0, decay, 1.0) / (1.0 + decay)
+        slope = np.where(margin >= 0.0, decay, 1.0)
+        decay += 1.0
+        slope /= decay
+        return np.negative(slope, out=slope)
 
     def second_derivative(self, margin: Array) -> Array:
         decay = np.exp(-np.abs(margin))

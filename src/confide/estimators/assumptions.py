@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from confide.accounting.ledger import Batch, Ledger
+from confide.erm.declared_losses import DeclaredLoss
 from confide.guarantee import Guarantee
 from confide.privacy.budgets import Neighbours
 from confide.privacy.mechanism import Plan
@@ -43,6 +44,7 @@ def guarantee_of(
         ),
         label_sentence,
         *weight_sentences,
+        *_declared(problem),
     ]
     if plan.budget.is_private and plan.lattice is not None and seed is None:
         sentences += [
@@ -90,12 +92,27 @@ def weight_sentences(
     if given or largest_sample_weight != 1.0:
         sentences.append(
             f"The weight of a row was made from that row alone, and lies between 0 and the declared cap "
-            f"{largest_sample_weight:g}."
+            f"{largest_sample_weight:g}; not all are 0. That they passed these checks is not protected."
         )
     if class_weight is not None:
         named = ", ".join(f"{label!r}: {weight:g}" for label, weight in class_weight)
         sentences.append(f"The weights of the classes, {{{named}}}, were chosen without looking at the rows.")
     return tuple(sentences)
+
+
+def _declared(problem: Any) -> tuple[str, ...]:
+    """What is assumed of a loss that a user wrote."""
+    loss = getattr(problem, "loss", None)
+    if not isinstance(loss, DeclaredLoss):
+        return ()
+    sign = " and never positive" if loss.monotone else ""
+    sentence = (
+        f"The loss {loss.name} is convex and has the declared constants: derivative at most {loss.lipschitz:.6g} in "
+        f"absolute value{sign}, changing at most {loss.smoothness:.6g} times as fast as the score, computed to within "
+        f"{loss.rounding:g} units of rounding; what it says of a row depends on that row alone. This was checked on a grid "
+        f"of public numbers, not proven."
+    )
+    return (sentence,)
 
 
 def _persons(rows_per_person: int, person_column: str | None) -> str:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, ClassVar, Self, TypedDict, Unpack
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
@@ -15,6 +17,9 @@ from confide.accounting.ledger import Batch, Ledger
 from confide.data.arrays import MemorySource
 from confide.data.frames import EncodedBlocks
 from confide.data.mapped import MappedBlocks
+from confide.data.on_disk import Stamp
+from confide.data.opened import ArrayRows, StampedSource
+from confide.data.source import RowSource
 from confide.data.sparse import SparseBlocks
 from confide.erm.losses import Loss
 from confide.erm.row_bounds import RowBound
@@ -23,6 +28,7 @@ from confide.estimators import parameters
 from confide.estimators.assumptions import guarantee_of, weight_sentences
 from confide.estimators.fitting import Settings, fit_privately, make_plan
 from confide.estimators.notebook import ShownWithGuarantee
+from confide.estimators.streamed import FitRows, is_opened, schema_of, streamed
 from confide.estimators.validation import labels_of, row_weights_of, rows_of, weights_of
 from confide.features.encoder import Encoder, read_labels
 from confide.features.fourier import FourierMap
@@ -97,7 +103,7 @@ class LinearClassifier(ShownWithGuarantee, ClassifierMixin, BaseEstimator):  # t
         n_classes : int
             Number of classes; where they are declared theirs, and not needed; otherwise 2 by default.
         """
-        settings, encoder, domain = self._settings()
+        settings, encoder, domain = self._settings(self.schema)
         declared = 2 if domain is None else len(domain)
         n_classes = declared if n_classes is None else n_classes
         whole = isinstance(n_classes, (int, np.integer)) and not isinstance(n_classes, bool)
@@ -123,8 +129,9 @@ class LinearClassifier(ShownWithGuarantee, ClassifierMixin, BaseEstimator):  # t
         Parameters
         ----------
         X : array, SciPy sparse matrix or frame (n, d) of real numbers; with a schema a frame of raw columns. Frames are of
-            any library that narwhals reads. float32 stays float32, in a frame where all columns are
-        y : (n,) labels
+            any library that narwhals reads. float32 stays float32, in a frame where all columns are. Or rows from
+            `open_rows`, which bring their schema
+        y : (n,) labels; None for rows from `open_rows`
         sample_weight : (n,) numbers from 0 to `max_sample_weight`, or None for 1 each. Part of the data: each must be made
             from its own row alone.
 
@@ -147,54 +154,92 @@ class LinearClassifier(ShownWithGuarantee, ClassifierMixin, BaseEstimator):  # t
         sample_weight = row_facts.pop("sample_weight", None)
         if row_facts:
             raise TypeError(f"fit() got an unexpected keyword argument {next(iter(row_facts))!r}")
-        settings, encoder, domain = self._settings()
+        schema = schema_of(self.schema, X)
+        settings, encoder, domain = self._settings(schema)
         seed = parameters.checked_seed(self.random_state)
         ledger = parameters.checked_ledger(self.ledger)
 
         before = dict(vars(self))
+        # Who reads the ledger must see that its limit does not speak of this release.
+        purpose = f"{type(self).__name__}.fit" + (" (void: random_state was set)" if seed is not None else "")
         try:
-            blocks = rows_of(
-                self,
-                X,
-                encoder,
-                reset=True,
-                rows_per_person=settings.rows_per_person,
-                accept_sparse=self._accepts_sparse,
-            )
-            if isinstance(blocks, SparseBlocks):
-                # A bound that cannot clip sparse rows says so here, before anything is charged.
-                settings.row_bound.clip(blocks.block(0, 0))
-            kept = blocks.codes.kept if isinstance(blocks, EncodedBlocks) else None
-            n_rows = blocks.n_rows if kept is None else len(X)
-            labels, domain, label_sentence = self._labels(y, n_rows, domain)
-            settings = replace(settings, loss=self._loss(len(domain)))
-            fourier = self._fourier_map(blocks.n_features)
-            blocks = blocks if fourier is None else MappedBlocks(blocks, fourier)
-            weights = row_weights_of(sample_weight, settings.largest_sample_weight, labels, domain, settings.class_weight)
-            if kept is not None:
-                labels, weights = labels[kept], None if weights is None else weights[kept]
-            source = MemorySource(blocks, labels, weights)
-            # Who reads the ledger must see that its limit does not speak of this release.
-            purpose = f"{type(self).__name__}.fit" + (" (void: random_state was set)" if seed is not None else "")
-            release = fit_privately(settings, source, n_rows, ledger, seed, purpose)
+            with self._checked_rows(X, y, settings, encoder, domain, sample_weight) as rows:
+                settings = replace(settings, loss=self._loss(len(rows.domain)))
+                release = fit_privately(settings, rows.source, rows.n_rows, ledger, seed, purpose)
         except BaseException:
             # A refused fit leaves the estimator as it was, with the columns of an earlier fit.
             self.__dict__ = before
             raise
 
         released = release.weights.reshape(settings.loss.n_outputs, -1)
-        self.coef_ = released[:, : blocks.n_features].copy()
+        self.coef_ = released[:, : rows.source.n_features].copy()
         self.intercept_ = settings.intercept * released[:, -1] if settings.intercept > 0.0 else np.zeros(len(released))
-        self.classes_ = np.array(domain)
+        self.classes_ = np.array(rows.domain)
         self.alpha_ = release.plan.alpha
-        person = None if self.schema is None else self.schema.person
+        person = None if schema is None else schema.person
         weighting = weight_sentences(sample_weight is not None, settings.largest_sample_weight, settings.class_weight)
-        self.guarantee_ = guarantee_of(release.plan, label_sentence, person, ledger, seed, weighting)
-        self.coefficient_names_ = self._coefficient_names(encoder, fourier)
+        self.guarantee_ = guarantee_of(release.plan, rows.label_sentence, person, ledger, seed, weighting)
+        self.coefficient_names_ = self._coefficient_names(encoder, rows.fourier)
         self._encoder = encoder
-        self._fourier = fourier
+        self._fourier = rows.fourier
         self._row_bound = settings.row_bound
         return self
+
+    @contextmanager
+    def _checked_rows(
+        self,
+        X: Any,
+        y: Any,
+        settings: Settings,
+        encoder: Encoder | None,
+        domain: tuple[Any, ...] | None,
+        sample_weight: Any,
+    ) -> Iterator[FitRows]:
+        """Rows as a fit takes them, checked; what was made of them for a fit is removed at the end."""
+        if is_opened(X):
+            with streamed(self, X, y, settings, encoder, domain, sample_weight) as rows:
+                yield rows
+        else:
+            yield self._in_memory(X, y, settings, encoder, domain, sample_weight)
+
+    def _in_memory(
+        self,
+        X: Any,
+        y: Any,
+        settings: Settings,
+        encoder: Encoder | None,
+        domain: tuple[Any, ...] | None,
+        sample_weight: Any,
+    ) -> FitRows:
+        """Checked rows in memory."""
+        stamps: tuple[Stamp, ...] = ()
+        if isinstance(X, ArrayRows):
+            if y is not None:
+                raise ParameterError("rows from open_rows bring their labels; leave y out.")
+            X, y, stamps = X.rows, X.labels, X.stamps
+        blocks = rows_of(
+            self,
+            X,
+            encoder,
+            reset=True,
+            rows_per_person=settings.rows_per_person,
+            accept_sparse=self._accepts_sparse,
+        )
+        if isinstance(blocks, SparseBlocks):
+            # A bound that cannot clip sparse rows says so here, before anything is charged.
+            settings.row_bound.clip(blocks.block(0, 0))
+        kept = blocks.codes.kept if isinstance(blocks, EncodedBlocks) else None
+        n_rows = blocks.n_rows if kept is None else len(X)
+        labels, domain, label_sentence = self._labels(y, n_rows, domain)
+        fourier = self._fourier_map(blocks.n_features)
+        blocks = blocks if fourier is None else MappedBlocks(blocks, fourier)
+        weights = row_weights_of(sample_weight, settings.largest_sample_weight, labels, domain, settings.class_weight)
+        if kept is not None:
+            labels, weights = labels[kept], None if weights is None else weights[kept]
+        source: RowSource = MemorySource(blocks, labels, weights)
+        if stamps:
+            source = StampedSource(source, stamps)
+        return FitRows(source, n_rows, domain, label_sentence, fourier)
 
     def decision_function(self, X: Any) -> Array:
         """Scores in favour of `classes_[1]`, (n,); of three classes and more those of each, (n, k).
@@ -208,7 +253,10 @@ class LinearClassifier(ShownWithGuarantee, ClassifierMixin, BaseEstimator):  # t
         step = blocks.rows_in_block
         for start in range(0, blocks.n_rows, step):
             stop = min(start + step, blocks.n_rows)
-            scores[start:stop] = self._row_bound.clip(blocks.block(start, stop)) @ self.coef_.T
+            clipped = self._row_bound.clip(blocks.block(start, stop))
+            # A copy, for a private search counts on it that no row changes how the score of another is rounded: where one
+            # is clipped, all lie elsewhere and perhaps in another order, in which BLAS adds otherwise.
+            scores[start:stop] = (clipped if issparse(clipped) else np.array(clipped, order="C")) @ self.coef_.T
         scores += self.intercept_
         return scores[:, 0] if len(self.classes_) == 2 else scores
 
@@ -247,15 +295,15 @@ class LinearClassifier(ShownWithGuarantee, ClassifierMixin, BaseEstimator):  # t
         """The bound on rows as they enter the objective."""
         return parameters.checked_row_bound(self.row_norm, encoder, budget)
 
-    def _settings(self) -> tuple[Settings, Encoder | None, tuple[Any, ...] | None]:
+    def _settings(self, schema: Schema | None) -> tuple[Settings, Encoder | None, tuple[Any, ...] | None]:
         """The parameters, checked: settings, encoder and declared label domain. No data.
 
         Without declared classes the loss is that for two.
         """
         budget = as_budget(self.budget)
-        encoder = parameters.checked_schema(self.schema)
+        encoder = parameters.checked_schema(schema)
         neighbours = Neighbours.parse(self.neighbours)
-        domain = parameters.checked_classes(self.classes, self.schema)
+        domain = parameters.checked_classes(self.classes, schema)
         settings = Settings(
             budget=budget,
             mechanism=parameters.checked_choice(
@@ -274,7 +322,8 @@ class LinearClassifier(ShownWithGuarantee, ClassifierMixin, BaseEstimator):  # t
         return settings, encoder, domain
 
     def _labels(self, y: Any, n_rows: int, domain: tuple[Any, ...] | None) -> tuple[Labels, tuple[Any, ...], str]:
-        if self.schema is not None and self.schema.target is not None and domain is not None and y is not None:
+        schema = self.schema if self.schema is not None else getattr(getattr(self, "_encoder", None), "schema", None)
+        if schema is not None and schema.target is not None and domain is not None and y is not None:
             # The schema's labels match raw values however a file wrote them (1, 1.0, "1").
             labels = read_labels(y, *domain)
             positions = (labels > 0).astype(np.intp) if len(domain) == 2 else labels

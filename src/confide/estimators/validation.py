@@ -22,7 +22,7 @@ from confide.errors import InputError, InputTypeError
 from confide.estimators.parameters import MOST_CLASSES
 from confide.features.cells import looks_like_number
 from confide.features.encoder import Encoder
-from confide.types import Array, Labels
+from confide.types import Array, Labels, Targets
 
 # Openings of scikit-learn's messages that speak of shapes and column names alone. All others may print the array.
 _SAFE_OPENINGS = (
@@ -90,8 +90,6 @@ def rows_of(
         # Its check may be switched off by configuration, ours may not.
         with np.errstate(all="ignore"), config_context(assume_finite=False):
             rows = validate_data(estimator, X, reset=reset, dtype=dtype, accept_sparse="csr", ensure_min_features=1)
-            if issparse(rows):
-                return SparseBlocks(canonical(rows))
     except (TypeError, ValueError, OverflowError) as error:
         text = str(error)
         if text.startswith("Input X contains"):
@@ -101,7 +99,14 @@ def rows_of(
             message = " ".join(re.sub(r"\(shape=\([0-9]+, ", "(shape=(, ", text).split())
         kind = InputTypeError if isinstance(error, TypeError) else InputError
     else:
-        return ArrayBlocks(rows)
+        if not issparse(rows):
+            return ArrayBlocks(rows)
+        rows = canonical(rows)
+        # What finite entries of one place add up to need not be finite.
+        if np.isfinite(rows.data).all():
+            return SparseBlocks(rows)
+        message = "X is a sparse matrix with entries that are stored in parts, whose sum is too large. Correct them."
+        kind = InputError
     # Raised here, outside the handler, so that the original error with its printed array is not attached.
     raise kind(message)
 
@@ -209,13 +214,16 @@ def labels_of(y: Any, n_rows: int, classes: tuple[Any, ...] | None) -> tuple[Lab
         positions[np.asarray(labels == label, dtype=bool)] = position
     if (positions < 0).any():
         raise InputError("y holds labels outside the declared classes. Correct the labels or the declaration.")
+    coded = (2 * positions - 1).astype(np.int8) if len(domain) == 2 else positions
+    return coded, domain, domain_sentence(domain, declared=classes is not None)
+
+
+def domain_sentence(domain: tuple[Any, ...], *, declared: bool) -> str:
+    """Where the label domain comes from."""
     named = f"{{{', '.join(map(repr, domain))}}}"
-    sentence = (
-        f"The label domain {named} was declared, not learned from the rows."
-        if classes is not None
-        else f"The label domain {named} was not declared: it was taken from the labels present and is assumed to be public."
-    )
-    return (2 * positions - 1).astype(np.int8) if len(domain) == 2 else positions, domain, sentence
+    if declared:
+        return f"The label domain {named} was declared, not learned from the rows."
+    return f"The label domain {named} was not declared: it was taken from the labels present and is assumed to be public."
 
 
 def targets_of(y: Any, n_rows: int) -> Array:
@@ -333,7 +341,9 @@ def weights_of(sample_weight: Any, n_rows: int) -> Any:
 
 def _weight_array(sample_weight: Any) -> Array:
     try:
-        return np.asarray(sample_weight, dtype=np.float64)
+        # A mask would be lost, and so would imaginary parts: they are refused like what is no number.
+        is_real = not np.ma.isMaskedArray(sample_weight) and not np.iscomplexobj(sample_weight)
+        return np.asarray(sample_weight if is_real else (), dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
         return np.empty(0)
 
@@ -341,7 +351,7 @@ def _weight_array(sample_weight: Any) -> Array:
 def row_weights_of(
     sample_weight: Any,
     largest: float,
-    labels: Labels,
+    labels: Targets,
     classes: tuple[Any, ...],
     class_weight: tuple[tuple[Any, float], ...] | None,
 ) -> Array | None:
@@ -351,8 +361,8 @@ def row_weights_of(
     ----------
     sample_weight : (n,) numbers from 0 to `largest`, or None for 1 each
     largest : the declared cap
-    labels : (n,) in {-1, +1}, or positions of three classes and more
-    classes : the classes in sorted order
+    labels : (n,) in {-1, +1}, positions of three classes and more, or the targets of a regression
+    classes : the classes in sorted order; none for a regression
     class_weight : pairs of class and public weight, or None
     """
     weights = None

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
-from scipy.special import log_ndtr, ndtr
+from scipy.special import erf, log_ndtr, ndtr
 
 from confide.privacy.budgets import Neighbours
 from confide.types import Array
@@ -61,7 +61,7 @@ class GaussianMechanism:
 
 @dataclass(frozen=True, slots=True)
 class GaussianObjective:
-    """Gaussian objective perturbation with a loss that falls with the margin, followed by a Gaussian seal.
+    """Gaussian objective perturbation with a loss of the score of a row, followed by a Gaussian seal.
 
     Parameters
     ----------
@@ -70,6 +70,7 @@ class GaussianObjective:
     kappa : what the curvature costs a tapered loss; inf for others
     seal_mu : whitened sensitivity of the seal
     neighbours : the neighbour relation
+    monotone : whether the derivative of the loss has one sign; kappa has no meaning otherwise
     n_outputs, separable : of the loss; for several scores kappa is inf, and `curvature` may be less than c_J
     """
 
@@ -78,13 +79,18 @@ class GaussianObjective:
     kappa: float
     seal_mu: float
     neighbours: Neighbours
+    monotone: bool = False
     n_outputs: int = 1
     separable: bool = True
+
+    def __post_init__(self) -> None:
+        if not self.monotone:
+            object.__setattr__(self, "kappa", math.inf)
 
     def _corners(self) -> list[tuple[float, float]]:
         """(shift over mu, how many) of the corners of the slopes of the rows that differ, those that shift nothing apart.
 
-        Proofs: proofs/gaussian.md, theorem 2; of several scores proofs/multiclass.md, theorem 3.
+        Proofs: proofs/gaussian.md, theorem 2; of several scores proofs/multiclass.md, theorem 3. Of a monotone loss.
         """
         n, replaced = self.n_outputs, self.neighbours is Neighbours.REPLACE_ONE
         if self.separable and n > 1:
@@ -97,8 +103,18 @@ class GaussianObjective:
         oblique = [(math.sqrt(3.0) * _UP, float(corners * (corners - 1)))] if corners > 1 else []
         return [(2.0, corners), *oblique, (1.0, 2 * corners)]
 
-    def _shifts(self, kappa_form: bool) -> list[tuple[float, float, float]]:
-        """(cost of the curvature, mu, how many) of the Gaussians whose curves add up to a bound (theorems 2 and 3)."""
+    def _shifts(self, kappa_form: bool, room: float) -> list[tuple[float, float, float]]:
+        """(cost of the curvature, mu, how many) of the Gaussians whose curves add up to a bound (theorems 2 and 3).
+
+        `room` is what the curvature leaves of epsilon.
+        """
+        if not self.monotone:
+            if self.neighbours is Neighbours.ADD_OR_REMOVE_ONE:
+                return [(self.curvature, self.mu, 2.0)]
+            # Theorem 7: the corners are two opposite pairs, whose squared lengths add up to (2 mu)^2 at most. Where the
+            # curve is convex in the square the worst is one pair as long as can be and one of no length.
+            convex = ((2.0 * self.mu) ** 2 + self.seal_mu**2) * _UP <= 2.0 * room**2 / (1.0 + math.hypot(1.0, room))
+            return [(self.curvature, 2.0 * self.mu, 2.0), (self.curvature, 0.0 if convex else 2.0 * self.mu, 2.0)]
         if not kappa_form:
             return [(self.curvature, shift * self.mu, count) for shift, count in self._corners()]
         if self.neighbours is Neighbours.ADD_OR_REMOVE_ONE:
@@ -118,7 +134,7 @@ class GaussianObjective:
         silent = float(ndtr(0.5 * self.seal_mu - room / self.seal_mu)) if self.seal_mu > 0.0 else 0.0
         return silent + sum(
             count * gaussian_delta(epsilon - cost, math.hypot(mu, self.seal_mu))
-            for cost, mu, count in self._shifts(kappa_form)
+            for cost, mu, count in self._shifts(kappa_form, room)
         )
 
     def renyi(self, order: float) -> float:
@@ -140,6 +156,8 @@ class GaussianObjective:
 
     def _log_corners(self, orders: Array) -> Array:
         """log of 1 + the sum over corners of h(shift) - 1, h the mean excess: the moment but for the curvature's cost."""
+        if not self.monotone:
+            return self._two_sided_log_moment(orders)
         total = np.zeros_like(orders)
         for shift, count in self._corners():
             growth = np.maximum(0.0, _log_mean_excess(orders, shift * self.mu))
@@ -160,6 +178,17 @@ class GaussianObjective:
         single = _log_mean_excess(orders, mu) + np.logaddexp(raised, 0.0)
         total: Array = np.logaddexp(single, _log_mean_excess(orders, 2.0 * mu))
         return total + np.log1p(-2.0 * np.exp(-total))
+
+    def _two_sided_log_moment(self, orders: Array) -> Array:
+        """The same where the slopes may have either sign: log g(mu), or log[g(2 mu) + 2 Phi((a - 1) 2 mu) - 1].
+
+        g(m) = 2 exp(a (a - 1) m^2 / 2) Phi((a - 1) m),      2 Phi(x) - 1 = erf(x / sqrt(2))
+        """
+        replaced = self.neighbours is Neighbours.REPLACE_ONE
+        m = 2.0 * self.mu if replaced else self.mu
+        both = erf((orders - 1.0) * m / math.sqrt(2.0))
+        moment: Array = 0.5 * orders * (orders - 1.0) * m**2 + np.log1p(both)
+        return np.logaddexp(moment, np.log(both)) if replaced else moment
 
 
 Curve: TypeAlias = GaussianMechanism | GaussianObjective

@@ -93,7 +93,7 @@ class RowFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem(RowFacts):
-    """The public facts of one training problem.
+    """The public facts of one training problem with a loss of the scores.
 
     Attributes
     ----------
@@ -125,10 +125,12 @@ class Problem(RowFacts):
 
     @property
     def shapes(self) -> tuple[Shape, ...]:
-        """The shapes of noise that the bound on rows allows; of several scores the ball alone, around all their weights."""
+        """The shapes of noise that the bound on rows and the loss allow; of several scores the ball around all weights."""
         if self.loss.n_outputs > 1:
             return (Ball(self.n_weights, self.row_norm),)
-        return shapes_of(self.row_bound, self.intercept, self.n_features)
+        shapes = shapes_of(self.row_bound, self.intercept, self.n_features)
+        # A slope that grows as the L2 norm of a row falls is bounded by no other norm.
+        return tuple(shape for shape in shapes if isinstance(shape, Ball) or not self.loss.by_length)
 
     def rounding(self, l2: float) -> GradientRounding:
         """The rounding bound of its gradients at a given total ridge."""
