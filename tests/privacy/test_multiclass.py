@@ -27,7 +27,7 @@ from confide.privacy.sensitivity import (
     objective_noise_rate,
     output_sensitivity,
 )
-from confide.solvers.fallback import GradientDescent, NewtonThenFallback, StepLimitedNewton
+from confide.solvers.fallback import GradientDescent, NewtonThenFallback, StepLimitedNewton, _reach
 from confide.solvers.lbfgs import LimitedMemory
 from tests.privacy.class_densities import freest_loss, log_density, noise_behind, slope_and_curvature, sums
 from tests.privacy.densities import gaussian_multiplier, gaussian_profile
@@ -471,18 +471,36 @@ def test_every_method_reaches_the_tolerance_and_is_certified(loss):
     assert np.ptp(np.array(found), axis=0).max() <= 2.0 * tolerance / 3.0
 
 
-def test_the_step_limit_of_softmax_is_within_the_reach_of_its_theorem():
-    """A full step of the method moves the scores of a row apart by at most 1, whatever its direction."""
-    _, objective = objective_of(Softmax(3))
-    weights = np.random.default_rng(2).normal(size=(1, 9)) * 20.0
-    state = objective.evaluate(weights, order=2)
-    direction = -np.linalg.solve(state.hessian[0], state.gradient[0])
-    step = direction / (1.5 * objective.row_norm * np.linalg.norm(direction))
-    rows = np.hstack([objective.source.blocks.rows, np.ones((60, 1))])
-    rows /= np.maximum(1.0, np.linalg.norm(rows, axis=1, keepdims=True) / objective.row_norm)
-    assert np.ptp(rows @ step.reshape(3, 3).T, axis=1).max() <= 1.0
-    # Of two scores that move against each other the range is sqrt(2) times the norm: more than with a reach of the row norm.
-    assert np.ptp(np.array([1.0, -1.0, 0.0]) / math.sqrt(2.0)) == pytest.approx(math.sqrt(2.0))
+def test_steps_are_limited_by_how_far_apart_they_move_the_scores_of_a_row():
+    """The worst step of length 1 moves two scores of the longest row apart by sqrt(2) row norms; single scores by one.
+
+    The method's reach is at least that, so that a step of it, 1 over the reach long, moves them by at most 1.
+    """
+    for loss, range_of_scores in ((Softmax(3), math.sqrt(2.0)), (OneVsRest(LogisticLoss(), 3), 1.0)):
+        _, objective = objective_of(loss)
+        x = objective.row_norm * np.array([0.6, 0.0, 0.8])
+        step = np.outer(np.array([1.0, -1.0, 0.0]) / math.sqrt(2.0) if not loss.separable else np.eye(3)[0], x)
+        scores = step @ x / np.linalg.norm(step)
+        moved = np.abs(scores).max() if loss.separable else np.ptp(scores)
+        assert moved == pytest.approx(range_of_scores * objective.row_norm)
+        assert moved <= _reach(objective) * (1 + 1e-12) <= 1.1 * moved
+
+
+@pytest.mark.parametrize("largest", [1.0, 3.0])
+@pytest.mark.parametrize("loss", [Softmax(3), Softmax(6), OneVsRest(LogisticLoss(), 3)], ids=lambda loss: loss.name)
+def test_plans_charge_what_the_curvature_of_a_tapered_loss_costs(loss, largest):
+    """T W max(0, 1 / l2 - W / (2 t^2)) R^2 or c_J, the lesser: at small, middling and large ridges."""
+    costs = []
+    for l2 in (20.0, 150.0, 260.0, 2000.0):
+        facts = problem(4000, 3, loss=loss, row_norm=1.5, l2=l2 * largest, largest_weight=largest)
+        plan = objective_plan(facts, ApproxDP(1.0, 1e-6), "gaussian", "ball")
+        deviation = 1.5 * plan.noise.scale
+        tapered = loss.trace * largest * 1.5**2 * max(0.0, 1.0 / plan.l2 - largest / (2.0 * deviation**2))
+        both = tapered, loss.rank * math.log1p(loss.trace * largest / loss.rank * 1.5**2 / plan.l2)
+        assert plan.event.curve.curvature == pytest.approx(min(both), rel=1e-6, abs=1e-12)
+        costs.append(both)
+    assert any(0.0 < tapered < general for tapered, general in costs)
+    assert costs[-1][0] == 0.0
 
 
 def test_the_shift_of_noise_in_one_number_is_two_lipschitz_constants():
