@@ -22,6 +22,7 @@ from confide.estimators.non_private import NonPrivate
 from confide.estimators.regularisation import balanced_l2, curvature_free_l2, usual_norm
 from confide.privacy.budgets import Budget, Neighbours, budget_of_row
 from confide.privacy.mechanism import Mechanism, Plan, Problem, Release
+from confide.privacy.moments import MomentsPlan, NoisyMoments, SecondMoments
 from confide.privacy.noise import Entropy
 from confide.privacy.objective_perturbation import ObjectivePerturbation
 from confide.privacy.output_perturbation import OutputPerturbation
@@ -57,6 +58,7 @@ class Settings:
     rows_per_person : the most rows that one person contributed
     largest_sample_weight : the declared cap on a row's own weight
     class_weight : pairs of class and public weight, or None
+    inference_share : part of the budget that is kept for intervals
     """
 
     budget: Budget
@@ -70,6 +72,7 @@ class Settings:
     rows_per_person: int = 1
     largest_sample_weight: float = 1.0
     class_weight: tuple[tuple[Any, float], ...] | None = None
+    inference_share: float = 0.0
 
     @property
     def largest_weight(self) -> float:
@@ -95,11 +98,26 @@ def make_plan(settings: Settings, n_features: int, n_rows: int | None) -> Plan:
     return (_planned if is_frozen else _planned.__wrapped__)(settings, n_features, n_rows)
 
 
+def make_moments_plan(settings: Settings, plan: Plan) -> MomentsPlan | None:
+    """The plan of the moments for intervals at the weights of `plan`, None where no share of the budget was kept."""
+    if settings.inference_share == 0.0:
+        return None
+    return SecondMoments().plan(plan, share_of(settings.budget, settings.inference_share))
+
+
+def share_of(budget: Budget, share: float) -> Budget:
+    """A part of a budget: parts whose shares add up to 1 cost the whole together (basic composition)."""
+    if share == 1.0 or not budget.is_private:
+        return budget
+    return type(budget)(*(share * getattr(budget, name) * (1.0 - 2.0**-50) for name in budget.ranges))
+
+
 @lru_cache(maxsize=64)
 def _planned(settings: Settings, n_features: int, n_rows: int | None) -> Plan:
     low, high = settings.n_rows_bounds or (n_rows, n_rows)
     if low is None or high is None:
         raise ParameterError("a plan needs the number of rows, n_rows.")
+    budget = share_of(settings.budget, 1.0 - settings.inference_share)
     mechanism = MECHANISMS[settings.mechanism_name]
     problem = Problem(
         loss=settings.loss,
@@ -116,8 +134,8 @@ def _planned(settings: Settings, n_features: int, n_rows: int | None) -> Plan:
     )
     # Without privacy the automatic ridge is 1, scikit-learn's C = 1.
     if settings.alpha is not None or not settings.budget.is_private:
-        return mechanism.plan(problem, settings.budget)
-    return _automatic_plan(mechanism, problem, settings.budget)
+        return mechanism.plan(problem, budget)
+    return _automatic_plan(mechanism, problem, budget)
 
 
 def _automatic_plan(mechanism: Mechanism, problem: Problem, budget: Budget) -> Plan:
@@ -158,20 +176,35 @@ def _first_plan(mechanism: Mechanism, problem: Problem, budget: Budget) -> Plan:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """What one fit released: weights, and if a share of the budget was kept for them, moments for intervals."""
+
+    release: Release
+    moments: NoisyMoments | None
+
+
 def fit_privately(
     settings: Settings, source: RowSource, n_rows: int, ledger: Ledger | Batch | None, seed: int | None, purpose: str
-) -> Release:
+) -> Fit:
     """Plan, charge, release: everything that decides the guarantee is decided and charged before a row is used.
 
     `n_rows` is the number of rows given, before those beyond a person's share were dropped.
     """
     plan = make_plan(settings, source.n_features, n_rows if settings.neighbours is Neighbours.REPLACE_ONE else None)
     plan.problem.check(n_rows, source.n_features)
-    mechanism = MECHANISMS[plan.mechanism]
-    return charge_and_release(
-        lambda entropy: mechanism.release(plan, source, NewtonThenFallback(), entropy),
-        plan.event, settings.neighbours, ledger, seed, purpose,
-    )  # fmt: skip
+    moments_plan, event = make_moments_plan(settings, plan), plan.event
+    if moments_plan is not None:
+        # Adaptive composition: the moments are taken at the released weights.
+        event = plan.problem.event(settings.budget)
+
+    def release(entropy: Entropy) -> Fit:
+        released = MECHANISMS[plan.mechanism].release(plan, source, NewtonThenFallback(), entropy)
+        if moments_plan is None:
+            return Fit(released, None)
+        return Fit(released, SecondMoments().release(moments_plan, released.weights, source, entropy))
+
+    return charge_and_release(release, event, settings.neighbours, ledger, seed, purpose)
 
 
 Released = TypeVar("Released")

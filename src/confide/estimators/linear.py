@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, ClassVar, Self, TypedDict, Unpack
 
 import numpy as np
@@ -26,6 +27,7 @@ from confide.estimators.validation import labels_of, row_weights_of, rows_of, we
 from confide.features.encoder import Encoder, read_labels
 from confide.features.fourier import FourierMap
 from confide.features.schema import Schema
+from confide.inference.intervals import Uncertainty, uncertainty
 from confide.privacy.budgets import Budget, Neighbours, as_budget
 from confide.privacy.mechanism import Plan
 from confide.types import Array, Labels
@@ -65,6 +67,7 @@ class LinearClassifier(ShownWithGuarantee, ClassifierMixin, BaseEstimator):  # t
         max_rows_per_person: int = 1,
         class_weight: Mapping[Any, float] | None = None,
         max_sample_weight: float = 1.0,
+        inference_share: float = 0.0,
         ledger: Ledger | Batch | None = None,
         random_state: int | None = None,
     ) -> None:
@@ -81,6 +84,7 @@ class LinearClassifier(ShownWithGuarantee, ClassifierMixin, BaseEstimator):  # t
         self.max_rows_per_person = max_rows_per_person
         self.class_weight = class_weight
         self.max_sample_weight = max_sample_weight
+        self.inference_share = inference_share
         self.ledger = ledger
         self.random_state = random_state
 
@@ -168,7 +172,8 @@ class LinearClassifier(ShownWithGuarantee, ClassifierMixin, BaseEstimator):  # t
             source = MemorySource(blocks, labels, weights)
             # Who reads the ledger must see that its limit does not speak of this release.
             purpose = f"{type(self).__name__}.fit" + (" (void: random_state was set)" if seed is not None else "")
-            release = fit_privately(settings, source, n_rows, ledger, seed, purpose)
+            fit = fit_privately(settings, source, n_rows, ledger, seed, purpose)
+            release = fit.release
         except BaseException:
             # A refused fit leaves the estimator as it was, with the columns of an earlier fit.
             self.__dict__ = before
@@ -182,7 +187,9 @@ class LinearClassifier(ShownWithGuarantee, ClassifierMixin, BaseEstimator):  # t
         person = None if self.schema is None else self.schema.person
         weighting = weight_sentences(sample_weight is not None, settings.largest_sample_weight, settings.class_weight)
         self.guarantee_ = guarantee_of(release.plan, label_sentence, person, ledger, seed, weighting)
+        self.guarantee_ = replace(self.guarantee_, budget=settings.budget)
         self.coefficient_names_ = self._coefficient_names(encoder, fourier)
+        self._fit = fit
         self._encoder = encoder
         self._fourier = fourier
         self._row_bound = settings.row_bound
@@ -213,6 +220,31 @@ class LinearClassifier(ShownWithGuarantee, ClassifierMixin, BaseEstimator):  # t
         scores = self.decision_function(X)
         labels, _, _ = self._labels(y, scores.shape[0], (first, second))
         return float(np.average((scores > 0.0) == (labels > 0), weights=weights_of(sample_weight, scores.shape[0])))
+
+    def uncertainty(self, target: str = "regularised") -> Uncertainty:
+        """How far the released weights may lie from those of the population; intercept last.
+
+        Parameters
+        ----------
+        target : "regularised" or "unregularised"
+            The minimiser that the population has with the same alpha, or that without a ridge, for which one Newton step
+            takes the ridge back.
+
+        Raises
+        ------
+        ParameterError
+            If no share of the budget was kept for intervals, `inference_share`.
+        """
+        check_is_fitted(self)
+        if self._fit.moments is None:
+            raise ParameterError(
+                "intervals need a share of the budget: set inference_share, for example 0.3, and fit again."
+            )
+        return uncertainty(self._fit.release.plan, self._fit.release.weights[0], self._fit.moments, target)
+
+    def conf_int(self, level: float = 0.95, target: str = "regularised") -> Array:
+        """Intervals (n_coefficients, 2), one at a time, for the coefficients of the population. See `uncertainty`."""
+        return self.uncertainty(target).intervals(level)[: self.coef_.shape[1]]
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model as JSON: weights, schema, guarantee, version and a checksum. `confide.load` reads it."""
@@ -252,6 +284,7 @@ class LinearClassifier(ShownWithGuarantee, ClassifierMixin, BaseEstimator):  # t
             rows_per_person=parameters.checked_rows_per_person(self.max_rows_per_person),
             largest_sample_weight=parameters.checked_largest_sample_weight(self.max_sample_weight),
             class_weight=parameters.checked_class_weight(self.class_weight),
+            inference_share=parameters.checked_share(self.inference_share),
         )
         return settings, encoder, domain
 

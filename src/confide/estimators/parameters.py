@@ -182,3 +182,10 @@ def checked_choice(name: str, value: Any, choices: tuple[str, ...]) -> str:
     if not isinstance(value, str) or value not in choices:
         raise ParameterError(f"{name} must be one of {', '.join(map(repr, choices))}.")
     return value
+
+
+def checked_share(value: Any) -> float:
+    """The part of the budget that is kept for intervals."""
+    if isinstance(value, bool) or not isinstance(value, (int, float, np.number)) or not 0.0 <= value <= 0.9:
+        raise ParameterError("inference_share must be a number from 0 (no intervals) to 0.9.")
+    return float(value)
