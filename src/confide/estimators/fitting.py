@@ -20,9 +20,11 @@ from confide.erm.row_bounds import BallBound, GroupBound, RowBound
 from confide.errors import InsufficientRegularisation, ParameterError
 from confide.estimators.non_private import NonPrivate
 from confide.estimators.regularisation import balanced_l2, curvature_free_l2, usual_norm
+from confide.inference.evidence import Evidence
+from confide.inference.forecast import LARGEST_RATIO, IntervalsPlan
 from confide.privacy.budgets import Budget, Neighbours, budget_of_row
 from confide.privacy.mechanism import Mechanism, Plan, Problem, Release
-from confide.privacy.moments import MomentsPlan, NoisyMoments, SecondMoments
+from confide.privacy.moments import SecondMoments
 from confide.privacy.noise import Entropy
 from confide.privacy.objective_perturbation import ObjectivePerturbation
 from confide.privacy.output_perturbation import OutputPerturbation
@@ -41,6 +43,8 @@ _THREAD_POOLS = ThreadpoolController()
 _LEAST_HINGE_L2 = 1e-2
 _LARGEST_SEAL_SHARE = 0.01
 _MOST_STEPS = 600
+_SHARES = (0.3, 0.05, 0.1, 0.15, 0.2, 0.4, 0.5, 0.6)
+"""What "auto" chooses from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +62,7 @@ class Settings:
     rows_per_person : the most rows that one person contributed
     largest_sample_weight : the declared cap on a row's own weight
     class_weight : pairs of class and public weight, or None
-    inference_share : part of the budget that is kept for intervals
+    inference_share : part of the budget that is kept for intervals, 0 for none, or "auto"
     """
 
     budget: Budget
@@ -72,7 +76,7 @@ class Settings:
     rows_per_person: int = 1
     largest_sample_weight: float = 1.0
     class_weight: tuple[tuple[Any, float], ...] | None = None
-    inference_share: float = 0.0
+    inference_share: float | str = 0.0
 
     @property
     def largest_weight(self) -> float:
@@ -93,16 +97,14 @@ class Settings:
 
 def make_plan(settings: Settings, n_features: int, n_rows: int | None) -> Plan:
     """The plan for `n_rows` rows, or for the declared bounds on their number. Uses no row."""
+    if settings.inference_share != 0.0 and not math.isfinite(settings.loss.smoothness):
+        raise ParameterError(
+            "intervals need a loss that bends: use LogisticRegression, or loss='huber_hinge' or 'smooth_hinge', or leave "
+            "inference_share at 0."
+        )
     # A bound on rows of the user's own may change and still be the same object.
     is_frozen = type(settings.row_bound) in (BallBound, GroupBound)
     return (_planned if is_frozen else _planned.__wrapped__)(settings, n_features, n_rows)
-
-
-def make_moments_plan(settings: Settings, plan: Plan) -> MomentsPlan | None:
-    """The plan of the moments for intervals at the weights of `plan`, None where no share of the budget was kept."""
-    if settings.inference_share == 0.0:
-        return None
-    return SecondMoments().plan(plan, share_of(settings.budget, settings.inference_share))
 
 
 def share_of(budget: Budget, share: float) -> Budget:
@@ -114,10 +116,33 @@ def share_of(budget: Budget, share: float) -> Budget:
 
 @lru_cache(maxsize=64)
 def _planned(settings: Settings, n_features: int, n_rows: int | None) -> Plan:
+    share = settings.inference_share
+    if share == 0.0:
+        return _training_plan(settings, n_features, n_rows, settings.budget)
+    if not isinstance(share, str):
+        plan = _plan_with_intervals(settings, n_features, n_rows, share)
+    elif not settings.budget.is_private:
+        plan = _plan_with_intervals(settings, n_features, n_rows, _SHARES[0])
+    else:
+        plans = [_plan_with_intervals(settings, n_features, n_rows, share) for share in _SHARES]
+        # The narrowest intervals among those that can be trusted, or the refusal of the nearest to it.
+        plan = min(plans, key=lambda plan: (max(plan.intervals.ratio, LARGEST_RATIO), plan.intervals.margin))
+    plan.intervals.check()
+    return plan
+
+
+def _plan_with_intervals(settings: Settings, n_features: int, n_rows: int | None, share: float) -> Plan:
+    training = _training_plan(settings, n_features, n_rows, share_of(settings.budget, 1.0 - share))
+    moments = SecondMoments().plan(training, share_of(settings.budget, share))
+    usual = usual_norm(settings.row_bound, 0.0) if math.isfinite(training.problem.row_norm) else 1.0
+    return replace(training, intervals=IntervalsPlan.of(settings.budget, share, training, moments, usual))
+
+
+def _training_plan(settings: Settings, n_features: int, n_rows: int | None, budget: Budget) -> Plan:
+    """The plan of the weights alone."""
     low, high = settings.n_rows_bounds or (n_rows, n_rows)
     if low is None or high is None:
         raise ParameterError("a plan needs the number of rows, n_rows.")
-    budget = share_of(settings.budget, 1.0 - settings.inference_share)
     mechanism = MECHANISMS[settings.mechanism_name]
     problem = Problem(
         loss=settings.loss,
@@ -178,10 +203,10 @@ def _first_plan(mechanism: Mechanism, problem: Problem, budget: Budget) -> Plan:
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """What one fit released: weights, and if a share of the budget was kept for them, moments for intervals."""
+    """What one fit released: weights, and if a share of the budget was kept for them, what intervals are made of."""
 
     release: Release
-    moments: NoisyMoments | None
+    evidence: Evidence | None
 
 
 def fit_privately(
@@ -193,16 +218,16 @@ def fit_privately(
     """
     plan = make_plan(settings, source.n_features, n_rows if settings.neighbours is Neighbours.REPLACE_ONE else None)
     plan.problem.check(n_rows, source.n_features)
-    moments_plan, event = make_moments_plan(settings, plan), plan.event
-    if moments_plan is not None:
-        # Adaptive composition: the moments are taken at the released weights.
-        event = plan.problem.event(settings.budget)
+    intervals = plan.intervals
+    # Adaptive composition: the moments are taken at the released weights. One charge covers both.
+    event = plan.event if intervals is None else plan.problem.event(intervals.budget)
 
     def release(entropy: Entropy) -> Fit:
         released = MECHANISMS[plan.mechanism].release(plan, source, NewtonThenFallback(), entropy)
-        if moments_plan is None:
+        if intervals is None:
             return Fit(released, None)
-        return Fit(released, SecondMoments().release(moments_plan, released.weights, source, entropy))
+        moments = SecondMoments().release(intervals.moments, released.weights, source, entropy)
+        return Fit(released, Evidence.of(plan, released.weights[0], moments))
 
     return charge_and_release(release, event, settings.neighbours, ledger, seed, purpose)
 

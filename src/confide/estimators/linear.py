@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, ClassVar, Self, TypedDict, Unpack
 
 import numpy as np
@@ -21,13 +20,16 @@ from confide.erm.row_bounds import RowBound
 from confide.errors import ParameterError
 from confide.estimators import parameters
 from confide.estimators.assumptions import guarantee_of, weight_sentences
+from confide.estimators.direction import Direction
 from confide.estimators.fitting import Settings, fit_privately, make_plan
 from confide.estimators.notebook import ShownWithGuarantee
 from confide.estimators.validation import labels_of, row_weights_of, rows_of, weights_of
 from confide.features.encoder import Encoder, read_labels
 from confide.features.fourier import FourierMap
 from confide.features.schema import Schema
+from confide.inference.evidence import Evidence
 from confide.inference.intervals import Uncertainty, uncertainty
+from confide.inference.table import CoefficientTable
 from confide.privacy.budgets import Budget, Neighbours, as_budget
 from confide.privacy.mechanism import Plan
 from confide.types import Array, Labels
@@ -50,6 +52,7 @@ class LinearClassifier(ShownWithGuarantee, ClassifierMixin, BaseEstimator):  # t
     intercept_: Array
     classes_: Any
     guarantee_: Any
+    _evidence: Evidence | None
 
     def __init__(
         self,
@@ -67,7 +70,7 @@ class LinearClassifier(ShownWithGuarantee, ClassifierMixin, BaseEstimator):  # t
         max_rows_per_person: int = 1,
         class_weight: Mapping[Any, float] | None = None,
         max_sample_weight: float = 1.0,
-        inference_share: float = 0.0,
+        inference_share: float | str = 0.0,
         ledger: Ledger | Batch | None = None,
         random_state: int | None = None,
     ) -> None:
@@ -187,9 +190,8 @@ class LinearClassifier(ShownWithGuarantee, ClassifierMixin, BaseEstimator):  # t
         person = None if self.schema is None else self.schema.person
         weighting = weight_sentences(sample_weight is not None, settings.largest_sample_weight, settings.class_weight)
         self.guarantee_ = guarantee_of(release.plan, label_sentence, person, ledger, seed, weighting)
-        self.guarantee_ = replace(self.guarantee_, budget=settings.budget)
         self.coefficient_names_ = self._coefficient_names(encoder, fourier)
-        self._fit = fit
+        self._evidence = fit.evidence
         self._encoder = encoder
         self._fourier = fourier
         self._row_bound = settings.row_bound
@@ -222,7 +224,9 @@ class LinearClassifier(ShownWithGuarantee, ClassifierMixin, BaseEstimator):  # t
         return float(np.average((scores > 0.0) == (labels > 0), weights=weights_of(sample_weight, scores.shape[0])))
 
     def uncertainty(self, target: str = "regularised") -> Uncertainty:
-        """How far the released weights may lie from those of the population; intercept last.
+        """How far the released coefficients may lie from those of the population; intercept last.
+
+        Costs no privacy: it is made of what was released.
 
         Parameters
         ----------
@@ -236,15 +240,42 @@ class LinearClassifier(ShownWithGuarantee, ClassifierMixin, BaseEstimator):  # t
             If no share of the budget was kept for intervals, `inference_share`.
         """
         check_is_fitted(self)
-        if self._fit.moments is None:
+        if self._fourier is not None:
+            raise ParameterError(
+                "weights of random features mean nothing one by one, so there are no intervals for them; use LinearSVC or "
+                "LogisticRegression."
+            )
+        if self._evidence is None:
             raise ParameterError(
                 "intervals need a share of the budget: set inference_share, for example 0.3, and fit again."
             )
-        return uncertainty(self._fit.release.plan, self._fit.release.weights[0], self._fit.moments, target)
+        return uncertainty(self._evidence, target)
 
     def conf_int(self, level: float = 0.95, target: str = "regularised") -> Array:
-        """Intervals (n_coefficients, 2), one at a time, for the coefficients of the population. See `uncertainty`."""
+        """Intervals (n_coefficients, 2) for the coefficients `coef_` of the population, each at this level by itself.
+
+        See `uncertainty` for the target and for when there are none.
+        """
         return self.uncertainty(target).intervals(level)[: self.coef_.shape[1]]
+
+    def summary(self, level: float = 0.95, target: str = "regularised") -> CoefficientTable:
+        """A table of coefficients with standard errors, intervals and p-values, which prints, and writes LaTeX and HTML.
+
+        It speaks of the schema's positive class, or else of `classes_[1]`. See `uncertainty` for the target.
+        """
+        direction = Direction.of(self)
+        names = [str(name) for name in self.coefficient_names_]
+        return CoefficientTable.of(
+            self.uncertainty(target),
+            names=[*names, "(intercept)"] if self._evidence is not None and self._evidence.intercept > 0.0 else names,
+            level=level,
+            target=target,
+            sign=direction.sign,
+            model=type(self).__name__,
+            outcome=str(direction),
+            alpha=self.alpha_,
+            guarantee=self.guarantee_,
+        )
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model as JSON: weights, schema, guarantee, version and a checksum. `confide.load` reads it."""

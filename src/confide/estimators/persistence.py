@@ -20,6 +20,7 @@ from confide.features.fourier import FourierMap
 from confide.features.schema import Schema
 from confide.files import read_document, write_document
 from confide.guarantee import Guarantee
+from confide.inference.evidence import Evidence
 from confide.privacy.budgets import budget_from_dict
 
 _ESTIMATORS: dict[str, type[LinearClassifier]] = {
@@ -31,12 +32,12 @@ _OWN_PARAMETERS = ("loss", "smoothing", "kernel", "length_scale", "n_features", 
 """Parameters that some estimators have, by name."""
 _PARTS = {
     "version", "estimator", "parameters", "schema", "row_bound", "fourier_map", "classes", "alpha", "coef", "intercept",
-    "coefficient_names", "n_features_in", "feature_names_in", "guarantee",
+    "coefficient_names", "n_features_in", "feature_names_in", "guarantee", "intervals",
 }  # fmt: skip
 _PARAMETERS = {
     "budget", "alpha", "fit_intercept", "intercept_scaling", "mechanism", "neighbours", "n_rows_bounds",
 }  # fmt: skip
-_LATER_PARAMETERS = {"max_rows_per_person", "class_weight", "max_sample_weight"}
+_LATER_PARAMETERS = {"max_rows_per_person", "class_weight", "max_sample_weight", "inference_share"}
 """Those that the first version did not write."""
 
 
@@ -69,6 +70,9 @@ def save_model(model: LinearClassifier, path: str | os.PathLike[str]) -> None:
                     for label, weight in model.class_weight.items()
                 ],
                 "max_sample_weight": float(model.max_sample_weight),
+                "inference_share": model.inference_share
+                if model.inference_share == "auto"
+                else float(model.inference_share),
                 "n_rows_bounds": None if model.n_rows_bounds is None else [int(n) for n in model.n_rows_bounds],
             },
             "schema": None if encoder is None else encoder.schema.to_dict(),
@@ -82,6 +86,7 @@ def save_model(model: LinearClassifier, path: str | os.PathLike[str]) -> None:
             "n_features_in": int(model.n_features_in_),
             "feature_names_in": None if names is None else [str(name) for name in names],
             "guarantee": guarantee.to_dict(),
+            "intervals": None if model._evidence is None else model._evidence.to_dict(),
         },
     )
 
@@ -104,7 +109,7 @@ def load(path: str | os.PathLike[str]) -> LinearClassifier:
     """
     content = read_document(path)
     try:
-        _check_keys(content, _PARTS, since_first={"fourier_map"})
+        _check_keys(content, _PARTS, since_first={"fourier_map", "intervals"})
         return _restored(content)
     except FileError:
         raise
@@ -151,12 +156,15 @@ def _restored(content: dict[str, Any]) -> LinearClassifier:
     model._encoder = None if schema is None else Encoder(schema)
     model._row_bound = row_bound
     model._fourier = fourier
+    model._evidence = None if content.get("intervals") is None else Evidence.from_dict(content["intervals"])
     width = model.coef_.shape[1] if model.coef_.ndim == 2 else -1
     if model.guarantee_.void is None and not model.guarantee_.budget.is_private:
         raise FileError("the model claims a guarantee that an infinite budget cannot give.")
     if model.classes_.shape != (2,) or not isinstance(model.guarantee_.void, str | None):
         raise FileError("the parts of the model are not of the right kind.")
     if model.coef_.shape[0] != 1 or model.intercept_.shape != (1,) or len(model.coefficient_names_) != width:
+        raise FileError("the parts of the model do not fit each other.")
+    if model._evidence is not None and not _fits(model._evidence, model):
         raise FileError("the parts of the model do not fit each other.")
     row_bound.check_width(width)
     if fourier is not None and (fourier != model._fourier_map(fourier.n_inputs) or fourier.row_bound != row_bound):
@@ -168,6 +176,14 @@ def _restored(content: dict[str, Any]) -> LinearClassifier:
     ):
         raise FileError("the columns of the schema do not match the coefficients.")
     return model
+
+
+def _fits(evidence: Evidence, model: LinearClassifier) -> bool:
+    """Whether what intervals are made of speaks of the weights of this model."""
+    width = model.coef_.shape[1]
+    weights, constant = evidence.weights, evidence.intercept
+    intercept = constant * weights[width:] if constant > 0.0 else np.zeros(1)
+    return np.array_equal(weights[:width], model.coef_[0]) and np.array_equal(intercept, model.intercept_)
 
 
 def _check_keys(value: dict[str, Any], known: set[str], since_first: Collection[str] = ()) -> None:

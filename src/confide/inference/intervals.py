@@ -7,7 +7,8 @@ the inverse of the first is taken back. In the sum form, with n rows,
     w - w0 = -H^-1 (G + b),    G ~ N(0, S),    b with the law of the noise in the objective, independent of G,
 
 H the curvature of the objective and S the covariance of the sum of the rows' gradients, at the weights w0 that the
-population has with the same ridge. Everything here is post-processing and costs no privacy.
+population has with the same ridge. Everything here is post-processing and costs no privacy. Nothing depends on what the
+loss is: whatever has slopes in the score of a row has such moments.
 """
 
 from __future__ import annotations
@@ -20,33 +21,34 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from confide.errors import ParameterError
-from confide.privacy.lattice import LatticeLaplace, LatticeNoise
-from confide.privacy.mechanism import Noise, Plan
-from confide.privacy.moments import NoisyMoments
+from confide.inference.evidence import Evidence
+from confide.privacy.mechanism import Noise
 from confide.privacy.noise import Entropy
-from confide.privacy.shapes import Ball, Groups
 from confide.types import Array
 
 _DRAWS = 4000
+_SLICES = 100
 _MOST_STEPS = 1000
+_HALVINGS = 45
 TARGETS = ("regularised", "unregularised")
 
 
 @dataclass(frozen=True)
 class Uncertainty:
-    """The law of the error of released weights, as far as it is known from the release.
+    """The law of the error of released coefficients, as far as it is known from the release.
 
     Attributes
     ----------
-    weights : (D,)
-        Released weights, or for the target "unregularised" those after one Newton step that takes back the ridge.
+    estimates : (D,)
+        Released coefficients, the intercept last, in the units of `coef_` and `intercept_`; for the target "unregularised"
+        those after one Newton step that takes back the ridge.
     sampling_error : (D,)
         Standard deviation that comes from the rows being a sample.
     privacy_errors : (draws, D)
-        Draws of the error that comes from the noise; (0, D) without noise.
+        Draws of the error that comes from the noise, which is symmetric; (0, D) without noise.
     """
 
-    weights: Array
+    estimates: Array
     sampling_error: Array
     privacy_errors: Array
 
@@ -54,7 +56,7 @@ class Uncertainty:
     def privacy_error(self) -> Array:
         """(D,): standard deviation that comes from the noise."""
         if self.privacy_errors.shape[0] == 0:
-            return np.zeros_like(self.weights)
+            return np.zeros_like(self.estimates)
         deviation: Array = np.sqrt(np.mean(self.privacy_errors**2, axis=0))
         return deviation
 
@@ -63,66 +65,79 @@ class Uncertainty:
         """(D,): standard deviation of both together."""
         return np.hypot(self.sampling_error, self.privacy_error)
 
+    @cached_property
+    def _slices(self) -> Array:
+        """(slices, D): sizes of errors that come from the noise, each the root mean square of one slice of the draws."""
+        sizes = np.sort(np.abs(self.privacy_errors), axis=0)
+        slices: Array = np.sqrt(np.mean(sizes.reshape(_SLICES, -1, sizes.shape[1]) ** 2, axis=1))
+        return slices
+
     def probability_within(self, distances: Array) -> Array:
-        """(D,): the probability that the error is at most so large in absolute value, by weight."""
+        """(D,): the probability that the error is at most so large in absolute value, by coefficient."""
         if self.privacy_errors.shape[0] == 0:
             gaussian: Array = 2.0 * ndtr(distances / self.sampling_error) - 1.0
             return gaussian
-        upper = ndtr((distances - self.privacy_errors) / self.sampling_error)
-        lower = ndtr((-distances - self.privacy_errors) / self.sampling_error)
+        # The law of the noise is symmetric, so that a size stands for both signs.
+        upper = ndtr((distances - self._slices) / self.sampling_error)
+        lower = ndtr((-distances - self._slices) / self.sampling_error)
         within: Array = np.mean(upper - lower, axis=0)
         return within
 
     def margins(self, level: float) -> Array:
-        """(D,): half the width of intervals that hold the population's weight with this probability, one at a time."""
-        if not 0.0 < level < 1.0:
-            raise ParameterError("level must lie strictly between 0 and 1.")
+        """(D,): half the width of intervals that hold the population's coefficient with this probability, one at a time."""
+        if isinstance(level, bool) or not isinstance(level, (int, float, np.number)) or not 0.0 < level < 1.0:
+            raise ParameterError("level must be a number strictly between 0 and 1, for example 0.95.")
+        usual: Array = float(ndtri(0.5 + 0.5 * level)) * self.sampling_error
         if self.privacy_errors.shape[0] == 0:
-            usual: Array = float(ndtri(0.5 + 0.5 * level)) * self.sampling_error
             return usual
-        low, high = np.zeros_like(self.weights), np.abs(self.privacy_errors).max(axis=0) + 40.0 * self.sampling_error
-        for _ in range(60):
+        # Independent symmetric noise only widens; the largest size of noise and the usual margin together are enough.
+        low, high = usual, usual + self._slices[-1]
+        for _ in range(_HALVINGS):
             middle = 0.5 * (low + high)
             enough = self.probability_within(middle) >= level
             low, high = np.where(enough, low, middle), np.where(enough, middle, high)
         answer: Array = high
         return answer
 
-    def intervals(self, level: float) -> Array:
+    def intervals(self, level: float = 0.95) -> Array:
         """(D, 2): lower and upper ends."""
         margins = self.margins(level)
-        return np.column_stack([self.weights - margins, self.weights + margins])
+        return np.column_stack([self.estimates - margins, self.estimates + margins])
 
     def p_values(self) -> Array:
-        """(D,): how probable an error as large as the weight is; small where the population's weight is hardly 0."""
-        return np.clip(1.0 - self.probability_within(np.abs(self.weights)), 0.0, 1.0)
+        """(D,): how probable an error as large as the estimate is; small where the population's is hardly 0."""
+        return np.clip(1.0 - self.probability_within(np.abs(self.estimates)), 0.0, 1.0)
 
 
-def uncertainty(plan: Plan, weights: Array, moments: NoisyMoments, target: str = "regularised") -> Uncertainty:
-    """The law of the error of released weights (D,).
+def uncertainty(evidence: Evidence, target: str = "regularised") -> Uncertainty:
+    """The law of the error of released coefficients.
 
     Parameters
     ----------
-    plan : the plan of the training release
-    weights : (D,) released weights
-    moments : what was released about curvature and slope
+    evidence : what was released, and public facts
     target : "regularised" for the minimiser that the population has with the same ridge, "unregularised" for that without
     """
     if target not in TARGETS:
         raise ParameterError(f"target must be one of {', '.join(map(repr, TARGETS))}.")
-    curvature = denoised_curvature(moments.curvature, plan.l2, _noise_on_curvature(moments))
+    weights, l2 = evidence.weights, evidence.l2
+    curvature = denoised_curvature(evidence.curvature, l2, evidence.curvature_deviation)
     # The population's gradient at the target is minus the ridge's, so the mean of the rows' gradients is known (spec D.3):
     # a square of it goes from the second moment, with the most rows there may be, which takes the least.
-    centred = moments.slope - np.outer(weights, weights) * plan.l2**2 / plan.problem.n_rows_high
-    covariance = _positive(centred)
+    covariance = _positive(evidence.slope - np.outer(weights, weights) * l2**2 / evidence.n_rows_high)
+    step = np.eye(len(weights))
     if target == "unregularised":
-        # w + H0^-1 l2 w = H0^-1 H w, whose error is that of w with H0 in the place of H.
-        unregularised = curvature - plan.l2 * np.eye(len(weights))
-        weights = weights + np.linalg.solve(unregularised, plan.l2 * weights)
-        curvature = unregularised
+        # w + H0^-1 l2 w = H0^-1 H w: for what is in the objective H0 takes the place of H, and noise on weights grows.
+        unregularised = curvature - l2 * step
+        step = np.linalg.solve(unregularised, curvature)
+        weights, curvature = step @ weights, unregularised
     inverse = np.asarray(np.linalg.inv(curvature), dtype=np.float64)
     sampling = np.sqrt(np.maximum(np.diagonal(inverse @ covariance @ inverse), 0.0))
-    return Uncertainty(weights, sampling + 1e-300, _privacy_errors(plan, inverse))
+    units = np.ones(len(weights))
+    if evidence.intercept > 0.0:
+        units[-1] = evidence.intercept
+    # A coefficient that no row tells of has an interval of no width, and the quotients above stay numbers.
+    sampling = np.maximum(sampling, np.finfo(float).tiny)
+    return Uncertainty(units * weights, units * sampling, units * _privacy_errors(evidence, inverse, step))
 
 
 def denoised_curvature(curvature: Array, l2: float, deviation: float) -> Array:
@@ -144,16 +159,12 @@ def denoised_curvature(curvature: Array, l2: float, deviation: float) -> Array:
         inverse = 1.0 / values
         # The mean of two steps in a row: the map falls in every value, so steps alone would go back and forth.
         following = 0.5 * (values + raised + deviation**2 * (inverse + inverse.sum()))
-        if np.allclose(following, values, rtol=1e-12, atol=0.0):
-            break
+        settled = np.allclose(following, values, rtol=1e-12, atol=0.0)
         values = following
+        if settled:
+            break
     answer: Array = (vectors * values) @ vectors.T
     return answer
-
-
-def _noise_on_curvature(moments: NoisyMoments) -> float:
-    """Deviation of the noise on an entry off the diagonal of the curvature."""
-    return moments.plan.deviation * moments.plan.unit_of_curvature / math.sqrt(2.0)
 
 
 def _positive(matrix: Array) -> Array:
@@ -162,21 +173,13 @@ def _positive(matrix: Array) -> Array:
     return answer
 
 
-def _privacy_errors(plan: Plan, inverse: Array) -> Array:
+def _privacy_errors(evidence: Evidence, inverse: Array, step: Array) -> Array:
     """(draws, D): the error of the weights by draws of the mechanism's own noise, from a fixed public seed."""
-    if plan.lattice is None:
-        return np.zeros((0, inverse.shape[0]))
-    last = _draws(_law_of(plan.lattice), 1)
-    if plan.noise is None:
-        return last
-    return last + (_draws(plan.noise, 0) @ inverse if plan.mechanism == "objective" else _draws(plan.noise, 0))
-
-
-def _law_of(lattice: LatticeNoise) -> Noise:
-    """The continuous law that is like noise on a grid: entries are independent."""
-    if isinstance(lattice, LatticeLaplace):
-        return Noise(Groups((lattice.dimension,), (lattice.scale,)), "laplace", 1.0)
-    return Noise(Ball(lattice.dimension, lattice.norm / math.sqrt(lattice.dimension)), "gaussian", 1.0)
+    errors = np.zeros((_DRAWS if evidence.noises else 0, inverse.shape[0]))
+    for position, part in enumerate(evidence.noises):
+        draws = _draws(part.noise, position)
+        errors = errors + draws @ (inverse if part.in_objective else step.T)
+    return errors
 
 
 @lru_cache(maxsize=8)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -194,6 +194,8 @@ class Plan:
         What a ledger counts.
     seal_share : float
         What the seal costs: its part of epsilon, or the part by which Gaussian noise grows for it.
+    intervals : IntervalsPlan or None
+        What else is released with the weights, at a budget of its own. This plan's release does not use it.
     """
 
     problem: Problem
@@ -206,6 +208,7 @@ class Plan:
     lattice: LatticeNoise | None
     event: Event
     seal_share: float = 0.0
+    intervals: Any = None
 
     @property
     def added_l2(self) -> float:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -54,6 +55,7 @@ def joint_bound(loss: LossBounds, curvature_scale: float) -> float:
     return float(np.sqrt((curvature_scale * bends) ** 2 + _GRID[1:] ** 4).max()) * _UP
 
 
+@lru_cache(maxsize=64)
 def balanced_scale(loss: LossBounds) -> float:
     """u: the scale of curvatures beside slopes at which the noise disturbs an interval the least.
 
@@ -135,15 +137,15 @@ class SecondMoments:
         """The plan for weights that `training` will release, with the least noise. No data is used."""
         problem = training.problem
         loss, size = problem.loss_bounds, problem.n_weights * (problem.n_weights + 1)
+        scale = balanced_scale(loss)
+        if not budget.is_private:
+            return MomentsPlan(problem, budget, scale, math.inf, 0.0, None, None, Event(budget))
         if not (math.isfinite(loss.smoothness) and math.isfinite(problem.row_norm)):
             raise ParameterError("intervals need a smooth loss and a finite bound on rows.")
-        scale = balanced_scale(loss)
         noise_bound = (
             training.noise.bound(log_failure(budget)) if training.noise and training.mechanism == "objective" else 0.0
         )
         longest = 2.0 * problem.rounding(training.l2).minimiser_norm(noise_bound) + 10.0 * training.noise_norm
-        if not budget.is_private:
-            return MomentsPlan(problem, budget, scale, math.inf, 0.0, None, None, Event(budget))
         rounding = self._rounding(problem, scale, longest)
         # Theorem 1: positive semidefinite terms of two rows are at most sqrt(2) apart.
         shift = math.sqrt(2.0) if problem.neighbours is Neighbours.REPLACE_ONE else 1.0

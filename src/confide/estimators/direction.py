@@ -1,0 +1,43 @@
+"""Which class the weights of a classifier are shown for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from confide.features.schema import canonical_label
+
+
+@dataclass(frozen=True, slots=True)
+class Direction:
+    """The class that weights and probabilities speak of: the schema's positive one, or else the second.
+
+    Attributes
+    ----------
+    label : the class, as the model's `classes_` hold it
+    column : the target's column, or None without a schema
+    position : its position in `classes_`
+    """
+
+    label: Any
+    column: str | None
+    position: int
+
+    @classmethod
+    def of(cls, model: Any) -> Direction:
+        """The direction of a fitted model."""
+        labels = model.classes_.tolist()
+        target = None if model.schema is None else model.schema.target
+        if target is None:
+            return cls(labels[1], None, 1)
+        position = int(canonical_label(labels[1]) == canonical_label(target.positive))
+        return cls(labels[position], target.column, position)
+
+    @property
+    def sign(self) -> float:
+        """1, or -1 where the model's own weights speak of the other class."""
+        return 1.0 if self.position == 1 else -1.0
+
+    def __str__(self) -> str:
+        label = f'"{self.label}"' if isinstance(self.label, str) else str(self.label)
+        return f"{self.column} = {label}" if self.column else f"class {label}"
