@@ -15,6 +15,7 @@ FORMULAS = (
     "accounting.filters",
     "privacy.budgets",
     "privacy.certificate",
+    "privacy.counts",
     "privacy.gaussian",
     "privacy.lattice",
     "privacy.moments",
@@ -38,6 +39,7 @@ EXCEPTIONS = {
     "confide.privacy.sufficient_statistics.StatisticsPlan.target_deviation",
     "confide.privacy.sufficient_statistics.StatisticsPlan.to_dict",
     "confide.privacy.moments.MomentsPlan.deviation",
+    "confide.privacy.counts.CountsPlan.deviation",
     # A public choice that no theorem rests on.
     "confide.privacy.moments.balanced_scale",
     # Reading, checking and writing of values.

@@ -131,6 +131,6 @@ def _failure(budget: Budget, draws: int) -> str:
             f"The rounding proof claims nothing above epsilon = {LARGEST_PROVEN_EPSILON:g}; such a budget protects nobody."
         )
     return (
-        f"It holds apart from an event of probability below 2^-{200 - draws}: a draw of noise beyond the bound that the rounding "
-        "proof allows for."
+        f"It holds apart from an event of probability below 2^-{200 - draws}: a draw of noise beyond the bound that the "
+        f"rounding proof allows for."
     )

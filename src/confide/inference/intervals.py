@@ -124,11 +124,11 @@ def uncertainty(evidence: Evidence, target: str = "regularised") -> Uncertainty:
     # The population's gradient at the target is minus the ridge's, so the mean of the rows' gradients is known (spec D.3):
     # a square of it goes from the second moment, with the most rows there may be, which takes the least.
     covariance = _positive(evidence.slope - np.outer(weights, weights) * l2**2 / evidence.n_rows_high)
-    step = np.eye(len(weights))
+    step: Array = np.eye(len(weights))
     if target == "unregularised":
         # w + H0^-1 l2 w = H0^-1 H w: for what is in the objective H0 takes the place of H, and noise on weights grows.
         unregularised = curvature - l2 * step
-        step = np.linalg.solve(unregularised, curvature)
+        step = np.asarray(np.linalg.solve(unregularised, curvature))
         weights, curvature = step @ weights, unregularised
     inverse = np.asarray(np.linalg.inv(curvature), dtype=np.float64)
     sampling = np.sqrt(np.maximum(np.diagonal(inverse @ covariance @ inverse), 0.0))

@@ -106,7 +106,7 @@ class CoefficientTable:
         )
         return (
             f"Each interval holds, with probability {self.level:g} by itself, {minimiser}.",
-            "p: of the null hypothesis that this is 0. Errors: of the rows as a sample, of the noise for privacy, and of both.",
+            "p: of the null hypothesis that this is 0. Errors: of the rows as a sample, of the noise, and of both.",
             self.guarantee.statement().split("\n")[0],
         )
 
