@@ -73,7 +73,9 @@ def measured(d: int, n: int, epsilon: float, currency: str, mechanism: str, shar
         plan = model.plan(n, d)
     except confide.ParameterError:
         return {"refused": True}
-    targets = {"regularised": minimiser(rows, chances, plan.alpha), "unregularised": truth}
+    targets = {"regularised": minimiser(rows, chances, plan.alpha)}
+    if plan.mechanism == "objective":
+        targets["unregularised"] = truth
     rng = np.random.default_rng((d, n, int(10 * epsilon)))
     hits = {target: [] for target in targets}
     widths = {target: [] for target in targets}
@@ -105,12 +107,12 @@ def show(lines: list[dict]) -> None:
         if line.get("refused"):
             print(f"{start}  refused")
             continue
-        one, two = line["regularised"], line["unregularised"]
-        print(
-            f"{start}  {line['share']:5.2f}  {line['ratio']:5.2f}"
-            f"  {one['coverage']:.3f} +- {one['standard_error']:.3f}  {one['width']:8.3f}"
-            f"  {two['coverage']:.3f} +- {two['standard_error']:.3f}  {two['width']:8.3f}"
-        )
+        row = start + f"  {line['share']:5.2f}  {line['ratio']:5.2f}"
+        for target in ("regularised", "unregularised"):
+            if target in line:
+                cell = line[target]
+                row += f"  {cell['coverage']:.3f} +- {cell['standard_error']:.3f}  {cell['width']:8.3f}"
+        print(row)
 
 
 def main() -> None:

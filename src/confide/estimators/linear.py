@@ -232,7 +232,7 @@ class LinearClassifier(ShownWithGuarantee, ClassifierMixin, BaseEstimator):  # t
         ----------
         target : "regularised" or "unregularised"
             The minimiser that the population has with the same alpha, or that without a ridge, for which one Newton step
-            takes the ridge back.
+            takes the ridge back; not after output perturbation, whose noise is too large for that.
 
         Raises
         ------

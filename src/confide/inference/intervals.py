@@ -27,7 +27,7 @@ from confide.privacy.noise import Entropy
 from confide.types import Array
 
 _DRAWS = 4000
-_SLICES = 100
+_SLICES = 400
 _MOST_STEPS = 1000
 _HALVINGS = 45
 TARGETS = ("regularised", "unregularised")
@@ -115,10 +115,16 @@ def uncertainty(evidence: Evidence, target: str = "regularised") -> Uncertainty:
     Parameters
     ----------
     evidence : what was released, and public facts
-    target : "regularised" for the minimiser that the population has with the same ridge, "unregularised" for that without
+    target : "regularised" for the minimiser that the population has with the same ridge, "unregularised" for that without,
+        which is refused after output perturbation
     """
     if target not in TARGETS:
         raise ParameterError(f"target must be one of {', '.join(map(repr, TARGETS))}.")
+    if target == "unregularised" and evidence.noises and not any(part.in_objective for part in evidence.noises):
+        raise ParameterError(
+            "after output perturbation the ridge cannot be taken back: the noise on the weights is too large for one step. "
+            "Use the target 'regularised', or fit with mechanism='objective'."
+        )
     weights, l2 = evidence.weights, evidence.l2
     curvature = denoised_curvature(evidence.curvature, l2, evidence.curvature_deviation)
     # The population's gradient at the target is minus the ridge's, so the mean of the rows' gradients is known (spec D.3):
@@ -126,7 +132,7 @@ def uncertainty(evidence: Evidence, target: str = "regularised") -> Uncertainty:
     covariance = _positive(evidence.slope - np.outer(weights, weights) * l2**2 / evidence.n_rows_high)
     step: Array = np.eye(len(weights))
     if target == "unregularised":
-        # w + H0^-1 l2 w = H0^-1 H w: for what is in the objective H0 takes the place of H, and noise on weights grows.
+        # w + H0^-1 l2 w = H0^-1 H w: for what is in the objective H0 takes the place of H, and the seal grows.
         unregularised = curvature - l2 * step
         step = np.asarray(np.linalg.solve(unregularised, curvature))
         weights, curvature = step @ weights, unregularised
