@@ -326,6 +326,17 @@ def test_what_has_no_intervals_says_so():
         model.conf_int(target="unregularised")
 
 
+def test_a_search_has_no_intervals():
+    """They would not hold after a choice, and the search accounts for the weights alone."""
+    X, y = sample(3000, 3)
+    for estimator, grid in (
+        (LogisticRegression(inference_share=0.3, classes=[0, 1]), {"alpha": [0.1, 1.0]}),
+        (LogisticRegression(classes=[0, 1]), {"inference_share": [0.0, 0.3]}),
+    ):
+        with pytest.raises(ParameterError):
+            confide.PrivateSearchCV(estimator, grid, budget=3.0).fit(X, y)
+
+
 @pytest.mark.parametrize(
     "parameters",
     [
