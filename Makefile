@@ -2,7 +2,7 @@
 # newer, and keep everything they install in .venv. `make help` lists them.
 
 PYTHON ?= python3
-# More optional parts of the package, by the names in pyproject.toml: make test EXTRAS=torch, or EXTRAS="peers torch".
+# More optional parts of the package, by the names in pyproject.toml: make test EXTRAS=postgres, or EXTRAS="postgres torch".
 EXTRAS ?=
 # More arguments for pytest: make test ARGS="-m 'not slow'".
 ARGS ?=

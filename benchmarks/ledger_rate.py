@@ -1,6 +1,8 @@
-"""How many charges a second does a ledger file take, from 1, 4 and 16 processes? The disk bounds it: each charge is synced.
+"""How many charges a second does a ledger take, from 1, 4 and 16 processes? The disk bounds it: each charge is synced.
 
-Run: python benchmarks/ledger_rate.py [--charges 1000] [--folder DIR]
+Run: python benchmarks/ledger_rate.py [--charges 1000] [--folder DIR] [--url postgresql://user@host/database]
+
+With a URL the ledgers are new schemas of that database, rate_..., which are left there.
 """
 
 from __future__ import annotations
@@ -39,12 +41,16 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--charges", type=int, default=1000)
     parser.add_argument("--folder", default=None)
+    parser.add_argument("--url", default=None)
     arguments = parser.parse_args()
     context = multiprocessing.get_context("spawn")
     with tempfile.TemporaryDirectory(dir=arguments.folder) as folder:
         print(f"the disk syncs {syncs_a_second(folder):,.0f} small appends a second")
         for n_processes in (1, 4, 16):
             path = str(Path(folder) / f"{n_processes}.db")
+            if arguments.url:
+                separator = "&" if "?" in arguments.url else "?"
+                path = f"{arguments.url}{separator}schema=rate_{time.time_ns()}"
             each = arguments.charges // n_processes
             Ledger(path, limit=10.0)
             start = time.time() + 3.0 + 0.5 * n_processes

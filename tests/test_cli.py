@@ -288,6 +288,41 @@ def test_intervals_that_are_not_to_be_had_are_refused(folder):
     assert "expected interval" in shown
 
 
+def test_fit_reads_all_files_of_a_pattern(folder):
+    """Two files are the rows of both, with and without a cache; a pattern that matches nothing is refused."""
+    Path("parts").mkdir()
+    rows = rows_of(400)
+    write_rows(Path("parts/b.csv"), rows[250:])
+    write_rows(Path("parts/a.csv"), rows[:250])
+    Path("cache").mkdir()
+    for options in ((), ("--cache", "cache")):
+        text = run("fit", "parts/*.csv", "--schema", "people.toml", "--epsilon", 1, *options).stdout
+        assert "The number of rows, 400, is public." in " ".join(text.split())
+    assert list(Path("cache").iterdir()) == []
+    assert "no file matches" in refused("fit", "parts/*.parquet", "--schema", "people.toml", "--epsilon", 1)
+
+
+def test_progress_shows_no_count_of_passes(monkeypatch):
+    """On a terminal: what is done, how far the pass is, and rows a second; nothing where their number is private."""
+    from confide.cli import display
+
+    stream = io.StringIO()
+    console = display.Console(file=stream, force_terminal=True, width=80)
+    monkeypatch.setattr(display, "Console", lambda **options: console)
+    with display.rows_passing(1000) as passing:
+        passing("checking", 500)
+        passing("checking", 1000)
+        for _ in range(3):
+            passing("training", 250)
+    with display.rows_passing(None) as passing:
+        assert passing is None
+    shown = stream.getvalue()
+    assert "training" in shown
+    assert "25%" in shown
+    assert "750" not in shown
+    assert "rows/s" in shown
+
+
 def test_fit_never_tells_a_private_number_of_rows(folder):
     """Neither on the screen nor in JSON nor in the file."""
     write_rows(Path("people.csv"), rows_of(187))

@@ -190,7 +190,9 @@ def test_a_ledger_that_may_not_be_written_can_be_shown(monkeypatch):
     """By a user without permission to write file or folder; nothing is created, and a charge is refused with advice."""
     Ledger("study.db", limit=1.0).charge(0.25, purpose="mean")
     before = Path("study.db").read_bytes()
-    monkeypatch.setattr(os, "access", lambda path, mode: mode != os.W_OK)  # the superuser may write whatever it says
+    monkeypatch.setattr(
+        os, "access", lambda path, mode, **options: mode != os.W_OK
+    )  # the superuser may write whatever it says
     assert "mean" in run("ledger", "show", "study.db").stdout
     assert run("ledger", "verify", "study.db").exit_code == 0
     assert Path("study.db").read_bytes() == before
@@ -200,7 +202,7 @@ def test_a_ledger_that_may_not_be_written_can_be_shown(monkeypatch):
 def test_a_ledger_that_others_write_meanwhile_is_not_shown(monkeypatch):
     """Read without locks, its change is seen afterwards, and the reader is told to try again."""
     Ledger("study.db", limit=1.0).charge(0.25, purpose="mean")
-    monkeypatch.setattr(os, "access", lambda path, mode: mode != os.W_OK)
+    monkeypatch.setattr(os, "access", lambda path, mode, **options: mode != os.W_OK)
     take = Ledger._take
 
     def take_while_others_write(self, record):

@@ -10,6 +10,7 @@ from confide._version import __version__
 if TYPE_CHECKING:
     from confide import datasets as datasets
     from confide.accounting.ledger import Ledger as Ledger
+    from confide.data.opened import open_rows as open_rows
     from confide.erm.row_bounds import BallBound as BallBound
     from confide.erm.row_bounds import BoxBound as BoxBound
     from confide.erm.row_bounds import GroupBound as GroupBound
@@ -21,7 +22,11 @@ if TYPE_CHECKING:
     from confide.errors import NotCertified as NotCertified
     from confide.errors import ParameterError as ParameterError
     from confide.errors import SchemaError as SchemaError
+    from confide.estimators.erm import ERMClassifier as ERMClassifier
+    from confide.estimators.erm import ERMRegressor as ERMRegressor
     from confide.estimators.logistic import LogisticRegression as LogisticRegression
+    from confide.estimators.loss_regression import HuberRegressor as HuberRegressor
+    from confide.estimators.loss_regression import PoissonRegressor as PoissonRegressor
     from confide.estimators.persistence import load as load
     from confide.estimators.regression import Ridge as Ridge
     from confide.estimators.search import PrivateSearchCV as PrivateSearchCV
@@ -44,10 +49,13 @@ _EXPORTS = {
     "BoxBound": "confide.erm.row_bounds",
     "BudgetExceeded": "confide.errors",
     "ConfideError": "confide.errors",
+    "ERMClassifier": "confide.estimators.erm",
+    "ERMRegressor": "confide.estimators.erm",
     "FileError": "confide.errors",
     "GroupBound": "confide.erm.row_bounds",
     "Guarantee": "confide.guarantee",
     "InputError": "confide.errors",
+    "HuberRegressor": "confide.estimators.loss_regression",
     "KernelSVC": "confide.estimators.svm",
     "Ledger": "confide.accounting.ledger",
     "LedgerError": "confide.errors",
@@ -56,6 +64,7 @@ _EXPORTS = {
     "Neighbours": "confide.privacy.budgets",
     "NotCertified": "confide.errors",
     "ParameterError": "confide.errors",
+    "PoissonRegressor": "confide.estimators.loss_regression",
     "PrivateSearchCV": "confide.estimators.search",
     "PureDP": "confide.privacy.budgets",
     "RandomFourierFeatures": "confide.estimators.transformers",
@@ -66,6 +75,7 @@ _EXPORTS = {
     "ZCDP": "confide.privacy.budgets",
     "evaluate": "confide.inference.evaluation",
     "load": "confide.estimators.persistence",
+    "open_rows": "confide.data.opened",
 }
 
 __all__ = ["__version__", "datasets", *_EXPORTS]  # noqa: PLE0604 - every element is a string

@@ -26,7 +26,7 @@ from confide.privacy.budgets import ZCDP, ApproxDP, Neighbours, PureDP, concentr
 from confide.privacy.gaussian import GaussianMechanism, GaussianObjective
 
 GAUSSIAN = Event(ApproxDP(1.0, 1e-6), GaussianMechanism(0.2))
-OBJECTIVE = Event(ApproxDP(1.0, 1e-6), GaussianObjective(0.1, 0.02, 0.3, 0.01, Neighbours.REPLACE_ONE))
+OBJECTIVE = Event(ApproxDP(1.0, 1e-6), GaussianObjective(0.1, 0.02, 0.3, 0.01, Neighbours.REPLACE_ONE, True))
 
 
 def test_ten_tenths_are_one():
@@ -148,7 +148,7 @@ def test_a_batch_costs_no_more_than_its_sum():
 
 def test_concentrated_charges_have_no_loss_distribution():
     """Their joint epsilon comes from Rényi divergences alone."""
-    sealed = Event(ZCDP(0.5), GaussianObjective(0.1, 0.02, 0.3, 0.01, Neighbours.REPLACE_ONE))
+    sealed = Event(ZCDP(0.5), GaussianObjective(0.1, 0.02, 0.3, 0.01, Neighbours.REPLACE_ONE, True))
     for event in (Event(ZCDP(0.1)), sealed):
         assert joint_epsilon((event,), 1e-6) == math.inf
     (joint,) = joint_events(filter_for(ApproxDP(9.0, 1e-6), "sum"), (sealed,), 1e-6)

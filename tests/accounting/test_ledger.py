@@ -7,6 +7,7 @@ import math
 import multiprocessing
 import pickle
 import threading
+from functools import partial
 
 import dp_accounting
 import pytest
@@ -21,14 +22,12 @@ from confide.privacy.gaussian import GaussianMechanism
 COLUMNS = ["number", "time", "purpose", "epsilon", "delta", "rho", "rows_per_person"]
 
 
-@pytest.fixture(params=["memory", "file"])
+@pytest.fixture(params=["memory", "file", "database"])
 def new_ledger(request, tmp_path):
-    """What makes a ledger, in memory or in a file."""
-
-    def make(**options):
-        return Ledger(**options) if request.param == "memory" else Ledger(tmp_path / "study.db", **options)
-
-    return make
+    """What makes a ledger, in memory, in a file or in a database."""
+    if request.param == "memory":
+        return Ledger
+    return partial(Ledger, tmp_path / "study.db" if request.param == "file" else request.getfixturevalue("url"))
 
 
 # Sums and limits

@@ -26,6 +26,7 @@ from confide import LogisticRegression
 from confide.accounting.ledger import Ledger
 from confide.errors import BudgetExceeded, LedgerError, ParameterError
 from confide.privacy.budgets import ZCDP, ApproxDP, PureDP
+from tests.accounting.many_processes import assert_exact
 
 # A forked child that exits is no test of its own; numpy's threads are idle.
 pytestmark = pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
@@ -492,13 +493,89 @@ def test_a_read_only_file_or_folder_is_refused_with_advice():
             folder.chmod(mode_of_folder)
             message = refusal_without_rights(lambda: Ledger(path).charge(0.25))
             assert "needs to write to the file and to its folder" in message, (mode_of_file, mode_of_folder)
-        message = refusal_without_rights(lambda: Ledger(folder / "new.db", limit=1.0))
         folder.chmod(0o555)
         message = refusal_without_rights(lambda: Ledger(folder / "new.db", limit=1.0))
         assert "needs to write" in message
         folder.chmod(stat.S_IRWXU)
         path.chmod(0o600)
         assert Ledger(path).spent() == PureDP(0.25)
+
+
+@pytest.mark.parametrize(("mode_of_file", "mode_of_folder"), [(0o444, 0o777), (0o666, 0o555), (0o444, 0o555)])
+def test_who_may_read_alone_sees_all_and_leaves_nothing(mode_of_file, mode_of_folder):
+    """What was spent, the entries and the head; no file appears that would stand in the way of who may charge."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        path = folder / "study.db"
+        Ledger(path, limit=1.0).charge(0.25)
+        expected = content(path)
+        path.chmod(mode_of_file)
+        folder.chmod(mode_of_folder)
+
+        def read():
+            assert content(path) == expected
+            assert Ledger(path).verify(expected[3]) == 1
+            raise LedgerError("read")
+
+        assert refusal_without_rights(read) == "read"
+        assert [entry.name for entry in folder.iterdir()] == ["study.db"]
+        folder.chmod(stat.S_IRWXU)
+
+
+def test_who_may_read_alone_sees_the_newest_charges_in_the_log():
+    """While others have the file open; where a crash left a log without its index, nothing rather than too little."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        path = folder / "study.db"
+        ledger = Ledger(path, limit=1.0)
+        with contextlib.closing(sqlite3.connect(path)) as connection:
+            connection.execute("SELECT * FROM tip").fetchall()  # the last to close moves the log into the file
+            ledger.charge(0.25)
+            assert beside(path, "-wal").stat().st_size > 0
+            for file in (path, beside(path, "-wal"), beside(path, "-shm")):
+                file.chmod(0o444)
+            folder.chmod(0o555)
+
+            def read():
+                raise LedgerError(str(Ledger(path).spent().epsilon))
+
+            assert refusal_without_rights(read) == "0.25"
+            folder.chmod(stat.S_IRWXU)
+            aside = shutil.copytree(folder, folder / "crashed")
+            beside(aside / "study.db", "-shm").unlink()
+            folder.chmod(0o755)
+            aside.chmod(0o555)
+            assert "holds charges that a crash left" in refusal_without_rights(lambda: Ledger(aside / "study.db"))
+            aside.chmod(stat.S_IRWXU)
+            assert Ledger(aside / "study.db").spent() == PureDP(0.25)
+
+
+def test_a_file_that_is_charged_while_it_is_read_without_locks_is_refused():
+    """There is no lock that its reader may take."""
+    with tempfile.TemporaryDirectory() as name:
+        path = Path(name) / "study.db"
+        Ledger(path, limit=1.0).charge(0.25)
+        path.chmod(0o644)
+
+        def read():
+            ledger = Ledger(path)
+            with ledger._records.session(writing=False) as session:
+                go.set()
+                assert charged.wait(60)
+                session.records_after(None)
+
+        go, charged = FORK.Event(), FORK.Event()
+        Path(name).chmod(0o755)
+
+        def charge():
+            go.wait(60)
+            Ledger(path).charge(0.25)
+            charged.set()
+
+        child = FORK.Process(target=charge)
+        child.start()
+        assert "was charged by another user while it was read" in refusal_without_rights(read)
+        child.join()
 
 
 def test_a_file_that_stays_locked_is_refused_with_advice(charged, monkeypatch):
@@ -535,34 +612,10 @@ def test_each_charge_is_synced_before_it_returns(path, monkeypatch):
 # Several processes
 
 
-def charge_and_count(path, times, start, results):
-    ledger = Ledger(path)
-    start.wait()
-    granted = 0
-    for _ in range(times):
-        with contextlib.suppress(BudgetExceeded):
-            ledger.charge(0.01, purpose=str(os.getpid()))
-            granted += 1
-    results.put(granted)
-
-
 @pytest.mark.parametrize(("limit", "expected"), [(100.0, 1008), (7.77, 777)])
 def test_sixteen_processes_lose_no_charge_and_never_overspend(path, limit, expected):
-    """1,008 charges in all: each is counted once, in a chain without holes; or exactly those that fit."""
-    ledger = Ledger(path, limit=limit)
-    start, results = FORK.Barrier(16), FORK.Queue()
-    children = [FORK.Process(target=charge_and_count, args=(path, 63, start, results)) for _ in range(16)]
-    for child in children:
-        child.start()
-    granted = [results.get(timeout=300) for _ in children]
-    for child in children:
-        child.join()
-    assert sum(granted) == expected
-    assert ledger.verify() == expected
-    assert ledger.spent() == PureDP(expected / 100)
-    entries = ledger.entries()
-    assert entries["number"].tolist() == list(range(1, expected + 1))
-    assert sorted(entries["purpose"].value_counts()) == sorted(filter(None, granted))
+    """1,008 charges in all: each is counted once; or exactly those that fit."""
+    assert_exact(path, limit=limit, processes=16, times=63, expected=expected)
 
 
 def charge_until_killed(path, acknowledged):

@@ -73,7 +73,7 @@ def test_a_missing_factor_of_two_is_refuted(attack, facts, planted, monkeypatch)
         for module in (sensitivity, objective_perturbation):
             monkeypatch.setattr(module, "gradient_shift", lambda lipschitz, neighbours: lipschitz)
         monkeypatch.setattr(objective_perturbation, "calibrated_objective", lambda *given: calibrated(*given[:-1], ADD))
-        monkeypatch.setattr(objective_perturbation, "GaussianObjective", lambda *given: curve(*given[:-1], ADD))
+        monkeypatch.setattr(objective_perturbation, "GaussianObjective", lambda *given: curve(*given[:-2], ADD, True))
     assert (attack(*facts).excess(700, seed=2) > 0.0) == planted
 
 
@@ -164,7 +164,7 @@ def test_unclipped_rows_are_refuted(bound, planted, monkeypatch):
     """Rows five times as long as their bound."""
     if planted:
         for kind in (BallBound, GroupBound):
-            monkeypatch.setattr(kind, "clip", lambda self, rows: np.asarray(rows))
+            monkeypatch.setattr(kind, "clip", lambda self, rows, scratch=None: np.asarray(rows))
     attack = objective_attack(bound, "laplace", PURE, REPLACE)
     long = [rows_and_labels(5.0 * rows.blocks.rows, rows.labels) for rows in (attack.first, attack.second)]
     assert (replace(attack, first=long[0], second=long[1]).excess(400, seed=4) > 0.0) == planted

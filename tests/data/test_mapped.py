@@ -29,7 +29,7 @@ def test_sums_over_mapped_blocks_are_those_over_the_mapped_rows():
     totals = MemorySource(mapped, labels).sum_over_rows(row_sum, weights)
     expected = MemorySource(ArrayBlocks(fourier_map.transform(rows)), labels).sum_over_rows(row_sum, weights)
     for part in ("value", "gradient", "hessian"):
-        assert np.array_equal(getattr(totals, part), getattr(expected, part))
+        np.testing.assert_array_equal(getattr(totals, part), getattr(expected, part))
 
 
 def test_the_mapped_matrix_never_exists():

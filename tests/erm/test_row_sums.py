@@ -63,8 +63,9 @@ def test_totals_equal_their_definition_for_several_problems(loss, intercept, lay
     if "float32" in layout:
         expected = plain_totals(loss, BallBound(1.0), intercept, rows.astype(np.float32), labels, weights, counts)
     source = MemorySource((SparseBlocks if "sparse" in layout else ArrayBlocks)(given), labels, counts)
-    totals = source.sum_over_rows(RowSum(loss, BallBound(1.0), intercept, 2, 3.0), weights)
+    totals = source.sum_over_rows(RowSum(loss, BallBound(1.0), intercept, 0, 3.0), weights)
     np.testing.assert_allclose(totals.value, expected[0], rtol=1e-12)
+    totals = source.sum_over_rows(RowSum(loss, BallBound(1.0), intercept, 2, 3.0), weights)
     np.testing.assert_allclose(totals.gradient, expected[1], rtol=1e-10, atol=1e-11)
     np.testing.assert_allclose(totals.hessian, expected[2], rtol=1e-10, atol=1e-11)
 
@@ -97,6 +98,29 @@ def test_block_size_does_not_change_the_sum(monkeypatch):
     np.testing.assert_allclose(whole.hessian, parts.hessian, rtol=1e-13)
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_threads_do_not_change_the_sum(monkeypatch, dtype):
+    """Bit for bit, for one problem and for many, whose blocks are smaller."""
+    monkeypatch.setattr(arrays, "_MOST_ROWS", 64)
+    monkeypatch.setattr(arrays, "_BLOCKS_IN_GROUP", 3)
+    rows, labels = made_up(n=3000, dtype=dtype)
+    for k in (1, 200):
+        weights = np.random.default_rng(k).normal(size=(k, 5))
+        row_sum = RowSum(LogisticLoss(), BallBound(1.0), 1.0, 1)
+        one, two = (MemorySource(ArrayBlocks(rows), labels, None, n).sum_over_rows(row_sum, weights) for n in (1, 2))
+        np.testing.assert_array_equal(one.gradient, two.gradient)
+
+
+def test_many_problems_make_blocks_smaller_and_no_chain_of_additions_longer():
+    """Where a block of their scores would not fit the cache, and only as long as the depth of a plan covers it."""
+    for n_rows, d in ((10**6, 100), (10**8, 100), (5 * 10**6, 20), (1000, 1)):
+        source = MemorySource(ArrayBlocks(np.broadcast_to(np.zeros(d), (n_rows, d))), np.broadcast_to(np.int8(1), n_rows))
+        assert source._rows_at_once(1) == rows_in_block(d)
+        for k in (2, 64, 1000):
+            assert arrays._depth(n_rows, source._rows_at_once(k)) <= summation_depth(n_rows, d)
+    assert source._rows_at_once(64) == 128
+
+
 def test_the_users_array_is_never_written_to():
     """A read-only array with long rows goes through every order."""
     rows, labels = made_up()
@@ -125,29 +149,30 @@ def test_a_weight_beyond_the_cap_counts_as_the_cap():
     """Whatever the source hands over: below 0 and what is no number count 0, what is larger counts as the largest."""
     rows, labels = made_up(n=6)
     weights = np.ones((1, 4))
-    row_sum = RowSum(LogisticLoss(), BallBound(1.0), 0.0, 2, largest_weight=2.0)
     wild = np.array([-1.0, np.nan, np.inf, 5.0, 0.5, -np.inf])
     tame = np.array([0.0, 0.0, 2.0, 2.0, 0.5, 0.0])
-    found, expected = (MemorySource(ArrayBlocks(rows), labels, w).sum_over_rows(row_sum, weights) for w in (wild, tame))
-    assert np.array_equal(found.gradient, expected.gradient)
-    assert np.array_equal(found.hessian, expected.hessian)
-    assert np.array_equal(found.value, expected.value)
+    for order in (0, 2):
+        row_sum = RowSum(LogisticLoss(), BallBound(1.0), 0.0, order, largest_weight=2.0)
+        found, expected = (MemorySource(ArrayBlocks(rows), labels, w).sum_over_rows(row_sum, weights) for w in (wild, tame))
+        assert np.array_equal(found.gradient, expected.gradient)
+        assert np.array_equal(found.hessian, expected.hessian)
+        assert np.array_equal(found.value, expected.value, equal_nan=order > 0)
 
 
 def test_summation_depth_covers_the_blocks_and_grows_with_the_rows():
-    """Block, group of 256 blocks, groups; monotone in n, so an upper bound on n bounds it."""
+    """Block, group of 256 blocks, groups, and room for a tree over partitions; monotone in n."""
     d = 100
     step = rows_in_block(d)
-    assert summation_depth(10 * step, d) == step + 10 + 1
-    assert summation_depth(10 * step + 1, d) == step + 11 + 1
-    assert summation_depth(1000 * step, d) == step + 256 + 4
-    assert summation_depth(5, d) == 7
+    assert summation_depth(10 * step, d) == step + 10 + 1 + 32
+    assert summation_depth(10 * step + 1, d) == step + 11 + 1 + 32
+    assert summation_depth(1000 * step, d) == step + 256 + 4 + 32
+    assert summation_depth(5, d) == 7 + 32
     depths = [summation_depth(n, d) for n in range(1, 5000, 7)]
     assert depths == sorted(depths)
     # Sparse blocks of wide rows are longer, and the depth is for both.
     assert rows_in_sparse_block(20_000) == 8192
     assert rows_in_sparse_block(100) == rows_in_block(100)
-    assert summation_depth(10**6, 20_000) == 8192 + 123 + 1
+    assert summation_depth(10**6, 20_000) == 8192 + 123 + 1 + 32
 
 
 def test_the_objective_adds_ridge_and_linear_term_in_the_sum_form():
@@ -158,8 +183,9 @@ def test_the_objective_adds_ridge_and_linear_term_in_the_sum_form():
     objective = Objective(source, LogisticLoss(), BallBound(1.0), 1.0, 3.0, linear)
     weights = np.random.default_rng(4).normal(size=(2, 5))
     values, gradients, hessians = plain_totals(LogisticLoss(), BallBound(1.0), 1.0, rows, labels, weights)
+    value = objective.evaluate(weights, order=0).value
+    np.testing.assert_allclose(value, values + 1.5 * (weights**2).sum(1) + (linear * weights).sum(1), rtol=1e-12)
     state = objective.evaluate(weights, order=2)
-    np.testing.assert_allclose(state.value, values + 1.5 * (weights**2).sum(1) + (linear * weights).sum(1), rtol=1e-12)
     np.testing.assert_allclose(state.gradient, gradients + 3.0 * weights + linear, atol=1e-11)
     np.testing.assert_allclose(state.hessian, hessians + 3.0 * np.eye(5), atol=1e-11)
     assert np.linalg.eigvalsh(state.hessian).max() <= objective.smoothness

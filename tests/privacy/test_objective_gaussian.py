@@ -80,7 +80,7 @@ def pairs(name, n, seed):
             if pair.is_resolved:
                 mu, kappa = norm / deviation, max(0.0, norm**2 / l2 - 0.5 * (norm / deviation) ** 2)
                 curvature = math.log1p(loss.smoothness * norm**2 / l2)
-                yield GaussianObjective(mu, curvature, kappa if loss.tapered else math.inf, 0.0, neighbours), pair
+                yield GaussianObjective(mu, curvature, kappa if loss.tapered else math.inf, 0.0, neighbours, True), pair
                 n -= 1
 
 
@@ -127,7 +127,7 @@ def weighted_pairs(name, n, seed, largest):
             (first, one), (second, other) = sides[i], sides[j]
             pair = Pair(loss, first, second, l2, deviation, push, (one, other))
             if pair.is_resolved:
-                yield GaussianObjective(mu, curvature, kappa, 0.0, neighbours), pair
+                yield GaussianObjective(mu, curvature, kappa, 0.0, neighbours, True), pair
                 n -= 1
 
 
@@ -173,7 +173,7 @@ def test_no_pair_of_data_sets_exceeds_the_curve_of_shaped_noise():
         facts = (1.0 / scale, math.log1p(0.25 * (scales @ scales) / l2), shaped_kappa([(s, 1) for s in scales], scale, l2))
         for neighbours, first, second in ((ADD, none, there), (ADD, there, none), (REPLACE, there, opposite)):
             assert abs(first.sum() * cell - 1.0) < 1e-3
-            curve = GaussianObjective(*facts, 0.0, neighbours)
+            curve = GaussianObjective(*facts, 0.0, neighbours, True)
             for epsilon in (facts[2] + 1e-9, facts[2] + 0.3 * facts[0], facts[2] + facts[0]):
                 exact = np.maximum(0.0, first - np.exp(epsilon) * second).sum() * cell
                 ratios.append(exact / curve.delta(epsilon))
@@ -193,7 +193,7 @@ def test_with_a_seal_the_exact_composition_stays_below_the_curve(name, neighbour
     assert pair.is_resolved
     mu, kappa = 1.0 / deviation, max(0.0, 1.0 / l2 - 0.5 / deviation**2)
     facts = (mu, math.log1p(loss.smoothness / l2), kappa if loss.tapered else math.inf)
-    curve, bare = (GaussianObjective(*facts, seal_mu, neighbours) for seal_mu in (seal, 0.0))
+    curve, bare = (GaussianObjective(*facts, seal_mu, neighbours, True) for seal_mu in (seal, 0.0))
     nodes, weights = np.polynomial.hermite_e.hermegauss(60)
     for epsilon in (0.5, 1.0, 2.0):
         losses = seal**2 / 2 + seal * nodes
@@ -210,7 +210,7 @@ def test_with_a_seal_the_exact_composition_stays_below_the_curve(name, neighbour
 @pytest.mark.parametrize(("mu", "curvature"), [(0.05, 0.01), (0.4, 0.2), (3.0, 0.5)])
 def test_the_curves_are_the_formulas_of_the_theorems(mu, curvature, kappa, neighbours):
     """E.2 and E.3 written out again, to one part in 10^6 where they are not tiny, and never below them."""
-    curve = GaussianObjective(mu, curvature, kappa, 0.0, neighbours)
+    curve = GaussianObjective(mu, curvature, kappa, 0.0, neighbours, True)
     for epsilon in (0.15, 0.6, 1.0, 4.0):
         expected = min(1.0, objective_delta(epsilon, mu, curvature, kappa, neighbours is REPLACE))
         assert min(1.0, curve.delta(epsilon)) == pytest.approx(expected, rel=1e-6, abs=1e-12)
@@ -223,7 +223,7 @@ def test_the_curves_are_the_formulas_of_the_theorems(mu, curvature, kappa, neigh
 def test_there_is_no_account_below_the_cost_of_the_curvature():
     """Replace-one has no formula there: delta is 1, and no budget below it is ever admitted."""
     for neighbours in Neighbours:
-        curve = GaussianObjective(0.01, 0.5, math.inf, 0.0, neighbours)
+        curve = GaussianObjective(0.01, 0.5, math.inf, 0.0, neighbours, True)
         assert curve.delta(0.5) == curve.delta(0.2) == 1.0
         assert curve.delta(0.9) < 1e-6
 
@@ -276,7 +276,7 @@ def test_the_published_noise_for_add_or_remove_one_is_more_than_enough_and_not_f
     deviation = math.sqrt(8.0 * math.log(2.0 / delta) + 4.0 * epsilon) / epsilon
     curvature = math.log1p(loss.smoothness / (2.0 * loss.smoothness / epsilon))
     ratios = {
-        neighbours: GaussianObjective(1.0 / deviation, curvature, math.inf, 0.0, neighbours).delta(epsilon) / delta
+        neighbours: GaussianObjective(1.0 / deviation, curvature, math.inf, 0.0, neighbours, True).delta(epsilon) / delta
         for neighbours in Neighbours
     }
     assert 1e-10 < ratios[ADD] < 1e-4

@@ -1,6 +1,7 @@
-"""What was spent on one body of data, and the limit: in memory, or in a file that survives crashes and is shared.
+"""What was spent on one body of data, and the limit: in memory, or where it survives crashes and is shared.
 
-How charges add up is for `confide.accounting.filters` to say, and where they are kept for `confide.accounting.ledger_file`.
+How charges add up is for `confide.accounting.filters` to say, and where they are kept for `ledger_records`, `ledger_file`
+and `ledger_database`.
 Proof: proofs/ledger.md.
 """
 
@@ -32,7 +33,8 @@ from confide.accounting.filters import (
     joint_events,
     total_amount,
 )
-from confide.accounting.ledger_file import Entry, Header, Record, RecordsInFile, RecordsInMemory, Session
+from confide.accounting.ledger_database import stored_records
+from confide.accounting.ledger_records import Entry, Header, Record, Records, RecordsInMemory, Session
 from confide.errors import BudgetExceeded, LedgerError, ParameterError
 from confide.privacy.budgets import ZCDP, ApproxDP, Budget, Neighbours, PureDP, as_budget
 
@@ -56,15 +58,21 @@ class Ledger(_Shared):
     """A budget shared by all releases from the same rows. Charge first, then read; there is no refund.
 
     A charge is durable when `charge` returns, and stays after a crash. Copies, clones and deep copies are the ledger
-    itself. With a path it is a file that processes and threads share, and pickles as its path and identity. Without one it
-    lives in memory and remembers its process: pickling it, or charging it after a fork, raises LedgerError.
+    itself. With a path it is a file that processes and threads share, with a URL a database that machines share; it pickles
+    as its path or URL and identity. Without one it lives in memory and remembers its process: pickling it, or charging it
+    after a fork, raises LedgerError.
 
     Parameters
     ----------
-    path : path-like or None
+    path : path-like, str or None
         A file on a local disk (SQLite's write-ahead log needs one; network file systems lose charges). With a limit it is
         created where it is missing, and must agree with all parameters where it is not; without a limit it must exist.
-        None: in memory. Move or copy it together with the files of the same name that end in -wal and -shm, if any.
+        Move or copy it together with the files of the same name that end in -wal and -shm, if any. Who may read it, but not
+        write, sees what was spent.
+        Or the URL of a PostgreSQL database, "postgresql://user@host/database?schema=study&sslmode=verify-full" (extra
+        `postgres`); the ledger is a schema of it, `confide_ledger` if none is named. It holds no password: that stands in
+        ~/.pgpass or in PGPASSWORD.
+        None: in memory.
     limit : PureDP, ApproxDP, ZCDP, float or None
         The most that all charges together may cost; finite. A number is an epsilon.
     neighbours : str or Neighbours
@@ -96,11 +104,11 @@ class Ledger(_Shared):
         if accounting not in ("auto", *ACCOUNTINGS):
             raise ParameterError("accounting must be 'auto', 'sum' or 'renyi'.")
         header = None if limit is None else _new_header(as_budget(limit), relation, accounting)
-        self._records: RecordsInFile | RecordsInMemory
+        self._records: Records
         if path is not None:
-            self._records = RecordsInFile(path)
+            self._records = stored = stored_records(path)
             if header is not None:
-                self._records.create(header.text, header.identity)
+                stored.create(header.text, header.identity)
         elif header is not None:
             self._records = RecordsInMemory(header.text)
         else:
@@ -136,6 +144,8 @@ class Ledger(_Shared):
     def charge(self, budget: object, *, purpose: str = "", neighbours: Neighbours | str | None = None) -> None:
         """Record a charge, or raise and record nothing. When it returns, the charge is on the disk.
 
+        Where a database does not answer, LedgerError says that the charge is in doubt: it counts if it was recorded.
+
         Parameters
         ----------
         budget : PureDP, ApproxDP, ZCDP, float, a plan, or an event of confide or dp_accounting
@@ -149,8 +159,8 @@ class Ledger(_Shared):
         BudgetExceeded
             If the total would exceed the limit. Nothing was charged.
         LedgerError
-            If the charge has another neighbour relation or a currency that this ledger does not count, if the file is
-            missing or damaged, or if this is another process.
+            If the charge has another neighbour relation or a currency that this ledger does not count, if the file or
+            database is missing, damaged or in doubt, or if this is another process.
         """
         _check_relation(self.neighbours, neighbours, relation_of(budget))
         self._append(as_events(budget), purpose)

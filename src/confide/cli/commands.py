@@ -178,7 +178,14 @@ def demo(
 
 @app.command(epilog="\b\nExample:\n  confide fit adult.csv --schema adult.toml --epsilon 1 --out model.json")
 def fit(
-    data: Annotated[Path, typer.Argument(metavar="DATA", help="CSV, Parquet or Feather file.", show_default=False)],
+    data: Annotated[
+        str,
+        typer.Argument(
+            metavar="DATA",
+            help="CSV, Parquet or Feather file, or a quoted pattern such as 'data/*.parquet'.",
+            show_default=False,
+        ),
+    ],
     schema: Annotated[Path, typer.Option(metavar="FILE", help="TOML file that describes columns and target.")],
     epsilon: Epsilon = None,
     delta: Delta = None,
@@ -194,22 +201,31 @@ def fit(
     max_rows_per_person: RowsPerPerson = 1,
     intervals: Intervals = None,
     ledger: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Ledger to charge; `confide ledger init` creates one.")
+        str | None, typer.Option(metavar="FILE", help="Ledger to charge, a file or URL; see `confide ledger init`.")
+    ] = None,
+    cache: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Keep encoded rows there while the command runs: private data, faster passes."),
     ] = None,
     out: ModelOut = Path("model.json"),
     output_format: Format = "text",
 ) -> None:
     """Train a private model and write it to a file.
 
+    Rows are read block by block and need not fit into memory. All are checked before anything is charged.
+
     Nothing about columns is learned from the data: types, bounds, categories and labels are those of the schema. Beside
     the released weights, nothing is shown that depends on the rows.
     """
     from confide.accounting.ledger import Ledger
-    from confide.cli import display, tables
+    from confide.cli import display
+    from confide.data.on_disk import files_of
+    from confide.data.opened import open_rows
     from confide.features.schema import Schema
 
     budget = chosen_budget(epsilon, delta, rho)
-    _check_model_out(out, data, schema, *([] if ledger is None else [ledger]))
+    files = files_of(data)
+    _check_model_out(out, *files, schema, *([] if ledger is None else [Path(ledger)]))
     described = Schema.from_toml(schema)
     target = described.target
     if target is None:
@@ -229,16 +245,17 @@ def fit(
         max_rows_per_person=max_rows_per_person,
         ledger=None if ledger is None else Ledger(ledger),
     )
-    with display.working(f"reading {data}"):
-        kinds = _kinds(described) | {target.column: "text"}
-        table = tables.read_columns(data, kinds if described.person is None else kinds | {described.person: "text"})
-    plan = model.plan(None if n_rows_bounds else table.num_rows)
+    with display.working(f"counting the rows of {data}"):
+        rows: Any = open_rows(files, described)
+        n_rows = rows.count()
+    plan = model.plan(None if n_rows_bounds else n_rows)
     screen = display.Screen() if output_format == "text" else None
     if screen:
         _show_plan(screen, plan)
-    with display.working("training"):
-        model.fit(table, table[target.column])
-        model.save(out)
+    # How far a bar has come would tell the number of rows, where that is private.
+    with display.rows_passing(None if n_rows_bounds else n_rows) as passing:
+        model.fit(open_rows(files, described, cache=False if cache is None else cache, progress=passing))
+    model.save(out)
     if screen is None:
         display.print_json({"model": str(out), "plan": plan.to_dict(), **display.model_document(model)})
         return
@@ -266,6 +283,7 @@ def predict(
     import pyarrow as pa
 
     from confide.cli import display, tables
+    from confide.data.on_disk import READABLE
     from confide.estimators.direction import Direction
     from confide.estimators.persistence import load
 
@@ -275,7 +293,7 @@ def predict(
             "--out - shows the table on standard output, so --format json has no place there; leave it out."
         )
     if not to_stdout:
-        tables.check_output(Path(out), (model_file, data), tables.READABLE)
+        tables.check_output(Path(out), (model_file, data), READABLE)
     model = load(model_file)
     direction = Direction.of(model)
     with display.working(f"reading {data}"):

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import re
 import textwrap
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
+from rich.progress import BarColumn, TaskProgressColumn, TextColumn
+from rich.progress import Progress as RichProgress
 from rich.table import Table
 from rich.text import Text
 
@@ -132,6 +134,40 @@ def working(on: str) -> Iterator[None]:
         return
     with console.status(on):
         yield
+
+
+@contextmanager
+def rows_passing(n_rows: int | None) -> Iterator[Callable[[str, int], None] | None]:
+    """A bar on standard error, where that is a terminal: what is done, how far the pass is, and rows a second.
+
+    Each pass begins anew and none is counted: how many there are depends on the rows.
+
+    Parameters
+    ----------
+    n_rows : number of rows of a pass; None where it is private, for a sign of life alone
+    """
+    console = Console(stderr=True, markup=False, emoji=False, highlight=False)
+    if n_rows is None or not console.is_terminal:
+        with working("training"):
+            yield None
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TextColumn("{task.fields[speed]}"))
+    with RichProgress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task("checking the rows", total=n_rows, speed="")
+        begun = 0.0
+        seen = n_rows
+
+        def passing(what: str, rows: int) -> None:
+            nonlocal begun, seen
+            if rows <= seen:
+                begun = bar.get_time()
+            seconds = bar.get_time() - begun
+            seen = rows
+            speed = f"{rows / seconds:,.0f} rows/s" if seconds > 0.0 else ""
+            description = "checking the rows" if what == "checking" else "training"
+            bar.update(task, completed=rows, description=description, speed=speed)
+
+        yield passing
 
 
 def weights_of(model: LinearClassifier) -> dict[str, float]:

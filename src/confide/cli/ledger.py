@@ -1,4 +1,4 @@
-"""`confide ledger`: create, show and check the file that counts what was spent on a data set."""
+"""`confide ledger`: create, show and check the file or database that counts what was spent on a data set."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ from confide.errors import LedgerError
 if TYPE_CHECKING:
     from confide.privacy.budgets import Budget
 
-LedgerFile = Annotated[Path, typer.Argument(metavar="LEDGER.db", show_default=False)]
+LedgerPlace = Annotated[
+    str, typer.Argument(metavar="LEDGER.db", help="A file, or postgresql://user@host/database.", show_default=False)
+]
 Format = Annotated[Literal["text", "json"], typer.Option("--format", help="For people or for machines.")]
 
 ledger_app = typer.Typer(
@@ -32,7 +34,7 @@ def ledger(context: typer.Context) -> None:
 
 @ledger_app.command(epilog="\b\nExample:\n  confide ledger init study.db --epsilon 4 --delta 1e-6")
 def init(
-    path: LedgerFile,
+    path: LedgerPlace,
     epsilon: Annotated[float | None, typer.Option(metavar="E", help="Limit of all charges together.")] = None,
     delta: Annotated[float | None, typer.Option(metavar="D", help="With --epsilon: an approximate limit.")] = None,
     rho: Annotated[float | None, typer.Option(metavar="R", help="In place of --epsilon: a zCDP limit.")] = None,
@@ -44,12 +46,13 @@ def init(
         typer.Option(help="How charges add up under an approximate limit. auto: the first charge decides."),
     ] = "auto",
 ) -> None:
-    """Create a ledger. Its limit is fixed for good, and an existing file is never replaced."""
+    """Create a ledger. Its limit is fixed for good, and an existing one is never replaced."""
     from confide.accounting.ledger import Ledger
+    from confide.accounting.ledger_database import stored_records
     from confide.cli import display
 
     limit = chosen_budget(epsilon, delta, rho, "limit")
-    if path.exists() or path.is_symlink():
+    if Path(path).is_symlink() or stored_records(path).exists():
         raise LedgerError(f"{path} exists already; show it with `confide ledger show`, or give another name.")
     created = Ledger(path, limit=limit, neighbours=neighbours, accounting=accounting)
     screen = display.Screen()
@@ -58,7 +61,7 @@ def init(
 
 
 @ledger_app.command(epilog="\b\nExample:\n  confide ledger show study.db")
-def show(path: LedgerFile, output_format: Format = "text") -> None:
+def show(path: LedgerPlace, output_format: Format = "text") -> None:
     """Show the limit, what is spent, what remains, and every charge."""
     from confide.accounting.ledger import Ledger
     from confide.cli import display
@@ -93,7 +96,7 @@ def show(path: LedgerFile, output_format: Format = "text") -> None:
 
 @ledger_app.command(epilog="Exit code: 0 good, 2 damaged.\n\n\b\nExample:\n  confide ledger verify study.db")
 def verify(
-    path: LedgerFile,
+    path: LedgerPlace,
     head: Annotated[
         str | None, typer.Option(metavar="HASH", help="The head at an earlier time, which must be part of the chain.")
     ] = None,

@@ -1,7 +1,8 @@
 """Losses, pointwise in the margin z = y (w . x), each with the public constants that its calibration needs.
 
 Margins and results are arrays of any shape, in float64. Labels are -1 and +1. Every loss here is convex and falls with
-the margin. Sources: Chaudhuri, Monteleoni and Sarwate (2011), corollaries 2 to 4, equations (20) to (23).
+the margin; those of a score and a target are in `target_losses`. Sources: Chaudhuri, Monteleoni and Sarwate (2011),
+corollaries 2 to 4, equations (20) to (23).
 """
 
 from __future__ import annotations
@@ -33,7 +34,15 @@ class LossBounds(Protocol):
 
     @property
     def value_at_zero(self) -> float:
-        """The loss at margin 0."""
+        """The loss at score 0, the largest over targets. The loss is nowhere negative."""
+
+    @property
+    def monotone(self) -> bool:
+        """Whether the derivative has one sign: the cheaper account of Gaussian noise is false for other losses."""
+
+    @property
+    def by_length(self) -> bool:
+        """Whether |derivative| is at most lipschitz R / |x|, R the bound on a row x, and not lipschitz: noise for a ball."""
 
     @property
     def tapered(self) -> bool:
@@ -54,17 +63,24 @@ class LossBounds(Protocol):
 class Terms(NamedTuple):
     """What the scores of a block of rows add, entry by entry, and its derivatives in the scores."""
 
-    value: Array
+    value: Array | None = None
+    """None where derivatives were asked for, whose sums need none. So for the others."""
     slope: Array | None = None
-    """None where it was not asked for, and so for the curvature."""
     curvature: Array | None = None
 
 
 class Loss(LossBounds, Protocol):
-    """A convex function of the margin together with its constants."""
+    """A convex function of the score of a row, which knows the row's label or target, together with its constants."""
 
-    def of_scores(self, scores: Array, targets: Targets, order: int) -> Terms:
-        """Value, slope (order 1) and curvature (order 2) in the scores (m, k) of rows with these labels (m,)."""
+    def of_scores(self, scores: Array, targets: Targets, order: int, stretch: Array | float = 1.0) -> Terms:
+        """Value (order 0), or slope (1) and curvature (2) in the scores (m, k) of rows with these targets (m,).
+
+        `stretch` (m, 1) is R / |x| for each row where the loss is `by_length`, and has no meaning otherwise.
+        """
+
+
+class MarginLoss(Loss, Protocol):
+    """A convex function of the margin together with its constants."""
 
     def value(self, margin: Array) -> Array:
         """The loss."""
@@ -104,6 +120,14 @@ class Weighted:
         return self.largest * self.loss.value_at_zero
 
     @property
+    def monotone(self) -> bool:
+        return self.loss.monotone
+
+    @property
+    def by_length(self) -> bool:
+        return self.loss.by_length
+
+    @property
     def tapered(self) -> bool:
         return self.loss.tapered
 
@@ -125,16 +149,18 @@ class _MarginLoss:
 
     __slots__ = ()
     lipschitz: ClassVar[float] = 1.0
+    monotone: ClassVar[bool] = True
+    by_length: ClassVar[bool] = False
     tapered: ClassVar[bool] = False
     self_concordant: ClassVar[bool] = False
     # Covers exp, log1p and divisions within 2 units in the last place (proofs/certificate.md).
     rounding: ClassVar[float] = 12.0
 
-    def of_scores(self: Loss, scores: Array, targets: Targets, order: int) -> Terms:
+    def of_scores(self: MarginLoss, scores: Array, targets: Targets, order: int, stretch: Array | float = 1.0) -> Terms:
         signs = targets[:, None].astype(np.float64)
         margins = signs * scores
         return Terms(
-            self.value(margins),
+            self.value(margins) if order == 0 else None,
             signs * self.derivative(margins) if order >= 1 else None,
             self.second_derivative(margins) if order >= 2 else None,
         )
@@ -156,7 +182,10 @@ class LogisticLoss(_MarginLoss):
     def derivative(self, margin: Array) -> Array:
         # exp of a negative number never overflows, and t/(1+t) or 1/(1+t) lose no digits.
         decay = np.exp(-np.abs(margin))
-        return -np.where(margin >= 0.0, decay, 1.0) / (1.0 + decay)
+        slope = np.where(margin >= 0.0, decay, 1.0)
+        decay += 1.0
+        slope /= decay
+        return np.negative(slope, out=slope)
 
     def second_derivative(self, margin: Array) -> Array:
         decay = np.exp(-np.abs(margin))

@@ -23,9 +23,9 @@ class Evaluation:
     """The objectives and their derivatives at k points. Data: it never leaves the package."""
 
     value: Array
-    """(k,)"""
+    """(k,): NaN where derivatives were asked for, which a solver can do with."""
     gradient: Array
-    """(k, D)"""
+    """(k, D), or (k, 0) if the values were asked for."""
     hessian: Array
     """(k, D, D), or (k, 0, 0) if it was not asked for."""
 
@@ -71,16 +71,15 @@ class Objective:
         return replace(self, linear=self.linear[which])
 
     def evaluate(self, weights: Weights, order: int) -> Evaluation:
-        """Value, gradient and, for order 2, Hessian at (k, D) weights, in one pass over the rows."""
+        """Values (order 0), gradients (1), or gradients and Hessians (2) at (k, D) weights, in one pass over the rows."""
         row_sum = RowSum(self.loss, self.row_bound, self.intercept, order, self.largest_weight)
         totals = self.source.sum_over_rows(row_sum, weights)
+        if order == 0:
+            ridge = 0.5 * self.l2 * np.einsum("kd,kd->k", weights, weights)
+            totals.value[...] += ridge + np.einsum("kd,kd->k", self.linear, weights)
+            return Evaluation(totals.value, totals.gradient, totals.hessian)
         if order >= 2:
             diagonal = np.arange(weights.shape[1])
             totals.hessian[:, diagonal, diagonal] += self.l2
-        ridge = 0.5 * self.l2 * np.einsum("kd,kd->k", weights, weights)
-        linear = np.einsum("kd,kd->k", self.linear, weights)
-        return Evaluation(
-            value=totals.value + ridge + linear,
-            gradient=totals.gradient + (self.l2 * weights + self.linear),
-            hessian=totals.hessian,
-        )
+        gradient = totals.gradient + (self.l2 * weights + self.linear)
+        return Evaluation(totals.value, gradient, totals.hessian)

@@ -70,15 +70,23 @@ class BallBound:
     def check_width(self, n_features: int) -> None:
         """Every width fits a ball."""
 
-    def clip(self, rows: Rows) -> Rows:
-        block = canonical(rows).astype(np.float64, copy=False) if issparse(rows) else np.asarray(rows, dtype=np.float64)
+    def clip(self, rows: Rows, scratch: Array | None = None) -> Rows:
+        # Memory for rows that change is had once and given as `scratch` (m, d): new pages for every block cost more than
+        # the arithmetic.
+        if issparse(rows):
+            block = canonical(rows).astype(np.float64, copy=False)
+        elif scratch is not None and rows.dtype != np.float64:
+            np.copyto(scratch, rows)
+            block = scratch
+        else:
+            block = np.asarray(rows, dtype=np.float64)
         if self.norm == math.inf:
             return block
         # The radius lies inside the ball by a proven margin: the computed norm of d squares errs by a factor
         # of at most 1 + (d + 2) 2^-53, in any order of summation.
         radius = self.norm * (1.0 - max(2.0**-40, (block.shape[1] + 8) * 2.0**-52))
         with np.errstate(over="ignore", under="ignore"):
-            squared_norms = _sparse_squares(block) if issparse(block) else np.einsum("ij,ij->i", block, block)
+            squared_norms = sparse_squares(block) if issparse(block) else np.einsum("ij,ij->i", block, block)
         # Written so that an overflowing norm counts as outside. Underflow of a tiny entry moves a squared norm by less
         # than d 2^-1074, far below the margin for every admissible radius.
         outside = ~(squared_norms <= radius * radius)
@@ -90,9 +98,10 @@ class BallBound:
         factors = np.where(ordinary, radius / np.sqrt(np.where(ordinary, squared_norms, 1.0)), 1.0)
         if issparse(block):
             return _scaled(block, factors, huge, radius)
-        clipped = block * factors[:, None]
-        if huge.any():
-            clipped[huge] = _scale_to_norm(block[huge], radius)
+        far = _scale_to_norm(block[huge], radius) if huge.any() else None
+        clipped = np.multiply(block, factors[:, None], out=scratch)
+        if far is not None:
+            clipped[huge] = far
         return clipped
 
     def to_dict(self) -> dict[str, Any]:
@@ -113,7 +122,8 @@ def _with_entries(rows: SparseRows, entries: Array) -> SparseRows:
     return csr_array((entries, rows.indices, rows.indptr), shape=rows.shape)
 
 
-def _sparse_squares(rows: SparseRows) -> Array:
+def sparse_squares(rows: SparseRows) -> Array:
+    """(m,): the squared L2 norms of canonical rows."""
     row_of_entry = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
     squares = np.bincount(row_of_entry, weights=rows.data * rows.data, minlength=rows.shape[0])
     return squares.astype(np.float64, copy=False)

@@ -6,6 +6,7 @@ The sums over rows are a closed list: `RowSum`, `MomentSum`, `LeastSquaresSum`.
 
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -14,7 +15,7 @@ from scipy.linalg.blas import dsyrk
 from scipy.sparse import csr_array, issparse
 
 from confide.erm.losses import Loss
-from confide.erm.row_bounds import RowBound
+from confide.erm.row_bounds import BallBound, RowBound, norm_with_intercept, sparse_squares
 from confide.types import Array, Rows, SparseRows, Targets, Weights
 
 
@@ -23,7 +24,7 @@ class Totals:
     """Sums over the rows seen so far. They are data: nothing of them leaves the package."""
 
     value: Array
-    """(k,): summed loss."""
+    """(k,): summed loss, NaN where only its derivatives were asked for."""
     gradient: Array
     """(k, D): empty (k, 0) when the order of the sum is 0."""
     hessian: Array
@@ -38,17 +39,17 @@ class Totals:
 
 @dataclass(frozen=True, slots=True)
 class RowSum:
-    """A sum over rows of the loss and its derivatives up to `order` in the weights. Frozen and picklable.
+    """A sum over rows of the loss, or of its derivatives up to `order` in the weights. Frozen and picklable.
 
     Every row is clipped to `row_bound` here, and its weight to [0, largest_weight], so the bounds hold whatever the source
     of the rows does. Removing one row changes the sum by exactly the term of that clipped row.
 
     Parameters
     ----------
-    loss : pointwise in the margin
+    loss : of the score of a row and its label or target
     row_bound : public bound on a row before the intercept
     intercept : constant appended to every clipped row; 0.0 for none
-    order : 0 value, 1 value and gradient, 2 value, gradient and Hessian
+    order : 0 value, 1 gradient, 2 gradient and Hessian
     largest_weight : public bound on the weight of a row
     """
 
@@ -76,16 +77,20 @@ class RowSum:
     def add_block(
         self, totals: Totals, rows: Rows, labels: Targets, weights: Weights, row_weights: Array | None = None
     ) -> None:
-        """Add the terms of one block of rows (m, d), labels (m,) in {-1, +1}, to the totals in place.
+        """Add the terms of one block of rows (m, d), labels (m,) in {-1, +1} or targets, to the totals in place.
 
         `row_weights` (m,) say how much each row counts; without them each counts 1, or `largest_weight` if that is less.
         """
-        clipped = self.row_bound.clip(rows)
+        if isinstance(self.row_bound, BallBound) and not issparse(rows):
+            clipped = self.row_bound.clip(rows, _scratch(rows.shape))
+        else:
+            clipped = self.row_bound.clip(rows)
         n_features = clipped.shape[1]
         scores = self._scores(clipped, weights)
-        terms = self.loss.of_scores(scores, labels, self.order)
+        terms = self.loss.of_scores(scores, labels, self.order, self._stretch(clipped) if self.loss.by_length else 1.0)
         counts = self._counts(row_weights)
-        totals.value[...] += (counts * terms.value).sum(axis=0)
+        if terms.value is not None:
+            totals.value[...] += (counts * terms.value).sum(axis=0)
         if terms.slope is not None:
             slopes = counts * terms.slope
             totals.gradient[:, :n_features] += slopes.T @ clipped
@@ -100,6 +105,13 @@ class RowSum:
         if self.intercept > 0.0:
             scores += self.intercept * weights[:, n_features]
         return scores
+
+    def _stretch(self, clipped: Rows) -> Array:
+        """(m, 1): the bound on a row over its length, intercept included; inf for a row of zeros."""
+        squares = sparse_squares(clipped) if issparse(clipped) else np.einsum("ij,ij->i", clipped, clipped)
+        with np.errstate(divide="ignore"):
+            stretch: Array = norm_with_intercept(self.row_bound, self.intercept) / np.sqrt(squares + self.intercept**2)
+        return stretch[:, None]
 
     def _counts(self, row_weights: Array | None) -> Array | float:
         """(m, 1), or one number: what each row counts, in [0, largest_weight]; a weight that is not a number counts 0."""
@@ -133,6 +145,8 @@ class RowSum:
 
     def completed(self, totals: Totals) -> Totals:
         """The totals with both triangles of every Hessian filled, in place."""
+        if self.order >= 1:
+            totals.value[...] = np.nan
         return _mirrored(totals)
 
 
@@ -219,6 +233,17 @@ class LeastSquaresSum:
     def completed(self, totals: Totals) -> Totals:
         """The totals with both triangles of every Hessian filled, in place."""
         return _mirrored(totals)
+
+
+_memory = threading.local()
+
+
+def _scratch(shape: tuple[int, ...]) -> Array:
+    """Memory of this thread for one block of clipped rows, which live no longer than their block is being added."""
+    have: Array | None = getattr(_memory, "rows", None)
+    if have is None or have.size < shape[0] * shape[1]:
+        _memory.rows = have = np.empty(shape[0] * shape[1])
+    return have[: shape[0] * shape[1]].reshape(shape)
 
 
 SumOverRows: TypeAlias = RowSum | LeastSquaresSum | MomentSum

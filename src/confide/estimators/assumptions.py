@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from confide.accounting.ledger import Batch, Ledger
+from confide.erm.declared_losses import DeclaredLoss
 from confide.guarantee import Guarantee
 from confide.inference.forecast import IntervalsPlan
 from confide.privacy.budgets import Budget, Neighbours
@@ -46,6 +47,7 @@ def guarantee_of(
         ),
         label_sentence,
         *weight_sentences,
+        *_declared(problem),
     ]
     if intervals is not None:
         sentences.append(
@@ -110,6 +112,21 @@ def weight_sentences(
         named = ", ".join(f"{label!r}: {weight:g}" for label, weight in class_weight)
         sentences.append(f"The weights of the classes, {{{named}}}, were chosen without looking at the rows.")
     return tuple(sentences)
+
+
+def _declared(problem: Any) -> tuple[str, ...]:
+    """What is assumed of a loss that a user wrote."""
+    loss = getattr(problem, "loss", None)
+    if not isinstance(loss, DeclaredLoss):
+        return ()
+    sign = " and never positive" if loss.monotone else ""
+    sentence = (
+        f"The loss {loss.name} is convex and has the declared constants: derivative at most {loss.lipschitz:.6g} in "
+        f"absolute value{sign}, changing at most {loss.smoothness:.6g} times as fast as the score, computed to within "
+        f"{loss.rounding:g} units of rounding; what it says of a row depends on that row alone. This was checked on a grid "
+        f"of public numbers, not proven."
+    )
+    return (sentence,)
 
 
 def _persons(rows_per_person: int, person_column: str | None) -> str:

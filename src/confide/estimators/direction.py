@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from confide.errors import ParameterError
 from confide.features.schema import canonical_label
 
 
@@ -26,6 +27,8 @@ class Direction:
     @classmethod
     def of(cls, model: Any) -> Direction:
         """The direction of a fitted model."""
+        if not hasattr(model, "classes_"):
+            raise ParameterError("the command line knows classifiers alone; read a regressor in Python, with confide.load.")
         labels = model.classes_.tolist()
         target = None if model.schema is None else model.schema.target
         if target is None:

@@ -15,6 +15,7 @@ from confide.accounting.events import Event
 from confide.accounting.ledger import Batch, Ledger
 from confide.data.arrays import summation_depth
 from confide.data.source import RowSource
+from confide.erm.declared_losses import DeclaredLoss
 from confide.erm.losses import Loss
 from confide.erm.row_bounds import BallBound, GroupBound, RowBound
 from confide.errors import InsufficientRegularisation, ParameterError
@@ -62,6 +63,7 @@ class Settings:
     rows_per_person : the most rows that one person contributed
     largest_sample_weight : the declared cap on a row's own weight
     class_weight : pairs of class and public weight, or None
+    score_size : a public guess of how large scores are, for the automatic alpha; None for margins
     inference_share : part of the budget that is kept for intervals, 0 for none, or "auto"
     """
 
@@ -76,6 +78,7 @@ class Settings:
     rows_per_person: int = 1
     largest_sample_weight: float = 1.0
     class_weight: tuple[tuple[Any, float], ...] | None = None
+    score_size: float | None = None
     inference_share: float | str = 0.0
 
     @property
@@ -102,8 +105,8 @@ def make_plan(settings: Settings, n_features: int, n_rows: int | None) -> Plan:
             "intervals need a loss that bends: use LogisticRegression, or loss='huber_hinge' or 'smooth_hinge', or leave "
             "inference_share at 0."
         )
-    # A bound on rows of the user's own may change and still be the same object.
-    is_frozen = type(settings.row_bound) in (BallBound, GroupBound)
+    # A bound on rows or a loss of the user's own may change and still be the same object.
+    is_frozen = type(settings.row_bound) in (BallBound, GroupBound) and not isinstance(settings.loss, DeclaredLoss)
     return (_planned if is_frozen else _planned.__wrapped__)(settings, n_features, n_rows)
 
 
@@ -160,18 +163,17 @@ def _training_plan(settings: Settings, n_features: int, n_rows: int | None, budg
     # Without privacy the automatic ridge is 1, scikit-learn's C = 1.
     if settings.alpha is not None or not settings.budget.is_private:
         return mechanism.plan(problem, budget)
-    return _automatic_plan(mechanism, problem, budget)
+    return _automatic_plan(mechanism, problem, budget, settings.score_size)
 
 
-def _automatic_plan(mechanism: Mechanism, problem: Problem, budget: Budget) -> Plan:
+def _automatic_plan(mechanism: Mechanism, problem: Problem, budget: Budget, score_size: float | None) -> Plan:
     """The plan at the automatic ridge, which rises where double precision would cost more than 1% of the budget."""
     least = curvature_free_l2(
         budget_of_row(budget, problem.rows_per_person), problem.loss_bounds, problem.row_norm, problem.neighbours
     )
     if not problem.loss.self_concordant and math.isfinite(problem.loss.smoothness):
-        # Newton's method has no theorem for hinges: nearly unregularised ones it may leave to a method that takes for ever.
-        # The hinge itself is solved by way of wide joints, and its noise on the weights asks for more ridge anyway.
-        least = max(least, _LEAST_HINGE_L2 * problem.largest_weight * problem.row_norm**2)
+        # A hinge does not bend where all rows are far from its joint, and there the ridge alone holds against the noise.
+        least = max(least, _LEAST_HINGE_L2 * problem.row_norm**2)
     plan = _first_plan(mechanism, replace(problem, l2=max(least, problem.largest_weight * problem.row_norm**2)), budget)
     usual = usual_norm(problem.row_bound, problem.intercept)
     # As many rows as would weigh the most: so the unit of the weights does not matter.
@@ -179,7 +181,8 @@ def _automatic_plan(mechanism: Mechanism, problem: Problem, budget: Budget) -> P
     # The noise depends on the ridge, a little.
     for _ in range(2):
         noise_norm = plan.noise_norm * plan.l2
-        l2 = max(least, balanced_l2(noise_norm, weight, usual, on_weights=plan.mechanism != "objective"))
+        on_weights = plan.mechanism != "objective"
+        l2 = max(least, balanced_l2(noise_norm, weight, usual, on_weights=on_weights, score_size=score_size))
         plan = _first_plan(mechanism, replace(problem, l2=l2), budget)
     return plan
 

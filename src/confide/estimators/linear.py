@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, ClassVar, Self, TypedDict, Unpack
 
 import numpy as np
@@ -14,6 +15,9 @@ from confide.accounting.ledger import Batch, Ledger
 from confide.data.arrays import MemorySource
 from confide.data.frames import EncodedBlocks
 from confide.data.mapped import MappedBlocks
+from confide.data.on_disk import Stamp
+from confide.data.opened import ArrayRows, StampedSource
+from confide.data.source import RowSource
 from confide.data.sparse import SparseBlocks
 from confide.erm.losses import Loss
 from confide.erm.row_bounds import RowBound
@@ -23,6 +27,7 @@ from confide.estimators.assumptions import guarantee_of, weight_sentences
 from confide.estimators.direction import Direction
 from confide.estimators.fitting import Settings, fit_privately, make_plan
 from confide.estimators.notebook import ShownWithGuarantee
+from confide.estimators.streamed import FitRows, is_opened, schema_of, streamed
 from confide.estimators.validation import labels_of, row_weights_of, rows_of, weights_of
 from confide.features.encoder import Encoder, read_labels
 from confide.features.fourier import FourierMap
@@ -52,7 +57,7 @@ class LinearClassifier(ShownWithGuarantee, ClassifierMixin, BaseEstimator):  # t
     intercept_: Array
     classes_: Any
     guarantee_: Any
-    _evidence: Evidence | None
+    _evidence: Evidence | None = None
 
     def __init__(
         self,
@@ -103,7 +108,7 @@ class LinearClassifier(ShownWithGuarantee, ClassifierMixin, BaseEstimator):  # t
         n_classes : int
             2.
         """
-        settings, encoder, _ = self._settings()
+        settings, encoder, _ = self._settings(self.schema)
         if n_classes != 2:
             raise ParameterError("two classes are supported; n_classes must be 2.")
         if encoder is not None:
@@ -123,8 +128,9 @@ class LinearClassifier(ShownWithGuarantee, ClassifierMixin, BaseEstimator):  # t
         Parameters
         ----------
         X : array, SciPy sparse matrix or frame (n, d) of real numbers; with a schema a frame of raw columns. Frames are of
-            any library that narwhals reads. float32 stays float32, in a frame where all columns are
-        y : (n,) labels
+            any library that narwhals reads. float32 stays float32, in a frame where all columns are. Or rows from
+            `open_rows`, which bring their schema
+        y : (n,) labels; None for rows from `open_rows`
         sample_weight : (n,) numbers from 0 to `max_sample_weight`, or None for 1 each. Part of the data: each must be made
             from its own row alone.
 
@@ -147,55 +153,93 @@ class LinearClassifier(ShownWithGuarantee, ClassifierMixin, BaseEstimator):  # t
         sample_weight = row_facts.pop("sample_weight", None)
         if row_facts:
             raise TypeError(f"fit() got an unexpected keyword argument {next(iter(row_facts))!r}")
-        settings, encoder, domain = self._settings()
+        schema = schema_of(self.schema, X)
+        settings, encoder, domain = self._settings(schema)
         seed = parameters.checked_seed(self.random_state)
         ledger = parameters.checked_ledger(self.ledger)
 
         before = dict(vars(self))
+        # Who reads the ledger must see that its limit does not speak of this release.
+        purpose = f"{type(self).__name__}.fit" + (" (void: random_state was set)" if seed is not None else "")
         try:
-            blocks = rows_of(
-                self,
-                X,
-                encoder,
-                reset=True,
-                rows_per_person=settings.rows_per_person,
-                accept_sparse=self._accepts_sparse,
-            )
-            if isinstance(blocks, SparseBlocks):
-                # A bound that cannot clip sparse rows says so here, before anything is charged.
-                settings.row_bound.clip(blocks.block(0, 0))
-            kept = blocks.codes.kept if isinstance(blocks, EncodedBlocks) else None
-            n_rows = blocks.n_rows if kept is None else len(X)
-            labels, domain, label_sentence = self._labels(y, n_rows, domain)
-            fourier = self._fourier_map(blocks.n_features)
-            blocks = blocks if fourier is None else MappedBlocks(blocks, fourier)
-            weights = row_weights_of(sample_weight, settings.largest_sample_weight, labels, domain, settings.class_weight)
-            if kept is not None:
-                labels, weights = labels[kept], None if weights is None else weights[kept]
-            source = MemorySource(blocks, labels, weights)
-            # Who reads the ledger must see that its limit does not speak of this release.
-            purpose = f"{type(self).__name__}.fit" + (" (void: random_state was set)" if seed is not None else "")
-            fit = fit_privately(settings, source, n_rows, ledger, seed, purpose)
-            release = fit.release
+            with self._checked_rows(X, y, settings, encoder, domain, sample_weight) as rows:
+                fit = fit_privately(settings, rows.source, rows.n_rows, ledger, seed, purpose)
+                release = fit.release
         except BaseException:
             # A refused fit leaves the estimator as it was, with the columns of an earlier fit.
             self.__dict__ = before
             raise
 
         released = release.weights
-        self.coef_ = released[:, : blocks.n_features].copy()
+        self.coef_ = released[:, : rows.source.n_features].copy()
         self.intercept_ = settings.intercept * released[:, -1] if settings.intercept > 0.0 else np.zeros(1)
-        self.classes_ = np.array(domain)
+        self.classes_ = np.array(rows.domain)
         self.alpha_ = release.plan.alpha
-        person = None if self.schema is None else self.schema.person
+        person = None if schema is None else schema.person
         weighting = weight_sentences(sample_weight is not None, settings.largest_sample_weight, settings.class_weight)
-        self.guarantee_ = guarantee_of(release.plan, label_sentence, person, ledger, seed, weighting)
-        self.coefficient_names_ = self._coefficient_names(encoder, fourier)
+        self.guarantee_ = guarantee_of(release.plan, rows.label_sentence, person, ledger, seed, weighting)
+        self.coefficient_names_ = self._coefficient_names(encoder, rows.fourier)
         self._evidence = fit.evidence
         self._encoder = encoder
-        self._fourier = fourier
+        self._fourier = rows.fourier
         self._row_bound = settings.row_bound
         return self
+
+    @contextmanager
+    def _checked_rows(
+        self,
+        X: Any,
+        y: Any,
+        settings: Settings,
+        encoder: Encoder | None,
+        domain: tuple[Any, Any] | None,
+        sample_weight: Any,
+    ) -> Iterator[FitRows]:
+        """Rows as a fit takes them, checked; what was made of them for a fit is removed at the end."""
+        if is_opened(X):
+            with streamed(self, X, y, settings, encoder, domain, sample_weight) as rows:
+                yield rows
+        else:
+            yield self._in_memory(X, y, settings, encoder, domain, sample_weight)
+
+    def _in_memory(
+        self,
+        X: Any,
+        y: Any,
+        settings: Settings,
+        encoder: Encoder | None,
+        domain: tuple[Any, Any] | None,
+        sample_weight: Any,
+    ) -> FitRows:
+        """Checked rows in memory."""
+        stamps: tuple[Stamp, ...] = ()
+        if isinstance(X, ArrayRows):
+            if y is not None:
+                raise ParameterError("rows from open_rows bring their labels; leave y out.")
+            X, y, stamps = X.rows, X.labels, X.stamps
+        blocks = rows_of(
+            self,
+            X,
+            encoder,
+            reset=True,
+            rows_per_person=settings.rows_per_person,
+            accept_sparse=self._accepts_sparse,
+        )
+        if isinstance(blocks, SparseBlocks):
+            # A bound that cannot clip sparse rows says so here, before anything is charged.
+            settings.row_bound.clip(blocks.block(0, 0))
+        kept = blocks.codes.kept if isinstance(blocks, EncodedBlocks) else None
+        n_rows = blocks.n_rows if kept is None else len(X)
+        labels, domain, label_sentence = self._labels(y, n_rows, domain)
+        fourier = self._fourier_map(blocks.n_features)
+        blocks = blocks if fourier is None else MappedBlocks(blocks, fourier)
+        weights = row_weights_of(sample_weight, settings.largest_sample_weight, labels, domain, settings.class_weight)
+        if kept is not None:
+            labels, weights = labels[kept], None if weights is None else weights[kept]
+        source: RowSource = MemorySource(blocks, labels, weights)
+        if stamps:
+            source = StampedSource(source, stamps)
+        return FitRows(source, n_rows, domain, label_sentence, fourier)
 
     def decision_function(self, X: Any) -> Array:
         """Scores in favour of `classes_[1]`, (n,). Rows are clipped to the bound of the fit, as in the fit."""
@@ -295,12 +339,12 @@ class LinearClassifier(ShownWithGuarantee, ClassifierMixin, BaseEstimator):  # t
         """The bound on rows as they enter the objective."""
         return parameters.checked_row_bound(self.row_norm, encoder, budget)
 
-    def _settings(self) -> tuple[Settings, Encoder | None, tuple[Any, Any] | None]:
+    def _settings(self, schema: Schema | None) -> tuple[Settings, Encoder | None, tuple[Any, Any] | None]:
         """The parameters, checked: settings, encoder and declared label domain. No data."""
         budget = as_budget(self.budget)
-        encoder = parameters.checked_schema(self.schema)
+        encoder = parameters.checked_schema(schema)
         neighbours = Neighbours.parse(self.neighbours)
-        domain = parameters.checked_classes(self.classes, self.schema)
+        domain = parameters.checked_classes(self.classes, schema)
         settings = Settings(
             budget=budget,
             mechanism=parameters.checked_choice(
@@ -320,7 +364,8 @@ class LinearClassifier(ShownWithGuarantee, ClassifierMixin, BaseEstimator):  # t
         return settings, encoder, domain
 
     def _labels(self, y: Any, n_rows: int, domain: tuple[Any, Any] | None) -> tuple[Labels, tuple[Any, Any], str]:
-        if self.schema is not None and self.schema.target is not None and domain is not None and y is not None:
+        schema = self.schema if self.schema is not None else getattr(getattr(self, "_encoder", None), "schema", None)
+        if schema is not None and schema.target is not None and domain is not None and y is not None:
             # The schema's labels match raw values however a file wrote them (1, 1.0, "1").
             signs = read_labels(y, domain[0], domain[1])
             return labels_of(np.array(domain, dtype=object)[(signs > 0).astype(np.intp)], n_rows, domain)

@@ -85,6 +85,14 @@ def checked_target_bound(target_bound: Any, budget: Budget) -> float:
     return float(target_bound)
 
 
+def checked_threshold(threshold: Any) -> float:
+    """The derivative of a loss of residuals is clipped to it."""
+    ok = isinstance(threshold, Real) and not isinstance(threshold, bool)
+    if not ok or not SMALLEST_BOUND <= threshold <= LARGEST_BOUND:
+        raise ParameterError("threshold must be a positive finite number: noise grows with it.")
+    return float(threshold)
+
+
 def checked_classes(classes: Any, schema: Schema | None) -> tuple[Any, Any] | None:
     """The declared label domain in sorted order, or None."""
     if classes is None:

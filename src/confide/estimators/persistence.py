@@ -12,8 +12,12 @@ import numpy as np
 from confide._version import __version__
 from confide.erm.row_bounds import BallBound, GroupBound, RowBound
 from confide.errors import ConfideError, FileError
+from confide.estimators.erm import ERMClassifier, ERMRegressor
 from confide.estimators.linear import LinearClassifier
+from confide.estimators.linear_regression import LinearRegressor
 from confide.estimators.logistic import LogisticRegression
+from confide.estimators.loss_regression import HuberRegressor, PoissonRegressor
+from confide.estimators.regression import Ridge
 from confide.estimators.svm import KernelSVC, LinearSVC
 from confide.features.encoder import Encoder
 from confide.features.fourier import FourierMap
@@ -23,12 +27,31 @@ from confide.guarantee import Guarantee
 from confide.inference.evidence import Evidence
 from confide.privacy.budgets import budget_from_dict
 
-_ESTIMATORS: dict[str, type[LinearClassifier]] = {
+_CLASSIFIERS: dict[str, type[LinearClassifier]] = {
     "LogisticRegression": LogisticRegression,
     "LinearSVC": LinearSVC,
     "KernelSVC": KernelSVC,
+    "ERMClassifier": ERMClassifier,
 }
-_OWN_PARAMETERS = ("loss", "smoothing", "kernel", "length_scale", "n_features", "orthogonal", "map_seed")
+_REGRESSORS: dict[str, type[LinearRegressor]] = {
+    "Ridge": Ridge,
+    "HuberRegressor": HuberRegressor,
+    "PoissonRegressor": PoissonRegressor,
+    "ERMRegressor": ERMRegressor,
+}
+_OWN_PARAMETERS = (
+    "loss",
+    "smoothing",
+    "kernel",
+    "length_scale",
+    "n_features",
+    "orthogonal",
+    "map_seed",
+    "target_bound",
+    "threshold",
+    "max_sample_weight",
+    "inference_share",
+)
 """Parameters that some estimators have, by name."""
 _PARTS = {
     "version", "estimator", "parameters", "schema", "row_bound", "fourier_map", "classes", "alpha", "coef", "intercept",
@@ -37,11 +60,11 @@ _PARTS = {
 _PARAMETERS = {
     "budget", "alpha", "fit_intercept", "intercept_scaling", "mechanism", "neighbours", "n_rows_bounds",
 }  # fmt: skip
-_LATER_PARAMETERS = {"max_rows_per_person", "class_weight", "max_sample_weight", "inference_share"}
+_LATER_PARAMETERS = {"max_rows_per_person", "class_weight", "max_sample_weight"}
 """Those that the first version did not write."""
 
 
-def save_model(model: LinearClassifier, path: str | os.PathLike[str]) -> None:
+def save_model(model: LinearClassifier | LinearRegressor, path: str | os.PathLike[str]) -> None:
     """Write a fitted model; see `LinearClassifier.save`."""
     from sklearn.utils.validation import check_is_fitted
 
@@ -61,27 +84,17 @@ def save_model(model: LinearClassifier, path: str | os.PathLike[str]) -> None:
                 "intercept_scaling": float(model.intercept_scaling),
                 "mechanism": model.mechanism,
                 "neighbours": str(guarantee.neighbours),
-                **{name: getattr(model, name) for name in _OWN_PARAMETERS if hasattr(model, name)},
+                **{name: _written(getattr(model, name)) for name in _OWN_PARAMETERS if hasattr(model, name)},
                 "max_rows_per_person": int(model.max_rows_per_person),
-                "class_weight": None
-                if model.class_weight is None
-                else [
-                    [label.item() if isinstance(label, np.generic) else label, float(weight)]
-                    for label, weight in model.class_weight.items()
-                ],
-                "max_sample_weight": float(model.max_sample_weight),
-                "inference_share": model.inference_share
-                if model.inference_share == "auto"
-                else float(model.inference_share),
+                **(_class_weight_of(model) if isinstance(model, LinearClassifier) else {}),
                 "n_rows_bounds": None if model.n_rows_bounds is None else [int(n) for n in model.n_rows_bounds],
             },
             "schema": None if encoder is None else encoder.schema.to_dict(),
             "row_bound": model._row_bound.to_dict(),
-            "fourier_map": None if model._fourier is None else model._fourier.to_dict(),
-            "classes": model.classes_.tolist(),
+            **_classes_of(model),
             "alpha": model.alpha_,
             "coef": model.coef_.tolist(),
-            "intercept": model.intercept_.tolist(),
+            "intercept": np.asarray(model.intercept_).tolist(),
             "coefficient_names": [str(name) for name in model.coefficient_names_],
             "n_features_in": int(model.n_features_in_),
             "feature_names_in": None if names is None else [str(name) for name in names],
@@ -91,7 +104,34 @@ def save_model(model: LinearClassifier, path: str | os.PathLike[str]) -> None:
     )
 
 
-def load(path: str | os.PathLike[str]) -> LinearClassifier:
+def _written(value: Any) -> Any:
+    """A parameter as JSON can hold it; a loss of the user's own it cannot."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return "inf"
+    return value if isinstance(value, (str, bool, int, float)) else None
+
+
+def _class_weight_of(model: LinearClassifier) -> dict[str, Any]:
+    weights = model.class_weight
+    return {
+        "class_weight": None
+        if weights is None
+        else [[label.item() if isinstance(label, np.generic) else label, float(weight)] for label, weight in weights.items()]
+    }
+
+
+def _classes_of(model: LinearClassifier | LinearRegressor) -> dict[str, Any]:
+    if isinstance(model, LinearRegressor):
+        return {"fourier_map": None, "classes": None}
+    return {
+        "fourier_map": None if model._fourier is None else model._fourier.to_dict(),
+        "classes": model.classes_.tolist(),
+    }
+
+
+def load(path: str | os.PathLike[str]) -> LinearClassifier | LinearRegressor:
     """Read a model written by `save`.
 
     Parameters
@@ -117,10 +157,11 @@ def load(path: str | os.PathLike[str]) -> LinearClassifier:
         raise FileError(f"{path} lacks parts of a model, or holds parts that this version does not understand.") from None
 
 
-def _restored(content: dict[str, Any]) -> LinearClassifier:
-    if content["estimator"] not in _ESTIMATORS:
+def _restored(content: dict[str, Any]) -> LinearClassifier | LinearRegressor:
+    name = content["estimator"]
+    if name not in _CLASSIFIERS and name not in _REGRESSORS:
         raise FileError("the file holds a kind of model that this version of confide does not understand.")
-    kind = _ESTIMATORS[content["estimator"]]
+    kind: Any = {**_CLASSIFIERS, **_REGRESSORS}[name]
     own = set(_OWN_PARAMETERS) & set(kind().get_params())
     parameters = dict(content["parameters"])
     _check_keys(parameters, _PARAMETERS | _LATER_PARAMETERS | own, since_first=_LATER_PARAMETERS | own)
@@ -130,23 +171,16 @@ def _restored(content: dict[str, Any]) -> LinearClassifier:
         parameters["budget"] = math.inf if parameters["budget"] == "inf" else parameters["budget"]
     if parameters["n_rows_bounds"] is not None:
         parameters["n_rows_bounds"] = tuple(parameters["n_rows_bounds"])
-    if parameters.get("class_weight") is not None:
-        parameters["class_weight"] = dict(parameters["class_weight"])
     schema = None if content["schema"] is None else Schema.from_dict(content["schema"])
     row_bound = row_bound_from_dict(content["row_bound"])
-    classes = content["classes"]
-    declares_labels = schema is not None and schema.target is not None
     fourier = None if content.get("fourier_map") is None else FourierMap.from_dict(content["fourier_map"])
     if fourier is None:
         parameters["row_norm"] = None if schema is not None else row_bound
-    model = kind(
-        **parameters,
-        schema=schema,
-        classes=None if declares_labels else classes,
-    )
+    parameters["schema"] = schema
+    model: LinearClassifier | LinearRegressor
+    is_regressor = name in _REGRESSORS
+    model = _regressor(name, parameters, content) if is_regressor else _classifier(name, parameters, content, fourier)
     model.coef_ = _finite(content["coef"])
-    model.intercept_ = _finite(content["intercept"])
-    model.classes_ = np.array(classes)
     model.alpha_ = float(_finite(content["alpha"]))
     model.guarantee_ = Guarantee.from_dict(content["guarantee"])
     model.coefficient_names_ = np.array(content["coefficient_names"], dtype=object)
@@ -155,20 +189,17 @@ def _restored(content: dict[str, Any]) -> LinearClassifier:
         model.feature_names_in_ = np.array(content["feature_names_in"], dtype=object)
     model._encoder = None if schema is None else Encoder(schema)
     model._row_bound = row_bound
-    model._fourier = fourier
     model._evidence = None if content.get("intervals") is None else Evidence.from_dict(content["intervals"])
-    width = model.coef_.shape[1] if model.coef_.ndim == 2 else -1
     if model.guarantee_.void is None and not model.guarantee_.budget.is_private:
         raise FileError("the model claims a guarantee that an infinite budget cannot give.")
-    if model.classes_.shape != (2,) or not isinstance(model.guarantee_.void, str | None):
+    if not isinstance(model.guarantee_.void, str | None):
         raise FileError("the parts of the model are not of the right kind.")
-    if model.coef_.shape[0] != 1 or model.intercept_.shape != (1,) or len(model.coefficient_names_) != width:
+    width = len(model.coefficient_names_)
+    if model.coef_.shape != ((width,) if is_regressor else (1, width)):
         raise FileError("the parts of the model do not fit each other.")
     if model._evidence is not None and not _fits(model._evidence, model):
         raise FileError("the parts of the model do not fit each other.")
     row_bound.check_width(width)
-    if fourier is not None and (fourier != model._fourier_map(fourier.n_inputs) or fourier.row_bound != row_bound):
-        raise FileError("the parts of the model do not fit each other.")
     if (
         fourier is None
         and model._encoder is not None
@@ -178,12 +209,46 @@ def _restored(content: dict[str, Any]) -> LinearClassifier:
     return model
 
 
-def _fits(evidence: Evidence, model: LinearClassifier) -> bool:
+def _fits(evidence: Evidence, model: LinearClassifier | LinearRegressor) -> bool:
     """Whether what intervals are made of speaks of the weights of this model."""
-    width = model.coef_.shape[1]
-    weights, constant = evidence.weights, evidence.intercept
+    weights, constant, width = evidence.weights, evidence.intercept, model.coef_.size
     intercept = constant * weights[width:] if constant > 0.0 else np.zeros(1)
-    return np.array_equal(weights[:width], model.coef_[0]) and np.array_equal(intercept, model.intercept_)
+    return np.array_equal(weights[:width], model.coef_.ravel()) and np.array_equal(intercept, np.ravel(model.intercept_))
+
+
+def _classifier(
+    name: str, parameters: dict[str, Any], content: dict[str, Any], fourier: FourierMap | None
+) -> LinearClassifier:
+    """The estimator with what classifiers alone have."""
+    if parameters.get("class_weight") is not None:
+        parameters["class_weight"] = dict(parameters["class_weight"])
+    classes, schema = content["classes"], parameters["schema"]
+    declares_labels = schema is not None and schema.target is not None
+    model = _CLASSIFIERS[name](**parameters, classes=None if declares_labels else classes)
+    model.intercept_ = _finite(content["intercept"])
+    model.classes_ = np.array(classes)
+    model._fourier = fourier
+    if model.classes_.shape != (2,):
+        raise FileError("the parts of the model are not of the right kind.")
+    if model.intercept_.shape != (1,):
+        raise FileError("the parts of the model do not fit each other.")
+    if fourier is not None:
+        fits = fourier == model._fourier_map(fourier.n_inputs)
+        if not fits or fourier.row_bound != row_bound_from_dict(content["row_bound"]):
+            raise FileError("the parts of the model do not fit each other.")
+    return model
+
+
+def _regressor(name: str, parameters: dict[str, Any], content: dict[str, Any]) -> LinearRegressor:
+    """The estimator with what regressors alone have."""
+    if parameters["target_bound"] == "inf":
+        parameters["target_bound"] = math.inf
+    model = _REGRESSORS[name](**parameters)
+    intercept = _finite(content["intercept"])
+    if intercept.shape != ():
+        raise FileError("the parts of the model do not fit each other.")
+    model.intercept_ = float(intercept)
+    return model
 
 
 def _check_keys(value: dict[str, Any], known: set[str], since_first: Collection[str] = ()) -> None:

@@ -6,23 +6,16 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, RegressorMixin
-from sklearn.metrics import r2_score
-from sklearn.utils.validation import check_is_fitted
 
 from confide.accounting.events import Event
 from confide.accounting.ledger import Batch, Ledger
-from confide.data.arrays import MemorySource, rows_in_block, summation_depth
-from confide.data.frames import EncodedBlocks
+from confide.data.arrays import summation_depth
 from confide.data.source import RowSource
 from confide.erm.row_bounds import RowBound
 from confide.errors import ParameterError
 from confide.estimators import parameters
-from confide.estimators.assumptions import guarantee_of
-from confide.estimators.fitting import charge_and_release
-from confide.estimators.notebook import ShownWithGuarantee
+from confide.estimators.linear_regression import LinearRegressor
 from confide.estimators.regularisation import noise_l2
-from confide.estimators.validation import rows_of, targets_of, weights_of
 from confide.features.encoder import Encoder
 from confide.features.schema import Schema
 from confide.privacy.budgets import Budget, Neighbours, as_budget
@@ -38,7 +31,6 @@ class _Settings:
 
     budget: Budget
     alpha: float | None
-    encoder: Encoder | None
     row_bound: RowBound
     intercept: float
     target_bound: float
@@ -71,7 +63,7 @@ class _Settings:
         return replace(plan, l2=automatic if l2 is None else l2)
 
 
-class Ridge(ShownWithGuarantee, RegressorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
+class Ridge(LinearRegressor):
     """Least squares with a ridge, released under differential privacy by noisy sums.
 
     Minimises mean (y - w . x)^2 / 2 + alpha / 2 |w|^2 over clipped rows and targets, from X^T X and X^T y with exact noise.
@@ -141,10 +133,6 @@ class Ridge(ShownWithGuarantee, RegressorMixin, BaseEstimator):  # type: ignore[
     True
     """
 
-    coef_: Array
-    intercept_: float
-    guarantee_: Any
-
     def __init__(
         self,
         budget: float | Budget = 1.0,
@@ -162,40 +150,21 @@ class Ridge(ShownWithGuarantee, RegressorMixin, BaseEstimator):  # type: ignore[
         ledger: Ledger | Batch | None = None,
         random_state: int | None = None,
     ) -> None:
-        self.budget = budget
-        self.alpha = alpha
-        self.schema = schema
-        self.row_norm = row_norm
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.target_bound = target_bound
-        self.mechanism = mechanism
-        self.neighbours = neighbours
-        self.n_rows_bounds = n_rows_bounds
-        self.max_rows_per_person = max_rows_per_person
-        self.ledger = ledger
-        self.random_state = random_state
-
-    def plan(self, n_rows: int | None = None, n_features: int | None = None) -> StatisticsPlan:
-        """Everything a fit would decide from public facts. Reads no data and charges nothing.
-
-        Parameters
-        ----------
-        n_rows : int
-            Number of rows; not used where `n_rows_bounds` are given.
-        n_features : int
-            Number of columns of X; with a schema its own, and not needed.
-        """
-        settings = self._settings()
-        if (encoder := settings.encoder) is not None:
-            if n_features not in (None, encoder.n_features):
-                raise ParameterError(f"the schema has {encoder.n_features} encoded columns; leave n_features out.")
-            n_features = encoder.n_features
-        for name, value in (("n_rows", n_rows), ("n_features", n_features)):
-            given = isinstance(value, (int, np.integer)) and not isinstance(value, bool) and value >= 1
-            if not given and not (name == "n_rows" and value is None and settings.n_rows_bounds):
-                raise ParameterError(f"{name} must be a whole number of at least 1.")
-        return settings.plan(int(n_features or 0), n_rows)
+        super().__init__(
+            budget,
+            alpha=alpha,
+            schema=schema,
+            row_norm=row_norm,
+            fit_intercept=fit_intercept,
+            intercept_scaling=intercept_scaling,
+            target_bound=target_bound,
+            mechanism=mechanism,
+            neighbours=neighbours,
+            n_rows_bounds=n_rows_bounds,
+            max_rows_per_person=max_rows_per_person,
+            ledger=ledger,
+            random_state=random_state,
+        )
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Train and release.
@@ -216,67 +185,16 @@ class Ridge(ShownWithGuarantee, RegressorMixin, BaseEstimator):  # type: ignore[
         BudgetExceeded
             If the ledger has too little left; no row was used.
         """
-        settings = self._settings()
-        encoder, neighbours = settings.encoder, settings.neighbours
-        seed = parameters.checked_seed(self.random_state)
-        ledger = parameters.checked_ledger(self.ledger)
+        return self._fit(X, y)
 
-        before = dict(vars(self))
-        try:
-            blocks = rows_of(self, X, encoder, reset=True, rows_per_person=settings.rows_per_person)
-            kept = blocks.codes.kept if isinstance(blocks, EncodedBlocks) else None
-            n_rows = blocks.n_rows if kept is None else len(X)
-            targets = targets_of(y, n_rows)
-            source = MemorySource(blocks, targets if kept is None else targets[kept])
-            plan = settings.plan(blocks.n_features, n_rows if neighbours is Neighbours.REPLACE_ONE else None)
-            plan.problem.check(n_rows, blocks.n_features)
-            purpose = f"{type(self).__name__}.fit"
-            weights = charge_and_release(
-                lambda entropy: _weights(plan, source, entropy), plan.event, neighbours, ledger, seed, purpose
-            )
-        except BaseException:
-            # A refused fit leaves the estimator as it was, with the columns of an earlier fit.
-            self.__dict__ = before
-            raise
-
-        intercept = settings.intercept
-        self.coef_ = weights[: blocks.n_features].copy()
-        self.intercept_ = float(intercept * weights[-1]) if intercept > 0.0 else 0.0
-        self.alpha_ = plan.alpha
-        sentence = f"Every target is clipped to its declared bound, {settings.target_bound:.6g} in absolute value."
-        person = None if self.schema is None else self.schema.person
-        self.guarantee_ = guarantee_of(plan, sentence, person, ledger, seed)
-        self.coefficient_names_ = self._coefficient_names(encoder)
-        self._encoder = encoder
-        self._row_bound = settings.row_bound
-        return self
-
-    def predict(self, X: Any) -> Array:
-        """Predicted targets, (n,). Rows are clipped to the bound of the fit, as the rows it learned from were."""
-        check_is_fitted(self)
-        blocks = rows_of(self, X, self._encoder, reset=False)
-        predicted = np.empty(blocks.n_rows)
-        step = rows_in_block(blocks.n_features)
-        for start in range(0, blocks.n_rows, step):
-            stop = min(start + step, blocks.n_rows)
-            predicted[start:stop] = self._row_bound.clip(blocks.block(start, stop)) @ self.coef_
-        return predicted + self.intercept_
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """R^2 on the given rows and targets, which are not clipped here. On private rows it is outside every guarantee."""
-        predicted = self.predict(X)
-        targets, weights = targets_of(y, len(predicted)), weights_of(sample_weight, len(predicted))
-        return float(r2_score(targets, predicted, sample_weight=weights))
-
-    def _settings(self) -> _Settings:
+    def _settings(self) -> tuple[_Settings, Encoder | None]:
         """The parameters, checked. No data."""
         budget, neighbours = as_budget(self.budget), Neighbours.parse(self.neighbours)
         encoder = parameters.checked_schema(self.schema)
         parameters.checked_choice("mechanism", self.mechanism, ("auto", "sufficient-statistics"))
-        return _Settings(
+        settings = _Settings(
             budget=budget,
             alpha=parameters.checked_alpha(self.alpha),
-            encoder=encoder,
             row_bound=parameters.checked_row_bound(self.row_norm, encoder, budget),
             intercept=parameters.checked_intercept(self.fit_intercept, self.intercept_scaling),
             target_bound=parameters.checked_target_bound(self.target_bound, budget),
@@ -284,12 +202,30 @@ class Ridge(ShownWithGuarantee, RegressorMixin, BaseEstimator):  # type: ignore[
             n_rows_bounds=parameters.checked_bounds(self.n_rows_bounds, neighbours),
             rows_per_person=parameters.checked_rows_per_person(self.max_rows_per_person),
         )
+        return settings, encoder
 
-    def _coefficient_names(self, encoder: Encoder | None) -> Any:
-        if encoder is not None:
-            return np.array(encoder.feature_names, dtype=object)
-        names = getattr(self, "feature_names_in_", None)
-        return names if names is not None else np.array([f"x{i}" for i in range(self.n_features_in_)], dtype=object)
+    def _plan(self, settings: _Settings, n_features: int, n_rows: int | None) -> StatisticsPlan:
+        return settings.plan(n_features, n_rows)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.regressor_tags.poor_score = self._drowns_small_data()
+        return tags
+
+    def _drowns_small_data(self) -> bool:
+        """Whether noise hides what 200 standardised rows of 10 columns tell, from public facts.
+
+        That is the data set by which scikit-learn tells regressors with a poor score; sums over it are at most 200.
+        """
+        try:
+            settings, encoder = self._settings()
+            plan = settings.plan(10, 200)
+        except ParameterError:
+            return False
+        return encoder is None and max(plan.product_deviation, plan.target_deviation) > 2.0
+
+    def _released(self, plan: StatisticsPlan, source: RowSource, entropy: Entropy) -> Array:
+        return _weights(plan, source, entropy)
 
 
 def _weights(plan: StatisticsPlan, source: RowSource, entropy: Entropy) -> Array:

@@ -13,6 +13,10 @@ WEIGHT_NORM_FACTOR = 3.5
 WEIGHT_NORM_ON_WEIGHTS = 2.5
 """Chosen on public data sets and budgets by benchmarks/automatic_alpha.py."""
 
+SCORE_FACTOR = 2.0
+"""Of 1/4 to 16 the best, or within 2% of it, for Huber's loss, the clipped square and counts on the data sets and budgets of
+benchmarks/regression_error.py."""
+
 
 def curvature_free_l2(budget: Budget, loss: LossBounds, row_norm: float, neighbours: Neighbours) -> float:
     """A little above the ridge of the sum form at which the curvature of the logistic loss costs Laplace noise nothing.
@@ -39,7 +43,9 @@ def usual_norm(row_bound: RowBound, intercept: float) -> float:
     return math.sqrt(square + intercept**2)
 
 
-def balanced_l2(noise_norm: float, weight: float, row_norm: float, *, on_weights: bool) -> float:
+def balanced_l2(
+    noise_norm: float, weight: float, row_norm: float, *, on_weights: bool, score_size: float | None = None
+) -> float:
     """Ridge of the sum form that balances the noise against the shrinkage; alpha is this over the number of rows.
 
     With b the noise in the summed objective, the excess loss is about |b|^2 / (2 l2) through the noise and
@@ -50,7 +56,11 @@ def balanced_l2(noise_norm: float, weight: float, row_norm: float, *, on_weights
                                         of one, |b| root mean square.
 
     Noise on the weights, |b| / l2 long, is not damped by the curvature of the loss: weights are kept short, B = 2.5.
+
+    Of a regression it is known how large scores are, `score_size`, and B is twice that.
     """
+    if score_size is not None:
+        return noise_norm * row_norm / (SCORE_FACTOR * score_size)
     length = WEIGHT_NORM_ON_WEIGHTS if on_weights else WEIGHT_NORM_FACTOR * math.cbrt(weight * row_norm / noise_norm)
     return noise_norm * row_norm / length
 

@@ -21,7 +21,7 @@ from confide.erm.row_bounds import canonical
 from confide.errors import InputError, InputTypeError
 from confide.features.cells import looks_like_number
 from confide.features.encoder import Encoder
-from confide.types import Array, Labels
+from confide.types import Array, Labels, Targets
 
 # Openings of scikit-learn's messages that speak of shapes and column names alone. All others may print the array.
 _SAFE_OPENINGS = (
@@ -206,13 +206,15 @@ def labels_of(y: Any, n_rows: int, classes: tuple[Any, Any] | None) -> tuple[Lab
     is_first, is_second = (np.asarray(labels == label, dtype=bool) for label in domain)
     if not np.all(is_first | is_second):
         raise InputError("y holds labels outside the declared classes. Correct the labels or the declaration.")
+    return np.where(is_second, 1, -1).astype(np.int8), domain, domain_sentence(domain, declared=classes is not None)
+
+
+def domain_sentence(domain: tuple[Any, Any], *, declared: bool) -> str:
+    """Where the label domain comes from."""
     named = f"{{{domain[0]!r}, {domain[1]!r}}}"
-    sentence = (
-        f"The label domain {named} was declared, not learned from the rows."
-        if classes is not None
-        else f"The label domain {named} was not declared: it was taken from the labels present and is assumed to be public."
-    )
-    return np.where(is_second, 1, -1).astype(np.int8), domain, sentence
+    if declared:
+        return f"The label domain {named} was declared, not learned from the rows."
+    return f"The label domain {named} was not declared: it was taken from the labels present and is assumed to be public."
 
 
 def targets_of(y: Any, n_rows: int) -> Array:
@@ -338,8 +340,8 @@ def _weight_array(sample_weight: Any) -> Array:
 def row_weights_of(
     sample_weight: Any,
     largest: float,
-    labels: Labels,
-    classes: tuple[Any, Any],
+    labels: Targets,
+    classes: tuple[Any, ...],
     class_weight: tuple[tuple[Any, float], ...] | None,
 ) -> Array | None:
     """How much each row counts in a fit: its own weight times that of its class; None where all count 1.
@@ -348,8 +350,8 @@ def row_weights_of(
     ----------
     sample_weight : (n,) numbers from 0 to `largest`, or None for 1 each
     largest : the declared cap
-    labels : (n,) in {-1, +1}
-    classes : the two classes in sorted order
+    labels : (n,) in {-1, +1}, or the targets of a regression
+    classes : the two classes in sorted order; none for a regression
     class_weight : pairs of class and public weight, or None
     """
     weights = None

@@ -59,7 +59,7 @@ def columns_of(frame: Any, names: Sequence[str]) -> list[Any]:
     return [table[name] for name in names]
 
 
-def read_numbers(what: str, cells: Any) -> Array:
+def read_numbers(what: str, cells: Any, refuse: bool = True) -> Array:
     """Numbers as a fresh float64 array (n,), NaN where a cell is missing.
 
     Booleans are 0 and 1; text is read where it is a number, and blank text is missing.
@@ -68,6 +68,7 @@ def read_numbers(what: str, cells: Any) -> Array:
     ----------
     what : how messages name the cells, for example 'column "age"'
     cells : a Series, an Arrow array, a NumPy array or a list
+    refuse : False reads a cell that is no number as a missing one
 
     Raises
     ------
@@ -77,12 +78,14 @@ def read_numbers(what: str, cells: Any) -> Array:
     import pyarrow as pa
 
     arrow = _as_arrow(cells)
+    if arrow is not None and pa.types.is_floating(arrow.type) and _is_number(arrow.type) and not arrow.null_count:
+        return np.array(arrow.to_numpy(), dtype=np.float64)
     if arrow is not None and _is_number(arrow.type):
         return np.array(arrow.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False))
     distinct, positions = _distinct(what, cells, arrow)
     numbers = [_number(value) for value in distinct]
     unreadable = np.array([number is None for number in numbers] + [False])
-    if unreadable[positions].any():
+    if refuse and unreadable[positions].any():
         raise InputError(f"{what}: holds cells that are not numbers; give numbers, and leave missing cells empty.")
     return np.array([math.nan if number is None else number for number in numbers] + [math.nan])[positions]
 

@@ -96,8 +96,8 @@ class _Part(Protocol):
     def linked(self) -> bool:
         """Whether exactly one of the encoded columns is 1 in every row, and the others 0."""
 
-    def read(self, cells: Any) -> Array | Levels:
-        """Check the cells of the column and give the codes (n,)."""
+    def read(self, cells: Any, refuse: bool) -> Array | Levels:
+        """Check the cells of the column, or let them pass, and give the codes (n,)."""
 
     def write(self, codes: Any, out: Array) -> None:
         """Fill `out`, the group's columns of one block (m, size), from the block's codes (m,)."""
@@ -166,7 +166,7 @@ class Encoder:
         object.__setattr__(self, "_parts", parts)
         object.__setattr__(self, "_members", members)
 
-    def read(self, frame: Any, rows_per_person: int | None = None) -> Codes:
+    def read(self, frame: Any, rows_per_person: int | None = None, *, refuse: bool = True) -> Codes:
         """Check a frame and read the columns of the schema.
 
         Parameters
@@ -175,6 +175,8 @@ class Encoder:
             are ignored. The frame is not modified.
         rows_per_person : the first so many rows of each person are kept, in the order of the frame, where the schema
             names the person's column; None keeps all rows and does not need that column
+        refuse : False after rows were checked and a budget charged, where a refusal would be an answer about them: a number
+            that cannot be used counts as missing, or 0 where gaps are not declared, and such a category as none
 
         Returns
         -------
@@ -195,10 +197,10 @@ class Encoder:
         person = None if rows_per_person is None else self.schema.person
         names = self.schema.column_names
         series = columns_of(frame, names if person is None else (*names, person))
-        columns = tuple(part.read(cells) for part, cells in zip(self._parts, series, strict=False))
+        columns = tuple(part.read(cells, refuse) for part, cells in zip(self._parts, series, strict=False))
         kept = None
         if rows_per_person is not None and person is not None:
-            kept = _first_rows(read_identities(f'column "{person}"', series[-1]), rows_per_person)
+            kept = first_rows(read_identities(f'column "{person}"', series[-1]), rows_per_person)
         if kept is not None:
             kept.setflags(write=False)
             columns = tuple(codes[kept] for codes in columns)
@@ -259,13 +261,14 @@ class Encoder:
         return self.expand(codes, 0, codes.n_rows)
 
 
-def read_labels(values: Any, negative: Label, positive: Label) -> Labels:
+def read_labels(values: Any, negative: Label, positive: Label, *, refuse: bool = True) -> Labels:
     """Labels as -1 and +1.
 
     Parameters
     ----------
     values : pandas or Polars Series, Arrow array, NumPy array or list of raw labels, one a row
     negative, positive : the two labels, compared in canonical form (`canonical_label`)
+    refuse : False after labels were checked and a budget charged: what is neither of the two counts as negative
 
     Returns
     -------
@@ -284,6 +287,8 @@ def read_labels(values: Any, negative: Label, positive: Label) -> Labels:
         raise InputError("the labels: there are none; one a row is needed.")
     domain = {canonical_label(negative): 0, canonical_label(positive): 1}
     levels = read_levels("the labels", values, domain, missing=_REFUSED, unknown=_UNKNOWN)
+    if not refuse:
+        levels[levels < 0] = 0
     if (levels == _REFUSED).any():
         raise InputError("the labels: some are missing; give rows that have a label.")
     if (levels == _UNKNOWN).any():
@@ -291,7 +296,7 @@ def read_labels(values: Any, negative: Label, positive: Label) -> Labels:
     return (2 * levels - 1).astype(np.int8)
 
 
-def _first_rows(persons: Indices, n_rows: int) -> Indices | None:
+def first_rows(persons: Indices, n_rows: int) -> Indices | None:
     """Rising positions of the first `n_rows` rows of each person, None for all. Each person's depend on their rows alone."""
     order = np.argsort(persons, kind="stable")
     grouped = persons[order]
@@ -324,17 +329,22 @@ class _NumberPart:
         names = tuple(f"{name}~{shown_number(value)}" for value in self.column.bends) or (name,)
         return (*names, f"{name}=(missing)") if self.column.missing else names
 
-    def read(self, cells: Any) -> Array:
+    def read(self, cells: Any, refuse: bool) -> Array:
         column = self.column
-        values = read_numbers(f'column "{column.name}"', cells)
-        if np.isinf(values).any():
+        values = read_numbers(f'column "{column.name}"', cells, refuse)
+        all_finite = bool(np.isfinite(values).all())
+        if refuse and not all_finite and np.isinf(values).any():
             raise InputError(f'column "{column.name}": holds infinite numbers; give finite ones, or leave the cells empty.')
-        if not column.missing and np.isnan(values).any():
+        if not all_finite:
+            values[np.isinf(values)] = np.nan
+        if refuse and not column.missing and not all_finite:
             raise InputError(
                 f'column "{column.name}": holds missing values; declare "missing = true" for it in the schema, '
                 "or fill them in by a rule that does not depend on the data."
             )
         values = column.stretched(values)
+        if not column.missing and not all_finite:
+            values[np.isnan(values)] = 0.0
         if not column.knots:
             return values
         ends = column.stretched(np.array(column.bends))
@@ -375,18 +385,20 @@ class _CategoryPart:
     def linked(self) -> bool:
         return not self.single.size and self.column.other is not False
 
-    def read(self, cells: Any) -> Levels:
+    def read(self, cells: Any, refuse: bool) -> Levels:
         column = self.column
         listed = {canonical_label(category): level for level, category in enumerate(column.categories)}
         other = listed[column.other] if isinstance(column.other, str) else len(listed) if column.other else _UNKNOWN
         # The level of its own comes last. Without one a missing category is an unlisted one, where those have a level.
         missing = len(listed) + (column.other is True) if column.missing else other if column.other else _REFUSED
         levels = read_levels(f'column "{column.name}"', cells, listed, missing=missing, unknown=other)
-        if (levels == _REFUSED).any():
+        refused = levels == _REFUSED
+        if refuse and refused.any():
             raise InputError(
                 f'column "{column.name}": holds missing values; declare "missing = true" or "other = true" '
                 "for it in the schema."
             )
+        levels[refused] = _UNKNOWN
         return levels
 
     def write(self, codes: Levels, out: Array) -> None:

@@ -43,10 +43,11 @@ class GradientRounding:
         """L2 distance between the computed and the exact gradient.
 
         1.01 u n R [L (m + D + 5 + w) + (2D + 5) c R |w|] + gamma_3 (l2 |w| + |b|) + 3u |g| + 2^-900, where w is the
-        rounding constant of the loss.
+        rounding constant of the loss, and 2D + 12 more if it asks for the lengths of rows.
         """
         loss, dimension = self.loss, self.n_weights
-        slopes = loss.lipschitz * (self.summation_depth + dimension + 5 + loss.rounding)
+        rounding = loss.rounding + (2 * dimension + 12 if loss.by_length else 0)
+        slopes = loss.lipschitz * (self.summation_depth + dimension + 5 + rounding)
         margins = (2 * dimension + 5) * loss.smoothness * self.row_norm * weights_norm
         sums = 1.01 * _UNIT * self.n_rows * self.row_norm * (slopes + margins)
         return sums + _gamma(3) * (self.l2 * weights_norm + noise_norm) + 3.0 * _UNIT * gradient_norm + 2.0**-900

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
-from scipy.special import log_ndtr, ndtr
+from scipy.special import erf, log_ndtr, ndtr
 
 from confide.privacy.budgets import Neighbours
 from confide.types import Array
@@ -61,7 +61,7 @@ class GaussianMechanism:
 
 @dataclass(frozen=True, slots=True)
 class GaussianObjective:
-    """Gaussian objective perturbation with a loss that falls with the margin, followed by a Gaussian seal.
+    """Gaussian objective perturbation with a loss of the score of a row, followed by a Gaussian seal.
 
     Parameters
     ----------
@@ -70,6 +70,7 @@ class GaussianObjective:
     kappa : what the curvature costs a tapered loss; inf for others
     seal_mu : whitened sensitivity of the seal
     neighbours : the neighbour relation
+    monotone : whether the derivative of the loss has one sign; kappa has no meaning otherwise
     """
 
     mu: float
@@ -77,12 +78,25 @@ class GaussianObjective:
     kappa: float
     seal_mu: float
     neighbours: Neighbours
+    monotone: bool = False
 
-    def _shifts(self, kappa_form: bool) -> list[tuple[float, float]]:
+    def __post_init__(self) -> None:
+        if not self.monotone:
+            object.__setattr__(self, "kappa", math.inf)
+
+    def _shifts(self, kappa_form: bool, room: float) -> list[tuple[float, float]]:
         """(cost of the curvature, mu) of each Gaussian whose curves add up to a bound (proofs/gaussian.md, theorem 2).
 
-        Replace one: the corners of the slopes of the row that goes and the row that comes.
+        Replace one: the corners of the slopes of the row that goes and the row that comes. `room` is what the curvature
+        leaves of epsilon.
         """
+        if not self.monotone:
+            if self.neighbours is Neighbours.ADD_OR_REMOVE_ONE:
+                return 2 * [(self.curvature, self.mu)]
+            # Theorem 7: the corners are two opposite pairs, whose squared lengths add up to (2 mu)^2 at most. Where the
+            # curve is convex in the square the worst is one pair as long as can be and one of no length.
+            convex = ((2.0 * self.mu) ** 2 + self.seal_mu**2) * _UP <= 2.0 * room**2 / (1.0 + math.hypot(1.0, room))
+            return 2 * [(self.curvature, 2.0 * self.mu)] + 2 * [(self.curvature, 0.0 if convex else 2.0 * self.mu)]
         if self.neighbours is Neighbours.ADD_OR_REMOVE_ONE:
             return [(0.0 if kappa_form else self.curvature, self.mu)]
         if kappa_form:
@@ -101,7 +115,7 @@ class GaussianObjective:
         # cost, the bound on the objective does not speak, and 1 takes its place.
         silent = float(ndtr(0.5 * self.seal_mu - room / self.seal_mu)) if self.seal_mu > 0.0 else 0.0
         return silent + sum(
-            gaussian_delta(epsilon - cost, math.hypot(mu, self.seal_mu)) for cost, mu in self._shifts(kappa_form)
+            gaussian_delta(epsilon - cost, math.hypot(mu, self.seal_mu)) for cost, mu in self._shifts(kappa_form, room)
         )
 
     def renyi(self, order: float) -> float:
@@ -119,6 +133,8 @@ class GaussianObjective:
     def _log_moment(self, orders: Array, kappa: float) -> Array:
         """log E exp((a - 1) loss), the cost of the curvature in the c_J form apart."""
         raised, mu = (orders - 1.0) * kappa, self.mu
+        if not self.monotone:
+            return self._two_sided_log_moment(orders)
         if self.neighbours is Neighbours.ADD_OR_REMOVE_ONE:
             below = raised + log_ndtr(kappa / mu - 0.5 * mu)
             above = 0.5 * orders * (orders - 1.0) * mu**2 + log_ndtr((orders - 0.5) * mu - kappa / mu)
@@ -128,6 +144,17 @@ class GaussianObjective:
         single = _log_mean_excess(orders, mu) + np.logaddexp(raised, 0.0)
         total: Array = np.logaddexp(single, _log_mean_excess(orders, 2.0 * mu))
         return total + np.log1p(-2.0 * np.exp(-total))
+
+    def _two_sided_log_moment(self, orders: Array) -> Array:
+        """The same where the slopes may have either sign: log g(mu), or log[g(2 mu) + 2 Phi((a - 1) 2 mu) - 1].
+
+        g(m) = 2 exp(a (a - 1) m^2 / 2) Phi((a - 1) m),      2 Phi(x) - 1 = erf(x / sqrt(2))
+        """
+        replaced = self.neighbours is Neighbours.REPLACE_ONE
+        m = 2.0 * self.mu if replaced else self.mu
+        both = erf((orders - 1.0) * m / math.sqrt(2.0))
+        moment: Array = 0.5 * orders * (orders - 1.0) * m**2 + np.log1p(both)
+        return np.logaddexp(moment, np.log(both)) if replaced else moment
 
 
 Curve: TypeAlias = GaussianMechanism | GaussianObjective

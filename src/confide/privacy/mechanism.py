@@ -21,7 +21,7 @@ from confide.privacy.certificate import GradientRounding
 from confide.privacy.gaussian import Curve
 from confide.privacy.lattice import LatticeNoise
 from confide.privacy.noise import LOG_FAILURE, Entropy
-from confide.privacy.shapes import Shape, shapes_of
+from confide.privacy.shapes import Ball, Shape, shapes_of
 from confide.solvers.solver import Solver
 from confide.types import Weights
 
@@ -88,7 +88,7 @@ class RowFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem(RowFacts):
-    """The public facts of one training problem with a loss of the margin.
+    """The public facts of one training problem with a loss of the score.
 
     Attributes
     ----------
@@ -115,8 +115,10 @@ class Problem(RowFacts):
 
     @property
     def shapes(self) -> tuple[Shape, ...]:
-        """The shapes of noise that the bound on rows allows."""
-        return shapes_of(self.row_bound, self.intercept, self.n_features)
+        """The shapes of noise that the bound on rows and the loss allow."""
+        shapes = shapes_of(self.row_bound, self.intercept, self.n_features)
+        # A slope that grows as the L2 norm of a row falls is bounded by no other norm.
+        return tuple(shape for shape in shapes if isinstance(shape, Ball) or not self.loss.by_length)
 
     def rounding(self, l2: float) -> GradientRounding:
         """The rounding bound of its gradients at a given total ridge."""

@@ -95,7 +95,7 @@ def _gaussian_plan(problem: Problem, budget: Budget, shape: Shape, share: float)
 
     def curve_at(mu: float) -> GaussianObjective:
         kappa = _kappa(shape, loss.lipschitz, loss.lipschitz / mu, l2) if loss.tapered else math.inf
-        return GaussianObjective(mu, curvature, kappa, share * shift * mu, problem.neighbours)
+        return GaussianObjective(mu, curvature, kappa, share * shift * mu, problem.neighbours, loss.monotone)
 
     curve = _largest(curve_at, _ideal_mu(of_row) / shift, of_row)
     noise = Noise(shape, "gaussian", loss.lipschitz / curve.mu)

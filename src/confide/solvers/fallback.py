@@ -15,7 +15,8 @@ import numpy as np
 from confide.erm.objective import Objective
 from confide.solvers.lbfgs import LimitedMemory
 from confide.solvers.narrowing import Narrowing
-from confide.solvers.newton import Newton, newton_directions
+from confide.solvers.newton import newton_directions
+from confide.solvers.sampled import SampledNewton
 from confide.solvers.solver import Solution, Solver
 from confide.types import Array, Weights
 
@@ -109,7 +110,7 @@ class NewtonThenFallback:
 
     def solve(self, objective: Objective, start: Weights, tolerance: float) -> Solution:
         wide = start.shape[1] > _WIDEST_HESSIAN
-        first: Solver = self.first or Narrowing(LimitedMemory() if wide else Newton())
+        first: Solver = self.first or Narrowing(LimitedMemory() if wide else SampledNewton())
         solution = first.solve(objective, start, tolerance)
         if tolerance == 0.0:
             return solution

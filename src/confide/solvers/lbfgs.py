@@ -1,93 +1,120 @@
-"""Limited-memory BFGS: for so many weights that no Hessian can be formed. One pass over the rows for each trial point."""
+"""Limited-memory BFGS for k problems at once, from gradients alone: one pass over the rows for each step of all of them.
+
+With a metric, an approximation of the inverse Hessian, it corrects that; without one it serves where weights are too many
+for a Hessian. Steps are judged by slopes: values, whose differences drown in rounding, are never asked for.
+"""
 
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from confide.erm.objective import Evaluation, Objective
+from confide.erm.objective import Objective
+from confide.solvers.line_search import flat_steps
+from confide.solvers.progress import Progress
 from confide.solvers.solver import Solution
-from confide.types import Array, Weights
+from confide.types import Array, Indices, Weights
 
-_SUFFICIENT_DECREASE = 1e-4
-_VALUE_ROUNDING = 2.0**-46
-"""Relative error of a summed value: differences below it say nothing."""
+_FLAT_ENOUGH = 0.9
+"""The share of the slope that a full step may leave."""
+_FLATNESS = 0.3
+"""The share that a line search leaves."""
 
 
 class _Curvature:
-    """The last few steps and what they did to the gradient: an approximation of the inverse Hessian."""
+    """The last few steps and what they did to the gradients: approximations of k inverse Hessians."""
 
-    def __init__(self, most_pairs: int) -> None:
-        self.pairs: deque[tuple[Array, Array, float]] = deque(maxlen=most_pairs)
+    def __init__(self, most_pairs: int, metric: Callable[[Array], Array] | None) -> None:
+        self.pairs: deque[tuple[Array, Array, Array]] = deque(maxlen=most_pairs)
+        self.metric = metric
+        self.scale = 1.0
 
-    def learn(self, step: Array, change: Array) -> None:
-        product = float(step @ change)
+    def learn(self, which: Indices, steps: Array, changes: Array, n_problems: int) -> None:
+        """Steps and changes of gradients (len(which), D); other problems learn nothing."""
+        products = np.einsum("kd,kd->k", steps, changes)
         # Positive for a strongly convex objective; below rounding it would teach nonsense.
-        if product > 1e-14 * float(np.linalg.norm(step)) * float(np.linalg.norm(change)):
-            self.pairs.append((step, change, 1.0 / product))
+        sound = products > 1e-14 * np.linalg.norm(steps, axis=1) * np.linalg.norm(changes, axis=1)
+        pair = np.zeros((2, n_problems, steps.shape[1]))
+        inverses = np.zeros(n_problems)
+        pair[0, which], pair[1, which] = steps, changes
+        inverses[which] = np.where(sound, 1.0 / np.where(sound, products, 1.0), 0.0)
+        self.pairs.append((pair[0], pair[1], inverses))
 
-    def direction(self, gradient: Array) -> Array:
-        """Minus the approximate inverse Hessian times the gradient: the two loops of Nocedal (1980)."""
-        direction, shares = -gradient, []
-        for step, change, inverse in reversed(self.pairs):
-            shares.append(inverse * float(step @ direction))
-            direction = direction - shares[-1] * change
-        if self.pairs:
-            _, change, inverse = self.pairs[-1]
-            direction = direction / (inverse * float(change @ change))
-        for (step, change, inverse), share in zip(self.pairs, reversed(shares), strict=True):
-            direction = direction + (share - inverse * float(change @ direction)) * step
-        return direction
+    def directions(self, which: Indices, gradients: Array) -> Array:
+        """Minus the approximate inverse Hessians times the gradients: the two loops of Nocedal (1980)."""
+        directions, shares = -gradients, []
+        for steps, changes, inverses in reversed(self.pairs):
+            share = inverses[which] * np.einsum("kd,kd->k", steps[which], directions)
+            shares.append(share)
+            directions = directions - share[:, None] * changes[which]
+        directions = self.metric(directions) if self.metric else directions * self._scales(which)[:, None]
+        for (steps, changes, inverses), share in zip(self.pairs, reversed(shares), strict=True):
+            back = inverses[which] * np.einsum("kd,kd->k", changes[which], directions)
+            directions = directions + (share - back)[:, None] * steps[which]
+        return directions
+
+    def _scales(self, which: Indices) -> Array:
+        scales = np.full(len(which), self.scale)
+        for _, changes, inverses in self.pairs:
+            squares = inverses[which] * np.einsum("kd,kd->k", changes[which], changes[which])
+            scales = np.where(squares > 0.0, 1.0 / np.where(squares > 0.0, squares, 1.0), scales)
+        return scales
 
 
 @dataclass(frozen=True, slots=True)
 class LimitedMemory:
-    """L-BFGS with backtracking, one problem after the other. Without a theorem, as `Newton` is."""
+    """L-BFGS with line searches by slopes. Without a theorem, as `Newton` is.
 
-    most_passes: int = 2000
+    Parameters
+    ----------
+    most_steps, most_pairs : steps, and pairs of step and change that are kept
+    metric : takes (k, D) gradients to steps, an approximate inverse Hessian for all problems; None for a multiple of 1
+    roughly : a problem also ends at this share of the largest gradient norm met
+    most_slow_steps : a problem ends unfinished when so many steps did not bring its gradient to a tenth; None for never
+    """
+
+    most_steps: int = 2000
     most_pairs: int = 10
-    most_blind_passes: int = 20
-    """Passes without a smaller gradient where values no longer tell, before a problem counts as at its floor."""
+    metric: Callable[[Array], Array] | None = None
+    roughly: float = 0.0
+    most_slow_steps: int | None = None
 
     def solve(self, objective: Objective, start: Weights, tolerance: float) -> Solution:
-        solved = [self._solve_one(objective.restrict(np.array([j])), start[[j]], tolerance) for j in range(len(start))]
-        return Solution(np.vstack([weights for weights, _ in solved]), np.array([norm for _, norm in solved]))
-
-    def _solve_one(self, objective: Objective, start: Weights, tolerance: float) -> tuple[Weights, float]:
-        weights, state = start.copy(), objective.evaluate(start, order=1)
-        best, least = weights, _norm(state)
-        curvature, blind_passes = _Curvature(self.most_pairs), 0
-        direction, length = -state.gradient[0], 1.0 / objective.smoothness
-        for _ in range(self.most_passes):
-            if not least > tolerance or blind_passes >= self.most_blind_passes:
+        gradients = objective.evaluate(start, order=1).gradient
+        progress = Progress(start, gradients, np.maximum(tolerance, self.roughly * np.linalg.norm(gradients, axis=1)))
+        weights, curvature = start.copy(), _Curvature(self.most_pairs, self.metric)
+        first = np.linalg.norm(gradients, axis=1)
+        curvature.scale = (
+            1.0 / objective.smoothness if np.isfinite(objective.smoothness) else 1.0 / float(first.max() or 1.0)
+        )
+        milestone, since = first.copy(), np.zeros(len(start), dtype=np.intp)
+        for _ in range(self.most_steps):
+            which = progress.unfinished()
+            if self.most_slow_steps is not None:
+                which = which[since[which] < self.most_slow_steps]
+            if which.size == 0:
                 break
-            trial = weights + length * direction
-            trial_state = objective.evaluate(trial, order=1)
-            slope = float(state.gradient[0] @ direction)
-            rounding = _VALUE_ROUNDING * abs(float(state.value[0]))
-            blind = -length * slope <= rounding
-            bound = state.value[0] + _SUFFICIENT_DECREASE * length * slope + rounding
-            if not trial_state.value[0] <= bound:
-                # Where the parabola through the two slopes is least, and never less than a tenth.
-                new_slope = float(trial_state.gradient[0] @ direction)
-                length *= min(0.5, max(0.1, slope / (slope - new_slope))) if new_slope > 0.0 else 0.5
-                if length < 2.0**-60:
-                    break
-                continue
-            curvature.learn((trial - weights)[0], (trial_state.gradient - state.gradient)[0])
-            weights, state = trial, trial_state
-            norm = _norm(state)
-            blind_passes = blind_passes + 1 if blind and not norm < least else 0
-            if norm < least:
-                best, least = weights, norm
-            direction, length = curvature.direction(state.gradient[0]), 1.0
-            if not float(state.gradient[0] @ direction) < 0.0:
-                curvature = _Curvature(self.most_pairs)
-                direction, length = -state.gradient[0], 1.0 / objective.smoothness
-        return best, least
-
-
-def _norm(state: Evaluation) -> float:
-    return float(np.linalg.norm(state.gradient))
+            directions = curvature.directions(which, gradients[which])
+            slopes = np.einsum("kd,kd->k", gradients[which], directions)
+            if not (slopes < 0.0).all():
+                curvature = _Curvature(self.most_pairs, self.metric)
+                directions = curvature.directions(which, gradients[which])
+                slopes = np.einsum("kd,kd->k", gradients[which], directions)
+            problems = objective.restrict(which)
+            trials = weights[which] + directions
+            found = problems.evaluate(trials, order=1).gradient
+            left = np.abs(np.einsum("kd,kd->k", found, directions))
+            refused = np.flatnonzero(~((left <= -_FLAT_ENOUGH * slopes) | progress.near_floor(which)))
+            if refused.size:
+                lines, here = problems.restrict(refused), weights[which[refused]]
+                steps, found[refused] = flat_steps(lines, here, directions[refused], slopes[refused], _FLATNESS)
+                trials[refused] = here + steps[:, None] * directions[refused]
+            curvature.learn(which, trials - weights[which], found - gradients[which], len(start))
+            weights[which], gradients[which] = trials, found
+            norms = progress.arrive(which, trials, found)
+            far = norms <= 0.1 * milestone[which]
+            milestone[which[far]], since[which] = norms[far], np.where(far, 0, since[which] + 1)
+        return progress.solution()

@@ -1,7 +1,9 @@
-"""Newton's method with a line search for k problems at once.
+"""Newton's method with an exact line search for k problems at once.
 
-One pass over the rows serves one trial point of every unfinished problem, with value, gradient and Hessian, so that an
-accepted trial costs no second pass: passes = accepted steps + rejected trials + 1.
+One pass over the rows serves one trial point of every unfinished problem, with gradient and Hessian, so that an accepted
+trial costs no second pass. Where a full step does not flatten the slope along it, the step is found by `line_search`: on
+functions made of few quadratic pieces, as smoothed hinges with a small ridge are, exact steps end after few, and steps that
+only promise a decrease may take thousands.
 """
 
 from __future__ import annotations
@@ -12,15 +14,15 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from confide.erm.objective import Objective
+from confide.solvers.line_search import flat_steps
+from confide.solvers.progress import Progress
 from confide.solvers.solver import Solution
-from confide.types import Array, Weights
+from confide.types import Array, Indices, Weights
 
-_SUFFICIENT_DECREASE = 1e-4
-_SHORTEST_STEP = 2.0**-40
-_VALUE_ROUNDING = 2.0**-46
-"""Relative error of a summed value: differences below it say nothing."""
-_MOST_BLIND_TRIALS = 6
-"""Trials that neither the value nor the gradient can call good, before a problem counts as at its floor."""
+_FLAT_ENOUGH = 0.5
+"""The share of the slope that a full step may leave: a step cut short by a line search would not leave much less."""
+_FLATNESS = 1e-2
+"""The share that a line search leaves. A few points more are cheap beside an iteration more."""
 
 
 def newton_directions(hessian: Array, gradient: Array) -> Array:
@@ -38,44 +40,46 @@ def newton_directions(hessian: Array, gradient: Array) -> Array:
 
 @dataclass(frozen=True, slots=True)
 class Newton:
-    """Damped Newton. Fast, and without a theorem: what it does not finish is left to the methods of `fallback`."""
+    """Newton with exact line searches. Fast, and without a theorem: what it does not finish is left to `fallback`."""
 
-    most_passes: int = 300
+    most_steps: int = 100
+    roughly: float = 0.0
+    """A problem also ends at this share of its gradient norm at the start."""
 
     def solve(self, objective: Objective, start: Weights, tolerance: float) -> Solution:
-        weights = start.copy()
-        n_problems = weights.shape[0]
-        state = objective.evaluate(weights, order=2)
-        values, gradients = state.value, state.gradient
+        state = objective.evaluate(start, order=2)
+        enough = np.maximum(tolerance, self.roughly * np.linalg.norm(state.gradient, axis=1))
+        progress = Progress(start, state.gradient, enough)
+        weights, gradients = start.copy(), state.gradient
         directions = newton_directions(state.hessian, gradients)
-        steps = np.ones(n_problems)
-        blind_trials = np.zeros(n_problems, dtype=np.intp)
-        unfinished = np.linalg.norm(gradients, axis=1) > tolerance
-        for _ in range(self.most_passes):
-            unfinished &= np.isfinite(directions).all(axis=1) & (steps >= _SHORTEST_STEP)
-            which = np.flatnonzero(unfinished)
+        searching = np.zeros(len(start), dtype=bool)
+
+        def arrive(which: Indices, points: Weights, gradient: Array, hessian: Array) -> None:
+            weights[which], gradients[which] = points, gradient
+            directions[which] = newton_directions(hessian, gradient)
+            progress.arrive(which, points, gradient)
+
+        for _ in range(self.most_steps):
+            which = progress.unfinished()
+            which = which[np.isfinite(directions[which]).all(axis=1)]
             if which.size == 0:
                 break
-            trials = weights[which] + steps[which, None] * directions[which]
-            state = objective.restrict(which).evaluate(trials, order=2)
-            slopes = np.einsum("kd,kd->k", gradients[which], directions[which])
-            gradient_norms = np.linalg.norm(state.gradient, axis=1)
-            halved = gradient_norms <= 0.5 * np.linalg.norm(gradients[which], axis=1)
-            decreased = state.value <= values[which] + _SUFFICIENT_DECREASE * steps[which] * slopes
-            # Below the rounding of the value, values cannot be compared: only the gradient tells. A step that makes it
-            # smaller is taken; a few that do not halve it mean that the floor of double precision is reached.
-            blind = -slopes <= _VALUE_ROUNDING * np.abs(values[which])
-            smaller = gradient_norms < np.linalg.norm(gradients[which], axis=1)
-            accepted = np.where(blind, smaller, decreased)
-            blind_trials[which[blind & ~halved]] += 1
-            unfinished[which[blind_trials[which] >= _MOST_BLIND_TRIALS]] = False
-
-            moved = which[accepted]
-            weights[moved] = trials[accepted]
-            values[moved] = state.value[accepted]
-            gradients[moved] = state.gradient[accepted]
-            directions[moved] = newton_directions(state.hessian[accepted], state.gradient[accepted])
-            steps[moved] = 1.0
-            steps[which[~accepted]] *= 0.5
-            unfinished[moved[gradient_norms[accepted] <= tolerance]] = False
-        return Solution(weights=weights, gradient_norm=np.linalg.norm(gradients, axis=1))
+            slopes = np.einsum("kd,kd->k", gradients, directions)
+            # A problem that needed a search in the last step is likely to need one again.
+            direct, refused = which[~searching[which]], which[searching[which]]
+            if direct.size:
+                trials = weights[direct] + directions[direct]
+                state = objective.restrict(direct).evaluate(trials, order=2)
+                left = np.abs(np.einsum("kd,kd->k", state.gradient, directions[direct]))
+                good = (left <= -_FLAT_ENOUGH * slopes[direct]) | progress.near_floor(direct)
+                refused = np.concatenate([refused, direct[~good]])
+                arrive(direct[good], trials[good], state.gradient[good], state.hessian[good])
+            searching[...] = False
+            if refused.size:
+                lines = objective.restrict(refused)
+                steps, _ = flat_steps(lines, weights[refused], directions[refused], slopes[refused], _FLATNESS)
+                searching[refused] = np.abs(np.log2(steps)) > 1.0
+                trials = weights[refused] + steps[:, None] * directions[refused]
+                state = lines.evaluate(trials, order=2)
+                arrive(refused, trials, state.gradient, state.hessian)
+        return progress.solution()

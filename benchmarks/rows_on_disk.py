@@ -1,0 +1,119 @@
+"""A fit on rows larger than memory: peak memory, passes, and its time over that of reading the file as often.
+
+Needs Linux for the memory figures, and room on the disk: 200 bytes a row of 50 columns, and 400 more for the cache.
+
+Run: OMP_NUM_THREADS=1 python benchmarks/rows_on_disk.py [--rows 1000000] [--columns 50] [--folder /tmp] [--cache] [--dask]
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as parquet
+
+from confide import LogisticRegression, Schema, open_rows
+from confide.data.streams import StreamedSource
+
+ROW_GROUP = 200_000
+
+
+def schema_of(columns: int) -> Schema:
+    """Numbers between -1 and 1, and a target."""
+    described = {f"x{i}": {"low": -1, "high": 1} for i in range(columns)}
+    return Schema(columns=described, target={"column": "y", "negative": 0, "positive": 1})
+
+
+def write(path: Path, rows: int, columns: int) -> None:
+    """Made-up rows, a row group at a time."""
+    rng = np.random.default_rng(0)
+    weights = rng.normal(size=columns).astype(np.float32)
+    fields = [(f"x{i}", pa.float32()) for i in range(columns)] + [("y", pa.int8())]
+    with parquet.ParquetWriter(path, pa.schema(fields), compression="none", use_dictionary=False) as writer:
+        for start in range(0, rows, ROW_GROUP):
+            X = rng.random((columns, min(ROW_GROUP, rows - start)), dtype=np.float32) * 2 - 1
+            y = (weights @ X + rng.logistic(size=X.shape[1]) > 0).astype(np.int8)
+            writer.write_table(pa.table([*X, y], schema=pa.schema(fields)), row_group_size=ROW_GROUP)
+
+
+def reading(path: Path) -> float:
+    """Seconds to read the file once and throw it away."""
+    start = time.perf_counter()
+    for batch in parquet.ParquetFile(path, pre_buffer=False).iter_batches(65_536):
+        del batch
+    return time.perf_counter() - start
+
+
+def memory(what: str) -> float:
+    """Memory of this process in MB, as Linux counts it: VmRSS now, VmHWM at the peak."""
+    line = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith(what))
+    return int(line.split()[1]) / 1000
+
+
+def on_this_machine(path: Path, schema: Schema, cache: Path | bool) -> None:
+    passes: Counter[int] = Counter()
+    original = StreamedSource.sum_over_rows
+
+    def counting(self: Any, row_sum: Any, weights: Any) -> Any:
+        passes[row_sum.order] += 1
+        return original(self, row_sum, weights)
+
+    StreamedSource.sum_over_rows = counting  # type: ignore[method-assign]
+    once = min(reading(path) for _ in range(2))
+    start, processor = time.perf_counter(), time.process_time()
+    LogisticRegression(1.0).fit(open_rows(path, schema, cache=cache))
+    seconds, processor = time.perf_counter() - start, time.process_time() - processor
+    n = 1 + sum(passes.values())
+    print(f"reading once {once:.1f} s; fit {seconds:.1f} s ({processor:.1f} s CPU)")
+    print(f"{n} passes: 1 check, {passes[2]} with Hessian, {passes[1] + passes[0]} without")
+    print(f"{seconds / n:.1f} s a pass, {seconds / (n * once):.2f} of reading")
+    print(f"peak memory {memory('VmHWM'):.0f} MB")
+
+
+def on_dask(path: Path, schema: Schema) -> None:
+    from dask.distributed import Client, LocalCluster
+
+    def fitted(client: Any) -> float:
+        start = time.perf_counter()
+        LogisticRegression(1.0, random_state=0).fit(open_rows(path, schema, client=client))
+        return time.perf_counter() - start
+
+    seconds: dict[int, float] = {}
+    for workers in (1, 2):
+        with (
+            LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=None) as cluster,
+            Client(cluster) as client,
+        ):
+            seconds[workers] = fitted(client)
+            print(f"Dask, {workers} worker{'s'[: workers != 1]}: {seconds[workers]:.1f} s")
+    print(f"two workers over one: {seconds[1] / seconds[2]:.2f}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--rows", type=int, default=1_000_000)
+    parser.add_argument("--columns", type=int, default=50)
+    parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()))
+    parser.add_argument("--cache", action="store_true")
+    parser.add_argument("--dask", action="store_true")
+    arguments = parser.parse_args()
+    schema = schema_of(arguments.columns)
+    with tempfile.TemporaryDirectory(dir=arguments.folder) as folder:
+        path = Path(folder, "rows.parquet")
+        write(path, arguments.rows, arguments.columns)
+        print(f"{arguments.rows} x {arguments.columns} float32: {path.stat().st_size / 1e6:.0f} MB; {os.cpu_count()} cores")
+        if arguments.dask:
+            on_dask(path, schema)
+        else:
+            on_this_machine(path, schema, arguments.folder if arguments.cache else False)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,180 @@
+"""The records of a ledger: chained by hashes and only ever appended, whatever they are kept in.
+
+Here too: records in memory. `ledger_file` keeps them in a file, `ledger_database` in a database. What they cost together is
+for the ledger to say. Proof: proofs/ledger.md, section 8.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+from confide.accounting.events import Event
+from confide.errors import LedgerError
+from confide.privacy.budgets import Budget, Neighbours, budget_from_dict
+
+FORMAT_VERSION = 1
+
+one_at_a_time = threading.Lock()
+"""Held while any ledger of this process is read or written. No open connection survives a fork."""
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=one_at_a_time.acquire, after_in_parent=one_at_a_time.release, after_in_child=one_at_a_time.release
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """What is fixed when a ledger is created; record 0."""
+
+    identity: str
+    limit: Budget
+    neighbours: Neighbours
+    accounting: str
+
+    @property
+    def text(self) -> str:
+        """Canonical JSON."""
+        facts = {"format": FORMAT_VERSION, "identity": self.identity, "limit": self.limit.to_dict()}
+        return _canonical(facts | {"neighbours": str(self.neighbours), "accounting": self.accounting})
+
+    @classmethod
+    def from_text(cls, text: str) -> Header:
+        """Read `text`."""
+        facts = json.loads(text)
+        neighbours = Neighbours.parse(facts["neighbours"])
+        return cls(facts["identity"], budget_from_dict(facts["limit"]), neighbours, facts["accounting"])
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One charge. `accounting` is the way of adding, which the first charge fixed for all."""
+
+    number: int
+    time: str
+    purpose: str
+    accounting: str
+    events: tuple[Event, ...]
+
+    @property
+    def text(self) -> str:
+        """Canonical JSON."""
+        facts = {name: getattr(self, name) for name in ("number", "time", "purpose", "accounting")}
+        return _canonical(facts | {"events": [event.to_dict() for event in self.events]})
+
+    @classmethod
+    def from_text(cls, text: str) -> Entry:
+        """Read `text`."""
+        facts = json.loads(text)
+        return cls(**facts | {"events": tuple(map(Event.from_dict, facts["events"]))})
+
+
+class Record(NamedTuple):
+    """A link of the chain; number 0 is the header."""
+
+    number: int
+    text: str
+    hash: str
+
+    @classmethod
+    def after(cls, previous: Record | None, text: str) -> Record:
+        """The record of `text` that follows another, or begins a chain."""
+        content = f"{previous.hash if previous else ''}\n{text}"
+        return cls(previous.number + 1 if previous else 0, text, hashlib.sha256(content.encode()).hexdigest())
+
+
+class Session(Protocol):
+    """Records, while nobody else changes them."""
+
+    def records_after(self, last: Record | None) -> list[Record]:
+        """What follows `last`, or everything; LedgerError unless `last` still stands and the chain holds from there on."""
+
+    def append(self, record: Record) -> None:
+        """Add a record. It is there to stay once the session has ended without an exception."""
+
+
+class Records(Protocol):
+    """Where a chain is kept."""
+
+    @property
+    def path(self) -> object:
+        """Where it can be found again, from any process; None if nowhere."""
+
+    def session(self, *, writing: bool) -> AbstractContextManager[Session]:
+        """Records, while nobody else changes them."""
+
+
+class StoredRecords(Records, Protocol):
+    """A chain that outlives the process."""
+
+    def exists(self) -> bool:
+        """Whether something is there already, a ledger or not."""
+
+    def create(self, header: str, name: str) -> None:
+        """Begin a chain, unless something is there already. In one step: nobody sees half of it, and nothing is replaced.
+
+        `name` is unique.
+        """
+
+
+class RecordsInMemory:
+    """Records that live as long as the process that made them."""
+
+    path = None
+
+    def __init__(self, header: str) -> None:
+        self._records = [Record.after(None, header)]
+        self._process = os.getpid()
+
+    @contextmanager
+    def session(self, *, writing: bool) -> Iterator[Session]:
+        """Records, while nobody else changes them."""
+        if writing and os.getpid() != self._process:
+            raise LedgerError(
+                "an in-memory ledger cannot be charged from another process: its charges would be lost. Use a ledger in a "
+                "file, confide.Ledger(path, limit=...). Nothing was used or charged."
+            )
+        with one_at_a_time:
+            yield self
+
+    def records_after(self, last: Record | None) -> list[Record]:
+        return self._records[0 if last is None else last.number + 1 :]
+
+    def append(self, record: Record) -> None:
+        self._records.append(record)
+
+
+def following(
+    place: object, last: Record | None, rows: Sequence[Sequence[Any]], tip: Sequence[Sequence[Any]]
+) -> list[Record]:
+    """What follows `last` among rows that begin with it (all of them, where it is None); refused unless the chain holds."""
+    records = [Record(*row) for row in rows]
+    if last is not None and records[:1] != [last]:
+        raise damaged(place, "it is another ledger, or an older copy, than it was before")
+    new = records if last is None else records[1:]
+    for record in new:
+        if not isinstance(record.text, str) or record != Record.after(last, record.text):
+            raise damaged(place, "a record does not follow from the one before")
+        last = record
+    if last is None or [tuple(row) for row in tip] != [(last.number, last.hash)]:
+        raise damaged(place, "records are missing at its end")
+    return new
+
+
+def damaged(place: object, what: str) -> LedgerError:
+    """The refusal of a ledger that is not as it was left."""
+    return LedgerError(
+        f"{place} is damaged or was changed by hand: {what}. Nothing was used or charged. Put back the newest copy; a new "
+        f"ledger would not know what was spent."
+    )
+
+
+def _canonical(facts: dict[str, Any]) -> str:
+    return json.dumps(facts, sort_keys=True, separators=(",", ":"), allow_nan=False)

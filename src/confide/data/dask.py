@@ -1,0 +1,129 @@
+"""Rows of Dask collections, and of files that the workers of a Dask cluster read: the optional part `dask`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from confide.data.on_disk import FilePart
+from confide.data.opened import CheckedRows, FileRows
+from confide.data.partitions import FAN_IN, NumericReading, Outcome, PartitionedSource, Task, added, names_in, refuse_persons
+from confide.data.streams import Reading
+from confide.errors import InputError, InputTypeError, ParameterError
+from confide.features.schema import Schema
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DaskRows:
+    """Rows in partitions that Dask computes; `open_rows` makes it.
+
+    The partitions are computed anew in each pass unless the collection is persisted, and must come out the same.
+
+    Parameters
+    ----------
+    schema : the public description of their columns, or None for numeric arrays
+    parts : what Dask turns into the partitions
+    run : runs a task on one partition: (task, number, partition)
+    n_inputs : number of columns of numeric arrays
+    labels : the labels of numeric arrays, a Dask array
+    client : dask.distributed.Client, or None for Dask's default
+    """
+
+    schema: Schema | None
+    parts: tuple[Any, ...]
+    run: Callable[[Task, int, Any], Outcome]
+    n_inputs: int = 0
+    labels: Any = None
+    client: Any = None
+
+    def __repr__(self) -> str:
+        return f"DaskRows({len(self.parts)} partition{'s'[: len(self.parts) != 1]})"
+
+    def labels_present(self) -> Any:
+        """Some labels of numeric arrays, each different one among them."""
+        from dask.delayed import delayed
+
+        distinct = [delayed(np.unique, pure=True)(part) for part in self.labels.to_delayed().ravel()]
+        return np.unique(np.concatenate(self._computed(delayed(list)(distinct))))
+
+    @contextmanager
+    def checked(self, reading: Reading | NumericReading, rows_per_person: int) -> Iterator[CheckedRows]:
+        refuse_persons(self.schema)
+        yield PartitionedSource.checked(self._outcome, reading)
+
+    def _outcome(self, task: Task) -> Outcome:
+        """The outcome over all partitions: the same call gives the same keys, so that nothing is counted twice."""
+        from dask.delayed import delayed
+
+        what = delayed(task, pure=True)
+        level = [delayed(self.run, pure=True)(what, number, part) for number, part in enumerate(self.parts)]
+        while len(level) > 1:
+            groups = (level[first : first + FAN_IN] for first in range(0, len(level), FAN_IN))
+            level = [delayed(added, pure=True)(group) for group in groups]
+        outcome: Outcome = self._computed(level[0])
+        return outcome
+
+    def _computed(self, result: Any) -> Any:
+        return result.compute() if self.client is None else self.client.compute(result).result()
+
+
+def rows_of_frame(frame: Any, schema: Schema, client: Any) -> DaskRows:
+    """The partitions of a Dask DataFrame."""
+    if not hasattr(frame, "to_delayed") or not hasattr(frame, "columns"):
+        raise InputTypeError("with a schema, rows of Dask must be a Dask DataFrame.")
+    return DaskRows(schema, tuple(frame[names_in(frame.columns, schema)].to_delayed()), _on_frame, client=client)
+
+
+def rows_of_arrays(rows: Any, labels: Any, client: Any) -> DaskRows:
+    """The chunks of two Dask arrays, rows (n, d) of numbers and labels (n,)."""
+    if any(not hasattr(array, "to_delayed") for array in (rows, labels)) or rows.ndim != 2 or labels.ndim != 1:
+        raise InputTypeError("without a schema, rows and labels must be Dask arrays, (rows, features) and (rows,).")
+    if rows.dtype.kind not in "fiub" or labels.dtype.kind not in "fiubUT":
+        raise InputTypeError("rows must be real numbers, and labels numbers, booleans or text.")
+    if any(np.isnan(size) for array in (rows, labels) for size in array.shape):
+        raise ParameterError("the sizes of the chunks are unknown; call compute_chunk_sizes() on both arrays first.")
+    if rows.shape[0] != labels.shape[0]:
+        raise InputError("rows and labels differ in number: there must be one label for each row.")
+    whole = rows.rechunk({1: -1})
+    pairs = zip(whole.to_delayed().ravel(), labels.rechunk((whole.chunks[0],)).to_delayed().ravel(), strict=True)
+    return DaskRows(None, tuple(pairs), _on_arrays, n_inputs=int(rows.shape[1]), labels=labels, client=client)
+
+
+def rows_of_files(files: FileRows, client: Any) -> DaskRows:
+    """The row groups of files, read by workers that see the files under the same paths."""
+    if not hasattr(client, "compute"):
+        raise ParameterError("client must be a dask.distributed.Client.")
+    if files.cache is not None or files.progress is not None:
+        raise ParameterError("files read by workers take neither cache nor progress.")
+    for part in files.parts:
+        part.check()
+    groups = (
+        FilePart(part.stamp, part.kinds, (group, group + 1) if part.n_groups() > 1 else None)
+        for part in files.parts
+        for group in range(part.n_groups())
+    )
+    return DaskRows(files.schema, tuple(groups), _on_file, client=client)
+
+
+def _on_frame(task: Task, number: int, frame: Any) -> Outcome:
+    reading = task.reading
+    return task.run(number, lambda refuse: (reading.piece(frame, refuse=refuse) for _ in range(len(frame) > 0)))
+
+
+def _on_arrays(task: Task, number: int, pair: Any) -> Outcome:
+    reading = task.reading
+    return task.run(number, lambda refuse: (reading.piece(pair, refuse=refuse) for _ in range(len(pair[1]) > 0)))
+
+
+def _on_file(task: Task, number: int, part: FilePart) -> Outcome:
+    return task.run(number, lambda refuse: _pieces_of_file(task.reading, part, refuse))
+
+
+def _pieces_of_file(reading: Any, part: FilePart, refuse: bool) -> Iterator[Any]:
+    part.stamp.check()
+    yield from reading.pieces(part, refuse=refuse)
+    part.stamp.check()

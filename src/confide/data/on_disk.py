@@ -1,0 +1,315 @@
+"""Tables in files, read in pieces and by what was declared: nothing about types is learned from the rows.
+
+Of a CSV file, declared numbers are read as float64 and everything else as text: were a type inferred, one row could change
+how all others are read. Parquet and Arrow files bring their types with them. What a cell means is for the encoder to say
+(`confide.features.encoder`). No code is ever read from a file: there is no pickle here.
+
+pyarrow quotes cells in its messages, so they are never passed on.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import re
+import sys
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import partial
+from glob import glob
+from pathlib import Path
+from typing import Any, BinaryIO, Literal, TypeAlias, TypeVar
+
+from confide.errors import FileError, InputError, ParameterError
+from confide.features.cells import looks_like_number
+
+Kind: TypeAlias = Literal["number", "text"]
+
+READABLE = (".csv", ".parquet", ".feather", ".arrow")
+_QUOTES = '{}: a quote (") is not closed; close it, or write "" for one that belongs to a cell, between quotes.'
+_BATCH_ROWS = 2**16
+_CSV_BLOCK_BYTES = 2**23
+"""A line of a CSV file must be shorter than this."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stamp:
+    """By what a change of a file is noticed."""
+
+    path: Path
+    size: int
+    modified: int
+    inode: int
+
+    @classmethod
+    def of(cls, path: Path) -> Stamp:
+        """The stamp of a file as it is now."""
+        try:
+            found = path.stat()
+        except OSError as error:
+            raise FileError(f"cannot read {path}: {error.strerror}.") from None
+        return cls(path, found.st_size, found.st_mtime_ns, found.st_ino)
+
+    def check(self) -> None:
+        """Raise FileError if the file is no longer the one that was stamped."""
+        try:
+            same = self == Stamp.of(self.path)
+        except FileError:
+            same = False
+        if not same:
+            raise changed(self.path)
+
+
+def changed(what: object) -> FileError:
+    """The refusal of a file that others write to. It says nothing of what rows hold."""
+    return FileError(
+        f"{what} changed while it was read, so nothing is released; what was charged stays charged. Fit again on files that "
+        f"nobody writes to meanwhile."
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class FilePart:
+    """The rows of one file, or of some of its row groups. Small and picklable: it holds no row.
+
+    Parameters
+    ----------
+    stamp : the file, as it was when it was opened
+    kinds : columns that may be asked for, and what a CSV file holds in them
+    row_groups : of a Parquet file (its row groups) or an Arrow file (its record batches), first and after the last; None
+        for all
+    """
+
+    stamp: Stamp
+    kinds: Mapping[str, Kind]
+    row_groups: tuple[int, int] | None = None
+
+    @property
+    def path(self) -> Path:
+        """The file."""
+        return self.stamp.path
+
+    def tables(self, names: Sequence[str]) -> Iterator[Any]:
+        """Record batches with the named columns, in the order of the file."""
+        is_csv = suffix_of(self.path) == ".csv"
+        read = self._csv if is_csv else self._parquet if suffix_of(self.path) == ".parquet" else self._arrow
+        refusal = partial(csv_refusal, self.path, csv_types(self.kinds)) if is_csv else self._damaged
+        batches = read(list(names))
+        while (batch := attempt(lambda: next(batches, None), refusal)) is not None:
+            yield batch
+
+    def n_groups(self) -> int:
+        """The number of row groups or record batches that can be read on their own; 1 for a CSV file."""
+        import pyarrow as pa
+        import pyarrow.parquet as parquet
+
+        kind = suffix_of(self.path)
+        if kind == ".csv":
+            return 1
+        with opened(self.path) as stream:
+            if kind == ".parquet":
+                return int(attempt(lambda: parquet.ParquetFile(stream).metadata.num_row_groups, self._damaged))
+            return int(attempt(lambda: pa.ipc.open_file(stream).num_record_batches, self._damaged))
+
+    def check(self) -> None:
+        """Refuse a file that does not hold the columns, or is not what its name says, before a row is read.
+
+        Raises
+        ------
+        FileError, InputError
+            In one line that names columns among `kinds` alone: other names may be cells of a file without a first line
+            of names.
+        """
+        import pyarrow as pa
+        import pyarrow.parquet as parquet
+
+        kind = suffix_of(self.path)
+        if kind == ".csv":
+            names = header_of(self.path)
+        else:
+            with opened(self.path) as stream:
+                if kind == ".parquet":
+                    names = attempt(lambda: parquet.ParquetFile(stream).schema_arrow.names, self._damaged)
+                else:
+                    names = attempt(lambda: pa.ipc.open_file(stream).schema.names, self._damaged)
+        check_names(self.path, names, self.kinds)
+
+    def _damaged(self, complaint: str) -> FileError:
+        return FileError(f"{self.path} is damaged, or not a file of the kind that its name says.")
+
+    def _parquet(self, names: list[str]) -> Iterator[Any]:
+        import pyarrow.parquet as parquet
+
+        with opened(self.path) as stream:
+            # Without buffering beforehand a row group is decoded as it is used, and need not fit into memory at once.
+            file = parquet.ParquetFile(stream, pre_buffer=False, buffer_size=2**20)
+            groups = None if self.row_groups is None else list(range(*self.row_groups))
+            yield from file.iter_batches(_BATCH_ROWS, columns=names, row_groups=groups)
+
+    def _arrow(self, names: list[str]) -> Iterator[Any]:
+        import pyarrow as pa
+
+        with pa.memory_map(os.fspath(self.path)) as stream:
+            file = pa.ipc.open_file(stream)
+            for position in range(*(self.row_groups or (0, file.num_record_batches))):
+                batch = file.get_batch(position).select(names)
+                # What a damaged file says of lengths and positions would be followed without a look.
+                batch.validate(full=True)
+                yield batch
+
+    def _csv(self, names: list[str]) -> Iterator[Any]:
+        import pyarrow.csv as arrow_csv
+
+        yield from arrow_csv.open_csv(
+            self.path,
+            read_options=arrow_csv.ReadOptions(block_size=_CSV_BLOCK_BYTES),
+            parse_options=arrow_csv.ParseOptions(newlines_in_values=True),
+            convert_options=arrow_csv.ConvertOptions(
+                column_types=csv_types({name: self.kinds[name] for name in names}), include_columns=names
+            ),
+        )
+
+
+Answer = TypeVar("Answer")
+
+
+def attempt(call: Callable[[], Answer], refusal: Callable[[str], Exception]) -> Answer:
+    """What the call gives. What pyarrow complains of becomes a refusal, which must not quote it: it may hold cells.
+
+    Raised here, outside the handler, so that the original error is not attached.
+    """
+    import pyarrow as pa
+
+    try:
+        return call()
+    except (pa.ArrowException, OSError) as error:
+        complaint = str(error)
+    raise refusal(complaint)
+
+
+def files_of(paths: Any) -> tuple[Path, ...]:
+    """The files that a path, a pattern or a list of paths names; those of a pattern in the order of their names."""
+    if isinstance(paths, (str, os.PathLike)):
+        text = os.fspath(paths)
+        is_pattern = isinstance(text, str) and any(letter in text for letter in "*?[") and not Path(text).exists()
+        # Path.glob takes no pattern that begins at the root.
+        found = tuple(Path(name) for name in sorted(glob(text))) if is_pattern else (Path(text),)  # noqa: PTH207
+        if not found:
+            raise FileError(f"no file matches {text}; give the path of a table, a pattern or a list of paths.")
+    elif isinstance(paths, Iterable):
+        found = tuple(Path(os.fspath(path)) for path in paths)
+        if not found:
+            raise ParameterError("open_rows was given no file; give at least one.")
+    else:
+        raise ParameterError("open_rows needs the path of a file, a pattern, or a list of paths.")
+    if len({path.resolve() for path in found}) < len(found):
+        # Each row must be counted once.
+        raise ParameterError("open_rows was given the same file twice; give each once.")
+    if len({suffix_of(path) for path in found}) > 1:
+        raise ParameterError("open_rows was given files of several kinds; give files of one kind.")
+    return found
+
+
+def csv_types(kinds: Mapping[str, Kind]) -> dict[str, Any]:
+    """Arrow types for columns of a CSV file."""
+    import pyarrow as pa
+
+    text = pa.dictionary(pa.int32(), pa.string())
+    return {name: pa.float64() if kind == "number" else text for name, kind in kinds.items()}
+
+
+def csv_refusal(path: Path, types: Mapping[str, Any], complaint: str) -> Exception:
+    """What pyarrow complains of in a CSV file, in words that hold no cell."""
+    import pyarrow as pa
+
+    # Of the complaint only the kind and the number of a column are used; the rest of it may be data.
+    if re.match(r"CSV parse error: (Row #[0-9]+: )?Expected [0-9]+ columns, got [0-9]+", complaint):
+        return InputError(f"{path}: some rows have more or fewer cells than the first line has names; correct them.")
+    found = re.match(r"In CSV column #([0-9]+): ", complaint)
+    header = header_of(path)
+    name = header[int(found[1])] if found and int(found[1]) < len(header) else None
+    if name is not None and types.get(name) == pa.float64():
+        return InputError(
+            f'{path}: column "{name}" holds cells that are not numbers; give numbers, and leave missing cells empty.'
+        )
+    return FileError(f"{path} cannot be read as CSV; give a text file in UTF-8 with commas between cells.")
+
+
+def suffix_of(path: Path) -> str:
+    """The end of the name of a table, which says its kind."""
+    suffix = path.suffix.lower()
+    if suffix not in READABLE:
+        raise FileError(f"{path}: the name of a table must end in {listed(READABLE)}.")
+    return suffix
+
+
+def header_of(path: Path) -> list[str]:
+    """The names in the first line of a CSV file, after checks that pyarrow does not make."""
+    with opened(path) as stream:
+        n_quotes = sum(chunk.count(b'"') for chunk in iter(lambda: stream.read(1 << 20), b""))
+    if n_quotes % 2:
+        # pyarrow would take the rest of the file for one cell.
+        raise InputError(_QUOTES.format(path))
+    if n_quotes:
+        _check_quotes(path)
+    names: list[str] = []
+    with suppress(csv.Error), opened(path) as stream:
+        # Rows may follow in the same block, and whether they are UTF-8 is for pyarrow to say.
+        lines = io.TextIOWrapper(stream, encoding="utf-8-sig", errors="replace", newline="")
+        names = next((row for row in csv.reader(lines) if row), [])
+    if not names:
+        raise FileError(f"{path} is empty or is not text; its first line must hold the names of the columns.")
+    return names
+
+
+def _check_quotes(path: Path) -> None:
+    """Refuse text between a closing quote and the next comma: pyarrow would run several rows together there."""
+    csv.field_size_limit(sys.maxsize)
+    with opened(path) as stream:
+        lines = io.TextIOWrapper(stream, encoding="utf-8-sig", errors="replace", newline="")
+        try:
+            for _ in csv.reader(lines, strict=True):
+                pass
+        except csv.Error:
+            wrong = True
+        else:
+            wrong = False
+    if wrong:
+        raise InputError(_QUOTES.format(path))
+
+
+def check_names(path: Path, present: Collection[str], wanted: Collection[str]) -> None:
+    """Refuse a file that lacks a column, or has two of one name."""
+    absent = [name for name in wanted if name not in present]
+    is_csv = suffix_of(path) == ".csv"
+    if absent and is_csv and any(looks_like_number(name) for name in present):
+        raise InputError(
+            f"{path} lacks the columns {listed(absent)}, and its first line looks like a row: put a line with the names of "
+            f"the columns above it."
+        )
+    if absent:
+        raise InputError(
+            f"{path} lacks the columns {listed(absent)}; add them."
+            + (" A CSV file is text in UTF-8, with a line of names first and commas between them." if is_csv else "")
+        )
+    repeated = [name for name in wanted if list(present).count(name) > 1]
+    if repeated:
+        raise InputError(f"{path} has more than one column of the name {listed(repeated)}; keep one of each.")
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[BinaryIO]:
+    """A file for reading."""
+    try:
+        stream = path.open("rb")
+    except OSError as error:
+        raise FileError(f"cannot read {path}: {error.strerror}.") from None
+    with stream:
+        yield stream
+
+
+def listed(names: Collection[str]) -> str:
+    """Names in quotes, with commas between."""
+    return ", ".join(f'"{name}"' for name in names)

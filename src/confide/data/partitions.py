@@ -1,0 +1,237 @@
+"""Sums over rows whose partitions live in several processes: each sends its totals, and totals are added in a tree.
+
+What a worker runs is a pure function of its partition and of a `Task`. A cluster that runs one twice, because a worker was
+lost or slow, takes one of two equal results; each result says of which partitions it is and how many rows it counted, and
+the driver compares with what was checked before the charge. Noise, ledger and certificate never leave the driver.
+
+Workers return what they refuse, and never raise: a cluster writes errors to logs, beside what the function was called with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from confide.data.arrays import ArrayBlocks, CountedBlock, sum_over_blocks
+from confide.data.on_disk import changed, listed
+from confide.data.opened import CheckedRows
+from confide.data.streams import Reading, counted_blocks
+from confide.erm.row_sums import SumOverRows, Totals
+from confide.errors import FileError, InputError
+from confide.features.fourier import FourierMap
+from confide.features.schema import Schema
+from confide.types import Array, Labels, Rows, Weights
+
+FAN_IN = 8
+"""Totals that are added at one node of the tree, in pairs: three additions a level, so 32 are enough for 8^10 partitions."""
+
+
+@dataclass(frozen=True, slots=True)
+class NumericPiece:
+    """Some numeric rows and their labels as -1 and +1. It holds data."""
+
+    rows: Rows
+    labels: Labels
+
+
+@dataclass(frozen=True, slots=True)
+class NumericReading:
+    """How numeric rows with labels become blocks: `Reading` without a schema.
+
+    Parameters
+    ----------
+    n_inputs : number of columns
+    domain : the two labels, the one that becomes -1 first
+    class_weights : what a row of each of them counts, or None where every row counts 1
+    fourier : a public map that rows pass through, or None
+    """
+
+    n_inputs: int
+    domain: tuple[Any, Any]
+    class_weights: tuple[float, float] | None = None
+    fourier: FourierMap | None = None
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns of a block."""
+        return self.n_inputs if self.fourier is None else self.fourier.n_features
+
+    def piece(self, given: tuple[Any, Any], *, refuse: bool) -> NumericPiece:
+        """Rows and labels, checked or let pass."""
+        rows, labels = (np.asarray(part) for part in given)
+        rows = rows if rows.dtype in (np.float32, np.float64) else rows.astype(np.float64)
+        finite = np.isfinite(rows)
+        is_second = labels == self.domain[1]
+        if refuse:
+            if rows.shape != (labels.size, self.n_inputs):
+                raise InputError("X and y have inconsistent numbers of samples: there must be one label for each row.")
+            if not finite.all():
+                raise InputError("Input X contains NaN or infinity. Fill the gaps by a public rule.")
+            if not (is_second | (labels == self.domain[0])).all():
+                raise InputError("y holds labels outside the declared classes. Correct the labels or the declaration.")
+        return NumericPiece(np.where(finite, rows, 0.0).astype(rows.dtype), np.where(is_second, 1, -1).astype(np.int8))
+
+    def blocks(self, piece: NumericPiece) -> Iterator[CountedBlock]:
+        """The blocks of a piece."""
+        return counted_blocks(ArrayBlocks(piece.rows), piece.labels, self.class_weights, self.fourier)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Task:
+    """What is to be done with each partition: checked, or summed over. Its repr shows nothing, for it comes into logs.
+
+    Parameters
+    ----------
+    reading : how raw rows become blocks
+    row_sum : what is summed, None to check
+    weights : (k, D) at which, None to check
+    """
+
+    reading: Reading | NumericReading
+    row_sum: SumOverRows | None = None
+    weights: Weights | None = None
+
+    def __repr__(self) -> str:
+        return "Task()"
+
+    def run(self, part: int, pieces: Callable[[bool], Iterator[Any]]) -> Outcome:
+        """The outcome for one partition, whose pieces are read refusing or not."""
+        n_rows = 0
+
+        def blocks() -> Iterator[CountedBlock]:
+            nonlocal n_rows
+            for piece in pieces(False):
+                n_rows += piece.labels.size
+                yield from self.reading.blocks(piece)
+
+        refusal, totals = None, None
+        # Warnings would depend on the data. The driver's settings do not reach here.
+        with np.errstate(all="ignore"), threadpool_limits(limits=1, user_api="blas"):
+            try:
+                if self.row_sum is None or self.weights is None:
+                    n_rows = sum(piece.labels.size for piece in pieces(True))
+                else:
+                    totals = sum_over_blocks(self.row_sum, blocks(), self.reading.n_features, self.weights)
+            except (InputError, FileError) as error:
+                refusal = str(error)
+            except Exception as error:  # noqa: BLE001 - its message may hold data, and would go to the logs of a cluster
+                refusal = f"a worker failed with {type(error).__name__}."
+        return Outcome((part,), (n_rows,), totals, refusal)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Outcome:
+    """What partitions give. It holds data; its repr shows none.
+
+    Parameters
+    ----------
+    parts : numbers of the partitions
+    n_rows : how many rows each of them has
+    totals : sums over all their rows, not completed; None where they were checked or refused
+    refusal : what is wrong, or None
+    """
+
+    parts: tuple[int, ...]
+    n_rows: tuple[int, ...]
+    totals: Totals | None
+    refusal: str | None
+
+    def __repr__(self) -> str:
+        return "Outcome()"
+
+    def __add__(self, other: Outcome) -> Outcome:
+        totals = None
+        if self.totals is not None and other.totals is not None:
+            totals = Totals(*(a + b for a, b in zip(_sums(self.totals), _sums(other.totals), strict=True)))
+        return Outcome(
+            self.parts + other.parts,
+            self.n_rows + other.n_rows,
+            totals,
+            self.refusal if other.refusal is None else other.refusal,
+        )
+
+
+def _sums(totals: Totals) -> tuple[Array, Array, Array]:
+    return totals.value, totals.gradient, totals.hessian
+
+
+def added(outcomes: Sequence[Outcome]) -> Outcome:
+    """All outcomes as one, added in pairs of neighbours, pairs of pairs and so on. The given ones stay as they are."""
+    left = list(outcomes)
+    while len(left) > 1:
+        left = [left[i] + left[i + 1] if i + 1 < len(left) else left[i] for i in range(0, len(left), 2)]
+    return left[0]
+
+
+def refuse_persons(schema: Schema | None) -> None:
+    """Rows beyond a person's share can only be told where all rows are seen."""
+    if schema is not None and schema.person is not None:
+        raise InputError(
+            "the rows of one person may lie in several partitions, so a schema with a person needs rows in memory or files "
+            "read without a cluster; or leave the person out of the schema and declare max_rows_per_person."
+        )
+
+
+def names_in(columns: Iterable[str], schema: Schema) -> list[str]:
+    """The columns of a schema and its target, if a collection has each of them once."""
+    present = list(columns)
+    names = [*schema.column_names, *(() if schema.target is None else (schema.target.column,))]
+    absent = [name for name in names if present.count(name) != 1]
+    if absent:
+        raise InputError(f"the frame lacks columns that the schema describes, or has them twice: {listed(absent)}.")
+    return names
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionedSource:
+    """A `RowSource` over partitions elsewhere.
+
+    Parameters
+    ----------
+    run : gives the outcome of a task over all partitions, added up
+    reading : how raw rows become blocks
+    n_rows_of_parts : how many rows each partition had when it was checked
+    """
+
+    run: Callable[[Task], Outcome]
+    reading: Reading | NumericReading
+    n_rows_of_parts: dict[int, int]
+
+    @classmethod
+    def checked(cls, run: Callable[[Task], Outcome], reading: Reading | NumericReading) -> CheckedRows:
+        """All partitions read once and checked.
+
+        Raises
+        ------
+        InputError
+            If a row cannot be used; without any value from it.
+        """
+        outcome = run(Task(reading))
+        if outcome.refusal is not None:
+            raise InputError(outcome.refusal)
+        n_rows = dict(zip(outcome.parts, outcome.n_rows, strict=True))
+        if sum(n_rows.values()) == 0:
+            raise InputError("the partitions have no rows; at least one is needed.")
+        source = cls(run, reading, n_rows)
+        return CheckedRows(source, source.n_rows)
+
+    @property
+    def n_features(self) -> int:
+        return self.reading.n_features
+
+    @property
+    def n_rows(self) -> int:
+        return sum(self.n_rows_of_parts.values())
+
+    def sum_over_rows(self, row_sum: SumOverRows, weights: Weights) -> Totals:
+        outcome = self.run(Task(self.reading, row_sum, weights))
+        if outcome.totals is None:
+            raise FileError(f"{outcome.refusal} Nothing is released; what was charged stays charged.")
+        # Each partition once, and with as many rows as it had.
+        if sorted(zip(outcome.parts, outcome.n_rows, strict=True)) != sorted(self.n_rows_of_parts.items()):
+            raise changed("what the partitions hold")
+        return row_sum.completed(outcome.totals)

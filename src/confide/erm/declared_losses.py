@@ -1,0 +1,66 @@
+"""Losses that a user wrote: the constants are those that the user declared, and the guarantee says so."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from confide.erm.losses import Terms
+from confide.types import Array, Targets
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredLoss:
+    """A user's loss, and the constants it declared when the fit began.
+
+    Its derivatives are clipped to the declared constants here, so that no slope is larger than the noise was made for. That
+    the loss is convex, that its derivative changes no faster than `smoothness` says, and that each value depends on its own
+    score and target alone stay assumptions.
+
+    Parameters
+    ----------
+    loss : has `value`, `derivative` and `second_derivative`, of a one-dimensional array of margins, or of two such arrays,
+        scores and targets
+    target_bound : targets are clipped to [-target_bound, target_bound]; None for a loss of the margin
+    name, lipschitz, smoothness, value_at_zero, rounding, monotone : see `LossBounds`
+    """
+
+    loss: Any
+    target_bound: float | None
+    name: str
+    lipschitz: float
+    smoothness: float
+    value_at_zero: float
+    rounding: float
+    monotone: bool
+
+    by_length: ClassVar[bool] = False
+    tapered: ClassVar[bool] = False
+    self_concordant: ClassVar[bool] = False
+
+    def of_scores(self, scores: Array, targets: Targets, order: int, stretch: Array | float = 1.0) -> Terms:
+        signs: Array | float = 1.0
+        if self.target_bound is None:
+            signs = targets[:, None].astype(np.float64)
+            arguments = [signs * scores]
+        else:
+            within = np.fmin(np.fmax(targets, -self.target_bound), self.target_bound)
+            arguments = [scores, np.broadcast_to(within[:, None], scores.shape)]
+        given = tuple(argument.ravel() for argument in arguments)
+        for argument in given:
+            argument.flags.writeable = False
+
+        def clipped(function: Any, low: float, high: float) -> Array:
+            found: Array = np.asarray(function(*given), dtype=np.float64).reshape(scores.shape)
+            return np.fmin(np.fmax(found, low), high)
+
+        return Terms(
+            clipped(self.loss.value, 0.0, np.inf),
+            signs * clipped(self.loss.derivative, -self.lipschitz, self.lipschitz) if order >= 1 else None,
+            clipped(self.loss.second_derivative, 0.0, self.smoothness) if order >= 2 else None,
+        )
+
+    def curvature_at_slope(self, slope: Array) -> Array:
+        return np.full_like(slope, self.smoothness)

@@ -1,0 +1,225 @@
+"""Linear models with any loss of a kind: one of the library's by its name, or one that a user wrote."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from confide.accounting.ledger import Batch, Ledger
+from confide.erm.losses import HuberHinge, LogisticLoss, Loss, SmoothHinge
+from confide.errors import ParameterError
+from confide.estimators.linear import LinearClassifier
+from confide.estimators.loss_regression import LossRegressor, poisson_loss, squared_loss
+from confide.estimators.user_losses import declared_loss
+from confide.features.schema import Schema
+from confide.privacy.budgets import Budget, Neighbours
+
+_MARGIN_LOSSES: dict[str, type[Any]] = {"logistic": LogisticLoss, "huber_hinge": HuberHinge, "smooth_hinge": SmoothHinge}
+_TARGET_LOSSES = ("huber", "clipped_squared", "poisson")
+
+
+def _of_user(loss: Any, names: tuple[str, ...], target_bound: float | None) -> Loss:
+    if isinstance(loss, str) or loss is None:
+        # Of a model that was read from a file the user's loss is None.
+        raise ParameterError(f"loss must be one of {', '.join(map(repr, names))}, or an object with a loss of your own.")
+    return declared_loss(loss, target_bound)
+
+
+class ERMClassifier(LinearClassifier):
+    """A linear classifier with a loss of the margin, released under differential privacy.
+
+    Minimises mean loss(y w . x) + alpha / 2 |w|^2 over clipped rows, perturbed so that the released weights are
+    differentially private.
+
+    Parameters
+    ----------
+    budget : float, PureDP, ApproxDP or ZCDP, default 1.0
+    loss : {"logistic", "huber_hinge", "smooth_hinge"} or object, default "logistic"
+        An object of your own has
+
+        - ``value(margin)``, ``derivative(margin)``, ``second_derivative(margin)``: functions of a one-dimensional array,
+          entry by entry; the loss is convex and nowhere negative;
+        - ``lipschitz`` and ``smoothness``: the largest absolute value of the first and of the second derivative;
+        - if wanted ``monotone = True``, where the derivative is nowhere positive: the account of Gaussian noise is cheaper;
+          ``rounding``, the error of the computed derivative in units of 2^-53 lipschitz, default 1024; ``value_at_zero``;
+          ``name``.
+
+        The constants are read in `fit` and `plan`, and checked on a grid of public numbers before anything is charged. The
+        guarantee rests on them, and names them as an assumption.
+    alpha, schema, row_norm, fit_intercept, intercept_scaling, classes, mechanism, neighbours, n_rows_bounds, \
+max_rows_per_person, class_weight, max_sample_weight, ledger, random_state :
+        As in `LogisticRegression`.
+
+    Attributes
+    ----------
+    coef_, intercept_, classes_, coefficient_names_, n_features_in_, feature_names_in_, alpha_, guarantee_ :
+        As in `LogisticRegression`.
+
+    Notes
+    -----
+    Guarantee: as for `LogisticRegression`. A file of a model with a loss of your own holds the weights and not the loss:
+    what `confide.load` reads predicts, and needs its loss again for another fit.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> class HyperbolicHinge:
+    ...     '''(sqrt(1 + (1 - z)^2) + (1 - z)) / 2: a hinge with a hyperbola for its corner.'''
+    ...     lipschitz, smoothness, monotone = 1.0, 0.5, True
+    ...     def value(self, margin):
+    ...         return 0.5 * (np.hypot(1.0, 1.0 - margin) + (1.0 - margin))
+    ...     def derivative(self, margin):
+    ...         return -0.5 * ((1.0 - margin) / np.hypot(1.0, 1.0 - margin) + 1.0)
+    ...     def second_derivative(self, margin):
+    ...         return 0.5 / np.hypot(1.0, 1.0 - margin) ** 3
+    >>> X = np.random.default_rng(0).uniform(-0.5, 0.5, size=(5_000, 2))
+    >>> model = ERMClassifier(1.0, loss=HyperbolicHinge()).fit(X, X[:, 0] > 0.0)
+    >>> bool(model.score(X, X[:, 0] > 0.0) > 0.9)
+    True
+    """
+
+    def __init__(
+        self,
+        budget: float | Budget = 1.0,
+        *,
+        loss: Any = "logistic",
+        alpha: float | str = "auto",
+        schema: Schema | None = None,
+        row_norm: Any = None,
+        fit_intercept: bool = True,
+        intercept_scaling: float = 1.0,
+        classes: Any = None,
+        mechanism: str = "auto",
+        neighbours: str | Neighbours = "replace-one",
+        n_rows_bounds: tuple[int, int] | None = None,
+        max_rows_per_person: int = 1,
+        class_weight: Mapping[Any, float] | None = None,
+        max_sample_weight: float = 1.0,
+        ledger: Ledger | Batch | None = None,
+        random_state: int | None = None,
+    ) -> None:
+        super().__init__(
+            budget,
+            alpha=alpha,
+            schema=schema,
+            row_norm=row_norm,
+            fit_intercept=fit_intercept,
+            intercept_scaling=intercept_scaling,
+            classes=classes,
+            mechanism=mechanism,
+            neighbours=neighbours,
+            n_rows_bounds=n_rows_bounds,
+            max_rows_per_person=max_rows_per_person,
+            class_weight=class_weight,
+            max_sample_weight=max_sample_weight,
+            ledger=ledger,
+            random_state=random_state,
+        )
+        self.loss = loss
+
+    def _loss(self) -> Loss:
+        if isinstance(self.loss, str) and self.loss in _MARGIN_LOSSES:
+            known: Loss = _MARGIN_LOSSES[self.loss]()
+            return known
+        return _of_user(self.loss, tuple(_MARGIN_LOSSES), None)
+
+
+class ERMRegressor(LossRegressor):
+    """A linear regressor with a loss of score and target, released under differential privacy.
+
+    Minimises mean loss(w . x, y) + alpha / 2 |w|^2 over clipped rows and targets, perturbed so that the released weights are
+    differentially private.
+
+    Parameters
+    ----------
+    budget : float, PureDP, ApproxDP or ZCDP, default 1.0
+    loss : {"huber", "clipped_squared", "poisson"} or object, default "huber"
+        As in `HuberRegressor` and `PoissonRegressor`; or an object of your own, as in `ERMClassifier`, but its functions
+        take two one-dimensional arrays, ``value(score, target)`` and so on, with derivatives in the score, and it has no
+        `monotone`.
+    target_bound : float, default 1.0
+        Every target is clipped to [-target_bound, target_bound], counts to [0, target_bound].
+    threshold : float, default 0.1
+        For the losses that go by a name.
+    alpha, schema, row_norm, fit_intercept, intercept_scaling, mechanism, neighbours, n_rows_bounds, max_rows_per_person, \
+max_sample_weight, ledger, random_state :
+        As in `LogisticRegression`.
+
+    Attributes
+    ----------
+    coef_, intercept_, coefficient_names_, n_features_in_, feature_names_in_, alpha_, guarantee_ :
+        As in `Ridge`.
+
+    Notes
+    -----
+    Guarantee: as for `LogisticRegression`, and as in `ERMClassifier` for a loss of your own, whose score is the prediction.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> class PseudoHuber:
+    ...     '''h^2 (sqrt(1 + (r / h)^2) - 1), h = 0.1: Huber's loss without a kink.'''
+    ...     lipschitz, smoothness = 0.1, 1.0
+    ...     def value(self, score, target):
+    ...         return 0.01 * (np.hypot(1.0, (score - target) / 0.1) - 1.0)
+    ...     def derivative(self, score, target):
+    ...         return (score - target) / np.hypot(1.0, (score - target) / 0.1)
+    ...     def second_derivative(self, score, target):
+    ...         return np.hypot(1.0, (score - target) / 0.1) ** -3.0
+    >>> X = np.random.default_rng(0).uniform(-0.5, 0.5, size=(10_000, 2))
+    >>> model = ERMRegressor(1.0, loss=PseudoHuber()).fit(X, X @ [0.5, -0.5])
+    >>> bool(model.score(X, X @ [0.5, -0.5]) > 0.9)
+    True
+    """
+
+    def __init__(
+        self,
+        budget: float | Budget = 1.0,
+        *,
+        loss: Any = "huber",
+        target_bound: float = 1.0,
+        threshold: float = 0.1,
+        alpha: float | str = "auto",
+        schema: Schema | None = None,
+        row_norm: Any = None,
+        fit_intercept: bool = True,
+        intercept_scaling: float = 1.0,
+        mechanism: str = "auto",
+        neighbours: str | Neighbours = "replace-one",
+        n_rows_bounds: tuple[int, int] | None = None,
+        max_rows_per_person: int = 1,
+        max_sample_weight: float = 1.0,
+        ledger: Ledger | Batch | None = None,
+        random_state: int | None = None,
+    ) -> None:
+        super().__init__(
+            budget,
+            target_bound=target_bound,
+            alpha=alpha,
+            schema=schema,
+            row_norm=row_norm,
+            fit_intercept=fit_intercept,
+            intercept_scaling=intercept_scaling,
+            mechanism=mechanism,
+            neighbours=neighbours,
+            n_rows_bounds=n_rows_bounds,
+            max_rows_per_person=max_rows_per_person,
+            max_sample_weight=max_sample_weight,
+            ledger=ledger,
+            random_state=random_state,
+        )
+        self.loss = loss
+        self.threshold = threshold
+
+    @property
+    def _counts(self) -> bool:
+        return isinstance(self.loss, str) and self.loss == "poisson"
+
+    def _loss(self, target_bound: float) -> Loss:
+        if self._counts:
+            return poisson_loss(target_bound, self.threshold)
+        if isinstance(self.loss, str) and self.loss in _TARGET_LOSSES:
+            return squared_loss(self.loss, target_bound, self.threshold)
+        if target_bound == float("inf"):
+            raise ParameterError("a loss of your own needs a finite target_bound.")
+        return _of_user(self.loss, _TARGET_LOSSES, target_bound)

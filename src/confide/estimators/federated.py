@@ -1,0 +1,41 @@
+"""One party of a fit over rows that several parties hold; see `confide.data.federated`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sklearn.base import clone
+
+from confide.data.federated import Connection, answer
+from confide.data.partitions import refuse_persons
+from confide.erm.row_sums import RowSum
+from confide.errors import ParameterError
+from confide.estimators.linear import LinearClassifier
+from confide.estimators.streamed import schema_of
+
+
+def take_part(connection: Connection, estimator: LinearClassifier, X: Any, y: Any = None) -> None:
+    """Check this party's rows, then send sums over them until the coordinator ends. Nothing is charged here.
+
+    The bound on rows is this party's: rows are clipped to it before they are summed, whatever is asked.
+
+    Parameters
+    ----------
+    connection : to the coordinator
+    estimator : with the parameters that the coordinator's has, among them a schema; its budget and ledger do not matter here
+    X, y : this party's rows, as for `fit`
+
+    Raises
+    ------
+    InputError, ParameterError
+        If the rows cannot be used, or the coordinator asks for another sum.
+    """
+    party = clone(estimator)  # what a check of rows records stays here
+    schema = schema_of(party.schema, X)
+    if schema is None:
+        raise ParameterError("parties need a schema: without one they could read the same columns in different ways.")
+    refuse_persons(schema)
+    settings, encoder, domain = party._settings(schema)
+    with party._checked_rows(X, y, settings, encoder, domain, None) as rows:
+        row_sum = RowSum(settings.loss, settings.row_bound, settings.intercept, 2, settings.largest_weight)
+        answer(connection, rows.source, row_sum)

@@ -1,0 +1,200 @@
+"""What private linear regressors have in common; they differ in how weights are made and what is minimised."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.metrics import r2_score
+from sklearn.utils.validation import check_is_fitted
+
+from confide.accounting.ledger import Batch, Ledger
+from confide.data.arrays import MemorySource
+from confide.data.frames import EncodedBlocks
+from confide.data.source import RowSource
+from confide.data.sparse import SparseBlocks
+from confide.errors import ParameterError
+from confide.estimators import parameters
+from confide.estimators.assumptions import guarantee_of, weight_sentences
+from confide.estimators.fitting import charge_and_release
+from confide.estimators.notebook import ShownWithGuarantee
+from confide.estimators.validation import row_weights_of, rows_of, targets_of, weights_of
+from confide.features.encoder import Encoder
+from confide.features.schema import Schema
+from confide.privacy.budgets import Budget, Neighbours
+from confide.privacy.noise import Entropy
+from confide.types import Array
+
+
+class LinearRegressor(ShownWithGuarantee, RegressorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
+    """A linear regressor, released under differential privacy. What is minimised is a subclass's."""
+
+    _accepts_sparse = False
+
+    coef_: Array
+    intercept_: float
+    guarantee_: Any
+    _evidence = None
+
+    def __init__(
+        self,
+        budget: float | Budget = 1.0,
+        *,
+        alpha: float | str = "auto",
+        schema: Schema | None = None,
+        row_norm: Any = None,
+        fit_intercept: bool = True,
+        intercept_scaling: float = 1.0,
+        target_bound: float = 1.0,
+        mechanism: str = "auto",
+        neighbours: str | Neighbours = "replace-one",
+        n_rows_bounds: tuple[int, int] | None = None,
+        max_rows_per_person: int = 1,
+        ledger: Ledger | Batch | None = None,
+        random_state: int | None = None,
+    ) -> None:
+        self.budget = budget
+        self.alpha = alpha
+        self.schema = schema
+        self.row_norm = row_norm
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
+        self.target_bound = target_bound
+        self.mechanism = mechanism
+        self.neighbours = neighbours
+        self.n_rows_bounds = n_rows_bounds
+        self.max_rows_per_person = max_rows_per_person
+        self.ledger = ledger
+        self.random_state = random_state
+
+    def plan(self, n_rows: int | None = None, n_features: int | None = None) -> Any:
+        """Everything a fit would decide from public facts. Reads no data and charges nothing.
+
+        Parameters
+        ----------
+        n_rows : int
+            Number of rows; not used where `n_rows_bounds` are given.
+        n_features : int
+            Number of columns of X; with a schema its own, and not needed.
+        """
+        settings, encoder = self._settings()
+        if encoder is not None:
+            if n_features not in (None, encoder.n_features):
+                raise ParameterError(f"the schema has {encoder.n_features} encoded columns; leave n_features out.")
+            n_features = encoder.n_features
+        for name, value in (("n_rows", n_rows), ("n_features", n_features)):
+            given = isinstance(value, (int, np.integer)) and not isinstance(value, bool) and value >= 1
+            if not given and not (name == "n_rows" and value is None and settings.n_rows_bounds):
+                raise ParameterError(f"{name} must be a whole number of at least 1.")
+        return self._plan(settings, int(n_features or 0), n_rows)
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Train and release; `sample_weight` as in `LossRegressor.fit`."""
+        settings, encoder = self._settings()
+        largest = getattr(settings, "largest_sample_weight", 1.0)
+        seed = parameters.checked_seed(self.random_state)
+        ledger = parameters.checked_ledger(self.ledger)
+
+        before = dict(vars(self))
+        try:
+            blocks = rows_of(
+                self,
+                X,
+                encoder,
+                reset=True,
+                rows_per_person=settings.rows_per_person,
+                accept_sparse=self._accepts_sparse,
+            )
+            if isinstance(blocks, SparseBlocks):
+                # A bound that cannot clip sparse rows says so here, before anything is charged.
+                settings.row_bound.clip(blocks.block(0, 0))
+            kept = blocks.codes.kept if isinstance(blocks, EncodedBlocks) else None
+            n_rows = blocks.n_rows if kept is None else len(X)
+            targets = self._targets(y, n_rows)
+            weights = row_weights_of(sample_weight, largest, targets, (), None)
+            if kept is not None:
+                targets, weights = targets[kept], None if weights is None else weights[kept]
+            source = MemorySource(blocks, targets, weights)
+            public_rows = n_rows if settings.neighbours is Neighbours.REPLACE_ONE else None
+            plan = self._plan(settings, blocks.n_features, public_rows)
+            plan.problem.check(n_rows, blocks.n_features)
+            # Who reads the ledger must see that its limit does not speak of this release.
+            purpose = f"{type(self).__name__}.fit" + (" (void: random_state was set)" if seed is not None else "")
+            released = charge_and_release(
+                lambda entropy: self._released(plan, source, entropy), plan.event, settings.neighbours, ledger, seed, purpose
+            )
+        except BaseException:
+            # A refused fit leaves the estimator as it was, with the columns of an earlier fit.
+            self.__dict__ = before
+            raise
+
+        self.coef_ = released[: blocks.n_features].copy()
+        self.intercept_ = float(settings.intercept * released[-1]) if settings.intercept > 0.0 else 0.0
+        self.alpha_ = plan.alpha
+        person = None if self.schema is None else self.schema.person
+        weighting = weight_sentences(sample_weight is not None, largest, None)
+        self.guarantee_ = guarantee_of(plan, self._target_sentence(), person, ledger, seed, weighting)
+        self.coefficient_names_ = self._coefficient_names(encoder)
+        self._encoder = encoder
+        self._row_bound = settings.row_bound
+        return self
+
+    def predict(self, X: Any) -> Array:
+        """Predicted targets, (n,). Rows are clipped to the bound of the fit, as the rows it learned from were."""
+        check_is_fitted(self)
+        blocks = rows_of(self, X, self._encoder, reset=False, accept_sparse=self._accepts_sparse)
+        scores = np.empty(blocks.n_rows)
+        step = blocks.rows_in_block
+        for start in range(0, blocks.n_rows, step):
+            stop = min(start + step, blocks.n_rows)
+            scores[start:stop] = self._row_bound.clip(blocks.block(start, stop)) @ self.coef_
+        return self._mean(scores + self.intercept_)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """R^2 on the given rows and targets, which are not clipped here. On private rows it is outside every guarantee."""
+        predicted = self.predict(X)
+        targets, weights = targets_of(y, len(predicted)), weights_of(sample_weight, len(predicted))
+        return float(r2_score(targets, predicted, sample_weight=weights))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model as JSON: weights, schema, guarantee, version and a checksum. `confide.load` reads it."""
+        from confide.estimators.persistence import save_model
+
+        save_model(self, path)
+
+    def _settings(self) -> tuple[Any, Encoder | None]:
+        """The parameters, checked: settings and encoder. No data."""
+        raise NotImplementedError
+
+    def _plan(self, settings: Any, n_features: int, n_rows: int | None) -> Any:
+        """The plan for these settings."""
+        raise NotImplementedError
+
+    def _released(self, plan: Any, source: RowSource, entropy: Entropy) -> Array:
+        """Released weights (D,)."""
+        raise NotImplementedError
+
+    def _targets(self, y: Any, n_rows: int) -> Array:
+        """Checked targets."""
+        return targets_of(y, n_rows)
+
+    def _target_sentence(self) -> str:
+        """What is done to targets."""
+        return f"Every target is clipped to its declared bound, {self.target_bound:.6g} in absolute value."
+
+    def _mean(self, scores: Array) -> Array:
+        """What is predicted at a score."""
+        return scores
+
+    def _coefficient_names(self, encoder: Encoder | None) -> Any:
+        if encoder is not None:
+            return np.array(encoder.feature_names, dtype=object)
+        names = getattr(self, "feature_names_in_", None)
+        return names if names is not None else np.array([f"x{i}" for i in range(self.n_features_in_)], dtype=object)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self.schema is None and self._accepts_sparse
+        return tags

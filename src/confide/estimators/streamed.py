@@ -1,0 +1,100 @@
+"""Rows that `open_rows` gave, for a fit: checked in a pass of their own before anything is charged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from confide.data.partitions import NumericReading
+from confide.data.source import RowSource
+from confide.data.streams import Reading
+from confide.errors import InputError, ParameterError
+from confide.estimators.fitting import Settings
+from confide.estimators.validation import domain_sentence, labels_of, row_weights_of
+from confide.features.encoder import Encoder
+from confide.features.fourier import FourierMap
+from confide.features.schema import Schema
+
+
+@dataclass(frozen=True, slots=True)
+class FitRows:
+    """What a fit knows of checked rows.
+
+    Attributes
+    ----------
+    source : RowSource
+    n_rows : how many were given, before those beyond a person's share were dropped
+    domain : the two classes in sorted order
+    label_sentence : where they come from
+    fourier : the public map that rows pass through, or None
+    """
+
+    source: RowSource
+    n_rows: int
+    domain: tuple[Any, Any]
+    label_sentence: str
+    fourier: FourierMap | None
+
+
+def schema_of(schema: Schema | None, X: Any) -> Schema | None:
+    """The schema of a fit: that of opened rows, which the estimator's must not contradict, or else the estimator's."""
+    if not is_opened(X):
+        return schema
+    opened: Schema | None = X.schema
+    if schema is not None and schema != opened:
+        raise ParameterError("the rows were opened with another schema than the estimator's, or none; give one of the two.")
+    return opened
+
+
+def is_opened(X: Any) -> bool:
+    """Whether X is what `open_rows` gave, with labels of its own."""
+    return hasattr(X, "checked") and hasattr(X, "schema")
+
+
+@contextmanager
+def streamed(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    settings: Settings,
+    encoder: Encoder | None,
+    domain: tuple[Any, Any] | None,
+    sample_weight: Any,
+) -> Iterator[FitRows]:
+    """Check opened rows and give them for a fit; what was made of them is removed at the end.
+
+    Raises
+    ------
+    InputError, FileError
+        If they cannot be used; without any value from them.
+    """
+    if y is not None:
+        raise ParameterError("rows from open_rows bring their labels; leave y out.")
+    if sample_weight is not None:
+        raise InputError("sample_weight is for rows in memory; rows from open_rows count alike, or by class_weight.")
+    if domain is None:
+        present = X.labels_present()
+        _, domain, sentence = labels_of(present, len(present), None)
+    else:
+        sentence = domain_sentence(domain, declared=True)
+    of_classes = row_weights_of(
+        None, settings.largest_sample_weight, np.array([-1, 1], dtype=np.int8), domain, settings.class_weight
+    )
+    counts = None if of_classes is None else (float(of_classes[0]), float(of_classes[1]))
+    n_inputs = X.n_inputs if encoder is None else encoder.n_features
+    fourier = estimator._fourier_map(n_inputs)
+    reading = (
+        NumericReading(n_inputs, domain, counts, fourier) if encoder is None else Reading(encoder, domain, counts, fourier)
+    )
+    with X.checked(reading, settings.rows_per_person) as checked:
+        if encoder is None:
+            estimator.n_features_in_ = n_inputs
+            vars(estimator).pop("feature_names_in_", None)
+        else:
+            estimator.n_features_in_ = len(encoder.schema.column_names)
+            estimator.feature_names_in_ = np.array(encoder.schema.column_names, dtype=object)
+        yield FitRows(checked.source, checked.n_rows, domain, sentence, fourier)

@@ -1,0 +1,157 @@
+"""A user's loss, read and checked on a grid of public numbers: before any charge, and without the data."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from confide.erm.declared_losses import DeclaredLoss
+from confide.erm.row_bounds import LARGEST_BOUND
+from confide.errors import ParameterError
+from confide.types import Array
+
+_FUNCTIONS = ("value", "derivative", "second_derivative")
+_ROUNDING = 1024.0
+"""Units of 2^-53 lipschitz that a computed derivative may err by, where the loss does not say."""
+_SLACK = 1e-9
+"""What rounding may do to a difference, relative to the numbers in it."""
+_FEW = 0.05
+"""A derivative may have kinks at so large a part of the grid."""
+
+
+def declared_loss(loss: Any, target_bound: float | None) -> DeclaredLoss:
+    """The loss with its declared constants, which the grid does not contradict.
+
+    Parameters
+    ----------
+    loss : the user's object
+    target_bound : for a loss of scores and targets; None for one of margins
+
+    Raises
+    ------
+    ParameterError
+        If something is missing, or the constants are seen to be false.
+    """
+    missing = [name for name in _FUNCTIONS if not callable(getattr(loss, name, None))]
+    if missing:
+        raise _refusal(loss, f"it lacks {', '.join(missing)}; give functions of arrays")
+    lipschitz, smoothness = (_positive(loss, name) for name in ("lipschitz", "smoothness"))
+    monotone = getattr(loss, "monotone", False)
+    if not isinstance(monotone, (bool, np.bool_)) or (monotone and target_bound is not None):
+        raise _refusal(loss, "monotone must be True or False, and may be True for a loss of the margin alone")
+    scores, targets = _grid(target_bound)
+    at_zero = np.zeros((1, len(targets)))
+    declared = DeclaredLoss(
+        loss=loss,
+        target_bound=target_bound,
+        name=_name(loss),
+        lipschitz=lipschitz,
+        smoothness=smoothness,
+        value_at_zero=_positive(loss, "value_at_zero") if hasattr(loss, "value_at_zero") else math.inf,
+        rounding=_positive(loss, "rounding") if hasattr(loss, "rounding") else _ROUNDING,
+        monotone=bool(monotone),
+    )
+    largest = float(_called(declared, "value", at_zero, targets).max())
+    _check_functions(declared, scores, targets)
+    if hasattr(loss, "value_at_zero"):
+        if not largest <= declared.value_at_zero * (1.0 + _SLACK):
+            raise _refusal(loss, "value_at_zero is below the value at score 0")
+        return declared
+    # Between targets of the grid it may be a little more.
+    return replace(declared, value_at_zero=largest if target_bound is None else 2.0 * largest)
+
+
+def _check_functions(declared: DeclaredLoss, scores: Array, targets: Array) -> None:
+    """Everything the proofs ask of a loss, as far as a grid shows it. Columns are targets, rows are scores in order."""
+    grid = np.repeat(scores[:, None], len(targets), axis=1)
+    value, slope, curvature = (_called(declared, name, grid, targets) for name in _FUNCTIONS)
+    loss, lipschitz, smoothness = declared.loss, declared.lipschitz, declared.smoothness
+    steps, step_slack = np.diff(grid, axis=0), _SLACK * lipschitz
+    rise, change = np.diff(slope, axis=0), np.diff(value, axis=0)
+    value_slack = _SLACK * (np.abs(value[1:]) + np.abs(value[:-1]) + lipschitz * (np.abs(grid[1:]) + np.abs(grid[:-1])))
+    wrong = {
+        "the loss must not be negative: add a constant to it": (value < -_SLACK * (1.0 + lipschitz), grid),
+        f"|derivative| exceeds the declared lipschitz, {lipschitz:g}": (np.abs(slope) > lipschitz * (1.0 + _SLACK), grid),
+        "the derivative is positive, so the loss is not monotone": (declared.monotone & (slope > 0.0), grid),
+        "the second derivative is negative, so the loss is not convex": (curvature < -_SLACK * smoothness, grid),
+        f"the second derivative exceeds the declared smoothness, {smoothness:g}": (
+            curvature > smoothness * (1.0 + _SLACK),
+            grid,
+        ),
+        "the derivative falls, so the loss is not convex": (rise < -step_slack, grid[1:]),
+        f"the derivative rises faster than the declared smoothness, {smoothness:g}, allows": (
+            rise > smoothness * steps * (1.0 + _SLACK) + step_slack,
+            grid[1:],
+        ),
+        # Of a convex function: derivative at the left end <= difference quotient <= derivative at the right end.
+        "the value does not change as the derivative says": (
+            (change < slope[:-1] * steps - value_slack) | (change > slope[1:] * steps + value_slack),
+            grid[1:],
+        ),
+    }
+    for what, (where, at) in wrong.items():
+        if where.any():
+            raise _refusal(loss, f"{what} (seen at the public score {at[where][0]:.6g})")
+    low, high = np.minimum(curvature[1:], curvature[:-1]), np.maximum(curvature[1:], curvature[:-1])
+    slack = 0.1 * high * steps + 2.0 * step_slack
+    if np.mean((rise < low * steps - slack) | (rise > high * steps + slack)) > _FEW:
+        raise _refusal(loss, "the derivative does not change as the second derivative says")
+
+
+def _grid(target_bound: float | None) -> tuple[Array, Array]:
+    """Scores in order and targets: dense where losses bend, and far out."""
+    unit = 1.0 if target_bound is None else target_bound
+    far = np.geomspace(1e-6, 1e6, 241)
+    dense = np.linspace(-8.0, 8.0, 3201)
+    scores = np.unique(unit * np.concatenate([-far, dense, far]))
+    return scores, np.ones(1) if target_bound is None else unit * np.linspace(-1.0, 1.0, 21)
+
+
+def _called(declared: DeclaredLoss, name: str, scores: Array, targets: Array) -> Array:
+    """One function on all pairs, as it is and in another order, which must not matter."""
+    loss, function = declared.loss, getattr(declared.loss, name)
+    columns = np.broadcast_to(targets, scores.shape)
+    arguments = [scores.ravel()] if declared.target_bound is None else [scores.ravel(), columns.ravel()]
+    order = np.arange(scores.size)[::-1]
+    answers = []
+    for which in (slice(None), order, order[: -(-scores.size // 3)]):
+        given = [argument[which] for argument in arguments]
+        for argument in given:
+            argument.flags.writeable = False
+        message = None
+        try:
+            with np.errstate(all="ignore"):
+                answers.append(np.asarray(function(*given), dtype=np.float64))
+        except Exception as error:  # noqa: BLE001 - a user's code may raise anything
+            message = f"{name} raised {type(error).__name__} on a public grid: {error}"
+        if message is not None:
+            raise _refusal(loss, message)
+        if answers[-1].shape != given[0].shape:
+            raise _refusal(loss, f"{name} must give an array of the shape of its arguments, which are one-dimensional")
+        if not np.isfinite(answers[-1]).all():
+            raise _refusal(loss, f"{name} is not finite at the public score {given[0][~np.isfinite(answers[-1])][0]:.6g}")
+    slack = 1e-12 * max(1.0, float(np.abs(answers[0]).max()))
+    if any(np.abs(answers[0][order][: len(again)] - again).max() > slack for again in answers[1:]):
+        raise _refusal(loss, f"{name} must depend on each entry alone, and it depends on the others, or on chance")
+    return answers[0].reshape(scores.shape)
+
+
+def _positive(loss: Any, name: str) -> float:
+    constant = getattr(loss, name, None)
+    ok = isinstance(constant, Real) and not isinstance(constant, bool)
+    if not ok or not 1.0 / LARGEST_BOUND <= constant <= LARGEST_BOUND:  # type: ignore[operator]  # a real number
+        raise _refusal(loss, f"it must declare {name}, a positive finite number")
+    return float(constant)  # type: ignore[arg-type]  # a real number
+
+
+def _name(loss: Any) -> str:
+    name = getattr(loss, "name", None)
+    return name if isinstance(name, str) and name.isprintable() and 0 < len(name) <= 100 else type(loss).__name__
+
+
+def _refusal(loss: Any, what: str) -> ParameterError:
+    return ParameterError(f"the loss {_name(loss)} cannot be used: {what}.")

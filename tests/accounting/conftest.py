@@ -1,0 +1,32 @@
+"""A PostgreSQL server for the ledgers in a database, where one can be started."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from tests.accounting import postgres_server
+
+
+@pytest.fixture(scope="session")
+def server():
+    """A running server with an empty database `ledgers`."""
+    reason = postgres_server.reason_to_skip()
+    if reason:
+        pytest.skip(reason)
+    running = postgres_server.Server()
+    try:
+        running.execute("CREATE DATABASE ledgers", database="postgres")
+        yield running
+    finally:
+        running.stop()
+
+
+_NUMBERS = itertools.count()
+
+
+@pytest.fixture
+def url(server):
+    """The URL of a ledger that is not there yet."""
+    return server.url(f"study_{next(_NUMBERS)}")

@@ -1,0 +1,140 @@
+"""Dask collections and clusters: the weights of memory to the last sealed digit, each partition counted once."""
+
+from __future__ import annotations
+
+import logging
+
+import numpy as np
+import pytest
+
+import confide
+from confide.data.dask import DaskRows, _on_frame
+from confide.data.opened import open_rows
+from confide.data.partitions import Task
+from confide.data.streams import Reading
+from confide.erm.losses import LogisticLoss
+from confide.erm.row_sums import RowSum
+from confide.features.encoder import Encoder
+from tests.data.tables import SCHEMA, made_up, written
+
+dd = pytest.importorskip("dask.dataframe", reason="Dask is not installed")
+da = pytest.importorskip("dask.array", reason="Dask is not installed")
+distributed = pytest.importorskip("distributed", reason="dask.distributed is not installed")
+
+
+@pytest.fixture(scope="module")
+def client():
+    """A cluster of two processes."""
+    silent = {"silence_logs": logging.CRITICAL, "dashboard_address": None}
+    with (
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, **silent) as cluster,
+        distributed.Client(cluster) as found,
+    ):
+        yield found
+
+
+@pytest.fixture(scope="module")
+def memory():
+    """The frame, and the fit in memory."""
+    frame = made_up()
+    return frame, confide.LogisticRegression(2.0, schema=SCHEMA, random_state=3).fit(frame, frame["ill"])
+
+
+def fitted(rows):
+    return confide.LogisticRegression(2.0, random_state=3).fit(rows)
+
+
+def test_a_fit_on_a_cluster_is_the_fit_in_memory(client, memory, tmp_path):
+    """A DataFrame of 11 partitions, more than one node of the tree adds up, and files read by the workers."""
+    frame, model = memory
+    for rows in (
+        open_rows(dd.from_pandas(frame, npartitions=11), SCHEMA),
+        open_rows(written(frame, tmp_path, "parquet"), SCHEMA, client=client),
+        open_rows(written(frame, tmp_path, "feather"), SCHEMA, client=client),
+    ):
+        found = fitted(rows)
+        assert np.array_equal(found.coef_, model.coef_)
+        assert found.guarantee_ == model.guarantee_
+
+
+def test_arrays_on_a_cluster_are_those_in_memory(client):
+    """Chunks that do not fit each other; labels declared by none; a kernel too."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1500, 4))
+    y = (X[:, 0] > 0).astype(int)
+    rows = open_rows(da.from_array(X, chunks=(370, 3)), labels=da.from_array(y, chunks=333))
+    for estimator in (
+        confide.LogisticRegression(2.0, random_state=0),
+        confide.KernelSVC(2.0, random_state=0, n_features=16),
+    ):
+        there = estimator.fit(rows)
+        weights, guarantee, width = there.coef_, there.guarantee_, there.n_features_in_
+        here = estimator.fit(X, y)
+        assert np.array_equal(weights, here.coef_)
+        assert guarantee == here.guarantee_
+        assert width == 4
+
+
+def test_a_task_that_is_run_again_counts_once(memory, client):
+    """A pass while a worker is lost: its partitions are computed anew elsewhere, and the sums are the same to the bit."""
+    frame, _ = memory
+    reading = Reading(Encoder(SCHEMA), ("no", "yes"))
+    row_sum = RowSum(LogisticLoss(), reading.encoder.row_bound, 1.0, 2)
+    weights = np.full((1, reading.n_features + 1), 0.1)
+    rows = open_rows(dd.from_pandas(frame, npartitions=9), SCHEMA)
+    with rows.checked(reading, 1) as checked:
+        first = checked.source.sum_over_rows(row_sum, weights)
+        client.restart_workers([next(iter(client.scheduler_info()["workers"]))])
+        again = checked.source.sum_over_rows(row_sum, weights)
+    assert np.array_equal(first.hessian, again.hessian)
+
+
+def test_equal_tasks_have_equal_keys(memory):
+    """So that a cluster that is handed one twice computes it once."""
+    from dask.delayed import delayed
+
+    frame, _ = memory
+    reading = Reading(Encoder(SCHEMA), ("no", "yes"))
+
+    def key(weight):
+        row_sum = RowSum(LogisticLoss(), reading.encoder.row_bound, 1.0, 1)
+        task = Task(reading, row_sum, np.full((1, reading.n_features + 1), weight))
+        return delayed(_on_frame, pure=True)(delayed(task, pure=True), 0, frame).key
+
+    assert key(0.5) == key(0.5)
+    assert key(0.5) != key(0.25)
+
+
+def test_bad_rows_are_refused_before_the_charge_and_not_in_logs(client, memory, caplog):
+    """One label of one partition: the message of rows in memory."""
+    frame, _ = memory
+    bad = frame.copy()
+    bad.loc[2500, "ill"] = "secret"
+    ledger = confide.Ledger(limit=confide.PureDP(5.0))
+    with pytest.raises(ValueError, match="neither 'no' nor 'yes'"):
+        confide.LogisticRegression(1.0, ledger=ledger).fit(open_rows(dd.from_pandas(bad, npartitions=4), SCHEMA))
+    assert len(ledger.entries()) == 0
+    assert "secret" not in caplog.text
+
+
+def test_what_cannot_be_fitted_is_refused(memory):
+    """Persons, absent columns, arrays of unknown sizes or of other lengths, a schema for an array."""
+    frame, _ = memory
+    collection = dd.from_pandas(frame, npartitions=2)
+    persons = confide.Schema(columns=SCHEMA.columns, target=SCHEMA.target, person="note")
+    with pytest.raises(ValueError, match="several partitions"):
+        fitted(open_rows(collection, persons))
+    with pytest.raises(ValueError, match='lacks columns that the schema describes, or has them twice: "age"'):
+        open_rows(collection.drop(columns="age"), SCHEMA)
+    X, y = da.ones((10, 2), chunks=5), da.ones(9, chunks=3)
+    with pytest.raises(ValueError, match="one label for each row"):
+        open_rows(X, labels=y)
+    with pytest.raises(ValueError, match="compute_chunk_sizes"):
+        open_rows(X[X[:, 0] > 0], labels=y)
+    with pytest.raises(TypeError, match="Dask DataFrame"):
+        open_rows(X, SCHEMA)
+    with pytest.raises(ValueError, match="labels are given as"):
+        open_rows(X)
+    with pytest.raises(TypeError, match="real numbers"):
+        open_rows(X.astype(complex), labels=da.ones(10, chunks=5))
+    assert isinstance(open_rows(X, labels=da.ones(10, chunks=5)), DaskRows)

@@ -1,0 +1,149 @@
+"""Sums over partitions elsewhere: added in a short tree, each partition once, and nothing of them in logs."""
+
+from __future__ import annotations
+
+import math
+import pickle
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from confide.data.arrays import TREE_ADDITIONS, summation_depth
+from confide.data.partitions import FAN_IN, NumericReading, Outcome, PartitionedSource, Task, added
+from confide.data.streams import Reading
+from confide.erm.losses import LogisticLoss
+from confide.erm.row_bounds import BallBound
+from confide.erm.row_sums import RowSum
+from confide.features.encoder import Encoder
+from tests.data.tables import SCHEMA, made_up
+
+ROW_SUM = RowSum(LogisticLoss(), BallBound(1.0), 1.0, 2)
+
+
+def numeric_parts(n_parts=5):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 3))
+    y = (X[:, 0] > 0).astype(int)
+    return X, y, list(zip(np.array_split(X, n_parts), np.array_split(y, n_parts), strict=True))
+
+
+def outcome_of(task, number, pair):
+    return task.run(number, lambda refuse: iter([task.reading.piece(pair, refuse=refuse)]))
+
+
+def run_on(parts):
+    return lambda task: added([outcome_of(task, number, pair) for number, pair in enumerate(parts)])
+
+
+@dataclass
+class Depth:
+    """Counts the additions behind it."""
+
+    depth: int
+
+    def __add__(self, other):
+        return Depth(1 + max(self.depth, other.depth))
+
+
+@pytest.mark.parametrize("n", [1, 2, 7, 8, 9, 64, 1000])
+def test_the_tree_over_partitions_is_as_shallow_as_the_plan_allows(n):
+    """Three additions a level of eight; the room in the summation depth is for 8^10 partitions, and not for 8^11."""
+    level, levels = [Depth(0)] * n, 0
+    while len(level) > 1:
+        level = [added(level[i : i + FAN_IN]) for i in range(0, len(level), FAN_IN)]
+        levels += 1
+    assert level[0].depth <= 3 * levels
+    assert levels <= math.ceil(math.log(n, FAN_IN) - 1e-9)
+    assert 3 * 10 <= TREE_ADDITIONS < 3 * 11
+
+
+def test_the_depth_of_a_partition_and_the_tree_is_within_that_of_all_rows():
+    """Blocks, groups and groups of groups of one partition, and the tree: never more than what the certificate assumes."""
+    for d in (3, 100, 2000):
+        for n in (1, 63, 64, 127, 5000, 400_000):
+            alone = summation_depth(n, d) - TREE_ADDITIONS  # of the largest partition
+            for others in (0, 1, 65, 10**6):
+                tree = 3 * math.ceil(math.log(1 + others, FAN_IN) - 1e-9)
+                assert alone + tree <= summation_depth(n + others, d)
+
+
+def test_sums_over_partitions_are_those_over_all_rows():
+    """To rounding; the outcomes given are not changed by adding them up."""
+    X, y, parts = numeric_parts()
+    weights = np.random.default_rng(1).normal(size=(2, 4))
+    reading = NumericReading(3, (0, 1), (1.0, 0.5))
+    checked = PartitionedSource.checked(run_on(parts), reading)
+    assert checked.n_rows == 400
+    totals = checked.source.sum_over_rows(ROW_SUM, weights)
+    whole = PartitionedSource.checked(run_on([(X, y)]), reading).source.sum_over_rows(ROW_SUM, weights)
+    for part in ("value", "gradient", "hessian"):
+        np.testing.assert_allclose(getattr(totals, part), getattr(whole, part), rtol=1e-12, atol=1e-12)
+    outcomes = [outcome_of(Task(reading, ROW_SUM, weights), i, pair) for i, pair in enumerate(parts)]
+    before = pickle.dumps(outcomes)
+    added(outcomes)
+    assert pickle.dumps(outcomes) == before
+
+
+@pytest.mark.parametrize("fault", ["twice", "lost", "shorter"])
+def test_a_partition_that_comes_twice_or_not_at_all_is_refused(fault):
+    """Every row counts once, or nothing is released."""
+    _, _, parts = numeric_parts()
+    source = PartitionedSource.checked(run_on(parts), NumericReading(3, (0, 1))).source
+    numbered = list(enumerate(parts))
+    if fault == "twice":
+        numbered.append(numbered[2])
+    elif fault == "lost":
+        del numbered[2]
+    else:
+        X, y = parts[2]
+        numbered[2] = (2, (X[1:], y[1:]))
+
+    def run(task):
+        return added([outcome_of(task, number, pair) for number, pair in numbered])
+
+    faulty = PartitionedSource(run, source.reading, source.n_rows_of_parts)
+    with pytest.raises(ValueError, match="changed"):
+        faulty.sum_over_rows(ROW_SUM, np.zeros((1, 4)))
+
+
+def test_workers_return_what_they_refuse_in_words_without_data():
+    """Checks refuse as in memory; after them nothing is refused; what is unforeseen is named by its type alone."""
+    X, y, parts = numeric_parts(2)
+    parts[1][0][3, 1] = np.nan
+    reading = NumericReading(3, (0, 1))
+    with pytest.raises(ValueError, match="NaN or infinity"):
+        PartitionedSource.checked(run_on(parts), reading)
+    outcome = outcome_of(Task(reading, ROW_SUM, np.zeros((1, 4))), 1, parts[1])
+    assert outcome.refusal is None
+    assert np.isfinite(outcome.totals.hessian).all()
+    with pytest.raises(ValueError, match="outside the declared classes"):
+        PartitionedSource.checked(run_on([(X[:200], y[:200] + 1)]), reading)
+    with pytest.raises(ValueError, match="one label for each row"):
+        PartitionedSource.checked(run_on([(X[:200], y[:100])]), reading)
+    with pytest.raises(ValueError, match="at least one"):
+        PartitionedSource.checked(run_on([(X[:0], y[:0])]), reading)
+
+    def failing(refuse):
+        raise MemoryError("secret")
+        yield
+
+    outcome = Task(reading, ROW_SUM, np.zeros((1, 4))).run(0, failing)
+    assert outcome.refusal == "a worker failed with MemoryError."
+    source = PartitionedSource(lambda task: outcome, reading, {0: 1})
+    with pytest.raises(ValueError, match=r"a worker failed with MemoryError\. Nothing is released"):
+        source.sum_over_rows(ROW_SUM, np.zeros((1, 4)))
+
+
+def test_what_travels_is_picklable_and_shows_nothing_in_logs():
+    """Tasks and outcomes go to other processes, and their reprs into the logs of clusters."""
+    reading = Reading(Encoder(SCHEMA), ("no", "yes"))
+    task = Task(
+        reading, RowSum(LogisticLoss(), reading.encoder.row_bound, 1.0, 1), np.full((1, reading.n_features + 1), 0.25)
+    )
+    copy = pickle.loads(pickle.dumps(task))
+    frame = made_up(50)
+    outcomes = [one.run(0, lambda refuse, one=one: iter([one.reading.piece(frame, refuse=refuse)])) for one in (task, copy)]
+    assert np.array_equal(outcomes[0].totals.gradient, outcomes[1].totals.gradient)
+    assert repr(task) == "Task()"
+    assert repr(outcomes[0]) == repr(Outcome((0,), (1,), None, None)) == "Outcome()"

@@ -1,0 +1,425 @@
+"""Rows larger than memory: the same sums to the bit, checked before a charge, never refused for their content after it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import stat
+import subprocess
+import sys
+import textwrap
+import threading
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as parquet
+import pytest
+
+import confide
+from confide.data import streams
+from confide.data.arrays import MemorySource, rows_in_block
+from confide.data.frames import EncodedBlocks
+from confide.data.opened import open_rows
+from confide.data.streams import PieceFile, Reading, StreamedSource, read_ahead, recut
+from confide.erm.losses import LogisticLoss
+from confide.erm.row_sums import RowSum
+from confide.features.encoder import Encoder, read_labels
+from tests.data.tables import SCHEMA, made_up, written
+
+ESTIMATORS = [
+    lambda **more: confide.LogisticRegression(2.0, random_state=3, **more),
+    lambda **more: confide.LinearSVC(2.0, random_state=3, class_weight={"no": 0.5, "yes": 2.0}, **more),
+    lambda **more: confide.KernelSVC(2.0, random_state=3, n_features=20, **more),
+]
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv", "feather"])
+@pytest.mark.parametrize("cache", [False, True])
+def test_a_sum_over_a_stream_is_that_over_the_same_rows_in_memory_to_the_bit(tmp_path, kind, cache, monkeypatch):
+    """Whatever the files and their row groups; three groups of blocks, the last one short."""
+    monkeypatch.setattr("confide.data.arrays._MOST_ROWS", 100)
+    monkeypatch.setattr("confide.data.arrays._BLOCKS_IN_GROUP", 11)
+    monkeypatch.setattr(streams, "_PIECE_BYTES", 8 * 6 * 300)
+    frame = made_up(age="float64" if kind == "csv" else "float32")
+    encoder = Encoder(SCHEMA)
+    reading = Reading(encoder, ("no", "yes"))
+    assert reading.rows_in_piece % rows_in_block(encoder.n_features) == 0
+    assert reading.rows_in_piece < 300
+    memory = MemorySource(EncodedBlocks(encoder, encoder.read(frame)), read_labels(frame["ill"], "no", "yes"))
+    row_sum = RowSum(LogisticLoss(), encoder.row_bound, 1.0, 2)
+    weights = np.random.default_rng(0).normal(size=(2, encoder.n_features + 1))
+    expected = memory.sum_over_rows(row_sum, weights)
+    with open_rows(written(frame, tmp_path, kind), SCHEMA, cache=cache).checked(reading, 1) as checked:
+        assert checked.n_rows == checked.source.n_rows == len(frame)
+        for _ in range(2):
+            totals = checked.source.sum_over_rows(row_sum, weights)
+            for part in ("value", "gradient", "hessian"):
+                np.testing.assert_array_equal(getattr(totals, part), getattr(expected, part))
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_a_fit_on_files_is_the_fit_in_memory(tmp_path, estimator):
+    """The same seed gives the same weights, intercept, guarantee and names; the schema may be given or left out."""
+    frame = made_up()
+    memory = estimator(schema=SCHEMA).fit(frame, frame["ill"])
+    path = written(frame, tmp_path, "parquet")
+    for schema in (SCHEMA, None):
+        model = estimator(schema=schema).fit(open_rows(path, SCHEMA))
+        assert np.array_equal(model.coef_, memory.coef_)
+        assert model.intercept_ == memory.intercept_
+        assert model.guarantee_ == memory.guarantee_
+        assert list(model.coefficient_names_) == list(memory.coefficient_names_)
+        assert list(model.feature_names_in_) == list(SCHEMA.column_names)
+        assert model.score(frame, frame["ill"]) == memory.score(frame, frame["ill"])
+        model.save(tmp_path / "model.json")
+        assert confide.load(tmp_path / "model.json").score(frame, frame["ill"]) == model.score(frame, frame["ill"])
+
+
+def test_only_a_persons_first_rows_count(tmp_path):
+    """As in memory; all rows count for the public number of rows."""
+    frame = made_up(age="float64").assign(person=np.arange(3000) // 3 * 7 % 500)
+    schema = confide.Schema(columns=SCHEMA.columns, target=SCHEMA.target, person="person")
+    parameters = {"schema": schema, "max_rows_per_person": 2, "random_state": 1}
+    memory = confide.LogisticRegression(5.0, **parameters).fit(frame, frame["ill"])
+    for cache in (False, True):
+        rows = open_rows(written(frame, tmp_path, "csv"), schema, cache=cache)
+        model = confide.LogisticRegression(5.0, **parameters).fit(rows)
+        assert np.array_equal(model.coef_, memory.coef_)
+        assert model.guarantee_ == memory.guarantee_
+
+
+@pytest.mark.parametrize("sizes", [[], [0, 0], [1], [10], [9, 1, 10], [3, 0, 25, 1, 1], [20, 20]])
+def test_cutting_anew_keeps_every_row_once_and_in_order(sizes):
+    """Tables of ten rows, the last one shorter, whatever the sizes were."""
+    starts = np.cumsum([0, *sizes])
+    tables = [pa.table({"x": np.arange(a, b)}) for a, b in pairwise(starts)]
+    cut = [np.concatenate([table["x"].to_numpy() for table in piece]) for piece in recut(tables, 10)]
+    assert [len(piece) for piece in cut[:-1]] == [10] * (len(cut) - 1)
+    assert np.array_equal(np.concatenate([np.empty(0), *cut]), np.arange(sum(sizes)))
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "message"),
+    [
+        ("ill", "perhaps-secret", "neither 'no' nor 'yes'"),
+        ("ill", None, "missing"),
+        ("age", np.inf, "infinite"),
+        ("age", np.nan, "missing values"),
+    ],
+)
+@pytest.mark.parametrize("kind", ["parquet", "csv", "feather"])
+def test_a_bad_cell_in_the_last_row_is_refused_before_the_charge(tmp_path, column, value, message, kind):
+    """With the message of rows in memory, which holds no value; the estimator stays as it was."""
+    frame = made_up()
+    frame.loc[len(frame) - 1, column] = value
+    ledger = confide.Ledger(limit=confide.PureDP(5.0))
+    model = confide.LogisticRegression(1.0, ledger=ledger)
+    with pytest.raises(ValueError, match=message) as caught:
+        model.fit(open_rows(written(frame, tmp_path, kind), SCHEMA))
+    assert "secret" not in str(caught.value)
+    assert caught.value.__context__ is None
+    assert len(ledger.entries()) == 0
+    assert not hasattr(model, "coef_")
+
+
+def test_no_word_of_a_csv_file_reaches_an_error(tmp_path):
+    """A cell that is no number: neither the message nor what is attached to it holds the cell."""
+    frame = made_up(50).astype({"age": object})
+    frame.loc[49, "age"] = "secret"
+    with pytest.raises(ValueError, match='column "age" holds cells that are not numbers') as caught:
+        confide.LogisticRegression(1.0).fit(open_rows(written(frame, tmp_path, "csv"), SCHEMA))
+    assert caught.value.__context__ is None
+    assert caught.value.__cause__ is None
+
+
+def test_after_the_check_no_cell_can_be_refused():
+    """What could not be used counts as missing where gaps are declared, else as nothing; labels as the first one."""
+    bad = pd.DataFrame(
+        {
+            "age": ["many", None, "inf", "50"],
+            "debt": [np.inf, np.nan, -np.inf, 1.0],
+            "work": [None, "z", "a", "b"],
+            "size": [None, "x", "1", "2"],
+            "ill": ["yes", "perhaps", None, "no"],
+        }
+    )
+    reading = Reading(Encoder(SCHEMA), ("no", "yes"))
+    with pytest.raises(ValueError, match="labels"):
+        reading.piece(bad, refuse=True)
+    with pytest.raises(ValueError, match="numbers"):
+        reading.piece(bad.assign(ill="no"), refuse=True)
+    piece = reading.piece(bad, refuse=False)
+    ((rows, labels, counts),) = reading.blocks(piece)
+    assert labels.tolist() == [1, -1, -1, -1]
+    assert counts is None
+    names = list(reading.encoder.feature_names)
+    assert rows[:, names.index("age")].tolist() == [0.0, 0.0, 0.0, 0.0]
+    assert rows[:, names.index("debt=(missing)")].tolist() == [1.0, 1.0, 1.0, 0.0]
+    assert rows[:, names.index("work=(other)")].tolist() == [1.0, 1.0, 0.0, 0.0]
+    assert rows[:, names.index("size=(missing)")].tolist() == [1.0, 0.0, 0.0, 0.0]
+    assert np.isfinite(rows).all()
+    assert np.array_equal(reading.encoder.row_bound.clip(rows), rows)
+    plain = Encoder(confide.Schema(columns={"c": {"categories": ["a", "b", "c"]}}))
+    codes = plain.read(pd.DataFrame({"c": [None, "a"]}), refuse=False)
+    assert plain.expand(codes, 0, 2).tolist() == [[0.0, 0.0, 0.0], [1.0, 0.0, 0.0]]
+
+
+def test_one_row_of_a_csv_file_cannot_change_how_others_are_read(tmp_path):
+    """Types are the schema's: with text in one cell of `size`, all other rows count as they did."""
+    frame = made_up(1000).astype({"size": object})
+    reading = Reading(Encoder(SCHEMA), ("no", "yes"))
+
+    def blocks_of(name):
+        folder = tmp_path / name
+        folder.mkdir()
+        rows = open_rows(written(frame, folder, "csv"), SCHEMA)
+        return np.vstack([b[0] for piece in reading.pieces(rows, refuse=True) for b in reading.blocks(piece)])
+
+    before = blocks_of("before")
+    frame.loc[999, "size"] = "1.5e0x"
+    after = blocks_of("after")
+    assert np.array_equal(before[:999], after[:999])
+    assert not np.array_equal(before[999], after[999])
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv", "feather"])
+@pytest.mark.parametrize("how", ["rewritten", "longer", "removed"])
+def test_a_file_that_changes_after_the_check_is_refused_and_stays_charged(tmp_path, kind, how):
+    """In the first pass after the charge, in words that say what to do and nothing of the rows."""
+    frame = made_up(500)
+    path = written(frame, tmp_path, kind)
+    files = sorted(tmp_path.iterdir())
+    ledger = confide.Ledger(limit=confide.PureDP(5.0))
+
+    def change():
+        if how == "removed":
+            files[-1].unlink()
+        elif how == "longer":
+            files[-1].write_bytes(files[-1].read_bytes() + b"x")
+        else:
+            os.utime(files[-1], ns=(1, 1))
+
+    rows = open_rows(path, SCHEMA)
+    charge = ledger.charge
+    model = confide.LogisticRegression(1.0, ledger=ledger)
+
+    class Changing(type(ledger)):
+        def charge(self, *given, **more):
+            charge(*given, **more)
+            change()
+
+    ledger.__class__ = Changing
+    with pytest.raises(ValueError, match="changed while it was read, so nothing is released; what was charged stays"):
+        model.fit(rows)
+    assert len(ledger.entries()) == 1
+    assert not hasattr(model, "coef_")
+
+
+def test_a_pass_with_another_number_of_rows_is_refused():
+    """Every row is counted once in every pass, or nothing is released."""
+    reading = Reading(Encoder(SCHEMA), ("no", "yes"))
+    frame = made_up(100)
+    source = StreamedSource(lambda: iter([reading.piece(frame, refuse=True)]), reading, 101)
+    row_sum = RowSum(LogisticLoss(), reading.encoder.row_bound, 0.0, 0)
+    with pytest.raises(ValueError, match="changed"):
+        source.sum_over_rows(row_sum, np.zeros((1, reading.n_features)))
+
+
+def test_a_private_number_of_rows_is_checked_before_the_charge(tmp_path):
+    """Outside the declared bounds nothing is charged; inside, the guarantee does not tell the number."""
+    path = written(made_up(500), tmp_path, "csv")
+    ledger = confide.Ledger(limit=confide.PureDP(5.0), neighbours="add-or-remove-one")
+    parameters = {"neighbours": "add-or-remove-one", "ledger": ledger}
+    with pytest.raises(ValueError, match="n_rows_bounds"):
+        confide.LogisticRegression(1.0, n_rows_bounds=(600, 900), **parameters).fit(open_rows(path, SCHEMA))
+    assert len(ledger.entries()) == 0
+    model = confide.LogisticRegression(1.0, n_rows_bounds=(400, 900), **parameters).fit(open_rows(path, SCHEMA))
+    assert "500" not in model.guarantee_.statement()
+
+
+def test_the_cache_has_no_name_and_is_its_owners_alone(tmp_path):
+    """Nobody can open it, its permissions are 0600, and the room is given back at the end, after errors too."""
+    store = PieceFile(tmp_path)
+    found = os.fstat(store._file.fileno())
+    assert stat.S_IMODE(found.st_mode) == 0o600
+    assert found.st_nlink == 0
+    assert list(tmp_path.iterdir()) == []
+    store.close()
+    folder = tmp_path / "data"
+    folder.mkdir()
+    rows = open_rows(written(made_up(500), folder, "csv"), SCHEMA, cache=tmp_path)
+    reading = Reading(Encoder(SCHEMA), ("no", "yes"))
+    descriptors = Path("/proc/self/fd")
+    before = len(list(descriptors.iterdir())) if descriptors.exists() else None
+    with pytest.raises(KeyboardInterrupt), rows.checked(reading, 1):
+        raise KeyboardInterrupt
+    assert before is None or len(list(descriptors.iterdir())) == before
+    assert [path.name for path in tmp_path.iterdir()] == ["data"]
+
+
+def test_with_a_cache_the_files_are_read_once(tmp_path):
+    """They may go after the check: later passes do not need them."""
+    path = written(made_up(500), tmp_path, "csv")
+    reading = Reading(Encoder(SCHEMA), ("no", "yes"))
+    row_sum = RowSum(LogisticLoss(), reading.encoder.row_bound, 0.0, 0)
+    with open_rows(path, SCHEMA, cache=True).checked(reading, 1) as checked:
+        path.unlink()
+        assert checked.source.sum_over_rows(row_sum, np.zeros((1, reading.n_features))).value == pytest.approx(
+            500 * np.log(2)
+        )
+
+
+def test_progress_tells_rows_of_the_pass_and_what_is_done(tmp_path, monkeypatch):
+    """Rising to the number of rows in each pass; nothing else is told."""
+    monkeypatch.setattr("confide.data.arrays._MOST_ROWS", 100)
+    monkeypatch.setattr(streams, "_PIECE_BYTES", 1)
+    told = []
+    rows = open_rows(written(made_up(500), tmp_path, "csv"), SCHEMA, progress=lambda what, n: told.append((what, n)))
+    confide.LogisticRegression(1.0).fit(rows)
+    one_pass = [100, 200, 300, 400, 500]
+    assert told[:5] == [("checking", n) for n in one_pass]
+    assert {what for what, _ in told[5:]} == {"training"}
+    assert [n for _, n in told[5:10]] == one_pass
+
+
+def test_an_error_of_the_reading_thread_comes_to_the_caller():
+    """After the items before it; and a caller that stops early leaves no thread behind."""
+
+    def items():
+        yield 1
+        raise ZeroDivisionError
+
+    got = []
+    with pytest.raises(ZeroDivisionError):
+        got.extend(read_ahead(items()))
+    before = threading.active_count()
+    endless = read_ahead(iter(int, 1))
+    next(endless)
+    endless.close()
+    assert threading.active_count() == before
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda p: open_rows(p / "no*.parquet", SCHEMA), "no file matches"),
+        (lambda p: open_rows(p / "absent.parquet", SCHEMA), "cannot read"),
+        (lambda p: open_rows([p / "table.csv", p / "../" / p.name / "table.csv"], SCHEMA), "same file twice"),
+        (lambda p: open_rows([p / "table.csv", p / "x.parquet"], SCHEMA), "several kinds"),
+        (lambda p: open_rows(p / "table.pkl", SCHEMA), "must end in"),
+        (lambda p: open_rows([], SCHEMA), "no file"),
+        (lambda p: open_rows(3, SCHEMA), "path of a file"),
+        (lambda p: open_rows(p / "table.csv"), "needs a schema with a target"),
+        (lambda p: open_rows(p / "table.csv", confide.Schema(columns=SCHEMA.columns)), "needs a schema with a target"),
+        (lambda p: open_rows(p / "table.csv", SCHEMA, labels="y.npy"), "labels are the schema's target"),
+        (lambda p: open_rows(p / "table.csv", SCHEMA, cache=p / "absent"), "folder that exists"),
+        (lambda p: open_rows(p / "table.csv", SCHEMA, progress=1), "progress"),
+        (lambda p: open_rows(p / "table.csv", SCHEMA, client=1), "distributed.Client"),
+        (lambda p: open_rows(p / "x.npy"), "takes no schema, and its labels"),
+        (lambda p: open_rows(p / "x.npy", labels=p / "x.npy", cache=True), "neither cache"),
+    ],
+)
+def test_what_cannot_be_opened_is_refused_in_words_that_help(tmp_path, call, message):
+    """Before any row is read."""
+    (tmp_path / "table.csv").write_text("age,debt,work,size,ill\n")
+    with pytest.raises(ValueError, match=message):
+        call(tmp_path)
+
+
+def test_what_contradicts_opened_rows_is_refused(tmp_path):
+    """Labels beside them, another schema, weights of rows, a frame without rows, a damaged file, an absent column."""
+    path = written(made_up(100), tmp_path, "csv")
+    rows = open_rows(path, SCHEMA)
+    model = confide.LogisticRegression(1.0)
+    with pytest.raises(ValueError, match="leave y out"):
+        model.fit(rows, np.ones(100))
+    with pytest.raises(ValueError, match="another schema"):
+        confide.LogisticRegression(1.0, schema=confide.Schema(columns=SCHEMA.columns)).fit(rows)
+    with pytest.raises(ValueError, match="rows in memory"):
+        model.fit(rows, sample_weight=np.ones(100))
+    path.write_text("age,debt,work,size,ill\n")
+    with pytest.raises(ValueError, match="has no rows"):
+        model.fit(open_rows(path, SCHEMA))
+    path.write_text("age,debt,work,ill\n1,2,a,no\n")
+    with pytest.raises(ValueError, match='lacks the columns "size"'):
+        model.fit(open_rows(path, SCHEMA))
+    damaged = tmp_path / "x.parquet"
+    damaged.write_bytes(b"PAR1 and no more")
+    with pytest.raises(ValueError, match="damaged"):
+        model.fit(open_rows(damaged, SCHEMA))
+    assert repr(rows).startswith("FileRows(1 file, Schema(4 columns")
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_numpy_files_are_mapped_and_not_copied(tmp_path, dtype):
+    """The fit is that in memory; a file that changes is refused; objects, which are pickles, are never read."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2000, 3)).astype(dtype)
+    y = np.where(X[:, 0] > 0, 1, -1)
+    np.save(tmp_path / "X.npy", X)
+    np.save(tmp_path / "y.npy", y)
+    memory = confide.LogisticRegression(1.0, random_state=0).fit(X, y)
+    rows = open_rows(tmp_path / "X.npy", labels=tmp_path / "y.npy")
+    model = confide.LogisticRegression(1.0, random_state=0).fit(rows)
+    assert np.array_equal(model.coef_, memory.coef_)
+    assert model.guarantee_ == memory.guarantee_
+    with pytest.raises(ValueError, match="leave y out"):
+        confide.LogisticRegression(1.0).fit(rows, y)
+    os.utime(tmp_path / "X.npy", ns=(1, 1))
+    with pytest.raises(ValueError, match="changed"):
+        confide.LogisticRegression(1.0).fit(rows)
+    np.save(tmp_path / "X.npy", np.array([[object()]]), allow_pickle=True)
+    with pytest.raises(ValueError, match="objects are not read"):
+        open_rows(tmp_path / "X.npy", labels=tmp_path / "y.npy")
+    np.save(tmp_path / "X.npy", np.ones((3, 2), dtype=np.float16))
+    with pytest.raises(ValueError, match="float64 or float32"):
+        open_rows(tmp_path / "X.npy", labels=tmp_path / "y.npy")
+
+
+def test_control_c_leaves_a_charged_ledger_and_no_file(tmp_path):
+    """In the middle of training with a cache: the process ends, the charge stays, nothing lies in the cache's folder."""
+    made_up(2000).to_parquet(tmp_path / "t.parquet")
+    (tmp_path / "cache").mkdir()
+    (tmp_path / "schema.toml").write_text(SCHEMA.to_toml())
+    program = f"""
+        import time
+        import confide
+
+        def slowly(what, rows):
+            if what == "training":
+                print("training", flush=True)
+                time.sleep(60)
+
+        ledger = confide.Ledger({str(tmp_path / "l.db")!r}, limit=confide.PureDP(3.0))
+        rows = confide.open_rows(
+            {str(tmp_path / "t.parquet")!r}, {str(tmp_path / "schema.toml")!r}, cache={str(tmp_path / "cache")!r},
+            progress=slowly,
+        )
+        try:
+            confide.LogisticRegression(1.0, ledger=ledger).fit(rows)
+        except KeyboardInterrupt:
+            print("stopped", flush=True)
+            raise
+    """
+    with subprocess.Popen([sys.executable, "-c", textwrap.dedent(program)], stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout.readline() == "training\n"
+            process.send_signal(signal.SIGINT)
+            assert process.stdout.readline() == "stopped\n"
+        finally:
+            process.kill()
+    assert list((tmp_path / "cache").iterdir()) == []
+    assert len(confide.Ledger(tmp_path / "l.db").entries()) == 1
+
+
+def test_a_row_group_is_not_read_whole(tmp_path):
+    """A file of one row group comes in batches."""
+    table = pa.table({"x": np.zeros(200_000)})
+    parquet.write_table(table, tmp_path / "t.parquet")
+    schema = confide.Schema(columns={"x": {"low": 0, "high": 1}}, target={"column": "y", "negative": 0, "positive": 1})
+    sizes = [batch.num_rows for batch in open_rows(tmp_path / "t.parquet", schema).tables(["x"])]
+    assert sum(sizes) == 200_000
+    assert max(sizes) <= 2**16

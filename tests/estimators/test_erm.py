@@ -1,0 +1,263 @@
+"""Losses that a user wrote: what is asked of them, what is refused before any charge, and what the guarantee says."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import confide
+from confide import (
+    ApproxDP,
+    ERMClassifier,
+    ERMRegressor,
+    HuberRegressor,
+    Ledger,
+    LinearSVC,
+    LogisticRegression,
+    ParameterError,
+)
+from confide.erm.losses import LogisticLoss
+from tests.estimators.conventions import failed_checks
+
+INF = float("inf")
+
+
+class Hyperbola:
+    """(sqrt(1 + (1 - z)^2) + (1 - z)) / 2."""
+
+    lipschitz, smoothness, monotone = 1.0, 0.5, True
+
+    def value(self, margin):
+        return 0.5 * (np.hypot(1.0, 1.0 - margin) + (1.0 - margin))
+
+    def derivative(self, margin):
+        return -0.5 * ((1.0 - margin) / np.hypot(1.0, 1.0 - margin) + 1.0)
+
+    def second_derivative(self, margin):
+        return 0.5 / np.hypot(1.0, 1.0 - margin) ** 3
+
+
+class Pseudo:
+    """h^2 (sqrt(1 + (r / h)^2) - 1)."""
+
+    def __init__(self, h=0.1):
+        self.h, self.lipschitz, self.smoothness = h, h, 1.0
+
+    def value(self, score, target):
+        return self.h**2 * (np.hypot(1.0, (score - target) / self.h) - 1.0)
+
+    def derivative(self, score, target):
+        return (score - target) / np.hypot(1.0, (score - target) / self.h)
+
+    def second_derivative(self, score, target):
+        return np.hypot(1.0, (score - target) / self.h) ** -3.0
+
+
+def rows(n=600, seed=0):
+    """Rows, labels and targets."""
+    X = np.random.default_rng(seed).uniform(-0.5, 0.5, size=(n, 2))
+    return X, X[:, 0] - X[:, 1] > 0.1, X @ [0.5, -0.5]
+
+
+def test_the_library_s_losses_by_name_are_those_of_their_estimators():
+    """Equal weights without noise, and the same plan with it."""
+    X, labels, targets = rows()
+    pairs = [
+        (ERMClassifier, {"loss": "logistic"}, LogisticRegression, {}, labels),
+        (ERMClassifier, {"loss": "huber_hinge"}, LinearSVC, {}, labels),
+        (ERMClassifier, {"loss": "smooth_hinge"}, LinearSVC, {"loss": "smooth_hinge"}, labels),
+        (ERMRegressor, {"loss": "huber"}, HuberRegressor, {}, targets),
+        (ERMRegressor, {"loss": "clipped_squared"}, HuberRegressor, {"loss": "clipped_squared"}, targets),
+    ]
+    for general, named, special, own, y in pairs:
+        np.testing.assert_array_equal(general(INF, **named).fit(X, y).coef_, special(INF, **own).fit(X, y).coef_)
+        assert general(1.0, **named).plan(600, 2).to_dict() == special(1.0, **own).plan(600, 2).to_dict()
+
+
+class Rewritten:
+    """The logistic loss again, as a user would declare it."""
+
+    lipschitz, smoothness, monotone = 1.0, 0.25, True
+
+    def __init__(self):
+        loss = LogisticLoss()
+        self.value, self.derivative, self.second_derivative = loss.value, loss.derivative, loss.second_derivative
+
+
+def test_a_user_s_loss_gives_the_weights_of_the_same_loss_of_the_library():
+    """Without noise; with it, at least as much noise as the library needs, which knows more of the loss."""
+    X, labels, _ = rows()
+    own, known = ERMClassifier(INF, loss=Rewritten()).fit(X, labels), LogisticRegression(INF).fit(X, labels)
+    np.testing.assert_allclose(own.coef_, known.coef_, atol=1e-7)
+    for budget in (1.0, ApproxDP(1.0, 1e-6)):
+        noise = [model.plan(20_000, 2).noise.norm for model in (
+            ERMClassifier(budget, loss=Rewritten(), alpha=0.01), LogisticRegression(budget, alpha=0.01)
+        )]  # fmt: skip
+        assert 1.0 <= noise[0] / noise[1] < 1.1
+
+
+@pytest.mark.parametrize("budget", [1.0, ApproxDP(1.0, 1e-6)])
+def test_the_guarantee_names_the_constants_as_an_assumption(budget):
+    """Of a user's loss, not of the library's; one fit is charged as any other."""
+    X, labels, targets = rows()
+    ledger = Ledger(limit=budget)
+    statement = ERMRegressor(budget, loss=Pseudo(), ledger=ledger).fit(X, targets).guarantee_.statement()
+    for words in ("The loss Pseudo is convex", "at most 0.1 in absolute", "checked on a grid of public numbers, not proven"):
+        assert words in statement
+    assert ledger.spent().epsilon == pytest.approx(1.0)
+    assert "never positive" in ERMClassifier(budget, loss=Hyperbola()).fit(X, labels).guarantee_.statement()
+    assert "convex" not in ERMRegressor(budget).fit(X, targets).guarantee_.statement()
+
+
+def test_a_claim_of_one_sign_makes_gaussian_noise_cheaper():
+    """And without the claim the dearer account is used."""
+
+    class Silent(Hyperbola):
+        monotone = False
+
+    plans = [ERMClassifier(ApproxDP(1.0, 1e-6), loss=loss, alpha=0.01).plan(50_000, 30) for loss in (Hyperbola(), Silent())]
+    assert [plan.event.curve.monotone for plan in plans] == [True, False]
+    assert plans[0].noise.norm < plans[1].noise.norm < 1.1 * plans[0].noise.norm
+
+
+def changed(base, **changes):
+    """An object of a loss class with other attributes."""
+    return type("Changed", (base,), changes)()
+
+
+def _noisy(self, margin):
+    return Hyperbola.derivative(self, margin) * (1.0 + 1e-3 * np.sin(np.arange(margin.size)))
+
+
+def _of_the_block(self, margin):
+    return Hyperbola.derivative(self, margin) + 1e-6 * (margin - margin.mean()) * 0.0 - 1e-3 * (margin.sum() > 0)
+
+
+def _raises(self, margin):
+    raise ZeroDivisionError("no")
+
+
+BASE = Hyperbola()
+WRONG = {
+    "no derivative": (changed(Hyperbola, derivative=None), "lacks derivative"),
+    "no lipschitz": (changed(Hyperbola, lipschitz=None), "declare lipschitz"),
+    "infinite smoothness": (changed(Hyperbola, smoothness=INF), "declare smoothness"),
+    "half of lipschitz": (changed(Hyperbola, lipschitz=0.5), "exceeds the declared lipschitz"),
+    "a little below lipschitz": (changed(Hyperbola, lipschitz=0.99), "exceeds the declared lipschitz"),
+    "half of smoothness": (changed(Hyperbola, smoothness=0.25), "exceeds the declared smoothness"),
+    "hidden curvature": (
+        changed(Hyperbola, smoothness=0.3, second_derivative=lambda self, z: np.minimum(0.3, BASE.second_derivative(z))),
+        "rises faster",
+    ),
+    "not convex": (
+        changed(Hyperbola, monotone=False, derivative=lambda _, z: np.sin(z), second_derivative=lambda _, z: np.cos(z) / 2),
+        "convex",
+    ),
+    "a falling derivative": (
+        changed(Hyperbola, derivative=lambda self, z: Hyperbola.derivative(self, -z) * 1.0), "derivative falls"
+    ),
+    "value of another loss": (changed(Hyperbola, value=lambda self, z: 2.0 * BASE.value(z)), "value does not change"),
+    "negative": (changed(Hyperbola, value=lambda self, z: Hyperbola.value(self, z) - 1.0), "negative"),
+    "derivative of another loss": (
+        changed(Hyperbola, smoothness=1.0, second_derivative=lambda self, z: 2.0 * Hyperbola.second_derivative(self, z)),
+        "as the second derivative says",
+    ),
+    "rising": (
+        changed(Hyperbola, value=lambda self, z: BASE.value(-z), derivative=lambda self, z: -BASE.derivative(-z),
+                second_derivative=lambda self, z: BASE.second_derivative(-z)),
+        "not monotone",
+    ),
+    "not finite far out": (
+        changed(Hyperbola, value=lambda self, z: np.where(z < -1e5, np.nan, Hyperbola.value(self, z))), "not finite"
+    ),
+    "by place": (changed(Hyperbola, derivative=_noisy), "each entry alone"),
+    "by the block": (changed(Hyperbola, derivative=_of_the_block), "each entry alone"),
+    "of another shape": (changed(Hyperbola, derivative=lambda self, z: Hyperbola.derivative(self, z).sum()), "shape"),
+    "raising": (changed(Hyperbola, derivative=_raises), "raised ZeroDivisionError"),
+    "a small value at zero": (changed(Hyperbola, value_at_zero=0.5), "value_at_zero"),
+    "a word for monotone": (changed(Hyperbola, monotone="yes"), "monotone"),
+    "a flag for rounding": (changed(Hyperbola, rounding=True), "declare rounding"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_loss_that_contradicts_itself_is_refused_before_any_charge(name):
+    """In one line that says what is wrong, by fit and by plan; nothing is charged."""
+    loss, words = WRONG[name]
+    X, labels, _ = rows(60)
+    ledger = Ledger(limit=10.0)
+    model = ERMClassifier(loss=loss, ledger=ledger)
+    for call in (lambda: model.fit(X, labels), lambda: model.plan(60, 2)):
+        with pytest.raises(ParameterError, match=words) as failure:
+            call()
+        assert len(str(failure.value).splitlines()) == 1
+    assert ledger.spent().epsilon == 0.0
+
+
+@pytest.mark.parametrize(
+    ("loss", "words"),
+    [
+        (changed(Pseudo, monotone=True), "margin alone"),
+        (changed(Hyperbola, monotone=False), "raised TypeError"),
+        (type("Low", (Pseudo,), {"lipschitz": property(lambda s: 0.05, lambda s, v: None)})(), "lipschitz"),
+        (type("Flat", (Pseudo,), {"smoothness": property(lambda s: 0.5, lambda s, v: None)})(), "smoothness"),
+        (object(), "lacks value"),
+        (7, "lacks value"),
+    ],
+)
+def test_a_wrong_loss_of_scores_and_targets_is_refused(loss, words):
+    """A factor of 2 in either constant, a loss of the margin, and what is no loss."""
+    X, _, targets = rows(60)
+    with pytest.raises(ParameterError, match=words):
+        ERMRegressor(loss=loss).fit(X, targets)
+    with pytest.raises(ParameterError, match="finite target_bound"):
+        ERMRegressor(INF, loss=Pseudo(), target_bound=INF).fit(X, targets)
+
+
+def test_a_loss_that_changes_between_two_fits_is_read_again():
+    """The same object with another constant: another plan, another noise; a plan from before is not used."""
+    X, _, targets = rows()
+    loss = Pseudo(0.1)
+    model = ERMRegressor(1.0, loss=loss, alpha=0.1)
+    before = model.plan(600, 2)
+    assert model.fit(X, targets).guarantee_.statement().count("0.1 in absolute") == 1
+    loss.__init__(0.2)
+    after = model.plan(600, 2)
+    assert after.noise.norm == pytest.approx(2.0 * before.noise.norm, rel=1e-6)
+    assert "0.2 in absolute" in model.fit(X, targets).guarantee_.statement()
+    loss.lipschitz = 0.05
+    with pytest.raises(ParameterError, match="lipschitz"):
+        model.fit(X, targets)
+
+
+def test_a_file_holds_the_weights_and_not_the_loss(tmp_path):
+    """What is read predicts and states its guarantee; another fit asks for the loss."""
+    X, labels, targets = rows()
+    for model, y in ((ERMClassifier(loss=Hyperbola()), labels), (ERMRegressor(loss=Pseudo()), targets)):
+        model.fit(X, y).save(tmp_path / "model.json")
+        read = confide.load(tmp_path / "model.json")
+        np.testing.assert_array_equal(read.predict(X), model.predict(X))
+        assert read.guarantee_.statement() == model.guarantee_.statement()
+        with pytest.raises(ParameterError, match="a loss of your own"):
+            read.fit(X, y)
+    named = ERMClassifier(loss="smooth_hinge").fit(X, labels)
+    named.save(tmp_path / "named.json")
+    assert confide.load(tmp_path / "named.json").fit(X, labels).loss == "smooth_hinge"
+
+
+def test_scikit_learns_checks_pass_for_classifiers():
+    """check_estimator at a large budget and wide bounds."""
+    assert not failed_checks(ERMClassifier(1e6, row_norm=1e3))
+
+
+@pytest.mark.parametrize("loss", ["huber_hinge", Hyperbola()], ids=["huber_hinge", "own"])
+def test_one_check_of_scikit_learn_asks_for_a_smaller_ridge_than_hinges_get(loss):
+    """Class weights of 1000: the automatic ridge of losses without a theorem for Newton's method grows with them."""
+    failed = failed_checks(ERMClassifier(1e6, row_norm=1e3, loss=loss))
+    assert {line.split(":")[0] for line in failed.splitlines()} <= {"check_class_weight_classifiers", ""}
+    assert not failed_checks(ERMClassifier(1e6, row_norm=10.0, loss=loss))
+
+
+def test_scikit_learns_checks_pass_for_a_regressor_with_a_loss_of_the_users_own():
+    """The same; target_bound 10, since the grid must see how far the loss bends."""
+    assert not failed_checks(ERMRegressor(1e6, row_norm=1e3, target_bound=10.0, loss=Pseudo(1.0)))
