@@ -326,6 +326,27 @@ def test_what_has_no_intervals_says_so():
         model.conf_int(target="unregularised")
 
 
+def test_rows_on_disk_have_intervals_and_those_of_parties_have_none(tmp_path):
+    """The sums of the moments are taken as those of the fit; parties know sums for a fit alone, and that is said first."""
+    import pandas as pd
+
+    from confide.data.federated import FederatedRows
+
+    X, y = sample(4000, 3)
+    frame = pd.DataFrame(X, columns=["a", "b", "c"]).assign(y=np.where(y, "yes", "no"))
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    schema = confide.Schema(
+        columns={name: {"low": -1, "high": 1} for name in "abc"}, target={"column": "y", "negative": "no", "positive": "yes"}
+    )
+    model = LogisticRegression(math.inf, schema=schema, inference_share=0.3)
+    expected = model.fit(frame[["a", "b", "c"]], frame["y"]).conf_int()
+    np.testing.assert_allclose(model.fit(confide.open_rows(tmp_path / "rows.csv", schema)).conf_int(), expected, rtol=1e-6)
+    ledger = Ledger(limit=5.0)
+    with pytest.raises(ParameterError, match="the parties send no sums for intervals"):
+        model.set_params(budget=1.0, ledger=ledger).fit(FederatedRows(schema, ()))
+    assert len(ledger.entries()) == 0
+
+
 def test_a_search_has_no_intervals():
     """They would not hold after a choice, and the search accounts for the weights alone."""
     X, y = sample(3000, 3)

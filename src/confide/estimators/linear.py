@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from confide.accounting.ledger import Batch, Ledger
 from confide.data.arrays import MemorySource
+from confide.data.federated import FederatedRows
 from confide.data.frames import EncodedBlocks
 from confide.data.mapped import MappedBlocks
 from confide.data.on_disk import Stamp
@@ -158,6 +159,8 @@ class LinearClassifier(ShownWithGuarantee, ClassifierMixin, BaseEstimator):  # t
         seed = parameters.checked_seed(self.random_state)
         ledger = parameters.checked_ledger(self.ledger)
 
+        if settings.inference_share != 0.0 and isinstance(X, FederatedRows):
+            raise ParameterError("the parties send no sums for intervals; leave inference_share at 0 for their rows.")
         before = dict(vars(self))
         # Who reads the ledger must see that its limit does not speak of this release.
         purpose = f"{type(self).__name__}.fit" + (" (void: random_state was set)" if seed is not None else "")
