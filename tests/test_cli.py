@@ -141,7 +141,7 @@ def test_each_command_has_help_with_an_example(command):
 def test_options_that_do_not_work_yet_do_not_exist(command):
     """No stubs."""
     text = run(command, "-h").stdout
-    assert not re.search(r"--(report|intervals|curve)\b", text)
+    assert not re.search(r"--(report|curve)\b", text)
 
 
 def test_the_version_is_that_of_the_package():

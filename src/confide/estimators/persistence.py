@@ -72,6 +72,7 @@ def save_model(model: LinearClassifier | LinearRegressor, path: str | os.PathLik
     guarantee = model.guarantee_
     names = getattr(model, "feature_names_in_", None)
     encoder: Encoder | None = model._encoder
+    own = model.get_params(deep=False)
     write_document(
         path,
         {
@@ -84,7 +85,7 @@ def save_model(model: LinearClassifier | LinearRegressor, path: str | os.PathLik
                 "intercept_scaling": float(model.intercept_scaling),
                 "mechanism": model.mechanism,
                 "neighbours": str(guarantee.neighbours),
-                **{name: _written(getattr(model, name)) for name in _OWN_PARAMETERS if hasattr(model, name)},
+                **{name: _written(getattr(model, name)) for name in _OWN_PARAMETERS if name in own},
                 "max_rows_per_person": int(model.max_rows_per_person),
                 **(_class_weight_of(model) if isinstance(model, LinearClassifier) else {}),
                 "n_rows_bounds": None if model.n_rows_bounds is None else [int(n) for n in model.n_rows_bounds],
