@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, TypeVar
@@ -41,6 +42,8 @@ _THREAD_POOLS = ThreadpoolController()
 _LEAST_HINGE_L2 = 1e-2
 _LARGEST_SEAL_SHARE = 0.01
 _MOST_STEPS = 600
+_MOST_NOISE_IN_THE_OBJECTIVE = 4.0
+"""Over that on the weights at the same ridge: the loss damps noise in the objective (benchmarks/README.md)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +87,8 @@ class Settings:
         """The mechanism that "auto" stands for, decided from public facts."""
         if not self.budget.is_private:
             return "none"
-        # For a smooth loss objective perturbation never has a larger noise norm over ridge than output perturbation,
-        # and it does better wherever the loss adds curvature of its own.
+        # For a smooth loss of one score objective perturbation never has a larger noise norm over ridge than output
+        # perturbation, and it does better wherever the loss adds curvature of its own. Of several scores see `_planned`.
         if self.mechanism == "auto":
             return "objective" if math.isfinite(self.loss.smoothness) else "output"
         return self.mechanism
@@ -103,7 +106,6 @@ def _planned(settings: Settings, n_features: int, n_rows: int | None) -> Plan:
     low, high = settings.n_rows_bounds or (n_rows, n_rows)
     if low is None or high is None:
         raise ParameterError("a plan needs the number of rows, n_rows.")
-    mechanism = MECHANISMS[settings.mechanism_name]
     problem = Problem(
         loss=settings.loss,
         row_bound=settings.row_bound,
@@ -117,10 +119,21 @@ def _planned(settings: Settings, n_features: int, n_rows: int | None) -> Plan:
         rows_per_person=settings.rows_per_person,
         largest_weight=settings.largest_weight,
     )
-    # Without privacy the automatic ridge is 1, scikit-learn's C = 1.
-    if settings.alpha is not None or not settings.budget.is_private:
-        return mechanism.plan(problem, settings.budget)
-    return _automatic_plan(mechanism, problem, settings.budget, settings.score_size)
+
+    def planned_by(name: str) -> Plan:
+        # Without privacy the automatic ridge is 1, scikit-learn's C = 1.
+        if settings.alpha is not None or not settings.budget.is_private:
+            return MECHANISMS[name].plan(problem, settings.budget)
+        return _automatic_plan(MECHANISMS[name], problem, settings.budget, settings.score_size)
+
+    plan = planned_by(settings.mechanism_name)
+    if settings.mechanism == "auto" and plan.mechanism == "objective" and problem.loss.n_outputs > 1:
+        # The account of Gaussian noise in the objective of several scores is loose, most of all for concentrated budgets.
+        with suppress(InsufficientRegularisation):
+            on_weights = MECHANISMS["output"].plan(replace(problem, l2=plan.l2), settings.budget)
+            if plan.noise_norm > _MOST_NOISE_IN_THE_OBJECTIVE * on_weights.noise_norm:
+                return planned_by("output")
+    return plan
 
 
 def _automatic_plan(mechanism: Mechanism, problem: Problem, budget: Budget, score_size: float | None) -> Plan:
@@ -137,7 +150,8 @@ def _automatic_plan(mechanism: Mechanism, problem: Problem, budget: Budget, scor
     weight = problem.largest_weight * problem.n_rows_low
     # The noise depends on the ridge, a little.
     for _ in range(2):
-        noise_norm = plan.noise_norm * plan.l2
+        # That of the weights of one score: each is balanced as a problem of two classes would be.
+        noise_norm = plan.noise_norm * plan.l2 / math.sqrt(problem.loss.n_outputs)
         on_weights = plan.mechanism != "objective"
         l2 = max(least, balanced_l2(noise_norm, weight, usual, on_weights=on_weights, score_size=score_size))
         plan = _first_plan(mechanism, replace(problem, l2=l2), budget)
