@@ -341,4 +341,8 @@ class LinearClassifier(ShownWithGuarantee, ClassifierMixin, BaseEstimator):  # t
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = self.schema is None and self._accepts_sparse
+        try:
+            self._loss(3)
+        except ParameterError:
+            tags.classifier_tags.multi_class = False
         return tags
