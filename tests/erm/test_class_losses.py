@@ -247,7 +247,7 @@ def test_two_problems_of_several_scores_are_those_of_each_alone():
 
 
 def test_the_stated_values_of_small_cases():
-    """Of three classes: sqrt 2, trace 2/3, rank 2, log 3 at zero; one-vs-rest of the logistic loss: sqrt 3, 3/4, 3, log 8."""
+    """Of three classes: sqrt 2, trace 2/3, rank 2, log 3 at zero; one-vs-rest of the logistic loss: sqrt 3, 3/4, 3."""
     loss, other = Softmax(3), OneVsRest(LogisticLoss(), 3)
     for found, expected in (
         ((loss.lipschitz, loss.trace, loss.value_at_zero), (math.sqrt(2), 2 / 3, math.log(3))),

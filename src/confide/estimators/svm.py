@@ -108,7 +108,8 @@ max_rows_per_person, class_weight, max_sample_weight, ledger, random_state :
         name = parameters.checked_choice("loss", self.loss, (*_LOSSES, "hinge"))
         if name == "hinge" and n_classes > 2:
             raise ParameterError(
-                "loss='hinge' is for two classes; for more take loss='huber_hinge' with a small smoothing, such as 0.05."
+                "Only binary classification is supported with loss='hinge'. The type of the target is multiclass: take "
+                "loss='huber_hinge' with a small smoothing, such as 0.05."
             )
         try:
             smoothing = float(self.smoothing)
