@@ -124,8 +124,8 @@ max_rows_per_person, class_weight, max_sample_weight, ledger, random_state :
             return known if n_classes == 2 else OneVsRest(known, n_classes)
         if n_classes > 2:
             raise ParameterError(
-                "Only binary classification is supported with a loss of your own. The type of the target is multiclass: say which "
-                "class against all others."
+                "Only binary classification is supported with a loss of your own. The type of the target is multiclass: say "
+                "which class against all others."
             )
         return _of_user(self.loss, tuple(_MARGIN_LOSSES), None)
 
