@@ -115,6 +115,7 @@ def _facts(plan: Any) -> dict[str, Any]:
         "n_rows_bounds": [problem.n_rows_low, problem.n_rows_high],
         "max_rows_per_person": problem.rows_per_person,
         "n_features": problem.n_features,
+        "n_scores": problem.loss.n_outputs if hasattr(problem, "loss") else 1,
         "n_weights": problem.n_weights,
         "row_bound": problem.row_bound.to_dict(),
         "row_norm": problem.row_norm if math.isfinite(problem.row_norm) else "inf",

@@ -18,7 +18,7 @@ SparseRows: TypeAlias = Any
 """(m, d): a SciPy CSR array of float64 or float32, never written to. SciPy ships no types."""
 Rows: TypeAlias = NDArray[Any] | SparseRows
 """(m, d): one block of rows, float64 or float32, never written to."""
-Labels: TypeAlias = NDArray[np.int8]
-"""(m,): -1 or +1."""
-Targets: TypeAlias = NDArray[np.int8] | NDArray[np.float64]
+Labels: TypeAlias = NDArray[np.int8] | NDArray[np.intp]
+"""(m,): -1 or +1 of two classes; of more the position of the class."""
+Targets: TypeAlias = Labels | NDArray[np.float64]
 """(m,): labels, or the numbers of a regression."""

@@ -28,6 +28,7 @@ from confide import (
     BoxBound,
     BudgetExceeded,
     GroupBound,
+    InputError,
     Ledger,
     LogisticRegression,
     PureDP,
@@ -645,6 +646,24 @@ def test_sparse_rows_may_be_whole_numbers_have_long_indices_and_entries_in_parts
     assert np.array_equal(in_parts.data, stored)
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("parts", [(0.9, 0.9), (0.9, 0.9, -0.9, -0.9, -0.9)])
+def test_parts_of_a_sparse_entry_whose_sum_overflows_are_refused_before_the_charge(rows, dtype, parts):
+    """Finite parts add up to an infinity or NaN, which no certificate survives: a refusal after the charge would leak."""
+    X, y = rows
+    sparse = scipy.sparse.csr_array(X.astype(dtype))
+    largest = np.array(parts, dtype=dtype) * np.finfo(dtype).max
+    data, indices = np.append(sparse.data, largest), np.append(sparse.indices, np.zeros(len(parts), dtype=int))
+    pointers = np.append(sparse.indptr[:-1], len(data))
+    overflowing, ledger = scipy.sparse.csr_array((data, indices, pointers), shape=X.shape), Ledger(limit=1.0)
+    model = LogisticRegression(1.0, ledger=ledger)
+    with pytest.raises(InputError, match="whose sum is too large"):
+        model.fit(overflowing, y)
+    assert ledger.remaining().epsilon == 1.0
+    with pytest.raises(InputError, match="whose sum is too large"):
+        model.fit(sparse, y).predict(overflowing)
+
+
 WIDE = """
 import tracemalloc, numpy as np, scipy.sparse as sp
 from confide import LogisticRegression
@@ -730,7 +749,7 @@ def test_the_guarantee_names_the_cap_and_the_class_weights(rows):
     statement = model.fit(X, y, sample_weight=np.ones(len(y))).guarantee_.statement()
     assert "cap 2.5" in statement
     assert "{0: 1, 1: 3}" in statement
-    assert "cap 1." in LogisticRegression(1.0).fit(X, y, sample_weight=np.ones(len(y))).guarantee_.statement()
+    assert "cap 1; not all are 0." in LogisticRegression(1.0).fit(X, y, sample_weight=np.ones(len(y))).guarantee_.statement()
     assert "weight of a row" not in LogisticRegression(1.0).fit(X, y).guarantee_.statement()
 
 

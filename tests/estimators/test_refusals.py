@@ -104,7 +104,6 @@ BAD_Y = {
     "none": (np.array([None, SECRET_TEXT] * 25, dtype=object), "missing"),
     "complex": (GOOD_Y * 1j * SECRET, "Complex"),
     "continuous": (GOOD_X[:, 0] * SECRET, "continuous"),
-    "three classes": (np.array([SECRET_TEXT, "b", "c"] * 17)[:50], "two labels"),
     "one unusual class": (np.full(50, SECRET), "classes"),
     "masked": (np.ma.masked_array(GOOD_Y, mask=GOOD_Y == 1), "masked"),
     "mixed": (np.array([SECRET_TEXT, 1] * 25, dtype=object), "one type"),
@@ -287,6 +286,9 @@ BAD_WEIGHTS = {
     "text": [SECRET_TEXT] * 50,
     "all zero": np.zeros(50),
     "one number": 0.5,
+    "masked": np.ma.masked_array(HALF, mask=np.arange(50) == 3),
+    "complex": HALF + 0.25j,
+    "ragged": [[0.5], [0.5, 0.5]],
 }
 
 
@@ -303,8 +305,8 @@ def test_bad_weights_of_a_fit_are_refused(name):
     [
         ({"class_weight": "balanced"}, "frequencies"),
         ({"class_weight": "heavy"}, "dict"),
-        ({"class_weight": {0: 1.0}}, "two classes"),
-        ({"class_weight": {0: 1.0, 1: 2.0, 2: 3.0}}, "two classes"),
+        ({"class_weight": {0: 1.0}}, "all classes"),
+        ({"class_weight": {0: 1.0, 1: 2.0, 2: 3.0}}, "all classes"),
         ({"class_weight": {0: 1.0, 1: 0.0}}, "dict"),
         ({"class_weight": {0: 1.0, 1: -1.0}}, "dict"),
         ({"class_weight": {0: 1.0, 1: float("nan")}}, "dict"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 
@@ -18,8 +19,10 @@ import confide
 from confide import (
     ZCDP,
     ApproxDP,
+    BoxBound,
     BudgetExceeded,
     ConfideError,
+    GroupBound,
     InputError,
     KernelSVC,
     Ledger,
@@ -275,7 +278,48 @@ def test_rows_without_a_schema(rows, make):
     assert model.score(X, y) > 0.6
     assert model.n_features_in_ == 3
     assert hasattr(model, "feature_names_in_") == (make is pd.DataFrame)
-    assert "weight of a row" in model.guarantee_.statement()
+    text = model.guarantee_.statement()
+    assert "not all are 0. That they passed these checks is not protected." in text
+    assert "in none that trains are all weights 0" in text
+    with pytest.raises(InputError, match="not all zero"):
+        search(50.0).fit(X, y, sample_weight=np.arange(3000) == 0)
+
+
+@pytest.mark.parametrize(
+    ("bound", "make"),
+    [
+        *itertools.product(
+            (BoxBound([1.0] * 4), GroupBound((2, 2), (1.0, 1.0)), 1.0), (np.array, np.asfortranarray, pd.DataFrame)
+        ),
+        (1.0, scipy.sparse.csr_array),
+        (BoxBound([1.0] * 4), scipy.sparse.csr_array),
+    ],
+)
+def test_no_row_changes_how_the_score_of_another_is_rounded(make, bound):
+    """Weights on a grid coincide at times. Then rows may lie on the boundary, and which side they round to must not change.
+
+    If it did for all rows once one of them is clipped, one row would change all mistakes, and the choice with them.
+    """
+    size = np.random.default_rng(0).uniform(0.1, 0.5, 400)
+    model = LogisticRegression(1.0, classes=[0, 1], row_norm=bound, fit_intercept=False)
+    inside = size[:, None] * [1.0, 0.0, -1.0, 0.0]
+    outside = inside.copy()
+    outside[0] = [50.0, 0.0, 0.0, 0.0]
+    model.fit(make(inside), np.arange(400) % 2)
+    model.coef_ = 0.3 * np.array([[1.0, 0.7, 1.0, 0.2]])
+    before, after = model.decision_function(make(inside)), model.decision_function(make(outside))
+    assert before[0] != after[0]
+    assert np.array_equal(before[1:], after[1:])
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_guarantee_speaks_of_all_rows_and_the_whole_budget(rows, method):
+    """Not of the rows of a part, nor of the budget of a try: a delta above 1 / n is told, as for a fit alone."""
+    X, y = rows
+    for delta, is_told in ((1.1 / 3000, True), (0.9 / 3000, False)):
+        text = search(ApproxDP(1.0, delta), method=method).fit(X, y).guarantee_.statement()
+        assert ("is not below one over the number of rows" in text) == is_told
+        assert "The number of rows, 3,000, is public." in text
 
 
 def test_undeclared_labels_are_taken_from_all_rows(rows):
@@ -394,6 +438,24 @@ def test_bad_rows_are_refused_before_a_charge(rows, method, fault):
             search(method=method, ledger=ledger).fit(X_bad, y_bad, sample_weight=weight)
         assert "98765" not in str(caught.value)
         assert ledger.spent().epsilon == 0.0
+
+
+@pytest.mark.parametrize("kind", ["numpy", "parquet"])
+def test_rows_on_disk_are_refused_before_a_charge(tmp_path, kind):
+    """They bring a schema of their own, which may name persons, and are not divided."""
+    ledger = Ledger(limit=2.0)
+    np.save(tmp_path / "rows.npy", np.zeros((20, 3)))
+    np.save(tmp_path / "labels.npy", np.arange(20) % 2)
+    pd.DataFrame(FRAME).to_parquet(tmp_path / "rows.parquet")
+    target = {"column": "job", "negative": "a", "positive": "b"}
+    schema = Schema(columns={"age": {"low": 0, "high": 100}}, target=target)
+    if kind == "numpy":
+        opened = confide.open_rows(tmp_path / "rows.npy", labels=tmp_path / "labels.npy")
+    else:
+        opened = confide.open_rows(tmp_path / "rows.parquet", schema)
+    with pytest.raises(ConfideError, match="rows in memory"):
+        search(estimator=LogisticRegression(), ledger=ledger).fit(opened)
+    assert ledger.remaining().epsilon == 2.0
 
 
 def test_unknown_facts_are_refused(rows):

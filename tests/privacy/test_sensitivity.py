@@ -49,7 +49,7 @@ def test_fixture_numbers_of_the_literature_hold_to_nine_digits():
     assert refined_noise_epsilon(1.0, HuberHinge(0.5).smoothness, 1.0, 10.0) == pytest.approx(0.9046898202, abs=5e-11)
     assert published_noise_epsilon(1.0, SmoothHinge(0.5).smoothness, 1.0, 10.0) == pytest.approx(0.7204761152, abs=5e-11)
     assert published_least_l2(0.1, 0.25, 1.0) / 100 - 1e-4 == pytest.approx(0.0986552083, abs=5e-11)
-    assert least_l2(0.1, 0.25, 1.0) / 100 - 1e-4 == pytest.approx(0.0486604162, abs=5e-11)
+    assert least_l2(0.1, LogisticLoss(), 1.0) / 100 - 1e-4 == pytest.approx(0.0486604162, abs=5e-11)
 
 
 def test_the_shift_doubles_when_a_row_is_replaced():

@@ -138,7 +138,7 @@ class MemorySource:
     Parameters
     ----------
     blocks : the rows
-    labels : (n,) int8, -1 or +1; for regression the targets, float64
+    labels : (n,) int8, -1 or +1; of several classes their positions; for regression the targets, float64
     row_weights : (n,) how much each row counts, or None
     n_threads : threads that share the blocks; the BLAS had better have one for each of them
     """

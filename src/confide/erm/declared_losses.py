@@ -7,12 +7,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from confide.erm.losses import Terms
+from confide.erm.losses import OneScore, Terms
 from confide.types import Array, Targets
 
 
 @dataclass(frozen=True, slots=True)
-class DeclaredLoss:
+class DeclaredLoss(OneScore):
     """A user's loss, and the constants it declared when the fit began.
 
     Its derivatives are clipped to the declared constants here, so that no slope is larger than the noise was made for. That
@@ -57,7 +57,7 @@ class DeclaredLoss:
             return np.fmin(np.fmax(found, low), high)
 
         return Terms(
-            clipped(self.loss.value, 0.0, np.inf),
+            clipped(self.loss.value, 0.0, np.inf) if order == 0 else None,
             signs * clipped(self.loss.derivative, -self.lipschitz, self.lipschitz) if order >= 1 else None,
             clipped(self.loss.second_derivative, 0.0, self.smoothness) if order >= 2 else None,
         )

@@ -18,7 +18,11 @@ from confide.types import Array, Targets
 
 
 class LossBounds(Protocol):
-    """What the proofs need to know of a loss, or of all losses that a row may have: public constants."""
+    """What the proofs need to know of a loss, or of all losses that a row may have: public constants.
+
+    A loss has o scores: one in the margin, or o for o classes (`confide.erm.class_losses`). Then weights are (o, D), the
+    slope of a row is a vector of o numbers, and its gradient their product with the row. Norms of slopes are L2 norms.
+    """
 
     @property
     def name(self) -> str:
@@ -26,15 +30,15 @@ class LossBounds(Protocol):
 
     @property
     def lipschitz(self) -> float:
-        """L, the supremum of |derivative|."""
+        """L, the supremum of |slope|."""
 
     @property
     def smoothness(self) -> float:
-        """c, the supremum of the second derivative; inf where the loss is not smooth."""
+        """c, the largest eigenvalue of the second derivative anywhere; inf where the loss is not smooth."""
 
     @property
     def value_at_zero(self) -> float:
-        """The loss at score 0, the largest over targets. The loss is nowhere negative."""
+        """The loss at scores of 0, the largest over targets. The loss is nowhere negative."""
 
     @property
     def monotone(self) -> bool:
@@ -46,34 +50,63 @@ class LossBounds(Protocol):
 
     @property
     def tapered(self) -> bool:
-        """Whether curvature_at_slope(a) <= a (1 - a / L) for every a: then steep rows hardly bend the objective."""
+        """Whether steep rows hardly bend the objective: the curvature's trace is at most linear(slope) - |slope|^2 / W.
+
+        The linear function vanishes, with the bound, where every score has its least or its greatest slope, and W is the
+        weight of the row. In the margin: curvature_at_slope(a) <= a (1 - a / L).
+        """
+
+    @property
+    def tail(self) -> float:
+        """Of a tapered loss, the least t with curvature_at_slope(a) <= t (L - a) for every a."""
+
+    @property
+    def n_outputs(self) -> int:
+        """o, the number of scores."""
+
+    @property
+    def separable(self) -> bool:
+        """Whether it is a sum of losses of one score each, whose slopes have one sign."""
+
+    @property
+    def rank(self) -> int:
+        """The most eigenvalues of the second derivative that are not 0."""
+
+    @property
+    def trace(self) -> float:
+        """The supremum of their sum."""
 
     @property
     def self_concordant(self) -> bool:
-        """Whether |third derivative| <= second derivative everywhere (condition of the step-limited Newton method)."""
+        """Whether |third derivative| <= range of the scores' change times second derivative, along every line.
+
+        In the margin: |third| <= |second| everywhere. A condition of the step-limited Newton method.
+        """
 
     @property
     def rounding(self) -> float:
         """Absolute error of the computed derivative in units of 2^-53 lipschitz, at the computed margin."""
 
     def curvature_at_slope(self, slope: Array) -> Array:
-        """Largest second derivative among the margins where |derivative| = slope, a quasi-concave function of it."""
+        """Largest trace of the second derivative where |slope| is this, a quasi-concave function of it."""
 
 
 class Terms(NamedTuple):
-    """What the scores of a block of rows add, entry by entry, and its derivatives in the scores."""
+    """What the scores of a block of m rows add to k problems, and its derivatives in the scores."""
 
     value: Array | None = None
-    """None where derivatives were asked for, whose sums need none. So for the others."""
+    """(m, k); None where derivatives were asked for, whose sums need none. So for the others."""
     slope: Array | None = None
+    """(m, k o)"""
     curvature: Array | None = None
+    """(m, k o) of a separable loss, the matrices (m, k o o) of others."""
 
 
 class Loss(LossBounds, Protocol):
-    """A convex function of the score of a row, which knows the row's label or target, together with its constants."""
+    """A convex function of the scores of a row, which knows the row's label or target, together with its constants."""
 
     def of_scores(self, scores: Array, targets: Targets, order: int, stretch: Array | float = 1.0) -> Terms:
-        """Value (order 0), or slope (1) and curvature (2) in the scores (m, k) of rows with these targets (m,).
+        """Value (order 0), or slope (1) and curvature (2) in the scores (m, k o) of rows with these targets (m,).
 
         `stretch` (m, 1) is R / |x| for each row where the loss is `by_length`, and has no meaning otherwise.
         """
@@ -132,6 +165,26 @@ class Weighted:
         return self.loss.tapered
 
     @property
+    def tail(self) -> float:
+        return self.loss.tail
+
+    @property
+    def n_outputs(self) -> int:
+        return self.loss.n_outputs
+
+    @property
+    def separable(self) -> bool:
+        return self.loss.separable
+
+    @property
+    def rank(self) -> int:
+        return self.loss.rank
+
+    @property
+    def trace(self) -> float:
+        return self.largest * self.loss.trace
+
+    @property
     def self_concordant(self) -> bool:
         return self.loss.self_concordant
 
@@ -144,7 +197,21 @@ class Weighted:
         return self.largest * self.loss.curvature_at_slope(slope / self.largest)
 
 
-class _MarginLoss:
+class OneScore:
+    """What losses of one score have in common."""
+
+    __slots__ = ()
+    tail: ClassVar[float] = 1.0
+    n_outputs: ClassVar[int] = 1
+    separable: ClassVar[bool] = True
+    rank: ClassVar[int] = 1
+
+    @property
+    def trace(self: LossBounds) -> float:
+        return self.smoothness
+
+
+class _MarginLoss(OneScore):
     """What the losses have in common unless they say otherwise."""
 
     __slots__ = ()

@@ -1,6 +1,7 @@
 """The only code that meets a raw row: clip it, append the constant of the intercept, add its term for k problems at once.
 
-Conventions: rows (m, d) raw; weights (k, D) with D = d, or d + 1 when there is an intercept, whose coordinate comes last.
+Conventions: rows (m, d) raw; weights (k, o D) with o the scores of the loss, one after the other, and D = d, or d + 1 when
+there is an intercept, whose coordinate comes last in each.
 The sums over rows are a closed list: `RowSum`, `MomentSum`, `LeastSquaresSum`.
 """
 
@@ -8,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from scipy.linalg.blas import dsyrk
@@ -16,7 +17,7 @@ from scipy.sparse import csr_array, issparse
 
 from confide.erm.losses import Loss
 from confide.erm.row_bounds import BallBound, RowBound, norm_with_intercept, sparse_squares
-from confide.types import Array, Rows, SparseRows, Targets, Weights
+from confide.types import Array, Rows, Targets, Weights
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,9 +27,9 @@ class Totals:
     value: Array
     """(k,): summed loss, NaN where only its derivatives were asked for."""
     gradient: Array
-    """(k, D): empty (k, 0) when the order of the sum is 0."""
+    """(k, o D): empty (k, 0) when the order of the sum is 0."""
     hessian: Array
-    """(k, D, D), upper triangles alone until `completed`: empty (k, 0, 0) when the order is below 2."""
+    """(k, o D, o D), upper triangles alone until `completed`: empty (k, 0, 0) when the order is below 2."""
 
     def add(self, other: Totals) -> None:
         """Add the totals of other rows in place."""
@@ -60,8 +61,8 @@ class RowSum:
     largest_weight: float = 1.0
 
     def n_weights(self, n_features: int) -> int:
-        """Number of weights D of one problem."""
-        return n_features + (self.intercept > 0.0)
+        """Number of weights o D of one problem."""
+        return self.loss.n_outputs * (n_features + (self.intercept > 0.0))
 
     def start(self, n_problems: int, n_features: int) -> Totals:
         """Totals over no rows."""
@@ -77,7 +78,7 @@ class RowSum:
     def add_block(
         self, totals: Totals, rows: Rows, labels: Targets, weights: Weights, row_weights: Array | None = None
     ) -> None:
-        """Add the terms of one block of rows (m, d), labels (m,) in {-1, +1} or targets, to the totals in place.
+        """Add the terms of one block of rows (m, d), labels (m,) or targets such as the loss reads, to the totals in place.
 
         `row_weights` (m,) say how much each row counts; without them each counts 1, or `largest_weight` if that is less.
         """
@@ -86,16 +87,17 @@ class RowSum:
         else:
             clipped = self.row_bound.clip(rows)
         n_features = clipped.shape[1]
+        weights = weights.reshape(-1, n_features + (self.intercept > 0.0))
         scores = self._scores(clipped, weights)
         terms = self.loss.of_scores(scores, labels, self.order, self._stretch(clipped) if self.loss.by_length else 1.0)
         counts = self._counts(row_weights)
         if terms.value is not None:
             totals.value[...] += (counts * terms.value).sum(axis=0)
         if terms.slope is not None:
-            slopes = counts * terms.slope
-            totals.gradient[:, :n_features] += slopes.T @ clipped
+            slopes, gradient = counts * terms.slope, totals.gradient.reshape(weights.shape)
+            gradient[:, :n_features] += slopes.T @ clipped
             if self.intercept > 0.0:
-                totals.gradient[:, n_features] += self.intercept * slopes.sum(axis=0)
+                gradient[:, n_features] += self.intercept * slopes.sum(axis=0)
         if terms.curvature is not None:
             self._add_hessian(totals.hessian, clipped, counts * terms.curvature)
 
@@ -120,9 +122,15 @@ class RowSum:
         return np.fmin(np.fmax(row_weights, 0.0), self.largest_weight)[:, None]
 
     def _add_hessian(self, hessian: Array, clipped: Array, curvatures: Array) -> None:
-        n_features = clipped.shape[1]
-        if issparse(clipped):
-            self._add_sparse_hessian(hessian, clipped, curvatures)
+        n_features, n_outputs = clipped.shape[1], self.loss.n_outputs
+        if issparse(clipped) or n_outputs > 1:
+            pairs = range(n_outputs if self.loss.separable else n_outputs**2)
+            for problem, matrix in enumerate(hessian):
+                for pair in pairs:
+                    first, second = (pair, pair) if self.loss.separable else divmod(pair, n_outputs)
+                    if first <= second:
+                        blocks = matrix.reshape(n_outputs, -1, n_outputs, matrix.shape[0] // n_outputs)
+                        blocks[first, :, second] += self._product(clipped, curvatures[:, problem * len(pairs) + pair])
             return
         rows = np.empty((clipped.shape[0], hessian.shape[1]))
         for problem, matrix in enumerate(hessian):
@@ -132,16 +140,20 @@ class RowSum:
                 rows[:, n_features:] = self.intercept * root
             _add_products(matrix, rows)
 
-    def _add_sparse_hessian(self, hessian: Array, clipped: SparseRows, curvatures: Array) -> None:
-        n_features, lengths = clipped.shape[1], np.diff(clipped.indptr)
-        for problem, matrix in enumerate(hessian):
-            bent = csr_array(
-                (clipped.data * np.repeat(curvatures[:, problem], lengths), clipped.indices, clipped.indptr), clipped.shape
-            )
-            matrix[:n_features, :n_features] += (clipped.T @ bent).toarray()
-            if self.intercept > 0.0:
-                matrix[:n_features, n_features] += self.intercept * (clipped.T @ curvatures[:, problem])
-                matrix[n_features, n_features] += self.intercept**2 * curvatures[:, problem].sum()
+    def _product(self, clipped: Any, curvatures: Array) -> Array:
+        """(D, D): the sum of c x x^T over rows x with their intercept and curvatures c (m,) of any sign."""
+        n_features = clipped.shape[1]
+        product = np.empty((n_features + (self.intercept > 0.0),) * 2)
+        if issparse(clipped):
+            bent = clipped.data * np.repeat(curvatures, np.diff(clipped.indptr))
+            sums = clipped.T @ csr_array((bent, clipped.indices, clipped.indptr), clipped.shape)
+            product[:n_features, :n_features] = sums.toarray()
+        else:
+            np.matmul(clipped.T, clipped * curvatures[:, None], out=product[:n_features, :n_features])
+        if self.intercept > 0.0:
+            product[:n_features, n_features] = product[n_features, :n_features] = self.intercept * (clipped.T @ curvatures)
+            product[n_features, n_features] = self.intercept**2 * curvatures.sum()
+        return product
 
     def completed(self, totals: Totals) -> Totals:
         """The totals with both triangles of every Hessian filled, in place."""

@@ -17,7 +17,7 @@ from typing import ClassVar, Protocol
 
 import numpy as np
 
-from confide.erm.losses import Loss, Terms
+from confide.erm.losses import Loss, OneScore, Terms
 from confide.erm.row_bounds import LARGEST_BOUND, SMALLEST_BOUND
 from confide.errors import ParameterError
 from confide.types import Array, Targets
@@ -40,7 +40,7 @@ class _Clipped(Loss, Protocol):
         """Its second derivative; at a kink of the derivative, its larger side."""
 
 
-class _TargetLoss:
+class _TargetLoss(OneScore):
     """What the losses have in common unless they say otherwise."""
 
     __slots__ = ()
@@ -58,7 +58,7 @@ class _TargetLoss:
         within = np.fmin(np.fmax(targets, self.lowest_target), self.highest_target)[:, None]
         limits = self.threshold * stretch if self.by_length else self.threshold
         return Terms(
-            self.value(scores, within, limits),
+            self.value(scores, within, limits) if order == 0 else None,
             self.derivative(scores, within, limits) if order >= 1 else None,
             self.second_derivative(scores, within, limits) if order >= 2 else None,
         )

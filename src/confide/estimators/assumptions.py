@@ -106,7 +106,7 @@ def weight_sentences(
     if given or largest_sample_weight != 1.0:
         sentences.append(
             f"The weight of a row was made from that row alone, and lies between 0 and the declared cap "
-            f"{largest_sample_weight:g}."
+            f"{largest_sample_weight:g}; not all are 0. That they passed these checks is not protected."
         )
     if class_weight is not None:
         named = ", ".join(f"{label!r}: {weight:g}" for label, weight in class_weight)

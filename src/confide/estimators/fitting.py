@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, TypeVar
@@ -46,6 +47,8 @@ _LARGEST_SEAL_SHARE = 0.01
 _MOST_STEPS = 600
 _SHARES = (0.3, 0.05, 0.1, 0.15, 0.2, 0.4, 0.5, 0.6)
 """What "auto" chooses from."""
+_MOST_NOISE_IN_THE_OBJECTIVE = 4.0
+"""Over that on the weights at the same ridge: the loss damps noise in the objective (benchmarks/README.md)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +94,8 @@ class Settings:
         """The mechanism that "auto" stands for, decided from public facts."""
         if not self.budget.is_private:
             return "none"
-        # For a smooth loss objective perturbation never has a larger noise norm over ridge than output perturbation,
-        # and it does better wherever the loss adds curvature of its own.
+        # For a smooth loss of one score objective perturbation never has a larger noise norm over ridge than output
+        # perturbation, and it does better wherever the loss adds curvature of its own. Of several scores see `_planned`.
         if self.mechanism == "auto":
             return "objective" if math.isfinite(self.loss.smoothness) else "output"
         return self.mechanism
@@ -105,6 +108,8 @@ def make_plan(settings: Settings, n_features: int, n_rows: int | None) -> Plan:
             "intervals need a loss that bends: use LogisticRegression, or loss='huber_hinge' or 'smooth_hinge', or leave "
             "inference_share at 0."
         )
+    if settings.inference_share != 0.0 and settings.loss.n_outputs > 1:
+        raise ParameterError("intervals are for two classes; leave inference_share at 0, or fit one class against the rest.")
     # A bound on rows or a loss of the user's own may change and still be the same object.
     is_frozen = type(settings.row_bound) in (BallBound, GroupBound) and not isinstance(settings.loss, DeclaredLoss)
     return (_planned if is_frozen else _planned.__wrapped__)(settings, n_features, n_rows)
@@ -146,7 +151,6 @@ def _training_plan(settings: Settings, n_features: int, n_rows: int | None, budg
     low, high = settings.n_rows_bounds or (n_rows, n_rows)
     if low is None or high is None:
         raise ParameterError("a plan needs the number of rows, n_rows.")
-    mechanism = MECHANISMS[settings.mechanism_name]
     problem = Problem(
         loss=settings.loss,
         row_bound=settings.row_bound,
@@ -160,10 +164,21 @@ def _training_plan(settings: Settings, n_features: int, n_rows: int | None, budg
         rows_per_person=settings.rows_per_person,
         largest_weight=settings.largest_weight,
     )
-    # Without privacy the automatic ridge is 1, scikit-learn's C = 1.
-    if settings.alpha is not None or not settings.budget.is_private:
-        return mechanism.plan(problem, budget)
-    return _automatic_plan(mechanism, problem, budget, settings.score_size)
+
+    def planned_by(name: str) -> Plan:
+        # Without privacy the automatic ridge is 1, scikit-learn's C = 1.
+        if settings.alpha is not None or not settings.budget.is_private:
+            return MECHANISMS[name].plan(problem, budget)
+        return _automatic_plan(MECHANISMS[name], problem, budget, settings.score_size)
+
+    plan = planned_by(settings.mechanism_name)
+    if settings.mechanism == "auto" and plan.mechanism == "objective" and problem.loss.n_outputs > 1:
+        # The account of Gaussian noise in the objective of several scores is loose, most of all for concentrated budgets.
+        with suppress(InsufficientRegularisation):
+            on_weights = MECHANISMS["output"].plan(replace(problem, l2=plan.l2), budget)
+            if plan.noise_norm > _MOST_NOISE_IN_THE_OBJECTIVE * on_weights.noise_norm:
+                return planned_by("output")
+    return plan
 
 
 def _automatic_plan(mechanism: Mechanism, problem: Problem, budget: Budget, score_size: float | None) -> Plan:
@@ -180,7 +195,8 @@ def _automatic_plan(mechanism: Mechanism, problem: Problem, budget: Budget, scor
     weight = problem.largest_weight * problem.n_rows_low
     # The noise depends on the ridge, a little.
     for _ in range(2):
-        noise_norm = plan.noise_norm * plan.l2
+        # That of the weights of one score: each is balanced as a problem of two classes would be.
+        noise_norm = plan.noise_norm * plan.l2 / math.sqrt(problem.loss.n_outputs)
         on_weights = plan.mechanism != "objective"
         l2 = max(least, balanced_l2(noise_norm, weight, usual, on_weights=on_weights, score_size=score_size))
         plan = _first_plan(mechanism, replace(problem, l2=l2), budget)

@@ -1,13 +1,15 @@
-"""What private linear classifiers of two classes have in common; they differ in their loss."""
+"""What private linear classifiers have in common; they differ in their loss."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, ClassVar, Self, TypedDict, Unpack
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
@@ -48,7 +50,7 @@ class FactsOfRows(TypedDict, total=False):
 
 
 class LinearClassifier(ShownWithGuarantee, ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
-    """A linear classifier of two classes, released under differential privacy. Its loss is that of a subclass."""
+    """A linear classifier, released under differential privacy. Its loss is that of a subclass."""
 
     _accepts_sparse = True
     # How scikit-learn is told of a parameter that is not written out in `fit`, see there.
@@ -97,7 +99,7 @@ class LinearClassifier(ShownWithGuarantee, ClassifierMixin, BaseEstimator):  # t
         self.ledger = ledger
         self.random_state = random_state
 
-    def plan(self, n_rows: int | None = None, n_features: int | None = None, *, n_classes: int = 2) -> Plan:
+    def plan(self, n_rows: int | None = None, n_features: int | None = None, *, n_classes: int | None = None) -> Plan:
         """Everything a fit would decide from public facts. Reads no data and charges nothing.
 
         Parameters
@@ -107,11 +109,17 @@ class LinearClassifier(ShownWithGuarantee, ClassifierMixin, BaseEstimator):  # t
         n_features : int
             Number of columns of X; with a schema its own, and not needed.
         n_classes : int
-            2.
+            Number of classes; where they are declared theirs, and not needed; otherwise 2 by default.
         """
-        settings, encoder, _ = self._settings(self.schema)
-        if n_classes != 2:
-            raise ParameterError("two classes are supported; n_classes must be 2.")
+        settings, encoder, domain = self._settings(self.schema)
+        declared = 2 if domain is None else len(domain)
+        n_classes = declared if n_classes is None else n_classes
+        whole = isinstance(n_classes, (int, np.integer)) and not isinstance(n_classes, bool)
+        if not whole or not 2 <= n_classes <= parameters.MOST_CLASSES or (domain is not None and n_classes != declared):
+            raise ParameterError(
+                f"n_classes must be a whole number from 2 to {parameters.MOST_CLASSES}, that of declared classes."
+            )
+        settings = replace(settings, loss=self._loss(int(n_classes)))
         if encoder is not None:
             if n_features not in (None, encoder.n_features):
                 raise ParameterError(f"the schema has {encoder.n_features} encoded columns; leave n_features out.")
@@ -166,6 +174,7 @@ class LinearClassifier(ShownWithGuarantee, ClassifierMixin, BaseEstimator):  # t
         purpose = f"{type(self).__name__}.fit" + (" (void: random_state was set)" if seed is not None else "")
         try:
             with self._checked_rows(X, y, settings, encoder, domain, sample_weight) as rows:
+                settings = replace(settings, loss=self._loss(len(rows.domain)))
                 fit = fit_privately(settings, rows.source, rows.n_rows, ledger, seed, purpose)
                 release = fit.release
         except BaseException:
@@ -173,9 +182,9 @@ class LinearClassifier(ShownWithGuarantee, ClassifierMixin, BaseEstimator):  # t
             self.__dict__ = before
             raise
 
-        released = release.weights
+        released = release.weights.reshape(settings.loss.n_outputs, -1)
         self.coef_ = released[:, : rows.source.n_features].copy()
-        self.intercept_ = settings.intercept * released[:, -1] if settings.intercept > 0.0 else np.zeros(1)
+        self.intercept_ = settings.intercept * released[:, -1] if settings.intercept > 0.0 else np.zeros(len(released))
         self.classes_ = np.array(rows.domain)
         self.alpha_ = release.plan.alpha
         person = None if schema is None else schema.person
@@ -245,30 +254,40 @@ class LinearClassifier(ShownWithGuarantee, ClassifierMixin, BaseEstimator):  # t
         return FitRows(source, n_rows, domain, label_sentence, fourier)
 
     def decision_function(self, X: Any) -> Array:
-        """Scores in favour of `classes_[1]`, (n,). Rows are clipped to the bound of the fit, as in the fit."""
+        """Scores in favour of `classes_[1]`, (n,); of three classes and more those of each, (n, k).
+
+        Rows are clipped to the bound of the fit, as in the fit.
+        """
         check_is_fitted(self)
         blocks = rows_of(self, X, self._encoder, reset=False, accept_sparse=self._accepts_sparse)
         blocks = blocks if self._fourier is None else MappedBlocks(blocks, self._fourier)
-        scores = np.empty(blocks.n_rows)
+        scores = np.empty((blocks.n_rows, len(self.coef_)))
         step = blocks.rows_in_block
         for start in range(0, blocks.n_rows, step):
             stop = min(start + step, blocks.n_rows)
-            scores[start:stop] = self._row_bound.clip(blocks.block(start, stop)) @ self.coef_[0]
-        scores += self.intercept_[0]
-        return scores
+            clipped = self._row_bound.clip(blocks.block(start, stop))
+            # A copy, for a private search counts on it that no row changes how the score of another is rounded: where one
+            # is clipped, all lie elsewhere and perhaps in another order, in which BLAS adds otherwise.
+            scores[start:stop] = (clipped if issparse(clipped) else np.array(clipped, order="C")) @ self.coef_.T
+        scores += self.intercept_
+        return scores[:, 0] if len(self.classes_) == 2 else scores
 
     def predict(self, X: Any) -> Any:
         """The class that the score of each row is in favour of, (n,)."""
-        second = self.decision_function(X) > 0.0
-        return self.classes_[second.astype(np.intp)]
+        positions = self._positions(self.decision_function(X))
+        return self.classes_[positions]
+
+    def _positions(self, scores: Array) -> Any:
+        """The position in `classes_` of the class that each row's scores are in favour of."""
+        return (scores > 0.0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Accuracy on the given rows; labels are read as in `fit`. On private rows it is outside every guarantee."""
         check_is_fitted(self)
-        first, second = self.classes_.tolist()
         scores = self.decision_function(X)
-        labels, _, _ = self._labels(y, scores.shape[0], (first, second))
-        return float(np.average((scores > 0.0) == (labels > 0), weights=weights_of(sample_weight, scores.shape[0])))
+        labels, domain, _ = self._labels(y, scores.shape[0], tuple(self.classes_.tolist()))
+        right = self._positions(scores) == (labels > 0 if len(domain) == 2 else labels)
+        return float(np.average(right, weights=weights_of(sample_weight, scores.shape[0])))
 
     def uncertainty(self, target: str = "regularised") -> Uncertainty:
         """How far the released coefficients may lie from those of the population; intercept last.
@@ -330,8 +349,8 @@ class LinearClassifier(ShownWithGuarantee, ClassifierMixin, BaseEstimator):  # t
 
         save_model(self, path)
 
-    def _loss(self) -> Loss:
-        """The loss, from checked parameters."""
+    def _loss(self, n_classes: int) -> Loss:
+        """The loss for so many classes, from checked parameters."""
         raise NotImplementedError
 
     def _fourier_map(self, n_inputs: int) -> FourierMap | None:
@@ -342,8 +361,11 @@ class LinearClassifier(ShownWithGuarantee, ClassifierMixin, BaseEstimator):  # t
         """The bound on rows as they enter the objective."""
         return parameters.checked_row_bound(self.row_norm, encoder, budget)
 
-    def _settings(self, schema: Schema | None) -> tuple[Settings, Encoder | None, tuple[Any, Any] | None]:
-        """The parameters, checked: settings, encoder and declared label domain. No data."""
+    def _settings(self, schema: Schema | None) -> tuple[Settings, Encoder | None, tuple[Any, ...] | None]:
+        """The parameters, checked: settings, encoder and declared label domain. No data.
+
+        Without declared classes the loss is that for two.
+        """
         budget = as_budget(self.budget)
         encoder = parameters.checked_schema(schema)
         neighbours = Neighbours.parse(self.neighbours)
@@ -354,7 +376,7 @@ class LinearClassifier(ShownWithGuarantee, ClassifierMixin, BaseEstimator):  # t
                 "mechanism", self.mechanism, ("auto", "objective", "output", "output-laplace")
             ),
             alpha=parameters.checked_alpha(self.alpha),
-            loss=self._loss(),
+            loss=self._loss(2 if domain is None else len(domain)),
             row_bound=self._bound_of_rows(encoder, budget),
             intercept=parameters.checked_intercept(self.fit_intercept, self.intercept_scaling),
             neighbours=neighbours,
@@ -366,12 +388,13 @@ class LinearClassifier(ShownWithGuarantee, ClassifierMixin, BaseEstimator):  # t
         )
         return settings, encoder, domain
 
-    def _labels(self, y: Any, n_rows: int, domain: tuple[Any, Any] | None) -> tuple[Labels, tuple[Any, Any], str]:
+    def _labels(self, y: Any, n_rows: int, domain: tuple[Any, ...] | None) -> tuple[Labels, tuple[Any, ...], str]:
         schema = self.schema if self.schema is not None else getattr(getattr(self, "_encoder", None), "schema", None)
         if schema is not None and schema.target is not None and domain is not None and y is not None:
             # The schema's labels match raw values however a file wrote them (1, 1.0, "1").
-            signs = read_labels(y, domain[0], domain[1])
-            return labels_of(np.array(domain, dtype=object)[(signs > 0).astype(np.intp)], n_rows, domain)
+            labels = read_labels(y, *domain)
+            positions = (labels > 0).astype(np.intp) if len(domain) == 2 else labels
+            return labels_of(np.array(domain, dtype=object)[positions], n_rows, domain)
         return labels_of(y, n_rows, domain)
 
     def _coefficient_names(self, encoder: Encoder | None, fourier: FourierMap | None) -> Any:
@@ -384,6 +407,9 @@ class LinearClassifier(ShownWithGuarantee, ClassifierMixin, BaseEstimator):  # t
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
         tags.input_tags.sparse = self.schema is None and self._accepts_sparse
+        try:
+            self._loss(3)
+        except ParameterError:
+            tags.classifier_tags.multi_class = False
         return tags

@@ -1,13 +1,19 @@
-"""Private logistic regression, two classes."""
+"""Private logistic regression."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from confide.erm.losses import LogisticLoss
+from confide.accounting.ledger import Batch, Ledger
+from confide.erm.class_losses import OneVsRest, Softmax
+from confide.erm.losses import LogisticLoss, Loss
+from confide.estimators import parameters
 from confide.estimators.linear import LinearClassifier
+from confide.features.schema import Schema
+from confide.privacy.budgets import Budget, Neighbours
 from confide.types import Array
 
 
@@ -16,6 +22,9 @@ class LogisticRegression(LinearClassifier):
 
     Minimises mean log(1 + exp(-y w . x)) + alpha / 2 |w|^2 over clipped rows, perturbed so that the released weights are
     differentially private. The intercept is a penalised coordinate of w: its constant is part of every row.
+
+    Three classes and more have a vector of weights each, all released together under the one budget: with one joint loss,
+    minus the log-probability of a row's class (softmax), or one logistic loss for each class against all others.
 
     Parameters
     ----------
@@ -34,9 +43,11 @@ class LogisticRegression(LinearClassifier):
     fit_intercept : bool, default True
     intercept_scaling : float, default 1.0
         The constant appended to every clipped row. Larger values shrink the intercept less and cost noise.
-    classes : sequence of two labels or None
-        The label domain. None: the schema's target; else {0, 1}, {-1, 1} or {False, True} where the labels fit; else
-        the labels present, which the guarantee names as an assumption.
+    classes : sequence of labels or None
+        The label domain, 2 to 100 labels. None: the schema's target; else {0, 1}, {-1, 1} or {False, True} where the labels
+        fit; else the labels present, which the guarantee names as an assumption.
+    multiclass : {"softmax", "one-vs-rest"}, default "softmax"
+        The loss of three classes and more.
     mechanism : {"auto", "objective", "output", "output-laplace"}, default "auto"
         Where the noise goes: into the objective, or on the weights; "auto" is "objective" where the loss is smooth.
         "output-laplace" is the PrivateSVM of Rubinstein et al., independent Laplace noise, pure privacy, for comparison.
@@ -64,10 +75,10 @@ class LogisticRegression(LinearClassifier):
 
     Attributes
     ----------
-    coef_ : array (1, n_coefficients)
-        Weights for `classes_[1]`: one a column of X, or of the encoded columns with a schema.
-    intercept_ : array (1,)
-    classes_ : array (2,), sorted
+    coef_ : array (1, n_coefficients), or (n_classes, n_coefficients) for three classes and more
+        Weights for `classes_[1]`, or for each class: one a column of X, or of the encoded columns with a schema.
+    intercept_ : array (1,) or (n_classes,)
+    classes_ : array (n_classes,), sorted
     coefficient_names_ : array (n_coefficients,) of str
     n_features_in_ : int
     feature_names_in_ : array of str, where X has names
@@ -93,21 +104,71 @@ class LogisticRegression(LinearClassifier):
     True
     """
 
+    def __init__(
+        self,
+        budget: float | Budget = 1.0,
+        *,
+        alpha: float | str = "auto",
+        schema: Schema | None = None,
+        row_norm: Any = None,
+        fit_intercept: bool = True,
+        intercept_scaling: float = 1.0,
+        classes: Any = None,
+        multiclass: str = "softmax",
+        mechanism: str = "auto",
+        neighbours: str | Neighbours = "replace-one",
+        n_rows_bounds: tuple[int, int] | None = None,
+        max_rows_per_person: int = 1,
+        class_weight: Mapping[Any, float] | None = None,
+        max_sample_weight: float = 1.0,
+        ledger: Ledger | Batch | None = None,
+        random_state: int | None = None,
+    ) -> None:
+        super().__init__(
+            budget,
+            alpha=alpha,
+            schema=schema,
+            row_norm=row_norm,
+            fit_intercept=fit_intercept,
+            intercept_scaling=intercept_scaling,
+            classes=classes,
+            mechanism=mechanism,
+            neighbours=neighbours,
+            n_rows_bounds=n_rows_bounds,
+            max_rows_per_person=max_rows_per_person,
+            class_weight=class_weight,
+            max_sample_weight=max_sample_weight,
+            ledger=ledger,
+            random_state=random_state,
+        )
+        self.multiclass = multiclass
+
     def decision_function(self, X: Any) -> Array:
-        """Log-odds of `classes_[1]`, (n,). Rows are clipped to the bound of the fit, as the rows it learned from were."""
+        """Log-odds of `classes_[1]`, (n,). Rows are clipped to the bound of the fit, as the rows it learned from were.
+
+        Of three classes and more the score of each, (n, k): the log-probability but for a number common to the row, or with
+        one-vs-rest the log-odds of the class against all others.
+        """
         return super().decision_function(X)
 
     def predict_proba(self, X: Any) -> Array:
-        """Probabilities (n, 2) of the classes in `classes_`."""
-        from scipy.special import expit
-
-        scores = self.decision_function(X)
-        return np.column_stack([expit(-scores), expit(scores)])
+        """Probabilities (n, k) of the classes in `classes_`; with one-vs-rest those of each, divided by their sum."""
+        return np.exp(self.predict_log_proba(X))
 
     def predict_log_proba(self, X: Any) -> Array:
-        """Logarithms of `predict_proba`, (n, 2)."""
-        scores = self.decision_function(X)
-        return -np.column_stack([np.logaddexp(0.0, scores), np.logaddexp(0.0, -scores)])
+        """Logarithms of `predict_proba`, (n, k)."""
+        from scipy.special import log_expit, log_softmax, logsumexp
 
-    def _loss(self) -> LogisticLoss:
-        return LogisticLoss()
+        scores = self.decision_function(X)
+        if scores.ndim == 1:
+            return np.column_stack([log_expit(-scores), log_expit(scores)])
+        if self.multiclass == "softmax":
+            return np.asarray(log_softmax(scores, axis=1))
+        logs = log_expit(scores)
+        return np.asarray(logs - logsumexp(logs, axis=1, keepdims=True))
+
+    def _loss(self, n_classes: int) -> Loss:
+        multiclass = parameters.checked_choice("multiclass", self.multiclass, ("softmax", "one-vs-rest"))
+        if n_classes == 2:
+            return LogisticLoss()
+        return Softmax(n_classes) if multiclass == "softmax" else OneVsRest(LogisticLoss(), n_classes)

@@ -21,6 +21,7 @@ _MOST_ROWS_PER_PERSON = 10**6
 _LARGEST_ALPHA = 1e12
 _LARGEST_SAMPLE_WEIGHT = 1e9
 _LARGEST_SHARE = 0.9
+MOST_CLASSES = 100
 
 
 def checked_alpha(alpha: Any) -> float | None:
@@ -93,25 +94,28 @@ def checked_threshold(threshold: Any) -> float:
     return float(threshold)
 
 
-def checked_classes(classes: Any, schema: Schema | None) -> tuple[Any, Any] | None:
+def checked_classes(classes: Any, schema: Schema | None) -> tuple[Any, ...] | None:
     """The declared label domain in sorted order, or None."""
     if classes is None:
         if schema is None or schema.target is None:
             return None
-        classes = (schema.target.negative, schema.target.positive)
+        classes = schema.target.labels
     elif schema is not None and schema.target is not None:
         raise ParameterError("the schema declares the target's labels already; do not give `classes` too.")
-    message = "classes must be the two labels, for example classes=[0, 1]."
+    message = f"classes must be the labels, from 2 to {MOST_CLASSES} different ones of one type, for example classes=[0, 1]."
     if isinstance(classes, str) or not hasattr(classes, "__iter__"):
         raise ParameterError(message)
     try:
         values = np.array(list(classes))
     except ValueError:
         raise ParameterError(message) from None
-    if values.ndim != 1 or values.size != 2 or values.dtype.kind not in "fiubUS" or values[0] == values[1]:
+    if (
+        values.ndim != 1
+        or values.dtype.kind not in "fiubUS"
+        or not 2 <= np.unique(values).size == values.size <= MOST_CLASSES
+    ):
         raise ParameterError(message)
-    first, second = np.sort(values).tolist()
-    return first, second
+    return tuple(np.sort(values).tolist())
 
 
 def checked_bounds(n_rows_bounds: Any, neighbours: Neighbours) -> tuple[int, int] | None:

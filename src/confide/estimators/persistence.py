@@ -17,6 +17,7 @@ from confide.estimators.linear import LinearClassifier
 from confide.estimators.linear_regression import LinearRegressor
 from confide.estimators.logistic import LogisticRegression
 from confide.estimators.loss_regression import HuberRegressor, PoissonRegressor
+from confide.estimators.parameters import MOST_CLASSES
 from confide.estimators.regression import Ridge
 from confide.estimators.svm import KernelSVC, LinearSVC
 from confide.features.encoder import Encoder
@@ -40,6 +41,7 @@ _REGRESSORS: dict[str, type[LinearRegressor]] = {
     "ERMRegressor": ERMRegressor,
 }
 _OWN_PARAMETERS = (
+    "multiclass",
     "loss",
     "smoothing",
     "kernel",
@@ -196,7 +198,7 @@ def _restored(content: dict[str, Any]) -> LinearClassifier | LinearRegressor:
     if not isinstance(model.guarantee_.void, str | None):
         raise FileError("the parts of the model are not of the right kind.")
     width = len(model.coefficient_names_)
-    if model.coef_.shape != ((width,) if is_regressor else (1, width)):
+    if model.coef_.shape != ((width,) if is_regressor else (np.size(model.intercept_), width)):
         raise FileError("the parts of the model do not fit each other.")
     if model._evidence is not None and not _fits(model._evidence, model):
         raise FileError("the parts of the model do not fit each other.")
@@ -229,9 +231,10 @@ def _classifier(
     model.intercept_ = _finite(content["intercept"])
     model.classes_ = np.array(classes)
     model._fourier = fourier
-    if model.classes_.shape != (2,):
+    n_classes = model.classes_.size
+    if model.classes_.ndim != 1 or not 2 <= n_classes <= MOST_CLASSES:
         raise FileError("the parts of the model are not of the right kind.")
-    if model.intercept_.shape != (1,):
+    if model.intercept_.shape != (1 if n_classes == 2 else n_classes,):
         raise FileError("the parts of the model do not fit each other.")
     if fourier is not None:
         fits = fourier == model._fourier_map(fourier.n_inputs)

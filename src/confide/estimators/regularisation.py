@@ -21,12 +21,13 @@ benchmarks/regression_error.py."""
 def curvature_free_l2(budget: Budget, loss: LossBounds, row_norm: float, neighbours: Neighbours) -> float:
     """A little above the ridge of the sum form at which the curvature of the logistic loss costs Laplace noise nothing.
 
-    That is shift R^2 / epsilon, the shift with the largest weight; a small share of epsilon goes to the seal.
+    That is t shift R^2 / epsilon, the shift with the largest weight and t the `tail` of the loss, 1 in the margin; a small
+    share of epsilon goes to the seal.
     """
     if not math.isfinite(loss.smoothness):
         return 0.0
     epsilon = pure_within(budget.rho) if isinstance(budget, ZCDP) else budget.epsilon
-    return 1.05 * gradient_shift(loss.lipschitz, neighbours) * row_norm**2 / epsilon
+    return 1.05 * loss.tail * gradient_shift(loss.lipschitz, neighbours) * row_norm**2 / epsilon
 
 
 def usual_norm(row_bound: RowBound, intercept: float) -> float:

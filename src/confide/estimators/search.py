@@ -19,11 +19,13 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from confide.accounting.events import Event, as_events
 from confide.accounting.ledger import Batch, Ledger
-from confide.errors import BudgetExceeded, ParameterError
+from confide.data.opened import ArrayRows
+from confide.errors import BudgetExceeded, InputTypeError, ParameterError
 from confide.estimators import parameters
 from confide.estimators.assumptions import guarantee_of, weight_sentences
 from confide.estimators.fitting import charge_and_release
 from confide.estimators.linear import LinearClassifier
+from confide.estimators.streamed import is_opened
 from confide.estimators.validation import labels_of
 from confide.guarantee import Guarantee
 from confide.plan_text import search_text
@@ -253,6 +255,8 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc] 
         budget, candidates, grid = self._checked_budget(), self._candidates(), list(ParameterGrid(self.param_grid))
         seed, ledger = parameters.checked_seed(self.random_state), parameters.checked_ledger(self.ledger)
         facts = {name: fact for name, fact in row_facts.items() if fact is not None}
+        if isinstance(X, ArrayRows) or is_opened(X):
+            raise InputTypeError("a private search divides rows in memory; read them with pandas, or fit without a search.")
         _check(clone(candidates[0]).set_params(alpha="auto", budget=budget), _Rows(X, y, facts))
         # Frames and lists are divided as they are, and so are arrays; else what only claims to be one becomes one.
         X = X.tocsr() if issparse(X) else X if hasattr(X, "columns") else np.asarray(X)
@@ -444,10 +448,13 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc] 
             (
                 f"All {plan.n_rows:,} rows, of which it was trained on a part, were divided by a rule of their public "
                 f"number and a public seed alone, and a prediction for a row held out depends on it and the model alone."
+                f"{' The rows were checked part by part: in none that trains are all weights 0.' if weighted else ''}"
             ),
         )
-        released = guarantee_of(choice.plan, label_sentence, None, ledger, seed, sentences)
-        return replace(released, budget=plan.budget)
+        # The rows and the budget are those of the search, not of the part and the try that made the model.
+        problem = replace(choice.plan.problem, n_rows_low=plan.n_rows, n_rows_high=plan.n_rows)
+        whole = replace(choice.plan, problem=problem, budget=plan.budget)
+        return guarantee_of(whole, label_sentence, None, ledger, seed, sentences)
 
     def __sklearn_tags__(self) -> Any:
         tags, inner = super().__sklearn_tags__(), get_tags(self.estimator)

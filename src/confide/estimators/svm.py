@@ -1,4 +1,4 @@
-"""Private support vector machines, linear and with kernels, two classes."""
+"""Private support vector machines, linear and with kernels."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from confide.accounting.ledger import Batch, Ledger
+from confide.erm.class_losses import OneVsRest
 from confide.erm.losses import Hinge, HuberHinge, Loss, SmoothHinge
 from confide.erm.row_bounds import RowBound
 from confide.errors import ParameterError
@@ -23,7 +24,8 @@ class LinearSVC(LinearClassifier):
     """A linear support vector machine with the hinge or a smoothed hinge, released under differential privacy.
 
     Minimises mean loss(y w . x) + alpha / 2 |w|^2 over clipped rows, perturbed so that the released weights are
-    differentially private. The loss is the hinge max(0, 1 - z) with a joint of half-width `smoothing` around z = 1.
+    differentially private. The loss is the hinge max(0, 1 - z) with a joint of half-width `smoothing` around z = 1. Of three
+    classes and more each has its weights, for the class against all others; all are released together under the one budget.
 
     Parameters
     ----------
@@ -104,13 +106,19 @@ max_rows_per_person, class_weight, max_sample_weight, inference_share, ledger, r
         self.loss = loss
         self.smoothing = smoothing
 
-    def _loss(self) -> Loss:
+    def _loss(self, n_classes: int) -> Loss:
         name = parameters.checked_choice("loss", self.loss, (*_LOSSES, "hinge"))
+        if name == "hinge" and n_classes > 2:
+            raise ParameterError(
+                "Only binary classification is supported with loss='hinge'. The type of the target is multiclass: take "
+                "loss='huber_hinge' with a small smoothing, such as 0.05."
+            )
         try:
             smoothing = float(self.smoothing)
-            return Hinge() if name == "hinge" else _LOSSES[name](smoothing)
+            loss = Hinge() if name == "hinge" else _LOSSES[name](smoothing)
         except (TypeError, ValueError):
             raise ParameterError("smoothing must be a positive finite number.") from None
+        return loss if n_classes == 2 else OneVsRest(loss, n_classes)
 
 
 class KernelSVC(LinearSVC):
@@ -138,7 +146,7 @@ max_rows_per_person, class_weight, max_sample_weight, ledger, random_state :
 
     Attributes
     ----------
-    coef_ : array (1, n_features), weights of the random features
+    coef_ : array (1, n_features), or (n_classes, n_features) for three classes and more, weights of the random features
     intercept_, classes_, coefficient_names_, n_features_in_, feature_names_in_, alpha_, guarantee_ :
         As in `LogisticRegression`.
 

@@ -1,4 +1,4 @@
-"""From what users pass to blocks of rows and labels in {-1, +1}, or one clear refusal that holds no value of the data.
+"""From what users pass to blocks of rows and labels, or one clear refusal that holds no value of the data.
 
 Everything here happens before a budget is charged; its only outcome is accept or refuse, and the guarantee lists it.
 """
@@ -19,6 +19,7 @@ from confide.data.frames import EncodedBlocks
 from confide.data.sparse import SparseBlocks
 from confide.erm.row_bounds import canonical
 from confide.errors import InputError, InputTypeError
+from confide.estimators.parameters import MOST_CLASSES
 from confide.features.cells import looks_like_number
 from confide.features.encoder import Encoder
 from confide.types import Array, Labels, Targets
@@ -89,8 +90,6 @@ def rows_of(
         # Its check may be switched off by configuration, ours may not.
         with np.errstate(all="ignore"), config_context(assume_finite=False):
             rows = validate_data(estimator, X, reset=reset, dtype=dtype, accept_sparse="csr", ensure_min_features=1)
-            if issparse(rows):
-                return SparseBlocks(canonical(rows))
     except (TypeError, ValueError, OverflowError) as error:
         text = str(error)
         if text.startswith("Input X contains"):
@@ -100,7 +99,14 @@ def rows_of(
             message = " ".join(re.sub(r"\(shape=\([0-9]+, ", "(shape=(, ", text).split())
         kind = InputTypeError if isinstance(error, TypeError) else InputError
     else:
-        return ArrayBlocks(rows)
+        if not issparse(rows):
+            return ArrayBlocks(rows)
+        rows = canonical(rows)
+        # What finite entries of one place add up to need not be finite.
+        if np.isfinite(rows.data).all():
+            return SparseBlocks(rows)
+        message = "X is a sparse matrix with entries that are stored in parts, whose sum is too large. Correct them."
+        kind = InputError
     # Raised here, outside the handler, so that the original error with its printed array is not attached.
     raise kind(message)
 
@@ -183,15 +189,15 @@ def _holds_text_or_objects(array: Any) -> bool:
     return False
 
 
-def labels_of(y: Any, n_rows: int, classes: tuple[Any, Any] | None) -> tuple[Labels, tuple[Any, Any], str]:
-    """Labels in {-1, +1}, the two classes in sorted order, and the sentence on where they come from.
+def labels_of(y: Any, n_rows: int, classes: tuple[Any, ...] | None) -> tuple[Labels, tuple[Any, ...], str]:
+    """Labels in {-1, +1}, of more classes their positions; the classes, sorted; a sentence on where they come from.
 
     Parameters
     ----------
     y : (n_rows,) labels
     n_rows : number of rows of X
     classes : the declared domain in sorted order, or None: then {0, 1}, {-1, 1} or {False, True} where the labels fit, else
-        the two labels present
+        the labels present
 
     Raises
     ------
@@ -203,15 +209,18 @@ def labels_of(y: Any, n_rows: int, classes: tuple[Any, Any] | None) -> tuple[Lab
         raise InputError("X and y have inconsistent numbers of samples: there must be one label for each row.")
     domain = _undeclared_domain(labels) if classes is None else classes
     # Objects are compared one by one: as an array of one type, a single label could change the others.
-    is_first, is_second = (np.asarray(labels == label, dtype=bool) for label in domain)
-    if not np.all(is_first | is_second):
+    positions = np.full(labels.shape, -1, dtype=np.intp)
+    for position, label in enumerate(domain):
+        positions[np.asarray(labels == label, dtype=bool)] = position
+    if (positions < 0).any():
         raise InputError("y holds labels outside the declared classes. Correct the labels or the declaration.")
-    return np.where(is_second, 1, -1).astype(np.int8), domain, domain_sentence(domain, declared=classes is not None)
+    coded = (2 * positions - 1).astype(np.int8) if len(domain) == 2 else positions
+    return coded, domain, domain_sentence(domain, declared=classes is not None)
 
 
-def domain_sentence(domain: tuple[Any, Any], *, declared: bool) -> str:
+def domain_sentence(domain: tuple[Any, ...], *, declared: bool) -> str:
     """Where the label domain comes from."""
-    named = f"{{{domain[0]!r}, {domain[1]!r}}}"
+    named = f"{{{', '.join(map(repr, domain))}}}"
     if declared:
         return f"The label domain {named} was declared, not learned from the rows."
     return f"The label domain {named} was not declared: it was taken from the labels present and is assumed to be public."
@@ -301,7 +310,7 @@ def _differs_from_itself(label: Any) -> bool:
         return True
 
 
-def _undeclared_domain(labels: Any) -> tuple[Any, Any]:
+def _undeclared_domain(labels: Any) -> tuple[Any, ...]:
     present = sorted(set(labels.tolist())) if labels.dtype.kind == "O" else np.unique(labels).tolist()
     is_text = isinstance(present[0], str)
     if not is_text:
@@ -309,15 +318,15 @@ def _undeclared_domain(labels: Any) -> tuple[Any, Any]:
         for first, second in ((0, 1), (-1, 1)):
             if all(label in (first, second) for label in present):
                 return kind(first), kind(second)
-    if len(present) == 2:
-        return present[0], present[1]
     if len(present) == 1:
-        raise InputError("y holds one label only, which does not tell the domain. Declare both labels with `classes`.")
-    if not is_text and any(label != math.floor(label) for label in present):
-        raise InputError("Unknown label type: y looks continuous. Only binary classification is supported.")
-    raise InputError(
-        "Only binary classification is supported. The type of the target is multiclass: y holds more than two labels."
-    )
+        raise InputError("y holds one label only, which does not tell the domain. Declare all labels with `classes`.")
+    if len(present) > 2 and not is_text and any(label != math.floor(label) for label in present):
+        raise InputError(
+            "Unknown label type: y looks continuous, and a classifier needs labels. Declare them with `classes`."
+        )
+    if len(present) > MOST_CLASSES:
+        raise InputError(f"y holds more than {MOST_CLASSES} different labels, the most that a classifier here takes.")
+    return tuple(present)
 
 
 def weights_of(sample_weight: Any, n_rows: int) -> Any:
@@ -332,7 +341,9 @@ def weights_of(sample_weight: Any, n_rows: int) -> Any:
 
 def _weight_array(sample_weight: Any) -> Array:
     try:
-        return np.asarray(sample_weight, dtype=np.float64)
+        # A mask would be lost, and so would imaginary parts: they are refused like what is no number.
+        is_real = not np.ma.isMaskedArray(sample_weight) and not np.iscomplexobj(sample_weight)
+        return np.asarray(sample_weight if is_real else (), dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
         return np.empty(0)
 
@@ -350,8 +361,8 @@ def row_weights_of(
     ----------
     sample_weight : (n,) numbers from 0 to `largest`, or None for 1 each
     largest : the declared cap
-    labels : (n,) in {-1, +1}, or the targets of a regression
-    classes : the two classes in sorted order; none for a regression
+    labels : (n,) in {-1, +1}, positions of three classes and more, or the targets of a regression
+    classes : the classes in sorted order; none for a regression
     class_weight : pairs of class and public weight, or None
     """
     weights = None
@@ -371,6 +382,7 @@ def row_weights_of(
         return weights
     by_class = dict(class_weight)
     if set(by_class) != set(classes):
-        raise InputError("class_weight must name the two classes and no other. Correct it, or declare `classes`.")
-    of_class = np.array([by_class[label] for label in classes])[(labels > 0).astype(np.intp)]
+        raise InputError("class_weight must name all classes and no other. Correct it, or declare `classes`.")
+    positions = (labels > 0).astype(np.intp) if len(classes) == 2 else labels
+    of_class = np.array([by_class[label] for label in classes])[positions]
     return of_class if weights is None else of_class * weights

@@ -261,39 +261,41 @@ class Encoder:
         return self.expand(codes, 0, codes.n_rows)
 
 
-def read_labels(values: Any, negative: Label, positive: Label, *, refuse: bool = True) -> Labels:
-    """Labels as -1 and +1.
+def read_labels(values: Any, *classes: Label, refuse: bool = True) -> Labels:
+    """Labels of two classes as -1 and +1, of more as their positions.
 
     Parameters
     ----------
     values : pandas or Polars Series, Arrow array, NumPy array or list of raw labels, one a row
-    negative, positive : the two labels, compared in canonical form (`canonical_label`)
-    refuse : False after labels were checked and a budget charged: what is neither of the two counts as negative
+    classes : the labels, compared in canonical form (`canonical_label`); of two the negative one and the positive one
+    refuse : False after labels were checked and a budget charged: what is none of the classes counts as the first
 
     Returns
     -------
-    array (n,), int8, fresh
-        -1 for negative, +1 for positive.
+    array (n,), fresh
+        int8, -1 for negative, +1 for positive; or the position of each class, from 0.
 
     Raises
     ------
     InputError
-        If it is not one column of labels, or a label is missing or is neither of the two. The message holds no cell.
+        If it is not one column of labels, or a label is missing or is none of the classes. The message holds no cell.
     """
     shape = getattr(values, "shape", (0,))
     if isinstance(values, (str, bytes, Mapping, Set)) or not hasattr(values, "__len__") or len(shape) != 1:
         raise InputError("the labels must be one column: a Series, a one-dimensional array or a list.")
     if len(values) == 0:
         raise InputError("the labels: there are none; one a row is needed.")
-    domain = {canonical_label(negative): 0, canonical_label(positive): 1}
+    domain = {canonical_label(label): position for position, label in enumerate(classes)}
     levels = read_levels("the labels", values, domain, missing=_REFUSED, unknown=_UNKNOWN)
     if not refuse:
         levels[levels < 0] = 0
     if (levels == _REFUSED).any():
         raise InputError("the labels: some are missing; give rows that have a label.")
     if (levels == _UNKNOWN).any():
-        raise InputError(f"the labels: some are neither {negative!r} nor {positive!r}; give rows that have one of the two.")
-    return (2 * levels - 1).astype(np.int8)
+        none, one = ("neither ", "the two") if len(classes) == 2 else ("none of ", "the classes")
+        named = " nor ".join(map(repr, classes)) if len(classes) == 2 else ", ".join(map(repr, classes))
+        raise InputError(f"the labels: some are {none}{named}; give rows that have one of {one}.")
+    return (2 * levels - 1).astype(np.int8) if len(classes) == 2 else levels.astype(np.intp)
 
 
 def first_rows(persons: Indices, n_rows: int) -> Indices | None:

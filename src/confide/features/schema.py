@@ -1,4 +1,4 @@
-"""What is publicly known of the columns of a table, and of its two labels.
+"""What is publicly known of the columns of a table, and of its labels.
 
 A schema is written from public knowledge (a codebook, the law, common sense) by a person who has not looked at the
 data, as a TOML file or in Python; the library learns none of it from rows::
@@ -23,6 +23,10 @@ its name. Either way every row has exactly one level, which is public knowledge 
 Each list of `interact` names columns whose effects depend on each other: beside their own columns, the products of
 their encoded columns enter the model. Every knot and every product brings noise with it, so declare those that are known
 to matter.
+
+A target of three classes or more is named by all its labels:
+
+    target = { column = "species", classes = ["adelie", "chinstrap", "gentoo"] }
 
 Where one person may have several rows, `person = "patient_id"` beside the target names the column that tells who it is.
 It is not a feature.
@@ -253,12 +257,13 @@ Column: TypeAlias = NumberColumn | CategoryColumn
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The column to be predicted, and its two labels.
+    """The column to be predicted, and its labels: `negative` and `positive`, or `classes`.
 
     Parameters
     ----------
     column : name of the column in the table
     negative, positive : the two labels, text, numbers or booleans, different in canonical form
+    classes : three labels or more, of the same kinds, in place of those two
 
     Raises
     ------
@@ -267,11 +272,18 @@ class Target:
     """
 
     column: str
-    negative: Label
-    positive: Label
+    negative: Label | None = None
+    positive: Label | None = None
+    classes: tuple[Label, ...] | None = None
 
     def __post_init__(self) -> None:
         _named(self.column, "the target's column")
+        if self.classes is not None:
+            self._check_classes()
+            return
+        if self.negative is None or self.positive is None:
+            missing = "negative" if self.negative is None else "positive"
+            raise SchemaError(f'target: "{missing}" is missing; name both labels, or three and more as classes.')
         for key in ("negative", "positive"):
             object.__setattr__(self, key, _label("target", key, getattr(self, key)))
         if canonical_label(self.negative) == canonical_label(self.positive):
@@ -279,8 +291,29 @@ class Target:
         if _kind(self.negative) is not _kind(self.positive):
             raise SchemaError("target: negative and positive must be of one kind: two texts, two numbers or two booleans.")
 
+    def _check_classes(self) -> None:
+        if self.negative is not None or self.positive is not None:
+            raise SchemaError("target: give negative and positive, or classes, not both.")
+        if isinstance(self.classes, (str, bytes)) or not isinstance(self.classes, Iterable):
+            raise SchemaError("target: classes must be a list of labels.")
+        classes = tuple(_label("target", "each of classes", label) for label in self.classes)
+        object.__setattr__(self, "classes", classes)
+        if len(classes) < 3:
+            raise SchemaError("target: classes needs three labels or more; of two, name one negative and one positive.")
+        if len({canonical_label(label) for label in classes}) < len(classes):
+            raise SchemaError("target: classes names a label twice; keep one of them.")
+        if len({_kind(label) for label in classes}) > 1:
+            raise SchemaError("target: classes must be of one kind: all texts, or all numbers.")
+
+    @property
+    def labels(self) -> tuple[Label, ...]:
+        """All labels: the negative one before the positive one, or the classes as they were given."""
+        return self.classes or (self.negative, self.positive)  # type: ignore[return-value]  # none of the two is None then
+
     def to_dict(self) -> dict[str, Any]:
         """The target as in a TOML file: JSON-able."""
+        if self.classes is not None:
+            return {"column": self.column, "classes": list(self.classes)}
         return {"column": self.column, "negative": self.negative, "positive": self.positive}
 
 
@@ -291,7 +324,7 @@ class Schema:
     Parameters
     ----------
     columns : a mapping from the name of a column to its description, as in a TOML file, or column objects
-    target : a mapping with the keys column, negative and positive, or a `Target`; optional
+    target : a mapping with the keys column, and negative and positive or classes, or a `Target`; optional
     person : name of the column that identifies the person a row belongs to, if one person may have several; no feature
     interact : lists of two or more names of columns whose encoded columns are multiplied, beside their own; optional
 
@@ -429,7 +462,7 @@ class Schema:
         return f"Schema({len(self.columns)} column{'s'[: len(self.columns) != 1]}{target}{person}{interact})"
 
     def __str__(self) -> str:
-        target = self.target and f", target {self.target.column}: {self.target.negative} or {self.target.positive}"
+        target = self.target and f", target {self.target.column}: {' or '.join(map(str, self.target.labels))}"
         person = self.person and f", person {self.person}"
         width = max(len(name) for name in self.column_names)
         lines = [f"Schema of {len(self.columns)} column{'s'[: len(self.columns) != 1]}{target or ''}{person or ''}"]
@@ -489,7 +522,9 @@ def _target(described: object) -> Target | None:
     if described is None or isinstance(described, Target):
         return described
     if not isinstance(described, Mapping):
-        raise SchemaError("target: describe it by { column = ..., negative = ..., positive = ... }.")
+        raise SchemaError(
+            "target: describe it by { column = ..., negative = ..., positive = ... } or { column = ..., classes = [...] }."
+        )
     _check_fields("target", described, Target)
     return Target(**described)
 

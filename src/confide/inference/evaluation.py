@@ -270,6 +270,8 @@ def evaluate(
 
     if not isinstance(model, LinearClassifier) or not hasattr(model, "coef_"):
         raise ParameterError("evaluate is for LogisticRegression, LinearSVC and KernelSVC, fitted or loaded.")
+    if len(model.classes_) != 2:
+        raise ParameterError("evaluate is for models of two classes.")
     allowed, relation = as_budget(budget), Neighbours.parse(neighbours)
     whole = isinstance(n_bins, (int, np.integer)) and not isinstance(n_bins, bool)
     if not whole or not _LEAST_BINS <= n_bins <= _MOST_BINS or n_bins % 2:

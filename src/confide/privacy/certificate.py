@@ -27,7 +27,7 @@ class GradientRounding:
     loss : the loss of a row, its weight included
     row_norm : R, largest L2 norm of a clipped row with its intercept
     n_rows : upper bound on the number of rows
-    n_weights : D, number of weights of one problem
+    row_width : D, number of entries of a row with its intercept
     summation_depth : m, the longest chain of additions behind one entry of a gradient
     l2 : ridge of the sum form
     """
@@ -35,7 +35,7 @@ class GradientRounding:
     loss: LossBounds
     row_norm: float
     n_rows: int
-    n_weights: int
+    row_width: int
     summation_depth: int
     l2: float
 
@@ -43,9 +43,10 @@ class GradientRounding:
         """L2 distance between the computed and the exact gradient.
 
         1.01 u n R [L (m + D + 5 + w) + (2D + 5) c R |w|] + gamma_3 (l2 |w| + |b|) + 3u |g| + 2^-900, where w is the
-        rounding constant of the loss, and 2D + 12 more if it asks for the lengths of rows.
+        rounding constant of the loss, and 2D + 12 more if it asks for the lengths of rows. Norms are of all weights,
+        noise and gradients of a problem together.
         """
-        loss, dimension = self.loss, self.n_weights
+        loss, dimension = self.loss, self.row_width
         rounding = loss.rounding + (2 * dimension + 12 if loss.by_length else 0)
         slopes = loss.lipschitz * (self.summation_depth + dimension + 5 + rounding)
         margins = (2 * dimension + 5) * loss.smoothness * self.row_norm * weights_norm

@@ -13,6 +13,7 @@ from typing import TypeAlias
 import numpy as np
 from scipy.special import erf, log_ndtr, ndtr
 
+from confide.errors import ParameterError
 from confide.privacy.budgets import Neighbours
 from confide.types import Array
 
@@ -71,6 +72,7 @@ class GaussianObjective:
     seal_mu : whitened sensitivity of the seal
     neighbours : the neighbour relation
     monotone : whether the derivative of the loss has one sign; kappa has no meaning otherwise
+    n_outputs, separable : of the loss; for several scores kappa is inf, and `curvature` may be less than c_J
     """
 
     mu: float
@@ -79,29 +81,48 @@ class GaussianObjective:
     seal_mu: float
     neighbours: Neighbours
     monotone: bool = False
+    n_outputs: int = 1
+    separable: bool = True
 
     def __post_init__(self) -> None:
         if not self.monotone:
             object.__setattr__(self, "kappa", math.inf)
+            if self.n_outputs > 1:
+                raise ParameterError("Gaussian noise for several scores needs slopes of one sign.")
 
-    def _shifts(self, kappa_form: bool, room: float) -> list[tuple[float, float]]:
-        """(cost of the curvature, mu) of each Gaussian whose curves add up to a bound (proofs/gaussian.md, theorem 2).
+    def _corners(self) -> list[tuple[float, float]]:
+        """(shift over mu, how many) of the corners of the slopes of the rows that differ, those that shift nothing apart.
 
-        Replace one: the corners of the slopes of the row that goes and the row that comes. `room` is what the curvature
-        leaves of epsilon.
+        Proofs: proofs/gaussian.md, theorem 2; of several scores proofs/multiclass.md, theorem 3.
+        """
+        n, replaced = self.n_outputs, self.neighbours is Neighbours.REPLACE_ONE
+        if self.separable and n > 1:
+            # Corners of cubes, by the number s of scores that slope, of either row: at most sqrt(2 s / n) L long.
+            rows = 2 if replaced else 1
+            return [(math.sqrt(rows * s / n) * _UP, float(math.comb(rows * n, s))) for s in range(1, rows * n + 1)]
+        corners = max(1, n - 1)
+        if not replaced:
+            return [(1.0, corners)]
+        oblique = [(math.sqrt(3.0) * _UP, float(corners * (corners - 1)))] if corners > 1 else []
+        return [(2.0, corners), *oblique, (1.0, 2 * corners)]
+
+    def _shifts(self, kappa_form: bool, room: float) -> list[tuple[float, float, float]]:
+        """(cost of the curvature, mu, how many) of the Gaussians whose curves add up to a bound (theorems 2, 3 and 7).
+
+        `room` is what the curvature leaves of epsilon.
         """
         if not self.monotone:
             if self.neighbours is Neighbours.ADD_OR_REMOVE_ONE:
-                return 2 * [(self.curvature, self.mu)]
+                return [(self.curvature, self.mu, 2.0)]
             # Theorem 7: the corners are two opposite pairs, whose squared lengths add up to (2 mu)^2 at most. Where the
             # curve is convex in the square the worst is one pair as long as can be and one of no length.
             convex = ((2.0 * self.mu) ** 2 + self.seal_mu**2) * _UP <= 2.0 * room**2 / (1.0 + math.hypot(1.0, room))
-            return 2 * [(self.curvature, 2.0 * self.mu)] + 2 * [(self.curvature, 0.0 if convex else 2.0 * self.mu)]
+            return [(self.curvature, 2.0 * self.mu, 2.0), (self.curvature, 0.0 if convex else 2.0 * self.mu, 2.0)]
+        if not kappa_form:
+            return [(self.curvature, shift * self.mu, count) for shift, count in self._corners()]
         if self.neighbours is Neighbours.ADD_OR_REMOVE_ONE:
-            return [(0.0 if kappa_form else self.curvature, self.mu)]
-        if kappa_form:
-            return [(0.0, 2.0 * self.mu), (0.0, self.mu), (self.kappa, self.mu)]
-        return [(self.curvature, 2.0 * self.mu)] + 2 * [(self.curvature, self.mu)]
+            return [(0.0, self.mu, 1.0)]
+        return [(0.0, 2.0 * self.mu, 1.0), (0.0, self.mu, 1.0), (self.kappa, self.mu, 1.0)]
 
     def delta(self, epsilon: float) -> float:
         """Upper bound on the least delta for this epsilon; 1 where no bound is known."""
@@ -115,7 +136,8 @@ class GaussianObjective:
         # cost, the bound on the objective does not speak, and 1 takes its place.
         silent = float(ndtr(0.5 * self.seal_mu - room / self.seal_mu)) if self.seal_mu > 0.0 else 0.0
         return silent + sum(
-            gaussian_delta(epsilon - cost, math.hypot(mu, self.seal_mu)) for cost, mu in self._shifts(kappa_form, room)
+            count * gaussian_delta(epsilon - cost, math.hypot(mu, self.seal_mu))
+            for cost, mu, count in self._shifts(kappa_form, room)
         )
 
     def renyi(self, order: float) -> float:
@@ -124,17 +146,31 @@ class GaussianObjective:
 
     def renyi_curve(self, orders: Array) -> Array:
         """`renyi` at several orders."""
-        curve = self.curvature + self._log_moment(orders, 0.0) / (orders - 1.0)
+        moment = self._log_corners(orders) if self.monotone else self._two_sided_log_moment(orders)
+        curve = self.curvature + moment / (orders - 1.0)
         if self.kappa < math.inf:
-            curve = np.minimum(curve, self._log_moment(orders, self.kappa) / (orders - 1.0))
+            curve = np.minimum(curve, self._log_moment(orders) / (orders - 1.0))
         # The second term pays for the digits that the moments lose near order 1.
-        return (curve + 0.5 * orders * self.seal_mu**2) * _UP + 2.0**-50 / (orders - 1.0)
+        lost = 2.0**-49 * self._n_corners
+        return (curve + 0.5 * orders * self.seal_mu**2) * _UP + lost / (orders - 1.0)
 
-    def _log_moment(self, orders: Array, kappa: float) -> Array:
-        """log E exp((a - 1) loss), the cost of the curvature in the c_J form apart."""
-        raised, mu = (orders - 1.0) * kappa, self.mu
-        if not self.monotone:
-            return self._two_sided_log_moment(orders)
+    @property
+    def _n_corners(self) -> float:
+        return math.fsum(count for _, count in self._corners())
+
+    def _log_corners(self, orders: Array) -> Array:
+        """log of 1 + the sum over corners of h(shift) - 1, h the mean excess: the moment but for the curvature's cost."""
+        total = np.zeros_like(orders)
+        for shift, count in self._corners():
+            growth = np.maximum(0.0, _log_mean_excess(orders, shift * self.mu))
+            with np.errstate(divide="ignore"):
+                # log(exp(growth) - 1), without overflow.
+                total = np.logaddexp(total, math.log(count) + growth + np.log(-np.expm1(-growth)))
+        return total
+
+    def _log_moment(self, orders: Array) -> Array:
+        """log E exp((a - 1) loss) in the kappa form."""
+        raised, kappa, mu = (orders - 1.0) * self.kappa, self.kappa, self.mu
         if self.neighbours is Neighbours.ADD_OR_REMOVE_ONE:
             below = raised + log_ndtr(kappa / mu - 0.5 * mu)
             above = 0.5 * orders * (orders - 1.0) * mu**2 + log_ndtr((orders - 0.5) * mu - kappa / mu)
@@ -170,10 +206,10 @@ def concentrated_rho(curve: Curve) -> float:
     if isinstance(curve, GaussianMechanism):
         return curve.renyi(1.0)
     cells = curve.renyi_curve(_ORDERS) / np.append(1.0, _ORDERS[:-1])
-    # Beyond the grid the excess over half the squared shift times the order is below c_J + log(6) / (a - 1).
+    # Beyond the grid the excess over half the squared shift times the order is below c_J + log(2 N) / (a - 1), N corners.
     shift = 2.0 if curve.neighbours is Neighbours.REPLACE_ONE else 1.0
     last = float(_ORDERS[-1])
-    tail = (curve.curvature + math.log(6.0) / (last - 1.0)) / last
+    tail = (curve.curvature + math.log(2.0 * max(3.0, curve._n_corners)) / (last - 1.0)) / last
     return max(float(cells.max()), 0.5 * ((shift * curve.mu) ** 2 + curve.seal_mu**2) + tail) * _UP
 
 

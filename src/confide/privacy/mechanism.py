@@ -64,9 +64,14 @@ class RowFacts:
         return norm_with_intercept(self.row_bound, self.intercept)
 
     @property
-    def n_weights(self) -> int:
-        """Number of weights D, the intercept among them."""
+    def row_width(self) -> int:
+        """Number of entries D of a row, the intercept's constant among them."""
         return self.n_features + (self.intercept > 0.0)
+
+    @property
+    def n_weights(self) -> int:
+        """Number of weights that are released together, the intercept among them."""
+        return self.row_width
 
     def event(self, budget: Budget, curve: Curve | PureMechanism | None = None) -> Event:
         """What a ledger counts for a release at this budget. A curve speaks of one row, and a pure budget needs none."""
@@ -114,15 +119,22 @@ class Problem(RowFacts):
         return Weighted(self.loss, self.largest_weight)
 
     @property
+    def n_weights(self) -> int:
+        """Number of weights o D, those of all scores of the loss."""
+        return self.loss.n_outputs * self.row_width
+
+    @property
     def shapes(self) -> tuple[Shape, ...]:
-        """The shapes of noise that the bound on rows and the loss allow."""
+        """The shapes of noise that rows and loss allow; of several scores a ball around all their weights."""
+        if self.loss.n_outputs > 1:
+            return (Ball(self.n_weights, self.row_norm),)
         shapes = shapes_of(self.row_bound, self.intercept, self.n_features)
         # A slope that grows as the L2 norm of a row falls is bounded by no other norm.
         return tuple(shape for shape in shapes if isinstance(shape, Ball) or not self.loss.by_length)
 
     def rounding(self, l2: float) -> GradientRounding:
         """The rounding bound of its gradients at a given total ridge."""
-        return GradientRounding(self.loss_bounds, self.row_norm, self.n_rows_high, self.n_weights, self.summation_depth, l2)
+        return GradientRounding(self.loss_bounds, self.row_norm, self.n_rows_high, self.row_width, self.summation_depth, l2)
 
     def objective(self, source: RowSource, l2: float, linear: Weights) -> Objective:
         """The objective over the rows of `source`; more of them than the facts allow would void the rounding bound."""

@@ -140,9 +140,9 @@ class SecondMoments:
         scale = balanced_scale(loss)
         if not budget.is_private:
             return MomentsPlan(problem, budget, scale, math.inf, 0.0, None, None, Event(budget))
-        if loss.by_length or not (math.isfinite(loss.smoothness) and math.isfinite(problem.row_norm)):
-            # Theorem 1 bounds the slope of a row by L.
-            raise ParameterError("intervals need a smooth loss of bounded slope and a finite bound on rows.")
+        if loss.by_length or loss.n_outputs > 1 or not (math.isfinite(loss.smoothness) and math.isfinite(problem.row_norm)):
+            # Theorem 1 bounds the one slope of a row by L.
+            raise ParameterError("intervals need a smooth loss of one score and bounded slope, and a finite bound on rows.")
         noise_bound = (
             training.noise.bound(log_failure(budget)) if training.noise and training.mechanism == "objective" else 0.0
         )

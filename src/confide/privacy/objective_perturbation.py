@@ -21,7 +21,7 @@ from confide.privacy.gaussian import GaussianObjective, concentrated_rho, larges
 from confide.privacy.lattice import LatticeGaussian, LatticeLaplace, lattice_exponent
 from confide.privacy.mechanism import Noise, Plan, Problem, Release, log_failure, zero_weights
 from confide.privacy.noise import Entropy
-from confide.privacy.sensitivity import calibrated_objective, gradient_shift, least_l2
+from confide.privacy.sensitivity import calibrated_objective, curvature_cost, gradient_shift, least_l2
 from confide.privacy.shapes import Shape
 from confide.solvers.solver import Solver
 
@@ -89,13 +89,19 @@ def _gaussian_plan(problem: Problem, budget: Budget, shape: Shape, share: float)
     loss, of_row = problem.loss_bounds, budget_of_row(budget, problem.rows_per_person)
     # A ridge at which the curvature costs at most half.
     room = of_row.rho if isinstance(of_row, ZCDP) else of_row.epsilon
-    l2 = max(problem.l2, least_l2(room, loss.smoothness, shape.l2_norm))
-    curvature = math.log1p(loss.smoothness * shape.l2_norm**2 / l2) * _UP
+    l2 = max(problem.l2, least_l2(room, loss, shape.l2_norm))
+    curvature = curvature_cost(loss, shape.l2_norm, l2)
     shift = gradient_shift(1.0, problem.neighbours)
 
     def curve_at(mu: float) -> GaussianObjective:
-        kappa = _kappa(shape, loss.lipschitz, loss.lipschitz / mu, l2) if loss.tapered else math.inf
-        return GaussianObjective(mu, curvature, kappa, share * shift * mu, problem.neighbours, loss.monotone)
+        kappa = _kappa(shape, problem.largest_weight, loss.lipschitz / mu, l2) if loss.tapered else math.inf
+        if loss.n_outputs == 1:
+            return GaussianObjective(mu, curvature, kappa, share * shift * mu, problem.neighbours, loss.monotone)
+        # Of several scores, what the curvature costs whichever corner the slope is near: proofs/multiclass.md, theorem 4.
+        cost = min(curvature, loss.trace / problem.largest_weight * kappa * _UP)
+        return GaussianObjective(
+            mu, cost, math.inf, share * shift * mu, problem.neighbours, loss.monotone, loss.n_outputs, loss.separable
+        )
 
     curve = _largest(curve_at, _ideal_mu(of_row) / shift, of_row)
     noise = Noise(shape, "gaussian", loss.lipschitz / curve.mu)
@@ -114,10 +120,10 @@ def _tolerance_and_radius(problem: Problem, budget: Budget, l2: float, noise: No
     return tolerance, (tolerance + noise.error(failure)) / l2 * _UP
 
 
-def _kappa(shape: Shape, lipschitz: float, scale: float, l2: float) -> float:
-    """Sum over the pieces of rho^2 max(0, L / l2 - (L / t)^2 / 2), rounded up. Proof: proofs/gaussian.md, theorem 3."""
-    pairs = zip(shape.pieces, shape.gaussian_deviations(scale), strict=True)
-    excess = math.fsum(rho**2 * max(0.0, lipschitz / l2 - 0.5 * (lipschitz / t) ** 2 * _DOWN) for (rho, _), t in pairs)
+def _kappa(shape: Shape, largest_weight: float, scale: float, l2: float) -> float:
+    """Sum over the pieces of rho^2 max(0, W / l2 - (W / t)^2 / 2), rounded up. Proof: proofs/gaussian.md, theorem 3."""
+    weight, pairs = largest_weight, zip(shape.pieces, shape.gaussian_deviations(scale), strict=True)
+    excess = math.fsum(rho**2 * max(0.0, weight / l2 - 0.5 * (weight / t) ** 2 * _DOWN) for (rho, _), t in pairs)
     return excess * _UP
 
 

@@ -42,39 +42,47 @@ def _loss_lines(loss: LossBounds, row_norm: float, l2: float, neighbours: Neighb
         E(beta) = max over slopes a in [0, L] of  beta (L + a) + log(1 + h(a) R^2 / l2)      (replace one)
                                                   beta a       + log(1 + h(a) R^2 / l2)      (add or remove one)
 
-    with h(a) the largest curvature at slope a. One line a cell of a grid: the first term at the cell's right end, h by its
-    larger end (it is quasi-concave), or by c around the largest grid values. Proof: proofs/objective_perturbation.md.
+    with h(a) the largest curvature at slope a. Of a loss with rank r, h is the largest trace, and the logarithm is
+    r log(1 + h(a) R^2 / (r l2)). One line a cell of a grid: the first term at the cell's right end, h by its larger end (it
+    is quasi-concave), or by its supremum around the largest grid values. Proof: proofs/objective_perturbation.md,
+    proofs/multiclass.md.
     """
     slopes = loss.lipschitz * _GRID
     curvatures = loss.curvature_at_slope(slopes)
     cell_curvatures = np.maximum(curvatures[:-1], curvatures[1:])
     peaks = np.flatnonzero(curvatures == curvatures.max())
-    cell_curvatures[max(0, peaks[0] - 1) : peaks[-1] + 1] = loss.smoothness
+    cell_curvatures[max(0, peaks[0] - 1) : peaks[-1] + 1] = loss.trace
     already = loss.lipschitz if neighbours is Neighbours.REPLACE_ONE else 0.0
-    return already + slopes[1:], np.log1p(cell_curvatures * row_norm**2 / l2 * _CURVATURE_UP)
+    return already + slopes[1:], loss.rank * np.log1p(cell_curvatures / loss.rank * row_norm**2 / l2 * _CURVATURE_UP)
 
 
 def objective_noise_rate(epsilon: float, loss: LossBounds, row_norm: float, l2: float, neighbours: Neighbours) -> float:
     """Largest rate beta whose privacy loss is at most epsilon; 0 if the ridge alone leaves no room for noise.
 
-    For a tapered loss, h(a) <= a (1 - a / L), and beta >= R^2 / l2 the curvature costs nothing: beta = epsilon / shift. For
-    replace-one this is the condition epsilon l2 >= 2 L R^2.
+    For a tapered loss, h(a) <= t (L - a), and beta >= t R^2 / l2 the curvature costs nothing: beta = epsilon / shift. For
+    replace-one this is the condition epsilon l2 >= 2 t L R^2.
     """
     free = epsilon / gradient_shift(loss.lipschitz, neighbours) * _DOWN
-    if loss.tapered and free * l2 >= row_norm**2 * _UP:
+    if loss.tapered and free * l2 >= loss.tail * row_norm**2 * _UP:
         return free
     # Every line of the bound stays below epsilon up to its own rate; the least of these is the answer.
     slopes, intercepts = _loss_lines(loss, row_norm, l2, neighbours)
     return max(0.0, float(((epsilon * _DOWN - intercepts) / slopes).min())) * _DOWN
 
 
-def least_l2(epsilon: float, smoothness: float, row_norm: float, noise_share: float = 0.5) -> float:
+def curvature_cost(loss: LossBounds, row_norm: float, l2: float) -> float:
+    """c_J, the most that the curvature of one row adds to the privacy loss: r log(1 + T R^2 / (r l2)), T the trace."""
+    return loss.rank * math.log1p(loss.trace / loss.rank * row_norm**2 / l2) * _UP
+
+
+def least_l2(epsilon: float, loss: LossBounds, row_norm: float, noise_share: float = 0.5) -> float:
     """Least ridge of the sum form at which the curvature costs at most (1 - noise_share) epsilon: the slack branch.
 
-    l2 >= c R^2 / (exp((1 - q) epsilon) - 1), q the public share of the noise.
+    l2 >= (T / r) R^2 / (exp((1 - q) epsilon / r) - 1), q the public share of the noise.
     """
     # Above 700 nats the exponential overflows, and the ridge it asks for is nothing.
-    return smoothness * row_norm**2 / math.expm1(min((1.0 - noise_share) * epsilon, 700.0)) * _UP
+    exponent = min((1.0 - noise_share) * epsilon / loss.rank, 700.0)
+    return loss.trace / loss.rank * row_norm**2 / math.expm1(exponent) * _UP
 
 
 def calibrated_objective(
@@ -90,6 +98,6 @@ def calibrated_objective(
     wanted = noise_share * epsilon / gradient_shift(loss.lipschitz, neighbours)
     rate = objective_noise_rate(epsilon, loss, row_norm, l2, neighbours)
     if rate < wanted * _DOWN:
-        l2 = max(l2, least_l2(epsilon, loss.smoothness, row_norm, noise_share))
+        l2 = max(l2, least_l2(epsilon, loss, row_norm, noise_share))
         rate = objective_noise_rate(epsilon, loss, row_norm, l2, neighbours)
     return rate, l2

@@ -23,6 +23,8 @@ from confide.types import Array, Weights
 _UNIT = 2.0**-53
 _WIDEST_HESSIAN = 2000
 """With more weights no Hessian is formed: it would be large beside the rows, and factoring it slower than many passes."""
+_WIDEST_JOINT_HESSIAN = 600
+"""The same where scores bend the objective together: their Hessian costs as many products as it has entries."""
 
 
 def _start(objective: Objective, start: Weights) -> tuple[Weights, Array]:
@@ -38,21 +40,28 @@ def _start(objective: Objective, start: Weights) -> tuple[Weights, Array]:
     return zero, objective.evaluate(zero, order=1).gradient
 
 
+def _reach(objective: Objective) -> float:
+    """How far apart the scores of a row may move in a step of length 1, at most: sqrt(2) row norms if they interact."""
+    return objective.row_norm * (1.0 if objective.loss.separable else 1.5)
+
+
 @dataclass(frozen=True, slots=True)
 class StepLimitedNewton:
-    """Newton with steps of length at most 1 / row norm and no line search, for self-concordant losses (theorem F2)."""
+    """Newton with steps of length at most 1 / reach and no line search, for self-concordant losses (theorem F2)."""
 
     def applies(self, objective: Objective, tolerance: float, largest_weight: float) -> bool:
         """Whether the conditions of the theorem hold."""
         width = objective.linear.shape[1]
         depth = objective.source.n_rows + 3  # at least the summation depth of any source
-        terms = 3 * width**2 + 2 * width + depth + 31 + (2 * width + 5) * (1.0 + objective.row_norm * largest_weight)
+        reach, loss = _reach(objective), objective.loss
+        of_curvatures = 31.0 if loss.separable else 6.0 * loss.lipschitz * loss.rounding + 1.0
+        terms = 3 * width**2 + 2 * width + depth + of_curvatures + (2 * width + 5) * (1.0 + reach * largest_weight)
         hessian_error = terms * 1.1 * _UNIT * objective.smoothness / objective.l2
         return (
             width <= _WIDEST_HESSIAN
-            and objective.loss.self_concordant
+            and loss.self_concordant
             and hessian_error <= 0.01
-            and objective.row_norm * tolerance / 4.8 <= objective.l2 / 1000.0
+            and reach * tolerance / 4.8 <= objective.l2 / 1000.0
         )
 
     def solve(self, objective: Objective, start: Weights, tolerance: float) -> Solution:
@@ -60,8 +69,9 @@ class StepLimitedNewton:
         weights, gradient = _start(objective, start)
         distance = float(np.linalg.norm(gradient)) / objective.l2
         rounding = tolerance / 5.0
-        most = 8.7 * (objective.row_norm * distance) ** 1.5
-        most += 12.5 * max(0.0, math.log(objective.l2 / (8.8 * objective.row_norm * rounding))) + 2
+        reach = _reach(objective)
+        most = 8.7 * (reach * distance) ** 1.5
+        most += 12.5 * max(0.0, math.log(objective.l2 / (8.8 * reach * rounding))) + 2
         for _ in range(math.ceil(most) + 1):
             state = objective.evaluate(weights, order=2)
             gradient = state.gradient
@@ -69,7 +79,7 @@ class StepLimitedNewton:
                 break
             direction = newton_directions(state.hessian, gradient)
             length = float(np.linalg.norm(direction))
-            weights = weights + min(1.0, 1.0 / (objective.row_norm * length)) * direction
+            weights = weights + min(1.0, 1.0 / (reach * length)) * direction
         return Solution(weights, np.linalg.norm(gradient, axis=1))
 
 
@@ -109,7 +119,7 @@ class NewtonThenFallback:
     first: Solver | None = None
 
     def solve(self, objective: Objective, start: Weights, tolerance: float) -> Solution:
-        wide = start.shape[1] > _WIDEST_HESSIAN
+        wide = start.shape[1] > (_WIDEST_HESSIAN if objective.loss.separable else _WIDEST_JOINT_HESSIAN)
         first: Solver = self.first or Narrowing(LimitedMemory() if wide else SampledNewton())
         solution = first.solve(objective, start, tolerance)
         if tolerance == 0.0:

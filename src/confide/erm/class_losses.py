@@ -1,0 +1,150 @@
+"""Losses of several classes: one score a class, whose slope is a vector. Targets are positions of classes, 0 to o - 1.
+
+Constants: privacy/proofs/multiclass.md, sections 2 and 3.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from confide.erm.losses import MarginLoss, Terms
+from confide.types import Array, Targets
+
+
+@dataclass(frozen=True, slots=True)
+class Softmax:
+    """Minus the logarithm of the probability of a row's class, probabilities proportional to exp(score).
+
+    L = sqrt(2), c = 1/2, rank o - 1, trace 1 - 1/o.
+    """
+
+    n_outputs: int
+
+    name: ClassVar[str] = "softmax"
+    lipschitz: ClassVar[float] = math.sqrt(2.0) * (1.0 + 2.0**-50)
+    smoothness: ClassVar[float] = 0.5
+    tapered: ClassVar[bool] = True
+    tail: ClassVar[float] = 2.0 * math.sqrt(2.0) * (1.0 + 2.0**-50)
+    separable: ClassVar[bool] = False
+    monotone: ClassVar[bool] = True
+    by_length: ClassVar[bool] = False
+    self_concordant: ClassVar[bool] = True
+
+    @property
+    def value_at_zero(self) -> float:
+        return math.log(self.n_outputs)
+
+    @property
+    def rank(self) -> int:
+        return self.n_outputs - 1
+
+    @property
+    def trace(self) -> float:
+        return 1.0 - 1.0 / self.n_outputs
+
+    @property
+    def rounding(self) -> float:
+        return (self.n_outputs + 2.0 * math.log(self.n_outputs) + 18.0) / math.sqrt(2.0)
+
+    def curvature_at_slope(self, slope: Array) -> Array:
+        # 2m - a^2 with m, one minus the probability of the row's class, as large as the slope a allows.
+        largest = np.minimum(1.0, slope * math.sqrt(1.0 - 1.0 / self.n_outputs))
+        return np.maximum(0.0, 2.0 * largest - slope * slope)
+
+    def of_scores(self, scores: Array, targets: Targets, order: int, stretch: Array | float = 1.0) -> Terms:
+        n_rows, n_classes = scores.shape[0], self.n_outputs
+        scores = scores.reshape(n_rows, -1, n_classes)
+        own = (np.arange(n_rows), slice(None), targets)
+        lower = scores - scores.max(axis=2, keepdims=True)
+        # The greatest share is 1: their sum neither overflows nor vanishes. exp(score - log of the sum) would lose digits.
+        shares = np.exp(lower)
+        total = shares.sum(axis=2, keepdims=True)
+        if order == 0:
+            return Terms(np.log(total[:, :, 0]) - lower[own])
+        probabilities = shares / total
+        slope = probabilities.copy()
+        slope[own] -= 1.0
+        if order == 1:
+            return Terms(None, slope.reshape(n_rows, -1))
+        curvature = -probabilities[:, :, :, None] * probabilities[:, :, None, :]
+        diagonal = np.arange(n_classes)
+        curvature[:, :, diagonal, diagonal] += probabilities
+        return Terms(None, slope.reshape(n_rows, -1), curvature.reshape(n_rows, -1))
+
+
+@dataclass(frozen=True, slots=True)
+class OneVsRest:
+    """For each class a loss of the margin, +1 for the class and -1 for all others; their sum is the loss of a row.
+
+    L = sqrt(o) L_1, with c as of one loss, rank o and o times its trace. The curvature of `loss` must be a concave function
+    of its squared slope.
+    """
+
+    loss: MarginLoss
+    n_outputs: int
+
+    separable: ClassVar[bool] = True
+    by_length: ClassVar[bool] = False
+
+    @property
+    def monotone(self) -> bool:
+        return self.loss.monotone
+
+    @property
+    def name(self) -> str:
+        return f"one-vs-rest {self.loss.name}"
+
+    @property
+    def lipschitz(self) -> float:
+        return math.sqrt(self.n_outputs) * self.loss.lipschitz * (1.0 + 2.0**-50)
+
+    @property
+    def smoothness(self) -> float:
+        return self.loss.smoothness
+
+    @property
+    def value_at_zero(self) -> float:
+        return self.n_outputs * self.loss.value_at_zero
+
+    @property
+    def tapered(self) -> bool:
+        return self.loss.tapered
+
+    @property
+    def tail(self) -> float:
+        return self.lipschitz
+
+    @property
+    def rank(self) -> int:
+        return self.n_outputs
+
+    @property
+    def trace(self) -> float:
+        return self.n_outputs * self.loss.smoothness
+
+    @property
+    def self_concordant(self) -> bool:
+        return self.loss.self_concordant
+
+    @property
+    def rounding(self) -> float:
+        return self.loss.rounding
+
+    def curvature_at_slope(self, slope: Array) -> Array:
+        each = np.minimum(slope / math.sqrt(self.n_outputs), self.loss.lipschitz)
+        return self.n_outputs * self.loss.curvature_at_slope(each)
+
+    def of_scores(self, scores: Array, targets: Targets, order: int, stretch: Array | float = 1.0) -> Terms:
+        n_rows = scores.shape[0]
+        margin_signs = np.where(np.arange(self.n_outputs) == targets[:, None], 1.0, -1.0)
+        signs = np.tile(margin_signs, scores.shape[1] // self.n_outputs)
+        margins = signs * scores
+        return Terms(
+            self.loss.value(margins).reshape(n_rows, -1, self.n_outputs).sum(axis=2) if order == 0 else None,
+            signs * self.loss.derivative(margins) if order >= 1 else None,
+            self.loss.second_derivative(margins) if order >= 2 else None,
+        )
