@@ -121,6 +121,7 @@ class LogisticRegression(LinearClassifier):
         max_rows_per_person: int = 1,
         class_weight: Mapping[Any, float] | None = None,
         max_sample_weight: float = 1.0,
+        inference_share: float | str = 0.0,
         ledger: Ledger | Batch | None = None,
         random_state: int | None = None,
     ) -> None:
@@ -138,6 +139,7 @@ class LogisticRegression(LinearClassifier):
             max_rows_per_person=max_rows_per_person,
             class_weight=class_weight,
             max_sample_weight=max_sample_weight,
+            inference_share=inference_share,
             ledger=ledger,
             random_state=random_state,
         )
