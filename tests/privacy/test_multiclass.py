@@ -141,7 +141,7 @@ def test_the_rate_is_the_largest_that_the_theorem_allows(name, neighbours):
 
 
 def test_the_published_conditions_and_costs_hold():
-    """Softmax: free from epsilon l2 = 8 R^2 on (4 R^2 for add or remove), otherwise at most (k-1) log(1 + R^2/(k l2))."""
+    """Softmax: free from epsilon l2 = 8 R^2 on (4 R^2 for add or remove), else at most (k-1) log(1 + R^2/(k l2))."""
     for k in (3, 6, 10):
         loss, norm = Softmax(k), 1.7
         for neighbours, factor in ((REPLACE, 8.0), (ADD, 4.0)):
@@ -439,8 +439,8 @@ def test_the_rounding_bound_covers_adversarial_rows(name):
         rounding = GradientRounding(Weighted(make(k), largest), norm, n, d, summation_depth(n, d), l2)
         bound = rounding.bound(np.linalg.norm(W), np.linalg.norm(linear), float(np.linalg.norm(computed)))
         with mpmath.workdps(60):
-            gradient = exact_gradient(mpmath.mp, loss, norm, rows, classes, l2, linear, W, counts)
-            exact = [entry for part in gradient for entry in part]
+            parts = exact_gradient(mpmath.mp, loss, norm, rows, classes, l2, linear, W, counts)
+            exact = [entry for part in parts for entry in part]
             error = mpmath.sqrt(mpmath.fsum((mpmath.mpf(float(c)) - e) ** 2 for c, e in zip(computed, exact, strict=True)))
         worst = max(worst, float(error) / bound)
     assert 1e-3 < worst <= 1.0

@@ -34,16 +34,18 @@ _UNBROKEN = 10**6
 class Direction:
     """The class that weights and probabilities speak of: the schema's positive one, or else the second.
 
+    With three classes and more each has its weights, and a probability is that of the class predicted for the row.
+
     Attributes
     ----------
-    label : the class, as the model's `classes_` hold it
+    label : the class, as the model's `classes_` hold it; None where there are more than two
     column : the target's column, or None without a schema
-    position : its position in `classes_`
+    position : its position in `classes_`, or None
     """
 
     label: Any
     column: str | None
-    position: int
+    position: int | None
 
     @classmethod
     def of(cls, model: LinearClassifier) -> Direction:
@@ -52,6 +54,8 @@ class Direction:
             raise ParameterError("the command line knows classifiers alone; read a regressor in Python, with confide.load.")
         labels = model.classes_.tolist()
         target = None if model.schema is None else model.schema.target
+        if len(labels) > 2:
+            return cls(None, None if target is None else target.column, None)
         if target is None:
             return cls(labels[1], None, 1)
         position = int(canonical_label(labels[1]) == canonical_label(target.positive))
@@ -60,9 +64,11 @@ class Direction:
     @property
     def sign(self) -> float:
         """1, or -1 where the model's own weights speak of the other class."""
-        return 1.0 if self.position == 1 else -1.0
+        return -1.0 if self.position == 0 else 1.0
 
     def __str__(self) -> str:
+        if self.position is None:
+            return f"the predicted {self.column or 'class'}"
         label = f'"{self.label}"' if isinstance(self.label, str) else str(self.label)
         return f"{self.column} = {label}" if self.column else f"class {label}"
 
@@ -131,15 +137,21 @@ class Screen:
     def weights(self, model: LinearClassifier, most: int | None = None) -> None:
         """The released weights: all, or the largest few."""
         direction = Direction.of(model)
-        pairs = list(weights_of(model).items())
+        by_class = weights_by_class(model)
+        before = {label: f"{label}: " if len(by_class) > 1 else "" for label in by_class}
+        pairs = [(before[label] + name, w) for label, (weights, _) in by_class.items() for name, w in weights.items()]
         if most is None or len(pairs) <= most:
             title = "Released weights"
         else:
             title = f"The {most} largest of {len(pairs)} released weights"
             pairs = sorted(pairs, key=lambda pair: -abs(pair[1]))[:most]
         unit = "log-odds" if hasattr(model, "predict_proba") else "score"
-        self.heading(f"{title}, in {unit} of {direction}")
-        rows = [(name, f"{value:+.4f}") for name, value in [*pairs, ("(intercept)", intercept_of(model))]]
+        if direction.position is None:
+            self.heading(f"{title}, by class")
+        else:
+            self.heading(f"{title}, in {unit} of {direction}")
+        intercepts = [(f"{before[label]}(intercept)", intercept) for label, (_, intercept) in by_class.items()]
+        rows = [(name, f"{value:+.4f}") for name, value in [*pairs, *intercepts]]
         self.table(("column", "weight"), rows)
 
 
@@ -192,22 +204,26 @@ def rows_passing(n_rows: int | None) -> Iterator[Callable[[str, int], None] | No
         yield passing
 
 
-def weights_of(model: LinearClassifier) -> dict[str, float]:
-    """Released weights by encoded column, turned towards the class they are shown for."""
-    sign = Direction.of(model).sign
-    values = (sign * model.coef_[0]).tolist()
-    return dict(zip(map(str, model.coefficient_names_), values, strict=True))
+def weights_by_class(model: LinearClassifier) -> dict[Any, tuple[dict[str, float], float]]:
+    """Released weights by encoded column, and the intercept, of each class that has some.
 
-
-def intercept_of(model: LinearClassifier) -> float:
-    """The released intercept, turned like the weights."""
-    return float(Direction.of(model).sign * model.intercept_[0])
+    Of two classes one has: the one they are shown for, towards which they are turned.
+    """
+    direction, names = Direction.of(model), list(map(str, model.coefficient_names_))
+    labels = model.classes_.tolist() if direction.position is None else [direction.label]
+    values = zip(labels, direction.sign * model.coef_, direction.sign * model.intercept_, strict=True)
+    return {label: (dict(zip(names, w.tolist(), strict=True)), float(intercept)) for label, w, intercept in values}
 
 
 def model_document(model: LinearClassifier) -> dict[str, Any]:
     """A released model, for machines."""
     guarantee = model.guarantee_
-    direction = Direction.of(model)
+    direction, by_class = Direction.of(model), weights_by_class(model)
+    if direction.position is None:
+        weights: Any = {str(label): weights for label, (weights, _) in by_class.items()}
+        intercept: Any = {str(label): intercept for label, (_, intercept) in by_class.items()}
+    else:
+        weights, intercept = by_class[direction.label]
     return {
         "private": guarantee.void is None,
         "guarantee": guarantee.to_dict(),
@@ -216,8 +232,8 @@ def model_document(model: LinearClassifier) -> dict[str, Any]:
         "alpha": model.alpha_,
         "target": direction.column,
         "weights_speak_of": direction.label,
-        "weights": weights_of(model),
-        "intercept": intercept_of(model),
+        "weights": weights,
+        "intercept": intercept,
     }
 
 
