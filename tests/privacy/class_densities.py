@@ -1,8 +1,7 @@
-"""Exact laws of mechanisms for several classes, written from the theorems.
+"""Exact laws of mechanisms for several classes, from the theorems: W is (k, D), a data set rows (n, D) and classes (n,).
 
-W is (k, D), a data set rows (n, D) and classes (n,). For fixed rows b(W) = -(l2 W + sum q_i x_i^T) is a bijection, so
-log density(W) = log density of b(W) + log det(l2 I + sum C_i (x) x_i x_i^T) + constant, with q_i the slope and C_i the
-curvature of row i in its scores.
+For fixed rows b(W) = -(l2 W + sum q_i x_i^T) is a bijection, so log density(W) is log density of b(W) plus
+log det(l2 I + sum C_i (x) x_i x_i^T) plus a constant, with q_i the slope and C_i the curvature of row i in its scores.
 """
 
 from __future__ import annotations

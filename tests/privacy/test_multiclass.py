@@ -141,7 +141,7 @@ def test_the_rate_is_the_largest_that_the_theorem_allows(name, neighbours):
 
 
 def test_the_published_conditions_and_costs_hold():
-    """Softmax: free from epsilon l2 = 8 R^2 on (4 R^2 for add or remove), otherwise at most (k-1) log(1 + R^2/(k l2))."""
+    """Softmax: free from epsilon l2 = 8 R^2 on (4 R^2 for add or remove), else at most (k-1) log(1 + R^2/(k l2))."""
     for k in (3, 6, 10):
         loss, norm = Softmax(k), 1.7
         for neighbours, factor in ((REPLACE, 8.0), (ADD, 4.0)):
@@ -249,7 +249,7 @@ def test_no_pair_of_data_sets_exceeds_the_gaussian_curve_of_softmax(neighbours):
         mu = math.sqrt(2.0) * row / deviation
         tapered = (2 / 3) * row**2 * max(0.0, 1.0 / l2 - 0.5 / deviation**2)
         cost = min(curvature_cost(loss, row, l2), tapered * (1 + 1e-9))
-        curve = GaussianObjective(mu, cost, math.inf, 0.0, neighbours, 3, separable=False)
+        curve = GaussianObjective(mu, cost, math.inf, 0.0, neighbours, True, 3, separable=False)
         for first, second in (laws, laws[::-1]):
             for epsilon in (cost + 1e-6, cost + 0.3 * mu, cost + mu, cost + 2 * mu):
                 exact = np.maximum(0.0, np.exp(first) - np.exp(epsilon + second)).sum() * cell
@@ -273,13 +273,13 @@ def test_the_corners_are_those_of_simplices_and_cubes():
                 float(np.linalg.norm(np.outer(a, [1, 0]) - s * np.outer(b, [1, 0]))) / math.sqrt(2)
                 for a in simplex for b in second for s in (-1.0,)
             )  # fmt: skip
-            curve = GaussianObjective(1.0, 0.0, math.inf, 0.0, REPLACE, k, separable=False)
+            curve = GaussianObjective(1.0, 0.0, math.inf, 0.0, REPLACE, True, k, separable=False)
             bounds = sorted([shift for shift, count in curve._corners() for _ in range(int(count))] + [0.0])
             assert len(found) == len(bounds) == k * k
             assert all(a <= b * (1 + 1e-12) for a, b in zip(found, bounds, strict=True))
         cube = [np.array([(i >> j) & 1 for j in range(k)], dtype=float) for i in range(2**k)]
         for rows, relation in ((1, ADD), (2, REPLACE)):
-            curve = GaussianObjective(1.0, 0.0, math.inf, 0.0, relation, k, separable=True)
+            curve = GaussianObjective(1.0, 0.0, math.inf, 0.0, relation, True, k, separable=True)
             bounds = sorted([shift for shift, count in curve._corners() for _ in range(int(count))] + [0.0])
             pairs = [(a, b) for a in cube for b in (cube if rows == 2 else [np.zeros(k)])]
             found = sorted((np.linalg.norm(a) + np.linalg.norm(b)) / math.sqrt(k) for a, b in pairs)
@@ -318,7 +318,7 @@ def test_gaussian_plans_spend_delta_and_no_more_by_the_corners(loss, neighbours)
 
 def test_a_concentrated_plan_costs_its_rho():
     """rho times the order is never below the curve of the corners, which is never below that of the largest corner alone."""
-    curve = GaussianObjective(0.2, 0.01, math.inf, 0.0, REPLACE, 5, separable=False)
+    curve = GaussianObjective(0.2, 0.01, math.inf, 0.0, REPLACE, True, 5, separable=False)
     rho = concentrated_rho(curve)
     for order in (1.001, 1.5, 3.0, 30.0, 1e4):
         assert rho * order >= curve.renyi(order) >= GaussianMechanism(0.4).renyi(order)
@@ -439,8 +439,8 @@ def test_the_rounding_bound_covers_adversarial_rows(name):
         rounding = GradientRounding(Weighted(make(k), largest), norm, n, d, summation_depth(n, d), l2)
         bound = rounding.bound(np.linalg.norm(W), np.linalg.norm(linear), float(np.linalg.norm(computed)))
         with mpmath.workdps(60):
-            gradient = exact_gradient(mpmath.mp, loss, norm, rows, classes, l2, linear, W, counts)
-            exact = [entry for part in gradient for entry in part]
+            parts = exact_gradient(mpmath.mp, loss, norm, rows, classes, l2, linear, W, counts)
+            exact = [entry for part in parts for entry in part]
             error = mpmath.sqrt(mpmath.fsum((mpmath.mpf(float(c)) - e) ** 2 for c, e in zip(computed, exact, strict=True)))
         worst = max(worst, float(error) / bound)
     assert 1e-3 < worst <= 1.0

@@ -277,8 +277,9 @@ def predict(
 ) -> None:
     """Add the columns `prediction` and `probability`, or `score`, to a table.
 
-    The probability is that of the schema's positive class; a support vector machine has a score in its favour. All
-    columns of the table are kept, those of a CSV file as they are written there. The target is not needed.
+    The probability is that of the schema's positive class, or of three classes and more that of the predicted one; a support
+    vector machine has a score in its favour. All columns of the table are kept, those of a CSV file as they are written
+    there. The target is not needed.
     """
     import pyarrow as pa
 
@@ -308,8 +309,11 @@ def predict(
     with display.working("predicting"):
         X = rows if model.schema is not None else rows.to_pandas()
         table = table.append_column("prediction", pa.array(model.predict(X).tolist()))
-        scores = direction.sign * model.decision_function(X)
-        values = model.predict_proba(X)[:, direction.position] if has_probability else scores
+        values = model.predict_proba(X) if has_probability else direction.sign * model.decision_function(X)
+        if direction.position is None:
+            values = values.max(axis=1)
+        elif has_probability:
+            values = values[:, direction.position]
         table = table.append_column(name, pa.array(values))
     if model.guarantee_.void is not None:
         print(f"warning: this model is NOT PRIVATE. {printable(model.guarantee_.void)}", file=sys.stderr)
@@ -321,7 +325,8 @@ def predict(
     with display.working(f"writing {out}"):
         tables.write_table(table, Path(out))
     if output_format == "json":
-        display.print_json({"out": out, "rows": table.num_rows, "target": direction.column, f"{name}_of": direction.label})
+        label = "prediction" if direction.position is None else direction.label
+        display.print_json({"out": out, "rows": table.num_rows, "target": direction.column, f"{name}_of": label})
         return
     display.Screen().verbatim(f"Wrote {out}: prediction, and {name} of {direction}.")
 

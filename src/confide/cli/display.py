@@ -92,15 +92,21 @@ class Screen:
     def weights(self, model: LinearClassifier, most: int | None = None) -> None:
         """The released weights: all, or the largest few."""
         direction = Direction.of(model)
-        pairs = list(weights_of(model).items())
+        by_class = weights_by_class(model)
+        before = {label: f"{label}: " if len(by_class) > 1 else "" for label in by_class}
+        pairs = [(before[label] + name, w) for label, (weights, _) in by_class.items() for name, w in weights.items()]
         if most is None or len(pairs) <= most:
             title = "Released weights"
         else:
             title = f"The {most} largest of {len(pairs)} released weights"
             pairs = sorted(pairs, key=lambda pair: -abs(pair[1]))[:most]
         unit = "log-odds" if hasattr(model, "predict_proba") else "score"
-        self.heading(f"{title}, in {unit} of {direction}")
-        rows = [(name, f"{value:+.4f}") for name, value in [*pairs, ("(intercept)", intercept_of(model))]]
+        if direction.position is None:
+            self.heading(f"{title}, by class")
+        else:
+            self.heading(f"{title}, in {unit} of {direction}")
+        intercepts = [(f"{before[label]}(intercept)", intercept) for label, (_, intercept) in by_class.items()]
+        rows = [(name, f"{value:+.4f}") for name, value in [*pairs, *intercepts]]
         self.table(("column", "weight"), rows)
 
     def coefficients(self, model: LinearClassifier) -> None:
@@ -170,22 +176,26 @@ def rows_passing(n_rows: int | None) -> Iterator[Callable[[str, int], None] | No
         yield passing
 
 
-def weights_of(model: LinearClassifier) -> dict[str, float]:
-    """Released weights by encoded column, turned towards the class they are shown for."""
-    sign = Direction.of(model).sign
-    values = (sign * model.coef_[0]).tolist()
-    return dict(zip(map(str, model.coefficient_names_), values, strict=True))
+def weights_by_class(model: LinearClassifier) -> dict[Any, tuple[dict[str, float], float]]:
+    """Released weights by encoded column, and the intercept, of each class that has some.
 
-
-def intercept_of(model: LinearClassifier) -> float:
-    """The released intercept, turned like the weights."""
-    return float(Direction.of(model).sign * model.intercept_[0])
+    Of two classes one has: the one they are shown for, towards which they are turned.
+    """
+    direction, names = Direction.of(model), list(map(str, model.coefficient_names_))
+    labels = model.classes_.tolist() if direction.position is None else [direction.label]
+    values = zip(labels, direction.sign * model.coef_, direction.sign * model.intercept_, strict=True)
+    return {label: (dict(zip(names, w.tolist(), strict=True)), float(intercept)) for label, w, intercept in values}
 
 
 def model_document(model: LinearClassifier) -> dict[str, Any]:
     """A released model, for machines."""
     guarantee = model.guarantee_
-    direction = Direction.of(model)
+    direction, by_class = Direction.of(model), weights_by_class(model)
+    if direction.position is None:
+        weights: Any = {str(label): weights for label, (weights, _) in by_class.items()}
+        intercept: Any = {str(label): intercept for label, (_, intercept) in by_class.items()}
+    else:
+        weights, intercept = by_class[direction.label]
     return {
         "private": guarantee.void is None,
         "guarantee": guarantee.to_dict(),
@@ -194,8 +204,8 @@ def model_document(model: LinearClassifier) -> dict[str, Any]:
         "alpha": model.alpha_,
         "target": direction.column,
         "weights_speak_of": direction.label,
-        "weights": weights_of(model),
-        "intercept": intercept_of(model),
+        "weights": weights,
+        "intercept": intercept,
         "intervals": model.summary().to_dict() if has_intervals(model) else None,
     }
 

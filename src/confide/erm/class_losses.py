@@ -27,11 +27,11 @@ class Softmax:
     name: ClassVar[str] = "softmax"
     lipschitz: ClassVar[float] = math.sqrt(2.0) * (1.0 + 2.0**-50)
     smoothness: ClassVar[float] = 0.5
+    monotone: ClassVar[bool] = True
+    by_length: ClassVar[bool] = False
     tapered: ClassVar[bool] = True
     tail: ClassVar[float] = 2.0 * math.sqrt(2.0) * (1.0 + 2.0**-50)
     separable: ClassVar[bool] = False
-    monotone: ClassVar[bool] = True
-    by_length: ClassVar[bool] = False
     self_concordant: ClassVar[bool] = True
 
     @property
@@ -69,30 +69,27 @@ class Softmax:
         slope = probabilities.copy()
         slope[own] -= 1.0
         if order == 1:
-            return Terms(None, slope.reshape(n_rows, -1))
+            return Terms(slope=slope.reshape(n_rows, -1))
         curvature = -probabilities[:, :, :, None] * probabilities[:, :, None, :]
         diagonal = np.arange(n_classes)
         curvature[:, :, diagonal, diagonal] += probabilities
-        return Terms(None, slope.reshape(n_rows, -1), curvature.reshape(n_rows, -1))
+        return Terms(slope=slope.reshape(n_rows, -1), curvature=curvature.reshape(n_rows, -1))
 
 
 @dataclass(frozen=True, slots=True)
 class OneVsRest:
     """For each class a loss of the margin, +1 for the class and -1 for all others; their sum is the loss of a row.
 
-    L = sqrt(o) L_1, with c as of one loss, rank o and o times its trace. The curvature of `loss` must be a concave function
-    of its squared slope.
+    L = sqrt(o) L_1, with c as of one loss, rank o and o times its trace. `loss` must fall with the margin, and
+    its curvature be a concave function of its squared slope.
     """
 
     loss: MarginLoss
     n_outputs: int
 
-    separable: ClassVar[bool] = True
+    monotone: ClassVar[bool] = True
     by_length: ClassVar[bool] = False
-
-    @property
-    def monotone(self) -> bool:
-        return self.loss.monotone
+    separable: ClassVar[bool] = True
 
     @property
     def name(self) -> str:
@@ -143,8 +140,9 @@ class OneVsRest:
         margin_signs = np.where(np.arange(self.n_outputs) == targets[:, None], 1.0, -1.0)
         signs = np.tile(margin_signs, scores.shape[1] // self.n_outputs)
         margins = signs * scores
+        values = self.loss.value(margins).reshape(n_rows, -1, self.n_outputs).sum(axis=2) if order == 0 else None
         return Terms(
-            self.loss.value(margins).reshape(n_rows, -1, self.n_outputs).sum(axis=2) if order == 0 else None,
+            values,
             signs * self.loss.derivative(margins) if order >= 1 else None,
             self.loss.second_derivative(margins) if order >= 2 else None,
         )

@@ -42,7 +42,10 @@ class LossBounds(Protocol):
 
     @property
     def monotone(self) -> bool:
-        """Whether the derivative has one sign: the cheaper account of Gaussian noise is false for other losses."""
+        """Whether slopes lie in a polytope with a corner at 0 that the label alone decides: in the margin, have one sign.
+
+        The cheaper account of Gaussian noise is false for other losses.
+        """
 
     @property
     def by_length(self) -> bool:
@@ -66,7 +69,7 @@ class LossBounds(Protocol):
 
     @property
     def separable(self) -> bool:
-        """Whether it is a sum of losses of one score each, whose slopes have one sign."""
+        """Whether it is a sum of losses of one score each."""
 
     @property
     def rank(self) -> int:

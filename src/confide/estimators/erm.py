@@ -30,7 +30,8 @@ class ERMClassifier(LinearClassifier):
     """A linear classifier with a loss of the margin, released under differential privacy.
 
     Minimises mean loss(y w . x) + alpha / 2 |w|^2 over clipped rows, perturbed so that the released weights are
-    differentially private.
+    differentially private. Of three classes and more each has its weights, for the class against all others (`LinearSVC`);
+    a loss of your own is for two classes.
 
     Parameters
     ----------

@@ -204,7 +204,7 @@ class LinearClassifier(ShownWithGuarantee, ClassifierMixin, BaseEstimator):  # t
         y: Any,
         settings: Settings,
         encoder: Encoder | None,
-        domain: tuple[Any, Any] | None,
+        domain: tuple[Any, ...] | None,
         sample_weight: Any,
     ) -> Iterator[FitRows]:
         """Rows as a fit takes them, checked; what was made of them for a fit is removed at the end."""
@@ -220,7 +220,7 @@ class LinearClassifier(ShownWithGuarantee, ClassifierMixin, BaseEstimator):  # t
         y: Any,
         settings: Settings,
         encoder: Encoder | None,
-        domain: tuple[Any, Any] | None,
+        domain: tuple[Any, ...] | None,
         sample_weight: Any,
     ) -> FitRows:
         """Checked rows in memory."""

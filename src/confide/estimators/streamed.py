@@ -28,14 +28,14 @@ class FitRows:
     ----------
     source : RowSource
     n_rows : how many were given, before those beyond a person's share were dropped
-    domain : the two classes in sorted order
+    domain : the classes in sorted order
     label_sentence : where they come from
     fourier : the public map that rows pass through, or None
     """
 
     source: RowSource
     n_rows: int
-    domain: tuple[Any, Any]
+    domain: tuple[Any, ...]
     label_sentence: str
     fourier: FourierMap | None
 
@@ -62,7 +62,7 @@ def streamed(
     y: Any,
     settings: Settings,
     encoder: Encoder | None,
-    domain: tuple[Any, Any] | None,
+    domain: tuple[Any, ...] | None,
     sample_weight: Any,
 ) -> Iterator[FitRows]:
     """Check opened rows and give them for a fit; what was made of them is removed at the end.
@@ -81,6 +81,8 @@ def streamed(
         _, domain, sentence = labels_of(present, len(present), None)
     else:
         sentence = domain_sentence(domain, declared=True)
+    if len(domain) > 2:
+        raise InputError("rows from open_rows are for two classes so far; read rows of more classes into memory.")
     of_classes = row_weights_of(
         None, settings.largest_sample_weight, np.array([-1, 1], dtype=np.int8), domain, settings.class_weight
     )

@@ -93,7 +93,7 @@ class GaussianObjective:
     def _corners(self) -> list[tuple[float, float]]:
         """(shift over mu, how many) of the corners of the slopes of the rows that differ, those that shift nothing apart.
 
-        Proofs: proofs/gaussian.md, theorem 2; of several scores proofs/multiclass.md, theorem 3.
+        Proofs: proofs/gaussian.md, theorem 2; of several scores proofs/multiclass.md, theorem 3. Of a monotone loss.
         """
         n, replaced = self.n_outputs, self.neighbours is Neighbours.REPLACE_ONE
         if self.separable and n > 1:
@@ -107,7 +107,7 @@ class GaussianObjective:
         return [(2.0, corners), *oblique, (1.0, 2 * corners)]
 
     def _shifts(self, kappa_form: bool, room: float) -> list[tuple[float, float, float]]:
-        """(cost of the curvature, mu, how many) of the Gaussians whose curves add up to a bound (theorems 2, 3 and 7).
+        """(cost of the curvature, mu, how many) of the Gaussians whose curves add up to a bound (theorems 2 and 3).
 
         `room` is what the curvature leaves of epsilon.
         """
@@ -146,8 +146,7 @@ class GaussianObjective:
 
     def renyi_curve(self, orders: Array) -> Array:
         """`renyi` at several orders."""
-        moment = self._log_corners(orders) if self.monotone else self._two_sided_log_moment(orders)
-        curve = self.curvature + moment / (orders - 1.0)
+        curve = self.curvature + self._log_corners(orders) / (orders - 1.0)
         if self.kappa < math.inf:
             curve = np.minimum(curve, self._log_moment(orders) / (orders - 1.0))
         # The second term pays for the digits that the moments lose near order 1.
@@ -160,6 +159,8 @@ class GaussianObjective:
 
     def _log_corners(self, orders: Array) -> Array:
         """log of 1 + the sum over corners of h(shift) - 1, h the mean excess: the moment but for the curvature's cost."""
+        if not self.monotone:
+            return self._two_sided_log_moment(orders)
         total = np.zeros_like(orders)
         for shift, count in self._corners():
             growth = np.maximum(0.0, _log_mean_excess(orders, shift * self.mu))

@@ -95,13 +95,12 @@ def _gaussian_plan(problem: Problem, budget: Budget, shape: Shape, share: float)
 
     def curve_at(mu: float) -> GaussianObjective:
         kappa = _kappa(shape, problem.largest_weight, loss.lipschitz / mu, l2) if loss.tapered else math.inf
+        seal_mu = share * shift * mu
         if loss.n_outputs == 1:
-            return GaussianObjective(mu, curvature, kappa, share * shift * mu, problem.neighbours, loss.monotone)
+            return GaussianObjective(mu, curvature, kappa, seal_mu, problem.neighbours, loss.monotone)
         # Of several scores, what the curvature costs whichever corner the slope is near: proofs/multiclass.md, theorem 4.
-        cost = min(curvature, loss.trace / problem.largest_weight * kappa * _UP)
-        return GaussianObjective(
-            mu, cost, math.inf, share * shift * mu, problem.neighbours, loss.monotone, loss.n_outputs, loss.separable
-        )
+        cost, scores = min(curvature, loss.trace / problem.largest_weight * kappa * _UP), (loss.n_outputs, loss.separable)
+        return GaussianObjective(mu, cost, math.inf, seal_mu, problem.neighbours, loss.monotone, *scores)
 
     curve = _largest(curve_at, _ideal_mu(of_row) / shift, of_row)
     noise = Noise(shape, "gaussian", loss.lipschitz / curve.mu)
