@@ -889,3 +889,23 @@ def test_the_table_that_demo_ships_can_be_exported_and_trained_from_a_file(folde
     assert [row["prediction"] for row in read_rows(Path("scored.csv"))] == model.predict(adult.X_train).tolist()
     stream = io.StringIO(Path("scored.csv").read_text(encoding="utf-8"))
     assert pd.read_csv(stream)["age"].tolist() == adult.X_train["age"].tolist()
+
+
+def test_three_classes_are_fitted_shown_and_predicted(folder):
+    """The schema names the classes; weights by class, and the probability of the predicted one."""
+    described = SCHEMA.replace(SCHEMA.splitlines()[1], 'target = { column = "species", classes = ["x", "y", "z"] }')
+    assert "classes" in described
+    Path("kinds.toml").write_text(described, encoding="utf-8")
+    rows = pd.read_csv("people.csv")
+    rows["species"] = np.array(["x", "y", "z"])[np.arange(len(rows)) % 3]
+    rows.to_csv("kinds.csv", index=False)
+    shown = run("fit", "kinds.csv", "--schema", "kinds.toml", "--epsilon", "1", "--out", "kinds.json").output
+    assert "Released weights, by class" in shown or "largest of" in shown
+    assert "z: (intercept)" in shown
+    document = json.loads(run("inspect", "kinds.json", "--format", "json").output)
+    assert list(document["weights"]) == list(document["intercept"]) == ["x", "y", "z"]
+    assert document["weights_speak_of"] is None
+    assert "probability of the predicted species" in run("predict", "kinds.json", "kinds.csv", "--out", "out.csv").output
+    out, model = pd.read_csv("out.csv"), confide.load("kinds.json")
+    np.testing.assert_allclose(out["probability"], model.predict_proba(rows).max(axis=1), rtol=1e-12)
+    assert (out["prediction"] == model.predict(rows)).all()

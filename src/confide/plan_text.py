@@ -134,6 +134,8 @@ def _opening(plan: Any, mechanism: str) -> dict[str, str]:
         lines["person"] = f"at most {problem.rows_per_person:,} rows each"
     if getattr(problem, "largest_weight", 1.0) != 1.0:
         lines["weight of a row"] = f"at most {problem.largest_weight:.6g}"
+    if getattr(problem, "loss", None) is not None and problem.loss.n_outputs > 1:
+        lines["classes"] = f"{problem.loss.n_outputs}, each with its weights ({problem.loss.name})"
     weights = f"{problem.n_weights} weights with the intercept" if has_intercept else "no intercept"
     lines["features"] = f"{problem.n_features} ({weights})"
     lines["row norm"] = f"{problem.row_norm:.6g}" + (" with the intercept" if has_intercept else "")

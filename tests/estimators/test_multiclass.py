@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import threading
+from multiprocessing import Pipe
 
 import numpy as np
 import pandas as pd
@@ -12,8 +14,11 @@ from sklearn.linear_model import LogisticRegression as Plain
 
 import confide
 from confide import ApproxDP, KernelSVC, Ledger, LinearSVC, LogisticRegression, Schema
+from confide.data.federated import FederatedRows
+from confide.data.partitions import NumericReading
 from confide.erm.row_bounds import BallBound
 from confide.errors import ConfideError, InputError, ParameterError, SchemaError
+from confide.estimators.federated import take_part
 from tests.estimators.conventions import failed_checks
 
 
@@ -254,6 +259,89 @@ def test_the_automatic_mechanism_weighs_both_noises_from_public_facts():
     )
     for budget in (1.0, ApproxDP(1.0, 1e-6)):
         assert LogisticRegression(budget).plan(20_000, 20, n_classes=5).mechanism == "objective"
+
+
+@models
+def test_rows_on_disk_and_at_several_parties_give_the_weights_of_rows_in_memory(make, tmp_path):
+    """A Parquet file read in each pass, NumPy files, and two parties; class weights too."""
+    schema = Schema.from_dict(SCHEMA)
+    table = FRAME.assign(species=SPECIES)
+    table.to_parquet(tmp_path / "rows.parquet")
+    options = {"random_state": 2, "class_weight": {"adelie": 1.0, "chinstrap": 0.5, "gentoo": 2.0}}
+    memory = make(1.0, schema=schema, **options).fit(FRAME, SPECIES)
+    disk = make(1.0, schema=schema, **options).fit(confide.open_rows(tmp_path / "rows.parquet", schema))
+    np.testing.assert_array_equal(disk.coef_, memory.coef_)
+    assert disk.classes_.tolist() == memory.classes_.tolist()
+
+    pipes, threads = [Pipe() for _ in range(2)], []
+    for (_, theirs), part in zip(pipes, (table[:1000], table[1000:]), strict=True):
+        party = make(1.0, schema=schema, **options)
+        threads.append(threading.Thread(target=take_part, args=(theirs, party, part, part["species"])))
+        threads[-1].start()
+    parties = make(1.0, schema=schema, **options).fit(FederatedRows(schema, [ours for ours, _ in pipes]))
+    for thread in threads:
+        thread.join(60)
+    np.testing.assert_array_equal(parties.coef_, memory.coef_)
+
+    np.save(tmp_path / "X.npy", X)
+    np.save(tmp_path / "y.npy", Y)
+    arrays = make(1.0, random_state=2).fit(confide.open_rows(tmp_path / "X.npy", labels=tmp_path / "y.npy"))
+    np.testing.assert_array_equal(arrays.coef_, make(1.0, random_state=2).fit(X, Y).coef_)
+
+
+def test_labels_outside_the_classes_of_a_file_are_refused_before_a_charge(tmp_path):
+    """One of 3,000; after the check nothing is refused."""
+    ledger, schema = Ledger(limit=1.0), Schema.from_dict(SCHEMA)
+    table = FRAME.assign(species=np.where(np.arange(3000) == 2500, "emperor", SPECIES))
+    table.to_parquet(tmp_path / "rows.parquet")
+    with pytest.raises(InputError, match="none of"):
+        LogisticRegression(1.0, ledger=ledger).fit(confide.open_rows(tmp_path / "rows.parquet", schema))
+    assert ledger.spent().epsilon == 0.0
+
+
+def test_numeric_partitions_read_positions_of_classes():
+    """Refused where a label is none of them; once past refusing it counts as the first."""
+    reading = NumericReading(2, ("a", "b", "c"), (1.0, 2.0, 3.0))
+    rows = np.zeros((4, 2))
+    piece = reading.piece((rows, np.array(["c", "a", "b", "a"])), refuse=True)
+    assert piece.labels.tolist() == [2, 0, 1, 0]
+    ((_, labels, counts),) = reading.blocks(piece)
+    assert (labels.tolist(), counts.tolist()) == ([2, 0, 1, 0], [3.0, 1.0, 2.0, 1.0])
+    with pytest.raises(InputError, match="outside the declared"):
+        reading.piece((rows, np.array(["c", "a", "d", "a"])), refuse=True)
+    assert reading.piece((rows, np.array(["c", "a", "d", "b"])), refuse=False).labels.tolist() == [2, 0, 0, 1]
+
+
+def test_a_private_search_chooses_among_models_of_several_classes():
+    """The score is accuracy; the chosen model predicts all classes."""
+    search = confide.PrivateSearchCV(LogisticRegression(classes=range(4)), {"alpha": [0.01, 1.0]}, budget=4.0)
+    search.fit(X, Y)
+    assert search.predict_proba(X).shape == (3000, 4)
+    assert search.score(X, Y) > 0.4
+
+
+def test_own_losses_are_for_two_classes_and_named_ones_for_more():
+    """Of three classes a loss by its name is one-vs-rest."""
+    named = confide.ERMClassifier(1.0, loss="huber_hinge", random_state=1).fit(X, Y)
+    np.testing.assert_array_equal(named.coef_, LinearSVC(1.0, random_state=1).fit(X, Y).coef_)
+
+    class Own:
+        """Half the logistic loss."""
+
+        lipschitz, smoothness = 0.5, 0.125
+
+        def value(self, margin):
+            return 0.5 * np.logaddexp(0.0, -margin)
+
+        def derivative(self, margin):
+            return -0.5 * expit(-margin)
+
+        def second_derivative(self, margin):
+            return 0.5 * expit(-margin) * expit(margin)
+
+    confide.ERMClassifier(1.0, loss=Own()).fit(X, Y > 1)
+    with pytest.raises(ParameterError, match="two classes"):
+        confide.ERMClassifier(1.0, loss=Own()).fit(X, Y)
 
 
 @pytest.mark.slow

@@ -19,10 +19,11 @@ from threadpoolctl import threadpool_limits
 from confide.data.arrays import ArrayBlocks, CountedBlock, sum_over_blocks
 from confide.data.on_disk import changed, listed
 from confide.data.opened import CheckedRows
-from confide.data.streams import Reading, counted_blocks
+from confide.data.streams import Reading, counted_blocks, counts_of
 from confide.erm.row_sums import SumOverRows, Totals
 from confide.errors import FileError, InputError
 from confide.features.fourier import FourierMap
+from confide.features.labels import targets_at
 from confide.features.schema import Schema
 from confide.types import Array, Labels, Rows, Weights
 
@@ -45,14 +46,14 @@ class NumericReading:
     Parameters
     ----------
     n_inputs : number of columns
-    domain : the two labels, the one that becomes -1 first
+    domain : the labels; of two the one that becomes -1 first
     class_weights : what a row of each of them counts, or None where every row counts 1
     fourier : a public map that rows pass through, or None
     """
 
     n_inputs: int
-    domain: tuple[Any, Any]
-    class_weights: tuple[float, float] | None = None
+    domain: tuple[Any, ...]
+    class_weights: tuple[float, ...] | None = None
     fourier: FourierMap | None = None
 
     @property
@@ -65,19 +66,24 @@ class NumericReading:
         rows, labels = (np.asarray(part) for part in given)
         rows = rows if rows.dtype in (np.float32, np.float64) else rows.astype(np.float64)
         finite = np.isfinite(rows)
-        is_second = labels == self.domain[1]
+        # What is none of the labels counts as the first, once it is past refusing.
+        positions, known = np.zeros(labels.shape, dtype=np.intp), labels == self.domain[0]
+        for position, label in enumerate(self.domain[1:], start=1):
+            positions[labels == label] = position
+        known = known | (positions > 0)
         if refuse:
             if rows.shape != (labels.size, self.n_inputs):
                 raise InputError("X and y have inconsistent numbers of samples: there must be one label for each row.")
             if not finite.all():
                 raise InputError("Input X contains NaN or infinity. Fill the gaps by a public rule.")
-            if not (is_second | (labels == self.domain[0])).all():
+            if not np.all(known):
                 raise InputError("y holds labels outside the declared classes. Correct the labels or the declaration.")
-        return NumericPiece(np.where(finite, rows, 0.0).astype(rows.dtype), np.where(is_second, 1, -1).astype(np.int8))
+        return NumericPiece(np.where(finite, rows, 0.0).astype(rows.dtype), targets_at(positions, len(self.domain)))
 
     def blocks(self, piece: NumericPiece) -> Iterator[CountedBlock]:
         """The blocks of a piece."""
-        return counted_blocks(ArrayBlocks(piece.rows), piece.labels, self.class_weights, self.fourier)
+        counts = counts_of(piece.labels, self.class_weights)
+        return counted_blocks(ArrayBlocks(piece.rows), piece.labels, counts, self.fourier)
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -29,6 +29,7 @@ from confide.erm.row_sums import SumOverRows, Totals
 from confide.errors import FileError
 from confide.features.encoder import Codes, Encoder, read_labels
 from confide.features.fourier import FourierMap
+from confide.features.labels import positions_of
 from confide.features.schema import Label
 from confide.types import Array, Indices, Labels, Weights
 
@@ -58,14 +59,14 @@ class Reading:
     Parameters
     ----------
     encoder : of the schema, which must have a target
-    domain : the two labels, the one that becomes -1 first
+    domain : the labels; of two the one that becomes -1 first
     class_weights : what a row of each of them counts, or None where every row counts 1
     fourier : a public map that encoded rows pass through, or None
     """
 
     encoder: Encoder
-    domain: tuple[Label, Label]
-    class_weights: tuple[float, float] | None = None
+    domain: tuple[Label, ...]
+    class_weights: tuple[float, ...] | None = None
     fourier: FourierMap | None = None
 
     @property
@@ -99,17 +100,23 @@ class Reading:
 
     def blocks(self, piece: Piece) -> Iterator[CountedBlock]:
         """The blocks of a piece."""
-        return counted_blocks(EncodedBlocks(self.encoder, piece.codes), piece.labels, self.class_weights, self.fourier)
+        counts = counts_of(piece.labels, self.class_weights)
+        return counted_blocks(EncodedBlocks(self.encoder, piece.codes), piece.labels, counts, self.fourier)
+
+
+def counts_of(labels: Labels, class_weights: tuple[float, ...] | None) -> Array | None:
+    """What each row counts by its class, or None where all count 1."""
+    if class_weights is None:
+        return None
+    counts: Array = np.array(class_weights)[positions_of(labels, len(class_weights))]
+    return counts
 
 
 def counted_blocks(
-    blocks: Blocks, labels: Labels, class_weights: tuple[float, float] | None, fourier: FourierMap | None
+    blocks: Blocks, labels: Labels, counts: Array | None, fourier: FourierMap | None
 ) -> Iterator[CountedBlock]:
-    """Blocks of rows, mapped where there is a map, with what each row counts by its class."""
+    """Blocks of rows, mapped where there is a map, with what each row counts."""
     mapped = blocks if fourier is None else MappedBlocks(blocks, fourier)
-    counts: Array | None = None
-    if class_weights is not None:
-        counts = np.array(class_weights)[(labels > 0).astype(np.intp)]
     return MemorySource(mapped, labels, counts).counted_blocks()
 
 

@@ -37,7 +37,5 @@ def take_part(connection: Connection, estimator: LinearClassifier, X: Any, y: An
     refuse_persons(schema)
     settings, encoder, domain = party._settings(schema)
     with party._checked_rows(X, y, settings, encoder, domain, None) as rows:
-        if len(rows.domain) > 2:
-            raise ParameterError("fits over several parties are for two classes so far; declare two in the schema's target.")
-        row_sum = RowSum(settings.loss, settings.row_bound, settings.intercept, 2, settings.largest_weight)
+        row_sum = RowSum(party._loss(len(rows.domain)), settings.row_bound, settings.intercept, 2, settings.largest_weight)
         answer(connection, rows.source, row_sum)

@@ -34,6 +34,7 @@ from confide.estimators.streamed import FitRows, is_opened, schema_of, streamed
 from confide.estimators.validation import labels_of, row_weights_of, rows_of, weights_of
 from confide.features.encoder import Encoder, read_labels
 from confide.features.fourier import FourierMap
+from confide.features.labels import positions_of
 from confide.features.schema import Schema
 from confide.inference.evidence import Evidence
 from confide.inference.intervals import Uncertainty, uncertainty
@@ -286,7 +287,7 @@ class LinearClassifier(ShownWithGuarantee, ClassifierMixin, BaseEstimator):  # t
         check_is_fitted(self)
         scores = self.decision_function(X)
         labels, domain, _ = self._labels(y, scores.shape[0], tuple(self.classes_.tolist()))
-        right = self._positions(scores) == (labels > 0 if len(domain) == 2 else labels)
+        right = self._positions(scores) == positions_of(labels, len(domain))
         return float(np.average(right, weights=weights_of(sample_weight, scores.shape[0])))
 
     def uncertainty(self, target: str = "regularised") -> Uncertainty:
@@ -392,8 +393,7 @@ class LinearClassifier(ShownWithGuarantee, ClassifierMixin, BaseEstimator):  # t
         schema = self.schema if self.schema is not None else getattr(getattr(self, "_encoder", None), "schema", None)
         if schema is not None and schema.target is not None and domain is not None and y is not None:
             # The schema's labels match raw values however a file wrote them (1, 1.0, "1").
-            labels = read_labels(y, *domain)
-            positions = (labels > 0).astype(np.intp) if len(domain) == 2 else labels
+            positions = positions_of(read_labels(y, *domain), len(domain))
             return labels_of(np.array(domain, dtype=object)[positions], n_rows, domain)
         return labels_of(y, n_rows, domain)
 

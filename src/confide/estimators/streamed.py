@@ -17,6 +17,7 @@ from confide.estimators.fitting import Settings
 from confide.estimators.validation import domain_sentence, labels_of, row_weights_of
 from confide.features.encoder import Encoder
 from confide.features.fourier import FourierMap
+from confide.features.labels import targets_at
 from confide.features.schema import Schema
 
 
@@ -81,12 +82,9 @@ def streamed(
         _, domain, sentence = labels_of(present, len(present), None)
     else:
         sentence = domain_sentence(domain, declared=True)
-    if len(domain) > 2:
-        raise InputError("rows from open_rows are for two classes so far; read rows of more classes into memory.")
-    of_classes = row_weights_of(
-        None, settings.largest_sample_weight, np.array([-1, 1], dtype=np.int8), domain, settings.class_weight
-    )
-    counts = None if of_classes is None else (float(of_classes[0]), float(of_classes[1]))
+    each = targets_at(np.arange(len(domain)), len(domain))
+    of_classes = row_weights_of(None, settings.largest_sample_weight, each, domain, settings.class_weight)
+    counts = None if of_classes is None else tuple(of_classes.tolist())
     n_inputs = X.n_inputs if encoder is None else encoder.n_features
     fourier = estimator._fourier_map(n_inputs)
     reading = (

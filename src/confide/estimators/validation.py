@@ -22,6 +22,7 @@ from confide.errors import InputError, InputTypeError
 from confide.estimators.parameters import MOST_CLASSES
 from confide.features.cells import looks_like_number
 from confide.features.encoder import Encoder
+from confide.features.labels import positions_of, targets_at
 from confide.types import Array, Labels, Targets
 
 # Openings of scikit-learn's messages that speak of shapes and column names alone. All others may print the array.
@@ -214,8 +215,7 @@ def labels_of(y: Any, n_rows: int, classes: tuple[Any, ...] | None) -> tuple[Lab
         positions[np.asarray(labels == label, dtype=bool)] = position
     if (positions < 0).any():
         raise InputError("y holds labels outside the declared classes. Correct the labels or the declaration.")
-    coded = (2 * positions - 1).astype(np.int8) if len(domain) == 2 else positions
-    return coded, domain, domain_sentence(domain, declared=classes is not None)
+    return targets_at(positions, len(domain)), domain, domain_sentence(domain, declared=classes is not None)
 
 
 def domain_sentence(domain: tuple[Any, ...], *, declared: bool) -> str:
@@ -383,6 +383,5 @@ def row_weights_of(
     by_class = dict(class_weight)
     if set(by_class) != set(classes):
         raise InputError("class_weight must name all classes and no other. Correct it, or declare `classes`.")
-    positions = (labels > 0).astype(np.intp) if len(classes) == 2 else labels
-    of_class = np.array([by_class[label] for label in classes])[positions]
+    of_class = np.array([by_class[label] for label in classes])[positions_of(labels, len(classes))]
     return of_class if weights is None else of_class * weights

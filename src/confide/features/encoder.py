@@ -37,6 +37,7 @@ import numpy as np
 from confide.erm.row_bounds import GroupBound
 from confide.errors import InputError, ParameterError, SchemaError
 from confide.features.cells import Levels, columns_of, read_identities, read_levels, read_numbers
+from confide.features.labels import targets_at
 from confide.features.schema import CategoryColumn, Label, NumberColumn, Schema, canonical_label, shown_number
 from confide.types import Array, Indices, Labels
 
@@ -295,7 +296,7 @@ def read_labels(values: Any, *classes: Label, refuse: bool = True) -> Labels:
         none, one = ("neither ", "the two") if len(classes) == 2 else ("none of ", "the classes")
         named = " nor ".join(map(repr, classes)) if len(classes) == 2 else ", ".join(map(repr, classes))
         raise InputError(f"the labels: some are {none}{named}; give rows that have one of {one}.")
-    return (2 * levels - 1).astype(np.int8) if len(classes) == 2 else levels.astype(np.intp)
+    return targets_at(levels, len(classes))
 
 
 def first_rows(persons: Indices, n_rows: int) -> Indices | None:
