@@ -340,7 +340,7 @@ def test_own_losses_are_for_two_classes_and_named_ones_for_more():
             return 0.5 * expit(-margin) * expit(margin)
 
     confide.ERMClassifier(1.0, loss=Own()).fit(X, Y > 1)
-    with pytest.raises(ParameterError, match="two classes"):
+    with pytest.raises(ParameterError, match="Only binary"):
         confide.ERMClassifier(1.0, loss=Own()).fit(X, Y)
 
 
