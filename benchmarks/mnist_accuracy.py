@@ -46,8 +46,9 @@ def main() -> None:
             accuracies.append(model.score(X_test, y_test))
         spread = f"{min(accuracies):.4f} to {max(accuracies):.4f}"
         print(
-            f"{name:26} alpha {model.alpha_:<9.3g} median {statistics.median(accuracies):.4f} ({spread}, "
-            f"{chosen.draws} draws)  {statistics.median(seconds):.0f} s CPU",
+            f"{name:26} alpha {model.alpha_:<9.3g} median {statistics.median(accuracies):.4f} "
+            f"({spread}, {chosen.draws} draws)  "
+            f"{statistics.median(seconds):.0f} s CPU",
             flush=True,
         )
         return float(model.alpha_)

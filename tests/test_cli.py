@@ -141,7 +141,7 @@ def test_each_command_has_help_with_an_example(command):
 def test_options_that_do_not_work_yet_do_not_exist(command):
     """No stubs."""
     text = run(command, "-h").stdout
-    assert not re.search(r"--(report|intervals|curve)\b", text)
+    assert not re.search(r"--(report|curve)\b", text)
 
 
 def test_the_version_is_that_of_the_package():
@@ -253,6 +253,39 @@ def test_fit_passes_its_options_on(folder):
     model = confide.load("model.json")
     assert (model.alpha, model.mechanism, model.n_rows_bounds) == (0.3, "output", (150, 300))
     assert model.guarantee_.neighbours is confide.Neighbours.ADD_OR_REMOVE_ONE
+
+
+def test_fit_with_intervals_shows_them_and_keeps_them(folder):
+    """A table on the screen and in JSON, again by inspect; the plan shows what the share buys."""
+    write_rows(Path("people.csv"), rows_of(6000))
+    text = fit("--intervals", "0.3", "--epsilon", "4").stdout
+    assert "0.3 of the whole budget" in text
+    assert "expected interval" in text
+    assert re.search(r"^column +coef +sampling err +privacy err +total err +low +high +p$", text, re.MULTILINE)
+    inspected = run("inspect", "model.json").stdout
+    table = [line for line in inspected.splitlines() if re.match(r"(age|\(intercept\)) ", line)]
+    assert len(table) == 2
+    assert all(line in text for line in table)
+    document = json.loads(run("inspect", "model.json", "--format", "json").stdout)
+    assert document["intervals"] == confide.load("model.json").summary().to_dict()
+    assert [row["name"] for row in document["intervals"]["coefficients"]] == [*document["weights"], "(intercept)"]
+    assert [row["estimate"] for row in document["intervals"]["coefficients"]][:-1] == list(document["weights"].values())
+    assert json.loads(fit("--format", "json").stdout)["intervals"] is None
+
+
+def test_intervals_that_are_not_to_be_had_are_refused(folder):
+    """Too few rows, a share that is none, a kernel; nothing is written."""
+    for options, words in (
+        (("--intervals", "0.3"), "not be trustworthy"),
+        (("--intervals", "much"), "auto or a number"),
+        (("--intervals", "2"), "inference_share must be"),
+        (("--intervals", "0.3", "--model", "kernel-svm"), "mean nothing one by one"),
+    ):
+        message = fit(*options, code=2).stderr
+        assert words in message.replace("\n", " ")
+    assert not Path("model.json").exists()
+    shown = run("plan", "--rows", "50000", "--features", "4", "--epsilon", "1", "--intervals", "auto").stdout
+    assert "expected interval" in shown
 
 
 def test_fit_reads_all_files_of_a_pattern(folder):

@@ -31,6 +31,17 @@ def test_the_python_of_the_readme_runs(tmp_path, monkeypatch, capsys):
     assert confide.load(tmp_path / "model.json").guarantee_.void is None
 
 
+def test_the_python_of_the_page_on_intervals_runs(tmp_path, monkeypatch, capsys):
+    """Its blocks in order, in an empty folder: a plan with a forecast, a table and an evaluation."""
+    monkeypatch.chdir(tmp_path)
+    names = {}
+    for code in blocks("docs/intervals.md", "python"):
+        exec(compile(code, "docs/intervals.md", "exec"), names)  # noqa: S102 - our own page
+    printed = capsys.readouterr().out
+    for words in ("expected interval", "sampling err", "privacy err", "hours-per-week", "accuracy", "auc"):
+        assert words in printed
+
+
 def test_the_recomputation_for_sceptics_holds():
     """The ten-minute check of privacy/README.md, which uses no formula of the library, agrees with the plan."""
     (code,) = blocks("src/confide/privacy/README.md", "python")
@@ -56,7 +67,7 @@ def test_examples_in_docstrings_hold(name):
 
 def test_links_between_pages_lead_somewhere():
     """Relative links of the Markdown pages name files that exist."""
-    for page in [*ROOT.glob("*.md"), *ROOT.glob("src/**/*.md"), *ROOT.glob("benchmarks/*.md")]:
+    for page in [*ROOT.glob("*.md"), *ROOT.glob("src/**/*.md"), *ROOT.glob("benchmarks/*.md"), *ROOT.glob("docs/*.md")]:
         for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
             assert (page.parent / target).exists(), f"{page.relative_to(ROOT)} -> {target}"
 

@@ -15,8 +15,10 @@ FORMULAS = (
     "accounting.filters",
     "privacy.budgets",
     "privacy.certificate",
+    "privacy.counts",
     "privacy.gaussian",
     "privacy.lattice",
+    "privacy.moments",
     "privacy.noise",
     "privacy.objective_perturbation",
     "privacy.output_perturbation",
@@ -36,6 +38,10 @@ EXCEPTIONS = {
     "confide.privacy.sufficient_statistics.StatisticsPlan.product_deviation",
     "confide.privacy.sufficient_statistics.StatisticsPlan.target_deviation",
     "confide.privacy.sufficient_statistics.StatisticsPlan.to_dict",
+    "confide.privacy.moments.MomentsPlan.deviation",
+    "confide.privacy.counts.CountsPlan.deviation",
+    # A public choice that no theorem rests on.
+    "confide.privacy.moments.balanced_scale",
     # Reading, checking and writing of values.
     "confide.privacy.budgets.Neighbours.parse",
     "confide.privacy.budgets._Amounts.is_private",

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from confide.estimators.transformers import SchemaEncoder as SchemaEncoder
     from confide.features.schema import Schema as Schema
     from confide.guarantee import Guarantee as Guarantee
+    from confide.inference.evaluation import evaluate as evaluate
     from confide.privacy.budgets import ZCDP as ZCDP
     from confide.privacy.budgets import ApproxDP as ApproxDP
     from confide.privacy.budgets import Neighbours as Neighbours
@@ -72,6 +73,7 @@ _EXPORTS = {
     "SchemaEncoder": "confide.estimators.transformers",
     "SchemaError": "confide.errors",
     "ZCDP": "confide.privacy.budgets",
+    "evaluate": "confide.inference.evaluation",
     "load": "confide.estimators.persistence",
     "open_rows": "confide.data.opened",
 }

@@ -23,6 +23,7 @@ def plan_document(plan: Any) -> dict[str, Any]:
         "grid_exponent": lattice.exponent if lattice else None,
         "tolerance": plan.tolerance,
         "expected_distance": plan.expected_distance,
+        "intervals": plan.intervals.to_dict() if plan.intervals else None,
     }
 
 
@@ -48,6 +49,8 @@ def plan_text(plan: Any) -> str:
         lines["grid"] = f"weights are multiples of 2^{lattice.exponent}"
         lines["tolerance"] = f"gradient norm {plan.tolerance:.3g} in the summed objective"
         lines["expected distance"] = f"at most {plan.expected_distance:.4g} from the non-private weights at this alpha"
+    if plan.intervals is not None:
+        lines |= plan.intervals.lines()
     return _in_columns(lines)
 
 

@@ -35,7 +35,7 @@ REFUTED = {"one-vs-rest": 0.4, "softmax": 0.25}
 
 def threshold(name, law, *_):
     """The event is that the statistic exceeds this; None for the usual one. A part of the shift shows only small ones."""
-    return None if name == "one-vs-rest" else {"laplace": 0.3, "gaussian": 0.06, "output": 0.06}[law]
+    return None if name == "one-vs-rest" else {"laplace": 0.3, "gaussian": 0.1, "output": 0.06}[law]
 
 
 def attack(name, law, budget, neighbours):

@@ -14,7 +14,7 @@ from confide.data.sparse import SparseBlocks
 from confide.erm.losses import HuberHinge, LogisticLoss, SmoothHinge
 from confide.erm.objective import Objective
 from confide.erm.row_bounds import BallBound
-from confide.erm.row_sums import LeastSquaresSum, RowSum
+from confide.erm.row_sums import LeastSquaresSum, MomentSum, RowSum
 
 LOSSES = [LogisticLoss(), HuberHinge(0.5), SmoothHinge(0.5)]
 
@@ -227,3 +227,29 @@ def test_the_least_squares_sum_of_one_row_is_its_term_alone():
     x = np.array([0.6, -0.8, 0.5])
     np.testing.assert_allclose(totals.hessian[0], np.outer(x, x), rtol=1e-11)
     np.testing.assert_allclose(totals.gradient[0], -2.0 * x, rtol=1e-11)
+
+
+@pytest.mark.parametrize("intercept", [0.0, 0.7])
+@pytest.mark.parametrize("layout", ["dense", "sparse"])
+def test_moment_sums_equal_their_definition(intercept, layout):
+    """Curvature over a window of scores and squared slope, times products of clipped rows and weights of rows."""
+    rng, w = np.random.default_rng(4), 2.0**-6
+    rows = rng.normal(size=(700, 3)) * (rng.uniform(size=(700, 3)) < 0.7)
+    labels, counts = rng.choice([-1, 1], 700).astype(np.int8), rng.uniform(0.0, 3.0, 700)
+    design = BallBound(1.0).clip(rows)
+    if intercept:
+        design = np.hstack([design, np.full((700, 1), intercept)])
+    theta = rng.normal(size=(1, design.shape[1]))
+    margins, weighing = labels * (design @ theta[0]), np.minimum(counts, 2.0)
+
+    def slope(z):
+        return -1.0 / (1.0 + np.exp(z))
+
+    bends = weighing * (slope(margins + w) - slope(margins - w)) / (2.0 * w)
+    steep = (weighing * slope(margins)) ** 2
+    blocks = ArrayBlocks(rows) if layout == "dense" else SparseBlocks(scipy.sparse.csr_array(rows))
+    row_sum = MomentSum(RowSum(LogisticLoss(), BallBound(1.0), intercept, 1, 2.0), w)
+    totals = MemorySource(blocks, labels, counts).sum_over_rows(pickle.loads(pickle.dumps(row_sum)), theta)
+    assert totals.hessian.shape == (2, design.shape[1], design.shape[1])
+    np.testing.assert_allclose(totals.hessian[0], (design * bends[:, None]).T @ design, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(totals.hessian[1], (design * steep[:, None]).T @ design, rtol=1e-9, atol=1e-9)

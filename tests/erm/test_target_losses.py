@@ -31,8 +31,8 @@ def targets_of(loss, n=9):
 
 def terms(loss, scores, target, stretch=1.0):
     """Terms at scores (n,) of rows that share a target."""
-    found = loss.of_scores(scores[:, None], np.full(len(scores), target), 2, stretch)
-    return found.value[:, 0], found.slope[:, 0], found.curvature[:, 0]
+    values, found = (loss.of_scores(scores[:, None], np.full(len(scores), target), order, stretch) for order in (0, 2))
+    return values.value[:, 0], found.slope[:, 0], found.curvature[:, 0]
 
 
 @pytest.mark.parametrize("stretch", [1.0, 7.0])
@@ -176,7 +176,7 @@ def test_a_loss_of_the_users_own_is_held_to_its_constants():
     found = declared.of_scores(np.array([[-1.0], [1.0]]), np.array([5.0, 5.0]), 2)
     assert found.slope.tolist() == [[-1.0], [1.0]]
     assert found.curvature.tolist() == [[0.0], [2.0]]
-    assert (found.value >= 0.0).all()
+    assert (declared.of_scores(np.array([[-1.0], [1.0]]), np.array([5.0, 5.0]), 0).value >= 0.0).all()
 
     class Writer(Liar):
         def derivative(self, score, target):

@@ -153,7 +153,7 @@ def test_too_many_classes_numbers_that_are_none_and_the_hinge_are_refused_before
     for model, labels, words in (
         (LogisticRegression(1.0, ledger=ledger), np.arange(3000) % 101 + 98765, "more than 100"),
         (LogisticRegression(1.0, ledger=ledger), X[:, 0] * 98765.0, "continuous"),
-        (LinearSVC(1.0, loss="hinge", ledger=ledger), Y, "two classes"),
+        (LinearSVC(1.0, loss="hinge", ledger=ledger), Y, "Only binary"),
         (LogisticRegression(1.0, multiclass="ovr", ledger=ledger), Y, "multiclass"),
         (LogisticRegression(1.0, class_weight={0: 1.0, 1: 2.0}, ledger=ledger), Y, "all classes"),
         (LogisticRegression(1.0, classes=[0, 1, 1], ledger=ledger), Y, "different"),
@@ -340,7 +340,7 @@ def test_own_losses_are_for_two_classes_and_named_ones_for_more():
             return 0.5 * expit(-margin) * expit(margin)
 
     confide.ERMClassifier(1.0, loss=Own()).fit(X, Y > 1)
-    with pytest.raises(ParameterError, match="two classes"):
+    with pytest.raises(ParameterError, match="Only binary"):
         confide.ERMClassifier(1.0, loss=Own()).fit(X, Y)
 
 

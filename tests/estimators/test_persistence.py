@@ -101,7 +101,7 @@ def test_the_file_holds_the_release_and_public_facts_alone(rows, tmp_path):
     content = json.loads(text)["content"]
     assert set(content) == {
         "version", "estimator", "parameters", "schema", "row_bound", "fourier_map", "classes", "alpha", "coef", "intercept",
-        "coefficient_names", "n_features_in", "feature_names_in", "guarantee",
+        "coefficient_names", "n_features_in", "feature_names_in", "guarantee", "intervals",
     }  # fmt: skip
     assert not re.search(r"(?<![0-9.e-])1777(?![0-9.])", text)
 

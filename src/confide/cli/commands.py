@@ -55,6 +55,12 @@ RowsBounds = Annotated[
     tuple[int, int] | None,
     typer.Option(metavar="LOW HIGH", help="Public bounds on the number of rows, for add-or-remove-one."),
 ]
+Intervals = Annotated[
+    str | None,
+    typer.Option(
+        metavar="SHARE|auto", help="Share of the budget for intervals of coefficients, for example 0.3.  [default: none]"
+    ),
+]
 Format = Annotated[Literal["text", "json"], typer.Option("--format", help="For people or for machines.")]
 ModelOut = Annotated[Path, typer.Option(metavar="FILE", help="Where the model goes.")]
 ModelFile = Annotated[Path, typer.Argument(metavar="MODEL.json", show_default=False)]
@@ -193,6 +199,7 @@ def fit(
     neighbours: NeighboursName = "replace-one",
     n_rows_bounds: RowsBounds = None,
     max_rows_per_person: RowsPerPerson = 1,
+    intervals: Intervals = None,
     ledger: Annotated[
         str | None, typer.Option(metavar="FILE", help="Ledger to charge, a file or URL; see `confide ledger init`.")
     ] = None,
@@ -229,7 +236,7 @@ def fit(
     model = _estimator(
         kind,
         budget,
-        _kernel_parameters(kind, kernel=kernel, length_scale=length_scale, n_features=n_features),
+        _kernel_parameters(kind, kernel=kernel, length_scale=length_scale, n_features=n_features) | _share(kind, intervals),
         schema=described,
         alpha=_alpha(alpha),
         mechanism=mechanism,
@@ -253,7 +260,10 @@ def fit(
         display.print_json({"model": str(out), "plan": plan.to_dict(), **display.model_document(model)})
         return
     screen.guarantee(model.guarantee_)
-    screen.weights(model, LARGEST_WEIGHTS)
+    if intervals is None:
+        screen.weights(model, LARGEST_WEIGHTS)
+    else:
+        screen.coefficients(model)
     screen.heading("Done")
     screen.verbatim(f"Wrote {out}; show it with: confide inspect {shlex.quote(str(out))}")
 
@@ -275,6 +285,7 @@ def predict(
 
     from confide.cli import display, tables
     from confide.data.on_disk import READABLE
+    from confide.estimators.direction import Direction
     from confide.estimators.persistence import load
 
     to_stdout = out == "-"
@@ -285,7 +296,7 @@ def predict(
     if not to_stdout:
         tables.check_output(Path(out), (model_file, data), READABLE)
     model = load(model_file)
-    direction = display.Direction.of(model)
+    direction = Direction.of(model)
     with display.working(f"reading {data}"):
         rows = tables.read_columns(data, _kinds_of(model, model_file))
         table = tables.read_all(data)
@@ -335,6 +346,7 @@ def plan(
     neighbours: NeighboursName = "replace-one",
     n_rows_bounds: RowsBounds = None,
     max_rows_per_person: RowsPerPerson = 1,
+    intervals: Intervals = None,
     row_norm: Annotated[
         float | None, typer.Option(metavar="R", help="Rows are clipped to this L2 norm; 1 without a schema.")
     ] = None,
@@ -349,7 +361,7 @@ def plan(
         raise ParameterError("give either --rows or, with --neighbours add-or-remove-one, --n-rows-bounds LOW HIGH.")
     if (features is None) == (schema is None):
         raise ParameterError("give either --features or --schema, which tells them.")
-    extra = _kernel_parameters(kind, n_features=n_features)
+    extra = _kernel_parameters(kind, n_features=n_features) | _share(kind, intervals)
     if row_norm is not None and kind == "kernel-svm":
         raise ParameterError("the rows of kernel-svm have norm 1 by themselves; leave --row-norm out.")
     if row_norm is not None:
@@ -374,7 +386,7 @@ def plan(
 
 @app.command(epilog=f"Exit code: 0 private, {NO_GUARANTEE} void.\n\n\b\nExample:\n  confide inspect model.json")
 def inspect(model_file: ModelFile, output_format: Format = "text") -> None:
-    """Show the guarantee and the weights of a model file."""
+    """Show the guarantee and the weights of a model file, with intervals if a share of the budget was kept for them."""
     from confide.cli import display
     from confide.estimators.persistence import load
 
@@ -385,7 +397,10 @@ def inspect(model_file: ModelFile, output_format: Format = "text") -> None:
         screen = display.Screen()
         screen.verbatim(f"{model_file}: {type(model).__name__}, alpha {model.alpha_:.6g}")
         screen.guarantee(model.guarantee_)
-        screen.weights(model)
+        if display.has_intervals(model):
+            screen.coefficients(model)
+        else:
+            screen.weights(model)
     if model.guarantee_.void is not None:
         raise typer.Exit(NO_GUARANTEE)
 
@@ -408,6 +423,20 @@ def _kernel_parameters(kind: str, **options: Any) -> dict[str, Any]:
         names = " and ".join(f"--{name.replace('_', '-')}" for name in given)
         raise ParameterError(f"{names} is for --model kernel-svm alone; leave it out, or choose that model.")
     return given
+
+
+def _share(kind: str, text: str | None) -> dict[str, float | str]:
+    """The parameter of the estimator for --intervals, if it was given."""
+    if text is None:
+        return {}
+    if kind == "kernel-svm":
+        raise ParameterError(
+            "--intervals is for --model logistic and svm: weights of random features mean nothing one by one."
+        )
+    try:
+        return {"inference_share": text if text == "auto" else float(text)}
+    except ValueError:
+        raise ParameterError("--intervals must be auto or a number above 0 and up to 0.9.") from None
 
 
 def _named(budget: Budget) -> str:

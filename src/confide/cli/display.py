@@ -7,7 +7,6 @@ import re
 import textwrap
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
@@ -17,8 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from confide.cli.failures import printable
-from confide.errors import ParameterError
-from confide.features.schema import canonical_label
+from confide.estimators.direction import Direction
 
 if TYPE_CHECKING:
     from confide.estimators.linear import LinearClassifier
@@ -28,49 +26,6 @@ _WIDEST = 100
 """Columns. Lines of prose become hard to read beyond."""
 _UNBROKEN = 10**6
 """Columns of a table that is not for a screen."""
-
-
-@dataclass(frozen=True, slots=True)
-class Direction:
-    """The class that weights and probabilities speak of: the schema's positive one, or else the second.
-
-    With three classes and more each has its weights, and a probability is that of the class predicted for the row.
-
-    Attributes
-    ----------
-    label : the class, as the model's `classes_` hold it; None where there are more than two
-    column : the target's column, or None without a schema
-    position : its position in `classes_`, or None
-    """
-
-    label: Any
-    column: str | None
-    position: int | None
-
-    @classmethod
-    def of(cls, model: LinearClassifier) -> Direction:
-        """The direction of a fitted model."""
-        if not hasattr(model, "classes_"):
-            raise ParameterError("the command line knows classifiers alone; read a regressor in Python, with confide.load.")
-        labels = model.classes_.tolist()
-        target = None if model.schema is None else model.schema.target
-        if len(labels) > 2:
-            return cls(None, None if target is None else target.column, None)
-        if target is None:
-            return cls(labels[1], None, 1)
-        position = int(canonical_label(labels[1]) == canonical_label(target.positive))
-        return cls(labels[position], target.column, position)
-
-    @property
-    def sign(self) -> float:
-        """1, or -1 where the model's own weights speak of the other class."""
-        return -1.0 if self.position == 0 else 1.0
-
-    def __str__(self) -> str:
-        if self.position is None:
-            return f"the predicted {self.column or 'class'}"
-        label = f'"{self.label}"' if isinstance(self.label, str) else str(self.label)
-        return f"{self.column} = {label}" if self.column else f"class {label}"
 
 
 class Screen:
@@ -154,6 +109,23 @@ class Screen:
         rows = [(name, f"{value:+.4f}") for name, value in [*pairs, *intercepts]]
         self.table(("column", "weight"), rows)
 
+    def coefficients(self, model: LinearClassifier) -> None:
+        """All coefficients with their intervals."""
+        table = model.summary()
+        unit = "log-odds" if hasattr(model, "predict_proba") else "score"
+        self.heading(f"Coefficients in {unit} of {Direction.of(model)}, with intervals of {table.level:g}")
+        self.table(
+            ("column", "coef", "sampling err", "privacy err", "total err", "low", "high", "p"),
+            table.cells,
+        )
+        for note in table.notes[:2]:
+            self.text(note)
+
+
+def has_intervals(model: LinearClassifier) -> bool:
+    """Whether the release holds what intervals are made of."""
+    return model._evidence is not None
+
 
 def _console(*, stderr: bool = False, width: int | None = None) -> Console:
     return Console(stderr=stderr, width=width, markup=False, emoji=False, highlight=False)
@@ -234,6 +206,7 @@ def model_document(model: LinearClassifier) -> dict[str, Any]:
         "weights_speak_of": direction.label,
         "weights": weights,
         "intercept": intercept,
+        "intervals": model.summary().to_dict() if has_intervals(model) else None,
     }
 
 

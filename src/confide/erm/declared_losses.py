@@ -57,7 +57,7 @@ class DeclaredLoss(OneScore):
             return np.fmin(np.fmax(found, low), high)
 
         return Terms(
-            clipped(self.loss.value, 0.0, np.inf),
+            clipped(self.loss.value, 0.0, np.inf) if order == 0 else None,
             signs * clipped(self.loss.derivative, -self.lipschitz, self.lipschitz) if order >= 1 else None,
             clipped(self.loss.second_derivative, 0.0, self.smoothness) if order >= 2 else None,
         )

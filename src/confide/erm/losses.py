@@ -201,7 +201,7 @@ class Weighted:
 
 
 class OneScore:
-    """What all losses of one score have in common."""
+    """What losses of one score have in common."""
 
     __slots__ = ()
     tail: ClassVar[float] = 1.0

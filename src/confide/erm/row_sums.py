@@ -2,7 +2,7 @@
 
 Conventions: rows (m, d) raw; weights (k, o D) with o the scores of the loss, one after the other, and D = d, or d + 1 when
 there is an intercept, whose coordinate comes last in each.
-The sums over rows are a closed list: `RowSum`, `LeastSquaresSum`.
+The sums over rows are a closed list: `RowSum`, `MomentSum`, `LeastSquaresSum`.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class RowSum:
 
     Parameters
     ----------
-    loss : of the scores of a row and its label or target
+    loss : of the score of a row and its label or target
     row_bound : public bound on a row before the intercept
     intercept : constant appended to every clipped row; 0.0 for none
     order : 0 value, 1 gradient, 2 gradient and Hessian
@@ -78,7 +78,7 @@ class RowSum:
     def add_block(
         self, totals: Totals, rows: Rows, labels: Targets, weights: Weights, row_weights: Array | None = None
     ) -> None:
-        """Add the terms of one block of rows (m, d), labels (m,) such as the loss reads, to the totals in place.
+        """Add the terms of one block of rows (m, d), labels (m,) or targets such as the loss reads, to the totals in place.
 
         `row_weights` (m,) say how much each row counts; without them each counts 1, or `largest_weight` if that is less.
         """
@@ -88,9 +88,7 @@ class RowSum:
             clipped = self.row_bound.clip(rows)
         n_features = clipped.shape[1]
         weights = weights.reshape(-1, n_features + (self.intercept > 0.0))
-        scores = clipped @ weights[:, :n_features].T
-        if self.intercept > 0.0:
-            scores += self.intercept * weights[:, n_features]
+        scores = self._scores(clipped, weights)
         terms = self.loss.of_scores(scores, labels, self.order, self._stretch(clipped) if self.loss.by_length else 1.0)
         counts = self._counts(row_weights)
         if terms.value is not None:
@@ -102,6 +100,13 @@ class RowSum:
                 gradient[:, n_features] += self.intercept * slopes.sum(axis=0)
         if terms.curvature is not None:
             self._add_hessian(totals.hessian, clipped, counts * terms.curvature)
+
+    def _scores(self, clipped: Rows, weights: Weights) -> Array:
+        n_features = clipped.shape[1]
+        scores: Array = clipped @ weights[:, :n_features].T
+        if self.intercept > 0.0:
+            scores += self.intercept * weights[:, n_features]
+        return scores
 
     def _stretch(self, clipped: Rows) -> Array:
         """(m, 1): the bound on a row over its length, intercept included; inf for a row of zeros."""
@@ -158,6 +163,49 @@ class RowSum:
 
 
 @dataclass(frozen=True, slots=True)
+class MomentSum:
+    """Second moments of what rows add at given weights: (2k, D, D), those of the curvature, then those of the slope.
+
+        sum_i c_i h_i x_i x_i^T    and    sum_i (c_i s_i)^2 x_i x_i^T,    h_i = (s(z_i + w) - s(z_i - w)) / (2 w)
+
+    with c_i the weight of the row, z_i its score, s the slope of its loss and h_i the mean curvature within `window` of the
+    score, which changes continuously with it even where the loss bends suddenly.
+
+    Parameters
+    ----------
+    of : the sum over rows whose terms these are
+    window : w, positive
+    """
+
+    of: RowSum
+    window: float
+
+    def start(self, n_problems: int, n_features: int) -> Totals:
+        """Totals over no rows."""
+        width = self.of.n_weights(n_features)
+        return Totals(np.zeros(2 * n_problems), np.zeros((2 * n_problems, 0)), np.zeros((2 * n_problems, width, width)))
+
+    def add_block(
+        self, totals: Totals, rows: Rows, labels: Targets, weights: Weights, row_weights: Array | None = None
+    ) -> None:
+        """Add the moments of one block of rows (m, d) at weights (k, D) to the totals in place."""
+        clipped = self.of.row_bound.clip(rows)
+        scores, counts = self.of._scores(clipped, weights), self.of._counts(row_weights)
+        slope, above, below = (self._slopes(scores + shift, labels) for shift in (0.0, self.window, -self.window))
+        # Rounding may make a difference of nothing negative.
+        curvatures = np.maximum(above - below, 0.0) / (2.0 * self.window)
+        self.of._add_hessian(totals.hessian, clipped, np.hstack([counts * curvatures, (counts * slope) ** 2]))
+
+    def _slopes(self, scores: Array, labels: Targets) -> Array:
+        slopes = self.of.loss.of_scores(scores, labels, 1).slope
+        return np.zeros_like(scores) if slopes is None else slopes
+
+    def completed(self, totals: Totals) -> Totals:
+        """The totals with both triangles of every matrix filled, in place."""
+        return _mirrored(totals)
+
+
+@dataclass(frozen=True, slots=True)
 class LeastSquaresSum:
     """Half the squared residual of each row at weights of 0, by its derivatives, which determine it but for a constant.
 
@@ -210,7 +258,7 @@ def _scratch(shape: tuple[int, ...]) -> Array:
     return have[: shape[0] * shape[1]].reshape(shape)
 
 
-SumOverRows: TypeAlias = RowSum | LeastSquaresSum
+SumOverRows: TypeAlias = RowSum | LeastSquaresSum | MomentSum
 
 
 def _add_products(matrix: Array, rows: Array) -> None:

@@ -58,7 +58,7 @@ class _TargetLoss(OneScore):
         within = np.fmin(np.fmax(targets, self.lowest_target), self.highest_target)[:, None]
         limits = self.threshold * stretch if self.by_length else self.threshold
         return Terms(
-            self.value(scores, within, limits),
+            self.value(scores, within, limits) if order == 0 else None,
             self.derivative(scores, within, limits) if order >= 1 else None,
             self.second_derivative(scores, within, limits) if order >= 2 else None,
         )

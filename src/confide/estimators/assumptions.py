@@ -7,8 +7,10 @@ from typing import Any
 from confide.accounting.ledger import Batch, Ledger
 from confide.erm.declared_losses import DeclaredLoss
 from confide.guarantee import Guarantee
-from confide.privacy.budgets import Neighbours
+from confide.inference.forecast import IntervalsPlan
+from confide.privacy.budgets import Budget, Neighbours
 from confide.privacy.mechanism import Plan
+from confide.privacy.moments import MomentsPlan
 from confide.privacy.noise import LARGEST_PROVEN_EPSILON
 from confide.privacy.sufficient_statistics import StatisticsPlan
 
@@ -28,7 +30,8 @@ def guarantee_of(
     weight_sentences: tuple[str, ...] = (),
 ) -> Guarantee:
     """What the release of this plan promises, and on what it rests."""
-    problem = plan.problem
+    problem, intervals = plan.problem, plan.intervals if isinstance(plan, Plan) else None
+    budget = plan.budget if intervals is None else intervals.budget
     sentences = [_persons(problem.rows_per_person, person_column)]
     if problem.neighbours is Neighbours.REPLACE_ONE:
         sentences.append(f"The number of rows, {problem.n_rows_low:,}, is public.")
@@ -46,24 +49,33 @@ def guarantee_of(
         *weight_sentences,
         *_declared(problem),
     ]
+    if intervals is not None:
+        sentences.append(
+            "Beside the weights, the second moments of the rows' slopes and curvatures at them are released with noise, for "
+            "intervals"
+            + (f"; they cost {intervals.share:.3g} of the budget, which covers both." if budget.is_private else ".")
+        )
     if plan.budget.is_private and plan.lattice is not None and seed is None:
         sentences += [
             "How the rows were read into memory, such as the types of columns, did not depend on single rows.",
             _CHECKED,
         ]
-        delta = getattr(plan.budget, "delta", 0.0)
+        delta = getattr(budget, "delta", 0.0)
         if delta * problem.n_rows_high >= 1.0:
             sentences.append(
                 f"Its delta, {delta:g}, is not below one over the number of rows: it would allow a release that shows some "
                 f"rows outright. Choose a far smaller one."
             )
         sentences.append(
-            f"It holds for every bit of the released weights, which are {_exact_part(plan, plan.lattice.exponent)} with "
+            f"It holds for every bit of the released weights{' and moments' if intervals else ''}, which are "
+            f"{_exact_part(plan, plan.lattice.exponent, intervals)} with "
             f"exact noise; it rests on the operating system's random numbers, on OpenDP's samplers, and on functions of the "
             f"mathematical library that err by less than 2 units in the last place."
         )
-        if isinstance(plan, Plan) and plan.noise is not None:
-            sentences.append(_failure(plan))
+        parts = [plan, *([] if intervals is None else [intervals.moments])]
+        draws = sum(isinstance(part, Plan | MomentsPlan) and part.noise is not None for part in parts)
+        if draws:
+            sentences.append(_failure(budget, draws))
         sentences.append(
             f"It was charged to a ledger with the limit: {ledger.limit}; what is not charged there is not counted."
             if ledger is not None
@@ -75,10 +87,12 @@ def guarantee_of(
         void = "The budget is infinite: no noise was added, and the model may reveal any row."
     elif seed is not None:
         void = "The noise came from a fixed seed (random_state): whoever knows or guesses the seed can take it away."
-    return Guarantee(plan.budget, problem.neighbours, plan.mechanism, tuple(sentences), void, problem.rows_per_person)
+    return Guarantee(budget, problem.neighbours, plan.mechanism, tuple(sentences), void, problem.rows_per_person)
 
 
-def _exact_part(plan: Plan | StatisticsPlan, exponent: int) -> str:
+def _exact_part(plan: Plan | StatisticsPlan, exponent: int, intervals: IntervalsPlan | None) -> str:
+    if intervals is not None and intervals.moments.lattice is not None:
+        return f"multiples of 2^{exponent} and, but for public factors, of 2^{intervals.moments.lattice.exponent}"
     if isinstance(plan, Plan):
         return f"multiples of 2^{exponent}"
     return f"made of sums alone that are, but for public factors, multiples of 2^{exponent}"
@@ -127,13 +141,13 @@ def _persons(rows_per_person: int, person_column: str | None) -> str:
     return f"Each person contributed {rows_per_person:,} rows at most."
 
 
-def _failure(plan: Plan) -> str:
-    """The event that the proof sets aside: a draw of noise beyond the bound that it allows for."""
-    if getattr(plan.budget, "epsilon", 0.0) > LARGEST_PROVEN_EPSILON:
+def _failure(budget: Budget, draws: int) -> str:
+    """The event that the proof sets aside: a draw of noise, one of so many, beyond the bound that it allows for."""
+    if getattr(budget, "epsilon", 0.0) > LARGEST_PROVEN_EPSILON:
         return (
             f"The rounding proof claims nothing above epsilon = {LARGEST_PROVEN_EPSILON:g}; such a budget protects nobody."
         )
     return (
-        "It holds apart from an event of probability below 2^-199: a draw of noise beyond the bound that the rounding "
-        "proof allows for."
+        f"It holds apart from an event of probability below 2^-{200 - draws}: a draw of noise beyond the bound that the "
+        f"rounding proof allows for."
     )

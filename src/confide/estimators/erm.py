@@ -7,7 +7,7 @@ from typing import Any
 
 from confide.accounting.ledger import Batch, Ledger
 from confide.erm.class_losses import OneVsRest
-from confide.erm.losses import HuberHinge, LogisticLoss, Loss, SmoothHinge
+from confide.erm.losses import HuberHinge, LogisticLoss, Loss, MarginLoss, SmoothHinge
 from confide.errors import ParameterError
 from confide.estimators.linear import LinearClassifier
 from confide.estimators.loss_regression import LossRegressor, poisson_loss, squared_loss
@@ -121,10 +121,13 @@ max_rows_per_person, class_weight, max_sample_weight, ledger, random_state :
 
     def _loss(self, n_classes: int) -> Loss:
         if isinstance(self.loss, str) and self.loss in _MARGIN_LOSSES:
-            known = _MARGIN_LOSSES[self.loss]()
+            known: MarginLoss = _MARGIN_LOSSES[self.loss]()
             return known if n_classes == 2 else OneVsRest(known, n_classes)
         if n_classes > 2:
-            raise ParameterError("a loss of your own is for two classes; for more take one of the library's by its name.")
+            raise ParameterError(
+                "Only binary classification is supported with a loss of your own. The type of the target is multiclass: say "
+                "which class against all others."
+            )
         return _of_user(self.loss, tuple(_MARGIN_LOSSES), None)
 
 

@@ -22,8 +22,11 @@ from confide.erm.row_bounds import BallBound, GroupBound, RowBound
 from confide.errors import InsufficientRegularisation, ParameterError
 from confide.estimators.non_private import NonPrivate
 from confide.estimators.regularisation import balanced_l2, curvature_free_l2, usual_norm
+from confide.inference.evidence import Evidence
+from confide.inference.forecast import LARGEST_RATIO, IntervalsPlan
 from confide.privacy.budgets import Budget, Neighbours, budget_of_row
 from confide.privacy.mechanism import Mechanism, Plan, Problem, Release
+from confide.privacy.moments import SecondMoments
 from confide.privacy.noise import Entropy
 from confide.privacy.objective_perturbation import ObjectivePerturbation
 from confide.privacy.output_perturbation import OutputPerturbation
@@ -42,6 +45,8 @@ _THREAD_POOLS = ThreadpoolController()
 _LEAST_HINGE_L2 = 1e-2
 _LARGEST_SEAL_SHARE = 0.01
 _MOST_STEPS = 600
+_SHARES = (0.3, 0.05, 0.1, 0.15, 0.2, 0.4, 0.5, 0.6)
+"""What "auto" chooses from."""
 _MOST_NOISE_IN_THE_OBJECTIVE = 4.0
 """Over that on the weights at the same ridge: the loss damps noise in the objective (benchmarks/README.md)."""
 
@@ -62,6 +67,7 @@ class Settings:
     largest_sample_weight : the declared cap on a row's own weight
     class_weight : pairs of class and public weight, or None
     score_size : a public guess of how large scores are, for the automatic alpha; None for margins
+    inference_share : part of the budget that is kept for intervals, 0 for none, or "auto"
     """
 
     budget: Budget
@@ -76,6 +82,7 @@ class Settings:
     largest_sample_weight: float = 1.0
     class_weight: tuple[tuple[Any, float], ...] | None = None
     score_size: float | None = None
+    inference_share: float | str = 0.0
 
     @property
     def largest_weight(self) -> float:
@@ -96,13 +103,51 @@ class Settings:
 
 def make_plan(settings: Settings, n_features: int, n_rows: int | None) -> Plan:
     """The plan for `n_rows` rows, or for the declared bounds on their number. Uses no row."""
+    if settings.inference_share != 0.0 and not math.isfinite(settings.loss.smoothness):
+        raise ParameterError(
+            "intervals need a loss that bends: use LogisticRegression, or loss='huber_hinge' or 'smooth_hinge', or leave "
+            "inference_share at 0."
+        )
+    if settings.inference_share != 0.0 and settings.loss.n_outputs > 1:
+        raise ParameterError("intervals are for two classes; leave inference_share at 0, or fit one class against the rest.")
     # A bound on rows or a loss of the user's own may change and still be the same object.
     is_frozen = type(settings.row_bound) in (BallBound, GroupBound) and not isinstance(settings.loss, DeclaredLoss)
     return (_planned if is_frozen else _planned.__wrapped__)(settings, n_features, n_rows)
 
 
+def share_of(budget: Budget, share: float) -> Budget:
+    """A part of a budget: parts whose shares add up to 1 cost the whole together (basic composition)."""
+    if share == 1.0 or not budget.is_private:
+        return budget
+    return type(budget)(*(share * getattr(budget, name) * (1.0 - 2.0**-50) for name in budget.ranges))
+
+
 @lru_cache(maxsize=64)
 def _planned(settings: Settings, n_features: int, n_rows: int | None) -> Plan:
+    share = settings.inference_share
+    if share == 0.0:
+        return _training_plan(settings, n_features, n_rows, settings.budget)
+    if not isinstance(share, str):
+        plan = _plan_with_intervals(settings, n_features, n_rows, share)
+    elif not settings.budget.is_private:
+        plan = _plan_with_intervals(settings, n_features, n_rows, _SHARES[0])
+    else:
+        plans = [_plan_with_intervals(settings, n_features, n_rows, share) for share in _SHARES]
+        # The narrowest intervals among those that can be trusted, or the refusal of the nearest to it.
+        plan = min(plans, key=lambda plan: (max(plan.intervals.ratio, LARGEST_RATIO), plan.intervals.margin))
+    plan.intervals.check()
+    return plan
+
+
+def _plan_with_intervals(settings: Settings, n_features: int, n_rows: int | None, share: float) -> Plan:
+    training = _training_plan(settings, n_features, n_rows, share_of(settings.budget, 1.0 - share))
+    moments = SecondMoments().plan(training, share_of(settings.budget, share))
+    usual = usual_norm(settings.row_bound, 0.0) if math.isfinite(training.problem.row_norm) else 1.0
+    return replace(training, intervals=IntervalsPlan.of(settings.budget, share, training, moments, usual))
+
+
+def _training_plan(settings: Settings, n_features: int, n_rows: int | None, budget: Budget) -> Plan:
+    """The plan of the weights alone."""
     low, high = settings.n_rows_bounds or (n_rows, n_rows)
     if low is None or high is None:
         raise ParameterError("a plan needs the number of rows, n_rows.")
@@ -123,14 +168,14 @@ def _planned(settings: Settings, n_features: int, n_rows: int | None) -> Plan:
     def planned_by(name: str) -> Plan:
         # Without privacy the automatic ridge is 1, scikit-learn's C = 1.
         if settings.alpha is not None or not settings.budget.is_private:
-            return MECHANISMS[name].plan(problem, settings.budget)
-        return _automatic_plan(MECHANISMS[name], problem, settings.budget, settings.score_size)
+            return MECHANISMS[name].plan(problem, budget)
+        return _automatic_plan(MECHANISMS[name], problem, budget, settings.score_size)
 
     plan = planned_by(settings.mechanism_name)
     if settings.mechanism == "auto" and plan.mechanism == "objective" and problem.loss.n_outputs > 1:
         # The account of Gaussian noise in the objective of several scores is loose, most of all for concentrated budgets.
         with suppress(InsufficientRegularisation):
-            on_weights = MECHANISMS["output"].plan(replace(problem, l2=plan.l2), settings.budget)
+            on_weights = MECHANISMS["output"].plan(replace(problem, l2=plan.l2), budget)
             if plan.noise_norm > _MOST_NOISE_IN_THE_OBJECTIVE * on_weights.noise_norm:
                 return planned_by("output")
     return plan
@@ -175,20 +220,35 @@ def _first_plan(mechanism: Mechanism, problem: Problem, budget: Budget) -> Plan:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """What one fit released: weights, and if a share of the budget was kept for them, what intervals are made of."""
+
+    release: Release
+    evidence: Evidence | None
+
+
 def fit_privately(
     settings: Settings, source: RowSource, n_rows: int, ledger: Ledger | Batch | None, seed: int | None, purpose: str
-) -> Release:
+) -> Fit:
     """Plan, charge, release: everything that decides the guarantee is decided and charged before a row is used.
 
     `n_rows` is the number of rows given, before those beyond a person's share were dropped.
     """
     plan = make_plan(settings, source.n_features, n_rows if settings.neighbours is Neighbours.REPLACE_ONE else None)
     plan.problem.check(n_rows, source.n_features)
-    mechanism = MECHANISMS[plan.mechanism]
-    return charge_and_release(
-        lambda entropy: mechanism.release(plan, source, NewtonThenFallback(), entropy),
-        plan.event, settings.neighbours, ledger, seed, purpose,
-    )  # fmt: skip
+    intervals = plan.intervals
+    # Adaptive composition: the moments are taken at the released weights. One charge covers both.
+    event = plan.event if intervals is None else plan.problem.event(intervals.budget)
+
+    def release(entropy: Entropy) -> Fit:
+        released = MECHANISMS[plan.mechanism].release(plan, source, NewtonThenFallback(), entropy)
+        if intervals is None:
+            return Fit(released, None)
+        moments = SecondMoments().release(intervals.moments, released.weights, source, entropy)
+        return Fit(released, Evidence.of(plan, released.weights[0], moments))
+
+    return charge_and_release(release, event, settings.neighbours, ledger, seed, purpose)
 
 
 Released = TypeVar("Released")

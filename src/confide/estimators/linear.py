@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from confide.accounting.ledger import Batch, Ledger
 from confide.data.arrays import MemorySource
+from confide.data.federated import FederatedRows
 from confide.data.frames import EncodedBlocks
 from confide.data.mapped import MappedBlocks
 from confide.data.on_disk import Stamp
@@ -26,6 +27,7 @@ from confide.erm.row_bounds import RowBound
 from confide.errors import ParameterError
 from confide.estimators import parameters
 from confide.estimators.assumptions import guarantee_of, weight_sentences
+from confide.estimators.direction import Direction
 from confide.estimators.fitting import Settings, fit_privately, make_plan
 from confide.estimators.notebook import ShownWithGuarantee
 from confide.estimators.streamed import FitRows, is_opened, schema_of, streamed
@@ -34,6 +36,9 @@ from confide.features.encoder import Encoder, read_labels
 from confide.features.fourier import FourierMap
 from confide.features.labels import positions_of
 from confide.features.schema import Schema
+from confide.inference.evidence import Evidence
+from confide.inference.intervals import Uncertainty, uncertainty
+from confide.inference.table import CoefficientTable
 from confide.privacy.budgets import Budget, Neighbours, as_budget
 from confide.privacy.mechanism import Plan
 from confide.types import Array, Labels
@@ -56,6 +61,7 @@ class LinearClassifier(ShownWithGuarantee, ClassifierMixin, BaseEstimator):  # t
     intercept_: Array
     classes_: Any
     guarantee_: Any
+    _evidence: Evidence | None = None
 
     def __init__(
         self,
@@ -73,6 +79,7 @@ class LinearClassifier(ShownWithGuarantee, ClassifierMixin, BaseEstimator):  # t
         max_rows_per_person: int = 1,
         class_weight: Mapping[Any, float] | None = None,
         max_sample_weight: float = 1.0,
+        inference_share: float | str = 0.0,
         ledger: Ledger | Batch | None = None,
         random_state: int | None = None,
     ) -> None:
@@ -89,6 +96,7 @@ class LinearClassifier(ShownWithGuarantee, ClassifierMixin, BaseEstimator):  # t
         self.max_rows_per_person = max_rows_per_person
         self.class_weight = class_weight
         self.max_sample_weight = max_sample_weight
+        self.inference_share = inference_share
         self.ledger = ledger
         self.random_state = random_state
 
@@ -160,13 +168,16 @@ class LinearClassifier(ShownWithGuarantee, ClassifierMixin, BaseEstimator):  # t
         seed = parameters.checked_seed(self.random_state)
         ledger = parameters.checked_ledger(self.ledger)
 
+        if settings.inference_share != 0.0 and isinstance(X, FederatedRows):
+            raise ParameterError("the parties send no sums for intervals; leave inference_share at 0 for their rows.")
         before = dict(vars(self))
         # Who reads the ledger must see that its limit does not speak of this release.
         purpose = f"{type(self).__name__}.fit" + (" (void: random_state was set)" if seed is not None else "")
         try:
             with self._checked_rows(X, y, settings, encoder, domain, sample_weight) as rows:
                 settings = replace(settings, loss=self._loss(len(rows.domain)))
-                release = fit_privately(settings, rows.source, rows.n_rows, ledger, seed, purpose)
+                fit = fit_privately(settings, rows.source, rows.n_rows, ledger, seed, purpose)
+                release = fit.release
         except BaseException:
             # A refused fit leaves the estimator as it was, with the columns of an earlier fit.
             self.__dict__ = before
@@ -181,6 +192,7 @@ class LinearClassifier(ShownWithGuarantee, ClassifierMixin, BaseEstimator):  # t
         weighting = weight_sentences(sample_weight is not None, settings.largest_sample_weight, settings.class_weight)
         self.guarantee_ = guarantee_of(release.plan, rows.label_sentence, person, ledger, seed, weighting)
         self.coefficient_names_ = self._coefficient_names(encoder, rows.fourier)
+        self._evidence = fit.evidence
         self._encoder = encoder
         self._fourier = rows.fourier
         self._row_bound = settings.row_bound
@@ -278,6 +290,60 @@ class LinearClassifier(ShownWithGuarantee, ClassifierMixin, BaseEstimator):  # t
         right = self._positions(scores) == positions_of(labels, len(domain))
         return float(np.average(right, weights=weights_of(sample_weight, scores.shape[0])))
 
+    def uncertainty(self, target: str = "regularised") -> Uncertainty:
+        """How far the released coefficients may lie from those of the population; intercept last.
+
+        Costs no privacy: it is made of what was released.
+
+        Parameters
+        ----------
+        target : "regularised" or "unregularised"
+            The minimiser that the population has with the same alpha, or that without a ridge, for which one Newton step
+            takes the ridge back; not after output perturbation, whose noise is too large for that.
+
+        Raises
+        ------
+        ParameterError
+            If no share of the budget was kept for intervals, `inference_share`.
+        """
+        check_is_fitted(self)
+        if self._fourier is not None:
+            raise ParameterError(
+                "weights of random features mean nothing one by one, so there are no intervals for them; use LinearSVC or "
+                "LogisticRegression."
+            )
+        if self._evidence is None:
+            raise ParameterError(
+                "intervals need a share of the budget: set inference_share, for example 0.3, and fit again."
+            )
+        return uncertainty(self._evidence, target)
+
+    def conf_int(self, level: float = 0.95, target: str = "regularised") -> Array:
+        """Intervals (n_coefficients, 2) for the coefficients `coef_` of the population, each at this level by itself.
+
+        See `uncertainty` for the target and for when there are none.
+        """
+        return self.uncertainty(target).intervals(level)[: self.coef_.shape[1]]
+
+    def summary(self, level: float = 0.95, target: str = "regularised") -> CoefficientTable:
+        """A table of coefficients with standard errors, intervals and p-values, which prints, and writes LaTeX and HTML.
+
+        It speaks of the schema's positive class, or else of `classes_[1]`. See `uncertainty` for the target.
+        """
+        direction = Direction.of(self)
+        names = [str(name) for name in self.coefficient_names_]
+        return CoefficientTable.of(
+            self.uncertainty(target),
+            names=[*names, "(intercept)"] if self._evidence is not None and self._evidence.intercept > 0.0 else names,
+            level=level,
+            target=target,
+            sign=direction.sign,
+            model=type(self).__name__,
+            outcome=str(direction),
+            alpha=self.alpha_,
+            guarantee=self.guarantee_,
+        )
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model as JSON: weights, schema, guarantee, version and a checksum. `confide.load` reads it."""
         from confide.estimators.persistence import save_model
@@ -319,6 +385,7 @@ class LinearClassifier(ShownWithGuarantee, ClassifierMixin, BaseEstimator):  # t
             rows_per_person=parameters.checked_rows_per_person(self.max_rows_per_person),
             largest_sample_weight=parameters.checked_largest_sample_weight(self.max_sample_weight),
             class_weight=parameters.checked_class_weight(self.class_weight),
+            inference_share=parameters.checked_share(self.inference_share),
         )
         return settings, encoder, domain
 
@@ -341,4 +408,8 @@ class LinearClassifier(ShownWithGuarantee, ClassifierMixin, BaseEstimator):  # t
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = self.schema is None and self._accepts_sparse
+        try:
+            self._loss(3)
+        except ParameterError:
+            tags.classifier_tags.multi_class = False
         return tags

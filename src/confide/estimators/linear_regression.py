@@ -36,6 +36,7 @@ class LinearRegressor(ShownWithGuarantee, RegressorMixin, BaseEstimator):  # typ
     coef_: Array
     intercept_: float
     guarantee_: Any
+    _evidence = None
 
     def __init__(
         self,

@@ -64,6 +64,10 @@ class LogisticRegression(LinearClassifier):
     max_sample_weight : float, default 1.0
         A public cap on the `sample_weight` of a row in `fit`. Noise grows with it; the mean is over the number of rows,
         whatever they weigh.
+    inference_share : float or "auto", default 0.0
+        The part of the budget kept for intervals: then `conf_int`, `summary` and `uncertainty` say how far the coefficients
+        may lie from those of the population. "auto" takes the share at which they are narrowest, by public facts. Refused,
+        before anything is charged, where the intervals could not be trusted.
     ledger : Ledger, batch of one, or None
         Charged before a row is used.
     random_state : int or None
@@ -84,8 +88,9 @@ class LogisticRegression(LinearClassifier):
 
     Notes
     -----
-    Guarantee: `coef_` and `intercept_` together are differentially private at the budget for the stated neighbour relation,
-    in the sense and under the assumptions that `guarantee_.statement()` lists. Nothing else that depends on rows is kept.
+    Guarantee: `coef_`, `intercept_` and what intervals are made of are together differentially private at the budget for the
+    stated neighbour relation, in the sense and under the assumptions that `guarantee_.statement()` lists. Nothing else that
+    depends on rows is kept.
 
     Sources: Chaudhuri, Monteleoni and Sarwate, Differentially Private Empirical Risk Minimization, JMLR 2011; proofs
     beside the mechanisms in confide/privacy/proofs.
@@ -116,6 +121,7 @@ class LogisticRegression(LinearClassifier):
         max_rows_per_person: int = 1,
         class_weight: Mapping[Any, float] | None = None,
         max_sample_weight: float = 1.0,
+        inference_share: float | str = 0.0,
         ledger: Ledger | Batch | None = None,
         random_state: int | None = None,
     ) -> None:
@@ -133,6 +139,7 @@ class LogisticRegression(LinearClassifier):
             max_rows_per_person=max_rows_per_person,
             class_weight=class_weight,
             max_sample_weight=max_sample_weight,
+            inference_share=inference_share,
             ledger=ledger,
             random_state=random_state,
         )

@@ -20,6 +20,7 @@ _MOST_ROWS = 10**15
 _MOST_ROWS_PER_PERSON = 10**6
 _LARGEST_ALPHA = 1e12
 _LARGEST_SAMPLE_WEIGHT = 1e9
+_LARGEST_SHARE = 0.9
 MOST_CLASSES = 100
 
 
@@ -194,3 +195,12 @@ def checked_choice(name: str, value: Any, choices: tuple[str, ...]) -> str:
     if not isinstance(value, str) or value not in choices:
         raise ParameterError(f"{name} must be one of {', '.join(map(repr, choices))}.")
     return value
+
+
+def checked_share(value: Any) -> float | str:
+    """The part of the budget that is kept for intervals: a number, or "auto"."""
+    if isinstance(value, str) and value == "auto":
+        return value
+    if isinstance(value, bool) or not isinstance(value, Real) or not 0.0 <= float(value) <= _LARGEST_SHARE:
+        raise ParameterError(f'inference_share must be a number from 0 (no intervals) to {_LARGEST_SHARE}, or "auto".')
+    return float(value)

@@ -25,6 +25,7 @@ from confide.features.fourier import FourierMap
 from confide.features.schema import Schema
 from confide.files import read_document, write_document
 from confide.guarantee import Guarantee
+from confide.inference.evidence import Evidence
 from confide.privacy.budgets import budget_from_dict
 
 _CLASSIFIERS: dict[str, type[LinearClassifier]] = {
@@ -51,11 +52,12 @@ _OWN_PARAMETERS = (
     "target_bound",
     "threshold",
     "max_sample_weight",
+    "inference_share",
 )
 """Parameters that some estimators have, by name."""
 _PARTS = {
     "version", "estimator", "parameters", "schema", "row_bound", "fourier_map", "classes", "alpha", "coef", "intercept",
-    "coefficient_names", "n_features_in", "feature_names_in", "guarantee",
+    "coefficient_names", "n_features_in", "feature_names_in", "guarantee", "intervals",
 }  # fmt: skip
 _PARAMETERS = {
     "budget", "alpha", "fit_intercept", "intercept_scaling", "mechanism", "neighbours", "n_rows_bounds",
@@ -72,6 +74,7 @@ def save_model(model: LinearClassifier | LinearRegressor, path: str | os.PathLik
     guarantee = model.guarantee_
     names = getattr(model, "feature_names_in_", None)
     encoder: Encoder | None = model._encoder
+    own = model.get_params(deep=False)
     write_document(
         path,
         {
@@ -84,7 +87,7 @@ def save_model(model: LinearClassifier | LinearRegressor, path: str | os.PathLik
                 "intercept_scaling": float(model.intercept_scaling),
                 "mechanism": model.mechanism,
                 "neighbours": str(guarantee.neighbours),
-                **{name: _written(getattr(model, name)) for name in _OWN_PARAMETERS if hasattr(model, name)},
+                **{name: _written(getattr(model, name)) for name in _OWN_PARAMETERS if name in own},
                 "max_rows_per_person": int(model.max_rows_per_person),
                 **(_class_weight_of(model) if isinstance(model, LinearClassifier) else {}),
                 "n_rows_bounds": None if model.n_rows_bounds is None else [int(n) for n in model.n_rows_bounds],
@@ -99,6 +102,7 @@ def save_model(model: LinearClassifier | LinearRegressor, path: str | os.PathLik
             "n_features_in": int(model.n_features_in_),
             "feature_names_in": None if names is None else [str(name) for name in names],
             "guarantee": guarantee.to_dict(),
+            "intervals": None if model._evidence is None else model._evidence.to_dict(),
         },
     )
 
@@ -148,7 +152,7 @@ def load(path: str | os.PathLike[str]) -> LinearClassifier | LinearRegressor:
     """
     content = read_document(path)
     try:
-        _check_keys(content, _PARTS, since_first={"fourier_map"})
+        _check_keys(content, _PARTS, since_first={"fourier_map", "intervals"})
         return _restored(content)
     except FileError:
         raise
@@ -188,12 +192,15 @@ def _restored(content: dict[str, Any]) -> LinearClassifier | LinearRegressor:
         model.feature_names_in_ = np.array(content["feature_names_in"], dtype=object)
     model._encoder = None if schema is None else Encoder(schema)
     model._row_bound = row_bound
+    model._evidence = None if content.get("intervals") is None else Evidence.from_dict(content["intervals"])
     if model.guarantee_.void is None and not model.guarantee_.budget.is_private:
         raise FileError("the model claims a guarantee that an infinite budget cannot give.")
     if not isinstance(model.guarantee_.void, str | None):
         raise FileError("the parts of the model are not of the right kind.")
     width = len(model.coefficient_names_)
     if model.coef_.shape != ((width,) if is_regressor else (np.size(model.intercept_), width)):
+        raise FileError("the parts of the model do not fit each other.")
+    if model._evidence is not None and not _fits(model._evidence, model):
         raise FileError("the parts of the model do not fit each other.")
     row_bound.check_width(width)
     if (
@@ -203,6 +210,13 @@ def _restored(content: dict[str, Any]) -> LinearClassifier | LinearRegressor:
     ):
         raise FileError("the columns of the schema do not match the coefficients.")
     return model
+
+
+def _fits(evidence: Evidence, model: LinearClassifier | LinearRegressor) -> bool:
+    """Whether what intervals are made of speaks of the weights of this model."""
+    weights, constant, width = evidence.weights, evidence.intercept, model.coef_.size
+    intercept = constant * weights[width:] if constant > 0.0 else np.zeros(1)
+    return np.array_equal(weights[:width], model.coef_.ravel()) and np.array_equal(intercept, np.ravel(model.intercept_))
 
 
 def _classifier(

@@ -39,7 +39,7 @@ from confide.types import Array, Indices
 METHODS = ("auto", "permute-and-flip", "exponential", "repeated")
 
 _OF_THE_SEARCH = ("budget", "ledger", "random_state")
-_ONE_FOR_ALL = ("neighbours", "n_rows_bounds", "max_rows_per_person", "schema", "classes")
+_ONE_FOR_ALL = ("neighbours", "n_rows_bounds", "max_rows_per_person", "schema", "classes", "inference_share")
 _SHAPE = Fraction(1, 2)
 """Of the law of the number of tries: 2.5 times the epsilon of one. Measured: benchmarks/README.md."""
 _TRIES_OF_A_CANDIDATE = 10
@@ -367,6 +367,10 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc] 
             raise ParameterError(
                 "a search divides the rows by their position, so it cannot keep the rows of one person together. Keep at "
                 "most k rows of each person, give max_rows_per_person=k, and a schema that names no column of persons."
+            )
+        if estimator.inference_share != 0.0:
+            raise ParameterError(
+                "intervals do not hold after a choice among models, so a search has none: leave inference_share at 0."
             )
         try:
             grid = list(ParameterGrid(self.param_grid))

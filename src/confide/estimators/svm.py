@@ -38,8 +38,8 @@ class LinearSVC(LinearClassifier):
         Half-width of the joint, not used by "hinge". A narrower one is closer to the hinge and costs objective perturbation
         more of the budget, or a larger alpha.
     alpha, schema, row_norm, fit_intercept, intercept_scaling, classes, mechanism, neighbours, n_rows_bounds, \
-max_rows_per_person, class_weight, max_sample_weight, ledger, random_state :
-        As in `LogisticRegression`.
+max_rows_per_person, class_weight, max_sample_weight, inference_share, ledger, random_state :
+        As in `LogisticRegression`. There are no intervals for the "hinge", which does not bend.
 
     Attributes
     ----------
@@ -81,6 +81,7 @@ max_rows_per_person, class_weight, max_sample_weight, ledger, random_state :
         max_rows_per_person: int = 1,
         class_weight: Mapping[Any, float] | None = None,
         max_sample_weight: float = 1.0,
+        inference_share: float | str = 0.0,
         ledger: Ledger | Batch | None = None,
         random_state: int | None = None,
     ) -> None:
@@ -98,6 +99,7 @@ max_rows_per_person, class_weight, max_sample_weight, ledger, random_state :
             max_rows_per_person=max_rows_per_person,
             class_weight=class_weight,
             max_sample_weight=max_sample_weight,
+            inference_share=inference_share,
             ledger=ledger,
             random_state=random_state,
         )
@@ -108,7 +110,8 @@ max_rows_per_person, class_weight, max_sample_weight, ledger, random_state :
         name = parameters.checked_choice("loss", self.loss, (*_LOSSES, "hinge"))
         if name == "hinge" and n_classes > 2:
             raise ParameterError(
-                "loss='hinge' is for two classes; for more take loss='huber_hinge' with a small smoothing, such as 0.05."
+                "Only binary classification is supported with loss='hinge'. The type of the target is multiclass: take "
+                "loss='huber_hinge' with a small smoothing, such as 0.05."
             )
         try:
             smoothing = float(self.smoothing)

@@ -191,7 +191,7 @@ def _holds_text_or_objects(array: Any) -> bool:
 
 
 def labels_of(y: Any, n_rows: int, classes: tuple[Any, ...] | None) -> tuple[Labels, tuple[Any, ...], str]:
-    """Labels in {-1, +1}, of three classes and more their positions; the sorted classes; a sentence on their origin.
+    """Labels in {-1, +1}, of more classes their positions; the classes, sorted; a sentence on where they come from.
 
     Parameters
     ----------

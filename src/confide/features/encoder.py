@@ -269,7 +269,7 @@ def read_labels(values: Any, *classes: Label, refuse: bool = True) -> Labels:
     ----------
     values : pandas or Polars Series, Arrow array, NumPy array or list of raw labels, one a row
     classes : the labels, compared in canonical form (`canonical_label`); of two the negative one and the positive one
-    refuse : False after labels were checked and a budget charged: what is none of them counts as the first
+    refuse : False after labels were checked and a budget charged: what is none of the classes counts as the first
 
     Returns
     -------

@@ -43,8 +43,8 @@ class GradientRounding:
         """L2 distance between the computed and the exact gradient.
 
         1.01 u n R [L (m + D + 5 + w) + (2D + 5) c R |w|] + gamma_3 (l2 |w| + |b|) + 3u |g| + 2^-900, where w is the
-        rounding constant of the loss, and 2D + 12 more if it asks for the lengths of rows. Norms
-        are of all weights, noise and gradients of a problem together.
+        rounding constant of the loss, and 2D + 12 more if it asks for the lengths of rows. Norms are of all weights,
+        noise and gradients of a problem together.
         """
         loss, dimension = self.loss, self.row_width
         rounding = loss.rounding + (2 * dimension + 12 if loss.by_length else 0)

@@ -13,6 +13,7 @@ from typing import TypeAlias
 import numpy as np
 from scipy.special import erf, log_ndtr, ndtr
 
+from confide.errors import ParameterError
 from confide.privacy.budgets import Neighbours
 from confide.types import Array
 
@@ -86,6 +87,8 @@ class GaussianObjective:
     def __post_init__(self) -> None:
         if not self.monotone:
             object.__setattr__(self, "kappa", math.inf)
+            if self.n_outputs > 1:
+                raise ParameterError("Gaussian noise for several scores needs slopes of one sign.")
 
     def _corners(self) -> list[tuple[float, float]]:
         """(shift over mu, how many) of the corners of the slopes of the rows that differ, those that shift nothing apart.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -93,7 +93,7 @@ class RowFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem(RowFacts):
-    """The public facts of one training problem with a loss of the scores.
+    """The public facts of one training problem with a loss of the score.
 
     Attributes
     ----------
@@ -125,7 +125,7 @@ class Problem(RowFacts):
 
     @property
     def shapes(self) -> tuple[Shape, ...]:
-        """The shapes of noise that the bound on rows and the loss allow; of several scores the ball around all weights."""
+        """The shapes of noise that rows and loss allow; of several scores a ball around all their weights."""
         if self.loss.n_outputs > 1:
             return (Ball(self.n_weights, self.row_norm),)
         shapes = shapes_of(self.row_bound, self.intercept, self.n_features)
@@ -208,6 +208,8 @@ class Plan:
         What a ledger counts.
     seal_share : float
         What the seal costs: its part of epsilon, or the part by which Gaussian noise grows for it.
+    intervals : IntervalsPlan or None
+        What else is released with the weights, at a budget of its own. This plan's release does not use it.
     """
 
     problem: Problem
@@ -220,6 +222,7 @@ class Plan:
     lattice: LatticeNoise | None
     event: Event
     seal_share: float = 0.0
+    intervals: Any = None
 
     @property
     def added_l2(self) -> float:

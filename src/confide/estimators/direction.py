@@ -1,0 +1,52 @@
+"""Which class the weights of a classifier are shown for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from confide.errors import ParameterError
+from confide.features.schema import canonical_label
+
+
+@dataclass(frozen=True, slots=True)
+class Direction:
+    """The class that weights and probabilities speak of: the schema's positive one, or else the second.
+
+    With three classes and more each has its weights, and a probability is that of the class predicted for the row.
+
+    Attributes
+    ----------
+    label : the class, as the model's `classes_` hold it; None where there are more than two
+    column : the target's column, or None without a schema
+    position : its position in `classes_`, or None
+    """
+
+    label: Any
+    column: str | None
+    position: int | None
+
+    @classmethod
+    def of(cls, model: Any) -> Direction:
+        """The direction of a fitted model."""
+        if not hasattr(model, "classes_"):
+            raise ParameterError("the command line knows classifiers alone; read a regressor in Python, with confide.load.")
+        labels = model.classes_.tolist()
+        target = None if model.schema is None else model.schema.target
+        if len(labels) > 2:
+            return cls(None, None if target is None else target.column, None)
+        if target is None:
+            return cls(labels[1], None, 1)
+        position = int(canonical_label(labels[1]) == canonical_label(target.positive))
+        return cls(labels[position], target.column, position)
+
+    @property
+    def sign(self) -> float:
+        """1, or -1 where the model's own weights speak of the other class."""
+        return -1.0 if self.position == 0 else 1.0
+
+    def __str__(self) -> str:
+        if self.position is None:
+            return f"the predicted {self.column or 'class'}"
+        label = f'"{self.label}"' if isinstance(self.label, str) else str(self.label)
+        return f"{self.column} = {label}" if self.column else f"class {label}"

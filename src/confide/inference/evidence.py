@@ -1,0 +1,169 @@
+"""What intervals are made of: released numbers and public facts, as they stand in a model's file."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields
+from typing import Any, Self
+
+import numpy as np
+
+from confide.errors import ParameterError
+from confide.privacy.lattice import LatticeLaplace
+from confide.privacy.mechanism import Noise, Plan
+from confide.privacy.moments import NoisyMoments
+from confide.privacy.shapes import Ball, Groups, Linked, Shape
+from confide.types import Array
+
+
+@dataclass(frozen=True, slots=True)
+class NoisePart:
+    """Noise of a known law that is part of the error of weights.
+
+    Attributes
+    ----------
+    noise : Noise
+    in_objective : bool
+        Whether it was added to the summed objective; otherwise to the weights.
+    """
+
+    noise: Noise
+    in_objective: bool
+
+    def to_dict(self) -> dict[str, Any]:
+        """A JSON form."""
+        shape = self.noise.shape
+        return {
+            "law": self.noise.law,
+            "scale": self.noise.scale,
+            "shape": shape.name,
+            "sizes": list(shape.sizes),
+            "scales": list(shape.scales),
+            "linked": list(shape.linked),
+            "in_objective": self.in_objective,
+        }
+
+    @classmethod
+    def from_dict(cls, value: dict[str, Any]) -> Self:
+        """Read the form written by `to_dict`."""
+        known = {"law", "scale", "shape", "sizes", "scales", "linked", "in_objective"}
+        if set(value) != known or value["law"] not in ("laplace", "gaussian") or not isinstance(value["in_objective"], bool):
+            raise ParameterError("noise of a kind that this version does not understand.")
+        sizes, scales = tuple(map(int, value["sizes"])), tuple(map(float, value["scales"]))
+        if value["shape"] == "ball":
+            shape: Shape = Ball(*sizes, *scales)
+        elif value["shape"] == "groups":
+            shape = Groups(sizes, scales)
+        else:
+            shape = Linked(sizes, scales, tuple(map(bool, value["linked"])))
+        sound = all(math.isfinite(x) and x > 0.0 for x in (value["scale"], *scales, *sizes))
+        if shape.name != value["shape"] or not sound:
+            raise ParameterError("noise of a kind that this version does not understand.")
+        return cls(Noise(shape, value["law"], float(value["scale"])), value["in_objective"])
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """Released weights and moments, and what is publicly known of their noise.
+
+    Attributes
+    ----------
+    weights : (D,)
+    intercept : float
+        The constant of the intercept, whose weight is the last; 0 for none.
+    l2 : float
+        Ridge of the sum form.
+    n_rows_high : int
+        The most rows there may be.
+    curvature, slope : (D, D)
+        Released second moments of curvature and slope.
+    curvature_deviation : float
+        Standard deviation of the noise on an entry of the curvature off the diagonal.
+    noises : tuple of NoisePart
+        The noise in the weights.
+    """
+
+    weights: Array
+    intercept: float
+    l2: float
+    n_rows_high: int
+    curvature: Array
+    slope: Array
+    curvature_deviation: float
+    noises: tuple[NoisePart, ...]
+
+    def __post_init__(self) -> None:
+        size = self.weights.size
+        numbers = [self.weights, self.curvature, self.slope, np.array([self.intercept, self.l2, self.curvature_deviation])]
+        fitting = self.weights.shape == (size,) and self.curvature.shape == self.slope.shape == (size, size)
+        if not fitting or not all(np.isfinite(number).all() for number in numbers):
+            raise ParameterError("the parts that intervals are made of do not fit each other.")
+        symmetric = all(np.array_equal(matrix, matrix.T) for matrix in (self.curvature, self.slope))
+        same = all(part.noise.shape.dimension == size for part in self.noises)
+        known = self.intercept >= 0.0 and self.l2 > 0.0 and self.curvature_deviation >= 0.0 and self.n_rows_high >= 1
+        if not (symmetric and same and known):
+            raise ParameterError("the parts that intervals are made of do not fit each other.")
+
+    @classmethod
+    def of(cls, plan: Plan, weights: Array, moments: NoisyMoments) -> Self:
+        """The evidence of a release: weights (D,) by `plan`, and the moments at them."""
+        noises = []
+        if plan.noise is not None:
+            noises.append(NoisePart(plan.noise, plan.mechanism == "objective"))
+        if plan.lattice is not None:
+            # Noise on a grid is like the continuous law: its entries are independent.
+            size = plan.lattice.dimension
+            law = (
+                Noise(Groups((size,), (plan.lattice.scale,)), "laplace", 1.0)
+                if isinstance(plan.lattice, LatticeLaplace)
+                else Noise(Ball(size, plan.lattice.norm / math.sqrt(size)), "gaussian", 1.0)
+            )
+            noises.append(NoisePart(law, in_objective=False))
+        return cls(
+            weights=weights,
+            intercept=plan.problem.intercept,
+            l2=plan.l2,
+            n_rows_high=plan.problem.n_rows_high,
+            curvature=moments.curvature,
+            slope=moments.slope,
+            curvature_deviation=moments.plan.deviation * moments.plan.unit_of_curvature / math.sqrt(2.0),
+            noises=tuple(noises),
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """A JSON form. Of the symmetric matrices the upper triangles, row by row."""
+        upper = np.triu_indices(self.weights.size)
+        return {
+            "weights": self.weights.tolist(),
+            "intercept": self.intercept,
+            "l2": self.l2,
+            "n_rows_high": self.n_rows_high,
+            "curvature": self.curvature[upper].tolist(),
+            "slope": self.slope[upper].tolist(),
+            "curvature_deviation": self.curvature_deviation,
+            "noises": [part.to_dict() for part in self.noises],
+        }
+
+    @classmethod
+    def from_dict(cls, value: dict[str, Any]) -> Self:
+        """Read the form written by `to_dict`."""
+        if set(value) != {field.name for field in fields(cls)}:
+            raise ParameterError("what intervals are made of was written by a version that this one does not understand.")
+        size = len(value["weights"])
+        return cls(
+            weights=np.array(value["weights"], dtype=np.float64),
+            intercept=float(value["intercept"]),
+            l2=float(value["l2"]),
+            n_rows_high=int(value["n_rows_high"]),
+            curvature=_symmetric(value["curvature"], size),
+            slope=_symmetric(value["slope"], size),
+            curvature_deviation=float(value["curvature_deviation"]),
+            noises=tuple(map(NoisePart.from_dict, value["noises"])),
+        )
+
+
+def _symmetric(triangle: list[float], size: int) -> Array:
+    matrix = np.zeros((size, size))
+    matrix[np.triu_indices(size)] = triangle
+    answer: Array = np.triu(matrix) + np.triu(matrix, 1).T
+    return answer

@@ -1,0 +1,116 @@
+"""What intervals will be like, from public facts alone: whether they can be trusted, and how wide they will be."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from confide.errors import ParameterError
+from confide.privacy.budgets import Budget
+from confide.privacy.mechanism import Plan
+from confide.privacy.moments import MomentsPlan
+
+LARGEST_RATIO = 2.0
+"""Up to here intervals at 95% hold the population's coefficients in 93% to 98% of samples: benchmarks/coverage.py."""
+
+
+@dataclass(frozen=True, slots=True)
+class IntervalsPlan:
+    """What a share of the budget buys. Public; made before any row is read.
+
+    Attributes
+    ----------
+    budget : Budget
+        Of the whole release: what a ledger is charged.
+    share : float
+        The part of it that the moments cost.
+    moments : MomentsPlan
+    usual_row_norm : float
+        The L2 norm of a usual row without its intercept, guessed from its bound.
+    margin : float
+        Half the width of an interval of 95% that is to be expected for a usual coefficient.
+    """
+
+    budget: Budget
+    share: float
+    moments: MomentsPlan
+    usual_row_norm: float
+    margin: float
+
+    @classmethod
+    def of(cls, budget: Budget, share: float, training: Plan, moments: MomentsPlan, usual_row_norm: float) -> IntervalsPlan:
+        """The plan and its forecast."""
+        problem = training.problem
+        usual = _usual_curvature(moments, usual_row_norm)
+        steepness = usual * (problem.loss_bounds.lipschitz**2 / 2.0) / problem.loss_bounds.smoothness
+        spread = _deviation(moments) * math.sqrt(problem.n_weights)
+        curvature = usual + training.l2
+        # Noise in the objective is damped by the curvature of the rows too, beside the ridge.
+        damping = training.l2 / curvature if training.mechanism == "objective" else 1.0
+        privacy = damping * training.noise_norm / math.sqrt(problem.n_weights)
+        error = math.hypot(math.sqrt(steepness) / curvature, privacy)
+        return cls(budget, share, moments, usual_row_norm, 1.96 * error * math.hypot(1.0, spread / curvature))
+
+    @property
+    def curvature_noise(self) -> float:
+        """Largest eigenvalue that noise alone gives the moments of the curvature: 2 s sqrt(D), s its deviation."""
+        return 2.0 * _deviation(self.moments) * math.sqrt(self.moments.problem.n_weights)
+
+    @property
+    def usual_curvature(self) -> float:
+        """Eigenvalue that the rows give them if they are usual: n (c / 2) |x|^2 / d, spread evenly over d columns."""
+        return _usual_curvature(self.moments, self.usual_row_norm)
+
+    @property
+    def ratio(self) -> float:
+        """Noise over what it hides."""
+        return self.curvature_noise / self.usual_curvature
+
+    @property
+    def is_valid(self) -> bool:
+        """Whether the noise leaves enough of the curvature for intervals to be trusted."""
+        return self.ratio <= LARGEST_RATIO
+
+    def check(self) -> None:
+        """Raise ParameterError where intervals cannot be trusted."""
+        if not self.is_valid:
+            raise ParameterError(
+                f"intervals would not be trustworthy: the noise on the curvature ({self.curvature_noise:.3g}) is more than "
+                f"{LARGEST_RATIO:g} times what so many rows of usual length add to it ({self.usual_curvature:.3g}). Use "
+                f"more rows, a larger budget or inference_share, fewer columns, or ApproxDP or ZCDP in place of PureDP."
+            )
+
+    def to_dict(self) -> dict[str, Any]:
+        """A JSON form."""
+        return {
+            "budget": self.budget.to_dict(),
+            "share": self.share,
+            "moments_budget": self.moments.budget.to_dict(),
+            "curvature_deviation": _deviation(self.moments),
+            "slope_deviation": _deviation(self.moments) * self.moments.unit_of_slope / self.moments.unit_of_curvature,
+            "curvature_noise": self.curvature_noise,
+            "usual_curvature": self.usual_curvature,
+            "ratio": self.ratio,
+            "largest_ratio": LARGEST_RATIO,
+            "expected_margin": self.margin,
+        }
+
+    def lines(self) -> dict[str, str]:
+        """Facts by name, for people."""
+        return {
+            "intervals": f"{self.share:.3g} of the whole budget, {self.budget}",
+            "moments": f"noise up to {self.curvature_noise:.4g} on the curvature, where usual rows add "
+            f"{self.usual_curvature:.4g}: {self.ratio:.2g} of at most {LARGEST_RATIO:g}",
+            "expected interval": f"about +- {self.margin:.3g} for a usual coefficient, at 95%",
+        }
+
+
+def _deviation(moments: MomentsPlan) -> float:
+    """Standard deviation of the noise on an entry of the curvature off the diagonal."""
+    return moments.deviation * moments.unit_of_curvature / math.sqrt(2.0)
+
+
+def _usual_curvature(moments: MomentsPlan, usual_row_norm: float) -> float:
+    problem = moments.problem
+    return problem.n_rows_low * problem.loss_bounds.smoothness / 2.0 * usual_row_norm**2 / problem.n_features

@@ -1,0 +1,194 @@
+"""How far released weights may lie from those of the population: intervals and probabilities, made of a release alone.
+
+Y. Wang, D. Kifer, J. Lee, *Differentially private confidence intervals for empirical risk minimization*, Journal of Privacy
+and Confidentiality 9(1), 2019, with two things of our own: both matrices leave with one noise, and what the noise does to
+the inverse of the first is taken back. In the sum form, with n rows,
+
+    w - w0 = -H^-1 (G + b),    G ~ N(0, S),    b with the law of the noise in the objective, independent of G,
+
+H the curvature of the objective and S the covariance of the sum of the rows' gradients, at the weights w0 that the
+population has with the same ridge. Everything here is post-processing and costs no privacy. Nothing depends on what the
+loss is: whatever has slopes in the score of a row has such moments.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+import numpy as np
+from scipy.special import ndtr, ndtri
+
+from confide.errors import ParameterError
+from confide.inference.evidence import Evidence
+from confide.privacy.mechanism import Noise
+from confide.privacy.noise import Entropy
+from confide.types import Array
+
+_DRAWS = 4000
+_SLICES = 400
+_MOST_STEPS = 1000
+_HALVINGS = 45
+TARGETS = ("regularised", "unregularised")
+
+
+@dataclass(frozen=True)
+class Uncertainty:
+    """The law of the error of released coefficients, as far as it is known from the release.
+
+    Attributes
+    ----------
+    estimates : (D,)
+        Released coefficients, the intercept last, in the units of `coef_` and `intercept_`; for the target "unregularised"
+        those after one Newton step that takes back the ridge.
+    sampling_error : (D,)
+        Standard deviation that comes from the rows being a sample.
+    privacy_errors : (draws, D)
+        Draws of the error that comes from the noise, which is symmetric; (0, D) without noise.
+    """
+
+    estimates: Array
+    sampling_error: Array
+    privacy_errors: Array
+
+    @cached_property
+    def privacy_error(self) -> Array:
+        """(D,): standard deviation that comes from the noise."""
+        if self.privacy_errors.shape[0] == 0:
+            return np.zeros_like(self.estimates)
+        deviation: Array = np.sqrt(np.mean(self.privacy_errors**2, axis=0))
+        return deviation
+
+    @property
+    def total_error(self) -> Array:
+        """(D,): standard deviation of both together."""
+        return np.hypot(self.sampling_error, self.privacy_error)
+
+    @cached_property
+    def _slices(self) -> Array:
+        """(slices, D): sizes of errors that come from the noise, each the root mean square of one slice of the draws."""
+        sizes = np.sort(np.abs(self.privacy_errors), axis=0)
+        slices: Array = np.sqrt(np.mean(sizes.reshape(_SLICES, -1, sizes.shape[1]) ** 2, axis=1))
+        return slices
+
+    def probability_within(self, distances: Array) -> Array:
+        """(D,): the probability that the error is at most so large in absolute value, by coefficient."""
+        if self.privacy_errors.shape[0] == 0:
+            gaussian: Array = 2.0 * ndtr(distances / self.sampling_error) - 1.0
+            return gaussian
+        # The law of the noise is symmetric, so that a size stands for both signs.
+        upper = ndtr((distances - self._slices) / self.sampling_error)
+        lower = ndtr((-distances - self._slices) / self.sampling_error)
+        within: Array = np.mean(upper - lower, axis=0)
+        return within
+
+    def margins(self, level: float) -> Array:
+        """(D,): half the width of intervals that hold the population's coefficient with this probability, one at a time."""
+        if isinstance(level, bool) or not isinstance(level, (int, float, np.number)) or not 0.0 < level < 1.0:
+            raise ParameterError("level must be a number strictly between 0 and 1, for example 0.95.")
+        usual: Array = float(ndtri(0.5 + 0.5 * level)) * self.sampling_error
+        if self.privacy_errors.shape[0] == 0:
+            return usual
+        # Independent symmetric noise only widens; the largest size of noise and the usual margin together are enough.
+        low, high = usual, usual + self._slices[-1]
+        for _ in range(_HALVINGS):
+            middle = 0.5 * (low + high)
+            enough = self.probability_within(middle) >= level
+            low, high = np.where(enough, low, middle), np.where(enough, middle, high)
+        answer: Array = high
+        return answer
+
+    def intervals(self, level: float = 0.95) -> Array:
+        """(D, 2): lower and upper ends."""
+        margins = self.margins(level)
+        return np.column_stack([self.estimates - margins, self.estimates + margins])
+
+    def p_values(self) -> Array:
+        """(D,): how probable an error as large as the estimate is; small where the population's is hardly 0."""
+        return np.clip(1.0 - self.probability_within(np.abs(self.estimates)), 0.0, 1.0)
+
+
+def uncertainty(evidence: Evidence, target: str = "regularised") -> Uncertainty:
+    """The law of the error of released coefficients.
+
+    Parameters
+    ----------
+    evidence : what was released, and public facts
+    target : "regularised" for the minimiser that the population has with the same ridge, "unregularised" for that without,
+        which is refused after output perturbation
+    """
+    if target not in TARGETS:
+        raise ParameterError(f"target must be one of {', '.join(map(repr, TARGETS))}.")
+    if target == "unregularised" and evidence.noises and not any(part.in_objective for part in evidence.noises):
+        raise ParameterError(
+            "after output perturbation the ridge cannot be taken back: the noise on the weights is too large for one step. "
+            "Use the target 'regularised', or fit with mechanism='objective'."
+        )
+    weights, l2 = evidence.weights, evidence.l2
+    curvature = denoised_curvature(evidence.curvature, l2, evidence.curvature_deviation)
+    # The population's gradient at the target is minus the ridge's, so the mean of the rows' gradients is known (spec D.3):
+    # a square of it goes from the second moment, with the most rows there may be, which takes the least.
+    covariance = _positive(evidence.slope - np.outer(weights, weights) * l2**2 / evidence.n_rows_high)
+    step: Array = np.eye(len(weights))
+    if target == "unregularised":
+        # w + H0^-1 l2 w = H0^-1 H w: for what is in the objective H0 takes the place of H, and the seal grows.
+        unregularised = curvature - l2 * step
+        step = np.asarray(np.linalg.solve(unregularised, curvature))
+        weights, curvature = step @ weights, unregularised
+    inverse = np.asarray(np.linalg.inv(curvature), dtype=np.float64)
+    sampling = np.sqrt(np.maximum(np.diagonal(inverse @ covariance @ inverse), 0.0))
+    units = np.ones(len(weights))
+    if evidence.intercept > 0.0:
+        units[-1] = evidence.intercept
+    # A coefficient that no row tells of has an interval of no width, and the quotients above stay numbers.
+    sampling = np.maximum(sampling, np.finfo(float).tiny)
+    return Uncertainty(units * weights, units * sampling, units * _privacy_errors(evidence, inverse, step))
+
+
+def denoised_curvature(curvature: Array, l2: float, deviation: float) -> Array:
+    """The curvature of the objective from a noisy matrix (D, D) of the rows' part: positive definite, ridge included.
+
+    Symmetric noise E with deviation s off the diagonal and sqrt(2) s on it makes the inverse too large on average: by
+    H^-1 E[E H^-1 E] H^-1 to second order, where E[E A E] = s^2 (A + tr(A) I) for symmetric A. The answer solves, eigenvalue
+    by eigenvalue,
+
+        h = max(e, 0) + l2 + s^2 (1 / h + sum of all 1 / h)
+
+    for the eigenvalues e of the noisy matrix, which puts back what the noise took from the inverse and keeps every
+    eigenvalue above the size at which noise is all there is.
+    """
+    eigenvalues, vectors = np.linalg.eigh(curvature)
+    raised = np.maximum(eigenvalues, 0.0) + l2
+    values = raised + deviation * math.sqrt(len(raised))
+    for _ in range(_MOST_STEPS):
+        inverse = 1.0 / values
+        # The mean of two steps in a row: the map falls in every value, so steps alone would go back and forth.
+        following = 0.5 * (values + raised + deviation**2 * (inverse + inverse.sum()))
+        settled = np.allclose(following, values, rtol=1e-12, atol=0.0)
+        values = following
+        if settled:
+            break
+    answer: Array = (vectors * values) @ vectors.T
+    return answer
+
+
+def _positive(matrix: Array) -> Array:
+    eigenvalues, vectors = np.linalg.eigh(matrix)
+    answer: Array = (vectors * np.maximum(eigenvalues, 0.0)) @ vectors.T
+    return answer
+
+
+def _privacy_errors(evidence: Evidence, inverse: Array, step: Array) -> Array:
+    """(draws, D): the error of the weights by draws of the mechanism's own noise, from a fixed public seed."""
+    errors = np.zeros((_DRAWS if evidence.noises else 0, inverse.shape[0]))
+    for position, part in enumerate(evidence.noises):
+        draws = _draws(part.noise, position)
+        errors = errors + draws @ (inverse if part.in_objective else step.T)
+    return errors
+
+
+@lru_cache(maxsize=8)
+def _draws(noise: Noise, seed: int) -> Array:
+    entropy = Entropy.seeded(seed)
+    return (entropy.laplace if noise.law == "laplace" else entropy.gaussian)(noise.shape, _DRAWS, noise.scale)

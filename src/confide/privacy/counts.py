@@ -1,0 +1,86 @@
+"""Counts of rows by cell, with exact noise: every row lies in exactly one cell. Proof: proofs/counts.md."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from confide.accounting.events import Event, PureMechanism
+from confide.errors import ParameterError
+from confide.privacy.budgets import ZCDP, Budget, Neighbours, PureDP, budget_of_row, pure_within
+from confide.privacy.gaussian import GaussianMechanism, largest_mu
+from confide.privacy.lattice import LatticeGaussian, LatticeLaplace, LatticeNoise, lattice_exponent
+from confide.privacy.noise import Entropy
+from confide.types import Array
+
+_DOWN, _UP = 1.0 - 2.0**-40, 1.0 + 2.0**-40
+
+
+@dataclass(frozen=True, slots=True)
+class CountsPlan:
+    """Everything decided before any row is read. Public.
+
+    Attributes
+    ----------
+    n_cells : int
+    budget : Budget
+        What the release costs; charged before a row is read.
+    neighbours : Neighbours
+    lattice : LatticeNoise or None
+        The noise on each count; None where there is no privacy.
+    event : Event
+        What a ledger counts.
+    """
+
+    n_cells: int
+    budget: Budget
+    neighbours: Neighbours
+    lattice: LatticeNoise | None
+    event: Event
+
+    @property
+    def deviation(self) -> float:
+        """Standard deviation of the noise on a count."""
+        return self.lattice.norm / math.sqrt(self.n_cells) if self.lattice else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class NoisyCounts:
+    """Counts with noise. Between its two verbs the caller charges the plan's event."""
+
+    def plan(self, n_cells: int, budget: Budget, neighbours: Neighbours, rows_per_person: int = 1) -> CountsPlan:
+        """The plan with the least noise among exact Laplace and exact Gaussian. No data is used."""
+        if n_cells < 1 or rows_per_person < 1:
+            raise ParameterError("counts need at least one cell, and at least one row a person.")
+        if not budget.is_private:
+            return CountsPlan(n_cells, budget, neighbours, None, Event(budget))
+        # Theorem 1: a replaced row leaves one cell and enters another.
+        changed = 2.0 if neighbours is Neighbours.REPLACE_ONE else 1.0
+        of_row = budget_of_row(budget, rows_per_person)
+        epsilon = pure_within(of_row.rho) if isinstance(of_row, ZCDP) else of_row.epsilon
+        laplace = LatticeLaplace.of_l1(n_cells, changed, epsilon * _DOWN)
+        speaks = rows_per_person == 1 and not isinstance(budget, PureDP)
+        event = Event(budget, PureMechanism(epsilon) if speaks else None, rows_per_person)
+        plans = [CountsPlan(n_cells, budget, neighbours, laplace, event)]
+        if not isinstance(of_row, PureDP):
+            mu = (
+                math.sqrt(2.0 * of_row.rho * _DOWN)
+                if isinstance(of_row, ZCDP)
+                else largest_mu(of_row.epsilon, of_row.delta * _DOWN)
+            )
+            sensitivity = math.sqrt(changed) * _UP
+            exponent = lattice_exponent(sensitivity / max(1.0, mu), n_cells)
+            gaussian = LatticeGaussian.of_multiplier(n_cells, exponent, sensitivity, 1.0 / mu)
+            event = Event(budget, GaussianMechanism(1.0 / gaussian.multiplier) if speaks else None, rows_per_person)
+            plans.append(CountsPlan(n_cells, budget, neighbours, gaussian, event))
+        return min(plans, key=lambda plan: plan.deviation)
+
+    def release(self, plan: CountsPlan, cells: NDArray[np.intp], entropy: Entropy) -> Array:
+        """Count the rows by their cells (n,) and release (n_cells,). The event was charged before this call."""
+        # A row whose cell does not exist counts in the nearest one, so that each counts exactly once.
+        counts = np.bincount(np.clip(cells, 0, plan.n_cells - 1), minlength=plan.n_cells).astype(np.float64)
+        released: Array = counts if plan.lattice is None else plan.lattice.release(counts[None], entropy)[0]
+        return released

@@ -1,0 +1,231 @@
+"""Second moments of curvature and slope at released weights, with exact noise. Proof: proofs/moments.md.
+
+What intervals for coefficients are made of. Both matrices leave in one vector with one noise: the rows on which the slope is
+steep are those on which a loss such as the logistic one hardly bends, so that the second costs next to nothing. Symbols
+inside formulas: D weights, N = D (D + 1) entries, R bound on a row with its intercept, L lipschitz and c smoothness of the
+loss of a row, its weight included.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from confide.accounting.events import Event, PureMechanism
+from confide.data.source import RowSource
+from confide.erm.losses import LossBounds
+from confide.erm.row_sums import MomentSum, RowSum, Totals
+from confide.errors import ParameterError
+from confide.privacy.budgets import ZCDP, Budget, Neighbours, PureDP, budget_of_row, pure_within
+from confide.privacy.gaussian import GaussianMechanism, largest_mu
+from confide.privacy.lattice import LatticeGaussian, LatticeLaplace, LatticeNoise, lattice_exponent
+from confide.privacy.mechanism import Noise, Plan, Problem, log_failure
+from confide.privacy.noise import Entropy
+from confide.privacy.shapes import Ball
+from confide.types import Array, Weights
+
+_LARGEST_INFLATION = 0.1
+_SEAL_SHARE = 0.01
+_WINDOW, _NARROW_WINDOW = 2.0**-6, 2.0**-12
+"""Of scores, with and without noise: a wide one keeps rounding small, and changes the curvature by 1 in 25,000."""
+_UNIT = 2.0**-53
+_DOWN, _UP = 1.0 - 2.0**-40, 1.0 + 2.0**-40
+_GRID = np.linspace(0.0, 1.0, 2**12 + 1)
+_SCALES = np.geomspace(0.1, 10.0, 201)
+
+
+def joint_bound(loss: LossBounds, curvature_scale: float) -> float:
+    """G: with curvatures in units of c / curvature_scale and slopes in units of L, no row adds more than G R^2.
+
+    G^2 = max over slopes a in [0, 1] of (u h(a))^2 + a^4, h(a) <= min(1, e^w curvature_at_slope(a L) / c) for a
+    self-concordant loss and the window w, h(a) <= 1 for others. proofs/moments.md, theorem 1.
+    """
+    if loss.self_concordant:
+        bends = math.exp(_WINDOW) * loss.curvature_at_slope(loss.lipschitz * _GRID) / loss.smoothness
+        # Quasi-concave: on a cell of the grid no more than the larger end, and 1 around the largest of the grid.
+        cells = np.maximum(bends[:-1], bends[1:])
+        peak = int(bends.argmax())
+        cells[max(0, peak - 1) : peak + 1] = 1.0
+        bends = np.minimum(cells * _UP, 1.0)
+    else:
+        bends = np.ones(_GRID.size - 1)
+    return float(np.sqrt((curvature_scale * bends) ** 2 + _GRID[1:] ** 4).max()) * _UP
+
+
+@lru_cache(maxsize=64)
+def balanced_scale(loss: LossBounds) -> float:
+    """u: the scale of curvatures beside slopes at which the noise disturbs an interval the least.
+
+    The curvature enters the width twice as strongly as the slope, and a row that is usual has half the largest curvature and
+    half the largest slope: G(u)^2 (4 / (u / 2)^2 + 1 / (1 / 4)^2) is least. Public; the guarantee does not depend on it.
+    """
+    costs = [joint_bound(loss, scale) ** 2 * (16.0 / scale**2 + 16.0) for scale in _SCALES]
+    return float(_SCALES[int(np.argmin(costs))])
+
+
+@dataclass(frozen=True, slots=True)
+class MomentsPlan:
+    """Everything about the moments that is decided before any row is read. Public.
+
+    Attributes
+    ----------
+    problem : Problem
+        That of the weights at which the moments are taken.
+    budget : Budget
+        What the moments cost.
+    curvature_scale : float
+        u, see `joint_bound`.
+    largest_norm : float
+        Longer weights are shortened to it before the moments are taken.
+    radius : float
+        Largest L2 distance between what gets the last noise and what has noise of the exact law.
+    noise : Noise or None
+        Continuous noise, which the lattice seals; None where the lattice is the noise.
+    lattice : LatticeNoise or None
+        None where there is no privacy.
+    event : Event
+        What a ledger counts.
+    """
+
+    problem: Problem
+    budget: Budget
+    curvature_scale: float
+    largest_norm: float
+    radius: float
+    noise: Noise | None
+    lattice: LatticeNoise | None
+    event: Event
+
+    @property
+    def unit_of_curvature(self) -> float:
+        """What one unit of the released vector means for the moments of the curvature, c / u."""
+        return self.problem.loss_bounds.smoothness / self.curvature_scale
+
+    @property
+    def unit_of_slope(self) -> float:
+        """The same for the moments of the slope, L^2."""
+        return self.problem.loss_bounds.lipschitz**2
+
+    @property
+    def deviation(self) -> float:
+        """Standard deviation of the noise on one entry of the released vector."""
+        if self.lattice is None:
+            return 0.0
+        norm = self.lattice.norm if self.noise is None else math.hypot(self.noise.norm, self.lattice.norm)
+        return norm / math.sqrt(self.problem.n_weights * (self.problem.n_weights + 1))
+
+
+@dataclass(frozen=True, slots=True)
+class NoisyMoments:
+    """What may leave: noisy sums and public facts."""
+
+    curvature: Array
+    """(D, D), symmetric: sum of the curvatures times x x^T, without the ridge."""
+    slope: Array
+    """(D, D), symmetric: sum of the squared slopes times x x^T."""
+    plan: MomentsPlan
+
+
+@dataclass(frozen=True, slots=True)
+class SecondMoments:
+    """Moments over rows with noise. Between its two verbs the caller charges the plan's event."""
+
+    def plan(self, training: Plan, budget: Budget) -> MomentsPlan:
+        """The plan for weights that `training` will release, with the least noise. No data is used."""
+        problem = training.problem
+        loss, size = problem.loss_bounds, problem.n_weights * (problem.n_weights + 1)
+        scale = balanced_scale(loss)
+        if not budget.is_private:
+            return MomentsPlan(problem, budget, scale, math.inf, 0.0, None, None, Event(budget))
+        if loss.by_length or loss.n_outputs > 1 or not (math.isfinite(loss.smoothness) and math.isfinite(problem.row_norm)):
+            # Theorem 1 bounds the one slope of a row by L.
+            raise ParameterError("intervals need a smooth loss of one score and bounded slope, and a finite bound on rows.")
+        noise_bound = (
+            training.noise.bound(log_failure(budget)) if training.noise and training.mechanism == "objective" else 0.0
+        )
+        longest = 2.0 * problem.rounding(training.l2).minimiser_norm(noise_bound) + 10.0 * training.noise_norm
+        rounding = self._rounding(problem, scale, longest)
+        # Theorem 1: positive semidefinite terms of two rows are at most sqrt(2) apart.
+        shift = math.sqrt(2.0) if problem.neighbours is Neighbours.REPLACE_ONE else 1.0
+        exact = shift * joint_bound(loss, scale) * problem.row_norm**2 * _UP
+        if not 2.0 * rounding <= _LARGEST_INFLATION * exact:
+            raise ParameterError(
+                f"moments over up to {problem.n_rows_high} rows are too inexact in double precision at this alpha. Narrow "
+                f"n_rows_bounds, or raise alpha."
+            )
+        of_row = budget_of_row(budget, problem.rows_per_person)
+        epsilon = pure_within(of_row.rho) if isinstance(of_row, ZCDP) else of_row.epsilon
+        noise = Noise(Ball(size, exact), "laplace", epsilon * (1.0 - _SEAL_SHARE) * _DOWN)
+        failure = log_failure(budget)
+        # The sum of moments and noise is rounded once for each entry.
+        largest = problem.n_rows_high * joint_bound(loss, scale) * problem.row_norm**2 + 2.0 * noise.bound(failure)
+        radius = (rounding + noise.error(failure) + _UNIT * largest) * _UP
+        seal = LatticeLaplace(size, lattice_exponent(2.0 * radius, size), 2.0 * radius, epsilon * _SEAL_SHARE * _DOWN)
+        pure = problem.event(budget, PureMechanism(epsilon))
+        plans = [MomentsPlan(problem, budget, scale, longest, radius, noise, seal, pure)]
+        if not isinstance(of_row, PureDP):
+            mu = (
+                math.sqrt(2.0 * of_row.rho * _DOWN)
+                if isinstance(of_row, ZCDP)
+                else largest_mu(of_row.epsilon, of_row.delta * _DOWN)
+            )
+            sensitivity = (exact + 2.0 * rounding) * _UP
+            gaussian = LatticeGaussian.of_multiplier(
+                size, lattice_exponent(sensitivity / max(1.0, mu), size), sensitivity, 1.0 / mu
+            )
+            event = problem.event(budget, GaussianMechanism(1.0 / gaussian.multiplier))
+            plans.append(MomentsPlan(problem, budget, scale, longest, rounding, None, gaussian, event))
+        return min(plans, key=lambda plan: plan.deviation)
+
+    def _rounding(self, problem: Problem, scale: float, longest: float) -> float:
+        """Largest L2 distance between computed and exact scaled moments. proofs/moments.md, theorem 2."""
+        loss, dimension = problem.loss_bounds, problem.n_weights
+        scores = loss.smoothness * ((2 * dimension + 8) * problem.row_norm * longest + _WINDOW)
+        sums = problem.summation_depth + 2 * dimension + 24
+        slopes = loss.rounding * loss.lipschitz + scores
+        curvature = slopes / _WINDOW / loss.smoothness + sums
+        slope = 2.0 * slopes / loss.lipschitz + sums
+        return 1.02 * _UNIT * problem.n_rows_high * problem.row_norm**2 * (scale * curvature + slope)
+
+    def release(self, plan: MomentsPlan, weights: Weights, source: RowSource, entropy: Entropy) -> NoisyMoments:
+        """Sum over the rows once, at released weights (1, D), and release. The event was charged before this call."""
+        problem = plan.problem
+        problem.check_source(source)
+        norm = float(np.linalg.norm(weights))
+        if norm > plan.largest_norm:
+            weights = weights * (plan.largest_norm / norm * _DOWN)
+        row_sum = RowSum(problem.loss, problem.row_bound, problem.intercept, 1, problem.largest_weight)
+        window = _NARROW_WINDOW if plan.lattice is None else _WINDOW
+        moments = _scaled(plan, source.sum_over_rows(MomentSum(row_sum, window), weights))
+        if plan.noise is not None:
+            moments = moments + plan.noise.draw(entropy)
+        if plan.lattice is not None:
+            moments = plan.lattice.release(moments, entropy)
+        return _unscaled(plan, moments[0])
+
+
+def _scaled(plan: MomentsPlan, totals: Totals) -> Weights:
+    """The moments (1, N) as they get their noise, off-diagonal entries times sqrt(2)."""
+    upper = np.triu_indices(plan.problem.n_weights, 1)
+    units = (plan.unit_of_curvature, plan.unit_of_slope)
+    parts = [
+        np.concatenate([np.diagonal(matrix), math.sqrt(2.0) * matrix[upper]]) / unit
+        for matrix, unit in zip(totals.hessian, units, strict=True)
+    ]
+    return np.concatenate(parts)[None]
+
+
+def _unscaled(plan: MomentsPlan, moments: Array) -> NoisyMoments:
+    """The two matrices of scaled moments (N,)."""
+    dimension = plan.problem.n_weights
+    upper = np.triu_indices(dimension, 1)
+    matrices = []
+    for part, unit in zip(np.split(moments, 2), (plan.unit_of_curvature, plan.unit_of_slope), strict=True):
+        matrix = np.diag(part[:dimension])
+        matrix[upper] = part[dimension:] / math.sqrt(2.0)
+        matrix.T[upper] = matrix[upper]
+        matrices.append(unit * matrix)
+    return NoisyMoments(matrices[0], matrices[1], plan)

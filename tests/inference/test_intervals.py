@@ -1,0 +1,447 @@
+"""Intervals: against the sandwich without noise, against their own law with it, and where they are refused."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy.special import expit
+from scipy.stats import norm
+
+import confide
+from confide import (
+    ZCDP,
+    ApproxDP,
+    BudgetExceeded,
+    FileError,
+    GroupBound,
+    KernelSVC,
+    Ledger,
+    LinearSVC,
+    LogisticRegression,
+    ParameterError,
+)
+from confide.inference.evidence import Evidence
+from confide.inference.forecast import LARGEST_RATIO
+from confide.inference.intervals import Uncertainty, denoised_curvature, uncertainty
+
+TRUTH = np.array([1.2, -0.8, 0.5, 0.3])
+
+
+def sample(n, seed):
+    """Rows within the unit ball and labels of a logistic model, intercept 0.3."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 3))
+    X *= rng.uniform(size=(n, 1)) / np.linalg.norm(X, axis=1, keepdims=True)
+    return X, (rng.uniform(size=n) < expit(X @ TRUTH[:3] + TRUTH[3])).astype(int)
+
+
+def sandwich(X, y, weights, l2, slope, curvature):
+    """Standard errors by H^-1 S H^-1, written out; `slope` and `curvature` are those of the score."""
+    design = np.column_stack([X, np.ones(len(X))])
+    scores = design @ weights
+    H = (design * curvature(scores, y)[:, None]).T @ design + l2 * np.eye(4)
+    S = (design * slope(scores, y)[:, None] ** 2).T @ design - l2**2 * np.outer(weights, weights) / len(X)
+    inverse = np.linalg.inv(H)
+    return np.sqrt(np.diagonal(inverse @ S @ inverse))
+
+
+def logistic(scores, y):
+    return expit(scores) - y, expit(scores) * expit(-scores)
+
+
+def test_without_noise_intervals_are_those_of_the_sandwich():
+    """Any ridge: standard errors, intervals and p-values against NumPy to 1e-6."""
+    X, y = sample(900, 0)
+    for alpha in (1e-9, 0.03):
+        model = LogisticRegression(math.inf, alpha=alpha, inference_share=0.5, classes=[0, 1]).fit(X, y)
+        weights = np.append(model.coef_[0], model.intercept_)
+        errors = sandwich(X, y, weights, 900 * alpha, lambda z, y: logistic(z, y)[0], lambda z, y: logistic(z, y)[1])
+        known = model.uncertainty()
+        np.testing.assert_allclose(known.sampling_error, errors, rtol=1e-6)
+        assert np.all(known.privacy_error == 0.0)
+        ends = np.column_stack([weights - 1.959963984540054 * errors, weights + 1.959963984540054 * errors])
+        np.testing.assert_allclose(known.intervals(0.95), ends, rtol=1e-6)
+        np.testing.assert_allclose(model.conf_int(), ends[:3], rtol=1e-6)
+        np.testing.assert_allclose(known.p_values(), 2.0 * norm.sf(np.abs(weights) / errors), atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["huber_hinge", "smooth_hinge"])
+def test_the_sandwich_of_smoothed_hinges(name):
+    """The same for losses that are no likelihood, where slope and curvature differ."""
+    X, y = sample(900, 0)
+    model = LinearSVC(math.inf, loss=name, smoothing=0.8, alpha=0.01, inference_share=0.5, classes=[0, 1]).fit(X, y)
+    weights, loss, signs = np.append(model.coef_[0], model.intercept_), model._loss(2), 2 * y - 1
+    errors = sandwich(
+        X, y, weights, 9.0, lambda z, y: loss.derivative(signs * z), lambda z, y: loss.second_derivative(signs * z)
+    )
+    # The curvature of a parabolic joint jumps; over a window of 2^-12 it may miss a row.
+    np.testing.assert_allclose(model.uncertainty().sampling_error, errors, rtol=5e-3 if name == "huber_hinge" else 1e-4)
+
+
+def test_without_noise_the_table_is_that_of_statsmodels():
+    """Logit with HC0 errors, to 1e-6, for a ridge that is almost 0."""
+    api = pytest.importorskip("statsmodels.api", reason="statsmodels is not installed")
+    X, y = sample(900, 0)
+    model = LogisticRegression(math.inf, alpha=1e-10, inference_share=0.5, classes=[0, 1]).fit(X, y)
+    theirs = api.Logit(y, np.column_stack([X, np.ones(900)])).fit(disp=0, cov_type="HC0", tol=1e-12)
+    for target in ("regularised", "unregularised"):
+        ours = model.summary(target=target).to_frame()
+        np.testing.assert_allclose(ours["estimate"], theirs.params, rtol=1e-6)
+        np.testing.assert_allclose(ours["total_error"], theirs.bse, rtol=1e-6)
+        np.testing.assert_allclose(ours[["low", "high"]], theirs.conf_int(), rtol=1e-6)
+        np.testing.assert_allclose(ours["p_value"], theirs.pvalues, atol=1e-6)
+
+
+def test_the_intercept_is_in_the_units_of_intercept():
+    """Whatever constant the rows get."""
+    X, y = sample(900, 0)
+    tables = [
+        LogisticRegression(math.inf, alpha=1e-9, inference_share=0.3, intercept_scaling=scaling, classes=[0, 1])
+        .fit(X, y)
+        .summary()
+        .to_frame()
+        for scaling in (1.0, 7.0)
+    ]
+    np.testing.assert_allclose(tables[0], tables[1], rtol=1e-4, atol=1e-6)
+    without = LogisticRegression(math.inf, inference_share=0.3, fit_intercept=False, classes=[0, 1]).fit(X, y)
+    assert without.conf_int().shape == (3, 2)
+    assert len(without.summary().coefficients) == 3
+
+
+def law(sampling, sizes):
+    """An uncertainty about 0 with symmetric noise of these draws."""
+    rng = np.random.default_rng(0)
+    return Uncertainty(np.zeros(1), np.array([sampling]), np.asarray(rng.permuted(sizes))[:, None])
+
+
+def test_margins_are_quantiles_of_both_errors_together():
+    """Gaussian and Laplace noise on a Gaussian error: against quadrature, within what 4,000 draws allow."""
+    points = (np.arange(4000) + 0.5) / 4000
+    gaussian = law(1.0, 2.0 * norm.ppf(points))
+    np.testing.assert_allclose(gaussian.margins(0.95), norm.ppf(0.975) * math.sqrt(5.0), rtol=5e-3)
+    np.testing.assert_allclose(gaussian.total_error, math.sqrt(5.0), rtol=5e-3)
+    signs = np.where(points < 0.5, -1.0, 1.0)
+    laplace = law(1.0, -3.0 * signs * np.log(2.0 * np.minimum(points, 1.0 - points)))
+    grid = np.linspace(-80.0, 80.0, 400_001)
+    density = np.exp(-np.abs(grid) / 3.0) / 6.0
+    for level in (0.5, 0.9, 0.95, 0.99):
+        margin = float(laplace.margins(level)[0])
+        inside = norm.cdf(margin - grid) - norm.cdf(-margin - grid)
+        assert np.sum(inside * density) * (grid[1] - grid[0]) == pytest.approx(level, abs=2e-3)
+        assert laplace.probability_within(np.array([margin]))[0] == pytest.approx(level, abs=1e-9)
+
+
+def test_p_values_are_uniform_where_the_coefficient_is_zero():
+    """Estimates drawn by the law itself."""
+    rng = np.random.default_rng(1)
+    noise = rng.laplace(scale=2.0, size=4000)
+    estimates = rng.normal(size=2000) + rng.laplace(scale=2.0, size=2000)
+    values = np.concatenate([Uncertainty(np.array([x]), np.ones(1), noise[:, None]).p_values() for x in estimates[:400]])
+    assert np.mean(values < 0.05) == pytest.approx(0.05, abs=0.03)
+    assert np.mean(values < 0.5) == pytest.approx(0.5, abs=0.08)
+
+
+@pytest.mark.parametrize("level", [0.0, 1.0, -1, "x", True, math.nan])
+def test_a_level_is_a_number_between_0_and_1(level):
+    """Others are refused."""
+    with pytest.raises(ParameterError, match="level must be"):
+        law(1.0, np.zeros(4000)).margins(level)
+
+
+def test_noise_on_the_curvature_does_not_shrink_its_inverse():
+    """The mean inverse over noise as large as a third of the eigenvalues is right to 10%; uncorrected it is off by more."""
+    rng, size, s = np.random.default_rng(2), 6, 0.6
+    exact = np.diag([5.0, 5.0, 5.0, 8.0, 8.0, 12.0])
+    corrected, plain = np.zeros((size, size)), np.zeros((size, size))
+    for _ in range(2000):
+        noise = rng.normal(size=(size, size)) * s
+        noise = (noise + noise.T) / math.sqrt(2.0)
+        corrected += np.linalg.inv(denoised_curvature(exact + noise, 0.5, s)) / 2000
+        plain += np.linalg.inv(exact + noise + 0.5 * np.eye(size)) / 2000
+    wanted = 1.0 / (np.diagonal(exact) + 0.5)
+    assert np.abs(np.diagonal(corrected) / wanted - 1.0).max() < 0.05
+    assert np.abs(np.diagonal(plain) / wanted - 1.0).max() > 0.08
+    np.testing.assert_allclose(denoised_curvature(exact, 0.5, 0.0), exact + 0.5 * np.eye(size), rtol=1e-9)
+    # Where noise is all there is, the answer stays well away from 0.
+    assert np.linalg.eigvalsh(denoised_curvature(np.zeros((size, size)), 1e-9, s)).min() > s
+
+
+CASES = {
+    "pure, in the objective": ({"budget": 2.0, "mechanism": "objective"}, 3000),
+    "pure, on the weights": ({"budget": 2.0, "mechanism": "output"}, 3000),
+    "zcdp, on the weights": ({"budget": ZCDP(0.2), "mechanism": "output"}, 3000),
+    "approximate, in the objective": ({"budget": ApproxDP(2.0, 1e-6), "mechanism": "objective"}, 3000),
+    "hinge": ({"budget": 4.0, "kind": LinearSVC}, 3000),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CASES)
+def test_intervals_hold_the_populations_coefficients(name):
+    """150 samples: coverage of the regularised minimiser near 0.95, over four coefficients."""
+    arguments, n = CASES[name]
+    arguments = dict(arguments)
+    kind = arguments.pop("kind", LogisticRegression)
+    model = kind(inference_share=0.3, classes=[0, 1], **arguments)
+    X, y = sample(400_000, 10)
+    population = kind(math.inf, alpha=model.plan(n, 3).alpha, classes=[0, 1]).fit(X, y)
+    target = np.append(population.coef_[0], population.intercept_)
+    hits, rng = [], np.random.default_rng(11)
+    for trial in range(150):
+        drawn = rng.integers(400_000, size=n)
+        ends = model.set_params(random_state=trial).fit(X[drawn], y[drawn]).uncertainty().intervals(0.95)
+        hits.append((ends[:, 0] <= target) & (target <= ends[:, 1]))
+    assert 0.90 <= np.mean(hits) <= 0.985
+
+
+def test_one_charge_covers_weights_and_moments():
+    """The ledger has one entry, the whole budget; the plan's parts add up to it; too little left means nothing is read."""
+    X, y = sample(3000, 1)
+    ledger = Ledger(limit=2.0)
+    model = LogisticRegression(1.5, inference_share=0.4, classes=[0, 1], ledger=ledger).fit(X, y)
+    assert ledger.entries()["purpose"].tolist() == ["LogisticRegression.fit"]
+    assert ledger.remaining().epsilon == pytest.approx(0.5)
+    plan = model.plan(3000, 3)
+    parts = plan.budget.epsilon, plan.intervals.moments.budget.epsilon
+    assert parts == pytest.approx((0.9, 0.6))
+    assert math.fsum(parts) <= 1.5
+    assert model.guarantee_.budget.epsilon == 1.5
+    with pytest.raises(BudgetExceeded):
+        model.fit(X, y)
+
+
+@pytest.mark.parametrize("budget", [ApproxDP(2.0, 1e-6), ZCDP(0.5)])
+def test_every_part_of_a_budget_is_shared(budget):
+    """Epsilon and delta, or rho; and the ledger is charged the sum."""
+    ledger = Ledger(limit=budget)
+    X, y = sample(3000, 1)
+    model = LogisticRegression(budget, inference_share=0.25, classes=[0, 1], ledger=ledger).fit(X, y)
+    plan = model.plan(3000, 3)
+    for name in budget.ranges:
+        parts = getattr(plan.budget, name), getattr(plan.intervals.moments.budget, name)
+        assert parts == pytest.approx((0.75 * getattr(budget, name), 0.25 * getattr(budget, name)))
+        assert math.fsum(parts) <= getattr(budget, name)
+    assert model.guarantee_.budget == budget
+    with pytest.raises(BudgetExceeded):
+        model.fit(X, y)
+
+
+def test_the_statement_names_what_else_is_released():
+    """Its share too; without intervals there is no such sentence."""
+    X, y = sample(3000, 1)
+    text = LogisticRegression(2.0, inference_share=0.25, classes=[0, 1]).fit(X, y).guarantee_.statement()
+    assert "second moments" in text
+    assert "0.25 of the budget" in text
+    assert "2^-198" in text
+    plain = LogisticRegression(2.0, classes=[0, 1]).fit(X, y).guarantee_.statement()
+    assert "moments" not in plain
+    assert "2^-199" in plain
+
+
+def test_intervals_that_cannot_be_trusted_are_refused_before_the_charge():
+    """Few rows, many columns; the message says what to change, and more of it is accepted."""
+    ledger = Ledger(limit=10.0)
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(500, 20)), rng.integers(0, 2, 500)
+    model = LogisticRegression(0.5, inference_share=0.3, classes=[0, 1], ledger=ledger)
+    with pytest.raises(ParameterError, match="more rows, a larger budget or inference_share, fewer columns, or ApproxDP"):
+        model.fit(X, y)
+    assert len(ledger.entries()) == 0
+    assert not hasattr(model, "coef_")
+    with pytest.raises(ParameterError, match="not be trustworthy"):
+        model.plan(500, 20)
+    assert model.plan(2_000_000, 20).intervals.is_valid
+    assert model.plan(20_000, 2).intervals.is_valid
+    assert model.set_params(budget=ApproxDP(0.5, 1e-6)).plan(60_000, 20).intervals.is_valid
+
+
+def test_the_forecast_compares_noise_with_usual_curvature():
+    """Both written out: noise of Gamma length in N dimensions; n rows of mean square 1/3 at half the largest curvature."""
+    plan = LogisticRegression(1.0, inference_share=0.3, classes=[0, 1]).plan(10_000, 4)
+    forecast, size = plan.intervals, 30
+    # Theorem 1 of proofs/moments.md: sqrt(2) R^2, R^2 = 2; root mean square length sqrt(N (N + 1)) over the rate, by entry.
+    entry = math.sqrt(2.0) * 2.0 / (0.3 * 0.99) * math.sqrt(size + 1)
+    unit = 0.25 / forecast.moments.curvature_scale
+    assert forecast.curvature_noise == pytest.approx(2.0 * entry * unit / math.sqrt(2.0) * math.sqrt(5.0), rel=0.03)
+    assert forecast.usual_curvature == pytest.approx(10_000 * 0.125 / 3.0 / 4.0)
+    assert forecast.ratio == forecast.curvature_noise / forecast.usual_curvature
+    document = plan.to_dict()["intervals"]
+    assert document["ratio"] == forecast.ratio
+    assert document["largest_ratio"] == LARGEST_RATIO
+    text = str(plan)
+    assert "expected interval" in text
+    assert "noise up to" in text
+    assert LogisticRegression(1.0, classes=[0, 1]).plan(10_000, 4).to_dict()["intervals"] is None
+
+
+def test_the_forecast_width_is_near_the_widths_that_come():
+    """Within a factor 2."""
+    X, y = sample(20_000, 2)
+    for mechanism in ("objective", "output"):
+        model = LogisticRegression(1.0, inference_share=0.3, mechanism=mechanism, classes=[0, 1], random_state=0).fit(X, y)
+        width = np.median(model.uncertainty().margins(0.95)[:3])
+        assert 0.5 < model.plan(20_000, 3).intervals.margin / width < 2.2
+
+
+def test_the_automatic_share_is_the_best_of_those_it_chooses_from():
+    """By the forecast, among those that can be trusted; where none can, the refusal says how near the best one is."""
+    for n, budget in ((2000, 1.0), (100_000, 1.0), (5000, ZCDP(0.1))):
+        best = LogisticRegression(budget, inference_share="auto", classes=[0, 1]).plan(n, 4).intervals
+        assert best.is_valid
+        for share in (0.1, 0.3, 0.5):
+            try:
+                other = LogisticRegression(budget, inference_share=share, classes=[0, 1]).plan(n, 4).intervals
+            except ParameterError:
+                continue
+            assert best.margin <= other.margin * (1.0 + 1e-9)
+    with pytest.raises(ParameterError, match="not be trustworthy"):
+        LogisticRegression(0.1, inference_share="auto", classes=[0, 1]).plan(500, 20)
+    assert LogisticRegression(math.inf, inference_share="auto").plan(500, 20).intervals is not None
+
+
+@pytest.mark.parametrize("share", [-0.1, 0.95, "some", True, None, math.nan])
+def test_a_share_is_a_number_or_auto(share):
+    """Others are refused."""
+    with pytest.raises(ParameterError, match="inference_share must be"):
+        LogisticRegression(1.0, inference_share=share).plan(1000, 3)
+
+
+def test_what_has_no_intervals_says_so():
+    """The hinge does not bend; random features mean nothing; a model without a share; an unknown target."""
+    X, y = sample(3000, 3)
+    with pytest.raises(ParameterError, match="a loss that bends"):
+        LinearSVC(1.0, loss="hinge", inference_share=0.3).fit(X, y)
+    with pytest.raises(ParameterError, match="random features mean nothing"):
+        KernelSVC(math.inf, classes=[0, 1]).fit(X, y).conf_int()
+    plain = LogisticRegression(1.0, classes=[0, 1]).fit(X, y)
+    for ask in (plain.uncertainty, plain.conf_int, plain.summary):
+        with pytest.raises(ParameterError, match="set inference_share"):
+            ask()
+    model = LogisticRegression(2.0, inference_share=0.3, mechanism="output", classes=[0, 1]).fit(X, y)
+    with pytest.raises(ParameterError, match="target must be"):
+        model.conf_int(target="true")
+    with pytest.raises(ParameterError, match="the ridge cannot be taken back"):
+        model.conf_int(target="unregularised")
+
+
+def test_rows_on_disk_have_intervals_and_those_of_parties_have_none(tmp_path):
+    """The sums of the moments are taken as those of the fit; parties know sums for a fit alone, and that is said first."""
+    import pandas as pd
+
+    from confide.data.federated import FederatedRows
+
+    X, y = sample(4000, 3)
+    frame = pd.DataFrame(X, columns=["a", "b", "c"]).assign(y=np.where(y, "yes", "no"))
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    schema = confide.Schema(
+        columns={name: {"low": -1, "high": 1} for name in "abc"}, target={"column": "y", "negative": "no", "positive": "yes"}
+    )
+    model = LogisticRegression(math.inf, schema=schema, inference_share=0.3)
+    expected = model.fit(frame[["a", "b", "c"]], frame["y"]).conf_int()
+    np.testing.assert_allclose(model.fit(confide.open_rows(tmp_path / "rows.csv", schema)).conf_int(), expected, rtol=1e-6)
+    ledger = Ledger(limit=5.0)
+    with pytest.raises(ParameterError, match="the parties send no sums for intervals"):
+        model.set_params(budget=1.0, ledger=ledger).fit(FederatedRows(schema, ()))
+    assert len(ledger.entries()) == 0
+
+
+def test_a_search_has_no_intervals():
+    """They would not hold after a choice, and the search accounts for the weights alone."""
+    X, y = sample(3000, 3)
+    for estimator, grid in (
+        (LogisticRegression(inference_share=0.3, classes=[0, 1]), {"alpha": [0.1, 1.0]}),
+        (LogisticRegression(classes=[0, 1]), {"inference_share": [0.0, 0.3]}),
+    ):
+        with pytest.raises(ParameterError):
+            confide.PrivateSearchCV(estimator, grid, budget=3.0).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"budget": 2.0},
+        {"budget": ZCDP(0.3), "mechanism": "output"},
+        {"budget": ApproxDP(2.0, 1e-6), "row_norm": GroupBound((1, 2), (0.6, 0.6))},
+        {"budget": 2.0, "row_norm": GroupBound((1, 2), (0.6, 0.6), (False, True)), "fit_intercept": True},
+        {"budget": 3.0, "mechanism": "output-laplace"},
+        {"budget": math.inf, "inference_share": "auto", "row_norm": math.inf},
+        {"budget": 2.0, "fit_intercept": False, "neighbours": "add-or-remove-one", "n_rows_bounds": (2500, 4000)},
+    ],
+    ids=str,
+)
+def test_a_loaded_model_gives_the_same_intervals(parameters, tmp_path):
+    """To the last bit, for every shape and law of noise; and a second save is the same file."""
+    X, y = sample(3000, 4)
+    model = LogisticRegression(**({"inference_share": 0.3, "classes": [0, 1]} | parameters)).fit(X, y)
+    model.save(tmp_path / "one.json")
+    again = confide.load(tmp_path / "one.json")
+    assert np.array_equal(again.conf_int(), model.conf_int())
+    assert str(again.summary()) == str(model.summary())
+    assert again.inference_share == model.inference_share
+    again.save(tmp_path / "two.json")
+    assert (tmp_path / "one.json").read_text() == (tmp_path / "two.json").read_text()
+
+
+def evidence():
+    """That of a small release."""
+    X, y = sample(3000, 4)
+    return LogisticRegression(2.0, inference_share=0.3, classes=[0, 1]).fit(X, y)._evidence
+
+
+def changed(path, value):
+    """The document of an evidence with one part changed."""
+    document = evidence().to_dict()
+    place = document
+    for step in path[:-1]:
+        place = place[step]
+    place[path[-1]] = value
+    return document
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        (["weights"], [1.0, 2.0]),
+        (["weights", 0], math.nan),
+        (["curvature"], [1.0] * 9),
+        (["slope", 0], math.inf),
+        (["l2"], 0.0),
+        (["n_rows_high"], 0),
+        (["curvature_deviation"], -1.0),
+        (["noises", 0, "law"], "cauchy"),
+        (["noises", 0, "shape"], "cube"),
+        (["noises", 0, "scale"], -1.0),
+        (["noises", 0, "sizes"], [7]),
+        (["noises", 0, "in_objective"], "yes"),
+        (["noises", 0, "more"], 1),
+        (["more"], 1),
+    ],
+    ids=str,
+)
+def test_parts_that_do_not_fit_are_refused(path, value):
+    """A file cannot make intervals of something else."""
+    with pytest.raises((ParameterError, ValueError, TypeError)):
+        Evidence.from_dict(changed(path, value))
+
+
+def test_a_file_whose_intervals_speak_of_other_weights_is_refused(tmp_path):
+    """The weights stand twice in the file and must agree."""
+    from confide.files import read_document, write_document
+
+    X, y = sample(3000, 4)
+    LogisticRegression(2.0, inference_share=0.3, classes=[0, 1]).fit(X, y).save(tmp_path / "m.json")
+    content = read_document(tmp_path / "m.json")
+    content["intervals"]["weights"][0] += 1e-9
+    (tmp_path / "m.json").unlink()
+    write_document(tmp_path / "m.json", content)
+    with pytest.raises(FileError, match="do not fit each other"):
+        confide.load(tmp_path / "m.json")
+
+
+def test_noise_and_moments_of_any_loss_will_do():
+    """Evidence knows no loss: the law of the error is a function of its numbers alone."""
+    one = evidence()
+    again = Evidence.from_dict(one.to_dict())
+    assert np.array_equal(uncertainty(one).intervals(0.9), uncertainty(again).intervals(0.9))

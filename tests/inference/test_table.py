@@ -1,0 +1,132 @@
+"""The table of coefficients: what it says, and that names from files cannot do anything in it."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from confide import LogisticRegression, ParameterError, Schema
+
+NASTY = "a<b>&\\_{$%#~^"
+COLUMNS = {NASTY: {"low": 0, "high": 1}, "job": {"categories": ["x", "y_z"]}}
+
+
+def fitted(positive="yes", budget=3.0, n=4000, **parameters):
+    """A model from a schema, with noise from a seed."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({NASTY: rng.uniform(size=n), "job": rng.choice(["x", "y_z"], n)})
+    label = np.where(rng.uniform(size=n) < 0.2 + 0.6 * frame[NASTY], "yes", "no")
+    target = {"column": "y", "positive": positive, "negative": "no" if positive == "yes" else "yes"}
+    schema = Schema(columns=COLUMNS, target=target)
+    return LogisticRegression(budget, schema=schema, inference_share=0.3, random_state=1, **parameters).fit(frame, label)
+
+
+@pytest.fixture(scope="module")
+def table():
+    return fitted().summary(level=0.9)
+
+
+def test_the_frame_holds_what_uncertainty_says(table):
+    """Estimates, errors, intervals and p-values, the intercept last."""
+    model = fitted()
+    known, frame = model.uncertainty(), model.summary(level=0.9).to_frame()
+    assert frame.index.tolist() == [NASTY, "job=y_z", "(intercept)"]
+    np.testing.assert_array_equal(frame["estimate"], np.append(model.coef_[0], model.intercept_))
+    np.testing.assert_array_equal(frame["sampling_error"], known.sampling_error)
+    np.testing.assert_array_equal(frame["privacy_error"], known.privacy_error)
+    np.testing.assert_allclose(frame["total_error"] ** 2, known.sampling_error**2 + known.privacy_error**2)
+    np.testing.assert_allclose(frame[["low", "high"]], known.intervals(0.9))
+    np.testing.assert_array_equal(frame["p_value"], known.p_values())
+
+
+def test_it_speaks_of_the_schemas_positive_class():
+    """The other class turns signs and ends around, and leaves errors and p-values."""
+    one, two = (fitted(positive=label, budget=math.inf).summary() for label in ("yes", "no"))
+    assert 'y = "yes"' in str(one)
+    assert 'y = "no"' in str(two)
+    one, two = one.to_frame(), two.to_frame()
+    np.testing.assert_allclose(one["estimate"], -two["estimate"])
+    np.testing.assert_allclose(one["low"], -two["high"])
+    np.testing.assert_allclose(one["p_value"], two["p_value"])
+
+
+def test_text_has_columns_and_the_guarantee(table):
+    """One line a coefficient, all as wide as the rule; level, target and statement below."""
+    lines = str(table).split("\n")
+    rule = lines[1]
+    assert set(rule) == {"="}
+    assert [len(line) for line in lines[2:7]] == [len(rule)] * 5
+    assert "[0.05" in lines[2]
+    assert "0.95]" in lines[2]
+    for word in ("sampling err", "privacy err", "total err", "coef", "p"):
+        assert word in lines[2]
+    text = " ".join(lines)
+    assert "with probability 0.9 by itself" in text
+    assert "NOT PRIVATE" in text  # random_state was set
+    assert "without a ridge" in str(fitted().summary(target="unregularised")).replace("\n", " ")
+
+
+def test_text_and_html_and_latex_escape_names(table):
+    """Markup in a column's name stays text."""
+    html = table.to_html()
+    assert "a&lt;b&gt;&amp;" in html
+    assert "<b>" not in html
+    assert html.count("<tr>") == 4
+    assert table._repr_html_() == html
+    latex = table.to_latex()
+    assert r"{a\textless{}b\textgreater{}\&\textbackslash{}\_\{\$\%\#\textasciitilde{}\textasciicircum{}}" in latex
+    assert r"job=y\_z" in latex
+    for line in latex.split("\n")[4:7]:
+        assert line.count(" & ") == 7
+        assert line.endswith(r" \\")
+    assert latex.count(r"\begin") == latex.count(r"\end") == 1
+
+
+def test_a_name_cannot_steer_a_terminal():
+    """Letters that do not print are shown as question marks."""
+    frame = pd.DataFrame({"a\x1b[31m": np.linspace(0, 1, 4000), "b": np.linspace(1, 0, 4000) ** 2})
+    model = LogisticRegression(3.0, inference_share=0.3, classes=[0, 1]).fit(frame, np.arange(4000) % 2)
+    assert "\x1b" not in str(model.summary())
+
+
+def test_a_document_holds_everything(table):
+    """For files and machines."""
+    document = table.to_dict()
+    assert document["level"] == 0.9
+    assert document["target"] == "regularised"
+    assert [row["name"] for row in document["coefficients"]] == table.to_frame().index.tolist()
+    assert set(document["coefficients"][0]) == {
+        "name", "estimate", "sampling_error", "privacy_error", "total_error", "low", "high", "p_value",
+    }  # fmt: skip
+
+
+def test_the_plot_shows_both_parts_of_each_interval(table):
+    """Two bars a coefficient: the inner one is what sampling alone would give, the outer one the interval."""
+    matplotlib = pytest.importorskip("matplotlib", reason="Matplotlib is not installed")
+    matplotlib.use("Agg")
+    from matplotlib import pyplot as plt
+
+    figure, ax = plt.subplots()
+    assert table.plot(ax) is ax
+    bars = [line for line in ax.lines if len(line.get_xdata()) == 2 and line.get_linewidth() == 6.0]
+    assert len(bars) == 6
+    for coefficient, outer, inner in zip(table.coefficients, bars[::2], bars[1::2], strict=True):
+        assert outer.get_xdata().tolist() == [coefficient.low, coefficient.high]
+        assert coefficient.low <= inner.get_xdata()[0] < coefficient.estimate < inner.get_xdata()[1] <= coefficient.high
+        assert np.diff(inner.get_xdata())[0] == pytest.approx(2 * 1.644854 * coefficient.sampling_error, rel=1e-6)
+        assert outer.get_color() != inner.get_color()
+    figure.canvas.draw()  # a name is no formula
+    assert ax.get_yticklabels()[-1].get_text() == "(intercept)"
+    plt.close(figure)
+
+
+def test_without_matplotlib_a_plot_says_what_to_install(table, monkeypatch):
+    """Instead of an ImportError."""
+    import sys
+
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(ParameterError, match="pip install 'confide"):
+        table.plot()

@@ -1,0 +1,218 @@
+"""Noisy moments for intervals: the sensitivity by search, rounding, and the law of the noise."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import mpmath
+import numpy as np
+import pytest
+from scipy import stats
+
+from confide.data.arrays import ArrayBlocks, MemorySource, summation_depth
+from confide.erm.losses import HuberHinge, LogisticLoss, SmoothHinge, Weighted
+from confide.erm.row_bounds import BallBound
+from confide.erm.row_sums import MomentSum, RowSum
+from confide.errors import ParameterError
+from confide.privacy.budgets import ZCDP, ApproxDP, Neighbours, PureDP
+from confide.privacy.mechanism import Problem
+from confide.privacy.moments import _WINDOW, SecondMoments, _scaled, balanced_scale, joint_bound
+from confide.privacy.noise import Entropy
+from confide.privacy.objective_perturbation import ObjectivePerturbation
+from confide.privacy.output_perturbation import OutputPerturbation
+
+REPLACE, ADD = Neighbours.REPLACE_ONE, Neighbours.ADD_OR_REMOVE_ONE
+LOSSES = [LogisticLoss(), HuberHinge(0.3), SmoothHinge(0.4)]
+BUDGETS = {"pure": PureDP(0.7), "approximate": ApproxDP(0.7, 1e-5), "zcdp": ZCDP(0.1)}
+ACCEPT, REJECT = 1e-3, 1e-8
+
+
+def problem_of(loss=None, d=3, n=12, neighbours=REPLACE, intercept=1.5, weight=1.7, persons=1):
+    """Public facts of a small problem: row norm 2, constant 1.5, so R = 2.5."""
+    return Problem(
+        loss=loss or LogisticLoss(), row_bound=BallBound(2.0), intercept=intercept, n_features=d, n_rows_low=n,
+        n_rows_high=n if neighbours is REPLACE else n + 3, summation_depth=summation_depth(n + 3, d), l2=20.0,
+        neighbours=neighbours, rows_per_person=persons, largest_weight=weight,
+    )  # fmt: skip
+
+
+def plan_of(problem, budget, mechanism=None):
+    """The plan of moments after training at the same budget."""
+    return SecondMoments().plan((mechanism or ObjectivePerturbation()).plan(problem, budget), budget)
+
+
+def source_of(rows, labels, counts=None):
+    """A source of these rows."""
+    return MemorySource(ArrayBlocks(np.asarray(rows, dtype=np.float64)), np.asarray(labels, dtype=np.int8), counts)
+
+
+def computed(plan, source, weights):
+    """The scaled moments without noise."""
+    problem = plan.problem
+    row_sum = RowSum(problem.loss, problem.row_bound, problem.intercept, 1, problem.largest_weight)
+    return _scaled(plan, source.sum_over_rows(MomentSum(row_sum, _WINDOW), weights))[0]
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.name)
+@pytest.mark.parametrize("neighbours", [REPLACE, ADD], ids=["replace", "add"])
+def test_no_neighbours_are_further_apart_than_the_noise_allows_for(loss, neighbours):
+    """Random rows, weights of rows and weights; and a search for the worst scores of two orthogonal rows."""
+    problem = problem_of(loss, neighbours=neighbours, intercept=0.0, n=1)
+    plan = plan_of(problem, PureDP(1.0))
+    allowed, rng, largest = plan.noise.shape.scales[0], np.random.default_rng(0), 0.0
+    rows = 5.0 * np.eye(3)[:2]
+    for trial in range(3000):
+        if trial % 2:
+            rows = rng.normal(size=(2, 3)) * 10.0 ** rng.uniform(-1, 1)
+        counts = np.array([1.7, 1.7]) if trial % 3 else rng.uniform(0.0, 3.0, 2)
+        labels = rng.choice([-1, 1], 2)
+        weights = rng.normal(size=(1, 3)) * 10.0 ** rng.uniform(-2, 1)
+        if not trial % 2 and trial % 4:
+            # Scores far on the wrong side of one row or both: the steepest slopes.
+            weights = -np.array([[labels[0], labels[1], 0.0]]) * rng.uniform(0.0, 10.0, (1, 1))
+        one, two = (computed(plan, source_of(rows[[i]], labels[[i]], counts[[i]]), weights) for i in (0, 1))
+        largest = max(largest, float(np.linalg.norm(one - two if neighbours is REPLACE else one)))
+    assert largest <= allowed
+    # Hinges are at their steepest where they bend the most, but for the window.
+    assert largest >= (0.99 if loss.name == "logistic" else 0.65) * allowed
+
+
+def test_the_joint_bound_is_attained():
+    """Where a row is steep and bends: the logistic loss at the scale beyond which curvature is not free."""
+    for scale in (0.5, 0.955, 2.0, 5.0):
+        slopes = np.linspace(0.0, 1.0, 200001)
+        exact = np.sqrt((scale * 4.0 * slopes * (1.0 - slopes)) ** 2 + slopes**4).max()
+        assert exact <= joint_bound(Weighted(LogisticLoss(), 3.0), scale) <= exact * 1.02
+    assert joint_bound(Weighted(LogisticLoss(), 3.0), balanced_scale(Weighted(LogisticLoss(), 3.0))) < 1.02
+    assert joint_bound(Weighted(HuberHinge(0.3), 1.0), 2.0) == pytest.approx(math.sqrt(5.0), rel=1e-9)
+
+
+def exact_moments(plan, rows, labels, counts, weights):
+    """The scaled moments in 60 digits, as a list."""
+    mpmath.mp.dps = 60
+    problem, w = plan.problem, mpmath.mpf(_WINDOW)
+    big, theta = mpmath.mpf(problem.largest_weight), [mpmath.mpf(float(x)) for x in weights]
+
+    def slope(z):
+        if isinstance(problem.loss, LogisticLoss):
+            return -1 / (1 + mpmath.exp(z))
+        h = mpmath.mpf(problem.loss.smoothing)
+        return -min(max((1 - z + h) / (2 * h), mpmath.mpf(0)), mpmath.mpf(1))
+
+    size, total = problem.n_weights, None
+    for row, label, count in zip(rows, labels, counts, strict=True):
+        x = [mpmath.mpf(float(v)) for v in row]
+        norm = mpmath.sqrt(sum(v * v for v in x))
+        x = [v * min(1, 2 / norm) for v in x] + [mpmath.mpf(problem.intercept)]
+        c, z = min(mpmath.mpf(float(count)), big), label * sum(a * b for a, b in zip(x, theta, strict=True))
+        curvature = c * (slope(z + w) - slope(z - w)) / (2 * w) / mpmath.mpf(plan.unit_of_curvature)
+        square = (c * slope(z)) ** 2 / mpmath.mpf(plan.unit_of_slope)
+        entries = []
+        for factor in (curvature, square):
+            entries += [factor * x[i] * x[i] for i in range(size)]
+            entries += [factor * mpmath.sqrt(2) * x[i] * x[j] for i in range(size) for j in range(i + 1, size)]
+        total = entries if total is None else [a + b for a, b in zip(total, entries, strict=True)]
+    return total
+
+
+@pytest.mark.parametrize("loss", [LogisticLoss(), HuberHinge(0.3)], ids=lambda loss: loss.name)
+def test_computed_moments_are_within_the_rounding_bound(loss):
+    """Against 60 digits, at weights as long as they may be. The bound is used, not exceeded."""
+    problem = problem_of(loss)
+    plan = plan_of(problem, ApproxDP(4.0, 1e-5))
+    rng, worst = np.random.default_rng(3), 0.0
+    allowed = SecondMoments()._rounding(problem, plan.curvature_scale, plan.largest_norm)
+    for _ in range(20):
+        rows, labels = rng.normal(size=(12, 3)), rng.choice([-1, 1], 12)
+        counts = rng.uniform(0.5, 2.0, 12)
+        direction = rng.normal(size=4)
+        weights = direction / np.linalg.norm(direction) * plan.largest_norm * rng.choice([1.0, 0.01])
+        exact = exact_moments(plan, rows, labels, counts, weights)
+        given = computed(plan, source_of(rows, labels, counts), weights[None])
+        gaps = [float(mpmath.mpf(float(a)) - b) for a, b in zip(given, exact, strict=True)]
+        worst = max(worst, float(np.linalg.norm(gaps)))
+    assert 1e-4 * allowed < worst <= allowed
+
+
+@pytest.mark.parametrize("name", BUDGETS)
+@pytest.mark.parametrize("neighbours", [REPLACE, ADD], ids=["replace", "add"])
+@pytest.mark.parametrize("persons", [1, 2])
+def test_released_moments_scatter_by_the_theorems_law(name, neighbours, persons):
+    """400 releases; noise 0.7 or 1.4 times as large would be rejected."""
+    problem = problem_of(neighbours=neighbours, persons=persons)
+    plan = plan_of(problem, BUDGETS[name])
+    rng = np.random.default_rng(0)
+    source, weights = source_of(rng.normal(size=(12, 3)), rng.choice([-1, 1], 12)), rng.normal(size=(1, 4))
+    exact, entropy, size = computed(plan, source, weights), Entropy.seeded(1), 20
+    upper = np.triu_indices(4, 1)
+
+    def scaled(matrix):
+        return np.concatenate([np.diagonal(matrix), math.sqrt(2.0) * matrix[upper]])
+
+    noises = []
+    for _ in range(400):
+        release = SecondMoments().release(plan, weights, source, entropy)
+        parts = [scaled(release.curvature) / plan.unit_of_curvature, scaled(release.slope) / plan.unit_of_slope]
+        noises.append(np.concatenate(parts) - exact)
+    noises = np.array(noises)
+    # Theorem 1, written out: R^2 = 6.25, and G = 1 for the logistic loss.
+    sensitivity = (math.sqrt(2.0) if neighbours is REPLACE else 1.0) * 6.25
+    if name == "pure":
+        sizes, law = np.linalg.norm(noises, axis=1), stats.gamma(size, scale=sensitivity * persons / 0.7 / 0.99)
+    else:
+        mu = math.sqrt(2.0 * 0.1) / persons if name == "zcdp" else 1.0 / deviation_of(plan)
+        sizes, law = noises.ravel() * mu / sensitivity, stats.norm()
+    assert stats.kstest(sizes, law.cdf).pvalue > ACCEPT
+    for factor in (0.7, 1.4):
+        assert stats.kstest(factor * sizes, law.cdf).pvalue < REJECT
+    # Directions do not prefer an entry.
+    assert np.abs(np.mean(noises**2, axis=0) / np.mean(noises**2) - 1.0).max() < 0.45
+
+
+def deviation_of(plan):
+    """Deviation of the analytic Gaussian mechanism at the budget of a row, over the sensitivity, by its own bisection."""
+    from confide.privacy.budgets import budget_of_row
+
+    of_row = budget_of_row(plan.budget, plan.problem.rows_per_person)
+
+    def delta(sigma):
+        return stats.norm.cdf(0.5 / sigma - of_row.epsilon * sigma) - math.exp(of_row.epsilon) * stats.norm.cdf(
+            -0.5 / sigma - of_row.epsilon * sigma
+        )
+
+    low, high = 1e-3, 1e6
+    for _ in range(200):
+        middle = math.sqrt(low * high)
+        low, high = (low, middle) if delta(middle) <= of_row.delta else (middle, high)
+    return high
+
+
+def test_long_weights_are_shortened_and_moments_do_not_leave_without_a_plan_for_them():
+    """Beyond the norm that rounding was bounded for."""
+    problem = problem_of()
+    plan = plan_of(problem, ApproxDP(1.0, 1e-5))
+    source = source_of(np.ones((12, 3)), np.ones(12))
+    far = np.full((1, 4), 1e9)
+    one = SecondMoments().release(plan, far, source, Entropy.seeded(0))
+    two = SecondMoments().release(plan, far * 1e3, source, Entropy.seeded(0))
+    assert np.array_equal(one.curvature, two.curvature)
+    with pytest.raises(ParameterError, match="the plan is for rows"):
+        SecondMoments().release(plan, far, source_of(np.ones((13, 3)), np.ones(13)), Entropy.seeded(0))
+
+
+def test_rounding_is_paid_for():
+    """The radius of pure noise and the sensitivity of Gaussian noise hold the rounding bound; absurd sizes are refused."""
+    problem = problem_of()
+    for budget in (PureDP(1.0), ApproxDP(1.0, 1e-5)):
+        plan = plan_of(problem, budget, OutputPerturbation())
+        rounding = SecondMoments()._rounding(problem, plan.curvature_scale, plan.largest_norm)
+        assert plan.radius >= rounding
+        if plan.noise is None:
+            exact = math.sqrt(2.0) * joint_bound(problem.loss_bounds, plan.curvature_scale) * problem.row_norm**2
+            assert plan.lattice.l2_sensitivity >= exact + 2.0 * rounding
+        else:
+            assert plan.lattice.l2_sensitivity >= 2.0 * (rounding + 2.0**-53 * 12 * problem.row_norm**2)
+    large = replace(problem_of(n=10**8), summation_depth=10**6, l2=1e2)
+    with pytest.raises(ParameterError, match="too inexact"):
+        plan_of(large, ApproxDP(1.0, 1e-5), OutputPerturbation())
