@@ -200,7 +200,8 @@ def test_auto_takes_the_method_with_less_noise():
 def test_the_best_candidate_is_found(rows, method):
     """At a large budget; ridges of 100 leave no better than chance. All that scikit-learn's users expect is there."""
     X, y = rows
-    model = search(50.0, method=method, expected_tries=30).fit(X, y)
+    # One search in fifty tries nothing but ridges of 100.
+    model = search(50.0, method=method, expected_tries=30, random_state=0).fit(X, y)
     assert model.best_params_ == {"alpha": GRID["alpha"][model.best_index_]}
     assert model.best_params_["alpha"] < 100.0
     assert model.score(X, y) > 0.9
@@ -470,6 +471,21 @@ def test_a_plan_reads_no_data_and_names_bad_numbers():
     for n_rows, n_features in ((0, 3), (True, 3), (2.5, 3), (3, 3), (3000, None), (3000, 0)):
         with pytest.raises(ParameterError):
             search().plan(n_rows, n_features)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("budget", [PureDP(2.0), ApproxDP(2.0, 1e-6), ZCDP(0.5)])
+def test_classes_that_were_not_declared_are_planned_for(rows, budget, method):
+    """Plans for two classes would promise too little noise, and fits under Gaussian noise would be refused after the charge."""
+    X, _ = rows
+    ledger = Ledger(limit=budget)
+    undeclared = search(budget, LinearSVC(), {"smoothing": [0.3, 0.5]}, method=method, ledger=ledger)
+    undeclared.fit(X, X.argmax(axis=1))
+    declared = clone(undeclared).set_params(estimator=LinearSVC(classes=[0, 1, 2]))
+    assert undeclared.plan_ == undeclared.plan(3000, 3, n_classes=3) == declared.plan(3000, 3)
+    assert undeclared.plan_ != undeclared.plan(3000, 3)
+    assert undeclared.best_estimator_.coef_.shape == (3, 3)
+    assert len(ledger.entries()) == 1
 
 
 @pytest.mark.parametrize("method", ["permute-and-flip", "repeated"])

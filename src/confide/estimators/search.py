@@ -40,6 +40,9 @@ METHODS = ("auto", "permute-and-flip", "exponential", "repeated")
 
 _OF_THE_SEARCH = ("budget", "ledger", "random_state")
 _ONE_FOR_ALL = ("neighbours", "n_rows_bounds", "max_rows_per_person", "schema", "classes", "inference_share")
+_Facts = Mapping[str, int | None]
+"""Numbers of features and of classes, as the `plan` of an estimator takes them."""
+
 _SHAPE = Fraction(1, 2)
 """Of the law of the number of tries: 2.5 times the epsilon of one. Measured: benchmarks/README.md."""
 _TRIES_OF_A_CANDIDATE = 10
@@ -208,7 +211,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc] 
         self.ledger = ledger
         self.random_state = random_state
 
-    def plan(self, n_rows: int, n_features: int | None = None) -> SearchPlan:
+    def plan(self, n_rows: int, n_features: int | None = None, *, n_classes: int | None = None) -> SearchPlan:
         """Everything a fit would decide from public facts. Reads no data and charges nothing.
 
         Parameters
@@ -217,6 +220,8 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc] 
             Number of rows.
         n_features : int
             Number of columns of X; with a schema its own, and not needed.
+        n_classes : int
+            Number of classes; where they are declared theirs, and not needed; otherwise 2 by default.
         """
         budget, method = self._checked_budget(), parameters.checked_choice("method", self.method, METHODS)
         candidates = self._candidates()
@@ -227,7 +232,8 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc] 
             raise ParameterError(f"{least} rows are the fewest for this search, one for each part: {n_rows} sample(s) came.")
         once = None if method == "repeated" or n_rows <= len(candidates) else self._plan_once
         repeated = self._plan_repeated if method in ("auto", "repeated") else None
-        plans = [make(budget, candidates, int(n_rows), n_features) for make in (once, repeated) if make is not None]
+        facts = {"n_features": n_features, "n_classes": n_classes}
+        plans = [make(budget, candidates, int(n_rows), facts) for make in (once, repeated) if make is not None]
         return min(plans, key=lambda plan: plan.noise)
 
     def fit(self, X: Any, y: Any = None, **row_facts: Any) -> Self:
@@ -263,10 +269,12 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc] 
         rows = _Rows(X, y if isinstance(y, (list, tuple)) or hasattr(y, "iloc") else np.asarray(y), facts)
 
         n_rows, sentence = int(_num_samples(X)), "The label domain was declared, not learned from the rows."
+        n_classes = None
         if parameters.checked_classes(self.estimator.classes, self.estimator.schema) is None:
             _, domain, sentence = labels_of(y, n_rows, None)
-            candidates = [model.set_params(classes=list(domain)) for model in candidates]
-        plan = self.plan(n_rows, None if self.estimator.schema is not None else rows.X.shape[1])
+            candidates, n_classes = [model.set_params(classes=list(domain)) for model in candidates], len(domain)
+        n_features = None if self.estimator.schema is not None else rows.X.shape[1]
+        plan = self.plan(n_rows, n_features, n_classes=n_classes)
         *training, held_out = (rows.at(part) for part in parts_of(plan.part_sizes, self.split_seed))
         pairs = []
         for position, (model, its_plan) in enumerate(zip(candidates, plan.plans, strict=True)):
@@ -386,11 +394,11 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc] 
             raise ParameterError(f"param_grid names {unknown[0]!r}, which {type(estimator).__name__} does not have.")
         return [clone(estimator).set_params(**clone(point, safe=False)) for point in grid]
 
-    def _plan_once(self, budget: Budget, candidates: list[Any], n_rows: int, n_features: int | None) -> SearchPlan:
+    def _plan_once(self, budget: Budget, candidates: list[Any], n_rows: int, facts: _Facts) -> SearchPlan:
         """Each candidate once, on a part of its own, and a private choice."""
         n_held, m = self._held_out(n_rows, 1.0 / (len(candidates) + 1), len(candidates)), len(candidates)
         sizes = tuple((n_rows - n_held) // m + (part < (n_rows - n_held) % m) for part in range(m))
-        plans = self._plans(budget, candidates, sizes, n_features)
+        plans = self._plans(budget, candidates, sizes, facts)
         persons = plans[0].problem.rows_per_person
         row = budget_of_row(budget, persons)
         share = float(self.score_share)
@@ -398,7 +406,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc] 
         selection = Selection.of_budget("auto" if self.method == "auto" else self.method, _part_of(row, 1.0 - share))
         return SearchPlan(budget, plans, n_rows, (*sizes, n_held), selection, None, noise, Event(budget, None, persons))
 
-    def _plan_repeated(self, budget: Budget, candidates: list[Any], n_rows: int, n_features: int | None) -> SearchPlan:
+    def _plan_repeated(self, budget: Budget, candidates: list[Any], n_rows: int, facts: _Facts) -> SearchPlan:
         """Tries of random candidates on all rows that are not held out, each with a noisy score."""
         persons = parameters.checked_rows_per_person(self.estimator.max_rows_per_person)
         tries = max(1.01, float(self.expected_tries or _TRIES_OF_A_CANDIDATE * len(candidates)))
@@ -407,7 +415,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc] 
         sizes = (n_rows - n_held,)
         found = []
         for base in _bases(budget, persons, repetition):
-            plans = self._plans(base, candidates, sizes * len(candidates), n_features)
+            plans = self._plans(base, candidates, sizes * len(candidates), facts)
             noise, event = _score_noise(budget_of_row(base, persons)), Event(budget, None, persons)
             found.append(SearchPlan(budget, plans, n_rows, (*sizes, n_held), None, repetition, noise, event))
         return min(found, key=lambda plan: plan.noise)
@@ -416,11 +424,9 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc] 
         share = share if self.held_out is None else float(self.held_out)
         return min(max(1, round(share * n_rows)), n_rows - others)
 
-    def _plans(
-        self, budget: Budget, candidates: list[Any], sizes: Sequence[int], n_features: int | None
-    ) -> tuple[Plan, ...]:
+    def _plans(self, budget: Budget, candidates: list[Any], sizes: Sequence[int], facts: _Facts) -> tuple[Plan, ...]:
         pairs = zip(candidates, sizes, strict=True)
-        return tuple(clone(model).set_params(budget=budget).plan(size, n_features) for model, size in pairs)
+        return tuple(clone(model).set_params(budget=budget).plan(size, **facts) for model, size in pairs)
 
     def _guarantee(
         self,
