@@ -476,7 +476,7 @@ def test_a_plan_reads_no_data_and_names_bad_numbers():
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("budget", [PureDP(2.0), ApproxDP(2.0, 1e-6), ZCDP(0.5)])
 def test_classes_that_were_not_declared_are_planned_for(rows, budget, method):
-    """Plans for two classes would promise too little noise, and fits under Gaussian noise would be refused after the charge."""
+    """Plans for two classes would show too little noise, and fits with Gaussian noise would be refused after the charge."""
     X, _ = rows
     ledger = Ledger(limit=budget)
     undeclared = search(budget, LinearSVC(), {"smoothing": [0.3, 0.5]}, method=method, ledger=ledger)

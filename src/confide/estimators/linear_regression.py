@@ -13,13 +13,15 @@ from sklearn.utils.validation import check_is_fitted
 from confide.accounting.ledger import Batch, Ledger
 from confide.data.arrays import MemorySource
 from confide.data.frames import EncodedBlocks
+from confide.data.opened import ArrayRows
 from confide.data.source import RowSource
 from confide.data.sparse import SparseBlocks
-from confide.errors import ParameterError
+from confide.errors import InputTypeError, ParameterError
 from confide.estimators import parameters
 from confide.estimators.assumptions import guarantee_of, weight_sentences
 from confide.estimators.fitting import charge_and_release
 from confide.estimators.notebook import ShownWithGuarantee
+from confide.estimators.streamed import is_opened
 from confide.estimators.validation import row_weights_of, rows_of, targets_of, weights_of
 from confide.features.encoder import Encoder
 from confide.features.schema import Schema
@@ -96,6 +98,10 @@ class LinearRegressor(ShownWithGuarantee, RegressorMixin, BaseEstimator):  # typ
         largest = getattr(settings, "largest_sample_weight", 1.0)
         seed = parameters.checked_seed(self.random_state)
         ledger = parameters.checked_ledger(self.ledger)
+        if isinstance(X, ArrayRows) or is_opened(X):
+            raise InputTypeError(
+                "regression takes rows in memory: read them into an array or a frame, and give the target as y."
+            )
 
         before = dict(vars(self))
         try:
