@@ -13,9 +13,9 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.model_selection import ParameterGrid
-from sklearn.utils import _safe_indexing, get_tags
+from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import _num_samples, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from confide.accounting.events import Event, as_events
 from confide.accounting.ledger import Batch, Ledger
@@ -268,7 +268,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc] 
         X = X.tocsr() if issparse(X) else X if hasattr(X, "columns") else np.asarray(X)
         rows = _Rows(X, y if isinstance(y, (list, tuple)) or hasattr(y, "iloc") else np.asarray(y), facts)
 
-        n_rows, sentence = int(_num_samples(X)), "The label domain was declared, not learned from the rows."
+        n_rows, sentence = int(X.shape[0]), "The label domain was declared, not learned from the rows."
         n_classes = None
         if parameters.checked_classes(self.estimator.classes, self.estimator.schema) is None:
             _, domain, sentence = labels_of(y, n_rows, None)
@@ -478,8 +478,18 @@ class _Rows:
     facts: Mapping[str, Any]
 
     def at(self, positions: Indices) -> _Rows:
-        facts = {name: _safe_indexing(fact, positions) for name, fact in self.facts.items()}
-        return _Rows(_safe_indexing(self.X, positions), _safe_indexing(self.y, positions), facts)
+        facts = {name: _taken(fact, positions) for name, fact in self.facts.items()}
+        return _Rows(_taken(self.X, positions), _taken(self.y, positions), facts)
+
+
+def _taken(values: Any, positions: Indices) -> Any:
+    """The entries at these positions of a list, an array, a sparse array, or a frame or series of any library."""
+    import narwhals.stable.v1 as nw
+
+    if isinstance(values, (list, tuple)):
+        return [values[position] for position in positions]
+    seen = nw.from_native(values, pass_through=True, allow_series=True)
+    return values[positions] if seen is values else seen[positions].to_native()
 
 
 @dataclass(frozen=True, slots=True)
