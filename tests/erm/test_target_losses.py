@@ -170,6 +170,23 @@ class Liar:
         return np.where(score > 0.0, 1e6, -1e6)
 
 
+class Riser(Liar):
+    """Of the margin; its slope rises beyond 0."""
+
+    def derivative(self, margin):
+        """Between -1 and 1."""
+        return np.tanh(margin)
+
+
+@pytest.mark.parametrize("monotone", [True, False])
+def test_a_loss_of_the_users_own_is_held_to_its_sign(monotone):
+    """For both labels: where no slope in the margin was to be positive, none is."""
+    declared = DeclaredLoss(Riser(), None, "riser", 1.0, 2.0, 1.0, 1.0, monotone)
+    labels = np.array([-1, 1, -1, 1])
+    slopes = labels * declared.of_scores(np.array([[-2.0], [-2.0], [2.0], [2.0]]), labels, 1).slope[:, 0]
+    np.testing.assert_allclose(slopes, np.tanh([2.0, -2.0, -2.0, 2.0]) if not monotone else np.tanh([0.0, -2.0, -2.0, 0.0]))
+
+
 def test_a_loss_of_the_users_own_is_held_to_its_constants():
     """Slopes and curvatures are clipped to what was declared; arguments cannot be written to; targets are clipped."""
     declared = DeclaredLoss(Liar(), 1.0, "liar", 1.0, 2.0, 1.0, 1.0, False)

@@ -21,6 +21,7 @@ from confide import (
     LinearSVC,
     LogisticRegression,
     ParameterError,
+    PureDP,
 )
 from confide.inference.evidence import Evidence
 from confide.inference.forecast import LARGEST_RATIO
@@ -208,6 +209,20 @@ def test_one_charge_covers_weights_and_moments():
     assert parts == pytest.approx((0.9, 0.6))
     assert math.fsum(parts) <= 1.5
     assert model.guarantee_.budget.epsilon == 1.5
+    with pytest.raises(BudgetExceeded):
+        model.fit(X, y)
+
+
+@pytest.mark.parametrize("budget", [PureDP(2.0), ApproxDP(2.0, 1e-6), ZCDP(0.5)])
+def test_a_plan_is_charged_whole(budget):
+    """By hand, and in a batch that a fit then uses: moments and weights, not the weights alone."""
+    X, y = sample(3000, 1)
+    ledger = Ledger(limit=budget)
+    model = LogisticRegression(budget, inference_share=0.4, classes=[0, 1])
+    ledger.charge(model.plan(3000, 3))
+    assert ledger.spent() == budget
+    batch = Ledger(limit=budget).plan([model.plan(3000, 3)])
+    model.set_params(ledger=batch).fit(X, y)
     with pytest.raises(BudgetExceeded):
         model.fit(X, y)
 

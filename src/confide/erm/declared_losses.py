@@ -15,7 +15,7 @@ from confide.types import Array, Targets
 class DeclaredLoss(OneScore):
     """A user's loss, and the constants it declared when the fit began.
 
-    Its derivatives are clipped to the declared constants here, so that no slope is larger than the noise was made for. That
+    Its derivatives are clipped to the declared constants and sign here, so no slope is one that noise was not made for. That
     the loss is convex, that its derivative changes no faster than `smoothness` says, and that each value depends on its own
     score and target alone stay assumptions.
 
@@ -52,13 +52,16 @@ class DeclaredLoss(OneScore):
         for argument in given:
             argument.flags.writeable = False
 
+        # Where one sign was claimed it is kept too: the cheaper account of Gaussian noise is false for slopes of two.
+        steepest = 0.0 if self.monotone else self.lipschitz
+
         def clipped(function: Any, low: float, high: float) -> Array:
             found: Array = np.asarray(function(*given), dtype=np.float64).reshape(scores.shape)
             return np.fmin(np.fmax(found, low), high)
 
         return Terms(
             clipped(self.loss.value, 0.0, np.inf) if order == 0 else None,
-            signs * clipped(self.loss.derivative, -self.lipschitz, self.lipschitz) if order >= 1 else None,
+            signs * clipped(self.loss.derivative, -self.lipschitz, steepest) if order >= 1 else None,
             clipped(self.loss.second_derivative, 0.0, self.smoothness) if order >= 2 else None,
         )
 

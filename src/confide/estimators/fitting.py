@@ -143,7 +143,9 @@ def _plan_with_intervals(settings: Settings, n_features: int, n_rows: int | None
     training = _training_plan(settings, n_features, n_rows, share_of(settings.budget, 1.0 - share))
     moments = SecondMoments().plan(training, share_of(settings.budget, share))
     usual = usual_norm(settings.row_bound, 0.0) if math.isfinite(training.problem.row_norm) else 1.0
-    return replace(training, intervals=IntervalsPlan.of(settings.budget, share, training, moments, usual))
+    intervals = IntervalsPlan.of(settings.budget, share, training, moments, usual)
+    # Adaptive composition: the moments are taken at the released weights. One charge covers both, here and by hand.
+    return replace(training, intervals=intervals, event=training.problem.event(settings.budget))
 
 
 def _training_plan(settings: Settings, n_features: int, n_rows: int | None, budget: Budget) -> Plan:
@@ -238,8 +240,6 @@ def fit_privately(
     plan = make_plan(settings, source.n_features, n_rows if settings.neighbours is Neighbours.REPLACE_ONE else None)
     plan.problem.check(n_rows, source.n_features)
     intervals = plan.intervals
-    # Adaptive composition: the moments are taken at the released weights. One charge covers both.
-    event = plan.event if intervals is None else plan.problem.event(intervals.budget)
 
     def release(entropy: Entropy) -> Fit:
         released = MECHANISMS[plan.mechanism].release(plan, source, NewtonThenFallback(), entropy)
@@ -248,7 +248,7 @@ def fit_privately(
         moments = SecondMoments().release(intervals.moments, released.weights, source, entropy)
         return Fit(released, Evidence.of(plan, released.weights[0], moments))
 
-    return charge_and_release(release, event, settings.neighbours, ledger, seed, purpose)
+    return charge_and_release(release, plan.event, settings.neighbours, ledger, seed, purpose)
 
 
 Released = TypeVar("Released")

@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from confide.accounting.ledger import Batch, Ledger
-from confide.data.arrays import MemorySource
+from confide.data.arrays import ArrayBlocks, MemorySource
 from confide.data.federated import FederatedRows
 from confide.data.frames import EncodedBlocks
 from confide.data.mapped import MappedBlocks
@@ -259,11 +259,21 @@ class LinearClassifier(ShownWithGuarantee, ClassifierMixin, BaseEstimator):  # t
 
         Rows are clipped to the bound of the fit, as in the fit.
         """
+        return self._scores(X)
+
+    def _scores(self, X: Any, *, one_by_one: bool = False) -> Array:
+        """Scores as in `decision_function`; one by one, even how they are rounded is a function of each row alone.
+
+        In a block it is one of the row, its place and the number of rows, which is enough where that number is public.
+        """
         check_is_fitted(self)
         blocks = rows_of(self, X, self._encoder, reset=False, accept_sparse=self._accepts_sparse)
+        if one_by_one and isinstance(blocks, ArrayBlocks):
+            # A row lies in memory as it would without the others.
+            blocks = ArrayBlocks(np.array(blocks.rows, order="C"))
         blocks = blocks if self._fourier is None else MappedBlocks(blocks, self._fourier)
         scores = np.empty((blocks.n_rows, len(self.coef_)))
-        step = blocks.rows_in_block
+        step = 1 if one_by_one else blocks.rows_in_block
         for start in range(0, blocks.n_rows, step):
             stop = min(start + step, blocks.n_rows)
             clipped = self._row_bound.clip(blocks.block(start, stop))

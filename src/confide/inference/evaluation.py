@@ -291,8 +291,11 @@ def evaluate(
     plan = NoisyCounts().plan(2 * int(n_bins), allowed, relation, persons)
 
     def release(entropy: Entropy) -> Array:
+        # Where the number of rows is private, a row must not move the places of others in a block: BLAS adds up the last
+        # ones of a block in another order, and scores on an edge would fall to another side of it.
+        scores = model._scores(X, one_by_one=relation is Neighbours.ADD_OR_REMOVE_ONE)
         # A score on an edge belongs to the bin below it, as a score of 0 is no vote for the second class.
-        bins = np.searchsorted(edges, model.decision_function(X), side="left")
+        bins = np.searchsorted(edges, scores, side="left")
         return NoisyCounts().release(plan, bins + n_bins * (labels > 0), entropy)
 
     purpose = "evaluate" + (" (void: random_state was set)" if seed is not None else "")

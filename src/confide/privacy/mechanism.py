@@ -191,7 +191,7 @@ class Plan:
     ----------
     problem : Problem
     budget : Budget
-        What the release costs; charged before a row is read.
+        What the weights cost; charged before a row is read.
     mechanism : str
         "objective", "output", "output-laplace" or "none".
     l2 : float
@@ -205,7 +205,7 @@ class Plan:
     lattice : LatticeNoise or None
         The last step: exact noise on a grid. It seals the inexactness of what comes before, or is the main noise.
     event : Event
-        What a ledger counts.
+        What a ledger counts: of the whole release, the intervals included.
     seal_share : float
         What the seal costs: its part of epsilon, or the part by which Gaussian noise grows for it.
     intervals : IntervalsPlan or None
