@@ -173,6 +173,25 @@ def test_a_row_that_leaves_moves_no_other(monkeypatch):
         np.testing.assert_array_equal(np.delete(cells[0], leaves), cells[1])
 
 
+@pytest.mark.parametrize("neighbours", ["replace-one", "add-or-remove-one"])
+def test_rows_of_a_person_beyond_the_cap_are_dropped(neighbours):
+    """As in a fit: the first of each are counted, their number is not public, and without the column nothing is charged."""
+    X, y = population(300, 5)
+    frame = pd.DataFrame(X, columns=["a", "b", "c"]).assign(who=np.arange(300) // 3)
+    schema = Schema(columns={name: {"low": -1.0, "high": 1.0} for name in "abc"}, person="who")
+    fitted = LogisticRegression(math.inf, classes=[0, 1], schema=schema).fit(frame, y)
+    for cap, counted in ((1, frame.index % 3 == 0), (2, frame.index % 3 < 2), (3, frame.index >= 0)):
+        answer = confide.evaluate(fitted, frame, y, budget=math.inf, neighbours=neighbours, max_rows_per_person=cap)
+        assert answer.counts.sum() == counted.sum() == 100 * cap
+        right = fitted.predict(frame[counted]) == y[counted]
+        assert answer.accuracy.value == pytest.approx(right.mean(), abs=1e-12)
+        assert answer.n_rows is None
+    ledger = Ledger(limit=1.0, neighbours=neighbours)
+    with pytest.raises(InputError, match="who"):
+        confide.evaluate(fitted, frame[["a", "b", "c"]], y, budget=1.0, neighbours=neighbours, ledger=ledger)
+    assert len(ledger.entries()) == 0
+
+
 def test_one_by_one_scores_are_scores():
     """For rows of every kind: arrays, sparse ones, mapped ones, and those of a schema."""
     X, y = population(500, 4)

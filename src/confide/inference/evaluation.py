@@ -14,6 +14,7 @@ import numpy as np
 from scipy.special import logit, ndtri
 
 from confide.accounting.ledger import Batch, Ledger
+from confide.data.frames import EncodedBlocks
 from confide.errors import ParameterError
 from confide.estimators import parameters
 from confide.estimators.direction import Direction
@@ -69,7 +70,7 @@ class Evaluation:
     outcome : str
         The positive class: the schema's, or else the second.
     n_rows : int or None
-        None where it is private.
+        None where it is private: of persons with a column in the schema, it is after rows beyond the cap were dropped.
     has_probabilities : bool
         Whether the bins are those of probabilities.
     void : str or None
@@ -243,7 +244,8 @@ def evaluate(
     neighbours : {"replace-one", "add-or-remove-one"}
         Under the second the number of rows is private.
     max_rows_per_person : int
-        A public cap on the rows of one person, an assumption.
+        A public cap on the rows of one person. Where the model's schema names a column of persons, rows beyond the first so
+        many of each are dropped, as in `fit`; otherwise the cap is an assumption.
     random_state : int or None
         For tests: a seed makes the noise reproducible and the guarantee void.
 
@@ -281,9 +283,12 @@ def evaluate(
     charged, seed = parameters.checked_ledger(ledger), parameters.checked_seed(random_state)
     persons = parameters.checked_rows_per_person(max_rows_per_person)
     # Rows and labels are checked before the charge, and scored after it.
-    blocks = rows_of(model, X, model._encoder, reset=False, accept_sparse=model._accepts_sparse)
+    encoder = model._encoder
+    blocks = rows_of(model, X, encoder, reset=False, rows_per_person=persons, accept_sparse=model._accepts_sparse)
+    kept = blocks.codes.kept if isinstance(blocks, EncodedBlocks) else None
+    n_given = blocks.n_rows if kept is None else len(X)
     first, second = model.classes_.tolist()
-    labels, _, _ = model._labels(y, blocks.n_rows, (first, second))
+    labels, _, _ = model._labels(y, n_given, (first, second))
     direction = Direction.of(model)
     # The bins in scores, of which 0 is one.
     edges = logit(np.arange(1, n_bins) / n_bins)
@@ -296,13 +301,16 @@ def evaluate(
         scores = model._scores(X, one_by_one=relation is Neighbours.ADD_OR_REMOVE_ONE)
         # A score on an edge belongs to the bin below it, as a score of 0 is no vote for the second class.
         bins = np.searchsorted(edges, scores, side="left")
-        return NoisyCounts().release(plan, bins + n_bins * (labels > 0), entropy)
+        cells = bins + n_bins * (labels > 0)
+        return NoisyCounts().release(plan, cells if kept is None else cells[kept], entropy)
 
     purpose = "evaluate" + (" (void: random_state was set)" if seed is not None else "")
     counts = charge_and_release(release, plan.event, relation, charged, seed, purpose).reshape(2, int(n_bins))
     if direction.position == 0:
         counts = counts[::-1, ::-1].copy()
-    n_rows = blocks.n_rows if relation is Neighbours.REPLACE_ONE else None
+    # How many rows were left of a public number tells how many persons there are.
+    names_persons = encoder is not None and encoder.schema.person is not None
+    n_rows = n_given if relation is Neighbours.REPLACE_ONE and not names_persons else None
     if n_rows is not None:
         # The number of rows is public: what the noise added to the total goes, evenly.
         counts = counts + (n_rows - counts.sum()) / counts.size
