@@ -52,6 +52,8 @@ def with_format(kind, column=0, dtype=float):
     return X
 
 
+# Older versions of SciPy make it one row.
+ONE_DIMENSIONAL = scipy.sparse.coo_array(np.full(50, SECRET))
 BAD_X = {
     "one-dimensional": (np.full(50, SECRET), "2D"),
     "three-dimensional": (np.full((50, 3, 1), SECRET), "2D"),
@@ -72,7 +74,7 @@ BAD_X = {
     "sparse objects": (with_format("csr", dtype=object), "real numbers"),
     "sparse, a column out of range": (with_format("csr", column=3), "indices"),
     "sparse, a negative row": (with_format("csc", column=-1), "indices"),
-    "sparse, one-dimensional": (scipy.sparse.coo_array(np.full(50, SECRET)), "2D"),
+    "sparse, one-dimensional": (ONE_DIMENSIONAL, "2D" if len(ONE_DIMENSIONAL.shape) == 1 else "inconsistent"),
     "sparse, no rows": (scipy.sparse.csr_array((0, 3)), "0 sample"),
     "ragged": ([[SECRET], [1.0, 2.0]], "unequal"),
     "no rows": (np.empty((0, 3)), "0 sample"),
