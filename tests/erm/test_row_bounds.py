@@ -138,8 +138,8 @@ def test_clipped_rows_are_linked_whatever_comes_in(block):
         assert obeys(LINKED, new)
         for (was, scale, linked), (now, _, _) in zip(groups_of(LINKED, old), groups_of(LINKED, new), strict=True):
             if linked:
-                # An infinite entry is as large as the largest number, and the first of equals is taken.
-                order = np.minimum(np.where(np.isnan(was), -math.inf, was), np.finfo(np.float64).max)
+                # What is no number counts as the least one, infinite entries as the largest; the first of equals is taken.
+                order = np.nan_to_num(was, nan=-np.finfo(np.float64).max)
                 assert now[order.argmax()] == scale
         # A row is clipped alike in any block, and a second time next to nothing is left to do.
         np.testing.assert_allclose(LINKED.clip(old[None])[0], new, rtol=1e-13, atol=1e-300)
