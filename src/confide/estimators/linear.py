@@ -121,16 +121,9 @@ class LinearClassifier(ShownWithGuarantee, ClassifierMixin, BaseEstimator):  # t
                 f"n_classes must be a whole number from 2 to {parameters.MOST_CLASSES}, that of declared classes."
             )
         settings = replace(settings, loss=self._loss(int(n_classes)))
-        if encoder is not None:
-            if n_features not in (None, encoder.n_features):
-                raise ParameterError(f"the schema has {encoder.n_features} encoded columns; leave n_features out.")
-            n_features = encoder.n_features
-        for name, value in (("n_rows", n_rows), ("n_features", n_features)):
-            given = isinstance(value, (int, np.integer)) and not isinstance(value, bool) and value >= 1
-            if not given and not (name == "n_rows" and value is None and settings.n_rows_bounds):
-                raise ParameterError(f"{name} must be a whole number of at least 1.")
-        fourier = self._fourier_map(int(n_features or 0))
-        return make_plan(settings, int(n_features or 0) if fourier is None else fourier.n_features, n_rows)
+        columns = parameters.checked_shape(n_rows, n_features, encoder, settings.n_rows_bounds)
+        fourier = self._fourier_map(columns)
+        return make_plan(settings, columns if fourier is None else fourier.n_features, n_rows)
 
     def fit(self, X: Any, y: Any = None, **row_facts: Unpack[FactsOfRows]) -> Self:
         """Train and release.

@@ -16,7 +16,7 @@ from confide.data.frames import EncodedBlocks
 from confide.data.opened import ArrayRows
 from confide.data.source import RowSource
 from confide.data.sparse import SparseBlocks
-from confide.errors import InputTypeError, ParameterError
+from confide.errors import InputTypeError
 from confide.estimators import parameters
 from confide.estimators.assumptions import guarantee_of, weight_sentences
 from confide.estimators.fitting import charge_and_release
@@ -82,15 +82,8 @@ class LinearRegressor(ShownWithGuarantee, RegressorMixin, BaseEstimator):  # typ
             Number of columns of X; with a schema its own, and not needed.
         """
         settings, encoder = self._settings()
-        if encoder is not None:
-            if n_features not in (None, encoder.n_features):
-                raise ParameterError(f"the schema has {encoder.n_features} encoded columns; leave n_features out.")
-            n_features = encoder.n_features
-        for name, value in (("n_rows", n_rows), ("n_features", n_features)):
-            given = isinstance(value, (int, np.integer)) and not isinstance(value, bool) and value >= 1
-            if not given and not (name == "n_rows" and value is None and settings.n_rows_bounds):
-                raise ParameterError(f"{name} must be a whole number of at least 1.")
-        return self._plan(settings, int(n_features or 0), n_rows)
+        columns = parameters.checked_shape(n_rows, n_features, encoder, settings.n_rows_bounds)
+        return self._plan(settings, columns, n_rows)
 
     def _fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Train and release; `sample_weight` as in `LossRegressor.fit`."""

@@ -204,3 +204,16 @@ def checked_share(value: Any) -> float | str:
     if isinstance(value, bool) or not isinstance(value, Real) or not 0.0 <= float(value) <= _LARGEST_SHARE:
         raise ParameterError(f'inference_share must be a number from 0 (no intervals) to {_LARGEST_SHARE}, or "auto".')
     return float(value)
+
+
+def checked_shape(n_rows: Any, n_features: Any, encoder: Encoder | None, n_rows_bounds: tuple[int, int] | None) -> int:
+    """The number of columns that a plan is asked for, with a schema its own; the number of rows is checked too."""
+    if encoder is not None:
+        if n_features not in (None, encoder.n_features):
+            raise ParameterError(f"the schema has {encoder.n_features} encoded columns; leave n_features out.")
+        n_features = encoder.n_features
+    for name, value in (("n_rows", n_rows), ("n_features", n_features)):
+        given = isinstance(value, (int, np.integer)) and not isinstance(value, bool) and value >= 1
+        if not given and not (name == "n_rows" and value is None and n_rows_bounds):
+            raise ParameterError(f"{name} must be a whole number of at least 1.")
+    return int(n_features)
