@@ -111,7 +111,7 @@ def test_quantiles_of_noise_on_a_grid_hold_and_are_near(law, dimension):
     norms = np.linalg.norm(draws, axis=1)
     for failure in (0.3, 0.05):
         quantile = lattice_quantile(lattice, failure)
-        assert np.mean(norms > quantile) <= failure
+        assert np.mean(norms > quantile) <= 1.1 * failure + 0.005
         assert quantile <= (2.2 if law == "laplace" else 1.1) * np.quantile(norms, 1 - failure)
 
 
