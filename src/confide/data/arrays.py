@@ -9,11 +9,10 @@ from itertools import islice
 from typing import Protocol, TypeAlias
 
 import numpy as np
-from scipy.sparse import issparse, vstack
 
 from confide.data.threads import made_in_order
 from confide.erm.row_sums import SumOverRows, Totals
-from confide.types import Array, Rows, Targets, Weights
+from confide.types import Array, Indices, Rows, Targets, Weights
 
 _BLOCK_BYTES = 2**19
 """A block and its few companions fit the second-level cache of common processors (1 MiB and more)."""
@@ -128,6 +127,9 @@ class Blocks(Protocol):
     def block(self, start: int, stop: int) -> Rows:
         """Rows start to stop: (stop - start, n_features), finite."""
 
+    def copied(self, positions: Indices) -> Rows:
+        """A copy of the rows at the positions, which rise."""
+
 
 @dataclass(frozen=True, slots=True)
 class ArrayBlocks:
@@ -150,6 +152,9 @@ class ArrayBlocks:
     def block(self, start: int, stop: int) -> Rows:
         return self.rows[start:stop]
 
+    def copied(self, positions: Indices) -> Rows:
+        return self.rows[positions]
+
 
 @dataclass(frozen=True, slots=True)
 class _Copied:
@@ -168,6 +173,9 @@ class _Copied:
 
     def block(self, start: int, stop: int) -> Rows:
         return self.rows[start:stop]
+
+    def copied(self, positions: Indices) -> Rows:
+        return self.rows[positions]
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,14 +213,12 @@ class MemorySource:
 
     def sample(self, n_rows: int) -> MemorySource:
         """About so many of the rows, copied, in short runs spread evenly over all. For solvers, which are not trusted."""
-        runs = max(1, min(n_rows, self.n_rows) // _ROWS_IN_RUN)
-        starts = (np.arange(runs) + 0.5) * (self.n_rows / runs) - 0.5 * _ROWS_IN_RUN
-        picked = np.unique(np.clip(starts.astype(np.intp)[:, None] + np.arange(_ROWS_IN_RUN), 0, self.n_rows - 1))
-        cuts = np.flatnonzero(np.diff(picked) > 1) + 1
-        pieces = [self.blocks.block(int(run[0]), int(run[-1]) + 1) for run in np.split(picked, cuts)]
-        rows = vstack(pieces, format="csr") if issparse(pieces[0]) else np.vstack(pieces)
+        n_runs, length = max(1, min(n_rows, self.n_rows) // _ROWS_IN_RUN), min(_ROWS_IN_RUN, self.n_rows)
+        starts = ((np.arange(n_runs) + 0.5) * (self.n_rows / n_runs) - 0.5 * length).astype(np.intp)
+        picked = (starts[:, None] + np.arange(length)).ravel()
         row_weights = None if self.row_weights is None else self.row_weights[picked]
-        return MemorySource(_Copied(rows, self.blocks.rows_in_block), self.labels[picked], row_weights, self.n_threads)
+        copied = _Copied(self.blocks.copied(picked), self.blocks.rows_in_block)
+        return MemorySource(copied, self.labels[picked], row_weights, self.n_threads)
 
     def sum_over_rows(self, row_sum: SumOverRows, weights: Weights) -> Totals:
         step = self.blocks.rows_in_block * _BLOCKS_IN_GROUP
