@@ -14,11 +14,12 @@ from confide.data.threads import made_in_order
 from confide.erm.row_sums import SumOverRows, Totals
 from confide.types import Array, Indices, Rows, Targets, Weights
 
-_BLOCK_BYTES = 2**19
-"""A block and its few companions fit the second-level cache of common processors (1 MiB and more)."""
+_BLOCK_BYTES = 2**20
+"""A block stays in the second- or third-level cache while it is used. Smaller ones cost more in calls than they save."""
 _SCORE_BYTES = 2**16
 """Scores of a block and the few arrays of their size stay in the cache with it."""
-_FEWEST_ROWS, _MOST_ROWS = 64, 8192
+_FEWEST_ROWS, _MOST_ROWS, _MOST_SPARSE_ROWS = 64, 4096, 8192
+"""The more rows, the longer the chains of additions that a plan has to allow for."""
 _ROWS_IN_RUN = 8
 """Rows next to each other are read faster, and may be alike."""
 _BLOCKS_IN_GROUP = 32
@@ -36,7 +37,7 @@ def rows_in_block(n_features: int) -> int:
 
 def rows_in_sparse_block(n_features: int) -> int:
     """The same for sparse rows, at least half as many as features: each block costs a dense vector of sums."""
-    return max(rows_in_block(n_features), min(_MOST_ROWS, n_features // 2))
+    return max(rows_in_block(n_features), min(_MOST_SPARSE_ROWS, n_features // 2))
 
 
 def summation_depth(n_rows: int, n_features: int) -> int:
