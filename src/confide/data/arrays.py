@@ -167,11 +167,19 @@ class MemorySource:
     def sample(self, n_rows: int) -> MemorySource:
         """About so many of the rows, copied, in short runs spread evenly over all. For solvers, which are not trusted."""
         runs = max(1, min(n_rows, self.n_rows) // _ROWS_IN_RUN)
-        starts = (np.arange(runs) + 0.5) * (self.n_rows / runs) - 0.5 * _ROWS_IN_RUN
-        picked = np.unique(np.clip(starts.astype(np.intp)[:, None] + np.arange(_ROWS_IN_RUN), 0, self.n_rows - 1))
-        cuts = np.flatnonzero(np.diff(picked) > 1) + 1
-        pieces = [self.blocks.block(int(run[0]), int(run[-1]) + 1) for run in np.split(picked, cuts)]
-        rows = vstack(pieces, format="csr") if issparse(pieces[0]) else np.vstack(pieces)
+        starts = np.clip((np.arange(runs) + 0.5) * (self.n_rows / runs) - 0.5 * _ROWS_IN_RUN, 0, self.n_rows - 1).astype(
+            np.intp
+        )
+        picked = np.minimum(starts[:, None] + np.arange(_ROWS_IN_RUN), self.n_rows - 1).ravel()
+        if self.n_rows < runs * _ROWS_IN_RUN or starts[-1] + _ROWS_IN_RUN > self.n_rows:
+            picked = np.unique(picked)
+        rows = getattr(self.blocks, "rows", None)
+        if rows is not None:
+            rows = rows[picked]
+        else:
+            cuts = np.flatnonzero(np.diff(picked) > 1) + 1
+            pieces = [self.blocks.block(int(run[0]), int(run[-1]) + 1) for run in np.split(picked, cuts)]
+            rows = vstack(pieces, format="csr") if issparse(pieces[0]) else np.vstack(pieces)
         row_weights = None if self.row_weights is None else self.row_weights[picked]
         return MemorySource(_Copied(rows, self.blocks.rows_in_block), self.labels[picked], row_weights, self.n_threads)
 
@@ -186,8 +194,9 @@ class MemorySource:
 
         def group_from(first: int) -> Totals:
             group = row_sum.start(weights.shape[0], self.n_features)
-            for start in range(first, min(first + step * _BLOCKS_IN_GROUP, self.n_rows), step):
-                stop = min(start + step, self.n_rows)
+            end = min(first + step * _BLOCKS_IN_GROUP, self.n_rows)
+            for start in range(first, end, step):
+                stop = min(start + step, end)
                 counts = None if self.row_weights is None else self.row_weights[start:stop]
                 row_sum.add_block(group, self.blocks.block(start, stop), self.labels[start:stop], weights, counts)
             return group

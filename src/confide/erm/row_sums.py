@@ -141,7 +141,7 @@ class RowSum:
                         blocks = matrix.reshape(n_outputs, -1, n_outputs, matrix.shape[0] // n_outputs)
                         blocks[first, :, second] += self._product(clipped, curvatures[:, problem * len(pairs) + pair])
             return
-        rows = np.empty((clipped.shape[0], hessian.shape[1]))
+        rows = _scratch((clipped.shape[0], hessian.shape[1]), "bent")
         for problem, matrix in enumerate(hessian):
             root = np.sqrt(curvatures[:, problem, None])
             np.multiply(clipped, root, out=rows[:, :n_features])
@@ -259,11 +259,12 @@ class LeastSquaresSum:
 _memory = threading.local()
 
 
-def _scratch(shape: tuple[int, ...]) -> Array:
+def _scratch(shape: tuple[int, ...], purpose: str = "rows") -> Array:
     """Memory of this thread for one block of clipped rows, which live no longer than their block is being added."""
-    have: Array | None = getattr(_memory, "rows", None)
+    have: Array | None = getattr(_memory, purpose, None)
     if have is None or have.size < shape[0] * shape[1]:
-        _memory.rows = have = np.empty(shape[0] * shape[1])
+        have = np.empty(shape[0] * shape[1])
+        setattr(_memory, purpose, have)
     return have[: shape[0] * shape[1]].reshape(shape)
 
 
