@@ -252,9 +252,10 @@ class LogisticLoss(_MarginLoss):
         # 1 / (1 + t) loses no digits; where t overflows it is 0, and the slope below 2^-1022. Each array is written over:
         # for many problems memory costs as much as arithmetic.
         with np.errstate(over="ignore"):
-            grown: Array = np.exp(margin)
+            grown = np.asarray(np.exp(margin))
         grown += 1.0
-        return np.divide(-1.0, grown, out=grown)
+        slope: Array = np.divide(-1.0, grown, out=grown)
+        return slope
 
     def second_derivative(self, margin: Array) -> Array:
         decay = np.exp(-np.abs(margin))

@@ -5,8 +5,8 @@ round bowl, so a few gradient passes, each several times cheaper than a Hessian,
 sample is where they start.
 
 Many problems over the same rows differ in their linear terms alone. Their centre is found as one problem, for which passes
-are cheap, and so is one Hessian of all rows there. With gradient and Hessian at the centre corrected to those of all rows, the
-sample tells where each problem ends up to a product of two small numbers: its share of sampling error, times how much the
+are cheap, and so is one Hessian of all rows there. With gradient and Hessian at the centre corrected to those of all rows,
+the sample tells where each problem ends up to a product of two small numbers: its error from sampling, times how much the
 Hessian changes on the way from the centre.
 """
 
@@ -72,7 +72,7 @@ class _Metric:
 
 @dataclass(frozen=True, slots=True)
 class _Corrected:
-    """Problems over a sample whose gradient and Hessian at one point are those that they should be. An `Objective` of a kind.
+    """Problems over a sample, with the gradient and the Hessian of all rows at one point. What L-BFGS asks of an `Objective`.
 
     Parameters
     ----------
@@ -182,7 +182,7 @@ def _mean(objective: Objective) -> Objective:
 
 
 def _unclipped(objective: Objective, fewer: Objective, at: Weights) -> Objective | None:
-    """The objective without its bound on rows, if that clips none of a few: so it is likely to be the same, and is cheaper."""
+    """The objective without its bound on rows, if that clips none of a few: likely the same, and cheaper."""
     free = BallBound(np.inf)
     if objective.loss.by_length or objective.row_bound == free:
         return None
