@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import statistics
 import time
+import tracemalloc
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -178,6 +179,10 @@ def main() -> None:
                 median = statistics.median(measured)
                 left = "" if name == PRIVATE else f"   gradient {left_of_slope(X, y, alpha, weights[name]):.0e}"
                 print(f"  {name:28} {median:8.3f} s   {median / own:6.2f}{left}", flush=True)
+            tracemalloc.start()
+            fits[PRIVATE]()
+            print(f"  memory of the private fit beside X: {tracemalloc.get_traced_memory()[1] / 1e6:.0f} MB", flush=True)
+            tracemalloc.stop()
             if arguments.problems and not scipy.sparse.issparse(X):
                 many_problems(X, y, arguments.problems)
 

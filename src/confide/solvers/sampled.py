@@ -72,7 +72,7 @@ class _Metric:
 
 @dataclass(frozen=True, slots=True)
 class _Corrected:
-    """Problems over a sample, with the gradient and the Hessian of all rows at one point. What L-BFGS asks of an `Objective`.
+    """Problems over a sample, with gradient and Hessian of all rows at one point. What L-BFGS asks of an `Objective`.
 
     Parameters
     ----------
