@@ -31,8 +31,9 @@ _HESSIAN_SHARE = 12.0
 """The sample's Hessian may cost so many times what a gradient of all rows costs, in multiplications."""
 _MOST_OF_ROWS = 1 / 16
 """The sample is a copy: memory for it stays below a tenth of that of the rows, its own part included."""
+_MOST_OF_FEW_ROWS = 1 / 10
 _SMALL_SAMPLE = 2**24
-"""Entries, 128 MiB: memory that nobody misses."""
+"""Entries, 128 MiB: memory that nobody misses. Up to there a sample may be a larger part of the rows."""
 _LARGEST_SHARE = 1 / 4
 """With fewer rows a Hessian of all is cheap enough."""
 _ROUGHLY = 1e-2
@@ -105,7 +106,7 @@ class SampledNewton:
         n_rows, width = objective.source.n_rows, start.shape[1]
         sample = getattr(objective.source, "sample", None)
         affordable = max(_MOST_OF_ROWS * n_rows, _SMALL_SAMPLE / max(1, objective.source.n_features))
-        useful = min(_HESSIAN_SHARE * n_rows / width, _LARGEST_SHARE / 2 * n_rows)
+        useful = min(_HESSIAN_SHARE * n_rows / width, _MOST_OF_FEW_ROWS * n_rows)
         enough = max(_ROWS_PER_WEIGHT * width, _FEWEST_ROWS, min(useful, affordable))
         if sample is None or enough > _LARGEST_SHARE * n_rows:
             return Newton().solve(objective, start, tolerance)
