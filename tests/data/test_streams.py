@@ -24,10 +24,11 @@ from confide.data import streams
 from confide.data.arrays import MemorySource, rows_in_block
 from confide.data.frames import EncodedBlocks
 from confide.data.opened import open_rows
-from confide.data.streams import PieceFile, Reading, StreamedSource, read_ahead, recut
+from confide.data.streams import KeptSample, PieceFile, Reading, StreamedSource, read_ahead, recut
 from confide.erm.losses import LogisticLoss
 from confide.erm.row_sums import RowSum
 from confide.features.encoder import Encoder, read_labels
+from confide.features.fourier import FourierMap
 from tests.data.tables import SCHEMA, made_up, written
 
 ESTIMATORS = [
@@ -50,8 +51,8 @@ def test_a_sum_over_a_stream_is_that_over_the_same_rows_in_memory_to_the_bit(
     frame = made_up(age="float64" if kind == "csv" else "float32")
     encoder = Encoder(SCHEMA)
     reading = Reading(encoder, ("no", "yes"))
-    assert reading.rows_in_piece % rows_in_block(encoder.n_features) == 0
-    assert reading.rows_in_piece < 300
+    assert reading.rows_in_piece % (7 * rows_in_block(encoder.n_features)) == 0
+    assert reading.rows_in_piece < 1000
     memory = MemorySource(EncodedBlocks(encoder, encoder.read(frame)), read_labels(frame["ill"], "no", "yes"))
     row_sum = RowSum(LogisticLoss(), encoder.row_bound, 1.0, 2)
     weights = np.random.default_rng(0).normal(size=(k, encoder.n_features + 1))
@@ -62,6 +63,48 @@ def test_a_sum_over_a_stream_is_that_over_the_same_rows_in_memory_to_the_bit(
             totals = replace(checked.source, n_threads=n_threads).sum_over_rows(row_sum, weights)
             for part in ("value", "gradient", "hessian"):
                 np.testing.assert_array_equal(getattr(totals, part), getattr(expected, part))
+
+
+@pytest.mark.parametrize("n", [1, 7, 8, 999, 3000])
+def test_rows_that_pass_by_once_give_the_sample_of_rows_in_memory(tmp_path, n, monkeypatch):
+    """To the bit, whatever the pieces, and for every size that solvers may ask for; never more than there is room for."""
+    monkeypatch.setattr("confide.data.arrays._SAMPLE_BYTES", 8 * 6 * 500)
+    monkeypatch.setattr("confide.data.arrays._SMALL_SAMPLE", 0)
+    monkeypatch.setattr("confide.data.arrays._MOST_ROWS", 100)
+    monkeypatch.setattr(streams, "_PIECE_BYTES", 8 * 6 * 300)
+    frame = made_up().iloc[:n]
+    encoder = Encoder(SCHEMA)
+    frame.to_parquet(tmp_path / "t.parquet", index=False)
+    for fourier in (None, FourierMap(encoder.n_features, 6)):
+        reading = Reading(encoder, ("no", "yes"), (0.5, 2.0), fourier)
+        memory = reading.source(reading.piece(frame, refuse=True))
+        with open_rows(tmp_path / "t.parquet", SCHEMA).checked(reading, 1) as checked:
+            for wanted in (1, 50, 200, 700, n):
+                found, expected = checked.source.sample(wanted), memory.sample(wanted)
+                assert np.array_equal(found.blocks.rows, expected.blocks.rows)
+                assert np.array_equal(found.labels, expected.labels)
+                assert np.array_equal(found.row_weights, expected.row_weights)
+                assert 1 <= found.n_rows <= 720
+
+
+def test_many_rows_on_disk_need_no_hessian_of_all(tmp_path, monkeypatch):
+    """A sample, kept when they were checked, gives the metric; the release is still that in memory to the last bit."""
+    frame = made_up(60_000)
+    memory = confide.LogisticRegression(2.0, random_state=3, schema=SCHEMA).fit(frame, frame["ill"])
+    frame.to_parquet(tmp_path / "t.parquet", index=False)
+    orders = []
+    original = StreamedSource.sum_over_rows
+
+    def counting(self, row_sum, weights):
+        orders.append(row_sum.order)
+        return original(self, row_sum, weights)
+
+    monkeypatch.setattr(StreamedSource, "sum_over_rows", counting)
+    model = confide.LogisticRegression(2.0, random_state=3).fit(open_rows(tmp_path / "t.parquet", SCHEMA))
+    assert set(orders) == {1}
+    assert len(orders) <= 10
+    assert np.array_equal(model.coef_, memory.coef_)
+    assert np.array_equal(model.intercept_, memory.intercept_)
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)
@@ -156,7 +199,7 @@ def test_after_the_check_no_cell_can_be_refused():
     with pytest.raises(ValueError, match="numbers"):
         reading.piece(bad.assign(ill="no"), refuse=True)
     piece = reading.piece(bad, refuse=False)
-    ((rows, labels, counts),) = reading.blocks(piece)
+    ((rows, labels, counts),) = reading.source(piece).counted_blocks()
     assert labels.tolist() == [1, -1, -1, -1]
     assert counts is None
     names = list(reading.encoder.feature_names)
@@ -180,7 +223,8 @@ def test_one_row_of_a_csv_file_cannot_change_how_others_are_read(tmp_path):
         folder = tmp_path / name
         folder.mkdir()
         rows = open_rows(written(frame, folder, "csv"), SCHEMA)
-        return np.vstack([b[0] for piece in reading.pieces(rows, refuse=True) for b in reading.blocks(piece)])
+        pieces = reading.pieces(rows, refuse=True)
+        return np.vstack([block[0] for piece in pieces for block in reading.source(piece).counted_blocks()])
 
     before = blocks_of("before")
     frame.loc[999, "size"] = "1.5e0x"
@@ -226,7 +270,7 @@ def test_a_pass_with_another_number_of_rows_is_refused():
     """Every row is counted once in every pass, or nothing is released."""
     reading = Reading(Encoder(SCHEMA), ("no", "yes"))
     frame = made_up(100)
-    source = StreamedSource(lambda: iter([reading.piece(frame, refuse=True)]), reading, 101)
+    source = StreamedSource(lambda: iter([reading.piece(frame, refuse=True)]), reading, 101, KeptSample(1))
     row_sum = RowSum(LogisticLoss(), reading.encoder.row_bound, 0.0, 0)
     with pytest.raises(ValueError, match="changed"):
         source.sum_over_rows(row_sum, np.zeros((1, reading.n_features)))

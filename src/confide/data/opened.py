@@ -13,9 +13,10 @@ from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
-from confide.data.on_disk import FilePart, Kind, Stamp, changed, files_of
+from confide.data.arrays import MemorySource, most_in_sample
+from confide.data.on_disk import BATCH_ROWS, FilePart, Kind, Stamp, changed, files_of
 from confide.data.source import RowSource
-from confide.data.streams import KeptRows, Part, Piece, PieceFile, Reading, StreamedSource
+from confide.data.streams import KeptRows, KeptSample, Part, Piece, PieceFile, Reading, StreamedSource
 from confide.errors import FileError, InputError, ParameterError
 from confide.features.cells import read_identities
 from confide.features.encoder import first_rows
@@ -77,11 +78,11 @@ class FileRows:
     def __repr__(self) -> str:
         return f"FileRows({len(self.parts)} file{'s'[: len(self.parts) != 1]}, {self.schema!r})"
 
-    def tables(self, names: Sequence[str]) -> Iterator[Any]:
+    def tables(self, names: Sequence[str], n_rows: int = BATCH_ROWS) -> Iterator[Any]:
         """All rows, file after file; a file that others write to is refused."""
         for part in self.parts:
             part.stamp.check()
-            yield from part.tables(names)
+            yield from part.tables(names, n_rows)
             part.stamp.check()
 
     def count(self) -> int:
@@ -106,16 +107,18 @@ class FileRows:
         n_given = None
         if self.schema.person is not None:
             self.count()
-            kept, n_given = _rows_of_persons(self, self.schema.person, rows_per_person)
-            rows = self if kept is None else KeptRows(self, kept)
+            first, n_given = _rows_of_persons(self, self.schema.person, rows_per_person)
+            rows = self if first is None else KeptRows(self, first)
         with ExitStack() as until_released:
             store = None
             if self.cache is not None:
                 store = PieceFile(Path(self.cache) if self.cache else None)
                 until_released.callback(store.close)
             n_rows = 0
+            kept = KeptSample(most_in_sample(reading.n_features))
             for piece in reading.pieces(rows, refuse=True):
                 n_rows += piece.labels.size
+                kept.add(piece)
                 if store is not None:
                     store.append(piece)
                 if self.progress is not None:
@@ -125,7 +128,7 @@ class FileRows:
             pieces = partial(_unrefusing, reading, rows) if store is None else store.pieces
             if self.progress is not None:
                 pieces = partial(_told, pieces, self.progress)
-            yield CheckedRows(StreamedSource(pieces, reading, n_rows), n_rows if n_given is None else n_given)
+            yield CheckedRows(StreamedSource(pieces, reading, n_rows, kept), n_rows if n_given is None else n_given)
 
 
 def _unrefusing(reading: Reading, rows: Part) -> Iterator[Piece]:
@@ -156,7 +159,7 @@ def _rows_of_persons(rows: Part, person: str, rows_per_person: int) -> tuple[Any
     """The positions of each person's first rows, None for all, and the number of all. Takes memory for each row."""
     import pyarrow as pa
 
-    columns = [table[person] for table in rows.tables([person])]
+    columns = [table[person] for table in rows.tables([person], BATCH_ROWS)]
     if len({column.type for column in columns}) > 1:
         raise InputError(f'column "{person}": the files hold it in several types; write it in one.')
     chunks = [chunk for column in columns for chunk in getattr(column, "chunks", [column])]
@@ -193,7 +196,7 @@ class StampedSource:
     stamps : of the files
     """
 
-    source: RowSource
+    source: MemorySource
     stamps: tuple[Stamp, ...]
 
     @property
@@ -203,6 +206,10 @@ class StampedSource:
     @property
     def n_rows(self) -> int:
         return self.source.n_rows
+
+    def sample(self, n_rows: int) -> Any:
+        """Some of the rows, for solvers."""
+        return self.source.sample(n_rows)
 
     def sum_over_rows(self, row_sum: Any, weights: Any) -> Any:
         totals = self.source.sum_over_rows(row_sum, weights)

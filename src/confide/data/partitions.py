@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from confide.data.arrays import ArrayBlocks, CountedBlock, in_groups, sum_over_groups
+from confide.data.arrays import ArrayBlocks, CountedBlock, MemorySource, sum_over_groups
 from confide.data.on_disk import changed, listed
 from confide.data.opened import CheckedRows
-from confide.data.streams import Reading, counted_blocks, counts_of
+from confide.data.streams import Reading, counts_of, source_of
 from confide.erm.row_sums import SumOverRows, Totals
 from confide.errors import FileError, InputError
 from confide.features.fourier import FourierMap
@@ -80,10 +80,10 @@ class NumericReading:
                 raise InputError("y holds labels outside the declared classes. Correct the labels or the declaration.")
         return NumericPiece(np.where(finite, rows, 0.0).astype(rows.dtype), targets_at(positions, len(self.domain)))
 
-    def blocks(self, piece: NumericPiece) -> Iterator[CountedBlock]:
-        """The blocks of a piece."""
+    def source(self, piece: NumericPiece) -> MemorySource:
+        """The rows of a piece, in memory."""
         counts = counts_of(piece.labels, self.class_weights)
-        return counted_blocks(ArrayBlocks(piece.rows), piece.labels, counts, self.fourier)
+        return source_of(ArrayBlocks(piece.rows), piece.labels, counts, self.fourier)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -108,11 +108,11 @@ class Task:
         """The outcome for one partition, whose pieces are read refusing or not."""
         n_rows = 0
 
-        def blocks() -> Iterator[CountedBlock]:
+        def groups() -> Iterator[Iterator[CountedBlock]]:
             nonlocal n_rows
             for piece in pieces(False):
                 n_rows += piece.labels.size
-                yield from self.reading.blocks(piece)
+                yield from self.reading.source(piece).groups()
 
         refusal, totals = None, None
         # Warnings would depend on the data. The driver's settings do not reach here.
@@ -121,8 +121,7 @@ class Task:
                 if self.row_sum is None or self.weights is None:
                     n_rows = sum(piece.labels.size for piece in pieces(True))
                 else:
-                    groups = in_groups(blocks())
-                    totals = sum_over_groups(self.row_sum, groups, self.reading.n_features, self.weights)
+                    totals = sum_over_groups(self.row_sum, groups(), self.reading.n_features, self.weights)
             except (InputError, FileError) as error:
                 refusal = str(error)
             except Exception as error:  # noqa: BLE001 - its message may hold data, and would go to the logs of a cluster

@@ -70,7 +70,7 @@ class _Batches:
 
     batches: Iterable[Any]
 
-    def tables(self, names: Sequence[str]) -> Iterator[Any]:
+    def tables(self, names: Sequence[str], n_rows: int) -> Iterator[Any]:
         for batch in self.batches:
             yield batch.select(list(names))
 

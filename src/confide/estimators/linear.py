@@ -20,7 +20,6 @@ from confide.data.frames import EncodedBlocks
 from confide.data.mapped import MappedBlocks
 from confide.data.on_disk import Stamp
 from confide.data.opened import ArrayRows, StampedSource
-from confide.data.source import RowSource
 from confide.data.sparse import SparseBlocks
 from confide.erm.losses import Loss
 from confide.erm.row_bounds import RowBound
@@ -244,10 +243,9 @@ class LinearClassifier(ShownWithGuarantee, ClassifierMixin, BaseEstimator):  # t
         weights = row_weights_of(sample_weight, settings.largest_sample_weight, labels, domain, settings.class_weight)
         if kept is not None:
             labels, weights = labels[kept], None if weights is None else weights[kept]
-        source: RowSource = MemorySource(blocks, labels, weights, settings.n_threads)
-        if stamps:
-            source = StampedSource(source, stamps)
-        return FitRows(source, n_rows, domain, label_sentence, fourier)
+        source = MemorySource(blocks, labels, weights, settings.n_threads)
+        stamped = StampedSource(source, stamps) if stamps else source
+        return FitRows(stamped, n_rows, domain, label_sentence, fourier)
 
     def decision_function(self, X: Any) -> Array:
         """Scores in favour of `classes_[1]`, (n,); of three classes and more those of each, (n, k).
