@@ -24,7 +24,7 @@ from confide.data import streams
 from confide.data.arrays import MemorySource, rows_in_block
 from confide.data.frames import EncodedBlocks
 from confide.data.opened import open_rows
-from confide.data.streams import KeptSample, PieceFile, Reading, StreamedSource, read_ahead, recut
+from confide.data.streams import KeptSample, Numbers, PieceFile, Reading, StreamedSource, read_ahead, recut
 from confide.erm.losses import LogisticLoss
 from confide.erm.row_sums import RowSum
 from confide.features.encoder import Encoder, read_labels
@@ -471,3 +471,122 @@ def test_a_row_group_is_not_read_whole(tmp_path):
     sizes = [batch.num_rows for batch in open_rows(tmp_path / "t.parquet", schema).tables(["x"])]
     assert sum(sizes) == 200_000
     assert max(sizes) <= 2**16
+
+
+REGRESSORS = [
+    lambda **more: confide.Ridge(confide.ApproxDP(2.0, 1e-6), random_state=3, target_bound=30.0, **more),
+    lambda **more: confide.HuberRegressor(2.0, random_state=3, target_bound=30.0, threshold=5.0, **more),
+    lambda **more: confide.PoissonRegressor(2.0, random_state=3, **more),
+    lambda **more: confide.ERMRegressor(2.0, random_state=3, loss="clipped_squared", **more),
+]
+
+
+def with_visits(n=3000, age="float32"):
+    """The table with a column of counts, and a schema without a target."""
+    rng = np.random.default_rng(1)
+    return made_up(n, age).assign(visits=rng.poisson(3.0, n)), confide.Schema(columns=SCHEMA.columns)
+
+
+@pytest.mark.parametrize("regressor", REGRESSORS)
+@pytest.mark.parametrize("kind", ["parquet", "csv", "feather"])
+def test_a_regression_on_files_is_that_in_memory(tmp_path, regressor, kind):
+    """To the last sealed digit, with the same guarantee; the schema may be left out, and labels in it do not matter."""
+    frame, schema = with_visits(age="float64" if kind == "csv" else "float32")
+    memory = regressor(schema=schema).fit(frame, frame["visits"])
+    path = written(frame, tmp_path, kind)
+    for given, opened in ((schema, schema), (None, schema), (None, SCHEMA)):
+        model = regressor(schema=given).fit(open_rows(path, opened, target="visits"))
+        assert np.array_equal(model.coef_, memory.coef_)
+        assert model.intercept_ == memory.intercept_
+        assert model.guarantee_ == memory.guarantee_
+        assert list(model.coefficient_names_) == list(memory.coefficient_names_)
+        assert np.array_equal(model.predict(frame), memory.predict(frame))
+
+
+def test_a_regression_keeps_a_persons_first_rows_and_maps_numpy_files(tmp_path):
+    """As in memory."""
+    frame, _ = with_visits(age="float64")
+    frame = frame.assign(person=np.arange(3000) // 3 * 7 % 500)
+    schema = confide.Schema(columns=SCHEMA.columns, person="person")
+    parameters = {"max_rows_per_person": 2, "target_bound": 30.0, "random_state": 1}
+    memory = confide.Ridge(5.0, schema=schema, **parameters).fit(frame, frame["visits"])
+    rows = open_rows(written(frame, tmp_path, "csv"), schema, target="visits", cache=True)
+    assert np.array_equal(confide.Ridge(5.0, **parameters).fit(rows).coef_, memory.coef_)
+    X = np.random.default_rng(0).normal(size=(2000, 3))
+    np.save(tmp_path / "X.npy", X)
+    np.save(tmp_path / "y.npy", X[:, 0])
+    memory = confide.HuberRegressor(1.0, random_state=0).fit(X, X[:, 0])
+    rows = open_rows(tmp_path / "X.npy", labels=tmp_path / "y.npy")
+    assert np.array_equal(confide.HuberRegressor(1.0, random_state=0).fit(rows).coef_, memory.coef_)
+    with pytest.raises(ValueError, match="leave y out"):
+        confide.HuberRegressor(1.0).fit(rows, X[:, 0])
+
+
+@pytest.mark.parametrize(
+    ("value", "message"), [(np.nan, "missing or infinite"), (np.inf, "missing or infinite"), (-1.0, "no count is")]
+)
+def test_a_bad_target_is_refused_before_the_charge(tmp_path, value, message):
+    """In the check; the estimator stays as it was."""
+    frame, schema = with_visits()
+    frame = frame.astype({"visits": "float64"})
+    frame.loc[2999, "visits"] = value
+    ledger = confide.Ledger(limit=confide.PureDP(5.0))
+    model = confide.PoissonRegressor(1.0, ledger=ledger)
+    with pytest.raises(ValueError, match=message):
+        model.fit(open_rows(written(frame, tmp_path, "parquet"), schema, target="visits"))
+    assert len(ledger.entries()) == 0
+    assert not hasattr(model, "coef_")
+    reading = Reading(Encoder(schema), (), numbers=Numbers("visits", counts=True))
+    assert reading.piece(frame, refuse=False).labels[-1] == (value if np.isfinite(value) else 0.0)
+
+
+def test_targets_and_labels_are_not_taken_for_each_other(tmp_path):
+    """A regressor needs the column of its numbers, a classifier labels; a search needs memory."""
+    frame, schema = with_visits()
+    path = written(frame, tmp_path, "parquet")
+    with pytest.raises(ValueError, match="target=column"):
+        confide.Ridge(1.0).fit(open_rows(path, SCHEMA))
+    with pytest.raises(ValueError, match="for a regressor"):
+        confide.LogisticRegression(1.0).fit(open_rows(path, SCHEMA, target="visits"))
+    with pytest.raises(ValueError, match="does not describe"):
+        open_rows(path, schema, target="age")
+    with pytest.raises(ValueError, match="leave y out"):
+        confide.Ridge(1.0).fit(open_rows(path, schema, target="visits"), frame["visits"])
+    search = confide.PrivateSearchCV(confide.LogisticRegression(1.0), {"alpha": [0.1, 0.2]}, budget=1.0)
+    with pytest.raises(ValueError, match="divides rows in memory"):
+        search.fit(open_rows(path, SCHEMA))
+
+
+@pytest.mark.parametrize("neighbours", ["replace-one", "add-or-remove-one"])
+def test_an_evaluation_on_files_is_that_in_memory(tmp_path, neighbours, monkeypatch):
+    """All counts, of several pieces, with persons and without, and of NumPy files; charged once, refused before."""
+    monkeypatch.setattr("confide.data.arrays._MOST_ROWS", 100)
+    monkeypatch.setattr("confide.data.arrays._BLOCKS_IN_GROUP", 7)
+    frame = made_up(age="float64").assign(person=np.arange(3000) // 2)
+    with_persons = confide.Schema(columns=SCHEMA.columns, target=SCHEMA.target, person="person")
+    asked = {"budget": 1.0, "neighbours": neighbours, "random_state": 5}
+    path = written(frame, tmp_path, "csv")
+    for schema in (SCHEMA, with_persons):
+        for model in (confide.LogisticRegression(2.0, schema=schema), confide.KernelSVC(2.0, schema=schema, n_features=20)):
+            model.fit(frame, frame["ill"])
+            ledger = confide.Ledger(limit=confide.PureDP(5.0), neighbours=neighbours)
+            memory = confide.evaluate(model, frame, frame["ill"], **asked)
+            found = confide.evaluate(model, open_rows(path, schema), ledger=ledger, **asked)
+            assert found.to_dict() == memory.to_dict()
+            assert len(ledger.entries()) == 1
+    with pytest.raises(ValueError, match="leave y out"):
+        confide.evaluate(model, open_rows(path, with_persons), frame["ill"], **asked)
+    with pytest.raises(ValueError, match="with the schema that the model"):
+        confide.evaluate(model, open_rows(path, SCHEMA), ledger=ledger, **asked)
+    assert len(ledger.entries()) == 1
+    X = np.random.default_rng(0).normal(size=(2000, 3))
+    y = np.where(X[:, 0] > 0, 1, -1)
+    np.save(tmp_path / "X.npy", X)
+    np.save(tmp_path / "y.npy", y)
+    model = confide.LogisticRegression(1.0).fit(X, y)
+    memory = confide.evaluate(model, X, y, **asked)
+    rows = open_rows(tmp_path / "X.npy", labels=tmp_path / "y.npy")
+    assert confide.evaluate(model, rows, **asked).to_dict() == memory.to_dict()
+    os.utime(tmp_path / "X.npy", ns=(1, 1))
+    with pytest.raises(ValueError, match="changed"):
+        confide.evaluate(model, rows, **asked)

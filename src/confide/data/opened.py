@@ -68,12 +68,14 @@ class FileRows:
     parts : the files, in order
     cache : folder of the file that keeps encoded rows between passes, "" for the system's, or None to read again
     progress : told how many rows were read, or None
+    target : the column of numbers to be predicted, or None for the schema's labels
     """
 
     schema: Schema
     parts: tuple[FilePart, ...]
     cache: Path | str | None = None
     progress: Progress | None = None
+    target: str | None = None
 
     def __repr__(self) -> str:
         return f"FileRows({len(self.parts)} file{'s'[: len(self.parts) != 1]}, {self.schema!r})"
@@ -89,7 +91,7 @@ class FileRows:
         """The number of rows, from reading one column."""
         for part in self.parts:
             part.check()
-        name = self.schema.column_names[0] if self.schema.target is None else self.schema.target.column
+        name = self.schema.column_names[0]
         n_rows = sum(int(table.num_rows) for table in self.tables([name]))
         if n_rows == 0:
             raise self._empty()
@@ -223,6 +225,7 @@ def open_rows(
     schema: Schema | str | os.PathLike[str] | None = None,
     *,
     labels: Any = None,
+    target: str | None = None,
     cache: bool | str | os.PathLike[str] = False,
     progress: Progress | None = None,
     client: Any = None,
@@ -236,7 +239,10 @@ def open_rows(
     schema : Schema, or the path of one in TOML
         Describes the columns, with a target. Not for .npy and Dask arrays. Of a file only its columns are read.
     labels : path of a NumPy file, or Dask array
-        One label a row, where `rows` is an array.
+        One label, or for a regressor one number, a row, where `rows` is an array.
+    target : str or None
+        For regressors: the column of the numbers to be predicted, which is none of the schema's. They are checked as `y` is,
+        and clipped to the regressor's `target_bound`.
     cache : bool or path of a folder, default False
         True, or a folder, keeps encoded rows in a file for later passes: 8 bytes a number, 1 a category. They are private
         data on a disk. The file has no name, is its owner's alone, and vanishes with the fit, even a killed one (Linux
@@ -249,7 +255,7 @@ def open_rows(
 
     Returns
     -------
-    An object for the estimators' ``fit(rows)``, without y: `LogisticRegression`, `LinearSVC`, `KernelSVC`.
+    An object for the ``fit(rows)`` of every estimator but a search, and for `evaluate`, without y.
 
     Raises
     ------
@@ -287,18 +293,23 @@ def open_rows(
     if asked and (library in ("dask", "pyspark") or is_npy):
         raise ParameterError("these rows take neither cache nor progress, and only those of Dask a client.")
     if is_npy or (library == "dask" and schema is None):
-        if schema is not None or labels is None:
-            raise ParameterError("an array of numbers takes no schema, and its labels are given as `labels`.")
+        if schema is not None or labels is None or target is not None:
+            raise ParameterError("an array of numbers takes no schema, and its labels or targets are given as `labels`.")
         return _open_arrays(Path(rows), labels) if is_npy else _cluster("dask").rows_of_arrays(rows, labels, client)
     if labels is not None:
         raise ParameterError("labels are the schema's target; `labels` is for arrays.")
-    if schema is None or schema.target is None:
-        raise ParameterError("open_rows needs a schema with a target: it says what columns and labels mean.")
+    if schema is None or (schema.target is None and target is None):
+        raise ParameterError(
+            "open_rows needs a schema with a target: it says what columns and labels mean. For a regressor name the column "
+            "of its numbers as `target`."
+        )
+    if target is not None and (not isinstance(target, str) or target in (*schema.column_names, schema.person)):
+        raise ParameterError("target must be the name of a column of numbers that the schema does not describe.")
     if library == "dask":
-        return _cluster("dask").rows_of_frame(rows, schema, client)
+        return _cluster("dask").rows_of_frame(rows, schema, client, target)
     if library == "pyspark":
-        return _cluster("spark").rows_of_frame(rows, schema)
-    files = _open_files(rows, schema, cache, progress)
+        return _cluster("spark").rows_of_frame(rows, schema, target)
+    files = _open_files(rows, schema, cache, progress, target)
     return files if client is None else _cluster("dask").rows_of_files(files, client)
 
 
@@ -307,23 +318,27 @@ def _cluster(name: str) -> Any:
     return importlib.import_module(f"confide.data.{name}")
 
 
-def _open_files(paths: Any, schema: Schema, cache: bool | str | os.PathLike[str], progress: Progress | None) -> FileRows:
+def _open_files(
+    paths: Any, schema: Schema, cache: bool | str | os.PathLike[str], progress: Progress | None, target: str | None
+) -> FileRows:
     if isinstance(cache, bool):
         folder: Path | str | None = "" if cache else None
     else:
         folder = Path(cache)
         if not folder.is_dir():
             raise ParameterError("cache must be True, False or the path of a folder that exists.")
-    parts = tuple(FilePart(Stamp.of(path), kinds_of(schema)) for path in files_of(paths))
-    return FileRows(schema, parts, folder, progress)
+    parts = tuple(FilePart(Stamp.of(path), kinds_of(schema, target)) for path in files_of(paths))
+    return FileRows(schema, parts, folder, progress, target)
 
 
-def kinds_of(schema: Schema) -> dict[str, Kind]:
-    """What a CSV file holds in each column of a schema, its target and its person included."""
+def kinds_of(schema: Schema, target: str | None = None) -> dict[str, Kind]:
+    """What a CSV file holds in each column of a schema, its target, or numbers in its place, and its person included."""
     kinds: dict[str, Kind] = {
         column.name: "number" if isinstance(column, NumberColumn) else "text" for column in schema.columns
     }
-    if schema.target is not None:
+    if target is not None:
+        kinds[target] = "number"
+    elif schema.target is not None:
         kinds[schema.target.column] = "text"
     if schema.person is not None:
         kinds[schema.person] = "text"

@@ -19,13 +19,14 @@ from threadpoolctl import threadpool_limits
 from confide.data.arrays import ArrayBlocks, CountedBlock, MemorySource, sum_over_groups
 from confide.data.on_disk import changed, listed
 from confide.data.opened import CheckedRows
-from confide.data.streams import Reading, counts_of, source_of
+from confide.data.streams import Numbers, Reading, counts_of, source_of
 from confide.erm.row_sums import SumOverRows, Totals
 from confide.errors import FileError, InputError
+from confide.features.encoder import read_targets
 from confide.features.fourier import FourierMap
 from confide.features.labels import targets_at
 from confide.features.schema import Schema
-from confide.types import Array, Labels, Rows, Weights
+from confide.types import Array, Rows, Targets, Weights
 
 FAN_IN = 8
 """Totals that are added at one node of the tree, in pairs: three additions a level, so 32 are enough for 8^10 partitions."""
@@ -33,10 +34,10 @@ FAN_IN = 8
 
 @dataclass(frozen=True, slots=True)
 class NumericPiece:
-    """Some numeric rows and their labels as -1 and +1. It holds data."""
+    """Some numeric rows and their labels as -1 and +1, or targets. It holds data."""
 
     rows: Rows
-    labels: Labels
+    labels: Targets
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +50,14 @@ class NumericReading:
     domain : the labels; of two the one that becomes -1 first
     class_weights : what a row of each of them counts, or None where every row counts 1
     fourier : a public map that rows pass through, or None
+    numbers : what is to be predicted in place of labels, or None
     """
 
     n_inputs: int
     domain: tuple[Any, ...]
     class_weights: tuple[float, ...] | None = None
     fourier: FourierMap | None = None
+    numbers: Numbers | None = None
 
     @property
     def n_features(self) -> int:
@@ -66,19 +69,21 @@ class NumericReading:
         rows, labels = (np.asarray(part) for part in given)
         rows = rows if rows.dtype in (np.float32, np.float64) else rows.astype(np.float64)
         finite = np.isfinite(rows)
+        if refuse and rows.shape != (labels.size, self.n_inputs):
+            raise InputError("X and y have inconsistent numbers of samples: there must be one label for each row.")
+        if refuse and not finite.all():
+            raise InputError("Input X contains NaN or infinity. Fill the gaps by a public rule.")
+        usable = np.where(finite, rows, 0.0).astype(rows.dtype)
+        if self.numbers is not None:
+            return NumericPiece(usable, read_targets(labels, counts=self.numbers.counts, refuse=refuse))
         # What is none of the labels counts as the first, once it is past refusing.
         positions, known = np.zeros(labels.shape, dtype=np.intp), labels == self.domain[0]
         for position, label in enumerate(self.domain[1:], start=1):
             positions[labels == label] = position
         known = known | (positions > 0)
-        if refuse:
-            if rows.shape != (labels.size, self.n_inputs):
-                raise InputError("X and y have inconsistent numbers of samples: there must be one label for each row.")
-            if not finite.all():
-                raise InputError("Input X contains NaN or infinity. Fill the gaps by a public rule.")
-            if not np.all(known):
-                raise InputError("y holds labels outside the declared classes. Correct the labels or the declaration.")
-        return NumericPiece(np.where(finite, rows, 0.0).astype(rows.dtype), targets_at(positions, len(self.domain)))
+        if refuse and not np.all(known):
+            raise InputError("y holds labels outside the declared classes. Correct the labels or the declaration.")
+        return NumericPiece(usable, targets_at(positions, len(self.domain)))
 
     def source(self, piece: NumericPiece) -> MemorySource:
         """The rows of a piece, in memory."""
@@ -182,10 +187,12 @@ def refuse_persons(schema: Schema | None) -> None:
         )
 
 
-def names_in(columns: Iterable[str], schema: Schema) -> list[str]:
-    """The columns of a schema and its target, if a collection has each of them once."""
+def names_in(columns: Iterable[str], schema: Schema, target: str | None = None) -> list[str]:
+    """The columns of a schema and its target, or a column of numbers in its place, if a collection has each of them once."""
     present = list(columns)
-    names = [*schema.column_names, *(() if schema.target is None else (schema.target.column,))]
+    if target is None and schema.target is not None:
+        target = schema.target.column
+    names = [*schema.column_names, *(() if target is None else (target,))]
     absent = [name for name in names if present.count(name) != 1]
     if absent:
         raise InputError(f"the frame lacks columns that the schema describes, or has them twice: {listed(absent)}.")

@@ -36,10 +36,12 @@ class SparkRows:
     ----------
     schema : the public description of their columns
     frame : with the columns of the schema
+    target : the column of numbers to be predicted, or None for labels
     """
 
     schema: Schema
     frame: Any
+    target: str | None = None
 
     def __repr__(self) -> str:
         return f"SparkRows({self.schema!r})"
@@ -56,12 +58,12 @@ class SparkRows:
             persisted.unpersist()
 
 
-def rows_of_frame(frame: Any, schema: Schema) -> SparkRows:
+def rows_of_frame(frame: Any, schema: Schema, target: str | None) -> SparkRows:
     """The partitions of a Spark DataFrame."""
     if not hasattr(frame, "mapInArrow"):
         raise InputTypeError("rows of Spark must be a DataFrame.")
-    quoted = ["`" + name.replace("`", "``") + "`" for name in names_in(frame.columns, schema)]
-    return SparkRows(schema, frame.select(*quoted))
+    quoted = ["`" + name.replace("`", "``") + "`" for name in names_in(frame.columns, schema, target)]
+    return SparkRows(schema, frame.select(*quoted), target)
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,6 @@ import numpy as np
 from confide.data.arrays import (
     ROWS_IN_RUN,
     Blocks,
-    CountedBlock,
     MemorySource,
     most_in_sample,
     rows_in_group,
@@ -37,11 +36,11 @@ from confide.data.mapped import MappedBlocks
 from confide.data.on_disk import changed
 from confide.erm.row_sums import SumOverRows, Totals
 from confide.errors import FileError
-from confide.features.encoder import Codes, Encoder, read_labels
+from confide.features.encoder import Codes, Encoder, read_labels, read_targets
 from confide.features.fourier import FourierMap
 from confide.features.labels import positions_of
 from confide.features.schema import Label
-from confide.types import Array, Indices, Labels, Weights
+from confide.types import Array, Indices, Targets, Weights
 
 _PIECE_BYTES = 2**25
 _PIECES_AHEAD = 2
@@ -55,11 +54,25 @@ class Part(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Numbers:
+    """What a regression is to predict, in place of labels.
+
+    Parameters
+    ----------
+    column : where the numbers are; "" beside numeric arrays
+    counts : whether none may be negative
+    """
+
+    column: str
+    counts: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Piece:
-    """Some rows as codes, and their labels as -1 and +1. It holds data."""
+    """Some rows as codes, and their labels as -1 and +1, or targets. It holds data."""
 
     codes: Codes
-    labels: Labels
+    labels: Targets
 
     def taken(self, which: Indices) -> Piece:
         """Some of the rows, copied."""
@@ -72,21 +85,23 @@ class Reading:
 
     Parameters
     ----------
-    encoder : of the schema, which must have a target
+    encoder : of the schema, which must have a target unless numbers are to be predicted
     domain : the labels; of two the one that becomes -1 first
     class_weights : what a row of each of them counts, or None where every row counts 1
     fourier : a public map that encoded rows pass through, or None
+    numbers : what is to be predicted in place of labels, or None
     """
 
     encoder: Encoder
     domain: tuple[Label, ...]
     class_weights: tuple[float, ...] | None = None
     fourier: FourierMap | None = None
+    numbers: Numbers | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
         """The raw columns that are read."""
-        target = self.encoder.schema.target
+        target = self.numbers or self.encoder.schema.target
         return (*self.encoder.schema.column_names, *(() if target is None else (target.column,)))
 
     @property
@@ -108,7 +123,12 @@ class Reading:
 
     def piece(self, table: Any, *, refuse: bool) -> Piece:
         """The rows of a frame or table, checked or let pass."""
-        labels = read_labels(table[self.names[-1]], *self.domain, refuse=refuse)
+        given = table[self.names[-1]]
+        labels: Targets
+        if self.numbers is not None:
+            labels = read_targets(given, counts=self.numbers.counts, refuse=refuse)
+        else:
+            labels = read_labels(given, *self.domain, refuse=refuse)
         return Piece(self.encoder.read(table, refuse=refuse), labels)
 
     def source(self, piece: Piece) -> MemorySource:
@@ -125,7 +145,7 @@ def joined(pieces: Sequence[Piece]) -> Piece:
     return Piece(Codes(schema, numbers, others), np.concatenate([piece.labels for piece in pieces]))
 
 
-def counts_of(labels: Labels, class_weights: tuple[float, ...] | None) -> Array | None:
+def counts_of(labels: Any, class_weights: tuple[float, ...] | None) -> Array | None:
     """What each row counts by its class, or None where all count 1."""
     if class_weights is None:
         return None
@@ -133,7 +153,7 @@ def counts_of(labels: Labels, class_weights: tuple[float, ...] | None) -> Array 
     return counts
 
 
-def source_of(blocks: Blocks, labels: Labels, counts: Array | None, fourier: FourierMap | None) -> MemorySource:
+def source_of(blocks: Blocks, labels: Targets, counts: Array | None, fourier: FourierMap | None) -> MemorySource:
     """Rows in memory, mapped where there is a map, with what each row counts."""
     return MemorySource(blocks if fourier is None else MappedBlocks(blocks, fourier), labels, counts)
 
@@ -168,20 +188,20 @@ class StreamedSource:
         picked = sampled_positions(0, kept.n_rows, stride // self.kept.stride)
         return kept.copied(picked)
 
-    def sum_over_rows(self, row_sum: SumOverRows, weights: Weights) -> Totals:
+    def in_memory(self) -> Iterator[MemorySource]:
+        """All rows, a piece at a time; refused at the end where their number is no longer what it was."""
         counted = 0
-
-        def groups() -> Iterator[Iterator[CountedBlock]]:
-            nonlocal counted
-            # One thread reads. Those that add up expand each block themselves, and use it while it is in the cache.
-            for piece in read_ahead(self.pieces()):
-                counted += piece.labels.size
-                yield from self.reading.source(piece).groups()
-
-        totals = sum_over_groups(row_sum, groups(), self.n_features, weights, self.n_threads)
+        # A thread reads what comes next.
+        for piece in read_ahead(self.pieces()):
+            counted += piece.labels.size
+            yield self.reading.source(piece)
         if counted != self.n_rows:
             raise changed("what holds the rows")
-        return row_sum.completed(totals)
+
+    def sum_over_rows(self, row_sum: SumOverRows, weights: Weights) -> Totals:
+        # Threads that add up expand each block themselves, and use it while it is in the cache.
+        groups = (group for memory in self.in_memory() for group in memory.groups())
+        return row_sum.completed(sum_over_groups(row_sum, groups, self.n_features, weights, self.n_threads))
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from confide.accounting.ledger import Batch, Ledger
-from confide.data.arrays import ArrayBlocks, MemorySource
+from confide.data.arrays import ArrayBlocks, Blocks, MemorySource
 from confide.data.federated import FederatedRows
 from confide.data.frames import EncodedBlocks
 from confide.data.mapped import MappedBlocks
@@ -264,7 +264,12 @@ class LinearClassifier(ShownWithGuarantee, ClassifierMixin, BaseEstimator):  # t
         if one_by_one and isinstance(blocks, ArrayBlocks):
             # A row lies in memory as it would without the others.
             blocks = ArrayBlocks(np.array(blocks.rows, order="C"))
-        blocks = blocks if self._fourier is None else MappedBlocks(blocks, self._fourier)
+        return self._scores_of(
+            blocks if self._fourier is None else MappedBlocks(blocks, self._fourier), one_by_one=one_by_one
+        )
+
+    def _scores_of(self, blocks: Blocks, *, one_by_one: bool) -> Array:
+        """Scores of blocks of encoded and mapped rows, which are clipped first."""
         scores = np.empty((blocks.n_rows, len(self.coef_)))
         step = 1 if one_by_one else blocks.rows_in_block
         for start in range(0, blocks.n_rows, step):

@@ -335,6 +335,30 @@ def read_labels(values: Any, *classes: Label, refuse: bool = True) -> Labels:
     return targets_at(levels, len(classes))
 
 
+def read_targets(values: Any, *, counts: bool, refuse: bool = True) -> Array:
+    """The numbers that a regression is to predict, (n,) float64.
+
+    Parameters
+    ----------
+    values : Series, Arrow array, NumPy array or list of numbers, one a row
+    counts : whether none may be negative
+    refuse : False after targets were checked and a budget charged: what is no finite number counts as 0
+
+    Raises
+    ------
+    InputError
+        If one is missing, is no finite number, or is a negative count. The message holds none.
+    """
+    targets = np.array(read_numbers("the targets", values, refuse), dtype=np.float64)
+    finite = np.isfinite(targets)
+    if refuse and not finite.all():
+        raise InputError("the targets: some are missing or infinite; give rows whose target is a finite number.")
+    if refuse and counts and (targets < 0.0).any():
+        raise InputError("the targets: some are negative, and no count is. Correct them.")
+    targets[~finite] = 0.0
+    return targets
+
+
 def first_rows(persons: Indices, n_rows: int) -> Indices | None:
     """Rising positions of the first `n_rows` rows of each person, None for all. Each person's depend on their rows alone."""
     order = np.argsort(persons, kind="stable")
