@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import stat
 import subprocess
 import sys
 import textwrap
 import threading
+import time
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -323,6 +325,7 @@ def test_with_a_cache_the_files_are_read_once(tmp_path):
 def test_progress_tells_rows_of_the_pass_and_what_is_done(tmp_path, monkeypatch):
     """Rising to the number of rows in each pass; nothing else is told."""
     monkeypatch.setattr("confide.data.arrays._MOST_ROWS", 100)
+    monkeypatch.setattr("confide.data.arrays._BLOCKS_IN_GROUP", 1)
     monkeypatch.setattr(streams, "_PIECE_BYTES", 1)
     told = []
     rows = open_rows(written(made_up(500), tmp_path, "csv"), SCHEMA, progress=lambda what, n: told.append((what, n)))
@@ -427,40 +430,84 @@ def test_numpy_files_are_mapped_and_not_copied(tmp_path, dtype):
         open_rows(tmp_path / "X.npy", labels=tmp_path / "y.npy")
 
 
-def test_control_c_leaves_a_charged_ledger_and_no_file(tmp_path):
-    """In the middle of training with a cache: the process ends, the charge stays, nothing lies in the cache's folder."""
+@pytest.mark.parametrize("rows_from", ["files", "files with a cache", "memory"])
+@pytest.mark.parametrize("doing", ["checking", "training"])
+def test_control_c_leaves_no_file_and_what_was_charged(tmp_path, rows_from, doing):
+    """The process ends at once; a charge stays, and before it there is none; nothing lies in the folder of the cache."""
+    if (rows_from, doing) == ("memory", "checking"):
+        pytest.skip("rows in memory are not checked in a pass")
     made_up(2000).to_parquet(tmp_path / "t.parquet")
     (tmp_path / "cache").mkdir()
     (tmp_path / "schema.toml").write_text(SCHEMA.to_toml())
     program = f"""
+        import pandas
         import time
         import confide
 
         def slowly(what, rows):
-            if what == "training":
-                print("training", flush=True)
+            if what == {doing!r}:
+                print("there", flush=True)
                 time.sleep(60)
 
         ledger = confide.Ledger({str(tmp_path / "l.db")!r}, limit=confide.PureDP(3.0))
-        rows = confide.open_rows(
-            {str(tmp_path / "t.parquet")!r}, {str(tmp_path / "schema.toml")!r}, cache={str(tmp_path / "cache")!r},
-            progress=slowly,
-        )
+        path, schema = {str(tmp_path / "t.parquet")!r}, confide.Schema.from_toml({str(tmp_path / "schema.toml")!r})
+        if {rows_from == "memory"}:
+            frame = pandas.read_parquet(path)
+            given = frame, frame["ill"]
+        else:
+            given = (confide.open_rows(path, schema, cache={rows_from != "files"} and {str(tmp_path / "cache")!r}),)
         try:
-            confide.LogisticRegression(1.0, ledger=ledger).fit(rows)
+            with confide.progress(slowly):
+                confide.LogisticRegression(1.0, schema=schema, ledger=ledger).fit(*given)
         except KeyboardInterrupt:
             print("stopped", flush=True)
             raise
     """
-    with subprocess.Popen([sys.executable, "-c", textwrap.dedent(program)], stdout=subprocess.PIPE, text=True) as process:
+    environment = os.environ | {"TMPDIR": str(tmp_path / "cache")}
+    started = [sys.executable, "-c", textwrap.dedent(program)]
+    with subprocess.Popen(started, stdout=subprocess.PIPE, text=True, env=environment) as process:
         try:
-            assert process.stdout.readline() == "training\n"
+            assert process.stdout.readline() == "there\n"
+            asked = time.monotonic()
             process.send_signal(signal.SIGINT)
             assert process.stdout.readline() == "stopped\n"
+            assert time.monotonic() - asked < 30.0
         finally:
             process.kill()
     assert list((tmp_path / "cache").iterdir()) == []
-    assert len(confide.Ledger(tmp_path / "l.db").entries()) == 1
+    assert len(confide.Ledger(tmp_path / "l.db").entries()) == (doing == "training")
+
+
+def test_who_watches_sees_rows_and_no_number_of_passes(tmp_path, capsys, monkeypatch):
+    """Of files and of memory; the line of its own speaks of speed alone, and goes at the end; releases stay the same."""
+    monkeypatch.setattr("confide.data.arrays._MOST_ROWS", 100)
+    monkeypatch.setattr("confide.data.arrays._BLOCKS_IN_GROUP", 7)
+    monkeypatch.setattr(streams, "_PIECE_BYTES", 1)
+    frame = made_up()
+    rows = open_rows(written(frame, tmp_path, "parquet"), SCHEMA)
+    model = confide.LogisticRegression(2.0, random_state=3, schema=SCHEMA)
+    expected = model.fit(frame, frame["ill"]).coef_
+    steps = [700, 1400, 2100, 2800, 3000]
+    for given in ((rows,), (frame, frame["ill"])):
+        seen = []
+        with confide.progress(lambda *told, seen=seen: seen.append(told)):
+            assert np.array_equal(model.fit(*given).coef_, expected)
+        assert [n for what, n in seen if what == "checking"] == (steps if len(given) == 1 else [])
+        trained = [n for what, n in seen if what == "training"]
+        assert trained == steps * (len(trained) // 5)
+        assert len(trained) >= 10
+    monkeypatch.setattr("confide.data.speed._SECONDS_BETWEEN_LINES", 0.0)
+    with confide.progress():
+        model.fit(rows)
+    written_lines = capsys.readouterr().err.split("\r")
+    shown = [line.strip() for line in written_lines if line.strip()]
+    assert all(re.fullmatch(r"(checking|training): [0-9,]+ rows/s in this pass, [0-9]+ s", line) for line in shown)
+    assert {line.partition(":")[0] for line in shown} == {"checking", "training"}
+    assert written_lines[-1] == ""
+    model.fit(rows)
+    assert capsys.readouterr().err == ""
+    with pytest.raises(ValueError, match="function"), confide.progress(1):
+        pass
 
 
 def test_a_row_group_is_not_read_whole(tmp_path):

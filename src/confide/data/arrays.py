@@ -11,6 +11,7 @@ from typing import Protocol, TypeAlias
 
 import numpy as np
 
+from confide.data.speed import Progress, watching
 from confide.data.threads import made_in_order
 from confide.erm.row_sums import SumOverRows, Totals
 from confide.types import Array, Indices, Rows, Targets, Weights
@@ -253,4 +254,13 @@ class MemorySource:
         return MemorySource(rows, self.labels[positions], row_weights, self.n_threads)
 
     def sum_over_rows(self, row_sum: SumOverRows, weights: Weights) -> Totals:
-        return row_sum.completed(sum_over_groups(row_sum, self.groups(), self.n_features, weights, self.n_threads))
+        told = None if isinstance(self.blocks, _Copied) else watching()  # a sample is no pass over the rows
+        groups = self.groups() if told is None else self._watched(told)
+        return row_sum.completed(sum_over_groups(row_sum, groups, self.n_features, weights, self.n_threads))
+
+    def _watched(self, told: Progress) -> Iterator[Iterator[CountedBlock]]:
+        """The groups, while somebody is told how many rows are through."""
+        step = self.blocks.rows_in_block * _BLOCKS_IN_GROUP
+        for number, group in enumerate(self.groups(), start=1):
+            yield group
+            told("training", min(number * step, self.n_rows))

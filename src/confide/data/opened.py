@@ -4,26 +4,24 @@ from __future__ import annotations
 
 import importlib
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol
 
 import numpy as np
 
 from confide.data.arrays import MemorySource, most_in_sample
 from confide.data.on_disk import BATCH_ROWS, FilePart, Kind, Stamp, changed, files_of
 from confide.data.source import RowSource
+from confide.data.speed import Progress, watching
 from confide.data.streams import KeptRows, KeptSample, Part, Piece, PieceFile, Reading, StreamedSource
 from confide.errors import FileError, InputError, ParameterError
 from confide.features.cells import read_identities
 from confide.features.encoder import first_rows
 from confide.features.schema import NumberColumn, Schema
-
-Progress: TypeAlias = Callable[[str, int], None]
-"""Told what is done, "checking" or "training", and how many rows of this pass have been read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,20 +115,20 @@ class FileRows:
                 store = PieceFile(Path(self.cache) if self.cache else None)
                 until_released.callback(store.close)
             n_rows = 0
+            told = self.progress or watching()
             kept = KeptSample(most_in_sample(reading.n_features))
             for piece in reading.pieces(rows, refuse=True):
                 n_rows += piece.labels.size
                 kept.add(piece)
                 if store is not None:
                     store.append(piece)
-                if self.progress is not None:
-                    self.progress("checking", n_rows)
+                if told is not None:
+                    told("checking", n_rows)
             if n_rows == 0:
                 raise self._empty()
             pieces = partial(_unrefusing, reading, rows) if store is None else store.pieces
-            if self.progress is not None:
-                pieces = partial(_told, pieces, self.progress)
-            yield CheckedRows(StreamedSource(pieces, reading, n_rows, kept), n_rows if n_given is None else n_given)
+            source = StreamedSource(pieces, reading, n_rows, kept, told=self.progress)
+            yield CheckedRows(source, n_rows if n_given is None else n_given)
 
 
 def _unrefusing(reading: Reading, rows: Part) -> Iterator[Piece]:
@@ -146,14 +144,6 @@ def _unrefusing(reading: Reading, rows: Part) -> Iterator[Piece]:
             raise changed("what holds the rows")
         if piece is None:
             return
-        yield piece
-
-
-def _told(pieces: Callable[[], Iterator[Piece]], progress: Progress) -> Iterator[Piece]:
-    n_rows = 0
-    for piece in pieces():
-        n_rows += piece.labels.size
-        progress("training", n_rows)
         yield piece
 
 
@@ -248,7 +238,8 @@ def open_rows(
         data on a disk. The file has no name, is its owner's alone, and vanishes with the fit, even a killed one (Linux
         and macOS).
     progress : callable or None
-        Called with "checking" or "training" and the number of rows read in this pass. Who sees how often rows are read
+        Called with "checking" or "training" and the number of rows used in this pass; `confide.progress` does the same for
+        all fits. Who sees how often rows are read
         learns the number of passes, which depends on them: keep it on the curator's screen.
     client : dask.distributed.Client or None
         Files are then read by its workers, which must see them under the same paths.

@@ -19,6 +19,7 @@ from threadpoolctl import threadpool_limits
 from confide.data.arrays import ArrayBlocks, CountedBlock, MemorySource, sum_over_groups
 from confide.data.on_disk import changed, listed
 from confide.data.opened import CheckedRows
+from confide.data.speed import watching
 from confide.data.streams import Numbers, Reading, counts_of, source_of
 from confide.erm.row_sums import SumOverRows, Totals
 from confide.errors import FileError, InputError
@@ -247,4 +248,7 @@ class PartitionedSource:
         # Each partition once, and with as many rows as it had.
         if sorted(zip(outcome.parts, outcome.n_rows, strict=True)) != sorted(self.n_rows_of_parts.items()):
             raise changed("what the partitions hold")
+        told = watching()
+        if told is not None:
+            told("training", self.n_rows)
         return row_sum.completed(outcome.totals)

@@ -34,6 +34,7 @@ from confide.data.arrays import (
 from confide.data.frames import EncodedBlocks
 from confide.data.mapped import MappedBlocks
 from confide.data.on_disk import changed
+from confide.data.speed import Progress, watching
 from confide.erm.row_sums import SumOverRows, Totals
 from confide.errors import FileError
 from confide.features.encoder import Codes, Encoder, read_labels, read_targets
@@ -169,6 +170,7 @@ class StreamedSource:
     n_rows : how many rows there were when they were checked
     kept : some of them, which were kept then
     n_threads : threads that share the groups of blocks, besides one that reads
+    told : told how many rows of a pass were used, or None for who watches by `progress`
     """
 
     pieces: Callable[[], Iterator[Piece]]
@@ -176,6 +178,7 @@ class StreamedSource:
     n_rows: int
     kept: KeptSample
     n_threads: int = 1
+    told: Progress | None = None
 
     @property
     def n_features(self) -> int:
@@ -190,11 +193,13 @@ class StreamedSource:
 
     def in_memory(self) -> Iterator[MemorySource]:
         """All rows, a piece at a time; refused at the end where their number is no longer what it was."""
-        counted = 0
+        counted, told = 0, self.told or watching()
         # A thread reads what comes next.
         for piece in read_ahead(self.pieces()):
             counted += piece.labels.size
             yield self.reading.source(piece)
+            if told is not None:
+                told("training", counted)
         if counted != self.n_rows:
             raise changed("what holds the rows")
 
