@@ -4,7 +4,7 @@ Needs Linux for the memory figures.
 
 Run: OMP_NUM_THREADS=1 python benchmarks/large_fit.py [--rows 1000000] [--columns 100] [--dtype float64] [--growth]
 
-With --growth: how CPU time grows with the number of rows, from 100,000 to `--rows`, of which smaller data sets are the first.
+With --growth: how CPU time grows with the number of rows, from 100,000 to `--rows`; smaller data sets are the first of them.
 """
 
 from __future__ import annotations

@@ -16,7 +16,15 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from confide.data.arrays import ArrayBlocks, CountedBlock, MemorySource, sum_over_groups
+from confide.data.arrays import (
+    ArrayBlocks,
+    CountedBlock,
+    MemorySource,
+    most_in_sample,
+    sample_stride,
+    sampled_positions,
+    sum_over_groups,
+)
 from confide.data.on_disk import changed, listed
 from confide.data.opened import CheckedRows
 from confide.data.speed import watching
@@ -29,6 +37,8 @@ from confide.features.labels import targets_at
 from confide.features.schema import Schema
 from confide.types import Array, Rows, Targets, Weights
 
+_SHARE_OF_A_SAMPLE = 4
+"""A sample travels, and is copied at each node of the tree: it has so much less room than in memory."""
 FAN_IN = 8
 """Totals that are added at one node of the tree, in pairs: three additions a level, so 32 are enough for 8^10 partitions."""
 
@@ -94,18 +104,20 @@ class NumericReading:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Task:
-    """What is to be done with each partition: checked, or summed over. Its repr shows nothing, for it comes into logs.
+    """What is to be done with each partition: checked, summed over or sampled. Its repr shows nothing: it comes into logs.
 
     Parameters
     ----------
     reading : how raw rows become blocks
     row_sum : what is summed, None to check
     weights : (k, D) at which, None to check
+    stride : every so many-th run of rows is wanted, 0 to check or sum
     """
 
     reading: Reading | NumericReading
     row_sum: SumOverRows | None = None
     weights: Weights | None = None
+    stride: int = 0
 
     def __repr__(self) -> str:
         return "Task()"
@@ -120,11 +132,20 @@ class Task:
                 n_rows += piece.labels.size
                 yield from self.reading.source(piece).groups()
 
-        refusal, totals = None, None
+        def sampled() -> Iterator[MemorySource]:
+            nonlocal n_rows
+            for piece in pieces(False):
+                first, n_rows = n_rows, n_rows + piece.labels.size
+                wanted = sampled_positions(first, n_rows, self.stride) - first
+                yield self.reading.source(piece).copied(wanted)
+
+        refusal, totals, sample = None, None, None
         # Warnings would depend on the data. The driver's settings do not reach here.
         with np.errstate(all="ignore"), threadpool_limits(limits=1, user_api="blas"):
             try:
-                if self.row_sum is None or self.weights is None:
+                if self.stride:
+                    sample = Sample.of(list(sampled()))
+                elif self.row_sum is None or self.weights is None:
                     n_rows = sum(piece.labels.size for piece in pieces(True))
                 else:
                     totals = sum_over_groups(self.row_sum, groups(), self.reading.n_features, self.weights)
@@ -132,7 +153,35 @@ class Task:
                 refusal = str(error)
             except Exception as error:  # noqa: BLE001 - its message may hold data, and would go to the logs of a cluster
                 refusal = f"a worker failed with {type(error).__name__}."
-        return Outcome((part,), (n_rows,), totals, refusal)
+        return Outcome((part,), (n_rows,), totals, refusal, sample)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Sample:
+    """Some encoded rows of partitions, their labels and what they count; nothing where all count 1. It holds data."""
+
+    rows: Array
+    labels: Targets
+    counts: Array
+
+    def __repr__(self) -> str:
+        return "Sample()"
+
+    @classmethod
+    def of(cls, sources: Sequence[MemorySource]) -> Sample | None:
+        """All rows of some sources, None for none of them."""
+        if not sources:
+            return None
+        rows = [source.blocks.block(0, source.n_rows) for source in sources]
+        counts = [np.empty(0) if source.row_weights is None else source.row_weights for source in sources]
+        return cls(np.concatenate(rows), np.concatenate([source.labels for source in sources]), np.concatenate(counts))
+
+    def __add__(self, other: Sample) -> Sample:
+        return Sample(
+            np.concatenate([self.rows, other.rows]),
+            np.concatenate([self.labels, other.labels]),
+            np.concatenate([self.counts, other.counts]),
+        )
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -145,12 +194,14 @@ class Outcome:
     n_rows : how many rows each of them has
     totals : sums over all their rows, not completed; None where they were checked or refused
     refusal : what is wrong, or None
+    sample : some rows, where they were asked for
     """
 
     parts: tuple[int, ...]
     n_rows: tuple[int, ...]
     totals: Totals | None
     refusal: str | None
+    sample: Sample | None = None
 
     def __repr__(self) -> str:
         return "Outcome()"
@@ -164,6 +215,7 @@ class Outcome:
             self.n_rows + other.n_rows,
             totals,
             self.refusal if other.refusal is None else other.refusal,
+            other.sample if self.sample is None else self.sample if other.sample is None else self.sample + other.sample,
         )
 
 
@@ -241,12 +293,28 @@ class PartitionedSource:
     def n_rows(self) -> int:
         return sum(self.n_rows_of_parts.values())
 
-    def sum_over_rows(self, row_sum: SumOverRows, weights: Weights) -> Totals:
-        outcome = self.run(Task(self.reading, row_sum, weights))
-        if outcome.totals is None:
+    def sample(self, n_rows: int) -> MemorySource:
+        """About so many of the rows, brought here in a pass of its own. For solvers, which are not trusted."""
+        most = most_in_sample(self.n_features) // _SHARE_OF_A_SAMPLE
+        outcome = self._outcome(Task(self.reading, stride=sample_stride(self.n_rows, min(n_rows, most))))
+        sample = outcome.sample
+        if sample is None:
+            raise changed("what the partitions hold")
+        counts = sample.counts if sample.counts.size else None
+        return MemorySource(ArrayBlocks(sample.rows), sample.labels, counts)
+
+    def _outcome(self, task: Task) -> Outcome:
+        outcome = self.run(task)
+        if outcome.refusal is not None:
             raise FileError(f"{outcome.refusal} Nothing is released; what was charged stays charged.")
         # Each partition once, and with as many rows as it had.
         if sorted(zip(outcome.parts, outcome.n_rows, strict=True)) != sorted(self.n_rows_of_parts.items()):
+            raise changed("what the partitions hold")
+        return outcome
+
+    def sum_over_rows(self, row_sum: SumOverRows, weights: Weights) -> Totals:
+        outcome = self._outcome(Task(self.reading, row_sum, weights))
+        if outcome.totals is None:
             raise changed("what the partitions hold")
         told = watching()
         if told is not None:

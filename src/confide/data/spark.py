@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from confide.data.opened import CheckedRows
-from confide.data.partitions import FAN_IN, Outcome, PartitionedSource, Task, added, names_in, refuse_persons
+from confide.data.partitions import FAN_IN, Outcome, PartitionedSource, Sample, Task, added, names_in, refuse_persons
 from confide.data.streams import Reading
 from confide.erm.row_sums import Totals
 from confide.errors import InputTypeError
@@ -112,6 +112,8 @@ def _packed(outcome: Outcome) -> bytes:
     sums: dict[str, Any] = (
         {} if totals is None else {"value": totals.value, "gradient": totals.gradient, "hessian": totals.hessian}
     )
+    if outcome.sample is not None:
+        sums |= {"rows": outcome.sample.rows, "labels": outcome.sample.labels, "counts": outcome.sample.counts}
     if outcome.refusal is not None:
         sums["refusal"] = np.array(outcome.refusal)
     stream = io.BytesIO()
@@ -123,4 +125,5 @@ def _unpacked(content: bytes) -> Outcome:
     with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
         totals = Totals(arrays["value"], arrays["gradient"], arrays["hessian"]) if "value" in arrays else None
         refusal = str(arrays["refusal"]) if "refusal" in arrays else None
-        return Outcome(tuple(arrays["parts"].tolist()), tuple(arrays["n_rows"].tolist()), totals, refusal)
+        sample = Sample(arrays["rows"], arrays["labels"], arrays["counts"]) if "rows" in arrays else None
+        return Outcome(tuple(arrays["parts"].tolist()), tuple(arrays["n_rows"].tolist()), totals, refusal, sample)
