@@ -9,6 +9,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -38,10 +39,13 @@ ESTIMATORS = [
 
 @pytest.mark.parametrize("kind", ["parquet", "csv", "feather"])
 @pytest.mark.parametrize("cache", [False, True])
-def test_a_sum_over_a_stream_is_that_over_the_same_rows_in_memory_to_the_bit(tmp_path, kind, cache, monkeypatch):
-    """Whatever the files and their row groups; three groups of blocks, the last one short."""
-    monkeypatch.setattr("confide.data.arrays._MOST_ROWS", 100)
-    monkeypatch.setattr("confide.data.arrays._BLOCKS_IN_GROUP", 11)
+@pytest.mark.parametrize(("k", "n_threads"), [(2, 1), (200, 3)])
+def test_a_sum_over_a_stream_is_that_over_the_same_rows_in_memory_to_the_bit(
+    tmp_path, kind, cache, k, n_threads, monkeypatch
+):
+    """Whatever the files, their row groups and the threads; a few groups of blocks, cut in two for many problems."""
+    monkeypatch.setattr("confide.data.arrays._MOST_ROWS", 140)
+    monkeypatch.setattr("confide.data.arrays._BLOCKS_IN_GROUP", 7)
     monkeypatch.setattr(streams, "_PIECE_BYTES", 8 * 6 * 300)
     frame = made_up(age="float64" if kind == "csv" else "float32")
     encoder = Encoder(SCHEMA)
@@ -50,12 +54,12 @@ def test_a_sum_over_a_stream_is_that_over_the_same_rows_in_memory_to_the_bit(tmp
     assert reading.rows_in_piece < 300
     memory = MemorySource(EncodedBlocks(encoder, encoder.read(frame)), read_labels(frame["ill"], "no", "yes"))
     row_sum = RowSum(LogisticLoss(), encoder.row_bound, 1.0, 2)
-    weights = np.random.default_rng(0).normal(size=(2, encoder.n_features + 1))
+    weights = np.random.default_rng(0).normal(size=(k, encoder.n_features + 1))
     expected = memory.sum_over_rows(row_sum, weights)
     with open_rows(written(frame, tmp_path, kind), SCHEMA, cache=cache).checked(reading, 1) as checked:
         assert checked.n_rows == checked.source.n_rows == len(frame)
         for _ in range(2):
-            totals = checked.source.sum_over_rows(row_sum, weights)
+            totals = replace(checked.source, n_threads=n_threads).sum_over_rows(row_sum, weights)
             for part in ("value", "gradient", "hessian"):
                 np.testing.assert_array_equal(getattr(totals, part), getattr(expected, part))
 

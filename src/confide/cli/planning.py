@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -30,8 +29,9 @@ from confide.errors import ParameterError
 if TYPE_CHECKING:
     from confide.cli.display import Screen
     from confide.estimators.linear import LinearClassifier
-    from confide.planning import Forecast
+    from confide.planning import Compared, Forecast, UtilityBound
     from confide.privacy.budgets import Budget
+    from confide.privacy.mechanism import Plan
 
 _STEPS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 """Of a curve, times the budget."""
@@ -69,6 +69,7 @@ def plan(
     """Show what a fit would cost and yield. Reads no data and spends nothing."""
     from confide.cli import display
     from confide.features.schema import Schema
+    from confide.planning import simulate
 
     budget = chosen_budget(epsilon, delta, rho)
     if (rows is None) == (n_rows_bounds is None):
@@ -97,85 +98,89 @@ def plan(
             max_rows_per_person=max_rows_per_person,
         )
 
-    model = model_at(budget)
-    decided = model.plan(rows, features)
-    document, screen = decided.to_dict(), display.Screen()
-    for_people = output_format == "text"
-    if for_people:
-        screen.plan(decided)
-    if budget.is_private:
-        document["beside"] = _beside(model, rows, features, screen if for_people else None)
+    decided = model_at(budget).plan(rows, features)
+    budgets = [budget]
+    if curve:
+        name = next(iter(budget.ranges))
+        budgets = [replace(budget, **{name: step * getattr(budget, name)}) for step in _STEPS]
+    forecasts: list[Forecast] = []
     if error is not None:
         with display.working("simulating fits"):
-            document["forecast"] = _forecasts(
-                model_at, budget, rows, features, error, positive_rate, curve, screen if for_people else None
-            )
-    if not for_people:
+            forecasts = [
+                simulate(model_at(one), rows, features, error=error, positive_rate=positive_rate) for one in budgets
+            ]
+    beside = _Beside.of(model_at(budget), rows, features) if budget.is_private else None
+    if output_format == "json":
+        document = decided.to_dict()
+        if beside is not None:
+            document["beside"] = beside.to_dict()
+        if forecasts:
+            document["forecast"] = [_forecast_document(forecast) for forecast in forecasts]
         display.print_json(document)
+        return
+    screen = display.Screen()
+    screen.plan(decided)
+    if beside is not None:
+        beside.show(screen)
+    if forecasts:
+        _show_forecasts(forecasts, screen)
 
 
-def _beside(model: LinearClassifier, rows: int | None, features: int | None, screen: Screen | None) -> dict[str, Any]:
-    """A bound on what the noise costs, other mechanisms, and budgets of other currencies with as much noise."""
-    from confide.planning import compare_mechanisms, equivalent_budgets, utility_bound
+@dataclass(frozen=True)
+class _Beside:
+    """A bound on what the noise costs, the other mechanisms, and budgets of other currencies with as much noise."""
 
-    bound = utility_bound(model.plan(rows, features))
-    others = compare_mechanisms(model, rows, features)
-    try:
-        budgets = equivalent_budgets(model, rows, features)
-    except ParameterError:
-        budgets = ()
-    if screen is not None:
+    bound: UtilityBound
+    mechanisms: tuple[Compared, ...]
+    budgets: tuple[Budget, ...]
+
+    @classmethod
+    def of(cls, model: LinearClassifier, rows: int | None, features: int | None) -> _Beside:
+        from confide.planning import compare_mechanisms, equivalent_budgets, utility_bound
+
+        bound, mechanisms = utility_bound(model.plan(rows, features)), compare_mechanisms(model, rows, features)
+        try:
+            return cls(bound, mechanisms, equivalent_budgets(model, rows, features))
+        except ParameterError:
+            return cls(bound, mechanisms, ())
+
+    def show(self, screen: Screen) -> None:
         screen.heading("What to expect")
-        screen.text(str(bound))
-        for other in others:
+        screen.text(str(self.bound))
+        for other in self.mechanisms:
             if other.plan is not None:
                 screen.text(f"- {other.mechanism}: expected distance {other.plan.expected_distance:.4g} at its own alpha")
-        for budget in budgets:
-            screen.text(f"- as much noise: {budget}")
-    return {
-        "utility": asdict(bound),
-        "mechanisms": {other.mechanism: other.plan.expected_distance if other.plan else other.refusal for other in others},
-        "equivalent_budgets": [budget.to_dict() for budget in budgets],
-    }
+        for budget in self.budgets:
+            screen.text(f"- as much noise: {type(budget)(*(float(f'{getattr(budget, n):.4g}') for n in budget.ranges))}")
+
+    def to_dict(self) -> dict[str, Any]:
+        mechanisms = {m.mechanism: m.plan.expected_distance if m.plan else m.refusal for m in self.mechanisms}
+        budgets = [budget.to_dict() for budget in self.budgets]
+        return {"utility": asdict(self.bound), "mechanisms": mechanisms, "equivalent_budgets": budgets}
 
 
-def _forecasts(
-    model_at: Callable[[Budget], LinearClassifier],
-    budget: Budget,
-    rows: int | None,
-    features: int | None,
-    error: float,
-    positive_rate: float,
-    curve: bool,
-    screen: Screen | None,
-) -> list[dict[str, Any]]:
-    """The test error to be expected at the budget, or along a curve of budgets."""
-    from dataclasses import replace
+def _forecast_document(forecast: Forecast) -> dict[str, Any]:
+    names = ("error", "low", "high", "non_private_error", "constant_error")
+    plan = forecast.plan
+    budget = plan.intervals.budget if plan.intervals else plan.budget
+    return {"budget": budget.to_dict()} | {name: getattr(forecast, name) for name in names}
 
-    from confide.planning import simulate
 
-    name = next(iter(budget.ranges))
-    budgets = [replace(budget, **{name: step * getattr(budget, name)}) for step in _STEPS] if curve else [budget]
-    found = [simulate(model_at(one), rows, features, error=error, positive_rate=positive_rate) for one in budgets]
-    if screen is not None:
-        screen.heading("Accuracy to be expected, simulated")
-        table = [(f"{getattr(one, name):.4g}", *_cells(forecast)) for one, forecast in zip(budgets, found, strict=True)]
-        screen.table((name, "accuracy", "four in five fits", ""), table, words=("",))
-        screen.text(
-            f"If {1.0 - error:.4g} can be reached without privacy; {1.0 - found[0].constant_error:.4g} needs no model. Rows "
-            f"are made up from the bounds alone: benchmarks/README.md says how near such forecasts were on real data."
-        )
-    return [
-        {
-            "budget": one.to_dict(),
-            "error": forecast.error,
-            "low": forecast.low,
-            "high": forecast.high,
-            "non_private_error": error,
-            "constant_error": forecast.constant_error,
-        }
-        for one, forecast in zip(budgets, found, strict=True)
-    ]
+def _show_forecasts(forecasts: list[Forecast], screen: Screen) -> None:
+    screen.heading("Accuracy to be expected, simulated")
+    name = next(iter(forecasts[0].plan.budget.ranges))
+    rows = [(f"{_whole_budget(forecast.plan, name):.4g}", *_cells(forecast)) for forecast in forecasts]
+    screen.table((name, "accuracy", "four in five fits", ""), rows, words=("",))
+    first = forecasts[0]
+    screen.text(
+        f"If {1.0 - first.non_private_error:.4g} can be reached without privacy; {1.0 - first.constant_error:.4g} needs no "
+        f"model. Rows are made up from the bounds alone; benchmarks/README.md says how near that was on real data."
+    )
+
+
+def _whole_budget(plan: Plan, name: str) -> float:
+    """Intervals have a share of it."""
+    return float(getattr(plan.intervals.budget if plan.intervals else plan.budget, name))
 
 
 def _cells(forecast: Forecast) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from confide.data.arrays import rows_in_block
 from confide.features.encoder import Codes, Encoder
-from confide.types import Array
+from confide.types import Array, Indices
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,3 +30,7 @@ class EncodedBlocks:
 
     def block(self, start: int, stop: int) -> Array:
         return self.encoder.expand(self.codes, start, stop)
+
+    def copied(self, positions: Indices) -> Array:
+        codes = Codes(self.codes.schema, tuple(column[positions] for column in self.codes.columns))
+        return self.encoder.expand(codes, 0, codes.n_rows)

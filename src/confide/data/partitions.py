@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from confide.data.arrays import ArrayBlocks, CountedBlock, sum_over_blocks
+from confide.data.arrays import ArrayBlocks, CountedBlock, in_groups, sum_over_groups
 from confide.data.on_disk import changed, listed
 from confide.data.opened import CheckedRows
 from confide.data.streams import Reading, counted_blocks, counts_of
@@ -121,7 +121,8 @@ class Task:
                 if self.row_sum is None or self.weights is None:
                     n_rows = sum(piece.labels.size for piece in pieces(True))
                 else:
-                    totals = sum_over_blocks(self.row_sum, blocks(), self.reading.n_features, self.weights)
+                    groups = in_groups(blocks())
+                    totals = sum_over_groups(self.row_sum, groups, self.reading.n_features, self.weights)
             except (InputError, FileError) as error:
                 refusal = str(error)
             except Exception as error:  # noqa: BLE001 - its message may hold data, and would go to the logs of a cluster

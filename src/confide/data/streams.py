@@ -21,7 +21,7 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-from confide.data.arrays import Blocks, CountedBlock, MemorySource, rows_in_block, sum_over_blocks
+from confide.data.arrays import Blocks, CountedBlock, MemorySource, in_groups, rows_in_block, sum_over_groups
 from confide.data.frames import EncodedBlocks
 from confide.data.mapped import MappedBlocks
 from confide.data.on_disk import changed
@@ -129,11 +129,13 @@ class StreamedSource:
     pieces : begins a pass
     reading : how pieces become blocks
     n_rows : how many rows there were when they were checked
+    n_threads : threads that share the groups of blocks, besides two that read and expand
     """
 
     pieces: Callable[[], Iterator[Piece]]
     reading: Reading
     n_rows: int
+    n_threads: int = 1
 
     @property
     def n_features(self) -> int:
@@ -144,13 +146,13 @@ class StreamedSource:
 
         def blocks() -> Iterator[CountedBlock]:
             nonlocal counted
-            # Three threads: one reads, one expands what was read, and this one adds up.
+            # One thread reads, one expands what was read, and others add up.
             for piece in read_ahead(list(self.reading.blocks(piece)) for piece in read_ahead(self.pieces())):
                 for block in piece:
                     counted += block[0].shape[0]
                     yield block
 
-        totals = sum_over_blocks(row_sum, blocks(), self.n_features, weights)
+        totals = sum_over_groups(row_sum, in_groups(blocks()), self.n_features, weights, self.n_threads)
         if counted != self.n_rows:
             raise changed("what holds the rows")
         return row_sum.completed(totals)

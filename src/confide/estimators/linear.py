@@ -81,6 +81,7 @@ class LinearClassifier(ShownWithGuarantee, ClassifierMixin, BaseEstimator):  # t
         max_sample_weight: float = 1.0,
         inference_share: float | str = 0.0,
         ledger: Ledger | Batch | None = None,
+        n_jobs: int | None = None,
         random_state: int | None = None,
     ) -> None:
         self.budget = budget
@@ -98,6 +99,7 @@ class LinearClassifier(ShownWithGuarantee, ClassifierMixin, BaseEstimator):  # t
         self.max_sample_weight = max_sample_weight
         self.inference_share = inference_share
         self.ledger = ledger
+        self.n_jobs = n_jobs
         self.random_state = random_state
 
     def plan(self, n_rows: int | None = None, n_features: int | None = None, *, n_classes: int | None = None) -> Plan:
@@ -242,7 +244,7 @@ class LinearClassifier(ShownWithGuarantee, ClassifierMixin, BaseEstimator):  # t
         weights = row_weights_of(sample_weight, settings.largest_sample_weight, labels, domain, settings.class_weight)
         if kept is not None:
             labels, weights = labels[kept], None if weights is None else weights[kept]
-        source: RowSource = MemorySource(blocks, labels, weights)
+        source: RowSource = MemorySource(blocks, labels, weights, settings.n_threads)
         if stamps:
             source = StampedSource(source, stamps)
         return FitRows(source, n_rows, domain, label_sentence, fourier)
@@ -389,6 +391,7 @@ class LinearClassifier(ShownWithGuarantee, ClassifierMixin, BaseEstimator):  # t
             largest_sample_weight=parameters.checked_largest_sample_weight(self.max_sample_weight),
             class_weight=parameters.checked_class_weight(self.class_weight),
             inference_share=parameters.checked_share(self.inference_share),
+            n_threads=parameters.checked_jobs(self.n_jobs),
         )
         return settings, encoder, domain
 

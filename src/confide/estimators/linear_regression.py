@@ -55,6 +55,7 @@ class LinearRegressor(ShownWithGuarantee, RegressorMixin, BaseEstimator):  # typ
         n_rows_bounds: tuple[int, int] | None = None,
         max_rows_per_person: int = 1,
         ledger: Ledger | Batch | None = None,
+        n_jobs: int | None = None,
         random_state: int | None = None,
     ) -> None:
         self.budget = budget
@@ -69,6 +70,7 @@ class LinearRegressor(ShownWithGuarantee, RegressorMixin, BaseEstimator):  # typ
         self.n_rows_bounds = n_rows_bounds
         self.max_rows_per_person = max_rows_per_person
         self.ledger = ledger
+        self.n_jobs = n_jobs
         self.random_state = random_state
 
     def plan(self, n_rows: int | None = None, n_features: int | None = None) -> Any:
@@ -115,7 +117,7 @@ class LinearRegressor(ShownWithGuarantee, RegressorMixin, BaseEstimator):  # typ
             weights = row_weights_of(sample_weight, largest, targets, (), None)
             if kept is not None:
                 targets, weights = targets[kept], None if weights is None else weights[kept]
-            source = MemorySource(blocks, targets, weights)
+            source = MemorySource(blocks, targets, weights, settings.n_threads)
             public_rows = n_rows if settings.neighbours is Neighbours.REPLACE_ONE else None
             plan = self._plan(settings, blocks.n_features, public_rows)
             plan.problem.check(n_rows, blocks.n_features)

@@ -87,6 +87,7 @@ class LossRegressor(LinearRegressor):
             largest_sample_weight=parameters.checked_largest_sample_weight(self.max_sample_weight),
             # Of counts the scores are logarithms.
             score_size=1.0 if self._counts else target_bound,
+            n_threads=parameters.checked_jobs(self.n_jobs),
         )
         return settings, encoder
 
@@ -163,7 +164,7 @@ class HuberRegressor(LossRegressor):
         intercept: closer to least squares where rows are much shorter than their bound, at the same noise. Its noise cannot
         be shaped by the columns.
     alpha, schema, row_norm, fit_intercept, intercept_scaling, mechanism, neighbours, n_rows_bounds, max_rows_per_person, \
-max_sample_weight, ledger, random_state :
+max_sample_weight, ledger, n_jobs, random_state :
         As in `LogisticRegression`. The target is given as `y`, an array of numbers, with a schema too.
 
     Attributes
@@ -212,6 +213,7 @@ max_sample_weight, ledger, random_state :
         max_rows_per_person: int = 1,
         max_sample_weight: float = 1.0,
         ledger: Ledger | Batch | None = None,
+        n_jobs: int | None = None,
         random_state: int | None = None,
     ) -> None:
         super().__init__(
@@ -228,6 +230,7 @@ max_sample_weight, ledger, random_state :
             max_rows_per_person=max_rows_per_person,
             max_sample_weight=max_sample_weight,
             ledger=ledger,
+            n_jobs=n_jobs,
             random_state=random_state,
         )
         self.threshold = threshold
@@ -255,7 +258,7 @@ class PoissonRegressor(LossRegressor):
         Difference of a count from its mean beyond which a row pulls no harder. Public, never learned. Noise grows with it;
         a small one draws predictions towards the median.
     alpha, schema, row_norm, fit_intercept, intercept_scaling, mechanism, neighbours, n_rows_bounds, max_rows_per_person, \
-max_sample_weight, ledger, random_state :
+max_sample_weight, ledger, n_jobs, random_state :
         As in `LogisticRegression`. The counts are given as `y`, an array of numbers, with a schema too.
 
     Attributes
@@ -296,6 +299,7 @@ max_sample_weight, ledger, random_state :
         max_rows_per_person: int = 1,
         max_sample_weight: float = 1.0,
         ledger: Ledger | Batch | None = None,
+        n_jobs: int | None = None,
         random_state: int | None = None,
     ) -> None:
         super().__init__(
@@ -312,6 +316,7 @@ max_sample_weight, ledger, random_state :
             max_rows_per_person=max_rows_per_person,
             max_sample_weight=max_sample_weight,
             ledger=ledger,
+            n_jobs=n_jobs,
             random_state=random_state,
         )
         self.threshold = threshold

@@ -37,6 +37,7 @@ class _Settings:
     neighbours: Neighbours
     n_rows_bounds: tuple[int, int] | None
     rows_per_person: int
+    n_threads: int
 
     def plan(self, n_features: int, n_rows: int | None) -> StatisticsPlan:
         """The plan for `n_rows` rows, or for the declared bounds on their number. Uses no row."""
@@ -101,6 +102,9 @@ class Ridge(LinearRegressor):
         names a column of persons, rows beyond the first k of each are dropped; otherwise the cap is an assumption.
     ledger : Ledger, batch of one, or None
         Charged before a row is used.
+    n_jobs : int or None
+        Threads that share the rows: None is 1, or what `joblib.parallel_config` says; -1 is one for each core. Fits are the
+        same to the bit whatever their number.
     random_state : int or None
         For tests: a seed makes the noise reproducible and the guarantee void.
 
@@ -148,6 +152,7 @@ class Ridge(LinearRegressor):
         n_rows_bounds: tuple[int, int] | None = None,
         max_rows_per_person: int = 1,
         ledger: Ledger | Batch | None = None,
+        n_jobs: int | None = None,
         random_state: int | None = None,
     ) -> None:
         super().__init__(
@@ -163,6 +168,7 @@ class Ridge(LinearRegressor):
             n_rows_bounds=n_rows_bounds,
             max_rows_per_person=max_rows_per_person,
             ledger=ledger,
+            n_jobs=n_jobs,
             random_state=random_state,
         )
 
@@ -201,6 +207,7 @@ class Ridge(LinearRegressor):
             neighbours=neighbours,
             n_rows_bounds=parameters.checked_bounds(self.n_rows_bounds, neighbours),
             rows_per_person=parameters.checked_rows_per_person(self.max_rows_per_person),
+            n_threads=parameters.checked_jobs(self.n_jobs),
         )
         return settings, encoder
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from confide.data.partitions import NumericReading
 from confide.data.source import RowSource
-from confide.data.streams import Reading
+from confide.data.streams import Reading, StreamedSource
 from confide.errors import InputError, ParameterError
 from confide.estimators.fitting import Settings
 from confide.estimators.validation import domain_sentence, labels_of, row_weights_of
@@ -97,4 +97,7 @@ def streamed(
         else:
             estimator.n_features_in_ = len(encoder.schema.column_names)
             estimator.feature_names_in_ = np.array(encoder.schema.column_names, dtype=object)
-        yield FitRows(checked.source, checked.n_rows, domain, sentence, fourier)
+        source = checked.source
+        if isinstance(source, StreamedSource):
+            source = replace(source, n_threads=settings.n_threads)
+        yield FitRows(source, checked.n_rows, domain, sentence, fourier)

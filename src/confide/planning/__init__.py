@@ -1,6 +1,6 @@
 """Before anything is spent: how good a private model will be, and how many rows it needs. From public facts alone."""
 
-from confide.planning.comparison import compare_mechanisms, equivalent_budgets
+from confide.planning.comparison import Compared, compare_mechanisms, equivalent_budgets
 from confide.planning.simulation import Forecast, simulate
 from confide.planning.support_vectors import (
     PrivacyRange,
@@ -12,6 +12,7 @@ from confide.planning.support_vectors import (
 from confide.planning.utility import SampleSize, UtilityBound, sample_size, utility_bound
 
 __all__ = [
+    "Compared",
     "Forecast",
     "PrivacyRange",
     "SampleSize",

@@ -112,7 +112,12 @@ def simulate(
             f"without privacy should do better than that."
         )
     plan = estimator.plan(n_rows, n_features)
-    if not isinstance(plan, Plan) or plan.lattice is None or not hasattr(plan.problem.loss, "second_derivative"):
+    if (
+        not isinstance(plan, Plan)
+        or plan.lattice is None
+        or not hasattr(estimator, "classes")
+        or plan.problem.loss.n_outputs > 1
+    ):
         raise ParameterError("simulations are for private classifiers of two classes.")
     problem = plan.problem
     # A model that errs as often is looked for once, however many budgets it is asked for.
@@ -213,7 +218,7 @@ class _Design:
         labels: Any = np.where(rng.uniform(size=n) < positive_rate, 1, -1).astype(np.int8)
         common = rng.normal(size=(n, 1)) * math.sqrt(_COMMON)
         latent = common + math.sqrt(1.0 - _COMMON) * rng.normal(size=(n, len(sizes)))
-        importance: Array = (1.0 + rng.permutation(len(sizes))) ** -_DECAY
+        importance = np.asarray((1.0 + rng.permutation(len(sizes))) ** -_DECAY, dtype=np.float64)
         shares: list[Array] = []
         for size in sizes:
             levels = 1.0 / (1.0 + rng.permutation(size)) ** _SKEW
