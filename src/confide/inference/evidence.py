@@ -155,14 +155,15 @@ class Evidence:
             intercept=float(value["intercept"]),
             l2=float(value["l2"]),
             n_rows_high=int(value["n_rows_high"]),
-            curvature=_symmetric(value["curvature"], size),
-            slope=_symmetric(value["slope"], size),
+            curvature=symmetric_of(value["curvature"], size),
+            slope=symmetric_of(value["slope"], size),
             curvature_deviation=float(value["curvature_deviation"]),
             noises=tuple(map(NoisePart.from_dict, value["noises"])),
         )
 
 
-def _symmetric(triangle: list[float], size: int) -> Array:
+def symmetric_of(triangle: list[float], size: int) -> Array:
+    """(D, D) from its upper triangle, row by row."""
     matrix = np.zeros((size, size))
     matrix[np.triu_indices(size)] = triangle
     answer: Array = np.triu(matrix) + np.triu(matrix, 1).T

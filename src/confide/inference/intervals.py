@@ -118,8 +118,7 @@ def uncertainty(evidence: Evidence, target: str = "regularised") -> Uncertainty:
     target : "regularised" for the minimiser that the population has with the same ridge, "unregularised" for that without,
         which is refused after output perturbation
     """
-    if target not in TARGETS:
-        raise ParameterError(f"target must be one of {', '.join(map(repr, TARGETS))}.")
+    checked_target(target)
     if target == "unregularised" and evidence.noises and not any(part.in_objective for part in evidence.noises):
         raise ParameterError(
             "after output perturbation the ridge cannot be taken back: the noise on the weights is too large for one step. "
@@ -129,7 +128,7 @@ def uncertainty(evidence: Evidence, target: str = "regularised") -> Uncertainty:
     curvature = denoised_curvature(evidence.curvature, l2, evidence.curvature_deviation)
     # The population's gradient at the target is minus the ridge's, so the mean of the rows' gradients is known (spec D.3):
     # a square of it goes from the second moment, with the most rows there may be, which takes the least.
-    covariance = _positive(evidence.slope - np.outer(weights, weights) * l2**2 / evidence.n_rows_high)
+    covariance = positive_part(evidence.slope - np.outer(weights, weights) * l2**2 / evidence.n_rows_high)
     step: Array = np.eye(len(weights))
     if target == "unregularised":
         # w + H0^-1 l2 w = H0^-1 H w: for what is in the objective H0 takes the place of H, and the seal grows.
@@ -144,6 +143,13 @@ def uncertainty(evidence: Evidence, target: str = "regularised") -> Uncertainty:
     # A coefficient that no row tells of has an interval of no width, and the quotients above stay numbers.
     sampling = np.maximum(sampling, np.finfo(float).tiny)
     return Uncertainty(units * weights, units * sampling, units * _privacy_errors(evidence, inverse, step))
+
+
+def checked_target(target: str) -> str:
+    """A target that is known, or ParameterError."""
+    if target not in TARGETS:
+        raise ParameterError(f"target must be one of {', '.join(map(repr, TARGETS))}.")
+    return target
 
 
 def denoised_curvature(curvature: Array, l2: float, deviation: float) -> Array:
@@ -173,7 +179,8 @@ def denoised_curvature(curvature: Array, l2: float, deviation: float) -> Array:
     return answer
 
 
-def _positive(matrix: Array) -> Array:
+def positive_part(matrix: Array) -> Array:
+    """A symmetric matrix with its negative eigenvalues put to 0."""
     eigenvalues, vectors = np.linalg.eigh(matrix)
     answer: Array = (vectors * np.maximum(eigenvalues, 0.0)) @ vectors.T
     return answer
@@ -183,12 +190,13 @@ def _privacy_errors(evidence: Evidence, inverse: Array, step: Array) -> Array:
     """(draws, D): the error of the weights by draws of the mechanism's own noise, from a fixed public seed."""
     errors = np.zeros((_DRAWS if evidence.noises else 0, inverse.shape[0]))
     for position, part in enumerate(evidence.noises):
-        draws = _draws(part.noise, position)
+        draws = draws_of(part.noise, position)
         errors = errors + draws @ (inverse if part.in_objective else step.T)
     return errors
 
 
 @lru_cache(maxsize=8)
-def _draws(noise: Noise, seed: int) -> Array:
+def draws_of(noise: Noise, seed: int) -> Array:
+    """(draws, D) of a law, from a fixed public seed."""
     entropy = Entropy.seeded(seed)
     return (entropy.laplace if noise.law == "laplace" else entropy.gaussian)(noise.shape, _DRAWS, noise.scale)
