@@ -102,7 +102,7 @@ def test_the_law_of_the_noise_is_that_of_the_weights_over_it(law):
 
 @pytest.mark.parametrize("law", LAWS)
 def test_the_residual_variance_is_right_on_average(law):
-    """Noise makes the fitted residual too small or too large; what is put back makes its mean right to a few percent."""
+    """By the sums of 200 releases, to 5%."""
     X, y = sample(6000, 3)
     model = Ridge(intervals=True, **LAWS[law])
     design = with_constant(X)
@@ -111,9 +111,7 @@ def test_the_residual_variance_is_right_on_average(law):
     for seed in range(200):
         error = model.set_params(random_state=seed).fit(X, y).uncertainty("unregularised").sampling_error
         found.append(float(np.mean(error**2 / np.diagonal(products))))
-    assert np.mean(found) == pytest.approx(SPREAD**2, rel=0.25)
-    # Without what is put back it would be this much less, in the mean: D times the noise, over n.
-    assert np.std(found) < SPREAD**2
+    assert np.mean(found) == pytest.approx(SPREAD**2, rel=0.05)
 
 
 CASES = {
@@ -197,7 +195,7 @@ def test_a_plan_and_a_statement_say_what_is_released_for_intervals():
     ledger = Ledger(limit=ZCDP(0.6))
     model = Ridge(ZCDP(0.5), intervals=True, ledger=ledger).fit(X, y)
     assert len(ledger.entries()) == 1
-    assert ledger.spent() == ZCDP(0.5)
+    assert ledger.spent().rho == pytest.approx(0.5)
     assert "squared targets" in model.guarantee_.statement()
     text = str(model.summary())
     assert "residuals to vary alike" in text
