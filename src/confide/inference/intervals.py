@@ -85,9 +85,7 @@ class Uncertainty:
 
     def margins(self, level: float) -> Array:
         """(D,): half the width of intervals that hold the population's coefficient with this probability, one at a time."""
-        if isinstance(level, bool) or not isinstance(level, (int, float, np.number)) or not 0.0 < level < 1.0:
-            raise ParameterError("level must be a number strictly between 0 and 1, for example 0.95.")
-        usual: Array = float(ndtri(0.5 + 0.5 * level)) * self.sampling_error
+        usual: Array = float(ndtri(0.5 + 0.5 * checked_level(level))) * self.sampling_error
         if self.privacy_errors.shape[0] == 0:
             return usual
         # Independent symmetric noise only widens; the largest size of noise and the usual margin together are enough.
@@ -143,6 +141,13 @@ def uncertainty(evidence: Evidence, target: str = "regularised") -> Uncertainty:
     # A coefficient that no row tells of has an interval of no width, and the quotients above stay numbers.
     sampling = np.maximum(sampling, np.finfo(float).tiny)
     return Uncertainty(units * weights, units * sampling, units * _privacy_errors(evidence, inverse, step))
+
+
+def checked_level(level: float) -> float:
+    """A level that can be one, or ParameterError."""
+    if isinstance(level, bool) or not isinstance(level, (int, float, np.number)) or not 0.0 < level < 1.0:
+        raise ParameterError("level must be a number strictly between 0 and 1, for example 0.95.")
+    return float(level)
 
 
 def checked_target(target: str) -> str:
