@@ -136,12 +136,14 @@ def minimiser(population: Logistic | Linear, alpha: float) -> np.ndarray:
     return weights
 
 
-def plain_width(population: Logistic | Linear, n: int) -> float:
-    """Median width of intervals without noise and ridge, by the sandwich of the population: statsmodels with HC0 errors."""
-    _, square, curvature = population.moments(population.truth)
+def plain_width(population: Logistic | Linear, n: int, alpha: float = 0.0) -> float:
+    """Median width without noise, by the sandwich of the population; without ridge that of statsmodels with HC0 errors."""
+    weights = population.truth if alpha == 0.0 else minimiser(population, alpha)
+    _, square, curvature = population.moments(weights)
     design = np.column_stack([population.rows, np.ones(len(population.rows))])
-    inverse = np.linalg.inv((design * curvature[:, None]).T @ design / len(design))
-    spread = inverse @ ((design * square[:, None]).T @ design / len(design)) @ inverse
+    inverse = np.linalg.inv((design * curvature[:, None]).T @ design / len(design) + alpha * np.eye(len(weights)))
+    middle = (design * square[:, None]).T @ design / len(design) - alpha**2 * np.outer(weights, weights)
+    spread = inverse @ middle @ inverse
     return float(np.median(2 * 1.959964 * np.sqrt(np.diagonal(spread) / n)))
 
 
@@ -220,7 +222,8 @@ def main() -> None:
     lines = [json.loads(line) for line in arguments.out.read_text().splitlines()] if arguments.out.exists() else []
     if not arguments.table:
         if arguments.largest_ratio is not None:
-            forecast.LARGEST_RATIO = forecast.LARGEST_SUMS_RATIO = arguments.largest_ratio
+            for name in ("LARGEST_RATIO", "LARGEST_RESIDUAL_RATIO", "LARGEST_SUMS_RATIO"):
+                setattr(forecast, name, arguments.largest_ratio)
         share = arguments.share if arguments.share == "auto" else float(arguments.share)
         for cell in itertools.chain.from_iterable(map(cells_of, arguments.models)):
             asked = cell | {"asked_share": share, "repetitions": arguments.repetitions}

@@ -23,7 +23,7 @@ from confide.errors import InsufficientRegularisation, ParameterError
 from confide.estimators.non_private import NonPrivate
 from confide.estimators.regularisation import balanced_l2, curvature_free_l2, usual_norm
 from confide.inference.evidence import Evidence
-from confide.inference.forecast import LARGEST_RATIO, IntervalsPlan
+from confide.inference.forecast import IntervalsPlan
 from confide.privacy.budgets import Budget, Neighbours, budget_of_row
 from confide.privacy.mechanism import Mechanism, Plan, Problem, Release
 from confide.privacy.moments import SecondMoments
@@ -136,7 +136,7 @@ def _planned(settings: Settings, n_features: int, n_rows: int | None) -> Plan:
     else:
         plans = [_plan_with_intervals(settings, n_features, n_rows, share) for share in _SHARES]
         # The narrowest intervals among those that can be trusted, or the refusal of the nearest to it.
-        plan = min(plans, key=lambda plan: (max(plan.intervals.ratio, LARGEST_RATIO), plan.intervals.margin))
+        plan = min(plans, key=lambda plan: (max(plan.intervals.ratio, plan.intervals.largest_ratio), plan.intervals.margin))
     plan.intervals.check()
     return plan
 

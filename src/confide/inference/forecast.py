@@ -15,8 +15,10 @@ from confide.privacy.sufficient_statistics import StatisticsPlan
 LARGEST_RATIO = 2.0
 """Up to here intervals at 95% hold the population's coefficients in 93% to 98% of samples: benchmarks/coverage.py."""
 
+LARGEST_RESIDUAL_RATIO = 0.5
+"""The same for losses of a residual, of whose rows often far fewer than half bend and most pull as hard as they can."""
 LARGEST_SUMS_RATIO = 1.5
-"""The same for those made of sums of least squares."""
+"""The same for intervals made of sums of least squares."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,14 +74,21 @@ class IntervalsPlan:
         return self.curvature_noise / self.usual_curvature
 
     @property
+    def largest_ratio(self) -> float:
+        """The largest at which intervals can be trusted."""
+        return LARGEST_RATIO if self.moments.problem.loss.monotone else LARGEST_RESIDUAL_RATIO
+
+    @property
     def is_valid(self) -> bool:
         """Whether the noise leaves enough of the curvature for intervals to be trusted."""
-        return self.ratio <= LARGEST_RATIO
+        return self.ratio <= self.largest_ratio
 
     def check(self) -> None:
         """Raise ParameterError where intervals cannot be trusted."""
         if not self.is_valid:
-            raise _not_trustworthy(self.curvature_noise, self.usual_curvature, LARGEST_RATIO, "budget or inference_share")
+            raise _not_trustworthy(
+                self.curvature_noise, self.usual_curvature, self.largest_ratio, "budget or inference_share"
+            )
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON form."""
@@ -92,7 +101,7 @@ class IntervalsPlan:
             "curvature_noise": self.curvature_noise,
             "usual_curvature": self.usual_curvature,
             "ratio": self.ratio,
-            "largest_ratio": LARGEST_RATIO,
+            "largest_ratio": self.largest_ratio,
             "expected_margin": self.margin,
         }
 
@@ -101,7 +110,7 @@ class IntervalsPlan:
         return {
             "intervals": f"{self.share:.3g} of the whole budget, {self.budget}",
             "moments": f"noise up to {self.curvature_noise:.4g} on the curvature, where usual rows add "
-            f"{self.usual_curvature:.4g}: {self.ratio:.2g} of at most {LARGEST_RATIO:g}",
+            f"{self.usual_curvature:.4g}: {self.ratio:.2g} of at most {self.largest_ratio:g}",
             "expected interval": f"about +- {self.margin:.3g} for a usual coefficient, at 95%",
         }
 
