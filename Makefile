@@ -67,7 +67,7 @@ bench: $(BENCH) ## run the benchmarks
 	@if [ -f benchmarks/run.py ]; then $(VENV)/bin/python benchmarks/run.py; \
 	else echo "not yet: there are no benchmarks"; fi
 
-audit: $(TEST) ## try to break the guarantee, with a hundred thousand releases at a time: an hour
+audit: $(TEST) ## try to break the guarantee, with fifty thousand releases at a time: an hour or two
 	$(RUN) pytest -m audit $(ARGS)
 
 docs: ## build the documentation

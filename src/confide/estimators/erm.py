@@ -146,8 +146,8 @@ class ERMRegressor(LossRegressor):
         `monotone`.
     target_bound : float, default 1.0
         Every target is clipped to [-target_bound, target_bound], counts to [0, target_bound].
-    threshold : float, default 0.1
-        For the losses that go by a name.
+    threshold : float, default None
+        For the losses that go by a name; None is 0.1, of counts 1, as in their estimators.
     alpha, schema, row_norm, fit_intercept, intercept_scaling, mechanism, neighbours, n_rows_bounds, max_rows_per_person, \
 max_sample_weight, ledger, random_state :
         As in `LogisticRegression`.
@@ -185,7 +185,7 @@ max_sample_weight, ledger, random_state :
         *,
         loss: Any = "huber",
         target_bound: float = 1.0,
-        threshold: float = 0.1,
+        threshold: float | None = None,
         alpha: float | str = "auto",
         schema: Schema | None = None,
         row_norm: Any = None,
@@ -224,9 +224,9 @@ max_sample_weight, ledger, random_state :
 
     def _loss(self, target_bound: float) -> Loss:
         if self._counts:
-            return poisson_loss(target_bound, self.threshold)
+            return poisson_loss(target_bound, 1.0 if self.threshold is None else self.threshold)
         if isinstance(self.loss, str) and self.loss in _TARGET_LOSSES:
-            return squared_loss(self.loss, target_bound, self.threshold)
+            return squared_loss(self.loss, target_bound, 0.1 if self.threshold is None else self.threshold)
         if target_bound == float("inf"):
             raise ParameterError("a loss of your own needs a finite target_bound.")
         return _of_user(self.loss, _TARGET_LOSSES, target_bound)

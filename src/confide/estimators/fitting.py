@@ -19,6 +19,7 @@ from confide.data.source import RowSource
 from confide.erm.declared_losses import DeclaredLoss
 from confide.erm.losses import Loss
 from confide.erm.row_bounds import BallBound, GroupBound, RowBound
+from confide.erm.target_losses import PoissonLoss
 from confide.errors import InsufficientRegularisation, ParameterError
 from confide.estimators.non_private import NonPrivate
 from confide.estimators.regularisation import balanced_l2, curvature_free_l2, usual_norm
@@ -172,7 +173,7 @@ def _training_plan(settings: Settings, n_features: int, n_rows: int | None, budg
     def planned_by(name: str) -> Plan:
         # Without privacy the automatic ridge is 1, scikit-learn's C = 1.
         if settings.alpha is not None or not settings.budget.is_private:
-            return MECHANISMS[name].plan(problem, budget)
+            return _plan_at_alpha(MECHANISMS[name], problem, budget)
         return _automatic_plan(MECHANISMS[name], problem, budget, settings.score_size)
 
     plan = planned_by(settings.mechanism_name)
@@ -183,6 +184,21 @@ def _training_plan(settings: Settings, n_features: int, n_rows: int | None, budg
             if plan.noise_norm > _MOST_NOISE_IN_THE_OBJECTIVE * on_weights.noise_norm:
                 return planned_by("output")
     return plan
+
+
+def _plan_at_alpha(mechanism: Mechanism, problem: Problem, budget: Budget) -> Plan:
+    """The plan at the alpha that was asked for. For counts one that double precision cannot certify is raised.
+
+    Their loss may bend by as much as `target_bound`, so what is certain depends on a parameter that scikit-learn's estimator
+    does not have. What was added is stated, like what the curvature adds.
+    """
+    try:
+        return mechanism.plan(problem, budget)
+    except InsufficientRegularisation:
+        if not isinstance(problem.loss, PoissonLoss):
+            raise
+    plan = _first_plan(mechanism, problem, budget, largest_seal_share=1.0)
+    return replace(plan, problem=problem)
 
 
 def _automatic_plan(mechanism: Mechanism, problem: Problem, budget: Budget, score_size: float | None) -> Plan:
@@ -207,7 +223,9 @@ def _automatic_plan(mechanism: Mechanism, problem: Problem, budget: Budget, scor
     return plan
 
 
-def _first_plan(mechanism: Mechanism, problem: Problem, budget: Budget) -> Plan:
+def _first_plan(
+    mechanism: Mechanism, problem: Problem, budget: Budget, largest_seal_share: float = _LARGEST_SEAL_SHARE
+) -> Plan:
     """The plan at the ridge of the problem, or at the first larger one that allows it."""
     for _ in range(_MOST_STEPS):
         try:
@@ -215,7 +233,7 @@ def _first_plan(mechanism: Mechanism, problem: Problem, budget: Budget) -> Plan:
         except InsufficientRegularisation:
             pass
         else:
-            if plan.seal_share <= _LARGEST_SEAL_SHARE:
+            if plan.seal_share <= largest_seal_share:
                 return plan
         problem = replace(problem, l2=1.1 * problem.l2)
     raise ParameterError(

@@ -257,7 +257,8 @@ class PoissonRegressor(LossRegressor):
     ----------
     budget : float, PureDP, ApproxDP or ZCDP, default 1.0
     target_bound : float, default 10.0
-        Every count is clipped to [0, target_bound]. Never inferred. The ridge grows with it.
+        Every count is clipped to [0, target_bound]. Never inferred. The ridge grows with it: an `alpha` that the proof or
+        double precision does not allow is raised, and `guarantee_` states by how much.
     threshold : float, default 1.0
         Difference of a count from its mean beyond which a row pulls no harder. Public, never learned. Noise grows with it;
         a small one draws predictions towards the median.

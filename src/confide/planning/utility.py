@@ -1,0 +1,251 @@
+"""What a plan's noise can cost at most, with every constant, and how many rows keep it below a target.
+
+With J(w) the mean loss plus alpha / 2 |w|^2, F = n J its sum form, l = n alpha, and w* the minimiser:
+
+    objective perturbation, noise b in the objective:    F(w_b) - F(w*) <= |b|^2 / (2 l),       |w_b - w*| <= |b| / l
+    output perturbation, noise z on the weights:         F(w* + z) - F(w*) <= H |z|^2 / 2,       H = n c R^2 + l
+
+The first because F is l-strongly convex and its gradient at w_b is -b: half of what follows from optimality alone, and a
+quarter of the published constant (Chaudhuri, Monteleoni and Sarwate, 2011, lemma 17). The second because F is H-smooth, as
+in their lemma 16. The last step of a mechanism, s on the weights, adds |b| |s| + H |s|^2 / 2 to the first.
+
+For any reference w0 and the mean loss L on the rows, L(w) <= L(w0) + alpha / 2 |w0|^2 + J(w) - J(w*). For the population:
+two minimisers whose rows differ in one lie 2 L R / l apart, so that the expected excess of the regularised population loss
+is at most 2 (L R)^2 / l (Shalev-Shwartz, Shamir, Srebro and Sridharan, 2009); Markov's inequality divides it by the
+probability of failure; and noise that moves weights by a distance changes every loss by at most L R times it.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+from confide.errors import InsufficientRegularisation, ParameterError
+from confide.privacy.lattice import LatticeGaussian, LatticeLaplace, LatticeNoise
+from confide.privacy.mechanism import Noise, Plan
+from confide.privacy.noise import Entropy
+from confide.privacy.shapes import Shape
+
+_DRAWS = 500
+_SEED = 0
+"""Of draws of noise that no release ever sees: quantiles of its norm."""
+_CERTAIN = 0.999
+"""That a quantile found by simulation is not too small."""
+_MOST_ROWS = 2**40
+
+
+@dataclass(frozen=True, slots=True)
+class UtilityBound:
+    """What holds with probability at least 1 - failure. Public: made before any row is read.
+
+    Attributes
+    ----------
+    failure : float
+    distance : float
+        Of the released weights from the minimiser without noise at the same alpha.
+    excess_objective : float
+        Of the mean regularised loss over its least value.
+    excess_loss : float
+        Of the mean loss on the rows over that of any weights as short as `reference_norm`.
+    excess_risk : float
+        The same for a new row of the population from which the rows are independent draws. Probability over the rows too.
+    reference_norm : float
+        L2 norm of the weights that are compared with, in the units of encoded rows and with the intercept.
+    """
+
+    failure: float
+    distance: float
+    excess_objective: float
+    excess_loss: float
+    excess_risk: float
+    reference_norm: float
+
+    def __str__(self) -> str:
+        return (
+            f"With probability {1.0 - self.failure:g}: weights within {self.distance:.3g} of the non-private ones, mean "
+            f"regularised loss at most {self.excess_objective:.3g} above its least value, mean loss at most "
+            f"{self.excess_loss:.3g} (of a new row {self.excess_risk:.3g}) above that of any weights of norm "
+            f"{self.reference_norm:g}."
+        )
+
+
+def utility_bound(plan: Plan, *, reference_norm: float = 1.0, failure: float = 0.05) -> UtilityBound:
+    """What the noise of a plan can cost.
+
+    Parameters
+    ----------
+    plan : Plan
+        As from `LogisticRegression(...).plan(n_rows, n_features)`, of any loss of the score.
+    reference_norm : float, positive
+        L2 norm of the weights to compare with.
+    failure : float, in (0, 1)
+        Probability with which the bounds may fail.
+
+    Returns
+    -------
+    UtilityBound
+
+    Raises
+    ------
+    ParameterError
+        For numbers outside their ranges, and for plans without noise.
+
+    Notes
+    -----
+    A bound that holds for all data says the worst that can happen; typical data lose far less. See the module for theorems.
+    """
+    _check(reference_norm, failure)
+    if not isinstance(plan, Plan) or plan.lattice is None:
+        raise ParameterError("utility bounds are for plans of private models with a loss of the score, such as classifiers.")
+    problem, loss = plan.problem, plan.problem.loss_bounds
+    n, l2 = problem.n_rows_low, plan.l2
+    steepness = loss.lipschitz * problem.row_norm
+    # Noise and seal fail with a third each, the population's excess with the rest.
+    each = failure / 3.0
+    noise = noise_quantile(plan.noise, each) if plan.noise else 0.0
+    step = lattice_quantile(plan.lattice, each) + plan.radius
+    pull, shift = (noise, step) if plan.mechanism == "objective" else (0.0, noise + step)
+    bend = problem.n_rows_high * loss.smoothness * problem.row_norm**2 + l2
+    # Where the loss has kinks, by its slope alone: |w*| is at most sqrt(2 n value_at_zero / l).
+    longest = math.sqrt(2.0 * problem.n_rows_high * loss.value_at_zero / l2)
+    by_slope = (problem.n_rows_high * steepness + l2 * longest + pull) * shift + 0.5 * l2 * shift**2
+    after = min(pull * shift + 0.5 * bend * shift**2, by_slope) if math.isfinite(bend) else by_slope
+    excess = (pull**2 / (2.0 * l2) + after) / n
+    distance = pull / l2 + shift
+    shrinkage = 0.5 * plan.alpha * reference_norm**2
+    risk = shrinkage + 2.0 * steepness**2 / (l2 * each) + steepness * distance
+    return UtilityBound(failure, distance, excess, shrinkage + excess, risk, reference_norm)
+
+
+@dataclass(frozen=True, slots=True)
+class SampleSize:
+    """How many rows suffice, and the plan for so many.
+
+    Attributes
+    ----------
+    n_rows : int
+    plan : Plan
+    bound : UtilityBound
+    """
+
+    n_rows: int
+    plan: Plan
+    bound: UtilityBound
+
+
+def sample_size(
+    estimator: Any,
+    n_features: int | None = None,
+    *,
+    excess: float,
+    reference_norm: float = 1.0,
+    failure: float = 0.05,
+    population: bool = False,
+) -> SampleSize:
+    """The fewest rows for which a bound on the excess loss is below a target, at the best alpha for it.
+
+    Parameters
+    ----------
+    estimator : a classifier or regressor with a loss of the score
+        Its budget, bounds, mechanism and neighbours count; its alpha does not.
+    n_features : int or None
+        Number of columns; None with a schema.
+    excess : float, positive
+        How far the mean loss may be above that of weights of norm `reference_norm`.
+    reference_norm, failure :
+        As in `utility_bound`.
+    population : bool, default False
+        Ask it of the loss on new rows, not on those of the fit.
+
+    Returns
+    -------
+    SampleSize
+        Its plan has the alpha that the answer is for: give it to the estimator.
+
+    Raises
+    ------
+    ParameterError
+        For numbers outside their ranges, or where 10^12 rows do not suffice.
+    """
+    _check(reference_norm, failure)
+    if not 0.0 < excess < math.inf:
+        raise ParameterError("excess must be a positive finite number.")
+    asked = type(estimator)(**estimator.get_params(deep=False))
+
+    def found(n_rows: int) -> SampleSize | None:
+        # Shrinkage and noise are balanced where shrinkage is a half of the sum, or two thirds for noise on the weights.
+        for share in (0.5, 2.0 / 3.0):
+            alpha = 2.0 * share * excess / reference_norm**2
+            try:
+                plan = asked.set_params(alpha=alpha).plan(n_rows, n_features)
+            except InsufficientRegularisation:
+                continue
+            bound = utility_bound(plan, reference_norm=reference_norm, failure=failure)
+            if (bound.excess_risk if population else bound.excess_loss) <= excess:
+                return SampleSize(n_rows, plan, bound)
+        return None
+
+    high = 2
+    while (answer := found(high)) is None:
+        high *= 2
+        if high > _MOST_ROWS:
+            raise ParameterError("no number of rows suffices: raise the budget, the excess, or the norm's unit.")
+    low = high // 2
+    while low + 1 < high:
+        middle = (low + high) // 2
+        better = found(middle)
+        low, high, answer = (low, middle, better) if better else (middle, high, answer)
+    return answer
+
+
+def noise_quantile(noise: Noise, failure: float) -> float:
+    """An L2 norm that continuous noise exceeds with probability at most `failure`.
+
+    Of a ball its own quantile; of other shapes by draws from their law, and by a proven bound where draws are too few.
+    """
+    shape, proven = noise.shape, noise.bound(math.log(failure))
+    if shape.name == "ball" and noise.law == "laplace":
+        return min(proven, shape.l2_norm * float(stats.gamma.ppf(1.0 - failure, shape.dimension)) / noise.scale)
+    # The k-th smallest of n draws is above the quantile if fewer than k of them are below it.
+    position = int(stats.binom.ppf(_CERTAIN, _DRAWS, 1.0 - failure))
+    if position >= _DRAWS:
+        return proven
+    return min(
+        proven, _unit_norms(shape, noise.law)[position] * (1.0 / noise.scale if noise.law == "laplace" else noise.scale)
+    )
+
+
+@functools.lru_cache(maxsize=32)
+def _unit_norms(shape: Shape, law: str) -> tuple[float, ...]:
+    """L2 norms of draws at scale 1, in order."""
+    entropy = Entropy.seeded(_SEED)
+    draw = entropy.laplace if law == "laplace" else entropy.gaussian
+    return tuple(sorted(float(np.linalg.norm(draw(shape, 1, 1.0))) for _ in range(_DRAWS)))
+
+
+def lattice_quantile(lattice: LatticeNoise, failure: float) -> float:
+    """An L2 norm that the exact noise on a grid exceeds with probability at most `failure`."""
+    n = lattice.dimension
+    if isinstance(lattice, LatticeGaussian):
+        # At 40 steps and more to a deviation it is the continuous law, cell by cell, up to the size of a cell.
+        return float(lattice.deviation) * float(stats.chi.ppf(1.0 - failure, n)) + math.sqrt(n) * lattice.step
+    if not isinstance(lattice, LatticeLaplace):
+        raise ParameterError("noise of an unknown law.")
+    # The largest coordinate, of which P(|s| > x) <= 2 exp(-x / scale); or Markov's inequality for the fourth power.
+    largest = math.sqrt(n) * float(lattice.scale) * math.log(2.0 * n / failure)
+    decay = math.exp(-lattice.step / float(lattice.scale))
+    kurtosis = (1.0 + 10.0 * decay + decay**2) / (2.0 * decay)
+    fourth = float(lattice.deviation) ** 4 * n * (kurtosis + n - 1.0)
+    return float(min(largest, (fourth / failure) ** 0.25))
+
+
+def _check(reference_norm: float, failure: float) -> None:
+    if not 0.0 < reference_norm < math.inf:
+        raise ParameterError("reference_norm must be a positive finite number.")
+    if not 0.0 < failure < 1.0:
+        raise ParameterError("failure must lie strictly between 0 and 1.")

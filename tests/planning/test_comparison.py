@@ -1,0 +1,38 @@
+"""Mechanisms and currencies side by side."""
+
+from __future__ import annotations
+
+import pytest
+
+from confide import ZCDP, ApproxDP, LinearSVC, LogisticRegression, ParameterError, PureDP
+from confide.planning import compare_mechanisms, equivalent_budgets
+
+
+def test_mechanisms_are_ordered_by_what_they_cost():
+    """At one alpha, with the reason where one cannot be used."""
+    rows = compare_mechanisms(LogisticRegression(1.0, alpha=0.01), 10_000, 5)
+    distances = [row.plan.expected_distance for row in rows]
+    assert {row.mechanism for row in rows} == {"objective", "output", "output-laplace"}
+    assert distances == sorted(distances)
+    hinge = {row.mechanism: row for row in compare_mechanisms(LinearSVC(1.0, alpha=0.01, loss="hinge"), 10_000, 5)}
+    assert hinge["objective"].plan is None
+    assert "smooth" in hinge["objective"].refusal
+
+
+@pytest.mark.parametrize("budget", [PureDP(0.5), ApproxDP(0.5, 1e-6), ZCDP(0.02)], ids=lambda budget: budget.kind)
+def test_equivalent_budgets_have_the_same_noise(budget):
+    """Of three currencies; the one that was given is itself."""
+    estimator = LogisticRegression(budget)
+    plan = estimator.plan(20_000, 30)
+    budgets = equivalent_budgets(estimator, 20_000, 30)
+    assert [one.kind for one in budgets] == ["pure", "approximate", "zcdp"]
+    assert budget in budgets
+    for one in budgets:
+        other = LogisticRegression(one, alpha=plan.alpha).plan(20_000, 30)
+        assert other.noise_norm * other.l2 == pytest.approx(plan.noise_norm * plan.l2, rel=1e-4)
+
+
+def test_noise_that_no_other_budget_has_is_refused():
+    """At a budget beyond the range of the search."""
+    with pytest.raises(ParameterError, match="no budget"):
+        equivalent_budgets(LogisticRegression(1e8), 20_000, 30)

@@ -1,0 +1,185 @@
+"""Bounds on what noise costs hold, and are reached where theory says so; sample sizes are the least."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from confide import ZCDP, ApproxDP, GroupBound, HuberRegressor, LinearSVC, LogisticRegression, ParameterError, PureDP
+from confide.erm.losses import HuberHinge, LogisticLoss
+from confide.planning import sample_size, utility_bound
+from confide.planning.utility import lattice_quantile, noise_quantile
+from confide.privacy.budgets import Neighbours
+from confide.privacy.lattice import LatticeGaussian, LatticeLaplace
+from confide.privacy.mechanism import Noise
+from confide.privacy.noise import Entropy
+from confide.privacy.objective_perturbation import ObjectivePerturbation
+from confide.privacy.output_perturbation import OutputPerturbation
+from confide.privacy.shapes import Ball, Groups
+from tests.privacy.densities import exact_minimiser, signed
+from tests.privacy.problems import problem, releases, source
+
+MECHANISMS = {"objective": ObjectivePerturbation(), "output": OutputPerturbation()}
+BUDGETS = {"pure": PureDP(1.0), "approximate": ApproxDP(1.0, 1e-3), "zcdp": ZCDP(0.2)}
+
+
+def excess_of(plan, rows, released, loss):
+    """(n,) mean-form excesses of released weights over the least value of the regularised objective."""
+    own = signed(rows.blocks.rows, rows.labels, plan.problem.intercept)
+    least = np.float64(exact_minimiser(loss, own, plan.l2, np.zeros(plan.problem.n_weights)))
+
+    def objective(w):
+        return loss.value(w @ own.T).sum(axis=1) + plan.l2 / 2 * (w**2).sum(axis=1)
+
+    distances = np.linalg.norm(released - least, axis=1)
+    return (objective(released) - objective(least[None])) / len(own), distances
+
+
+@pytest.mark.parametrize("budget", BUDGETS.values(), ids=BUDGETS)
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_the_bounds_hold_in_as_many_fits_as_they_say(name, budget):
+    """200 fits at a failure of 10%: more than 36 that exceed a bound would refute it at 1e-4."""
+    rows = source(n=60, d=3, seed=1)
+    plan = MECHANISMS[name].plan(problem(n=60, d=3, l2=12.0), budget)
+    bound = utility_bound(plan, failure=0.1)
+    excess, distances = excess_of(plan, rows, releases(MECHANISMS[name], plan, rows, 200, 3), LogisticLoss())
+    assert (excess > bound.excess_objective).sum() <= 36
+    assert (distances > bound.distance).sum() <= 36
+
+
+@pytest.mark.parametrize("law", ["pure", "approximate"])
+def test_the_constants_are_reached_where_the_loss_is_straight(law):
+    """No weight comes near the joint, so the excess is |b|^2 / 2l and the distance |b| / l: neither is twice as large."""
+    loss = HuberHinge(0.5)
+    facts = problem(n=20, d=2, loss=loss, l2=3000.0, neighbours=Neighbours.REPLACE_ONE)
+    plan = ObjectivePerturbation().plan(facts, BUDGETS[law])
+    failure = 0.3
+    bound = utility_bound(plan, failure=failure)
+    excess, distances = excess_of(
+        plan, source(n=20, d=2), releases(ObjectivePerturbation(), plan, source(n=20, d=2), 1500, 5), loss
+    )
+    # A third of the failure is the noise's, and the last step is small beside it.
+    assert 0.95 < bound.distance / np.quantile(distances, 1 - failure / 3) < 1.15
+    assert 0.9 < bound.excess_objective / np.quantile(excess, 1 - failure / 3) < 1.3
+
+
+@pytest.mark.parametrize("budget", [PureDP(1.0), ZCDP(0.2)], ids=["pure", "zcdp"])
+def test_noise_on_weights_costs_what_the_ridge_makes_of_it(budget):
+    """A straight loss and short rows: H is the ridge, up to the rows' share."""
+    loss = HuberHinge(0.5)
+    plan = OutputPerturbation().plan(problem(n=20, d=2, loss=loss, row_norm=1.0, l2=3000.0), budget)
+    bound = utility_bound(plan, failure=0.3)
+    excess, _ = excess_of(plan, source(n=20, d=2), releases(OutputPerturbation(), plan, source(n=20, d=2), 1500, 6), loss)
+    assert 0.9 < bound.excess_objective / np.quantile(excess, 0.9) < 1.4
+
+
+SHAPES = {"ball": Ball(5, 1.5), "groups": Groups((2, 3), (1.0, 0.5))}
+
+
+@pytest.mark.parametrize("law", ["laplace", "gaussian"])
+@pytest.mark.parametrize("name", SHAPES)
+def test_quantiles_of_noise_are_those_of_its_law(name, law):
+    """Against other draws, at three levels and another scale."""
+    entropy = Entropy.seeded(9)
+    draws = (entropy.laplace if law == "laplace" else entropy.gaussian)(SHAPES[name], 4000, 3.0)
+    norms = np.linalg.norm(draws, axis=1)
+    for failure in (0.3, 0.1, 0.03):
+        quantile = noise_quantile(Noise(SHAPES[name], law, 3.0), failure)
+        assert np.mean(norms > quantile) <= 1.3 * failure + 0.002
+        assert quantile <= 1.4 * np.quantile(norms, 1 - failure)
+
+
+def test_quantiles_of_very_rare_noise_are_proven_ones():
+    """Draws say nothing of one in a million."""
+    noise = Noise(SHAPES["groups"], "laplace", 1.0)
+    assert noise_quantile(noise, 1e-6) == noise.bound(math.log(1e-6))
+
+
+@pytest.mark.parametrize("dimension", [1, 4, 50])
+@pytest.mark.parametrize("law", ["laplace", "gaussian"])
+def test_quantiles_of_noise_on_a_grid_hold_and_are_near(law, dimension):
+    """Against 3000 draws."""
+    if law == "laplace":
+        lattice = LatticeLaplace(dimension, -12, 0.5, 1.0)
+        draws = np.random.default_rng(0).laplace(scale=lattice.scale, size=(3000, dimension))
+    else:
+        lattice = LatticeGaussian.of_multiplier(dimension, -12, 0.5, 1.0)
+        draws = np.random.default_rng(0).normal(scale=lattice.deviation, size=(3000, dimension))
+    norms = np.linalg.norm(draws, axis=1)
+    for failure in (0.3, 0.05):
+        quantile = lattice_quantile(lattice, failure)
+        assert np.mean(norms > quantile) <= 1.1 * failure + 0.005
+        assert quantile <= (2.2 if law == "laplace" else 1.1) * np.quantile(norms, 1 - failure)
+
+
+ESTIMATORS = {
+    "pure": LogisticRegression(1.0),
+    "approximate": LogisticRegression(ApproxDP(0.5, 1e-6), row_norm=GroupBound((2, 3), (1.0, 0.5))),
+    "zcdp": LogisticRegression(ZCDP(0.1)),
+    "output": LogisticRegression(1.0, mechanism="output"),
+    "hinge": LinearSVC(1.0, loss="hinge"),
+    "huber": HuberRegressor(1.0),
+}
+
+
+@pytest.mark.parametrize("population", [False, True], ids=["rows", "population"])
+@pytest.mark.parametrize("name", ["pure", "approximate", "output", "hinge", "huber"])
+def test_a_sample_size_is_the_least_that_suffices(name, population):
+    """At its own alpha one row fewer does not, and the bound is below the target."""
+    estimator = ESTIMATORS[name]
+    answer = sample_size(estimator, 5, excess=0.1, reference_norm=2.0, population=population)
+    value = answer.bound.excess_risk if population else answer.bound.excess_loss
+    assert value <= 0.1
+    again = type(estimator)(**estimator.get_params() | {"alpha": answer.plan.problem.l2 / answer.n_rows})
+    fewer = utility_bound(again.plan(answer.n_rows - 1, 5), reference_norm=2.0)
+    assert (fewer.excess_risk if population else fewer.excess_loss) > 0.1 * (1.0 - 1e-3)
+    # Five times the budget never needs more rows.
+    if name != "hinge":
+        richer = type(estimator)(**estimator.get_params() | {"budget": PureDP(5.0)})
+        assert sample_size(richer, 5, excess=0.1, reference_norm=2.0, population=population).n_rows <= answer.n_rows
+
+
+def test_the_published_orders_of_sample_sizes_are_seen():
+    """Half the budget needs twice the rows, and objective perturbation needs fewer than output perturbation."""
+
+    def rows(budget, mechanism, excess=0.02):
+        return sample_size(LogisticRegression(budget, mechanism=mechanism), 5, excess=excess, reference_norm=4.0).n_rows
+
+    assert rows(0.1, "objective") == pytest.approx(2 * rows(0.2, "objective"), rel=0.02)
+    assert rows(0.1, "objective") < rows(0.1, "output")
+    # The term of order excess^(-3/2) that output perturbation has: a quarter of the excess asks for eight times the rows.
+    assert rows(0.1, "output", 0.005) / rows(0.1, "output") > 6.0
+    assert rows(0.1, "objective", 0.005) / rows(0.1, "objective") < 4.5
+
+
+def test_the_population_bound_is_the_sum_of_its_terms():
+    """Shrinkage, stability and displacement, written out for one plan."""
+    plan = LogisticRegression(1.0, alpha=0.1, fit_intercept=False).plan(1000, 3)
+    bound = utility_bound(plan, reference_norm=2.0, failure=0.06)
+    noise = stats.gamma.ppf(0.98, 3) * 1.0 / plan.noise.scale
+    distance = noise / plan.l2 + lattice_quantile(plan.lattice, 0.02) + plan.radius
+    assert bound.distance == pytest.approx(distance, rel=1e-9)
+    assert bound.excess_risk == pytest.approx(0.05 * 4.0 + 2.0 / (100.0 * 0.02) + distance, rel=1e-9)
+    assert "0.94" in str(bound)
+
+
+@pytest.mark.parametrize(
+    "given", [{"failure": 0.0}, {"failure": 1.0}, {"reference_norm": 0.0}, {"reference_norm": float("nan")}]
+)
+def test_numbers_outside_their_ranges_are_refused(given):
+    """Before anything is computed."""
+    with pytest.raises(ParameterError):
+        utility_bound(LogisticRegression(1.0).plan(1000, 3), **given)
+    with pytest.raises(ParameterError):
+        sample_size(LogisticRegression(1.0), 3, excess=0.1, **given)
+
+
+def test_what_has_no_answer_is_refused():
+    """No noise, no loss of a score, or a target out of reach."""
+    with pytest.raises(ParameterError, match="private models"):
+        utility_bound(LogisticRegression(float("inf")).plan(1000, 3))
+    with pytest.raises(ParameterError, match="excess"):
+        sample_size(LogisticRegression(1.0), 3, excess=0.0)
