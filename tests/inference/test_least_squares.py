@@ -82,6 +82,20 @@ def test_the_intercept_is_in_the_units_of_intercept():
     assert len(Ridge(math.inf, intervals=True, fit_intercept=False).fit(X, y).summary().coefficients) == 3
 
 
+def test_one_column_and_many_work():
+    """A single weight without intercept; 60 of them, whose noise is taken for Gaussian; columns that hang together."""
+    rng = np.random.default_rng(0)
+    X, noise = rng.uniform(-0.1, 0.1, size=(50_000, 60)), rng.uniform(-0.2, 0.2, size=50_000)
+    one = Ridge(1.0, intervals=True, fit_intercept=False, random_state=0).fit(X[:, :1], X[:, 0] + noise)
+    assert one.conf_int().shape == (1, 2)
+    many = Ridge(ApproxDP(8.0, 1e-6), intervals=True, random_state=0).fit(X, 0.5 * X[:, 0] + noise)
+    assert many.conf_int(target="unregularised").shape == (60, 2)
+    same = Ridge(math.inf, intervals=True).fit(X[:, [0, 0]], X[:, 0] + noise)
+    assert same.conf_int().shape == (2, 2)
+    with pytest.raises(ParameterError, match="the columns hang together"):
+        same.conf_int(target="unregularised")
+
+
 LAWS = {"laplace": {"budget": 2.0}, "gaussian": {"budget": ZCDP(0.2)}}
 
 

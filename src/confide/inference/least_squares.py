@@ -27,6 +27,7 @@ from confide.privacy.shapes import Ball, Groups
 from confide.privacy.sufficient_statistics import NoisyStatistics
 from confide.types import Array
 
+_LARGEST_CONDITION = 1e13
 _MOST_DRAWN = 2000
 """Numbers with Laplace noise that are drawn one by one; a sum of more of them is as good as Gaussian."""
 
@@ -155,6 +156,14 @@ def uncertainty_of_sums(evidence: SumsEvidence, target: str = "regularised") -> 
     """
     checked_target(target)
     l2 = evidence.l2 if target == "regularised" else 0.0
+    if (
+        evidence.law == "none"
+        and np.linalg.cond(evidence.products + l2 * np.eye(len(evidence.weights))) > _LARGEST_CONDITION
+    ):
+        raise ParameterError(
+            "the columns hang together, so there is no one set of coefficients without a ridge; leave a column out, or use "
+            "the target 'regularised'."
+        )
     curvature = denoised_curvature(evidence.products, l2, float(evidence.deviations[1]))
     inverse = np.asarray(np.linalg.inv(curvature), dtype=np.float64)
     estimates = inverse @ evidence.targets
