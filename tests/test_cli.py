@@ -141,7 +141,7 @@ def test_each_command_has_help_with_an_example(command):
 def test_options_that_do_not_work_yet_do_not_exist(command):
     """No stubs."""
     text = run(command, "-h").stdout
-    assert not re.search(r"--(report|curve)\b", text)
+    assert not re.search(r"--report\b", text)
 
 
 def test_the_version_is_that_of_the_package():
@@ -205,10 +205,38 @@ def test_plan_shows_cost_and_yield_and_reads_no_data():
 
 
 def test_plan_speaks_json():
-    """One document, the plan's own."""
+    """One document: the plan's own, and what stands beside it."""
     options = ("--alpha", "0.1", "--mechanism", "output", "--row-norm", "2", "--format", "json")
     document = json.loads(run("plan", "--rows", 1000, "--features", 5, "--epsilon", 1, *options).stdout)
+    beside = document.pop("beside")
     assert document == LogisticRegression(1.0, alpha=0.1, mechanism="output", row_norm=2.0).plan(1000, 5).to_dict()
+    assert set(beside["mechanisms"]) == {"objective", "output", "output-laplace"}
+    assert [budget["kind"] for budget in beside["equivalent_budgets"]] == ["pure", "approximate", "zcdp"]
+    assert 0.0 < beside["utility"]["excess_objective"] <= beside["utility"]["excess_loss"]
+
+
+def test_plan_forecasts_accuracy_from_two_guesses():
+    """At one budget, and along a curve on which more budget never means less accuracy beyond chance."""
+    options = ("--rows", 3000, "--features", 4, "--epsilon", 1, "--error", "0.1", "--positive-rate", "0.4")
+    document = json.loads(run("plan", *options, "--format", "json").stdout)
+    (forecast,) = document["forecast"]
+    assert 0.1 <= forecast["low"] <= forecast["error"] <= forecast["high"] < 0.4
+    curve = json.loads(run("plan", *options, "--curve", "--format", "json").stdout)["forecast"]
+    assert [point["budget"]["epsilon"] for point in curve] == pytest.approx([0.1, 0.2, 0.5, 1, 2, 5, 10])
+    assert forecast in curve
+    errors = [point["error"] for point in curve]
+    assert errors == pytest.approx(sorted(errors, reverse=True), abs=0.01)
+    text = run("plan", *options, "--curve").stdout
+    assert "Accuracy to be expected" in text
+    assert f"{1 - forecast['error']:.4f}" in text
+    assert max(map(len, text.splitlines())) <= 80
+
+
+def test_plan_refuses_guesses_that_contradict_each_other():
+    """A model without privacy that is worse than none; a curve without a guess."""
+    options = ("--rows", 3000, "--features", 4, "--epsilon", 1)
+    assert "error must lie between 0 and 0.2" in refused("plan", *options, "--error", "0.3", "--positive-rate", "0.2")
+    assert "--curve needs --error" in refused("plan", *options, "--curve")
 
 
 def test_plan_counts_the_columns_of_a_schema(folder):

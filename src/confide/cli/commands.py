@@ -15,53 +15,33 @@ from confide._version import __version__
 from confide.cli.budgets import Delta, Epsilon, Rho, chosen_budget
 from confide.cli.failures import EXIT_CODES, NO_GUARANTEE, FailingInOneLine, printable
 from confide.cli.ledger import ledger_app
+from confide.cli.options import (
+    Alpha,
+    Format,
+    Intervals,
+    KernelName,
+    LengthScale,
+    MechanismName,
+    ModelName,
+    NeighboursName,
+    RandomFeatures,
+    RowsBounds,
+    RowsPerPerson,
+    alpha_of,
+    estimator_of,
+    inference_share,
+    kernel_parameters,
+)
+from confide.cli.planning import plan
 from confide.errors import FileError, InputError, ParameterError
 
 if TYPE_CHECKING:
-    from confide.cli.display import Screen
     from confide.estimators.linear import LinearClassifier
     from confide.features.schema import Schema
     from confide.privacy.budgets import Budget
-    from confide.privacy.mechanism import Plan
 
 LARGEST_WEIGHTS = 10
 
-RowsPerPerson = Annotated[
-    int, typer.Option("--max-rows-per-person", min=1, metavar="K", help="The most rows that one person contributed.")
-]
-Alpha = Annotated[str, typer.Option(metavar="auto|NUMBER", help="Ridge of the mean objective.")]
-ModelName = Annotated[
-    Literal["logistic", "svm", "kernel-svm"],
-    typer.Option("--model", help="Logistic regression, or a support vector machine, linear or with a kernel."),
-]
-KernelName = Annotated[
-    Literal["rbf", "laplacian", "cauchy"] | None, typer.Option(help="Of kernel-svm.  [default: rbf]", show_default=False)
-]
-LengthScale = Annotated[
-    float | None,
-    typer.Option(metavar="S", help="Of kernel-svm: where its kernel falls, in encoded columns. Public.  [default: 1]"),
-]
-RandomFeatures = Annotated[
-    int | None, typer.Option("--n-features", metavar="D", help="Of kernel-svm: random features, even.  [default: 256]")
-]
-MechanismName = Annotated[
-    Literal["auto", "objective", "output", "output-laplace"], typer.Option(help="Where the noise goes.")
-]
-NeighboursName = Annotated[
-    Literal["replace-one", "add-or-remove-one"],
-    typer.Option(help="Which data sets count as neighbours. The second keeps the number of rows private."),
-]
-RowsBounds = Annotated[
-    tuple[int, int] | None,
-    typer.Option(metavar="LOW HIGH", help="Public bounds on the number of rows, for add-or-remove-one."),
-]
-Intervals = Annotated[
-    str | None,
-    typer.Option(
-        metavar="SHARE|auto", help="Share of the budget for intervals of coefficients, for example 0.3.  [default: none]"
-    ),
-]
-Format = Annotated[Literal["text", "json"], typer.Option("--format", help="For people or for machines.")]
 ModelOut = Annotated[Path, typer.Option(metavar="FILE", help="Where the model goes.")]
 ModelFile = Annotated[Path, typer.Argument(metavar="MODEL.json", show_default=False)]
 
@@ -125,7 +105,7 @@ def demo(
     with display.working("reading the Adult data"):
         adult = load_adult()
         n_rows = len(adult.X_train)
-    model = _estimator("logistic", budget, schema=adult.schema)
+    model = estimator_of("logistic", budget, schema=adult.schema)
     plan = model.plan(n_rows)
     screen = display.Screen() if output_format == "text" else None
     if screen:
@@ -133,12 +113,12 @@ def demo(
             f"Adult: census income in the United States, 1994. {n_rows:,} people to learn from, "
             f"{len(adult.X_test):,} to test on. Who earns more than 50,000 dollars a year?"
         )
-        _show_plan(screen, plan)
+        screen.plan(plan)
     with display.working("training the private model"):
         model.fit(adult.X_train, adult.y_train)
         model.save(out)
     with display.working("training a model without privacy, to compare"):
-        without_privacy = _estimator("logistic", chosen_budget(math.inf, None, None), schema=adult.schema).fit(
+        without_privacy = estimator_of("logistic", chosen_budget(math.inf, None, None), schema=adult.schema).fit(
             adult.X_train, adult.y_train
         )
     with display.working("testing"):
@@ -233,12 +213,13 @@ def fit(
             f'{schema} names no target; add a line such as target = {{ column = "income", negative = "no", positive = '
             f'"yes" }} above its columns.'
         )
-    model = _estimator(
+    model = estimator_of(
         kind,
         budget,
-        _kernel_parameters(kind, kernel=kernel, length_scale=length_scale, n_features=n_features) | _share(kind, intervals),
+        kernel_parameters(kind, kernel=kernel, length_scale=length_scale, n_features=n_features)
+        | inference_share(kind, intervals),
         schema=described,
-        alpha=_alpha(alpha),
+        alpha=alpha_of(alpha),
         mechanism=mechanism,
         neighbours=neighbours,
         n_rows_bounds=n_rows_bounds,
@@ -251,7 +232,7 @@ def fit(
     plan = model.plan(None if n_rows_bounds else n_rows)
     screen = display.Screen() if output_format == "text" else None
     if screen:
-        _show_plan(screen, plan)
+        screen.plan(plan)
     # How far a bar has come would tell the number of rows, where that is private.
     with display.rows_passing(None if n_rows_bounds else n_rows) as passing:
         model.fit(open_rows(files, described, cache=False if cache is None else cache, progress=passing))
@@ -331,59 +312,6 @@ def predict(
     display.Screen().verbatim(f"Wrote {out}: prediction, and {name} of {direction}.")
 
 
-@app.command(epilog="\b\nExample:\n  confide plan --rows 45000 --features 105 --epsilon 0.5")
-def plan(
-    epsilon: Epsilon = None,
-    rows: Annotated[int | None, typer.Option(min=1, metavar="N", help="Number of rows.")] = None,
-    features: Annotated[int | None, typer.Option(min=1, metavar="D", help="Number of columns of numbers.")] = None,
-    schema: Annotated[Path | None, typer.Option(metavar="FILE", help="TOML file, in place of --features.")] = None,
-    delta: Delta = None,
-    rho: Rho = None,
-    kind: ModelName = "logistic",
-    n_features: RandomFeatures = None,
-    alpha: Alpha = "auto",
-    mechanism: MechanismName = "auto",
-    neighbours: NeighboursName = "replace-one",
-    n_rows_bounds: RowsBounds = None,
-    max_rows_per_person: RowsPerPerson = 1,
-    intervals: Intervals = None,
-    row_norm: Annotated[
-        float | None, typer.Option(metavar="R", help="Rows are clipped to this L2 norm; 1 without a schema.")
-    ] = None,
-    output_format: Format = "text",
-) -> None:
-    """Show what a fit would cost and yield. Reads no data and spends nothing."""
-    from confide.cli import display
-    from confide.features.schema import Schema
-
-    budget = chosen_budget(epsilon, delta, rho)
-    if (rows is None) == (n_rows_bounds is None):
-        raise ParameterError("give either --rows or, with --neighbours add-or-remove-one, --n-rows-bounds LOW HIGH.")
-    if (features is None) == (schema is None):
-        raise ParameterError("give either --features or --schema, which tells them.")
-    extra = _kernel_parameters(kind, n_features=n_features) | _share(kind, intervals)
-    if row_norm is not None and kind == "kernel-svm":
-        raise ParameterError("the rows of kernel-svm have norm 1 by themselves; leave --row-norm out.")
-    if row_norm is not None:
-        extra["row_norm"] = row_norm
-    model = _estimator(
-        kind,
-        budget,
-        extra,
-        schema=None if schema is None else Schema.from_toml(schema),
-        alpha=_alpha(alpha),
-        mechanism=mechanism,
-        neighbours=neighbours,
-        n_rows_bounds=n_rows_bounds,
-        max_rows_per_person=max_rows_per_person,
-    )
-    decided = model.plan(rows, features)
-    if output_format == "json":
-        display.print_json(decided.to_dict())
-        return
-    _show_plan(display.Screen(), decided)
-
-
 @app.command(epilog=f"Exit code: 0 private, {NO_GUARANTEE} void.\n\n\b\nExample:\n  confide inspect model.json")
 def inspect(model_file: ModelFile, output_format: Format = "text") -> None:
     """Show the guarantee and the weights of a model file, with intervals if a share of the budget was kept for them."""
@@ -405,38 +333,8 @@ def inspect(model_file: ModelFile, output_format: Format = "text") -> None:
         raise typer.Exit(NO_GUARANTEE)
 
 
+app.command(epilog="\b\nExample:\n  confide plan --rows 45000 --features 105 --epsilon 0.5")(plan)
 app.add_typer(ledger_app, name="ledger")
-
-
-def _estimator(kind: str, budget: Budget, extra: dict[str, Any] | None = None, **parameters: Any) -> LinearClassifier:
-    from confide.estimators.logistic import LogisticRegression
-    from confide.estimators.svm import KernelSVC, LinearSVC
-
-    kinds: dict[str, type[LinearClassifier]] = {"logistic": LogisticRegression, "svm": LinearSVC, "kernel-svm": KernelSVC}
-    return kinds[kind](budget, **parameters, **(extra or {}))
-
-
-def _kernel_parameters(kind: str, **options: Any) -> dict[str, Any]:
-    """The options of a kernel that were given, or a refusal where the model has none."""
-    given = {name: value for name, value in options.items() if value is not None}
-    if given and kind != "kernel-svm":
-        names = " and ".join(f"--{name.replace('_', '-')}" for name in given)
-        raise ParameterError(f"{names} is for --model kernel-svm alone; leave it out, or choose that model.")
-    return given
-
-
-def _share(kind: str, text: str | None) -> dict[str, float | str]:
-    """The parameter of the estimator for --intervals, if it was given."""
-    if text is None:
-        return {}
-    if kind == "kernel-svm":
-        raise ParameterError(
-            "--intervals is for --model logistic and svm: weights of random features mean nothing one by one."
-        )
-    try:
-        return {"inference_share": text if text == "auto" else float(text)}
-    except ValueError:
-        raise ParameterError("--intervals must be auto or a number above 0 and up to 0.9.") from None
 
 
 def _named(budget: Budget) -> str:
@@ -447,13 +345,6 @@ def _check_model_out(out: Path, *inputs: Path) -> None:
     from confide.cli import tables
 
     tables.check_output(out, inputs)
-
-
-def _alpha(text: str) -> float | str:
-    try:
-        return text if text == "auto" else float(text)
-    except ValueError:
-        raise ParameterError("--alpha must be auto or a positive number.") from None
 
 
 def _kinds(schema: Schema) -> dict[str, Literal["number", "text"]]:
@@ -472,8 +363,3 @@ def _kinds_of(model: LinearClassifier, path: Path) -> dict[str, Literal["number"
             f"{path} was trained on an array without names of columns; use confide.load in Python, or train with a schema."
         )
     return dict.fromkeys(map(str, names), "number")
-
-
-def _show_plan(screen: Screen, plan: Plan) -> None:
-    screen.heading("Plan, made from public facts before any row is used")
-    screen.text(str(plan))

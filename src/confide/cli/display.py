@@ -21,6 +21,7 @@ from confide.estimators.direction import Direction
 if TYPE_CHECKING:
     from confide.estimators.linear import LinearClassifier
     from confide.guarantee import Guarantee
+    from confide.privacy.mechanism import Plan
 
 _WIDEST = 100
 """Columns. Lines of prose become hard to read beyond."""
@@ -81,6 +82,11 @@ class Screen:
             table.add_row(*(Text(printable(cell)) for cell in row))
         console = self._console if self._console.is_terminal else _console(width=_UNBROKEN)
         console.print(table)
+
+    def plan(self, plan: Plan) -> None:
+        """What was decided before any row."""
+        self.heading("Plan, made from public facts before any row is used")
+        self.text(str(plan))
 
     def guarantee(self, guarantee: Guarantee) -> None:
         """The statement, with a loud first line where it is void."""

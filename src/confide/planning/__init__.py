@@ -1,6 +1,7 @@
 """Before anything is spent: how good a private model will be, and how many rows it needs. From public facts alone."""
 
-from confide.planning.comparison import compare_mechanisms, equivalent_budgets
+from confide.planning.comparison import Compared, compare_mechanisms, equivalent_budgets
+from confide.planning.simulation import Forecast, simulate
 from confide.planning.support_vectors import (
     PrivacyRange,
     features_for_kernel,
@@ -11,6 +12,8 @@ from confide.planning.support_vectors import (
 from confide.planning.utility import SampleSize, UtilityBound, sample_size, utility_bound
 
 __all__ = [
+    "Compared",
+    "Forecast",
     "PrivacyRange",
     "SampleSize",
     "UtilityBound",
@@ -21,5 +24,6 @@ __all__ = [
     "optimal_privacy",
     "optimal_privacy_of_kernel",
     "sample_size",
+    "simulate",
     "utility_bound",
 ]

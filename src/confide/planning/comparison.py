@@ -93,7 +93,7 @@ def _at(make: Callable[[float], Budget], noise_at: Callable[[Budget], float], ta
     low, high = 1e-6, 1e6
     if not noise_at(make(high)) <= target <= noise_at(make(low)):
         raise ParameterError("no budget between 1e-6 and 1e6 of another currency has so much noise.")
-    while high > low * (1.0 + 1e-6):
+    while high > low * (1.0 + 1e-4):
         middle = math.sqrt(low * high)
         low, high = (middle, high) if noise_at(make(middle)) > target else (low, middle)
     return make(high)

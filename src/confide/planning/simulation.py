@@ -1,0 +1,243 @@
+"""What a private classifier will probably reach, by fits to made-up rows: public facts and two guesses in, an error out.
+
+A bound (`utility_bound`) says the worst that can happen; this says what usually does. Rows are drawn from a design that
+knows the schema, or the bound on rows, and nothing else. The label shifts what is behind each column, as far as makes a
+model err as often as the user expects without privacy. Then the plan's own noise is added and the perturbed problems are
+solved as one batch, over several designs. How the design was calibrated on public data sets, and how far its forecasts were
+from the measured error of data sets left out: benchmarks/README.md.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtr
+
+from confide.data.arrays import ArrayBlocks, MemorySource
+from confide.erm.losses import Loss
+from confide.erm.objective import Objective
+from confide.erm.row_bounds import GroupBound, RowBound, norm_with_intercept
+from confide.errors import ParameterError
+from confide.estimators.regularisation import usual_norm
+from confide.privacy.mechanism import Plan
+from confide.privacy.noise import Entropy
+from confide.solvers.fallback import NewtonThenFallback
+from confide.types import Array
+
+_ROWS = 6000
+"""Made-up rows of a design: more change forecasts by less than designs differ."""
+_DESIGNS, _DRAWS = 6, 8
+_SKEW = 1.0
+"""Levels of a category have shares in proportion to 1 / rank^skew."""
+_SPREAD = 0.35
+"""Standard deviation of a number whose bounds are -1 and 1."""
+_DECAY = 0.5
+"""How far the label shifts what is behind a group of columns: in proportion to 1 / rank^decay."""
+
+
+_LITTLE_RIDGE = 1e-4
+"""Over the squared norm of a row, of the fit without noise."""
+_COMMON = 0.3
+"""Correlation of what is behind two columns."""
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """What to expect of one fit. Made without data.
+
+    Attributes
+    ----------
+    error : float
+        Expected share of mistakes on new rows.
+    low, high : float
+        Between which four in five simulated fits lie.
+    non_private_error : float
+        The user's guess, which it is built on.
+    constant_error : float
+        Of the more frequent class for every row.
+    plan : Plan
+    """
+
+    error: float
+    low: float
+    high: float
+    non_private_error: float
+    constant_error: float
+    plan: Plan
+
+
+def simulate(
+    estimator: Any,
+    n_rows: int | None,
+    n_features: int | None = None,
+    *,
+    error: float,
+    positive_rate: float = 0.5,
+    seed: int = 0,
+) -> Forecast:
+    """Forecast the test error of a private classifier, before any data.
+
+    Parameters
+    ----------
+    estimator : LogisticRegression, LinearSVC or KernelSVC for two classes, with a finite budget
+    n_rows, n_features : int or None
+        As in the estimator's `plan`.
+    error : float, in (0, min(positive_rate, 1 - positive_rate))
+        Test error that a model without privacy is expected to reach: the strength of the signal. A guess from the
+        literature or a pilot study, not from the data to be protected.
+    positive_rate : float, in (0, 1)
+        Expected share of the rarer or positive class.
+    seed : int
+        Of the made-up rows and of noise that no release uses.
+
+    Returns
+    -------
+    Forecast
+
+    Raises
+    ------
+    ParameterError
+        For guesses that contradict each other, and for estimators of another kind.
+    """
+    constant = min(positive_rate, 1.0 - positive_rate)
+    if not constant > 0.0:
+        raise ParameterError("positive_rate must lie strictly between 0 and 1.")
+    if not 0.0 < error < constant:
+        raise ParameterError(
+            f"error must lie between 0 and {constant:g}, the error of always saying the more frequent class: a model "
+            f"without privacy should do better than that."
+        )
+    plan = estimator.plan(n_rows, n_features)
+    if (
+        not isinstance(plan, Plan)
+        or plan.lattice is None
+        or not hasattr(estimator, "classes")
+        or plan.problem.loss.n_outputs > 1
+    ):
+        raise ParameterError("simulations are for private classifiers of two classes.")
+    problem = plan.problem
+    # A model that errs as often is looked for once, however many budgets it is asked for.
+    facts = _Facts(problem.loss, problem.row_bound, problem.n_features, problem.intercept, min(_ROWS, problem.n_rows_low))
+    errors = np.concatenate(
+        [_with_noise(plan, _made_up(facts, error, positive_rate, seed + k), seed + k) + error for k in range(_DESIGNS)]
+    )
+    low, high = np.quantile(errors, [0.1, 0.9])
+    return Forecast(float(errors.mean()), float(low), float(high), error, constant, plan)
+
+
+def _with_noise(plan: Plan, made_up: _MadeUp, seed: int) -> Array:
+    """(draws,) errors that privacy adds to that of the exact fit."""
+    # So few rows speak for all: of the sum over n rows they are a part, and so are ridge and noise.
+    part = made_up.facts.n_rows / plan.problem.n_rows_low
+    entropy, nothing = Entropy.seeded(seed), np.zeros((1, plan.problem.n_weights))
+    noise = (
+        np.concatenate([plan.noise.draw(entropy) for _ in range(_DRAWS)]) if plan.noise else np.repeat(nothing, _DRAWS, 0)
+    )
+    if plan.mechanism == "objective":
+        private = made_up.minimisers(part * plan.l2, part * noise)
+    else:
+        private = made_up.minimisers(part * plan.l2, nothing) + noise
+    released = private if plan.lattice is None else plan.lattice.release(private, entropy)
+    return np.maximum(0.0, made_up.errors(released) - made_up.error)
+
+
+@dataclass(frozen=True, slots=True)
+class _Facts:
+    """What a design must know of a problem."""
+
+    loss: Loss
+    row_bound: RowBound
+    n_features: int
+    intercept: float
+    n_rows: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _MadeUp:
+    """Rows to fit and as many new ones as are needed to count mistakes."""
+
+    facts: _Facts
+    rows: Array
+    labels: Array
+    error: float = math.nan
+    """Of the fit without noise, on the new rows."""
+
+    def minimisers(self, l2: float, linear: Array) -> Array:
+        """(k, D) weights."""
+        facts, m = self.facts, self.facts.n_rows
+        source = MemorySource(ArrayBlocks(self.rows[:m]), self.labels[:m])
+        objective = Objective(source, facts.loss, facts.row_bound, facts.intercept, l2, linear)
+        return NewtonThenFallback().solve(objective, np.zeros_like(linear), 1e-6 * m * objective.row_norm).weights
+
+    def errors(self, weights: Array) -> Array:
+        """(k,) shares of mistakes on the new rows."""
+        fresh, labels = self.rows[self.facts.n_rows :], self.labels[self.facts.n_rows :]
+        if self.facts.intercept:
+            fresh = np.column_stack([fresh, np.full(len(fresh), self.facts.intercept)])
+        return np.asarray(((fresh @ weights.T > 0.0) != (labels[:, None] > 0)).mean(axis=0))
+
+
+@lru_cache(maxsize=2 * _DESIGNS)
+def _made_up(facts: _Facts, error: float, positive_rate: float, seed: int) -> _MadeUp:
+    """Rows of a design whose strength is such that a fit without noise, and with little ridge, errs as often as this."""
+    design = _Design.drawn(facts.row_bound, facts.n_features, _ROWS + facts.n_rows, positive_rate, seed)
+    little = _LITTLE_RIDGE * facts.n_rows * norm_with_intercept(facts.row_bound, facts.intercept) ** 2
+    nothing = np.zeros((1, facts.n_features + (facts.intercept != 0.0)))
+    low, high = 0.02, 30.0
+    while True:
+        middle = math.sqrt(low * high)
+        made_up = _MadeUp(facts, design.rows(middle), design.labels)
+        exact = float(made_up.errors(made_up.minimisers(little, nothing))[0])
+        if high < 1.1 * low:
+            return replace(made_up, error=exact)
+        low, high = (middle, high) if exact > error else (low, middle)
+
+
+@dataclass(frozen=True, slots=True)
+class _Design:
+    """Made-up rows but for the strength of the signal."""
+
+    bound: RowBound
+    labels: Array
+    latent: Array
+    """(n, groups): standard normal, what is behind a group of columns apart from the label."""
+    importance: Array
+    """(groups,)"""
+    shares: tuple[Array, ...]
+    """Of the levels of each group, added up; for a number, its middle."""
+
+    @classmethod
+    def drawn(cls, bound: RowBound, n_features: int, n: int, positive_rate: float, seed: int) -> _Design:
+        """At random, from a public seed; no row of anybody is involved."""
+        rng = np.random.default_rng(seed)
+        sizes = bound.sizes if isinstance(bound, GroupBound) else (1,) * n_features
+        labels: Any = np.where(rng.uniform(size=n) < positive_rate, 1, -1).astype(np.int8)
+        common = rng.normal(size=(n, 1)) * math.sqrt(_COMMON)
+        latent = common + math.sqrt(1.0 - _COMMON) * rng.normal(size=(n, len(sizes)))
+        importance = np.asarray((1.0 + rng.permutation(len(sizes))) ** -_DECAY, dtype=np.float64)
+        shares: list[Array] = []
+        for size in sizes:
+            levels = 1.0 / (1.0 + rng.permutation(size)) ** _SKEW
+            shares.append(
+                np.cumsum(levels / levels.sum(), dtype=np.float64)[:-1] if size > 1 else rng.uniform(-0.7, 0.7, size=1)
+            )
+        return cls(bound, labels, latent, importance, tuple(shares))
+
+    def rows(self, strength: float) -> Array:
+        """(n, d) rows within the bound; each group is shifted by the label, the important ones the most."""
+        shift = strength * self.importance
+        behind = (self.latent + self.labels[:, None] * shift) / np.sqrt(1.0 + shift**2)
+        if not isinstance(self.bound, GroupBound):
+            return self.bound.clip(behind * (usual_norm(self.bound, 0.0) / math.sqrt(behind.shape[1])))
+        rows, start = np.zeros((len(behind), sum(self.bound.sizes))), 0
+        for size, scale, shares, values in zip(self.bound.sizes, self.bound.scales, self.shares, behind.T, strict=True):
+            if size == 1:
+                rows[:, start] = scale * np.clip(shares[0] + _SPREAD * values, -1.0, 1.0)
+            else:
+                rows[np.arange(len(rows)), start + np.searchsorted(shares, ndtr(values))] = scale
+            start += size
+        return rows

@@ -1,0 +1,96 @@
+"""Forecasts from made-up rows: what they must obey whatever the design, and how near they are to fits to such rows."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from confide import ApproxDP, HuberRegressor, LinearSVC, LogisticRegression, ParameterError, PureDP, Schema, datasets
+from confide.planning import simulate
+
+
+def test_more_budget_and_more_rows_help():
+    """By more than the designs differ."""
+    errors = [
+        simulate(LogisticRegression(epsilon), n, 8, error=0.1).error
+        for n, epsilon in ((1000, 0.1), (1000, 1.0), (20_000, 1.0))
+    ]
+    assert errors[0] > errors[1] + 0.02
+    assert errors[1] > errors[2] + 0.02
+
+
+def test_at_a_large_budget_the_guess_is_the_forecast():
+    """And at a small one no model is better than none by much."""
+    for estimator in (LogisticRegression(1e4), LinearSVC(1e4), LogisticRegression(1e4, mechanism="output")):
+        assert simulate(estimator, 20_000, 5, error=0.1).error == pytest.approx(0.1, abs=0.02)
+    hopeless = simulate(LogisticRegression(1e-3), 1000, 5, error=0.1, positive_rate=0.3)
+    assert hopeless.error > 0.25
+    assert hopeless.constant_error == pytest.approx(0.3)
+
+
+def test_forecasts_are_reproducible_and_depend_on_the_seed():
+    """Made-up rows and noise come from it."""
+    first, again, other = (simulate(LogisticRegression(1.0), 2000, 4, error=0.1, seed=seed) for seed in (0, 0, 1))
+    assert first == again
+    assert first.error != other.error
+    assert first.low <= first.error <= first.high
+
+
+def test_a_forecast_is_near_fits_to_rows_of_another_kind():
+    """Gaussian rows and a logistic label, 20 fits, at a budget that costs more than 0.03."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60_000, 6)) / 3.0
+    y = rng.uniform(size=60_000) < 1.0 / (1.0 + np.exp(-X @ [6.0, -5.0, 4.0, 3.0, -2.0, 1.0]))
+    estimator = LogisticRegression(0.15)
+    exact = 1.0 - LogisticRegression(float("inf")).fit(X[:2000], y[:2000]).score(X[2000:], y[2000:])
+    measured = np.mean([1.0 - estimator.fit(X[:2000], y[:2000]).score(X[2000:], y[2000:]) for _ in range(20)])
+    forecast = simulate(estimator, 2000, 6, error=exact, positive_rate=float(y.mean()))
+    assert measured > exact + 0.03
+    assert forecast.error == pytest.approx(measured, abs=0.04)
+
+
+def test_rows_of_a_schema_are_made_up_within_its_bounds():
+    """Categories, numbers with and without gaps, knots and an interaction; with private numbers of rows."""
+    schema = Schema(
+        columns={
+            "age": {"low": 0, "high": 100, "knots": [20, 40, 60]},
+            "work": {"categories": ["a", "b", "c"], "other": True},
+            "hours": {"low": 0, "high": 80, "missing": True},
+        },
+        interact=[["work", "hours"]],
+    )
+    estimator = LogisticRegression(
+        ApproxDP(1.0, 1e-6), schema=schema, neighbours="add-or-remove-one", n_rows_bounds=(4000, 5000)
+    )
+    forecast = simulate(estimator, None, error=0.15, positive_rate=0.3)
+    assert 0.15 <= forecast.error < 0.3
+
+
+def test_the_published_error_on_adult_is_forecast():
+    """At the non-private error and rate of positives of the literature, without a look at the rows."""
+    if not os.environ.get("CONFIDE_DATA_DIR") or not Path(os.environ["CONFIDE_DATA_DIR"]).exists():
+        pytest.skip("CONFIDE_DATA_DIR is not set")
+    adult = datasets.load_adult()
+    estimator = LogisticRegression(PureDP(0.5), schema=adult.schema)
+    measured = 1.0 - estimator.fit(adult.X_train, adult.y_train).score(adult.X_test, adult.y_test)
+    assert simulate(estimator, 32_561, error=0.153, positive_rate=0.24).error == pytest.approx(measured, abs=0.02)
+
+
+@pytest.mark.parametrize(
+    "guess", [{"error": 0.0}, {"error": 0.5}, {"error": 0.3, "positive_rate": 0.2}, {"positive_rate": 0.0}]
+)
+def test_guesses_outside_their_ranges_are_refused(guess):
+    """With what was expected."""
+    with pytest.raises(ParameterError, match="must lie"):
+        simulate(LogisticRegression(1.0), 1000, 3, **{"error": 0.1} | guess)
+
+
+def test_other_estimators_are_refused():
+    """Regressors, several classes, and models without noise."""
+    with pytest.raises(ParameterError, match="two classes"):
+        simulate(HuberRegressor(1.0), 1000, 3, error=0.1)
+    with pytest.raises(ParameterError, match="two classes"):
+        simulate(LogisticRegression(float("inf")), 1000, 3, error=0.1)
