@@ -11,7 +11,9 @@ from __future__ import annotations
 import argparse
 import statistics
 import time
+import tracemalloc
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -33,6 +35,7 @@ except ImportError:  # an optional peer
     GeneralizedLinearRegressor = None
 
 ALPHA, SPARSE_ALPHA, RELATIVE = 1e-4, 1e-1, 1e-8
+PRIVATE = "confide, private"
 
 
 def seconds(run: Callable[[], Any]) -> float:
@@ -40,6 +43,10 @@ def seconds(run: Callable[[], Any]) -> float:
     begin = time.process_time()
     run()
     return time.process_time() - begin
+
+
+def _keep(found: dict[str, Any], name: str, fit: Callable[[], Any]) -> None:
+    found[name] = fit()
 
 
 def made_up(n: int, d: int, dtype: str = "float64") -> tuple[Any, Any]:
@@ -73,27 +80,46 @@ def by_scipy(X: Any, y: Any, alpha: float, linear: Any = 0.0) -> Callable[[], An
         return float(value), X.T @ slope / len(z) + alpha * w + linear
 
     start = np.zeros(X.shape[1])
-    gtol = RELATIVE * float(np.abs(function(start)[1]).max())
-    options = {"gtol": gtol, "ftol": 0.0, "maxiter": 2000}
-    return lambda: minimize(function, start, jac=True, method="L-BFGS-B", options=options)
+    options = {"gtol": RELATIVE * first_slope(X, y, linear), "ftol": 0.0, "maxiter": 2000}
+    return lambda: minimize(function, start, jac=True, method="L-BFGS-B", options=options).x
 
 
-def contenders(X: Any, y: Any) -> dict[str, Callable[[], Any]]:
+def first_slope(X: Any, y: Any, linear: Any = 0.0) -> float:
+    """The largest entry of the gradient of the mean form at 0: peers ask for a part of it."""
+    return float(np.abs(X.T @ np.where(y > 0, -0.5, 0.5).astype(X.dtype) / X.shape[0] + linear).max())
+
+
+def left_of_slope(X: Any, y: Any, alpha: float, weights: Any) -> float:
+    """The largest entry of the gradient at the weights, as a part of that at 0."""
+    signs = np.where(y > 0, 1.0, -1.0)
+    slopes = -signs / (1.0 + np.exp(signs * (X @ weights)))
+    return float(np.abs(X.T @ slopes / X.shape[0] + alpha * weights).max()) / first_slope(X, y)
+
+
+def contenders(X: Any, y: Any, without: tuple[str, ...] = ()) -> dict[str, Callable[[], Any]]:
     """Fits by name."""
     # Double precision cannot certify a smaller one for tens of thousands of columns.
     alpha = SPARSE_ALPHA if scipy.sparse.issparse(X) else ALPHA
     strength = 1.0 / (alpha * X.shape[0])
     private = confide.LogisticRegression(1.0, alpha=alpha, row_norm=3.0, fit_intercept=False, classes=[0, 1])
-    fits = {"confide, private": lambda: private.fit(X, y), "SciPy L-BFGS": by_scipy(X, y, alpha)}
+    fits = {PRIVATE: lambda: private.fit(X, y), "SciPy L-BFGS": by_scipy(X, y, alpha)}
+    tolerance = RELATIVE * first_slope(X, y)
     for solver in ("lbfgs",) if scipy.sparse.issparse(X) else ("lbfgs", "newton-cholesky"):
-        peer = Peer(C=strength, fit_intercept=False, solver=solver, tol=RELATIVE, max_iter=2000)
-        fits[f"scikit-learn {solver}"] = lambda peer=peer: peer.fit(X, y)  # type: ignore[misc]
+        peer = Peer(C=strength, fit_intercept=False, solver=solver, tol=tolerance, max_iter=2000)
+        fits[f"scikit-learn {solver}"] = lambda peer=peer: peer.fit(X, y).coef_[0]  # type: ignore[misc]
     if GeneralizedLinearRegressor is not None and not scipy.sparse.issparse(X):
+        # Its line search gives up on tolerances near rounding, and it then goes on to the last iteration.
         glum = GeneralizedLinearRegressor(
-            family="binomial", l1_ratio=0, alpha=alpha, fit_intercept=False, gradient_tol=RELATIVE, solver="irls-ls"
+            family="binomial",
+            l1_ratio=0,
+            alpha=alpha,
+            fit_intercept=False,
+            gradient_tol=tolerance,
+            solver="irls-ls",
+            max_iter=20,
         )
-        fits["glum"] = lambda: glum.fit(X, y)
-    return fits
+        fits["glum"] = lambda: glum.fit(X, y).coef_
+    return {name: fit for name, fit in fits.items() if name not in without}
 
 
 def many_problems(X: Any, y: Any, k: int) -> None:
@@ -129,6 +155,7 @@ def main() -> None:
     parser.add_argument("--sparse", default="500000x20000x20", help="rows x columns x entries of a row, or nothing")
     parser.add_argument("--problems", type=int, default=0, help="also so many problems at once")
     parser.add_argument("--dtype", default="float64")
+    parser.add_argument("--without", default="", help="names of fits to leave out, with commas between")
     arguments = parser.parse_args()
     shapes = [tuple(map(int, shape.split("x"))) for shape in arguments.shapes.split(",") if shape]
     cases = [(shape, lambda shape=shape: made_up(*shape, arguments.dtype)) for shape in shapes]
@@ -141,15 +168,21 @@ def main() -> None:
             print("x".join(map(str, shape)), X.dtype)
             if not scipy.sparse.issparse(X):
                 limits(X)
-            fits = contenders(X, y)
+            fits = contenders(X, y, tuple(arguments.without.split(",")))
             times: dict[str, list[float]] = {name: [] for name in fits}
+            weights: dict[str, Any] = {}
             for _ in range(arguments.runs):
                 for name, fit in fits.items():
-                    times[name].append(seconds(fit))
-            own = statistics.median(times["confide, private"])
+                    times[name].append(seconds(partial(_keep, weights, name, fit)))
+            own, alpha = statistics.median(times[PRIVATE]), SPARSE_ALPHA if scipy.sparse.issparse(X) else ALPHA
             for name, measured in times.items():
                 median = statistics.median(measured)
-                print(f"  {name:28} {median:8.3f} s   {median / own:6.2f}")
+                left = "" if name == PRIVATE else f"   gradient {left_of_slope(X, y, alpha, weights[name]):.0e}"
+                print(f"  {name:28} {median:8.3f} s   {median / own:6.2f}{left}", flush=True)
+            tracemalloc.start()
+            fits[PRIVATE]()
+            print(f"  memory of the private fit beside X: {tracemalloc.get_traced_memory()[1] / 1e6:.0f} MB", flush=True)
+            tracemalloc.stop()
             if arguments.problems and not scipy.sparse.issparse(X):
                 many_problems(X, y, arguments.problems)
 

@@ -31,6 +31,17 @@ def test_the_python_of_the_readme_runs(tmp_path, monkeypatch, capsys):
     assert confide.load(tmp_path / "model.json").guarantee_.void is None
 
 
+def test_the_python_of_the_page_on_planning_runs(capsys):
+    """Its blocks in order: a plan, a forecast, a bound, a sample size, budgets and mechanisms."""
+    names = {}
+    for code in blocks("docs/planning.md", "python"):
+        exec(compile(code, "docs/planning.md", "exec"), names)  # noqa: S102 - our own page
+    printed = capsys.readouterr().out
+    assert "four in five fits" in printed
+    assert "With probability 0.95" in printed
+    assert "PrivacyRange" in printed
+
+
 def test_the_python_of_the_page_on_intervals_runs(tmp_path, monkeypatch, capsys):
     """Its blocks in order, in an empty folder: a plan with a forecast, a table and an evaluation."""
     monkeypatch.chdir(tmp_path)

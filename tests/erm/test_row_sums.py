@@ -100,25 +100,66 @@ def test_block_size_does_not_change_the_sum(monkeypatch):
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_threads_do_not_change_the_sum(monkeypatch, dtype):
-    """Bit for bit, for one problem and for many, whose blocks are smaller."""
-    monkeypatch.setattr(arrays, "_MOST_ROWS", 64)
+    """Bit for bit, for one problem and for many, whose blocks are cut; of many groups, of few, and of one."""
+    monkeypatch.setattr(arrays, "_MOST_ROWS", 200)
     monkeypatch.setattr(arrays, "_BLOCKS_IN_GROUP", 3)
-    rows, labels = made_up(n=3000, dtype=dtype)
-    for k in (1, 200):
-        weights = np.random.default_rng(k).normal(size=(k, 5))
-        row_sum = RowSum(LogisticLoss(), BallBound(1.0), 1.0, 1)
-        one, two = (MemorySource(ArrayBlocks(rows), labels, None, n).sum_over_rows(row_sum, weights) for n in (1, 2))
-        np.testing.assert_array_equal(one.gradient, two.gradient)
+    monkeypatch.setattr(arrays, "_GROUPS_IN_BUNDLE", 2)
+    for n in (9011, 700, 599):
+        rows, labels = made_up(n, dtype=dtype)
+        for k in (1, 200):
+            weights = np.random.default_rng(k).normal(size=(k, 5))
+            for row_sum in (RowSum(LogisticLoss(), BallBound(1.0), 1.0, order) for order in (0, 1, 2)):
+                one, *others = (
+                    MemorySource(ArrayBlocks(rows), labels, None, n_threads).sum_over_rows(row_sum, weights)
+                    for n_threads in (1, 2, 5)
+                )
+                for other in others:
+                    for part in ("value", "gradient", "hessian"):
+                        np.testing.assert_array_equal(getattr(one, part), getattr(other, part))
 
 
-def test_many_problems_make_blocks_smaller_and_no_chain_of_additions_longer():
-    """Where a block of their scores would not fit the cache, and only as long as the depth of a plan covers it."""
-    for n_rows, d in ((10**6, 100), (10**8, 100), (5 * 10**6, 20), (1000, 1)):
-        source = MemorySource(ArrayBlocks(np.broadcast_to(np.zeros(d), (n_rows, d))), np.broadcast_to(np.int8(1), n_rows))
-        assert source._rows_at_once(1) == rows_in_block(d)
-        for k in (2, 64, 1000):
-            assert arrays._depth(n_rows, source._rows_at_once(k)) <= summation_depth(n_rows, d)
-    assert source._rows_at_once(64) == 128
+class LongestChain:
+    """In the place of totals: how many additions are behind an entry of them, at most."""
+
+    length = 0
+
+    def add(self, other):
+        """Of an entry of either, one addition more."""
+        self.length = max(self.length, other.length) + 1
+
+
+class ChainSum:
+    """In the place of a sum over rows: a block is added with as many additions as it has rows."""
+
+    largest = 0
+
+    def start(self, n_problems, n_features):
+        """No additions."""
+        return LongestChain()
+
+    def add_block(self, totals, rows, labels, weights, row_weights=None):
+        """A sum of products has one addition less than rows, and one adds it to the totals."""
+        self.largest = max(self.largest, rows.shape[0])
+        totals.length = max(totals.length, rows.shape[0] - 1) + 1
+
+    def completed(self, totals):
+        """As they are."""
+        return totals
+
+
+@pytest.mark.parametrize(("n_rows", "d"), [(10**6, 100), (999_999, 100), (5 * 10**6, 20), (1000, 1), (50_000, 5000), (1, 3)])
+@pytest.mark.parametrize("k", [1, 2, 64, 1000])
+def test_no_chain_of_additions_is_longer_than_plans_allow_for(n_rows, d, k):
+    """However many problems there are; and for one it is hardly shorter, so the depth is not too large either."""
+    source = MemorySource(ArrayBlocks(np.broadcast_to(np.zeros(d), (n_rows, d))), np.broadcast_to(np.int8(1), n_rows))
+    row_sum = ChainSum()
+    longest = source.sum_over_rows(row_sum, np.zeros((k, d))).length
+    assert longest <= arrays._depth(n_rows, rows_in_block(d)) <= summation_depth(n_rows, d)
+    if k == 1:
+        assert longest >= arrays._depth(n_rows, rows_in_block(d)) - 4
+        assert row_sum.largest == min(n_rows, rows_in_block(d))
+    if k == 64 and n_rows > 1000:
+        assert row_sum.largest < 256, "many problems make blocks smaller, so that their scores stay in the cache"
 
 
 def test_the_users_array_is_never_written_to():
@@ -160,19 +201,19 @@ def test_a_weight_beyond_the_cap_counts_as_the_cap():
 
 
 def test_summation_depth_covers_the_blocks_and_grows_with_the_rows():
-    """Block, group of 256 blocks, groups, and room for a tree over partitions; monotone in n."""
+    """Block, group of 32 blocks, bundle of 8 groups, bundles, and room for a tree over partitions; monotone in n."""
     d = 100
     step = rows_in_block(d)
-    assert summation_depth(10 * step, d) == step + 10 + 1 + 32
-    assert summation_depth(10 * step + 1, d) == step + 11 + 1 + 32
-    assert summation_depth(1000 * step, d) == step + 256 + 4 + 32
-    assert summation_depth(5, d) == 7 + 32
+    assert summation_depth(10 * step, d) == step + 10 + 1 + 1 + 32
+    assert summation_depth(10 * step + 1, d) == step + 11 + 1 + 1 + 32
+    assert summation_depth(1000 * step, d) == step + 32 + 8 + 4 + 32
+    assert summation_depth(5, d) == 8 + 32
     depths = [summation_depth(n, d) for n in range(1, 5000, 7)]
     assert depths == sorted(depths)
     # Sparse blocks of wide rows are longer, and the depth is for both.
     assert rows_in_sparse_block(20_000) == 8192
     assert rows_in_sparse_block(100) == rows_in_block(100)
-    assert summation_depth(10**6, 20_000) == 8192 + 123 + 1 + 32
+    assert summation_depth(10**6, 20_000) == 8192 + 32 + 4 + 1 + 32
 
 
 def test_the_objective_adds_ridge_and_linear_term_in_the_sum_form():

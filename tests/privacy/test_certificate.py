@@ -137,7 +137,7 @@ class LazySolver:
 
 
 def test_a_lying_solver_causes_a_refusal_and_no_release():
-    """The certificate makes a gradient pass of its own."""
+    """The certificate believes no norm that a solver claims."""
     facts = problem()
     plan = ObjectivePerturbation().plan(facts, PureDP(1.0))
     with pytest.raises(NotCertified):

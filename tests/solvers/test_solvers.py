@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -90,7 +91,9 @@ def test_tolerance_zero_ends_at_the_floor_of_doubles():
 @pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.name)
 @pytest.mark.parametrize("k", [1, 5])
 def test_many_rows_take_gradients_of_all_and_hessians_of_a_sample(loss, k):
-    """Against SciPy, for one problem and five; no Hessian of all rows, and few passes to 1e-10 of the start.
+    """Against SciPy, for one problem and five; few passes to 1e-10 of the start, no Hessian of all rows for one problem.
+
+    For five problems with seven weights each, one Hessian at their centre costs less than a pass for all of them.
 
     Random labels are hard on hinges: few rows lie in the joint, and other ones at each step.
     """
@@ -100,7 +103,7 @@ def test_many_rows_take_gradients_of_all_and_hessians_of_a_sample(loss, k):
     problems.source.orders.clear()
     solution = NewtonThenFallback().solve(problems, start, 1e-10 * norm)
     assert (solution.gradient_norm <= 1e-10 * norm).all()
-    assert set(problems.source.orders) == {1}
+    assert problems.source.orders.count(2) == (0 if k == 1 else 1)
     assert len(problems.source.orders) <= (15 if loss.self_concordant else 60)
     for j in range(k):
         alone = problems.restrict(np.array([j]))
@@ -122,7 +125,72 @@ def test_a_sample_that_misleads_is_given_up():
     problems = Objective(source, HuberHinge(0.01), BallBound(1.0), 0.0, 1e-4, rng.normal(size=(1, 5)))
     solution = NewtonThenFallback().solve(problems, np.zeros((1, 5)), 1e-8)
     assert solution.gradient_norm[0] <= 1e-8
-    assert len(source.orders) <= 300
+    assert len(source.orders) <= 400
+
+
+class BoundedSource(CountingSource):
+    """A source that counts passes with and without a bound on rows."""
+
+    def sum_over_rows(self, row_sum, weights):
+        """Count and pass on."""
+        self.orders.append("free" if row_sum.row_bound.l2_norm == np.inf else "bound")
+        return self.source.sum_over_rows(row_sum, weights)
+
+
+def many_rows(spoil, n=20_000, d=6):
+    """A problem whose rows obey their bound but for those that `spoil` changes."""
+    rng = np.random.default_rng(3)
+    rows = 0.2 * rng.normal(size=(n, d))
+    spoil(rows)
+    labels = np.where(rows @ rng.normal(size=d) + 0.2 * rng.logistic(size=n) > 0, 1, -1).astype(np.int8)
+    source = BoundedSource(MemorySource(ArrayBlocks(rows), labels))
+    return Objective(source, LogisticLoss(), BallBound(2.0), 0.0, 20.0, rng.normal(size=(1, d)))
+
+
+def test_rows_that_need_no_clipping_are_clipped_in_the_last_pass_alone():
+    """And the certificate takes its sums from that pass."""
+    problems = many_rows(lambda rows: None)
+    solution = NewtonThenFallback().solve(problems, np.zeros((1, 6)), 1e-6)
+    orders = problems.source.orders
+    assert orders.count("bound") == 1
+    assert orders[-1] == "bound"
+    assert 2 <= orders.count("free") <= 12
+    assert np.linalg.norm(problems.gradients(solution.weights)) <= 1e-6
+    assert len(orders) == len(problems.source.orders)
+
+
+@pytest.mark.parametrize("size", [10.0, 1e6, 1e200])
+def test_long_rows_that_no_sample_saw_count_as_clipped(size):
+    """The minimiser is that of the clipped rows, whatever the passes without a bound said."""
+    numbered = MemorySource(ArrayBlocks(np.arange(20_000.0)[:, None]), np.zeros(20_000))
+    seen = numbered.sample(2500).blocks.block(0, 20_000)[:, 0].astype(int)
+    unseen = np.setdiff1d(np.arange(20_000), seen)[::400]
+
+    def spoil(rows):
+        rows[unseen] *= size
+
+    problems = many_rows(spoil)
+    with np.errstate(all="ignore"):
+        solution = NewtonThenFallback().solve(problems, np.zeros((1, 6)), 1e-6)
+    exact = Newton().solve(problems, np.zeros((1, 6)), 1e-9).weights
+    assert np.linalg.norm(problems.evaluate(solution.weights, order=1).gradient) <= 1e-6
+    np.testing.assert_allclose(solution.weights, exact, atol=1e-7)
+
+
+def test_many_problems_take_few_passes_of_their_own():
+    """24 perturbed problems: their centre is found by passes for one, so that three or four for all of them are enough."""
+    problems = objective(LogisticLoss(), n=20_000, k=24, l2=20.0, noise=20.0)
+    widths, inner = [], problems.source.source
+
+    class Source(CountingSource):
+        def sum_over_rows(self, row_sum, weights):
+            widths.append(len(weights))
+            return inner.sum_over_rows(row_sum, weights)
+
+    problems = replace(problems, source=Source(inner))
+    solution = NewtonThenFallback().solve(problems, np.zeros((24, 7)), 1e-6)
+    assert (np.linalg.norm(problems.evaluate(solution.weights, order=1).gradient, axis=1) <= 1.01e-6).all()
+    assert sum(width > 1 for width in widths) <= 5  # the check just made included
 
 
 def test_the_same_problem_has_the_same_solution_bit_for_bit():

@@ -2,27 +2,35 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextvars import copy_context
+from contextlib import closing
 from dataclasses import dataclass
+from itertools import islice
 from typing import Protocol, TypeAlias
 
 import numpy as np
-from scipy.sparse import issparse, vstack
 
+from confide.data.speed import Progress, watching
+from confide.data.threads import made_in_order
 from confide.erm.row_sums import SumOverRows, Totals
-from confide.types import Array, Rows, Targets, Weights
+from confide.types import Array, Indices, Rows, Targets, Weights
 
-_BLOCK_BYTES = 2**19
-"""A block and its few companions fit the second-level cache of common processors (1 MiB and more)."""
+_BLOCK_BYTES = 2**20
+"""A block stays in the second- or third-level cache while it is used. Smaller ones cost more in calls than they save."""
 _SCORE_BYTES = 2**16
 """Scores of a block and the few arrays of their size stay in the cache with it."""
-_FEWEST_ROWS, _MOST_ROWS = 64, 8192
-_ROWS_IN_RUN = 8
+_FEWEST_ROWS, _MOST_ROWS, _MOST_SPARSE_ROWS = 64, 4096, 8192
+"""The more rows, the longer the chains of additions that a plan has to allow for."""
+ROWS_IN_RUN = 8
 """Rows next to each other are read faster, and may be alike."""
-_BLOCKS_IN_GROUP = 256
-"""Blocks are summed in groups, and groups are summed: fewer additions in a chain, less rounding."""
+_SAMPLE_BYTES = 2**27
+"""A sample of the rows as doubles may take so much, or what its fewest rows a column need."""
+_ROWS_A_COLUMN, _SMALL_SAMPLE = 16, 4000
+_BLOCKS_IN_GROUP = 32
+"""Blocks are summed in groups: what a thread takes at a time, at least half as many blocks as a part of one has rows."""
+_GROUPS_IN_BUNDLE = 8
+"""Groups are summed in bundles, and those are summed: fewer additions in a chain, less rounding."""
 TREE_ADDITIONS = 32
 """Room for adding up the totals of partitions in a tree, each of which sums its own rows in blocks and groups."""
 
@@ -32,13 +40,40 @@ def rows_in_block(n_features: int) -> int:
     return max(_FEWEST_ROWS, min(_MOST_ROWS, _BLOCK_BYTES // (8 * max(1, n_features))))
 
 
+def rows_in_group(n_features: int) -> int:
+    """The same of a group of blocks."""
+    return rows_in_block(n_features) * _BLOCKS_IN_GROUP
+
+
 def rows_in_sparse_block(n_features: int) -> int:
     """The same for sparse rows, at least half as many as features: each block costs a dense vector of sums."""
-    return max(rows_in_block(n_features), min(_MOST_ROWS, n_features // 2))
+    return max(rows_in_block(n_features), min(_MOST_SPARSE_ROWS, n_features // 2))
+
+
+def most_in_sample(n_features: int) -> int:
+    """How many rows a sample may have, about: a function of the number of features alone."""
+    return max(_SAMPLE_BYTES // (8 * max(1, n_features)), _ROWS_A_COLUMN * n_features, _SMALL_SAMPLE)
+
+
+def sample_stride(n_rows: int, wanted: int) -> int:
+    """The power of two for which every so many-th run of rows makes about `wanted` of `n_rows`: within a root of two.
+
+    A power of two, so that a sample can be thinned to that of more rows, and rows that pass by once give the same one as
+    rows in memory.
+    """
+    return int(2 ** max(0, round(math.log2(max(1, n_rows) / max(1, wanted)))))
+
+
+def sampled_positions(start: int, stop: int, stride: int) -> Indices:
+    """Which of the rows start to stop are in the sample: every `stride`-th run of a few."""
+    first = start // (ROWS_IN_RUN * stride) * ROWS_IN_RUN * stride
+    runs = np.arange(first, stop, ROWS_IN_RUN * stride)
+    positions = (runs[:, None] + np.arange(ROWS_IN_RUN)).ravel()
+    return positions[(start <= positions) & (positions < stop)]
 
 
 def summation_depth(n_rows: int, n_features: int) -> int:
-    """The longest chain of additions behind one entry of a total: in a block, in a group, over groups, over partitions.
+    """The longest chain of additions behind one entry of a total: in a block, group and bundle, over bundles and partitions.
 
     It does not fall with the rows, so it holds for the rows of any partition, however they are shared out. For dense and
     sparse rows alike, so that a plan need not know which will come. It costs little: the rounding bound has the number of
@@ -49,26 +84,55 @@ def summation_depth(n_rows: int, n_features: int) -> int:
 
 def _depth(n_rows: int, block: int) -> int:
     blocks = -(-n_rows // block)
-    return min(block, n_rows) + min(blocks, _BLOCKS_IN_GROUP) + -(-blocks // _BLOCKS_IN_GROUP)
+    groups = -(-blocks // _BLOCKS_IN_GROUP)
+    bundles = -(-groups // _GROUPS_IN_BUNDLE)
+    return min(block, n_rows) + min(blocks, _BLOCKS_IN_GROUP) + min(groups, _GROUPS_IN_BUNDLE) + bundles
 
 
 CountedBlock: TypeAlias = tuple[Rows, Targets, Array | None]
 """Rows of one block, their labels, and how much each counts."""
 
 
-def sum_over_blocks(row_sum: SumOverRows, blocks: Iterable[CountedBlock], n_features: int, weights: Weights) -> Totals:
-    """Totals over blocks, added in groups, not yet `completed`: wherever the same blocks come from, the same to the bit."""
-    totals = row_sum.start(weights.shape[0], n_features)
-    group, size = row_sum.start(weights.shape[0], n_features), 0
-    for rows, labels, counts in blocks:
-        row_sum.add_block(group, rows, labels, weights, counts)
-        size += 1
-        if size == _BLOCKS_IN_GROUP:
-            totals.add(group)
-            group, size = row_sum.start(weights.shape[0], n_features), 0
-    if size:
-        totals.add(group)
+def sum_over_groups(
+    row_sum: SumOverRows, groups: Iterable[Iterable[CountedBlock]], n_features: int, weights: Weights, n_threads: int = 1
+) -> Totals:
+    """Totals over groups of blocks, not yet `completed`: wherever the same blocks come from, the same to the bit.
+
+    Groups are added in their order, whoever made them, so the sum does not depend on the number of threads.
+    """
+    n_problems = weights.shape[0]
+
+    def total_of(group: Iterable[CountedBlock]) -> Totals:
+        total = row_sum.start(n_problems, n_features)
+        for block in group:
+            for rows, labels, counts in _parts(block, n_problems):
+                row_sum.add_block(total, rows, labels, weights, counts)
+        return total
+
+    totals = row_sum.start(n_problems, n_features)
+    with closing(made_in_order(total_of, groups, n_threads)) as made:
+        for first in made:
+            for other in islice(made, _GROUPS_IN_BUNDLE - 1):
+                first.add(other)
+            totals.add(first)
     return totals
+
+
+def _parts(block: CountedBlock, n_problems: int) -> Iterator[CountedBlock]:
+    """The block, or equal parts of it where many problems would make its scores large.
+
+    No chain of additions becomes longer: a part has at least twice as many rows as a group has blocks.
+    """
+    rows, labels, counts = block
+    size = rows.shape[0]
+    n_parts = size // max(_FEWEST_ROWS, _SCORE_BYTES // (8 * max(1, n_problems)))
+    if n_parts < 2:
+        yield block
+        return
+    step = -(-size // n_parts)
+    for start in range(0, size, step):
+        part = slice(start, start + step)
+        yield rows[part], labels[part], None if counts is None else counts[part]
 
 
 class Blocks(Protocol):
@@ -88,6 +152,9 @@ class Blocks(Protocol):
 
     def block(self, start: int, stop: int) -> Rows:
         """Rows start to stop: (stop - start, n_features), finite."""
+
+    def copied(self, positions: Indices) -> Rows:
+        """A copy of the rows at the positions, which rise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +178,9 @@ class ArrayBlocks:
     def block(self, start: int, stop: int) -> Rows:
         return self.rows[start:stop]
 
+    def copied(self, positions: Indices) -> Rows:
+        return self.rows[positions]
+
 
 @dataclass(frozen=True, slots=True)
 class _Copied:
@@ -130,6 +200,9 @@ class _Copied:
     def block(self, start: int, stop: int) -> Rows:
         return self.rows[start:stop]
 
+    def copied(self, positions: Indices) -> Rows:
+        return self.rows[positions]
+
 
 @dataclass(frozen=True, slots=True)
 class MemorySource:
@@ -140,7 +213,7 @@ class MemorySource:
     blocks : the rows
     labels : (n,) int8, -1 or +1; of several classes their positions; for regression the targets, float64
     row_weights : (n,) how much each row counts, or None
-    n_threads : threads that share the blocks; the BLAS had better have one for each of them
+    n_threads : threads that share the groups of blocks
     """
 
     blocks: Blocks
@@ -156,51 +229,38 @@ class MemorySource:
     def n_rows(self) -> int:
         return self.blocks.n_rows
 
-    def counted_blocks(self) -> Iterator[CountedBlock]:
-        """All rows in order, a block at a time."""
-        step = self.blocks.rows_in_block
-        for start in range(0, self.n_rows, step):
-            stop = min(start + step, self.n_rows)
+    def counted_blocks(self, first: int = 0, end: int | None = None) -> Iterator[CountedBlock]:
+        """All rows in order, a block at a time; or those from `first`, where a block begins, up to `end`."""
+        step, end = self.blocks.rows_in_block, self.n_rows if end is None else min(end, self.n_rows)
+        for start in range(first, end, step):
+            stop = min(start + step, end)
             counts = None if self.row_weights is None else self.row_weights[start:stop]
             yield self.blocks.block(start, stop), self.labels[start:stop], counts
 
+    def groups(self) -> Iterator[Iterator[CountedBlock]]:
+        """All rows in the groups of blocks in which they are summed. A block is made when it is asked for."""
+        step = self.blocks.rows_in_block * _BLOCKS_IN_GROUP
+        return (self.counted_blocks(first, first + step) for first in range(0, self.n_rows, step))
+
     def sample(self, n_rows: int) -> MemorySource:
         """About so many of the rows, copied, in short runs spread evenly over all. For solvers, which are not trusted."""
-        runs = max(1, min(n_rows, self.n_rows) // _ROWS_IN_RUN)
-        starts = (np.arange(runs) + 0.5) * (self.n_rows / runs) - 0.5 * _ROWS_IN_RUN
-        picked = np.unique(np.clip(starts.astype(np.intp)[:, None] + np.arange(_ROWS_IN_RUN), 0, self.n_rows - 1))
-        cuts = np.flatnonzero(np.diff(picked) > 1) + 1
-        pieces = [self.blocks.block(int(run[0]), int(run[-1]) + 1) for run in np.split(picked, cuts)]
-        rows = vstack(pieces, format="csr") if issparse(pieces[0]) else np.vstack(pieces)
-        row_weights = None if self.row_weights is None else self.row_weights[picked]
-        return MemorySource(_Copied(rows, self.blocks.rows_in_block), self.labels[picked], row_weights, self.n_threads)
+        stride = sample_stride(self.n_rows, min(n_rows, most_in_sample(self.n_features)))
+        return self.copied(sampled_positions(0, self.n_rows, stride))
 
-    def _rows_at_once(self, n_problems: int) -> int:
-        """Fewer rows than a block's where many problems make its scores large, if no chain of additions becomes longer."""
-        block = self.blocks.rows_in_block
-        fewer = max(_FEWEST_ROWS, _SCORE_BYTES // (8 * max(1, n_problems)))
-        return fewer if fewer < block and _depth(self.n_rows, fewer) <= _depth(self.n_rows, block) else block
+    def copied(self, positions: Indices) -> MemorySource:
+        """The rows at the positions, which rise, copied."""
+        rows = _Copied(self.blocks.copied(positions), self.blocks.rows_in_block)
+        row_weights = None if self.row_weights is None else self.row_weights[positions]
+        return MemorySource(rows, self.labels[positions], row_weights, self.n_threads)
 
     def sum_over_rows(self, row_sum: SumOverRows, weights: Weights) -> Totals:
-        step = self._rows_at_once(weights.shape[0])
+        told = None if isinstance(self.blocks, _Copied) else watching()  # a sample is no pass over the rows
+        groups = self.groups() if told is None else self._watched(told)
+        return row_sum.completed(sum_over_groups(row_sum, groups, self.n_features, weights, self.n_threads))
 
-        def group_from(first: int) -> Totals:
-            group = row_sum.start(weights.shape[0], self.n_features)
-            for start in range(first, min(first + step * _BLOCKS_IN_GROUP, self.n_rows), step):
-                stop = min(start + step, self.n_rows)
-                counts = None if self.row_weights is None else self.row_weights[start:stop]
-                row_sum.add_block(group, self.blocks.block(start, stop), self.labels[start:stop], weights, counts)
-            return group
-
-        totals = row_sum.start(weights.shape[0], self.n_features)
-        groups = range(0, self.n_rows, step * _BLOCKS_IN_GROUP)
-        if self.n_threads == 1 or len(groups) == 1:
-            for first in groups:
-                totals.add(group_from(first))
-        else:
-            # Groups are added in their order, whoever made them: so the sum does not depend on the number of threads.
-            with ThreadPoolExecutor(self.n_threads) as pool:
-                made = [pool.submit(copy_context().run, group_from, first) for first in groups]
-                for group in made:
-                    totals.add(group.result())
-        return row_sum.completed(totals)
+    def _watched(self, told: Progress) -> Iterator[Iterator[CountedBlock]]:
+        """The groups, while somebody is told how many rows are through."""
+        step = self.blocks.rows_in_block * _BLOCKS_IN_GROUP
+        for number, group in enumerate(self.groups(), start=1):
+            yield group
+            told("training", min(number * step, self.n_rows))

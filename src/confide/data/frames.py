@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from confide.data.arrays import rows_in_block
 from confide.features.encoder import Codes, Encoder
-from confide.types import Array
+from confide.types import Array, Indices
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,4 +29,8 @@ class EncodedBlocks:
         return rows_in_block(self.n_features)
 
     def block(self, start: int, stop: int) -> Array:
-        return self.encoder.expand(self.codes, start, stop)
+        return self.encoder.block(self.codes, start, stop)
+
+    def copied(self, positions: Indices) -> Array:
+        taken = self.codes.taken(positions)
+        return self.encoder.expand(taken, 0, taken.n_rows)

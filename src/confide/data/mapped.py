@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from confide.data.arrays import Blocks, rows_in_block
 from confide.features.fourier import FourierMap
-from confide.types import Array
+from confide.types import Array, Indices
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +32,9 @@ class MappedBlocks:
 
     def block(self, start: int, stop: int) -> Array:
         return self.fourier_map.transform(self.blocks.block(start, stop))
+
+    def copied(self, positions: Indices) -> Array:
+        return self.fourier_map.transform(self.blocks.copied(positions))
 
     @property
     def rows_in_block(self) -> int:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from scipy.sparse import csr_array
 
 from confide.data.arrays import rows_in_sparse_block
-from confide.types import SparseRows
+from confide.types import Indices, SparseRows
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,3 +37,6 @@ class SparseBlocks:
         first, last = int(self.rows.indptr[start]), int(self.rows.indptr[stop])
         parts = self.rows.data[first:last], self.rows.indices[first:last], self.rows.indptr[start : stop + 1] - first
         return csr_array(parts, shape=(stop - start, self.n_features))
+
+    def copied(self, positions: Indices) -> SparseRows:
+        return self.rows[positions]

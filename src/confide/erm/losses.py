@@ -229,11 +229,10 @@ class _MarginLoss(OneScore):
     def of_scores(self: MarginLoss, scores: Array, targets: Targets, order: int, stretch: Array | float = 1.0) -> Terms:
         signs = targets[:, None].astype(np.float64)
         margins = signs * scores
-        return Terms(
-            self.value(margins) if order == 0 else None,
-            signs * self.derivative(margins) if order >= 1 else None,
-            self.second_derivative(margins) if order >= 2 else None,
-        )
+        if order == 0:
+            return Terms(value=self.value(margins))
+        curvature = self.second_derivative(margins) if order >= 2 else None
+        return Terms(slope=np.multiply(signs, self.derivative(margins), out=margins), curvature=curvature)
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,12 +249,13 @@ class LogisticLoss(_MarginLoss):
         return np.maximum(-margin, 0.0) + np.log1p(np.exp(-np.abs(margin)))
 
     def derivative(self, margin: Array) -> Array:
-        # exp of a negative number never overflows, and t/(1+t) or 1/(1+t) lose no digits.
-        decay = np.exp(-np.abs(margin))
-        slope = np.where(margin >= 0.0, decay, 1.0)
-        decay += 1.0
-        slope /= decay
-        return np.negative(slope, out=slope)
+        # 1 / (1 + t) loses no digits; where t overflows it is 0, and the slope below 2^-1022. Each array is written over:
+        # for many problems memory costs as much as arithmetic.
+        with np.errstate(over="ignore"):
+            grown = np.asarray(np.exp(margin))
+        grown += 1.0
+        slope: Array = np.divide(-1.0, grown, out=grown)
+        return slope
 
     def second_derivative(self, margin: Array) -> Array:
         decay = np.exp(-np.abs(margin))

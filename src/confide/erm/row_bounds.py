@@ -89,9 +89,9 @@ class BallBound:
             squared_norms = sparse_squares(block) if issparse(block) else np.einsum("ij,ij->i", block, block)
         # Written so that an overflowing norm counts as outside. Underflow of a tiny entry moves a squared norm by less
         # than d 2^-1074, far below the margin for every admissible radius.
-        outside = ~(squared_norms <= radius * radius)
-        if not outside.any():
+        if squared_norms.max(initial=0.0) <= radius * radius:
             return block
+        outside = ~(squared_norms <= radius * radius)
         huge = ~(squared_norms <= _LARGEST_SAFE_SQUARE)
         ordinary = outside & ~huge
         # A factor of 1 leaves the rows inside as they are, bit for bit.

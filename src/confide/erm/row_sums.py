@@ -19,6 +19,8 @@ from confide.erm.losses import Loss
 from confide.erm.row_bounds import BallBound, RowBound, norm_with_intercept, sparse_squares
 from confide.types import Array, Rows, Targets, Weights
 
+_LONG_ROW = 48
+
 
 @dataclass(frozen=True, slots=True)
 class Totals:
@@ -82,7 +84,7 @@ class RowSum:
 
         `row_weights` (m,) say how much each row counts; without them each counts 1, or `largest_weight` if that is less.
         """
-        if isinstance(self.row_bound, BallBound) and not issparse(rows):
+        if isinstance(rows, np.ndarray) and isinstance(self.row_bound, BallBound):
             clipped = self.row_bound.clip(rows, _scratch(rows.shape))
         else:
             clipped = self.row_bound.clip(rows)
@@ -94,7 +96,9 @@ class RowSum:
         if terms.value is not None:
             totals.value[...] += (counts * terms.value).sum(axis=0)
         if terms.slope is not None:
-            slopes, gradient = counts * terms.slope, totals.gradient.reshape(weights.shape)
+            # A row that counts 1 is not multiplied by it: scores of many problems are as large as their rows.
+            slopes = terms.slope if isinstance(counts, float) and counts == 1.0 else counts * terms.slope
+            gradient = totals.gradient.reshape(weights.shape)
             gradient[:, :n_features] += slopes.T @ clipped
             if self.intercept > 0.0:
                 gradient[:, n_features] += self.intercept * slopes.sum(axis=0)
@@ -103,7 +107,12 @@ class RowSum:
 
     def _scores(self, clipped: Rows, weights: Weights) -> Array:
         n_features = clipped.shape[1]
-        scores: Array = clipped @ weights[:, :n_features].T
+        scores: Array
+        if len(weights) == 1 and n_features >= _LONG_ROW and self.row_bound.l2_norm == np.inf and not issparse(clipped):
+            # Without a norm to take, these rows are read here first: from memory, row by row, twice as fast as by a product.
+            scores = np.einsum("ij,j->i", clipped, weights[0, :n_features])[:, None]
+        else:
+            scores = clipped @ weights[:, :n_features].T
         if self.intercept > 0.0:
             scores += self.intercept * weights[:, n_features]
         return scores
@@ -132,7 +141,7 @@ class RowSum:
                         blocks = matrix.reshape(n_outputs, -1, n_outputs, matrix.shape[0] // n_outputs)
                         blocks[first, :, second] += self._product(clipped, curvatures[:, problem * len(pairs) + pair])
             return
-        rows = np.empty((clipped.shape[0], hessian.shape[1]))
+        rows = _scratch((clipped.shape[0], hessian.shape[1]), "bent")
         for problem, matrix in enumerate(hessian):
             root = np.sqrt(curvatures[:, problem, None])
             np.multiply(clipped, root, out=rows[:, :n_features])
@@ -251,11 +260,12 @@ class LeastSquaresSum:
 _memory = threading.local()
 
 
-def _scratch(shape: tuple[int, ...]) -> Array:
+def _scratch(shape: tuple[int, ...], purpose: str = "rows") -> Array:
     """Memory of this thread for one block of clipped rows, which live no longer than their block is being added."""
-    have: Array | None = getattr(_memory, "rows", None)
+    have: Array | None = getattr(_memory, purpose, None)
     if have is None or have.size < shape[0] * shape[1]:
-        _memory.rows = have = np.empty(shape[0] * shape[1])
+        have = np.empty(shape[0] * shape[1])
+        setattr(_memory, purpose, have)
     return have[: shape[0] * shape[1]].reshape(shape)
 
 

@@ -49,7 +49,7 @@ class ERMClassifier(LinearClassifier):
         The constants are read in `fit` and `plan`, and checked on a grid of public numbers before anything is charged. The
         guarantee rests on them, and names them as an assumption.
     alpha, schema, row_norm, fit_intercept, intercept_scaling, classes, mechanism, neighbours, n_rows_bounds, \
-max_rows_per_person, class_weight, max_sample_weight, ledger, random_state :
+max_rows_per_person, class_weight, max_sample_weight, ledger, n_jobs, random_state :
         As in `LogisticRegression`.
 
     Attributes
@@ -98,6 +98,7 @@ max_rows_per_person, class_weight, max_sample_weight, ledger, random_state :
         class_weight: Mapping[Any, float] | None = None,
         max_sample_weight: float = 1.0,
         ledger: Ledger | Batch | None = None,
+        n_jobs: int | None = None,
         random_state: int | None = None,
     ) -> None:
         super().__init__(
@@ -115,6 +116,7 @@ max_rows_per_person, class_weight, max_sample_weight, ledger, random_state :
             class_weight=class_weight,
             max_sample_weight=max_sample_weight,
             ledger=ledger,
+            n_jobs=n_jobs,
             random_state=random_state,
         )
         self.loss = loss
@@ -149,7 +151,7 @@ class ERMRegressor(LossRegressor):
     threshold : float, default None
         For the losses that go by a name; None is 0.1, of counts 1, as in their estimators.
     alpha, schema, row_norm, fit_intercept, intercept_scaling, mechanism, neighbours, n_rows_bounds, max_rows_per_person, \
-max_sample_weight, ledger, random_state :
+max_sample_weight, ledger, n_jobs, random_state :
         As in `LogisticRegression`.
 
     Attributes
@@ -197,6 +199,7 @@ max_sample_weight, ledger, random_state :
         max_rows_per_person: int = 1,
         max_sample_weight: float = 1.0,
         ledger: Ledger | Batch | None = None,
+        n_jobs: int | None = None,
         random_state: int | None = None,
     ) -> None:
         super().__init__(
@@ -213,17 +216,18 @@ max_sample_weight, ledger, random_state :
             max_rows_per_person=max_rows_per_person,
             max_sample_weight=max_sample_weight,
             ledger=ledger,
+            n_jobs=n_jobs,
             random_state=random_state,
         )
         self.loss = loss
         self.threshold = threshold
 
     @property
-    def _counts(self) -> bool:
+    def _has_counts(self) -> bool:
         return isinstance(self.loss, str) and self.loss == "poisson"
 
     def _loss(self, target_bound: float) -> Loss:
-        if self._counts:
+        if self._has_counts:
             return poisson_loss(target_bound, 1.0 if self.threshold is None else self.threshold)
         if isinstance(self.loss, str) and self.loss in _TARGET_LOSSES:
             return squared_loss(self.loss, target_bound, 0.1 if self.threshold is None else self.threshold)

@@ -10,12 +10,12 @@ from functools import lru_cache
 from typing import Any, TypeVar
 
 import numpy as np
-from threadpoolctl import ThreadpoolController
 
 from confide.accounting.events import Event
 from confide.accounting.ledger import Batch, Ledger
 from confide.data.arrays import summation_depth
 from confide.data.source import RowSource
+from confide.data.threads import one_blas_thread
 from confide.erm.declared_losses import DeclaredLoss
 from confide.erm.losses import Loss
 from confide.erm.row_bounds import BallBound, GroupBound, RowBound
@@ -39,9 +39,6 @@ MECHANISMS: dict[str, Mechanism] = {
     "output-laplace": OutputPerturbation(laplace_alone=True),
     "none": NonPrivate(),
 }
-
-# Found once, and at import: looking for loaded libraries in one thread while another loads one can block both for ever.
-_THREAD_POOLS = ThreadpoolController()
 
 _LEAST_HINGE_L2 = 1e-2
 _LARGEST_SEAL_SHARE = 0.01
@@ -69,6 +66,7 @@ class Settings:
     class_weight : pairs of class and public weight, or None
     score_size : a public guess of how large scores are, for the automatic alpha; None for margins
     inference_share : part of the budget that is kept for intervals, 0 for none, or "auto"
+    n_threads : how many threads share rows in memory or in files; no plan or release depends on it
     """
 
     budget: Budget
@@ -84,6 +82,7 @@ class Settings:
     class_weight: tuple[tuple[Any, float], ...] | None = None
     score_size: float | None = None
     inference_share: float | str = 0.0
+    n_threads: int = 1
 
     @property
     def largest_weight(self) -> float:
@@ -288,7 +287,6 @@ def charge_and_release(
     if ledger is not None:
         ledger.charge(event, purpose=purpose, neighbours=neighbours)
     entropy = Entropy.fresh() if seed is None else Entropy.seeded(seed)
-    # Floating-point warnings would depend on the data. Blocks are small: a second BLAS thread costs more than it gives,
-    # and much more on a busy machine.
-    with np.errstate(all="ignore"), _THREAD_POOLS.limit(limits=1, user_api="blas"):
+    # Floating-point warnings would depend on the data.
+    with np.errstate(all="ignore"), one_blas_thread():
         return release(entropy)

@@ -14,13 +14,12 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from confide.accounting.ledger import Batch, Ledger
-from confide.data.arrays import ArrayBlocks, MemorySource
+from confide.data.arrays import ArrayBlocks, Blocks, MemorySource
 from confide.data.federated import FederatedRows
 from confide.data.frames import EncodedBlocks
 from confide.data.mapped import MappedBlocks
 from confide.data.on_disk import Stamp
 from confide.data.opened import ArrayRows, StampedSource
-from confide.data.source import RowSource
 from confide.data.sparse import SparseBlocks
 from confide.erm.losses import Loss
 from confide.erm.row_bounds import RowBound
@@ -78,6 +77,7 @@ class LinearClassifier(CoefficientIntervals, ShownWithGuarantee, ClassifierMixin
         max_sample_weight: float = 1.0,
         inference_share: float | str = 0.0,
         ledger: Ledger | Batch | None = None,
+        n_jobs: int | None = None,
         random_state: int | None = None,
     ) -> None:
         self.budget = budget
@@ -95,6 +95,7 @@ class LinearClassifier(CoefficientIntervals, ShownWithGuarantee, ClassifierMixin
         self.max_sample_weight = max_sample_weight
         self.inference_share = inference_share
         self.ledger = ledger
+        self.n_jobs = n_jobs
         self.random_state = random_state
 
     def plan(self, n_rows: int | None = None, n_features: int | None = None, *, n_classes: int | None = None) -> Plan:
@@ -239,10 +240,9 @@ class LinearClassifier(CoefficientIntervals, ShownWithGuarantee, ClassifierMixin
         weights = row_weights_of(sample_weight, settings.largest_sample_weight, labels, domain, settings.class_weight)
         if kept is not None:
             labels, weights = labels[kept], None if weights is None else weights[kept]
-        source: RowSource = MemorySource(blocks, labels, weights)
-        if stamps:
-            source = StampedSource(source, stamps)
-        return FitRows(source, n_rows, domain, label_sentence, fourier)
+        source = MemorySource(blocks, labels, weights, settings.n_threads)
+        stamped = StampedSource(source, stamps) if stamps else source
+        return FitRows(stamped, n_rows, domain, label_sentence, fourier)
 
     def decision_function(self, X: Any) -> Array:
         """Scores in favour of `classes_[1]`, (n,); of three classes and more those of each, (n, k).
@@ -261,7 +261,12 @@ class LinearClassifier(CoefficientIntervals, ShownWithGuarantee, ClassifierMixin
         if one_by_one and isinstance(blocks, ArrayBlocks):
             # A row lies in memory as it would without the others.
             blocks = ArrayBlocks(np.array(blocks.rows, order="C"))
-        blocks = blocks if self._fourier is None else MappedBlocks(blocks, self._fourier)
+        return self._scores_of(
+            blocks if self._fourier is None else MappedBlocks(blocks, self._fourier), one_by_one=one_by_one
+        )
+
+    def _scores_of(self, blocks: Blocks, *, one_by_one: bool) -> Array:
+        """Scores of blocks of encoded and mapped rows, which are clipped first."""
         scores = np.empty((blocks.n_rows, len(self.coef_)))
         step = 1 if one_by_one else blocks.rows_in_block
         for start in range(0, blocks.n_rows, step):
@@ -344,6 +349,7 @@ class LinearClassifier(CoefficientIntervals, ShownWithGuarantee, ClassifierMixin
             largest_sample_weight=parameters.checked_largest_sample_weight(self.max_sample_weight),
             class_weight=parameters.checked_class_weight(self.class_weight),
             inference_share=parameters.checked_share(self.inference_share),
+            n_threads=parameters.checked_jobs(self.n_jobs),
         )
         return settings, encoder, domain
 

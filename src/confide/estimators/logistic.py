@@ -70,6 +70,9 @@ class LogisticRegression(LinearClassifier):
         before anything is charged, where the intervals could not be trusted.
     ledger : Ledger, batch of one, or None
         Charged before a row is used.
+    n_jobs : int or None
+        Threads that share the rows: None is 1, or what `joblib.parallel_config` says; -1 is one for each core. Fits are the
+        same to the bit whatever their number.
     random_state : int or None
         For tests: a seed makes the noise reproducible and the guarantee void.
 
@@ -123,6 +126,7 @@ class LogisticRegression(LinearClassifier):
         max_sample_weight: float = 1.0,
         inference_share: float | str = 0.0,
         ledger: Ledger | Batch | None = None,
+        n_jobs: int | None = None,
         random_state: int | None = None,
     ) -> None:
         super().__init__(
@@ -141,6 +145,7 @@ class LogisticRegression(LinearClassifier):
             max_sample_weight=max_sample_weight,
             inference_share=inference_share,
             ledger=ledger,
+            n_jobs=n_jobs,
             random_state=random_state,
         )
         self.multiclass = multiclass

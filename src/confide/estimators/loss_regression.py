@@ -41,8 +41,9 @@ class LossRegressor(LinearRegressor):
 
         Parameters
         ----------
-        X : array or SciPy sparse matrix (n, d) of real numbers, or with a schema a pandas or Polars frame of raw columns
-        y : (n,) numbers
+        X : array or SciPy sparse matrix (n, d) of real numbers, or with a schema a pandas or Polars frame of raw columns, or
+            rows from `open_rows`, opened with the column of their targets
+        y : (n,) numbers; None for rows from `open_rows`
         sample_weight : (n,) numbers from 0 to `max_sample_weight`, or None for 1 each. Part of the data: each must be made
             from its own row alone.
 
@@ -67,9 +68,9 @@ class LossRegressor(LinearRegressor):
             raise TypeError(f"fit() got an unexpected keyword argument {next(iter(row_facts))!r}")
         return self._fit(X, y, sample_weight)
 
-    def _settings(self) -> tuple[Settings, Encoder | None]:
+    def _settings(self, schema: Schema | None) -> tuple[Settings, Encoder | None]:
         budget = as_budget(self.budget)
-        encoder = parameters.checked_schema(self.schema)
+        encoder = parameters.checked_schema(schema)
         neighbours = Neighbours.parse(self.neighbours)
         target_bound = parameters.checked_target_bound(self.target_bound, budget)
         settings = Settings(
@@ -86,8 +87,9 @@ class LossRegressor(LinearRegressor):
             rows_per_person=parameters.checked_rows_per_person(self.max_rows_per_person),
             largest_sample_weight=parameters.checked_largest_sample_weight(self.max_sample_weight),
             # Of counts the scores are logarithms.
-            score_size=1.0 if self._counts else target_bound,
+            score_size=1.0 if self._has_counts else target_bound,
             inference_share=parameters.checked_share(getattr(self, "inference_share", 0.0)),
+            n_threads=parameters.checked_jobs(self.n_jobs),
         )
         return settings, encoder
 
@@ -103,24 +105,19 @@ class LossRegressor(LinearRegressor):
             return f"{type(self).__name__} has no intervals in this version; use HuberRegressor or Ridge."
         return super()._why_no_intervals()
 
-    @property
-    def _counts(self) -> bool:
-        """Whether targets are counts, whose mean is the exponential of the score."""
-        return False
-
     def _targets(self, y: Any, n_rows: int) -> Array:
         targets = super()._targets(y, n_rows)
-        if self._counts and (targets < 0.0).any():
+        if self._has_counts and (targets < 0.0).any():
             raise InputError("y must hold counts, and no count is negative. Correct it.")
         return targets
 
     def _target_sentence(self) -> str:
-        if self._counts:
+        if self._has_counts:
             return f"Every target is clipped to its declared range, 0 to {self.target_bound:.6g}."
         return super()._target_sentence()
 
     def _mean(self, scores: Array) -> Array:
-        if not self._counts:
+        if not self._has_counts:
             return scores
         with np.errstate(over="ignore"):
             return np.fmin(np.exp(scores), np.finfo(np.float64).max)
@@ -131,7 +128,7 @@ class LossRegressor(LinearRegressor):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.target_tags.positive_only = self._counts
+        tags.target_tags.positive_only = self._has_counts
         return tags
 
 
@@ -169,7 +166,7 @@ class HuberRegressor(LossRegressor):
         intercept: closer to least squares where rows are much shorter than their bound, at the same noise. Its noise cannot
         be shaped by the columns.
     alpha, schema, row_norm, fit_intercept, intercept_scaling, mechanism, neighbours, n_rows_bounds, max_rows_per_person, \
-max_sample_weight, inference_share, ledger, random_state :
+max_sample_weight, inference_share, ledger, n_jobs, random_state :
         As in `LogisticRegression`. The target is given as `y`, an array of numbers, with a schema too.
 
     Attributes
@@ -219,6 +216,7 @@ max_sample_weight, inference_share, ledger, random_state :
         max_sample_weight: float = 1.0,
         inference_share: float | str = 0.0,
         ledger: Ledger | Batch | None = None,
+        n_jobs: int | None = None,
         random_state: int | None = None,
     ) -> None:
         super().__init__(
@@ -235,6 +233,7 @@ max_sample_weight, inference_share, ledger, random_state :
             max_rows_per_person=max_rows_per_person,
             max_sample_weight=max_sample_weight,
             ledger=ledger,
+            n_jobs=n_jobs,
             random_state=random_state,
         )
         self.threshold = threshold
@@ -263,7 +262,7 @@ class PoissonRegressor(LossRegressor):
         Difference of a count from its mean beyond which a row pulls no harder. Public, never learned. Noise grows with it;
         a small one draws predictions towards the median.
     alpha, schema, row_norm, fit_intercept, intercept_scaling, mechanism, neighbours, n_rows_bounds, max_rows_per_person, \
-max_sample_weight, ledger, random_state :
+max_sample_weight, ledger, n_jobs, random_state :
         As in `LogisticRegression`. The counts are given as `y`, an array of numbers, with a schema too.
 
     Attributes
@@ -304,6 +303,7 @@ max_sample_weight, ledger, random_state :
         max_rows_per_person: int = 1,
         max_sample_weight: float = 1.0,
         ledger: Ledger | Batch | None = None,
+        n_jobs: int | None = None,
         random_state: int | None = None,
     ) -> None:
         super().__init__(
@@ -320,12 +320,13 @@ max_sample_weight, ledger, random_state :
             max_rows_per_person=max_rows_per_person,
             max_sample_weight=max_sample_weight,
             ledger=ledger,
+            n_jobs=n_jobs,
             random_state=random_state,
         )
         self.threshold = threshold
 
     @property
-    def _counts(self) -> bool:
+    def _has_counts(self) -> bool:
         return True
 
     def _loss(self, target_bound: float) -> Loss:

@@ -8,6 +8,7 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
+from joblib import effective_n_jobs
 
 from confide.accounting.ledger import Batch, Ledger
 from confide.erm.row_bounds import LARGEST_BOUND, SMALLEST_BOUND, BallBound, RowBound
@@ -181,6 +182,13 @@ def checked_seed(random_state: Any) -> int | None:
     if isinstance(random_state, Integral) and not isinstance(random_state, bool) and int(random_state) >= 0:
         return int(random_state)
     raise ParameterError("random_state must be None (noise from the operating system) or a whole number, for tests.")
+
+
+def checked_jobs(n_jobs: Any) -> int:
+    """The number of threads, as scikit-learn reads it: None is 1 outside of a `joblib.parallel_config`, -1 all cores."""
+    if n_jobs is None or (isinstance(n_jobs, Integral) and not isinstance(n_jobs, bool) and n_jobs != 0):
+        return int(effective_n_jobs(n_jobs))
+    raise ParameterError("n_jobs must be None, a number of threads, or negative: -1 for all cores, -2 for all but one.")
 
 
 def checked_ledger(ledger: Any) -> Batch | Ledger | None:

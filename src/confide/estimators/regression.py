@@ -40,6 +40,7 @@ class _Settings:
     n_rows_bounds: tuple[int, int] | None
     rows_per_person: int
     intervals: bool
+    n_threads: int
 
     def plan(self, n_features: int, n_rows: int | None) -> StatisticsPlan:
         """The plan for `n_rows` rows, or for the declared bounds on their number. Uses no row."""
@@ -113,6 +114,9 @@ class Ridge(LinearRegressor):
         replace-one and Gaussian noise that costs nothing, else a little more noise; see `plan`.
     ledger : Ledger, batch of one, or None
         Charged before a row is used.
+    n_jobs : int or None
+        Threads that share the rows: None is 1, or what `joblib.parallel_config` says; -1 is one for each core. Fits are the
+        same to the bit whatever their number.
     random_state : int or None
         For tests: a seed makes the noise reproducible and the guarantee void.
 
@@ -161,6 +165,7 @@ class Ridge(LinearRegressor):
         max_rows_per_person: int = 1,
         intervals: bool = False,
         ledger: Ledger | Batch | None = None,
+        n_jobs: int | None = None,
         random_state: int | None = None,
     ) -> None:
         super().__init__(
@@ -176,6 +181,7 @@ class Ridge(LinearRegressor):
             n_rows_bounds=n_rows_bounds,
             max_rows_per_person=max_rows_per_person,
             ledger=ledger,
+            n_jobs=n_jobs,
             random_state=random_state,
         )
         self.intervals = intervals
@@ -185,8 +191,9 @@ class Ridge(LinearRegressor):
 
         Parameters
         ----------
-        X : array (n, d) of real numbers, or with a schema a pandas or Polars frame of raw columns
-        y : (n,) numbers
+        X : array (n, d) of real numbers, or with a schema a pandas or Polars frame of raw columns, or rows from
+            `open_rows`, opened with the column of their targets
+        y : (n,) numbers; None for rows from `open_rows`
 
         Returns
         -------
@@ -201,10 +208,10 @@ class Ridge(LinearRegressor):
         """
         return self._fit(X, y)
 
-    def _settings(self) -> tuple[_Settings, Encoder | None]:
+    def _settings(self, schema: Schema | None) -> tuple[_Settings, Encoder | None]:
         """The parameters, checked. No data."""
         budget, neighbours = as_budget(self.budget), Neighbours.parse(self.neighbours)
-        encoder = parameters.checked_schema(self.schema)
+        encoder = parameters.checked_schema(schema)
         parameters.checked_choice("mechanism", self.mechanism, ("auto", "sufficient-statistics"))
         settings = _Settings(
             budget=budget,
@@ -216,6 +223,7 @@ class Ridge(LinearRegressor):
             n_rows_bounds=parameters.checked_bounds(self.n_rows_bounds, neighbours),
             rows_per_person=parameters.checked_rows_per_person(self.max_rows_per_person),
             intervals=parameters.checked_flag("intervals", self.intervals),
+            n_threads=parameters.checked_jobs(self.n_jobs),
         )
         return settings, encoder
 
@@ -233,7 +241,7 @@ class Ridge(LinearRegressor):
         That is the data set by which scikit-learn tells regressors with a poor score; sums over it are at most 200.
         """
         try:
-            settings, encoder = self._settings()
+            settings, encoder = self._settings(self.schema)
             plan = settings.plan(10, 200)
         except ParameterError:
             return False

@@ -38,7 +38,7 @@ class LinearSVC(LinearClassifier):
         Half-width of the joint, not used by "hinge". A narrower one is closer to the hinge and costs objective perturbation
         more of the budget, or a larger alpha.
     alpha, schema, row_norm, fit_intercept, intercept_scaling, classes, mechanism, neighbours, n_rows_bounds, \
-max_rows_per_person, class_weight, max_sample_weight, inference_share, ledger, random_state :
+max_rows_per_person, class_weight, max_sample_weight, inference_share, ledger, n_jobs, random_state :
         As in `LogisticRegression`. There are no intervals for the "hinge", which does not bend.
 
     Attributes
@@ -83,6 +83,7 @@ max_rows_per_person, class_weight, max_sample_weight, inference_share, ledger, r
         max_sample_weight: float = 1.0,
         inference_share: float | str = 0.0,
         ledger: Ledger | Batch | None = None,
+        n_jobs: int | None = None,
         random_state: int | None = None,
     ) -> None:
         super().__init__(
@@ -101,6 +102,7 @@ max_rows_per_person, class_weight, max_sample_weight, inference_share, ledger, r
             max_sample_weight=max_sample_weight,
             inference_share=inference_share,
             ledger=ledger,
+            n_jobs=n_jobs,
             random_state=random_state,
         )
         self.loss = loss
@@ -141,7 +143,7 @@ class KernelSVC(LinearSVC):
         Seed of the features. Public; it has nothing to do with the noise.
     loss, smoothing : as in `LinearSVC`
     alpha, schema, fit_intercept, intercept_scaling, classes, mechanism, neighbours, n_rows_bounds, \
-max_rows_per_person, class_weight, max_sample_weight, ledger, random_state :
+max_rows_per_person, class_weight, max_sample_weight, ledger, n_jobs, random_state :
         As in `LogisticRegression`.
 
     Attributes
@@ -193,6 +195,7 @@ max_rows_per_person, class_weight, max_sample_weight, ledger, random_state :
         class_weight: Mapping[Any, float] | None = None,
         max_sample_weight: float = 1.0,
         ledger: Ledger | Batch | None = None,
+        n_jobs: int | None = None,
         random_state: int | None = None,
     ) -> None:
         super().__init__(
@@ -211,6 +214,7 @@ max_rows_per_person, class_weight, max_sample_weight, ledger, random_state :
             class_weight=class_weight,
             max_sample_weight=max_sample_weight,
             ledger=ledger,
+            n_jobs=n_jobs,
             random_state=random_state,
         )
         self.kernel = kernel

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -22,6 +22,10 @@ _FLAT_ENOUGH = 0.9
 """The share of the slope that a full step may leave."""
 _FLATNESS = 0.3
 """The share that a line search leaves."""
+_FEW_ROWS = 4096
+"""So many tell how curved the objective is along one line."""
+_GAINS_LESS = 2.0
+"""How much less than the last step the next may gain."""
 
 
 class _Curvature:
@@ -64,6 +68,23 @@ class _Curvature:
         return scales
 
 
+def _first_scale(objective: Objective, start: Weights, gradients: Array) -> float:
+    """A length for the first step over that of the gradient: from a bound on curvature, or from that of a few rows."""
+    safe = (
+        objective.smoothness if np.isfinite(objective.smoothness) else float(np.linalg.norm(gradients, axis=1).max() or 1.0)
+    )
+    sample, n_rows = getattr(objective.source, "sample", None), objective.source.n_rows
+    if sample is None or n_rows < 4 * _FEW_ROWS:
+        return 1.0 / safe
+    part = sample(_FEW_ROWS)
+    share = part.n_rows / n_rows
+    step = -gradients[:1] / safe
+    few = replace(objective, source=part, l2=share * objective.l2, linear=share * objective.linear[:1])
+    change = few.evaluate(start[:1] + step, order=1).gradient - few.evaluate(start[:1], order=1).gradient
+    found = float(share * (change * step).sum() / (change * change).sum())
+    return found if found > 1.0 / safe and np.isfinite(found) else 1.0 / safe
+
+
 @dataclass(frozen=True, slots=True)
 class LimitedMemory:
     """L-BFGS with line searches by slopes. Without a theorem, as `Newton` is.
@@ -74,6 +95,7 @@ class LimitedMemory:
     metric : takes (k, D) gradients to steps, an approximate inverse Hessian for all problems; None for a multiple of 1
     roughly : a problem also ends at this share of the largest gradient norm met
     most_slow_steps : a problem ends unfinished when so many steps did not bring its gradient to a tenth; None for never
+    from_afar : an objective that is cheaper and believed to be the same; steps are made on it until all problems are close
     """
 
     most_steps: int = 2000
@@ -81,29 +103,38 @@ class LimitedMemory:
     metric: Callable[[Array], Array] | None = None
     roughly: float = 0.0
     most_slow_steps: int | None = None
+    from_afar: Objective | None = None
 
     def solve(self, objective: Objective, start: Weights, tolerance: float) -> Solution:
-        gradients = objective.evaluate(start, order=1).gradient
-        progress = Progress(start, gradients, np.maximum(tolerance, self.roughly * np.linalg.norm(gradients, axis=1)))
+        passes = objective if self.from_afar is None else self.from_afar
+        gradients = passes.evaluate(start, order=1).gradient
+        enough = np.maximum(tolerance, self.roughly * np.linalg.norm(gradients, axis=1))
+        progress = Progress(start, gradients, enough)
+        close = np.zeros(len(start), dtype=bool)
         weights, curvature = start.copy(), _Curvature(self.most_pairs, self.metric)
         first = np.linalg.norm(gradients, axis=1)
-        curvature.scale = (
-            1.0 / objective.smoothness if np.isfinite(objective.smoothness) else 1.0 / float(first.max() or 1.0)
-        )
+        if self.metric is None:
+            curvature.scale = _first_scale(objective, start, gradients)
         milestone, since = first.copy(), np.zeros(len(start), dtype=np.intp)
         for _ in range(self.most_steps):
             which = progress.unfinished()
+            which = which[~close[which]]
             if self.most_slow_steps is not None:
                 which = which[since[which] < self.most_slow_steps]
-            if which.size == 0:
+            if which.size == 0 and passes is objective:
                 break
+            if which.size == 0:
+                # The steps that follow, one for each problem at least, are judged by the objective itself.
+                passes, close[...] = objective, False
+                progress.begin_again()
+                continue
             directions = curvature.directions(which, gradients[which])
             slopes = np.einsum("kd,kd->k", gradients[which], directions)
             if not (slopes < 0.0).all():
                 curvature = _Curvature(self.most_pairs, self.metric)
                 directions = curvature.directions(which, gradients[which])
                 slopes = np.einsum("kd,kd->k", gradients[which], directions)
-            problems = objective.restrict(which)
+            problems = passes.restrict(which)
             trials = weights[which] + directions
             found = problems.evaluate(trials, order=1).gradient
             left = np.abs(np.einsum("kd,kd->k", found, directions))
@@ -113,8 +144,11 @@ class LimitedMemory:
                 steps, found[refused] = flat_steps(lines, here, directions[refused], slopes[refused], _FLATNESS)
                 trials[refused] = here + steps[:, None] * directions[refused]
             curvature.learn(which, trials - weights[which], found - gradients[which], len(start))
+            before, norms = np.linalg.norm(gradients[which], axis=1), progress.arrive(which, trials, found)
             weights[which], gradients[which] = trials, found
-            norms = progress.arrive(which, trials, found)
+            if passes is not objective:
+                # Whether a step that gains as much as this one did, or somewhat less, would be the last.
+                close[which] = norms * (norms / before) <= enough[which] / _GAINS_LESS
             far = norms <= 0.1 * milestone[which]
             milestone[which[far]], since[which] = norms[far], np.where(far, 0, since[which] + 1)
         return progress.solution()

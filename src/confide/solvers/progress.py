@@ -29,6 +29,10 @@ class Progress:
         self.largest, self.idle = self.least.copy(), np.zeros(len(start), dtype=np.intp)
         self.enough, self.lost = enough, ~np.isfinite(norms)
 
+    def begin_again(self) -> None:
+        """Believe no gradient so far: each problem has to arrive anew."""
+        self.least[...], self.idle[...] = np.inf, 0
+
     def arrive(self, which: Indices, points: Weights, gradients: Array) -> Array:
         """Take note of new points of these problems; their gradient norms."""
         norms: Array = np.linalg.norm(gradients, axis=1)

@@ -2,35 +2,100 @@
 
 A sample of m rows gives the Hessian up to a relative error of about sqrt(D / m). In that metric the objective is nearly a
 round bowl, so a few gradient passes, each several times cheaper than a Hessian, reach the last digit. The minimiser over the
-sample is where they start. One metric serves all k problems, whose rows are the same.
+sample is where they start.
+
+Many problems over the same rows differ in their linear terms alone. Their centre is found as one problem, for which passes
+are cheap, and so is one Hessian of all rows there. With gradient and Hessian at the centre corrected to those of all rows,
+the sample tells where each problem ends up to a product of two small numbers: its error from sampling, times how much the
+Hessian changes on the way from the centre.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import cast
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from confide.erm.objective import Objective
+from confide.erm.objective import Evaluation, Objective
+from confide.erm.row_bounds import BallBound
 from confide.solvers.lbfgs import LimitedMemory
 from confide.solvers.newton import Newton
 from confide.solvers.solver import Solution
-from confide.types import Array, Weights
+from confide.types import Array, Indices, Weights
 
 _FEWEST_ROWS = 2000
 _ROWS_PER_WEIGHT = 8
-_HESSIAN_SHARE = 5.0
+_HESSIAN_SHARE = 12.0
 """The sample's Hessian may cost so many times what a gradient of all rows costs, in multiplications."""
 _MOST_OF_ROWS = 1 / 16
 """The sample is a copy: memory for it stays below a tenth of that of the rows, its own part included."""
+_MOST_OF_FEW_ROWS = 1 / 10
+_SMALL_SAMPLE = 2**24
+"""Entries, 128 MiB: memory that nobody misses. Up to there a sample may be a larger part of the rows."""
 _LARGEST_SHARE = 1 / 4
 """With fewer rows a Hessian of all is cheap enough."""
 _ROUGHLY = 1e-2
-"""How closely problems are solved on the sample, as a share of their gradient norm at the start."""
+"""How closely a part of the sample is solved, as a share of the gradient's norm at the start."""
 _LESS_ROUGHLY = 0.1
 """The same where the start is the minimiser over a part of the sample."""
+_CLOSELY = 1e-3
+"""How closely problems are solved on the way to others, as a share of the gradient norm where that began."""
 _MOST_SLOW_STEPS = 25
+_HESSIAN_PER_PROBLEM = 4
+"""With so many weights for each problem or fewer a Hessian of all rows costs less than a gradient of all problems."""
+_FEW_PROBLEMS = 4
+"""For more, products of matrices take the time of a pass, and clipping next to none."""
+_SAME = 1e-9
+"""Gradients as close as this, relatively, are of the same rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Metric:
+    """Takes gradients (k, D) to steps: `share` times the inverse of a factored Hessian."""
+
+    factor: tuple[Array, bool]
+    share: float = 1.0
+
+    @classmethod
+    def of(cls, hessian: Array) -> _Metric | None:
+        """That of a Hessian, which is written over; None where it is not numerically positive definite."""
+        try:
+            return cls(cho_factor(hessian.T, lower=True, overwrite_a=True, check_finite=False))
+        except LinAlgError:
+            return None
+
+    def __call__(self, gradients: Array) -> Array:
+        steps: Array = self.share * cho_solve(self.factor, gradients.T, check_finite=False).T
+        return steps
+
+
+@dataclass(frozen=True, slots=True)
+class _Corrected:
+    """Problems over a sample, with gradient and Hessian of all rows at one point. What L-BFGS asks of an `Objective`.
+
+    Parameters
+    ----------
+    near : over the sample, its linear terms corrected
+    centre : (1, D) where the Hessian is corrected
+    missing : (D, D), what is added to the Hessian
+    """
+
+    near: Objective
+    centre: Weights
+    missing: Array
+
+    @property
+    def smoothness(self) -> float:
+        return self.near.smoothness
+
+    def restrict(self, which: Indices) -> _Corrected:
+        return replace(self, near=self.near.restrict(which))
+
+    def evaluate(self, weights: Weights, order: int) -> Evaluation:
+        found = self.near.evaluate(weights, order)
+        return replace(found, gradient=found.gradient + (weights - self.centre) @ self.missing)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +105,9 @@ class SampledNewton:
     def solve(self, objective: Objective, start: Weights, tolerance: float) -> Solution:
         n_rows, width = objective.source.n_rows, start.shape[1]
         sample = getattr(objective.source, "sample", None)
-        enough = max(
-            _ROWS_PER_WEIGHT * width, _FEWEST_ROWS, min(_HESSIAN_SHARE * len(start) * n_rows / width, _MOST_OF_ROWS * n_rows)
-        )
+        affordable = max(_MOST_OF_ROWS * n_rows, _SMALL_SAMPLE / max(1, objective.source.n_features))
+        useful = min(_HESSIAN_SHARE * n_rows / width, _MOST_OF_FEW_ROWS * n_rows)
+        enough = max(_ROWS_PER_WEIGHT * width, _FEWEST_ROWS, min(useful, affordable))
         if sample is None or enough > _LARGEST_SHARE * n_rows:
             return Newton().solve(objective, start, tolerance)
         part = sample(int(enough))
@@ -58,27 +123,71 @@ class SampledNewton:
         return Solution(weights, norms)
 
     def _in_metric(self, objective: Objective, near: Objective, share: float, start: Weights, tolerance: float) -> Solution:
-        middle = replace(near, linear=near.linear.mean(axis=0, keepdims=True))
-        rough = Newton(roughly=_ROUGHLY, most_steps=30)
+        middle, first = _mean(near), start.mean(axis=0, keepdims=True)
         # The first steps, from afar, need fewer rows still.
         few = near.source.sample(near.source.n_rows // 4)  # type: ignore[attr-defined]  # it has one if its source had
         part = few.n_rows / near.source.n_rows
         fewer = replace(middle, source=few, l2=middle.l2 * part, linear=middle.linear * part)
-        afar = rough.solve(fewer, start.mean(axis=0, keepdims=True), 0.0).weights
-        centre = Newton(roughly=_LESS_ROUGHLY, most_steps=30).solve(middle, afar, 0.0).weights
-        hessian = middle.evaluate(centre, order=2).hessian[0]
-        try:
-            factor = cho_factor(hessian.T, lower=True, overwrite_a=True, check_finite=False)
-        except LinAlgError:
+        afar = Newton(roughly=_ROUGHLY, most_steps=30).solve(fewer, first, 0.0).weights
+        if not objective.loss.self_concordant:
+            # Which rows lie in the joint of a hinge changes on the way, and the Hessian with them.
+            afar = Newton(roughly=_LESS_ROUGHLY, most_steps=30).solve(middle, afar, 0.0).weights
+        on_sample = _Metric.of(middle.evaluate(afar, order=2).hessian[0])
+        if on_sample is None:
             return Solution(start.copy(), np.full(len(start), np.nan))
-
-        def on_sample(gradients: Array) -> Array:
-            solved: Array = cho_solve(factor, gradients.T, check_finite=False).T
-            return solved
-
-        begin = np.repeat(centre, len(start), axis=0)
+        few_problems = len(start) <= _FEW_PROBLEMS
+        cheaper = _unclipped(objective, fewer, first) if few_problems and tolerance > 0.0 else None
+        if objective.loss.self_concordant:
+            rough = LimitedMemory(30, metric=on_sample, roughly=_ROUGHLY, most_slow_steps=_MOST_SLOW_STEPS)
+            afar = rough.solve(middle, afar, 0.0).weights
+        begin = np.repeat(afar, len(start), axis=0)
+        metric = replace(on_sample, share=share)
         if len(start) > 1:
-            first = LimitedMemory(30, metric=on_sample, roughly=_ROUGHLY, most_slow_steps=_MOST_SLOW_STEPS)
-            begin = first.solve(near, begin, 0.0).weights
-        method = LimitedMemory(100, metric=lambda g: share * on_sample(g), most_slow_steps=_MOST_SLOW_STEPS)
+            begin, metric = self._spread(objective, near, share, begin, metric)
+        method = LimitedMemory(100, metric=metric, most_slow_steps=_MOST_SLOW_STEPS)
+        if cheaper is not None:
+            solution = replace(method, from_afar=cheaper).solve(objective, begin, tolerance)
+            if (solution.gradient_norm <= tolerance).all():
+                return solution
         return method.solve(objective, begin, tolerance)
+
+    def _spread(
+        self, objective: Objective, near: Objective, share: float, begin: Weights, metric: _Metric
+    ) -> tuple[Weights, _Metric]:
+        """From a rough centre to where each problem ends, roughly; and the metric there, the best that is cheap."""
+        middle = _mean(objective)
+        method = LimitedMemory(30, metric=metric, roughly=_CLOSELY, most_slow_steps=_MOST_SLOW_STEPS)
+        centre = method.solve(middle, begin[:1], 0.0).weights
+        cheap = begin.shape[1] <= _HESSIAN_PER_PROBLEM * len(begin)
+        there = middle.evaluate(centre, order=2 if cheap else 1)
+        on_sample = _mean(near).evaluate(centre, order=2 if cheap else 1)
+        missing = np.zeros((begin.shape[1],) * 2)
+        if cheap:
+            missing = share * there.hessian[0] - on_sample.hessian[0]
+            metric = _Metric.of(there.hessian[0]) or metric
+        corrected = _Corrected(
+            replace(near, linear=near.linear + (share * there.gradient - on_sample.gradient)), centre, missing
+        )
+        gradients = there.gradient + (objective.linear - middle.linear)
+        ends = centre - metric(gradients)
+        # Where this fails it may leave any points: the steps over all rows that follow are guarded.
+        steps = LimitedMemory(30, metric=replace(metric, share=metric.share / share), most_slow_steps=_MOST_SLOW_STEPS)
+        enough = share * _CLOSELY * float(np.linalg.norm(gradients, axis=1).min())
+        ends = steps.solve(cast(Objective, corrected), ends, enough).weights
+        return np.where(np.isfinite(ends), ends, centre), metric
+
+
+def _mean(objective: Objective) -> Objective:
+    """One problem, the mean of all."""
+    return replace(objective, linear=objective.linear.mean(axis=0, keepdims=True))
+
+
+def _unclipped(objective: Objective, fewer: Objective, at: Weights) -> Objective | None:
+    """The objective without its bound on rows, if that clips none of a few: likely the same, and cheaper."""
+    free = BallBound(np.inf)
+    if objective.loss.by_length or objective.row_bound == free:
+        return None
+    with_bound = fewer.evaluate(at, order=1).gradient
+    without = replace(fewer, row_bound=free).evaluate(at, order=1).gradient
+    same = np.linalg.norm(with_bound - without) <= _SAME * np.linalg.norm(with_bound)
+    return replace(objective, row_bound=free) if same else None

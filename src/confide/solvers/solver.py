@@ -1,4 +1,4 @@
-"""What a solver owes. Solvers are not trusted: the certificate checks their answer with a gradient pass of its own."""
+"""What a solver owes. Solvers are not trusted: the certificate checks their answer by sums that they have no hand in."""
 
 from __future__ import annotations
 

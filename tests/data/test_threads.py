@@ -1,0 +1,83 @@
+"""Work shared between threads: in order, bounded, ended by an error, with one BLAS thread each."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import numpy as np
+import pytest
+from threadpoolctl import threadpool_info
+
+from confide.data.threads import made_in_order, one_blas_thread
+
+
+def own_threads():
+    """The threads that share rows now."""
+    return [thread for thread in threading.enumerate() if thread.name.startswith("confide-rows")]
+
+
+def blas_threads():
+    """How many threads each BLAS would use."""
+    return {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
+
+
+@pytest.mark.parametrize("n_threads", [1, 2, 5])
+def test_results_come_in_the_order_of_the_items(n_threads):
+    """Also where the first items take the longest."""
+    taken = made_in_order(lambda i: time.sleep((20 - i) / 2000) or i * i, range(20), n_threads)
+    assert list(taken) == [i * i for i in range(20)]
+    assert not own_threads()
+
+
+def test_work_is_shared():
+    """Two items that wait for each other are both made."""
+    meeting = threading.Barrier(2, timeout=20)
+    assert sorted(made_in_order(lambda _: meeting.wait(), range(2), 2)) == [0, 1]
+
+
+def test_few_results_are_held_however_slowly_they_are_taken():
+    """One more than there are threads, besides the one that was taken."""
+    begun = []
+    made = made_in_order(lambda i: begun.append(i) or i, range(1000), 2)
+    for i in range(10):
+        assert next(made) == i
+        time.sleep(0.01)
+        assert len(begun) <= i + 4
+    made.close()
+    assert not own_threads()
+
+
+def test_an_error_in_a_thread_is_raised_here_and_ends_the_others():
+    """And nothing more is begun than had been handed out."""
+    begun = []
+
+    def make(i):
+        begun.append(i)
+        if i == 3:
+            raise KeyError(i)
+        return i
+
+    with pytest.raises(KeyError):
+        list(made_in_order(make, range(1000), 2))
+    assert not own_threads()
+    assert max(begun) <= 6
+
+
+def test_each_thread_has_one_blas_thread_and_the_callers_warnings():
+    """While it works; afterwards the caller has what it had before."""
+    before = blas_threads()
+    with np.errstate(all="ignore"):
+        made = list(made_in_order(lambda _: (blas_threads(), np.geterr()), range(4), 2))
+    assert all(threads == {1} and set(errors.values()) == {"ignore"} for threads, errors in made)
+    assert blas_threads() == before
+    with np.errstate(all="raise"), pytest.raises(FloatingPointError):
+        list(made_in_order(lambda zero: np.ones(2) / np.full(2, zero), [0.0], 2))
+
+
+def test_the_limit_ends_with_its_block():
+    """Of any BLAS that was loaded when the package was imported."""
+    before = blas_threads()
+    with one_blas_thread():
+        assert blas_threads() == {1}
+    assert blas_threads() == before
