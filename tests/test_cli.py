@@ -23,7 +23,7 @@ from confide.datasets import SplitData, load_adult
 from confide.errors import BudgetExceeded, NotCertified
 from confide.estimators.logistic import LogisticRegression
 
-COMMANDS = ["demo", "fit", "predict", "plan", "inspect"]
+COMMANDS = ["demo", "fit", "predict", "plan", "inspect", "report"]
 SENTINEL = "SECRETVALUE"
 SENTINEL_NUMBER = "987654321"
 
@@ -135,13 +135,6 @@ def test_each_command_has_help_with_an_example(command):
     text = run(command, "-h").stdout
     assert f"Example:\n    confide {command}" in text
     assert max(map(len, text.splitlines())) <= 80
-
-
-@pytest.mark.parametrize("command", COMMANDS)
-def test_options_that_do_not_work_yet_do_not_exist(command):
-    """No stubs."""
-    text = run(command, "-h").stdout
-    assert not re.search(r"--report\b", text)
 
 
 def test_the_version_is_that_of_the_package():
@@ -258,6 +251,32 @@ def test_plan_wraps_at_80_columns(folder):
     private = ("--neighbours", "add-or-remove-one", "--n-rows-bounds", "1000", "2000")
     text = run("plan", "--features", 3, "--epsilon", "0.0123456", *private).stdout
     assert max(map(len, text.splitlines())) <= 80
+
+
+# report
+
+
+def test_fit_and_report_write_the_same_page(folder):
+    """With the table of intervals; `report` makes it of the model file alone."""
+    run("fit", "people.csv", "--schema", "people.toml", "--epsilon", "100", "--intervals", "0.3", "--report", "fit.html")
+    run("report", "model.json", "--out", "again.html")
+    page = Path("fit.html").read_text(encoding="utf-8")
+    assert page == Path("again.html").read_text(encoding="utf-8")
+    model = confide.load("model.json")
+    assert model.summary().to_html() in page
+    narrow = run("report", "model.json", "--out", "narrow.html", "--level", "0.5")
+    assert "Wrote narrow.html" in narrow.stdout
+    assert model.summary(0.5).to_html() in Path("narrow.html").read_text(encoding="utf-8")
+
+
+def test_a_report_never_replaces_an_input_or_the_model(folder):
+    """Refused before anything is charged."""
+    fit()
+    Path("model.html").write_text(Path("model.json").read_text(encoding="utf-8"), encoding="utf-8")
+    assert "would be lost" in refused("report", "model.html", "--out", "model.html")
+    assert "must end in" in refused("report", "model.json", "--out", "model.json")
+    options = ("people.csv", "--schema", "people.toml", "--epsilon", "1")
+    assert "would be lost" in refused("fit", *options, "--out", "one.html", "--report", "one.html")
 
 
 # fit

@@ -188,6 +188,9 @@ def fit(
         typer.Option(metavar="FOLDER", help="Keep encoded rows there while the command runs: private data, faster passes."),
     ] = None,
     out: ModelOut = Path("model.json"),
+    report: Annotated[
+        Path | None, typer.Option(metavar="FILE.html", help="Write a page too: guarantee, coefficients, columns.")
+    ] = None,
     output_format: Format = "text",
 ) -> None:
     """Train a private model and write it to a file.
@@ -205,7 +208,10 @@ def fit(
 
     budget = chosen_budget(epsilon, delta, rho)
     files = files_of(data)
-    _check_model_out(out, *files, schema, *([] if ledger is None else [Path(ledger)]))
+    inputs = [*files, schema, *([] if ledger is None else [Path(ledger)])]
+    _check_model_out(out, *inputs)
+    if report is not None:
+        _check_report(report, *inputs, out)
     described = Schema.from_toml(schema)
     target = described.target
     if target is None:
@@ -237,6 +243,10 @@ def fit(
     with display.rows_passing(None if n_rows_bounds else n_rows) as passing:
         model.fit(open_rows(files, described, cache=False if cache is None else cache, progress=passing))
     model.save(out)
+    if report is not None:
+        from confide.report import write_report
+
+        write_report(model, report)
     if screen is None:
         display.print_json({"model": str(out), "plan": plan.to_dict(), **display.model_document(model)})
         return
@@ -246,6 +256,8 @@ def fit(
     else:
         screen.coefficients(model)
     screen.heading("Done")
+    if report is not None:
+        screen.verbatim(f"Wrote {report}")
     screen.verbatim(f"Wrote {out}; show it with: confide inspect {shlex.quote(str(out))}")
 
 
@@ -333,12 +345,38 @@ def inspect(model_file: ModelFile, output_format: Format = "text") -> None:
         raise typer.Exit(NO_GUARANTEE)
 
 
+@app.command(epilog="\b\nExample:\n  confide report model.json --out report.html")
+def report(
+    model_file: ModelFile,
+    out: Annotated[Path, typer.Option(metavar="FILE.html", help="Where the page goes.")] = Path("report.html"),
+    level: Annotated[float, typer.Option(metavar="L", help="Of intervals, between 0 and 1.")] = 0.95,
+) -> None:
+    """Write a model as a page of HTML, for those who must sign it.
+
+    The page holds the guarantee, the coefficients with intervals if a share of the budget was kept for them, and what the
+    schema says of the columns: nothing that is not in the model file.
+    """
+    from confide.cli import display
+    from confide.estimators.persistence import load
+    from confide.report import write_report
+
+    _check_report(out, model_file)
+    write_report(load(model_file), out, level=level)
+    display.Screen().verbatim(f"Wrote {out}")
+
+
 app.command(epilog="\b\nExample:\n  confide plan --rows 45000 --features 105 --epsilon 0.5")(plan)
 app.add_typer(ledger_app, name="ledger")
 
 
 def _named(budget: Budget) -> str:
     return ", ".join(f"{name} = {getattr(budget, name):g}" for name in budget.ranges)
+
+
+def _check_report(out: Path, *others: Path) -> None:
+    from confide.cli import tables
+
+    tables.check_output(out, others, (".html", ".htm"))
 
 
 def _check_model_out(out: Path, *inputs: Path) -> None:

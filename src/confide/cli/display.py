@@ -16,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from confide.cli.failures import printable
-from confide.estimators.direction import Direction
+from confide.estimators.direction import Direction, weights_by_class
 
 if TYPE_CHECKING:
     from confide.estimators.linear import LinearClassifier
@@ -180,17 +180,6 @@ def rows_passing(n_rows: int | None) -> Iterator[Callable[[str, int], None] | No
             bar.update(task, completed=rows, description=description, speed=speed)
 
         yield passing
-
-
-def weights_by_class(model: LinearClassifier) -> dict[Any, tuple[dict[str, float], float]]:
-    """Released weights by encoded column, and the intercept, of each class that has some.
-
-    Of two classes one has: the one they are shown for, towards which they are turned.
-    """
-    direction, names = Direction.of(model), list(map(str, model.coefficient_names_))
-    labels = model.classes_.tolist() if direction.position is None else [direction.label]
-    values = zip(labels, direction.sign * model.coef_, direction.sign * model.intercept_, strict=True)
-    return {label: (dict(zip(names, w.tolist(), strict=True)), float(intercept)) for label, w, intercept in values}
 
 
 def model_document(model: LinearClassifier) -> dict[str, Any]:

@@ -50,3 +50,14 @@ class Direction:
             return f"the predicted {self.column or 'class'}"
         label = f'"{self.label}"' if isinstance(self.label, str) else str(self.label)
         return f"{self.column} = {label}" if self.column else f"class {label}"
+
+
+def weights_by_class(model: Any) -> dict[Any, tuple[dict[str, float], float]]:
+    """Released weights by encoded column, and the intercept, of each class that has some.
+
+    Of two classes one has: the one they are shown for, towards which they are turned.
+    """
+    direction, names = Direction.of(model), list(map(str, model.coefficient_names_))
+    labels = model.classes_.tolist() if direction.position is None else [direction.label]
+    values = zip(labels, direction.sign * model.coef_, direction.sign * model.intercept_, strict=True)
+    return {label: (dict(zip(names, w.tolist(), strict=True)), float(intercept)) for label, w, intercept in values}

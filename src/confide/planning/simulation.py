@@ -15,7 +15,7 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtr
+from scipy.special import ndtr, ndtri
 
 from confide.data.arrays import ArrayBlocks, MemorySource
 from confide.erm.losses import Loss
@@ -213,18 +213,24 @@ class _Design:
     @classmethod
     def drawn(cls, bound: RowBound, n_features: int, n: int, positive_rate: float, seed: int) -> _Design:
         """At random, from a public seed; no row of anybody is involved."""
-        rng = np.random.default_rng(seed)
+        entropy = Entropy.seeded(seed)
+
+        def uniform(*shape: int) -> Array:
+            words = np.frombuffer(entropy.read(8 * math.prod(shape)), dtype="<u8").reshape(shape)
+            return ((words >> 11) + 0.5) * 2.0**-53
+
+        def ranks(size: int) -> Array:
+            """1 to size in some order."""
+            return 1.0 + uniform(size).argsort()
+
         sizes = bound.sizes if isinstance(bound, GroupBound) else (1,) * n_features
-        labels: Any = np.where(rng.uniform(size=n) < positive_rate, 1, -1).astype(np.int8)
-        common = rng.normal(size=(n, 1)) * math.sqrt(_COMMON)
-        latent = common + math.sqrt(1.0 - _COMMON) * rng.normal(size=(n, len(sizes)))
-        importance = np.asarray((1.0 + rng.permutation(len(sizes))) ** -_DECAY, dtype=np.float64)
+        labels: Any = np.where(uniform(n) < positive_rate, 1, -1).astype(np.int8)
+        latent = math.sqrt(_COMMON) * ndtri(uniform(n, 1)) + math.sqrt(1.0 - _COMMON) * ndtri(uniform(n, len(sizes)))
+        importance = ranks(len(sizes)) ** -_DECAY
         shares: list[Array] = []
         for size in sizes:
-            levels = 1.0 / (1.0 + rng.permutation(size)) ** _SKEW
-            shares.append(
-                np.cumsum(levels / levels.sum(), dtype=np.float64)[:-1] if size > 1 else rng.uniform(-0.7, 0.7, size=1)
-            )
+            levels = ranks(size) ** -_SKEW
+            shares.append(np.cumsum(levels / levels.sum(), dtype=np.float64)[:-1] if size > 1 else 1.4 * uniform(1) - 0.7)
         return cls(bound, labels, latent, importance, tuple(shares))
 
     def rows(self, strength: float) -> Array:
