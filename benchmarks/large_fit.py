@@ -2,7 +2,9 @@
 
 Needs Linux for the memory figures.
 
-Run: OMP_NUM_THREADS=1 python benchmarks/large_fit.py [--rows 1000000] [--columns 100] [--dtype float64]
+Run: OMP_NUM_THREADS=1 python benchmarks/large_fit.py [--rows 1000000] [--columns 100] [--dtype float64] [--growth]
+
+With --growth: how CPU time grows with the number of rows, from 100,000 to `--rows`; smaller data sets are the first of them.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ import argparse
 import time
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -24,12 +27,41 @@ def resident(what: str) -> int:
     return int(line.split()[1]) * 1024
 
 
+def growth(X: Any, y: Any) -> None:
+    """CPU seconds of fits to ever more rows, and the slope of their logarithm over that of the rows."""
+    orders: Counter[int] = Counter()
+    original = MemorySource.sum_over_rows
+
+    def counting(self: Any, row_sum: Any, weights: Any) -> Any:
+        orders[row_sum.order] += self.n_rows
+        return original(self, row_sum, weights)
+
+    MemorySource.sum_over_rows = counting  # type: ignore[method-assign]
+    LogisticRegression(1.0).fit(X[:1000], y[:1000])
+    sizes = [n for n in (100_000, 200_000, 500_000, 1_000_000, 2_000_000, 5_000_000, 10_000_000) if n < len(X)] + [len(X)]
+    seconds = []
+    for n in sizes:
+        times = []
+        for _ in range(5 if n <= 1_000_000 else 3):
+            orders.clear()
+            start = time.process_time()
+            LogisticRegression(1.0).fit(X[:n], y[:n])
+            times.append(time.process_time() - start)
+        seconds.append(min(times))
+        passes = sum(orders.values()) / n
+        print(f"{n:>10,} rows: {seconds[-1]:8.3f} s CPU, {1e9 * seconds[-1] / n:6.0f} ns a row, {passes:.1f} passes")
+    for first in (0, 1, 2):
+        slope = np.polyfit(np.log(sizes[first:]), np.log(seconds[first:]), 1)[0]
+        print(f"slope from {sizes[first]:,} rows: {slope:.3f}")
+
+
 def main() -> None:
     """Print the figures of one fit."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--columns", type=int, default=100)
     parser.add_argument("--dtype", default="float64")
+    parser.add_argument("--growth", action="store_true")
     arguments = parser.parse_args()
     n, d = arguments.rows, arguments.columns
     rng = np.random.default_rng(0)
@@ -37,6 +69,10 @@ def main() -> None:
     for start in range(0, n, 10_000):
         X[start : start + 10_000] = rng.normal(size=(min(10_000, n - start), d)) / np.sqrt(d)
     y = (X @ rng.normal(size=d).astype(X.dtype) * 3 + rng.logistic(size=n) > 0).astype(np.int64)
+
+    if arguments.growth:
+        growth(X, y)
+        return
 
     orders: Counter[int] = Counter()
     original = MemorySource.sum_over_rows

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from confide import datasets as datasets
     from confide.accounting.ledger import Ledger as Ledger
     from confide.data.opened import open_rows as open_rows
+    from confide.data.speed import progress as progress
     from confide.erm.row_bounds import BallBound as BallBound
     from confide.erm.row_bounds import BoxBound as BoxBound
     from confide.erm.row_bounds import GroupBound as GroupBound
@@ -76,6 +77,7 @@ _EXPORTS = {
     "evaluate": "confide.inference.evaluation",
     "load": "confide.estimators.persistence",
     "open_rows": "confide.data.opened",
+    "progress": "confide.data.speed",
 }
 
 __all__ = ["__version__", "datasets", *_EXPORTS]  # noqa: PLE0604 - every element is a string

@@ -75,6 +75,25 @@ def test_arrays_on_a_cluster_are_those_in_memory(client):
         assert width == 4
 
 
+def test_a_regression_on_a_cluster_is_that_in_memory(client, tmp_path):
+    """A DataFrame, files read by the workers, and arrays, with targets in place of labels."""
+    frame = made_up(1500, age="float64")
+    frame = frame.assign(visits=np.random.default_rng(1).poisson(3.0, 1500))
+    schema = confide.Schema(columns=SCHEMA.columns)
+    model = confide.PoissonRegressor(2.0, random_state=3)
+    memory = confide.PoissonRegressor(2.0, random_state=3, schema=schema).fit(frame, frame["visits"]).coef_
+    for rows in (
+        open_rows(dd.from_pandas(frame, npartitions=11), schema, target="visits"),
+        open_rows(written(frame, tmp_path, "parquet"), schema, target="visits", client=client),
+    ):
+        assert np.array_equal(model.fit(rows).coef_, memory)
+    X = np.random.default_rng(0).normal(size=(1500, 4))
+    rows = open_rows(da.from_array(X, chunks=(370, 3)), labels=da.from_array(X[:, 0], chunks=333))
+    there = confide.HuberRegressor(2.0, random_state=0).fit(rows)
+    assert np.array_equal(there.coef_, confide.HuberRegressor(2.0, random_state=0).fit(X, X[:, 0]).coef_)
+    assert there.n_features_in_ == 4
+
+
 def test_a_task_that_is_run_again_counts_once(memory, client):
     """A pass while a worker is lost: its partitions are computed anew elsewhere, and the sums are the same to the bit."""
     frame, _ = memory
@@ -133,7 +152,7 @@ def test_what_cannot_be_fitted_is_refused(memory):
         open_rows(X[X[:, 0] > 0], labels=y)
     with pytest.raises(TypeError, match="Dask DataFrame"):
         open_rows(X, SCHEMA)
-    with pytest.raises(ValueError, match="labels are given as"):
+    with pytest.raises(ValueError, match="targets are given as"):
         open_rows(X)
     with pytest.raises(TypeError, match="real numbers"):
         open_rows(X.astype(complex), labels=da.ones(10, chunks=5))

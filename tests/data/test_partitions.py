@@ -9,13 +9,16 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from confide.data.arrays import TREE_ADDITIONS, summation_depth
+from confide.data.arrays import TREE_ADDITIONS, sampled_positions, summation_depth
 from confide.data.partitions import FAN_IN, NumericReading, Outcome, PartitionedSource, Task, added
+from confide.data.spark import _packed, _unpacked
 from confide.data.streams import Reading
 from confide.erm.losses import LogisticLoss
+from confide.erm.objective import Objective
 from confide.erm.row_bounds import BallBound
 from confide.erm.row_sums import RowSum
 from confide.features.encoder import Encoder
+from confide.solvers.fallback import NewtonThenFallback
 from tests.data.tables import SCHEMA, made_up
 
 ROW_SUM = RowSum(LogisticLoss(), BallBound(1.0), 1.0, 2)
@@ -147,3 +150,37 @@ def test_what_travels_is_picklable_and_shows_nothing_in_logs():
     assert np.array_equal(outcomes[0].totals.gradient, outcomes[1].totals.gradient)
     assert repr(task) == "Task()"
     assert repr(outcomes[0]) == repr(Outcome((0,), (1,), None, None)) == "Outcome()"
+
+
+@pytest.mark.parametrize("class_weights", [None, (0.5, 2.0)])
+def test_a_sample_of_partitions_replaces_hessians_of_all_rows(class_weights):
+    """Every so many-th run of each partition, with labels and weights; then a fit sums gradients alone, in fewer passes."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40_000, 3))
+    y = (X[:, 0] + rng.logistic(size=40_000) > 0).astype(int)
+    parts = list(zip(np.array_split(X, 5), np.array_split(y, 5), strict=True))
+    tasks = []
+
+    def run(task):
+        tasks.append(task)
+        return run_on(parts)(task)
+
+    source = PartitionedSource.checked(run, NumericReading(3, (0, 1), class_weights)).source
+    sample = source.sample(2500)
+    positions = np.concatenate([first + sampled_positions(0, 8000, 16) for first in range(0, 40_000, 8000)])
+    assert np.array_equal(sample.blocks.rows, X[positions])
+    assert np.array_equal(sample.labels, 2 * y[positions] - 1)
+    if class_weights is None:
+        assert sample.row_weights is None
+    else:
+        assert np.array_equal(sample.row_weights, np.array(class_weights)[y[positions]])
+    tasks.clear()
+    objective = Objective(source, LogisticLoss(), BallBound(1.0), 1.0, 4.0, np.zeros((1, 4)), 2.0)
+    solution = NewtonThenFallback().solve(objective, np.zeros((1, 4)), 1e-6)
+    assert solution.gradient_norm[0] <= 1e-6
+    assert [task.stride > 0 for task in tasks].count(True) == 1
+    assert {task.row_sum.order for task in tasks if task.row_sum is not None} == {1}
+    assert len(tasks) <= 12
+    packed = _unpacked(_packed(run_on(parts)(Task(source.reading, stride=64))))
+    assert np.array_equal(packed.sample.rows, source.sample(625).blocks.rows)
+    assert repr(packed.sample) == "Sample()"

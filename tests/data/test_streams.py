@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import stat
 import subprocess
 import sys
 import textwrap
 import threading
+import time
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -24,10 +26,11 @@ from confide.data import streams
 from confide.data.arrays import MemorySource, rows_in_block
 from confide.data.frames import EncodedBlocks
 from confide.data.opened import open_rows
-from confide.data.streams import PieceFile, Reading, StreamedSource, read_ahead, recut
+from confide.data.streams import KeptSample, Numbers, PieceFile, Reading, StreamedSource, read_ahead, recut
 from confide.erm.losses import LogisticLoss
 from confide.erm.row_sums import RowSum
 from confide.features.encoder import Encoder, read_labels
+from confide.features.fourier import FourierMap
 from tests.data.tables import SCHEMA, made_up, written
 
 ESTIMATORS = [
@@ -50,8 +53,8 @@ def test_a_sum_over_a_stream_is_that_over_the_same_rows_in_memory_to_the_bit(
     frame = made_up(age="float64" if kind == "csv" else "float32")
     encoder = Encoder(SCHEMA)
     reading = Reading(encoder, ("no", "yes"))
-    assert reading.rows_in_piece % rows_in_block(encoder.n_features) == 0
-    assert reading.rows_in_piece < 300
+    assert reading.rows_in_piece % (7 * rows_in_block(encoder.n_features)) == 0
+    assert reading.rows_in_piece < 1000
     memory = MemorySource(EncodedBlocks(encoder, encoder.read(frame)), read_labels(frame["ill"], "no", "yes"))
     row_sum = RowSum(LogisticLoss(), encoder.row_bound, 1.0, 2)
     weights = np.random.default_rng(0).normal(size=(k, encoder.n_features + 1))
@@ -62,6 +65,48 @@ def test_a_sum_over_a_stream_is_that_over_the_same_rows_in_memory_to_the_bit(
             totals = replace(checked.source, n_threads=n_threads).sum_over_rows(row_sum, weights)
             for part in ("value", "gradient", "hessian"):
                 np.testing.assert_array_equal(getattr(totals, part), getattr(expected, part))
+
+
+@pytest.mark.parametrize("n", [1, 7, 8, 999, 3000])
+def test_rows_that_pass_by_once_give_the_sample_of_rows_in_memory(tmp_path, n, monkeypatch):
+    """To the bit, whatever the pieces, and for every size that solvers may ask for; never more than there is room for."""
+    monkeypatch.setattr("confide.data.arrays._SAMPLE_BYTES", 8 * 6 * 500)
+    monkeypatch.setattr("confide.data.arrays._SMALL_SAMPLE", 0)
+    monkeypatch.setattr("confide.data.arrays._MOST_ROWS", 100)
+    monkeypatch.setattr(streams, "_PIECE_BYTES", 8 * 6 * 300)
+    frame = made_up().iloc[:n]
+    encoder = Encoder(SCHEMA)
+    frame.to_parquet(tmp_path / "t.parquet", index=False)
+    for fourier in (None, FourierMap(encoder.n_features, 6)):
+        reading = Reading(encoder, ("no", "yes"), (0.5, 2.0), fourier)
+        memory = reading.source(reading.piece(frame, refuse=True))
+        with open_rows(tmp_path / "t.parquet", SCHEMA).checked(reading, 1) as checked:
+            for wanted in (1, 50, 200, 700, n):
+                found, expected = checked.source.sample(wanted), memory.sample(wanted)
+                assert np.array_equal(found.blocks.rows, expected.blocks.rows)
+                assert np.array_equal(found.labels, expected.labels)
+                assert np.array_equal(found.row_weights, expected.row_weights)
+                assert 1 <= found.n_rows <= 720
+
+
+def test_many_rows_on_disk_need_no_hessian_of_all(tmp_path, monkeypatch):
+    """A sample, kept when they were checked, gives the metric; the release is still that in memory to the last bit."""
+    frame = made_up(60_000)
+    memory = confide.LogisticRegression(2.0, random_state=3, schema=SCHEMA).fit(frame, frame["ill"])
+    frame.to_parquet(tmp_path / "t.parquet", index=False)
+    orders = []
+    original = StreamedSource.sum_over_rows
+
+    def counting(self, row_sum, weights):
+        orders.append(row_sum.order)
+        return original(self, row_sum, weights)
+
+    monkeypatch.setattr(StreamedSource, "sum_over_rows", counting)
+    model = confide.LogisticRegression(2.0, random_state=3).fit(open_rows(tmp_path / "t.parquet", SCHEMA))
+    assert set(orders) == {1}
+    assert len(orders) <= 10
+    assert np.array_equal(model.coef_, memory.coef_)
+    assert np.array_equal(model.intercept_, memory.intercept_)
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)
@@ -156,7 +201,7 @@ def test_after_the_check_no_cell_can_be_refused():
     with pytest.raises(ValueError, match="numbers"):
         reading.piece(bad.assign(ill="no"), refuse=True)
     piece = reading.piece(bad, refuse=False)
-    ((rows, labels, counts),) = reading.blocks(piece)
+    ((rows, labels, counts),) = reading.source(piece).counted_blocks()
     assert labels.tolist() == [1, -1, -1, -1]
     assert counts is None
     names = list(reading.encoder.feature_names)
@@ -180,7 +225,8 @@ def test_one_row_of_a_csv_file_cannot_change_how_others_are_read(tmp_path):
         folder = tmp_path / name
         folder.mkdir()
         rows = open_rows(written(frame, folder, "csv"), SCHEMA)
-        return np.vstack([b[0] for piece in reading.pieces(rows, refuse=True) for b in reading.blocks(piece)])
+        pieces = reading.pieces(rows, refuse=True)
+        return np.vstack([block[0] for piece in pieces for block in reading.source(piece).counted_blocks()])
 
     before = blocks_of("before")
     frame.loc[999, "size"] = "1.5e0x"
@@ -226,7 +272,7 @@ def test_a_pass_with_another_number_of_rows_is_refused():
     """Every row is counted once in every pass, or nothing is released."""
     reading = Reading(Encoder(SCHEMA), ("no", "yes"))
     frame = made_up(100)
-    source = StreamedSource(lambda: iter([reading.piece(frame, refuse=True)]), reading, 101)
+    source = StreamedSource(lambda: iter([reading.piece(frame, refuse=True)]), reading, 101, KeptSample(1))
     row_sum = RowSum(LogisticLoss(), reading.encoder.row_bound, 0.0, 0)
     with pytest.raises(ValueError, match="changed"):
         source.sum_over_rows(row_sum, np.zeros((1, reading.n_features)))
@@ -279,6 +325,7 @@ def test_with_a_cache_the_files_are_read_once(tmp_path):
 def test_progress_tells_rows_of_the_pass_and_what_is_done(tmp_path, monkeypatch):
     """Rising to the number of rows in each pass; nothing else is told."""
     monkeypatch.setattr("confide.data.arrays._MOST_ROWS", 100)
+    monkeypatch.setattr("confide.data.arrays._BLOCKS_IN_GROUP", 1)
     monkeypatch.setattr(streams, "_PIECE_BYTES", 1)
     told = []
     rows = open_rows(written(made_up(500), tmp_path, "csv"), SCHEMA, progress=lambda what, n: told.append((what, n)))
@@ -383,40 +430,84 @@ def test_numpy_files_are_mapped_and_not_copied(tmp_path, dtype):
         open_rows(tmp_path / "X.npy", labels=tmp_path / "y.npy")
 
 
-def test_control_c_leaves_a_charged_ledger_and_no_file(tmp_path):
-    """In the middle of training with a cache: the process ends, the charge stays, nothing lies in the cache's folder."""
+@pytest.mark.parametrize("rows_from", ["files", "files with a cache", "memory"])
+@pytest.mark.parametrize("doing", ["checking", "training"])
+def test_control_c_leaves_no_file_and_what_was_charged(tmp_path, rows_from, doing):
+    """The process ends at once; a charge stays, and before it there is none; nothing lies in the folder of the cache."""
+    if (rows_from, doing) == ("memory", "checking"):
+        pytest.skip("rows in memory are not checked in a pass")
     made_up(2000).to_parquet(tmp_path / "t.parquet")
     (tmp_path / "cache").mkdir()
     (tmp_path / "schema.toml").write_text(SCHEMA.to_toml())
     program = f"""
+        import pandas
         import time
         import confide
 
         def slowly(what, rows):
-            if what == "training":
-                print("training", flush=True)
+            if what == {doing!r}:
+                print("there", flush=True)
                 time.sleep(60)
 
         ledger = confide.Ledger({str(tmp_path / "l.db")!r}, limit=confide.PureDP(3.0))
-        rows = confide.open_rows(
-            {str(tmp_path / "t.parquet")!r}, {str(tmp_path / "schema.toml")!r}, cache={str(tmp_path / "cache")!r},
-            progress=slowly,
-        )
+        path, schema = {str(tmp_path / "t.parquet")!r}, confide.Schema.from_toml({str(tmp_path / "schema.toml")!r})
+        if {rows_from == "memory"}:
+            frame = pandas.read_parquet(path)
+            given = frame, frame["ill"]
+        else:
+            given = (confide.open_rows(path, schema, cache={rows_from != "files"} and {str(tmp_path / "cache")!r}),)
         try:
-            confide.LogisticRegression(1.0, ledger=ledger).fit(rows)
+            with confide.progress(slowly):
+                confide.LogisticRegression(1.0, schema=schema, ledger=ledger).fit(*given)
         except KeyboardInterrupt:
             print("stopped", flush=True)
             raise
     """
-    with subprocess.Popen([sys.executable, "-c", textwrap.dedent(program)], stdout=subprocess.PIPE, text=True) as process:
+    environment = os.environ | {"TMPDIR": str(tmp_path / "cache")}
+    started = [sys.executable, "-c", textwrap.dedent(program)]
+    with subprocess.Popen(started, stdout=subprocess.PIPE, text=True, env=environment) as process:
         try:
-            assert process.stdout.readline() == "training\n"
+            assert process.stdout.readline() == "there\n"
+            asked = time.monotonic()
             process.send_signal(signal.SIGINT)
             assert process.stdout.readline() == "stopped\n"
+            assert time.monotonic() - asked < 30.0
         finally:
             process.kill()
     assert list((tmp_path / "cache").iterdir()) == []
-    assert len(confide.Ledger(tmp_path / "l.db").entries()) == 1
+    assert len(confide.Ledger(tmp_path / "l.db").entries()) == (doing == "training")
+
+
+def test_who_watches_sees_rows_and_no_number_of_passes(tmp_path, capsys, monkeypatch):
+    """Of files and of memory; the line of its own speaks of speed alone, and goes at the end; releases stay the same."""
+    monkeypatch.setattr("confide.data.arrays._MOST_ROWS", 100)
+    monkeypatch.setattr("confide.data.arrays._BLOCKS_IN_GROUP", 7)
+    monkeypatch.setattr(streams, "_PIECE_BYTES", 1)
+    frame = made_up()
+    rows = open_rows(written(frame, tmp_path, "parquet"), SCHEMA)
+    model = confide.LogisticRegression(2.0, random_state=3, schema=SCHEMA)
+    expected = model.fit(frame, frame["ill"]).coef_
+    steps = [700, 1400, 2100, 2800, 3000]
+    for given in ((rows,), (frame, frame["ill"])):
+        seen = []
+        with confide.progress(lambda *told, seen=seen: seen.append(told)):
+            assert np.array_equal(model.fit(*given).coef_, expected)
+        assert [n for what, n in seen if what == "checking"] == (steps if len(given) == 1 else [])
+        trained = [n for what, n in seen if what == "training"]
+        assert trained == steps * (len(trained) // 5)
+        assert len(trained) >= 10
+    monkeypatch.setattr("confide.data.speed._SECONDS_BETWEEN_LINES", 0.0)
+    with confide.progress():
+        model.fit(rows)
+    written_lines = capsys.readouterr().err.split("\r")
+    shown = [line.strip() for line in written_lines if line.strip()]
+    assert all(re.fullmatch(r"(checking|training): [0-9,]+ rows/s in this pass, [0-9]+ s", line) for line in shown)
+    assert {line.partition(":")[0] for line in shown} == {"checking", "training"}
+    assert written_lines[-1] == ""
+    model.fit(rows)
+    assert capsys.readouterr().err == ""
+    with pytest.raises(ValueError, match="function"), confide.progress(1):
+        pass
 
 
 def test_a_row_group_is_not_read_whole(tmp_path):
@@ -427,3 +518,122 @@ def test_a_row_group_is_not_read_whole(tmp_path):
     sizes = [batch.num_rows for batch in open_rows(tmp_path / "t.parquet", schema).tables(["x"])]
     assert sum(sizes) == 200_000
     assert max(sizes) <= 2**16
+
+
+REGRESSORS = [
+    lambda **more: confide.Ridge(confide.ApproxDP(2.0, 1e-6), random_state=3, target_bound=30.0, **more),
+    lambda **more: confide.HuberRegressor(2.0, random_state=3, target_bound=30.0, threshold=5.0, **more),
+    lambda **more: confide.PoissonRegressor(2.0, random_state=3, **more),
+    lambda **more: confide.ERMRegressor(2.0, random_state=3, loss="clipped_squared", **more),
+]
+
+
+def with_visits(n=3000, age="float32"):
+    """The table with a column of counts, and a schema without a target."""
+    rng = np.random.default_rng(1)
+    return made_up(n, age).assign(visits=rng.poisson(3.0, n)), confide.Schema(columns=SCHEMA.columns)
+
+
+@pytest.mark.parametrize("regressor", REGRESSORS)
+@pytest.mark.parametrize("kind", ["parquet", "csv", "feather"])
+def test_a_regression_on_files_is_that_in_memory(tmp_path, regressor, kind):
+    """To the last sealed digit, with the same guarantee; the schema may be left out, and labels in it do not matter."""
+    frame, schema = with_visits(age="float64" if kind == "csv" else "float32")
+    memory = regressor(schema=schema).fit(frame, frame["visits"])
+    path = written(frame, tmp_path, kind)
+    for given, opened in ((schema, schema), (None, schema), (None, SCHEMA)):
+        model = regressor(schema=given).fit(open_rows(path, opened, target="visits"))
+        assert np.array_equal(model.coef_, memory.coef_)
+        assert model.intercept_ == memory.intercept_
+        assert model.guarantee_ == memory.guarantee_
+        assert list(model.coefficient_names_) == list(memory.coefficient_names_)
+        assert np.array_equal(model.predict(frame), memory.predict(frame))
+
+
+def test_a_regression_keeps_a_persons_first_rows_and_maps_numpy_files(tmp_path):
+    """As in memory."""
+    frame, _ = with_visits(age="float64")
+    frame = frame.assign(person=np.arange(3000) // 3 * 7 % 500)
+    schema = confide.Schema(columns=SCHEMA.columns, person="person")
+    parameters = {"max_rows_per_person": 2, "target_bound": 30.0, "random_state": 1}
+    memory = confide.Ridge(5.0, schema=schema, **parameters).fit(frame, frame["visits"])
+    rows = open_rows(written(frame, tmp_path, "csv"), schema, target="visits", cache=True)
+    assert np.array_equal(confide.Ridge(5.0, **parameters).fit(rows).coef_, memory.coef_)
+    X = np.random.default_rng(0).normal(size=(2000, 3))
+    np.save(tmp_path / "X.npy", X)
+    np.save(tmp_path / "y.npy", X[:, 0])
+    memory = confide.HuberRegressor(1.0, random_state=0).fit(X, X[:, 0])
+    rows = open_rows(tmp_path / "X.npy", labels=tmp_path / "y.npy")
+    assert np.array_equal(confide.HuberRegressor(1.0, random_state=0).fit(rows).coef_, memory.coef_)
+    with pytest.raises(ValueError, match="leave y out"):
+        confide.HuberRegressor(1.0).fit(rows, X[:, 0])
+
+
+@pytest.mark.parametrize(
+    ("value", "message"), [(np.nan, "missing or infinite"), (np.inf, "missing or infinite"), (-1.0, "no count is")]
+)
+def test_a_bad_target_is_refused_before_the_charge(tmp_path, value, message):
+    """In the check; the estimator stays as it was."""
+    frame, schema = with_visits()
+    frame = frame.astype({"visits": "float64"})
+    frame.loc[2999, "visits"] = value
+    ledger = confide.Ledger(limit=confide.PureDP(5.0))
+    model = confide.PoissonRegressor(1.0, ledger=ledger)
+    with pytest.raises(ValueError, match=message):
+        model.fit(open_rows(written(frame, tmp_path, "parquet"), schema, target="visits"))
+    assert len(ledger.entries()) == 0
+    assert not hasattr(model, "coef_")
+    reading = Reading(Encoder(schema), (), numbers=Numbers("visits", counts=True))
+    assert reading.piece(frame, refuse=False).labels[-1] == (value if np.isfinite(value) else 0.0)
+
+
+def test_targets_and_labels_are_not_taken_for_each_other(tmp_path):
+    """A regressor needs the column of its numbers, a classifier labels; a search needs memory."""
+    frame, schema = with_visits()
+    path = written(frame, tmp_path, "parquet")
+    with pytest.raises(ValueError, match="target=column"):
+        confide.Ridge(1.0).fit(open_rows(path, SCHEMA))
+    with pytest.raises(ValueError, match="for a regressor"):
+        confide.LogisticRegression(1.0).fit(open_rows(path, SCHEMA, target="visits"))
+    with pytest.raises(ValueError, match="does not describe"):
+        open_rows(path, schema, target="age")
+    with pytest.raises(ValueError, match="leave y out"):
+        confide.Ridge(1.0).fit(open_rows(path, schema, target="visits"), frame["visits"])
+    search = confide.PrivateSearchCV(confide.LogisticRegression(1.0), {"alpha": [0.1, 0.2]}, budget=1.0)
+    with pytest.raises(ValueError, match="divides rows in memory"):
+        search.fit(open_rows(path, SCHEMA))
+
+
+@pytest.mark.parametrize("neighbours", ["replace-one", "add-or-remove-one"])
+def test_an_evaluation_on_files_is_that_in_memory(tmp_path, neighbours, monkeypatch):
+    """All counts, of several pieces, with persons and without, and of NumPy files; charged once, refused before."""
+    monkeypatch.setattr("confide.data.arrays._MOST_ROWS", 100)
+    monkeypatch.setattr("confide.data.arrays._BLOCKS_IN_GROUP", 7)
+    frame = made_up(age="float64").assign(person=np.arange(3000) // 2)
+    with_persons = confide.Schema(columns=SCHEMA.columns, target=SCHEMA.target, person="person")
+    asked = {"budget": 1.0, "neighbours": neighbours, "random_state": 5}
+    path = written(frame, tmp_path, "csv")
+    for schema in (SCHEMA, with_persons):
+        for model in (confide.LogisticRegression(2.0, schema=schema), confide.KernelSVC(2.0, schema=schema, n_features=20)):
+            model.fit(frame, frame["ill"])
+            ledger = confide.Ledger(limit=confide.PureDP(5.0), neighbours=neighbours)
+            memory = confide.evaluate(model, frame, frame["ill"], **asked)
+            found = confide.evaluate(model, open_rows(path, schema), ledger=ledger, **asked)
+            assert found.to_dict() == memory.to_dict()
+            assert len(ledger.entries()) == 1
+    with pytest.raises(ValueError, match="leave y out"):
+        confide.evaluate(model, open_rows(path, with_persons), frame["ill"], **asked)
+    with pytest.raises(ValueError, match="with the schema that the model"):
+        confide.evaluate(model, open_rows(path, SCHEMA), ledger=ledger, **asked)
+    assert len(ledger.entries()) == 1
+    X = np.random.default_rng(0).normal(size=(2000, 3))
+    y = np.where(X[:, 0] > 0, 1, -1)
+    np.save(tmp_path / "X.npy", X)
+    np.save(tmp_path / "y.npy", y)
+    model = confide.LogisticRegression(1.0).fit(X, y)
+    memory = confide.evaluate(model, X, y, **asked)
+    rows = open_rows(tmp_path / "X.npy", labels=tmp_path / "y.npy")
+    assert confide.evaluate(model, rows, **asked).to_dict() == memory.to_dict()
+    os.utime(tmp_path / "X.npy", ns=(1, 1))
+    with pytest.raises(ValueError, match="changed"):
+        confide.evaluate(model, rows, **asked)

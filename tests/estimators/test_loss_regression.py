@@ -289,21 +289,13 @@ def test_a_saved_model_predicts_the_same(name, tmp_path):
 
 
 @pytest.mark.parametrize("make", [Ridge, HuberRegressor, PoissonRegressor, ERMRegressor])
-@pytest.mark.parametrize("kind", ["numpy", "parquet"])
-def test_opened_rows_are_refused_before_a_charge(tmp_path, make, kind):
-    """They bring labels of classes, not targets."""
-    np.save(tmp_path / "rows.npy", np.zeros((20, 1)))
-    np.save(tmp_path / "labels.npy", np.arange(20) % 2)
+def test_opened_labels_are_refused_before_a_charge(tmp_path, make):
+    """They are classes, not targets; the message says how to open rows for a regression."""
     pd.DataFrame({"age": np.arange(20.0), "job": ["a", "b"] * 10}).to_parquet(tmp_path / "rows.parquet")
     target = {"column": "job", "negative": "a", "positive": "b"}
-    opened = {
-        "numpy": lambda: confide.open_rows(tmp_path / "rows.npy", labels=tmp_path / "labels.npy"),
-        "parquet": lambda: confide.open_rows(
-            tmp_path / "rows.parquet", Schema(columns={"age": {"low": 0, "high": 100}}, target=target)
-        ),
-    }[kind]()
+    opened = confide.open_rows(tmp_path / "rows.parquet", Schema(columns={"age": {"low": 0, "high": 100}}, target=target))
     ledger = Ledger(limit=2.0)
-    with pytest.raises(InputError, match="rows in memory"):
+    with pytest.raises(ParameterError, match="target=column"):
         make(1.0, ledger=ledger).fit(opened)
     assert len(ledger.entries()) == 0
 

@@ -305,7 +305,7 @@ def test_numeric_partitions_read_positions_of_classes():
     rows = np.zeros((4, 2))
     piece = reading.piece((rows, np.array(["c", "a", "b", "a"])), refuse=True)
     assert piece.labels.tolist() == [2, 0, 1, 0]
-    ((_, labels, counts),) = reading.blocks(piece)
+    ((_, labels, counts),) = reading.source(piece).counted_blocks()
     assert (labels.tolist(), counts.tolist()) == ([2, 0, 1, 0], [3.0, 1.0, 2.0, 1.0])
     with pytest.raises(InputError, match="outside the declared"):
         reading.piece((rows, np.array(["c", "a", "d", "a"])), refuse=True)

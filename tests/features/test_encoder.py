@@ -300,7 +300,7 @@ def test_many_categories_have_room(n_levels):
     column = CategoryColumn("x", tuple(range(n_levels)), other=True, missing=True)
     encoder = Encoder(Schema([column]))
     codes = encoder.read(pd.DataFrame({"x": ["0", str(n_levels - 1), "unlisted", None]}))
-    assert codes.columns[0].tolist() == [0, n_levels - 1, n_levels, n_levels + 1]
+    assert codes.others[0].tolist() == [0, n_levels - 1, n_levels, n_levels + 1]
 
 
 @pytest.mark.parametrize("n_groups", [1, 2, 14, 1000])
@@ -323,8 +323,8 @@ def visits(persons, **kind):
 def kept_rows(frame, rows_per_person):
     """Which rows are kept, told by the numbers in them, after a look at `kept`."""
     codes = Encoder(VISITS).read(frame, rows_per_person)
-    numbers = np.rint(50 * (codes.columns[0] + 1)).astype(int).tolist()
-    assert codes.n_rows == len(numbers) == len(codes.columns[1])
+    numbers = codes.numbers[0].astype(int).tolist()
+    assert codes.n_rows == len(numbers) == len(codes.others[0])
     assert (list(range(len(frame))) if codes.kept is None else codes.kept.tolist()) == numbers
     assert (codes.kept is None) == (len(numbers) == len(frame))
     return numbers
@@ -354,7 +354,7 @@ def test_without_a_person_in_the_schema_all_rows_are_kept():
 def test_kept_rows_are_read_only():
     """Like all codes."""
     codes = Encoder(VISITS).read(visits([1, 1]), 1)
-    for array in (codes.kept, *codes.columns):
+    for array in (codes.kept, codes.numbers, *codes.others):
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 0
 
@@ -492,8 +492,8 @@ def test_codes_are_frozen_and_print_no_data():
     codes = encoder.read(pd.DataFrame({"x": [SECRET_NUMBER] * 3, "y": ["a"] * 3}))
     assert repr(codes) == "Codes(Schema(2 columns))"
     assert codes.n_rows == 3
-    assert [column.dtype for column in codes.columns] == [np.float64, np.int8]
-    for column in codes.columns:
+    assert (codes.numbers.dtype, codes.others[0].dtype) == (np.float64, np.int8)
+    for column in (codes.numbers, *codes.others):
         with pytest.raises(ValueError, match="read-only"):
             column[0] = 0
 
@@ -510,6 +510,42 @@ def test_expanded_rows_are_fresh_and_contiguous():
     rows[:] = 7.0
     assert (again == again[0]).all()
     assert np.array_equal(encoder.expand(codes, 1, 2500), again)
+
+
+def test_numbers_encoded_together_are_those_of_each_column():
+    """To the bit, of single and double precision, inside the bounds and outside, with gaps and without, in both orders."""
+    rng = np.random.default_rng(0)
+    columns = [
+        NumberColumn("a", -3, 0.7),
+        NumberColumn("b", 17, 90, missing=True),
+        NumberColumn("c", 1, 1e5, scale="log"),
+        NumberColumn("d", 1e-3, 1e9),
+        NumberColumn("e", 0, 1, knots=(0.5,)),
+        NumberColumn("f", 0.1, 0.2, missing=True),
+    ]
+    encoder = Encoder(Schema(columns))
+    places = {group.column: group.start for group in encoder.groups}
+    for dtype in (np.float32, np.float64):
+        for spread in (0.2, 2.0):
+            frame = pd.DataFrame(
+                {
+                    c.name: ((c.low + c.high) / 2 + spread * (c.high - c.low) * rng.normal(size=2500)).astype(dtype)
+                    for c in columns
+                }
+            )
+            frame.loc[::7, "b"] = frame.loc[2000:, "f"] = np.nan
+            codes = encoder.read(frame)
+            assert codes.numbers.dtype == dtype
+            rows = encoder.expand(codes, 0, 2500)
+            assert np.array_equal(rows[1000:2100], encoder.block(codes, 1000, 2100))
+            for column in (c for c in columns if not c.knots):
+                expected = column.stretched(frame[column.name].to_numpy().astype(np.float64))
+                absent = np.isnan(expected)
+                expected[absent] = 0.0
+                assert np.array_equal(rows[:, places[column.name]], expected)
+                assert column.missing or not absent.any()
+                if column.missing:
+                    assert np.array_equal(rows[:, places[column.name] + 1], absent.astype(float))
 
 
 def test_expand_refuses_rows_that_do_not_exist_and_codes_of_another_schema():
@@ -736,7 +772,7 @@ def test_mixed_columns_are_read_or_refused_and_never_fail_otherwise(cells):
     column = CategoryColumn("x", ("a", 1, True), other=True, missing=True)
     codes = Encoder(Schema([column])).read(pd.DataFrame({"x": pd.Series(cells, dtype=object)}))
     levels = {"a": 0, "1": 1, "true": 2, None: 4}
-    assert codes.columns[0].tolist() == [levels.get(canonical_label(cell), 3) for cell in cells]
+    assert codes.others[0].tolist() == [levels.get(canonical_label(cell), 3) for cell in cells]
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from typing import Protocol, TypeAlias
 
 import numpy as np
 
+from confide.data.speed import Progress, watching
 from confide.data.threads import made_in_order
 from confide.erm.row_sums import SumOverRows, Totals
 from confide.types import Array, Indices, Rows, Targets, Weights
@@ -20,8 +22,11 @@ _SCORE_BYTES = 2**16
 """Scores of a block and the few arrays of their size stay in the cache with it."""
 _FEWEST_ROWS, _MOST_ROWS, _MOST_SPARSE_ROWS = 64, 4096, 8192
 """The more rows, the longer the chains of additions that a plan has to allow for."""
-_ROWS_IN_RUN = 8
+ROWS_IN_RUN = 8
 """Rows next to each other are read faster, and may be alike."""
+_SAMPLE_BYTES = 2**27
+"""A sample of the rows as doubles may take so much, or what its fewest rows a column need."""
+_ROWS_A_COLUMN, _SMALL_SAMPLE = 16, 4000
 _BLOCKS_IN_GROUP = 32
 """Blocks are summed in groups: what a thread takes at a time, at least half as many blocks as a part of one has rows."""
 _GROUPS_IN_BUNDLE = 8
@@ -35,9 +40,36 @@ def rows_in_block(n_features: int) -> int:
     return max(_FEWEST_ROWS, min(_MOST_ROWS, _BLOCK_BYTES // (8 * max(1, n_features))))
 
 
+def rows_in_group(n_features: int) -> int:
+    """The same of a group of blocks."""
+    return rows_in_block(n_features) * _BLOCKS_IN_GROUP
+
+
 def rows_in_sparse_block(n_features: int) -> int:
     """The same for sparse rows, at least half as many as features: each block costs a dense vector of sums."""
     return max(rows_in_block(n_features), min(_MOST_SPARSE_ROWS, n_features // 2))
+
+
+def most_in_sample(n_features: int) -> int:
+    """How many rows a sample may have, about: a function of the number of features alone."""
+    return max(_SAMPLE_BYTES // (8 * max(1, n_features)), _ROWS_A_COLUMN * n_features, _SMALL_SAMPLE)
+
+
+def sample_stride(n_rows: int, wanted: int) -> int:
+    """The power of two for which every so many-th run of rows makes about `wanted` of `n_rows`: within a root of two.
+
+    A power of two, so that a sample can be thinned to that of more rows, and rows that pass by once give the same one as
+    rows in memory.
+    """
+    return int(2 ** max(0, round(math.log2(max(1, n_rows) / max(1, wanted)))))
+
+
+def sampled_positions(start: int, stop: int, stride: int) -> Indices:
+    """Which of the rows start to stop are in the sample: every `stride`-th run of a few."""
+    first = start // (ROWS_IN_RUN * stride) * ROWS_IN_RUN * stride
+    runs = np.arange(first, stop, ROWS_IN_RUN * stride)
+    positions = (runs[:, None] + np.arange(ROWS_IN_RUN)).ravel()
+    return positions[(start <= positions) & (positions < stop)]
 
 
 def summation_depth(n_rows: int, n_features: int) -> int:
@@ -59,13 +91,6 @@ def _depth(n_rows: int, block: int) -> int:
 
 CountedBlock: TypeAlias = tuple[Rows, Targets, Array | None]
 """Rows of one block, their labels, and how much each counts."""
-
-
-def in_groups(blocks: Iterable[CountedBlock]) -> Iterator[list[CountedBlock]]:
-    """Blocks that come one after the other, in the groups in which they are summed."""
-    left = iter(blocks)
-    while group := list(islice(left, _BLOCKS_IN_GROUP)):
-        yield group
 
 
 def sum_over_groups(
@@ -212,16 +237,30 @@ class MemorySource:
             counts = None if self.row_weights is None else self.row_weights[start:stop]
             yield self.blocks.block(start, stop), self.labels[start:stop], counts
 
+    def groups(self) -> Iterator[Iterator[CountedBlock]]:
+        """All rows in the groups of blocks in which they are summed. A block is made when it is asked for."""
+        step = self.blocks.rows_in_block * _BLOCKS_IN_GROUP
+        return (self.counted_blocks(first, first + step) for first in range(0, self.n_rows, step))
+
     def sample(self, n_rows: int) -> MemorySource:
         """About so many of the rows, copied, in short runs spread evenly over all. For solvers, which are not trusted."""
-        n_runs, length = max(1, min(n_rows, self.n_rows) // _ROWS_IN_RUN), min(_ROWS_IN_RUN, self.n_rows)
-        starts = ((np.arange(n_runs) + 0.5) * (self.n_rows / n_runs) - 0.5 * length).astype(np.intp)
-        picked = (starts[:, None] + np.arange(length)).ravel()
-        row_weights = None if self.row_weights is None else self.row_weights[picked]
-        copied = _Copied(self.blocks.copied(picked), self.blocks.rows_in_block)
-        return MemorySource(copied, self.labels[picked], row_weights, self.n_threads)
+        stride = sample_stride(self.n_rows, min(n_rows, most_in_sample(self.n_features)))
+        return self.copied(sampled_positions(0, self.n_rows, stride))
+
+    def copied(self, positions: Indices) -> MemorySource:
+        """The rows at the positions, which rise, copied."""
+        rows = _Copied(self.blocks.copied(positions), self.blocks.rows_in_block)
+        row_weights = None if self.row_weights is None else self.row_weights[positions]
+        return MemorySource(rows, self.labels[positions], row_weights, self.n_threads)
 
     def sum_over_rows(self, row_sum: SumOverRows, weights: Weights) -> Totals:
-        step = self.blocks.rows_in_block * _BLOCKS_IN_GROUP
-        groups = (self.counted_blocks(first, first + step) for first in range(0, self.n_rows, step))
+        told = None if isinstance(self.blocks, _Copied) else watching()  # a sample is no pass over the rows
+        groups = self.groups() if told is None else self._watched(told)
         return row_sum.completed(sum_over_groups(row_sum, groups, self.n_features, weights, self.n_threads))
+
+    def _watched(self, told: Progress) -> Iterator[Iterator[CountedBlock]]:
+        """The groups, while somebody is told how many rows are through."""
+        step = self.blocks.rows_in_block * _BLOCKS_IN_GROUP
+        for number, group in enumerate(self.groups(), start=1):
+            yield group
+            told("training", min(number * step, self.n_rows))

@@ -31,6 +31,7 @@ class DaskRows:
     n_inputs : number of columns of numeric arrays
     labels : the labels of numeric arrays, a Dask array
     client : dask.distributed.Client, or None for Dask's default
+    target : the column of numbers to be predicted, or None for labels; of arrays, any
     """
 
     schema: Schema | None
@@ -39,6 +40,7 @@ class DaskRows:
     n_inputs: int = 0
     labels: Any = None
     client: Any = None
+    target: str | None = None
 
     def __repr__(self) -> str:
         return f"DaskRows({len(self.parts)} partition{'s'[: len(self.parts) != 1]})"
@@ -71,11 +73,12 @@ class DaskRows:
         return result.compute() if self.client is None else self.client.compute(result).result()
 
 
-def rows_of_frame(frame: Any, schema: Schema, client: Any) -> DaskRows:
+def rows_of_frame(frame: Any, schema: Schema, client: Any, target: str | None) -> DaskRows:
     """The partitions of a Dask DataFrame."""
     if not hasattr(frame, "to_delayed") or not hasattr(frame, "columns"):
         raise InputTypeError("with a schema, rows of Dask must be a Dask DataFrame.")
-    return DaskRows(schema, tuple(frame[names_in(frame.columns, schema)].to_delayed()), _on_frame, client=client)
+    names = names_in(frame.columns, schema, target)
+    return DaskRows(schema, tuple(frame[names].to_delayed()), _on_frame, client=client, target=target)
 
 
 def rows_of_arrays(rows: Any, labels: Any, client: Any) -> DaskRows:
@@ -106,7 +109,7 @@ def rows_of_files(files: FileRows, client: Any) -> DaskRows:
         for part in files.parts
         for group in range(part.n_groups())
     )
-    return DaskRows(files.schema, tuple(groups), _on_file, client=client)
+    return DaskRows(files.schema, tuple(groups), _on_file, client=client, target=files.target)
 
 
 def _on_frame(task: Task, number: int, frame: Any) -> Outcome:

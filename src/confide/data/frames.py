@@ -29,8 +29,8 @@ class EncodedBlocks:
         return rows_in_block(self.n_features)
 
     def block(self, start: int, stop: int) -> Array:
-        return self.encoder.expand(self.codes, start, stop)
+        return self.encoder.block(self.codes, start, stop)
 
     def copied(self, positions: Indices) -> Array:
-        codes = Codes(self.codes.schema, tuple(column[positions] for column in self.codes.columns))
-        return self.encoder.expand(codes, 0, codes.n_rows)
+        taken = self.codes.taken(positions)
+        return self.encoder.expand(taken, 0, taken.n_rows)

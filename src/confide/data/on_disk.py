@@ -29,7 +29,7 @@ Kind: TypeAlias = Literal["number", "text"]
 
 READABLE = (".csv", ".parquet", ".feather", ".arrow")
 _QUOTES = '{}: a quote (") is not closed; close it, or write "" for one that belongs to a cell, between quotes.'
-_BATCH_ROWS = 2**16
+BATCH_ROWS = 2**16
 _CSV_BLOCK_BYTES = 2**23
 """A line of a CSV file must be shorter than this."""
 
@@ -91,10 +91,11 @@ class FilePart:
         """The file."""
         return self.stamp.path
 
-    def tables(self, names: Sequence[str]) -> Iterator[Any]:
-        """Record batches with the named columns, in the order of the file."""
+    def tables(self, names: Sequence[str], n_rows: int = BATCH_ROWS) -> Iterator[Any]:
+        """Record batches with the named columns, in the order of the file; of Parquet, `n_rows` at a time."""
         is_csv = suffix_of(self.path) == ".csv"
-        read = self._csv if is_csv else self._parquet if suffix_of(self.path) == ".parquet" else self._arrow
+        from_parquet = partial(self._parquet, n_rows=n_rows)
+        read = self._csv if is_csv else from_parquet if suffix_of(self.path) == ".parquet" else self._arrow
         refusal = partial(csv_refusal, self.path, csv_types(self.kinds)) if is_csv else self._damaged
         batches = read(list(names))
         while (batch := attempt(lambda: next(batches, None), refusal)) is not None:
@@ -139,14 +140,15 @@ class FilePart:
     def _damaged(self, complaint: str) -> FileError:
         return FileError(f"{self.path} is damaged, or not a file of the kind that its name says.")
 
-    def _parquet(self, names: list[str]) -> Iterator[Any]:
+    def _parquet(self, names: list[str], n_rows: int) -> Iterator[Any]:
+        import pyarrow as pa
         import pyarrow.parquet as parquet
 
-        with opened(self.path) as stream:
+        with pa.OSFile(os.fspath(self.path)) as stream:
             # Without buffering beforehand a row group is decoded as it is used, and need not fit into memory at once.
             file = parquet.ParquetFile(stream, pre_buffer=False, buffer_size=2**20)
             groups = None if self.row_groups is None else list(range(*self.row_groups))
-            yield from file.iter_batches(_BATCH_ROWS, columns=names, row_groups=groups)
+            yield from file.iter_batches(n_rows, columns=names, row_groups=groups)
 
     def _arrow(self, names: list[str]) -> Iterator[Any]:
         import pyarrow as pa

@@ -4,25 +4,24 @@ from __future__ import annotations
 
 import importlib
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol
 
 import numpy as np
 
-from confide.data.on_disk import FilePart, Kind, Stamp, changed, files_of
+from confide.data.arrays import MemorySource, most_in_sample
+from confide.data.on_disk import BATCH_ROWS, FilePart, Kind, Stamp, changed, files_of
 from confide.data.source import RowSource
-from confide.data.streams import KeptRows, Part, Piece, PieceFile, Reading, StreamedSource
+from confide.data.speed import Progress, watching
+from confide.data.streams import KeptRows, KeptSample, Part, Piece, PieceFile, Reading, StreamedSource
 from confide.errors import FileError, InputError, ParameterError
 from confide.features.cells import read_identities
 from confide.features.encoder import first_rows
 from confide.features.schema import NumberColumn, Schema
-
-Progress: TypeAlias = Callable[[str, int], None]
-"""Told what is done, "checking" or "training", and how many rows of this pass have been read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,28 +66,30 @@ class FileRows:
     parts : the files, in order
     cache : folder of the file that keeps encoded rows between passes, "" for the system's, or None to read again
     progress : told how many rows were read, or None
+    target : the column of numbers to be predicted, or None for the schema's labels
     """
 
     schema: Schema
     parts: tuple[FilePart, ...]
     cache: Path | str | None = None
     progress: Progress | None = None
+    target: str | None = None
 
     def __repr__(self) -> str:
         return f"FileRows({len(self.parts)} file{'s'[: len(self.parts) != 1]}, {self.schema!r})"
 
-    def tables(self, names: Sequence[str]) -> Iterator[Any]:
+    def tables(self, names: Sequence[str], n_rows: int = BATCH_ROWS) -> Iterator[Any]:
         """All rows, file after file; a file that others write to is refused."""
         for part in self.parts:
             part.stamp.check()
-            yield from part.tables(names)
+            yield from part.tables(names, n_rows)
             part.stamp.check()
 
     def count(self) -> int:
         """The number of rows, from reading one column."""
         for part in self.parts:
             part.check()
-        name = self.schema.column_names[0] if self.schema.target is None else self.schema.target.column
+        name = self.schema.column_names[0]
         n_rows = sum(int(table.num_rows) for table in self.tables([name]))
         if n_rows == 0:
             raise self._empty()
@@ -106,26 +107,28 @@ class FileRows:
         n_given = None
         if self.schema.person is not None:
             self.count()
-            kept, n_given = _rows_of_persons(self, self.schema.person, rows_per_person)
-            rows = self if kept is None else KeptRows(self, kept)
+            first, n_given = _rows_of_persons(self, self.schema.person, rows_per_person)
+            rows = self if first is None else KeptRows(self, first)
         with ExitStack() as until_released:
             store = None
             if self.cache is not None:
                 store = PieceFile(Path(self.cache) if self.cache else None)
                 until_released.callback(store.close)
             n_rows = 0
+            told = self.progress or watching()
+            kept = KeptSample(most_in_sample(reading.n_features))
             for piece in reading.pieces(rows, refuse=True):
                 n_rows += piece.labels.size
+                kept.add(piece)
                 if store is not None:
                     store.append(piece)
-                if self.progress is not None:
-                    self.progress("checking", n_rows)
+                if told is not None:
+                    told("checking", n_rows)
             if n_rows == 0:
                 raise self._empty()
             pieces = partial(_unrefusing, reading, rows) if store is None else store.pieces
-            if self.progress is not None:
-                pieces = partial(_told, pieces, self.progress)
-            yield CheckedRows(StreamedSource(pieces, reading, n_rows), n_rows if n_given is None else n_given)
+            source = StreamedSource(pieces, reading, n_rows, kept, told=self.progress)
+            yield CheckedRows(source, n_rows if n_given is None else n_given)
 
 
 def _unrefusing(reading: Reading, rows: Part) -> Iterator[Piece]:
@@ -144,19 +147,11 @@ def _unrefusing(reading: Reading, rows: Part) -> Iterator[Piece]:
         yield piece
 
 
-def _told(pieces: Callable[[], Iterator[Piece]], progress: Progress) -> Iterator[Piece]:
-    n_rows = 0
-    for piece in pieces():
-        n_rows += piece.labels.size
-        progress("training", n_rows)
-        yield piece
-
-
 def _rows_of_persons(rows: Part, person: str, rows_per_person: int) -> tuple[Any, int]:
     """The positions of each person's first rows, None for all, and the number of all. Takes memory for each row."""
     import pyarrow as pa
 
-    columns = [table[person] for table in rows.tables([person])]
+    columns = [table[person] for table in rows.tables([person], BATCH_ROWS)]
     if len({column.type for column in columns}) > 1:
         raise InputError(f'column "{person}": the files hold it in several types; write it in one.')
     chunks = [chunk for column in columns for chunk in getattr(column, "chunks", [column])]
@@ -193,7 +188,7 @@ class StampedSource:
     stamps : of the files
     """
 
-    source: RowSource
+    source: MemorySource
     stamps: tuple[Stamp, ...]
 
     @property
@@ -203,6 +198,10 @@ class StampedSource:
     @property
     def n_rows(self) -> int:
         return self.source.n_rows
+
+    def sample(self, n_rows: int) -> Any:
+        """Some of the rows, for solvers."""
+        return self.source.sample(n_rows)
 
     def sum_over_rows(self, row_sum: Any, weights: Any) -> Any:
         totals = self.source.sum_over_rows(row_sum, weights)
@@ -216,6 +215,7 @@ def open_rows(
     schema: Schema | str | os.PathLike[str] | None = None,
     *,
     labels: Any = None,
+    target: str | None = None,
     cache: bool | str | os.PathLike[str] = False,
     progress: Progress | None = None,
     client: Any = None,
@@ -229,20 +229,24 @@ def open_rows(
     schema : Schema, or the path of one in TOML
         Describes the columns, with a target. Not for .npy and Dask arrays. Of a file only its columns are read.
     labels : path of a NumPy file, or Dask array
-        One label a row, where `rows` is an array.
+        One label, or for a regressor one number, a row, where `rows` is an array.
+    target : str or None
+        For regressors: the column of the numbers to be predicted, which is none of the schema's. They are checked as `y` is,
+        and clipped to the regressor's `target_bound`.
     cache : bool or path of a folder, default False
         True, or a folder, keeps encoded rows in a file for later passes: 8 bytes a number, 1 a category. They are private
         data on a disk. The file has no name, is its owner's alone, and vanishes with the fit, even a killed one (Linux
         and macOS).
     progress : callable or None
-        Called with "checking" or "training" and the number of rows read in this pass. Who sees how often rows are read
+        Called with "checking" or "training" and the number of rows used in this pass; `confide.progress` does the same for
+        all fits. Who sees how often rows are read
         learns the number of passes, which depends on them: keep it on the curator's screen.
     client : dask.distributed.Client or None
         Files are then read by its workers, which must see them under the same paths.
 
     Returns
     -------
-    An object for the estimators' ``fit(rows)``, without y: `LogisticRegression`, `LinearSVC`, `KernelSVC`.
+    An object for the ``fit(rows)`` of every estimator but a search, and for `evaluate`, without y.
 
     Raises
     ------
@@ -280,18 +284,23 @@ def open_rows(
     if asked and (library in ("dask", "pyspark") or is_npy):
         raise ParameterError("these rows take neither cache nor progress, and only those of Dask a client.")
     if is_npy or (library == "dask" and schema is None):
-        if schema is not None or labels is None:
-            raise ParameterError("an array of numbers takes no schema, and its labels are given as `labels`.")
+        if schema is not None or labels is None or target is not None:
+            raise ParameterError("an array of numbers takes no schema, and its labels or targets are given as `labels`.")
         return _open_arrays(Path(rows), labels) if is_npy else _cluster("dask").rows_of_arrays(rows, labels, client)
     if labels is not None:
         raise ParameterError("labels are the schema's target; `labels` is for arrays.")
-    if schema is None or schema.target is None:
-        raise ParameterError("open_rows needs a schema with a target: it says what columns and labels mean.")
+    if schema is None or (schema.target is None and target is None):
+        raise ParameterError(
+            "open_rows needs a schema with a target: it says what columns and labels mean. For a regressor name the column "
+            "of its numbers as `target`."
+        )
+    if target is not None and (not isinstance(target, str) or target in (*schema.column_names, schema.person)):
+        raise ParameterError("target must be the name of a column of numbers that the schema does not describe.")
     if library == "dask":
-        return _cluster("dask").rows_of_frame(rows, schema, client)
+        return _cluster("dask").rows_of_frame(rows, schema, client, target)
     if library == "pyspark":
-        return _cluster("spark").rows_of_frame(rows, schema)
-    files = _open_files(rows, schema, cache, progress)
+        return _cluster("spark").rows_of_frame(rows, schema, target)
+    files = _open_files(rows, schema, cache, progress, target)
     return files if client is None else _cluster("dask").rows_of_files(files, client)
 
 
@@ -300,23 +309,27 @@ def _cluster(name: str) -> Any:
     return importlib.import_module(f"confide.data.{name}")
 
 
-def _open_files(paths: Any, schema: Schema, cache: bool | str | os.PathLike[str], progress: Progress | None) -> FileRows:
+def _open_files(
+    paths: Any, schema: Schema, cache: bool | str | os.PathLike[str], progress: Progress | None, target: str | None
+) -> FileRows:
     if isinstance(cache, bool):
         folder: Path | str | None = "" if cache else None
     else:
         folder = Path(cache)
         if not folder.is_dir():
             raise ParameterError("cache must be True, False or the path of a folder that exists.")
-    parts = tuple(FilePart(Stamp.of(path), kinds_of(schema)) for path in files_of(paths))
-    return FileRows(schema, parts, folder, progress)
+    parts = tuple(FilePart(Stamp.of(path), kinds_of(schema, target)) for path in files_of(paths))
+    return FileRows(schema, parts, folder, progress, target)
 
 
-def kinds_of(schema: Schema) -> dict[str, Kind]:
-    """What a CSV file holds in each column of a schema, its target and its person included."""
+def kinds_of(schema: Schema, target: str | None = None) -> dict[str, Kind]:
+    """What a CSV file holds in each column of a schema, its target, or numbers in its place, and its person included."""
     kinds: dict[str, Kind] = {
         column.name: "number" if isinstance(column, NumberColumn) else "text" for column in schema.columns
     }
-    if schema.target is not None:
+    if target is not None:
+        kinds[target] = "number"
+    elif schema.target is not None:
         kinds[schema.target.column] = "text"
     if schema.person is not None:
         kinds[schema.person] = "text"

@@ -16,27 +16,39 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from confide.data.arrays import ArrayBlocks, CountedBlock, in_groups, sum_over_groups
+from confide.data.arrays import (
+    ArrayBlocks,
+    CountedBlock,
+    MemorySource,
+    most_in_sample,
+    sample_stride,
+    sampled_positions,
+    sum_over_groups,
+)
 from confide.data.on_disk import changed, listed
 from confide.data.opened import CheckedRows
-from confide.data.streams import Reading, counted_blocks, counts_of
+from confide.data.speed import watching
+from confide.data.streams import Numbers, Reading, counts_of, source_of
 from confide.erm.row_sums import SumOverRows, Totals
 from confide.errors import FileError, InputError
+from confide.features.encoder import read_targets
 from confide.features.fourier import FourierMap
 from confide.features.labels import targets_at
 from confide.features.schema import Schema
-from confide.types import Array, Labels, Rows, Weights
+from confide.types import Array, Rows, Targets, Weights
 
+_SHARE_OF_A_SAMPLE = 4
+"""A sample travels, and is copied at each node of the tree: it has so much less room than in memory."""
 FAN_IN = 8
 """Totals that are added at one node of the tree, in pairs: three additions a level, so 32 are enough for 8^10 partitions."""
 
 
 @dataclass(frozen=True, slots=True)
 class NumericPiece:
-    """Some numeric rows and their labels as -1 and +1. It holds data."""
+    """Some numeric rows and their labels as -1 and +1, or targets. It holds data."""
 
     rows: Rows
-    labels: Labels
+    labels: Targets
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +61,14 @@ class NumericReading:
     domain : the labels; of two the one that becomes -1 first
     class_weights : what a row of each of them counts, or None where every row counts 1
     fourier : a public map that rows pass through, or None
+    numbers : what is to be predicted in place of labels, or None
     """
 
     n_inputs: int
     domain: tuple[Any, ...]
     class_weights: tuple[float, ...] | None = None
     fourier: FourierMap | None = None
+    numbers: Numbers | None = None
 
     @property
     def n_features(self) -> int:
@@ -66,40 +80,44 @@ class NumericReading:
         rows, labels = (np.asarray(part) for part in given)
         rows = rows if rows.dtype in (np.float32, np.float64) else rows.astype(np.float64)
         finite = np.isfinite(rows)
+        if refuse and rows.shape != (labels.size, self.n_inputs):
+            raise InputError("X and y have inconsistent numbers of samples: there must be one label for each row.")
+        if refuse and not finite.all():
+            raise InputError("Input X contains NaN or infinity. Fill the gaps by a public rule.")
+        usable = np.where(finite, rows, 0.0).astype(rows.dtype)
+        if self.numbers is not None:
+            return NumericPiece(usable, read_targets(labels, counts=self.numbers.counts, refuse=refuse))
         # What is none of the labels counts as the first, once it is past refusing.
         positions, known = np.zeros(labels.shape, dtype=np.intp), labels == self.domain[0]
         for position, label in enumerate(self.domain[1:], start=1):
             positions[labels == label] = position
         known = known | (positions > 0)
-        if refuse:
-            if rows.shape != (labels.size, self.n_inputs):
-                raise InputError("X and y have inconsistent numbers of samples: there must be one label for each row.")
-            if not finite.all():
-                raise InputError("Input X contains NaN or infinity. Fill the gaps by a public rule.")
-            if not np.all(known):
-                raise InputError("y holds labels outside the declared classes. Correct the labels or the declaration.")
-        return NumericPiece(np.where(finite, rows, 0.0).astype(rows.dtype), targets_at(positions, len(self.domain)))
+        if refuse and not np.all(known):
+            raise InputError("y holds labels outside the declared classes. Correct the labels or the declaration.")
+        return NumericPiece(usable, targets_at(positions, len(self.domain)))
 
-    def blocks(self, piece: NumericPiece) -> Iterator[CountedBlock]:
-        """The blocks of a piece."""
+    def source(self, piece: NumericPiece) -> MemorySource:
+        """The rows of a piece, in memory."""
         counts = counts_of(piece.labels, self.class_weights)
-        return counted_blocks(ArrayBlocks(piece.rows), piece.labels, counts, self.fourier)
+        return source_of(ArrayBlocks(piece.rows), piece.labels, counts, self.fourier)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Task:
-    """What is to be done with each partition: checked, or summed over. Its repr shows nothing, for it comes into logs.
+    """What is to be done with each partition: checked, summed over or sampled. Its repr shows nothing: it comes into logs.
 
     Parameters
     ----------
     reading : how raw rows become blocks
     row_sum : what is summed, None to check
     weights : (k, D) at which, None to check
+    stride : every so many-th run of rows is wanted, 0 to check or sum
     """
 
     reading: Reading | NumericReading
     row_sum: SumOverRows | None = None
     weights: Weights | None = None
+    stride: int = 0
 
     def __repr__(self) -> str:
         return "Task()"
@@ -108,26 +126,62 @@ class Task:
         """The outcome for one partition, whose pieces are read refusing or not."""
         n_rows = 0
 
-        def blocks() -> Iterator[CountedBlock]:
+        def groups() -> Iterator[Iterator[CountedBlock]]:
             nonlocal n_rows
             for piece in pieces(False):
                 n_rows += piece.labels.size
-                yield from self.reading.blocks(piece)
+                yield from self.reading.source(piece).groups()
 
-        refusal, totals = None, None
+        def sampled() -> Iterator[MemorySource]:
+            nonlocal n_rows
+            for piece in pieces(False):
+                first, n_rows = n_rows, n_rows + piece.labels.size
+                wanted = sampled_positions(first, n_rows, self.stride) - first
+                yield self.reading.source(piece).copied(wanted)
+
+        refusal, totals, sample = None, None, None
         # Warnings would depend on the data. The driver's settings do not reach here.
         with np.errstate(all="ignore"), threadpool_limits(limits=1, user_api="blas"):
             try:
-                if self.row_sum is None or self.weights is None:
+                if self.stride:
+                    sample = Sample.of(list(sampled()))
+                elif self.row_sum is None or self.weights is None:
                     n_rows = sum(piece.labels.size for piece in pieces(True))
                 else:
-                    groups = in_groups(blocks())
-                    totals = sum_over_groups(self.row_sum, groups, self.reading.n_features, self.weights)
+                    totals = sum_over_groups(self.row_sum, groups(), self.reading.n_features, self.weights)
             except (InputError, FileError) as error:
                 refusal = str(error)
             except Exception as error:  # noqa: BLE001 - its message may hold data, and would go to the logs of a cluster
                 refusal = f"a worker failed with {type(error).__name__}."
-        return Outcome((part,), (n_rows,), totals, refusal)
+        return Outcome((part,), (n_rows,), totals, refusal, sample)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Sample:
+    """Some encoded rows of partitions, their labels and what they count; nothing where all count 1. It holds data."""
+
+    rows: Array
+    labels: Targets
+    counts: Array
+
+    def __repr__(self) -> str:
+        return "Sample()"
+
+    @classmethod
+    def of(cls, sources: Sequence[MemorySource]) -> Sample | None:
+        """All rows of some sources, None for none of them."""
+        if not sources:
+            return None
+        rows = [source.blocks.block(0, source.n_rows) for source in sources]
+        counts = [np.empty(0) if source.row_weights is None else source.row_weights for source in sources]
+        return cls(np.concatenate(rows), np.concatenate([source.labels for source in sources]), np.concatenate(counts))
+
+    def __add__(self, other: Sample) -> Sample:
+        return Sample(
+            np.concatenate([self.rows, other.rows]),
+            np.concatenate([self.labels, other.labels]),
+            np.concatenate([self.counts, other.counts]),
+        )
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -140,12 +194,14 @@ class Outcome:
     n_rows : how many rows each of them has
     totals : sums over all their rows, not completed; None where they were checked or refused
     refusal : what is wrong, or None
+    sample : some rows, where they were asked for
     """
 
     parts: tuple[int, ...]
     n_rows: tuple[int, ...]
     totals: Totals | None
     refusal: str | None
+    sample: Sample | None = None
 
     def __repr__(self) -> str:
         return "Outcome()"
@@ -159,6 +215,7 @@ class Outcome:
             self.n_rows + other.n_rows,
             totals,
             self.refusal if other.refusal is None else other.refusal,
+            other.sample if self.sample is None else self.sample if other.sample is None else self.sample + other.sample,
         )
 
 
@@ -183,10 +240,12 @@ def refuse_persons(schema: Schema | None) -> None:
         )
 
 
-def names_in(columns: Iterable[str], schema: Schema) -> list[str]:
-    """The columns of a schema and its target, if a collection has each of them once."""
+def names_in(columns: Iterable[str], schema: Schema, target: str | None = None) -> list[str]:
+    """The columns of a schema and its target, or a column of numbers in its place, if a collection has each of them once."""
     present = list(columns)
-    names = [*schema.column_names, *(() if schema.target is None else (schema.target.column,))]
+    if target is None and schema.target is not None:
+        target = schema.target.column
+    names = [*schema.column_names, *(() if target is None else (target,))]
     absent = [name for name in names if present.count(name) != 1]
     if absent:
         raise InputError(f"the frame lacks columns that the schema describes, or has them twice: {listed(absent)}.")
@@ -234,11 +293,30 @@ class PartitionedSource:
     def n_rows(self) -> int:
         return sum(self.n_rows_of_parts.values())
 
-    def sum_over_rows(self, row_sum: SumOverRows, weights: Weights) -> Totals:
-        outcome = self.run(Task(self.reading, row_sum, weights))
-        if outcome.totals is None:
+    def sample(self, n_rows: int) -> MemorySource:
+        """About so many of the rows, brought here in a pass of its own. For solvers, which are not trusted."""
+        most = most_in_sample(self.n_features) // _SHARE_OF_A_SAMPLE
+        outcome = self._outcome(Task(self.reading, stride=sample_stride(self.n_rows, min(n_rows, most))))
+        sample = outcome.sample
+        if sample is None:
+            raise changed("what the partitions hold")
+        counts = sample.counts if sample.counts.size else None
+        return MemorySource(ArrayBlocks(sample.rows), sample.labels, counts)
+
+    def _outcome(self, task: Task) -> Outcome:
+        outcome = self.run(task)
+        if outcome.refusal is not None:
             raise FileError(f"{outcome.refusal} Nothing is released; what was charged stays charged.")
         # Each partition once, and with as many rows as it had.
         if sorted(zip(outcome.parts, outcome.n_rows, strict=True)) != sorted(self.n_rows_of_parts.items()):
             raise changed("what the partitions hold")
+        return outcome
+
+    def sum_over_rows(self, row_sum: SumOverRows, weights: Weights) -> Totals:
+        outcome = self._outcome(Task(self.reading, row_sum, weights))
+        if outcome.totals is None:
+            raise changed("what the partitions hold")
+        told = watching()
+        if told is not None:
+            told("training", self.n_rows)
         return row_sum.completed(outcome.totals)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from confide.data.opened import CheckedRows
-from confide.data.partitions import FAN_IN, Outcome, PartitionedSource, Task, added, names_in, refuse_persons
+from confide.data.partitions import FAN_IN, Outcome, PartitionedSource, Sample, Task, added, names_in, refuse_persons
 from confide.data.streams import Reading
 from confide.erm.row_sums import Totals
 from confide.errors import InputTypeError
@@ -36,10 +36,12 @@ class SparkRows:
     ----------
     schema : the public description of their columns
     frame : with the columns of the schema
+    target : the column of numbers to be predicted, or None for labels
     """
 
     schema: Schema
     frame: Any
+    target: str | None = None
 
     def __repr__(self) -> str:
         return f"SparkRows({self.schema!r})"
@@ -56,12 +58,12 @@ class SparkRows:
             persisted.unpersist()
 
 
-def rows_of_frame(frame: Any, schema: Schema) -> SparkRows:
+def rows_of_frame(frame: Any, schema: Schema, target: str | None) -> SparkRows:
     """The partitions of a Spark DataFrame."""
     if not hasattr(frame, "mapInArrow"):
         raise InputTypeError("rows of Spark must be a DataFrame.")
-    quoted = ["`" + name.replace("`", "``") + "`" for name in names_in(frame.columns, schema)]
-    return SparkRows(schema, frame.select(*quoted))
+    quoted = ["`" + name.replace("`", "``") + "`" for name in names_in(frame.columns, schema, target)]
+    return SparkRows(schema, frame.select(*quoted), target)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +72,7 @@ class _Batches:
 
     batches: Iterable[Any]
 
-    def tables(self, names: Sequence[str]) -> Iterator[Any]:
+    def tables(self, names: Sequence[str], n_rows: int) -> Iterator[Any]:
         for batch in self.batches:
             yield batch.select(list(names))
 
@@ -110,6 +112,8 @@ def _packed(outcome: Outcome) -> bytes:
     sums: dict[str, Any] = (
         {} if totals is None else {"value": totals.value, "gradient": totals.gradient, "hessian": totals.hessian}
     )
+    if outcome.sample is not None:
+        sums |= {"rows": outcome.sample.rows, "labels": outcome.sample.labels, "counts": outcome.sample.counts}
     if outcome.refusal is not None:
         sums["refusal"] = np.array(outcome.refusal)
     stream = io.BytesIO()
@@ -121,4 +125,5 @@ def _unpacked(content: bytes) -> Outcome:
     with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
         totals = Totals(arrays["value"], arrays["gradient"], arrays["hessian"]) if "value" in arrays else None
         refusal = str(arrays["refusal"]) if "refusal" in arrays else None
-        return Outcome(tuple(arrays["parts"].tolist()), tuple(arrays["n_rows"].tolist()), totals, refusal)
+        sample = Sample(arrays["rows"], arrays["labels"], arrays["counts"]) if "rows" in arrays else None
+        return Outcome(tuple(arrays["parts"].tolist()), tuple(arrays["n_rows"].tolist()), totals, refusal, sample)

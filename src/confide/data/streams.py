@@ -21,17 +21,27 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-from confide.data.arrays import Blocks, CountedBlock, MemorySource, in_groups, rows_in_block, sum_over_groups
+from confide.data.arrays import (
+    ROWS_IN_RUN,
+    Blocks,
+    MemorySource,
+    most_in_sample,
+    rows_in_group,
+    sample_stride,
+    sampled_positions,
+    sum_over_groups,
+)
 from confide.data.frames import EncodedBlocks
 from confide.data.mapped import MappedBlocks
 from confide.data.on_disk import changed
+from confide.data.speed import Progress, watching
 from confide.erm.row_sums import SumOverRows, Totals
 from confide.errors import FileError
-from confide.features.encoder import Codes, Encoder, read_labels
+from confide.features.encoder import Codes, Encoder, read_labels, read_targets
 from confide.features.fourier import FourierMap
 from confide.features.labels import positions_of
 from confide.features.schema import Label
-from confide.types import Array, Indices, Labels, Weights
+from confide.types import Array, Indices, Targets, Weights
 
 _PIECE_BYTES = 2**25
 _PIECES_AHEAD = 2
@@ -40,16 +50,34 @@ _PIECES_AHEAD = 2
 class Part(Protocol):
     """Raw rows that can be read again and again, each once and in the same order."""
 
-    def tables(self, names: Sequence[str]) -> Iterator[Any]:
-        """Arrow tables or record batches with the named columns."""
+    def tables(self, names: Sequence[str], n_rows: int) -> Iterator[Any]:
+        """Arrow tables or record batches with the named columns, of about `n_rows` rows where there is a choice."""
+
+
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """What a regression is to predict, in place of labels.
+
+    Parameters
+    ----------
+    column : where the numbers are; "" beside numeric arrays
+    counts : whether none may be negative
+    """
+
+    column: str
+    counts: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Some rows as codes, and their labels as -1 and +1. It holds data."""
+    """Some rows as codes, and their labels as -1 and +1, or targets. It holds data."""
 
     codes: Codes
-    labels: Labels
+    labels: Targets
+
+    def taken(self, which: Indices) -> Piece:
+        """Some of the rows, copied."""
+        return Piece(self.codes.taken(which), self.labels[which])
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,21 +86,23 @@ class Reading:
 
     Parameters
     ----------
-    encoder : of the schema, which must have a target
+    encoder : of the schema, which must have a target unless numbers are to be predicted
     domain : the labels; of two the one that becomes -1 first
     class_weights : what a row of each of them counts, or None where every row counts 1
     fourier : a public map that encoded rows pass through, or None
+    numbers : what is to be predicted in place of labels, or None
     """
 
     encoder: Encoder
     domain: tuple[Label, ...]
     class_weights: tuple[float, ...] | None = None
     fourier: FourierMap | None = None
+    numbers: Numbers | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
         """The raw columns that are read."""
-        target = self.encoder.schema.target
+        target = self.numbers or self.encoder.schema.target
         return (*self.encoder.schema.column_names, *(() if target is None else (target.column,)))
 
     @property
@@ -82,29 +112,41 @@ class Reading:
 
     @property
     def rows_in_piece(self) -> int:
-        """A whole number of blocks."""
-        step = rows_in_block(self.n_features)
+        """A whole number of groups of blocks, so that none is cut."""
+        step = rows_in_group(self.n_features)
         return step * max(1, _PIECE_BYTES // (8 * max(len(self.names), self.n_features) * step))
 
     def pieces(self, part: Part, *, refuse: bool) -> Iterator[Piece]:
         """All rows of a part, checked or let pass, in pieces of `rows_in_piece`, the last one shorter."""
-        for tables in recut(part.tables(self.names), self.rows_in_piece):
-            read = [self.piece(table, refuse=refuse) for table in tables]
-            columns = tuple(np.concatenate(parts) for parts in zip(*(piece.codes.columns for piece in read), strict=True))
-            yield Piece(Codes(self.encoder.schema, columns), np.concatenate([piece.labels for piece in read]))
+        for tables in recut(part.tables(self.names, self.rows_in_piece), self.rows_in_piece):
+            pieces = [self.piece(table, refuse=refuse) for table in tables]
+            yield pieces[0] if len(pieces) == 1 else joined(pieces)
 
     def piece(self, table: Any, *, refuse: bool) -> Piece:
         """The rows of a frame or table, checked or let pass."""
-        labels = read_labels(table[self.names[-1]], *self.domain, refuse=refuse)
+        given = table[self.names[-1]]
+        labels: Targets
+        if self.numbers is not None:
+            labels = read_targets(given, counts=self.numbers.counts, refuse=refuse)
+        else:
+            labels = read_labels(given, *self.domain, refuse=refuse)
         return Piece(self.encoder.read(table, refuse=refuse), labels)
 
-    def blocks(self, piece: Piece) -> Iterator[CountedBlock]:
-        """The blocks of a piece."""
+    def source(self, piece: Piece) -> MemorySource:
+        """The rows of a piece, in memory."""
         counts = counts_of(piece.labels, self.class_weights)
-        return counted_blocks(EncodedBlocks(self.encoder, piece.codes), piece.labels, counts, self.fourier)
+        return source_of(EncodedBlocks(self.encoder, piece.codes), piece.labels, counts, self.fourier)
 
 
-def counts_of(labels: Labels, class_weights: tuple[float, ...] | None) -> Array | None:
+def joined(pieces: Sequence[Piece]) -> Piece:
+    """The rows of several pieces as one."""
+    schema, codes = pieces[0].codes.schema, [piece.codes for piece in pieces]
+    numbers = np.concatenate([each.numbers for each in codes], axis=1)
+    others = tuple(np.concatenate(parts) for parts in zip(*(each.others for each in codes), strict=True))
+    return Piece(Codes(schema, numbers, others), np.concatenate([piece.labels for piece in pieces]))
+
+
+def counts_of(labels: Any, class_weights: tuple[float, ...] | None) -> Array | None:
     """What each row counts by its class, or None where all count 1."""
     if class_weights is None:
         return None
@@ -112,12 +154,9 @@ def counts_of(labels: Labels, class_weights: tuple[float, ...] | None) -> Array 
     return counts
 
 
-def counted_blocks(
-    blocks: Blocks, labels: Labels, counts: Array | None, fourier: FourierMap | None
-) -> Iterator[CountedBlock]:
-    """Blocks of rows, mapped where there is a map, with what each row counts."""
-    mapped = blocks if fourier is None else MappedBlocks(blocks, fourier)
-    return MemorySource(mapped, labels, counts).counted_blocks()
+def source_of(blocks: Blocks, labels: Targets, counts: Array | None, fourier: FourierMap | None) -> MemorySource:
+    """Rows in memory, mapped where there is a map, with what each row counts."""
+    return MemorySource(blocks if fourier is None else MappedBlocks(blocks, fourier), labels, counts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,33 +168,45 @@ class StreamedSource:
     pieces : begins a pass
     reading : how pieces become blocks
     n_rows : how many rows there were when they were checked
-    n_threads : threads that share the groups of blocks, besides two that read and expand
+    kept : some of them, which were kept then
+    n_threads : threads that share the groups of blocks, besides one that reads
+    told : told how many rows of a pass were used, or None for who watches by `progress`
     """
 
     pieces: Callable[[], Iterator[Piece]]
     reading: Reading
     n_rows: int
+    kept: KeptSample
     n_threads: int = 1
+    told: Progress | None = None
 
     @property
     def n_features(self) -> int:
         return self.reading.n_features
 
-    def sum_over_rows(self, row_sum: SumOverRows, weights: Weights) -> Totals:
-        counted = 0
+    def sample(self, n_rows: int) -> MemorySource:
+        """About so many of the rows, those that `MemorySource.sample` would take. For solvers, which are not trusted."""
+        stride = sample_stride(self.n_rows, min(n_rows, most_in_sample(self.n_features)))
+        kept = self.reading.source(self.kept.piece())
+        picked = sampled_positions(0, kept.n_rows, stride // self.kept.stride)
+        return kept.copied(picked)
 
-        def blocks() -> Iterator[CountedBlock]:
-            nonlocal counted
-            # One thread reads, one expands what was read, and others add up.
-            for piece in read_ahead(list(self.reading.blocks(piece)) for piece in read_ahead(self.pieces())):
-                for block in piece:
-                    counted += block[0].shape[0]
-                    yield block
-
-        totals = sum_over_groups(row_sum, in_groups(blocks()), self.n_features, weights, self.n_threads)
+    def in_memory(self) -> Iterator[MemorySource]:
+        """All rows, a piece at a time; refused at the end where their number is no longer what it was."""
+        counted, told = 0, self.told or watching()
+        # A thread reads what comes next.
+        for piece in read_ahead(self.pieces()):
+            counted += piece.labels.size
+            yield self.reading.source(piece)
+            if told is not None:
+                told("training", counted)
         if counted != self.n_rows:
             raise changed("what holds the rows")
-        return row_sum.completed(totals)
+
+    def sum_over_rows(self, row_sum: SumOverRows, weights: Weights) -> Totals:
+        # Threads that add up expand each block themselves, and use it while it is in the cache.
+        groups = (group for memory in self.in_memory() for group in memory.groups())
+        return row_sum.completed(sum_over_groups(row_sum, groups, self.n_features, weights, self.n_threads))
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,13 +216,42 @@ class KeptRows:
     part: Part
     kept: Indices
 
-    def tables(self, names: Sequence[str]) -> Iterator[Any]:
+    def tables(self, names: Sequence[str], n_rows: int) -> Iterator[Any]:
         start = 0
-        for table in self.part.tables(names):
+        for table in self.part.tables(names, n_rows):
             stop = start + table.num_rows
             first, last = np.searchsorted(self.kept, (start, stop))
             yield table.take(self.kept[first:last] - start)
             start = stop
+
+
+class KeptSample:
+    """Some of the rows that pass by, kept in memory for solvers: those that `MemorySource.sample` would take of all.
+
+    Parameters
+    ----------
+    most : about how many
+    """
+
+    def __init__(self, most: int) -> None:
+        self.stride = 1
+        self._most, self._n_rows = most, 0
+        self._kept: list[tuple[Indices, Piece]] = []
+
+    def add(self, piece: Piece) -> None:
+        """Take note of the next rows."""
+        start, self._n_rows = self._n_rows, self._n_rows + piece.labels.size
+        stride = sample_stride(self._n_rows, self._most)
+        if stride > self.stride:
+            thinned = ((np.flatnonzero(at // ROWS_IN_RUN % stride == 0), at, piece) for at, piece in self._kept)
+            self._kept = [(at[which], piece.taken(which)) for which, at, piece in thinned]
+            self.stride = stride
+        picked = sampled_positions(start, self._n_rows, stride)
+        self._kept.append((picked, piece.taken(picked - start)))
+
+    def piece(self) -> Piece:
+        """What was kept; there must have been rows."""
+        return joined([piece for _, piece in self._kept])
 
 
 class PieceFile:
@@ -192,13 +272,14 @@ class PieceFile:
             raise FileError(f"cannot write to the cache's folder: {error.strerror}.") from None
         self._n_pieces = 0
         self._schema: Any = None
+        self._n_arrays = 0
 
     def append(self, piece: Piece) -> None:
         """Write one piece after the others."""
-        self._schema = piece.codes.schema
+        self._schema, self._n_arrays = piece.codes.schema, 2 + len(piece.codes.others)
         full = None
         try:
-            for array in (*piece.codes.columns, piece.labels):
+            for array in (piece.codes.numbers, *piece.codes.others, piece.labels):
                 np.save(self._file, array, allow_pickle=False)
         except OSError as error:
             full = error.strerror
@@ -210,8 +291,8 @@ class PieceFile:
         """All pieces, in order. One pass at a time."""
         self._file.seek(0)
         for _ in range(self._n_pieces):
-            columns = tuple(np.load(self._file, allow_pickle=False) for _ in self._schema.columns)
-            yield Piece(Codes(self._schema, columns), np.load(self._file, allow_pickle=False))
+            numbers, *others, labels = (np.load(self._file, allow_pickle=False) for _ in range(self._n_arrays))
+            yield Piece(Codes(self._schema, numbers, tuple(others)), labels)
 
     def close(self) -> None:
         """Give the room back."""

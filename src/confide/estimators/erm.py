@@ -223,11 +223,11 @@ max_sample_weight, ledger, n_jobs, random_state :
         self.threshold = threshold
 
     @property
-    def _counts(self) -> bool:
+    def _has_counts(self) -> bool:
         return isinstance(self.loss, str) and self.loss == "poisson"
 
     def _loss(self, target_bound: float) -> Loss:
-        if self._counts:
+        if self._has_counts:
             return poisson_loss(target_bound, 1.0 if self.threshold is None else self.threshold)
         if isinstance(self.loss, str) and self.loss in _TARGET_LOSSES:
             return squared_loss(self.loss, target_bound, 0.1 if self.threshold is None else self.threshold)

@@ -14,13 +14,12 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from confide.accounting.ledger import Batch, Ledger
-from confide.data.arrays import ArrayBlocks, MemorySource
+from confide.data.arrays import ArrayBlocks, Blocks, MemorySource
 from confide.data.federated import FederatedRows
 from confide.data.frames import EncodedBlocks
 from confide.data.mapped import MappedBlocks
 from confide.data.on_disk import Stamp
 from confide.data.opened import ArrayRows, StampedSource
-from confide.data.source import RowSource
 from confide.data.sparse import SparseBlocks
 from confide.erm.losses import Loss
 from confide.erm.row_bounds import RowBound
@@ -244,10 +243,9 @@ class LinearClassifier(ShownWithGuarantee, ClassifierMixin, BaseEstimator):  # t
         weights = row_weights_of(sample_weight, settings.largest_sample_weight, labels, domain, settings.class_weight)
         if kept is not None:
             labels, weights = labels[kept], None if weights is None else weights[kept]
-        source: RowSource = MemorySource(blocks, labels, weights, settings.n_threads)
-        if stamps:
-            source = StampedSource(source, stamps)
-        return FitRows(source, n_rows, domain, label_sentence, fourier)
+        source = MemorySource(blocks, labels, weights, settings.n_threads)
+        stamped = StampedSource(source, stamps) if stamps else source
+        return FitRows(stamped, n_rows, domain, label_sentence, fourier)
 
     def decision_function(self, X: Any) -> Array:
         """Scores in favour of `classes_[1]`, (n,); of three classes and more those of each, (n, k).
@@ -266,7 +264,12 @@ class LinearClassifier(ShownWithGuarantee, ClassifierMixin, BaseEstimator):  # t
         if one_by_one and isinstance(blocks, ArrayBlocks):
             # A row lies in memory as it would without the others.
             blocks = ArrayBlocks(np.array(blocks.rows, order="C"))
-        blocks = blocks if self._fourier is None else MappedBlocks(blocks, self._fourier)
+        return self._scores_of(
+            blocks if self._fourier is None else MappedBlocks(blocks, self._fourier), one_by_one=one_by_one
+        )
+
+    def _scores_of(self, blocks: Blocks, *, one_by_one: bool) -> Array:
+        """Scores of blocks of encoded and mapped rows, which are clipped first."""
         scores = np.empty((blocks.n_rows, len(self.coef_)))
         step = 1 if one_by_one else blocks.rows_in_block
         for start in range(0, blocks.n_rows, step):

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -13,15 +16,17 @@ from sklearn.utils.validation import check_is_fitted
 from confide.accounting.ledger import Batch, Ledger
 from confide.data.arrays import MemorySource
 from confide.data.frames import EncodedBlocks
-from confide.data.opened import ArrayRows
+from confide.data.on_disk import Stamp
+from confide.data.opened import ArrayRows, CheckedRows, StampedSource
 from confide.data.source import RowSource
 from confide.data.sparse import SparseBlocks
-from confide.errors import InputTypeError
+from confide.data.streams import StreamedSource
+from confide.errors import InputError, ParameterError
 from confide.estimators import parameters
 from confide.estimators.assumptions import guarantee_of, weight_sentences
 from confide.estimators.fitting import charge_and_release
 from confide.estimators.notebook import ShownWithGuarantee
-from confide.estimators.streamed import is_opened
+from confide.estimators.streamed import is_opened, schema_of, streamed_numbers
 from confide.estimators.validation import row_weights_of, rows_of, targets_of, weights_of
 from confide.features.encoder import Encoder
 from confide.features.schema import Schema
@@ -83,64 +88,91 @@ class LinearRegressor(ShownWithGuarantee, RegressorMixin, BaseEstimator):  # typ
         n_features : int
             Number of columns of X; with a schema its own, and not needed.
         """
-        settings, encoder = self._settings()
+        settings, encoder = self._settings(self.schema)
         columns = parameters.checked_shape(n_rows, n_features, encoder, settings.n_rows_bounds)
         return self._plan(settings, columns, n_rows)
 
     def _fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Train and release; `sample_weight` as in `LossRegressor.fit`."""
-        settings, encoder = self._settings()
+        schema = schema_of(self.schema, X)
+        settings, encoder = self._settings(schema)
         largest = getattr(settings, "largest_sample_weight", 1.0)
         seed = parameters.checked_seed(self.random_state)
         ledger = parameters.checked_ledger(self.ledger)
-        if isinstance(X, ArrayRows) or is_opened(X):
-            raise InputTypeError(
-                "regression takes rows in memory: read them into an array or a frame, and give the target as y."
-            )
 
         before = dict(vars(self))
         try:
-            blocks = rows_of(
-                self,
-                X,
-                encoder,
-                reset=True,
-                rows_per_person=settings.rows_per_person,
-                accept_sparse=self._accepts_sparse,
-            )
-            if isinstance(blocks, SparseBlocks):
-                # A bound that cannot clip sparse rows says so here, before anything is charged.
-                settings.row_bound.clip(blocks.block(0, 0))
-            kept = blocks.codes.kept if isinstance(blocks, EncodedBlocks) else None
-            n_rows = blocks.n_rows if kept is None else len(X)
-            targets = self._targets(y, n_rows)
-            weights = row_weights_of(sample_weight, largest, targets, (), None)
-            if kept is not None:
-                targets, weights = targets[kept], None if weights is None else weights[kept]
-            source = MemorySource(blocks, targets, weights, settings.n_threads)
-            public_rows = n_rows if settings.neighbours is Neighbours.REPLACE_ONE else None
-            plan = self._plan(settings, blocks.n_features, public_rows)
-            plan.problem.check(n_rows, blocks.n_features)
-            # Who reads the ledger must see that its limit does not speak of this release.
-            purpose = f"{type(self).__name__}.fit" + (" (void: random_state was set)" if seed is not None else "")
-            released = charge_and_release(
-                lambda entropy: self._released(plan, source, entropy), plan.event, settings.neighbours, ledger, seed, purpose
-            )
+            with self._checked_rows(X, y, settings, encoder, sample_weight, largest) as rows:
+                source, n_features = rows.source, rows.source.n_features
+                public_rows = rows.n_rows if settings.neighbours is Neighbours.REPLACE_ONE else None
+                plan = self._plan(settings, n_features, public_rows)
+                plan.problem.check(rows.n_rows, n_features)
+                # Who reads the ledger must see that its limit does not speak of this release.
+                purpose = f"{type(self).__name__}.fit" + (" (void: random_state was set)" if seed is not None else "")
+                released = charge_and_release(
+                    lambda entropy: self._released(plan, source, entropy),
+                    plan.event,
+                    settings.neighbours,
+                    ledger,
+                    seed,
+                    purpose,
+                )
         except BaseException:
             # A refused fit leaves the estimator as it was, with the columns of an earlier fit.
             self.__dict__ = before
             raise
 
-        self.coef_ = released[: blocks.n_features].copy()
+        self.coef_ = released[:n_features].copy()
         self.intercept_ = float(settings.intercept * released[-1]) if settings.intercept > 0.0 else 0.0
         self.alpha_ = plan.alpha
-        person = None if self.schema is None else self.schema.person
+        person = None if schema is None else schema.person
         weighting = weight_sentences(sample_weight is not None, largest, None)
         self.guarantee_ = guarantee_of(plan, self._target_sentence(), person, ledger, seed, weighting)
         self.coefficient_names_ = self._coefficient_names(encoder)
         self._encoder = encoder
         self._row_bound = settings.row_bound
         return self
+
+    @contextmanager
+    def _checked_rows(
+        self, X: Any, y: Any, settings: Any, encoder: Encoder | None, sample_weight: Any, largest: float
+    ) -> Iterator[CheckedRows]:
+        """Rows as a fit takes them, checked; what was made of them for a fit is removed at the end."""
+        stamps: tuple[Stamp, ...] = ()
+        if is_opened(X) or isinstance(X, ArrayRows):
+            if y is not None:
+                raise ParameterError("rows from open_rows bring their targets; leave y out.")
+            if sample_weight is not None and is_opened(X):
+                raise InputError("sample_weight is for rows in memory; rows from open_rows count alike.")
+        if is_opened(X):
+            counts = self._has_counts
+            with streamed_numbers(self, X, encoder, settings.rows_per_person, counts=counts) as checked:
+                source = checked.source
+                if isinstance(source, StreamedSource):
+                    source = replace(source, n_threads=settings.n_threads)
+                yield CheckedRows(source, checked.n_rows)
+            return
+        if isinstance(X, ArrayRows):
+            X, y, stamps = X.rows, X.labels, X.stamps
+        blocks = rows_of(
+            self,
+            X,
+            encoder,
+            reset=True,
+            rows_per_person=settings.rows_per_person,
+            accept_sparse=self._accepts_sparse,
+        )
+        if isinstance(blocks, SparseBlocks):
+            # A bound that cannot clip sparse rows says so here, before anything is charged.
+            settings.row_bound.clip(blocks.block(0, 0))
+        kept = blocks.codes.kept if isinstance(blocks, EncodedBlocks) else None
+        n_rows = blocks.n_rows if kept is None else len(X)
+        targets = self._targets(y, n_rows)
+        weights = row_weights_of(sample_weight, largest, targets, (), None)
+        if kept is not None:
+            targets, weights = targets[kept], None if weights is None else weights[kept]
+        memory = MemorySource(blocks, targets, weights, settings.n_threads)
+        yield CheckedRows(StampedSource(memory, stamps) if stamps else memory, n_rows)
 
     def predict(self, X: Any) -> Array:
         """Predicted targets, (n,). Rows are clipped to the bound of the fit, as the rows it learned from were."""
@@ -165,7 +197,12 @@ class LinearRegressor(ShownWithGuarantee, RegressorMixin, BaseEstimator):  # typ
 
         save_model(self, path)
 
-    def _settings(self) -> tuple[Any, Encoder | None]:
+    @property
+    def _has_counts(self) -> bool:
+        """Whether targets are counts, whose mean is the exponential of the score."""
+        return False
+
+    def _settings(self, schema: Schema | None) -> tuple[Any, Encoder | None]:
         """The parameters, checked: settings and encoder. No data."""
         raise NotImplementedError
 

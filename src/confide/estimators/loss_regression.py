@@ -41,8 +41,9 @@ class LossRegressor(LinearRegressor):
 
         Parameters
         ----------
-        X : array or SciPy sparse matrix (n, d) of real numbers, or with a schema a pandas or Polars frame of raw columns
-        y : (n,) numbers
+        X : array or SciPy sparse matrix (n, d) of real numbers, or with a schema a pandas or Polars frame of raw columns, or
+            rows from `open_rows`, opened with the column of their targets
+        y : (n,) numbers; None for rows from `open_rows`
         sample_weight : (n,) numbers from 0 to `max_sample_weight`, or None for 1 each. Part of the data: each must be made
             from its own row alone.
 
@@ -67,9 +68,9 @@ class LossRegressor(LinearRegressor):
             raise TypeError(f"fit() got an unexpected keyword argument {next(iter(row_facts))!r}")
         return self._fit(X, y, sample_weight)
 
-    def _settings(self) -> tuple[Settings, Encoder | None]:
+    def _settings(self, schema: Schema | None) -> tuple[Settings, Encoder | None]:
         budget = as_budget(self.budget)
-        encoder = parameters.checked_schema(self.schema)
+        encoder = parameters.checked_schema(schema)
         neighbours = Neighbours.parse(self.neighbours)
         target_bound = parameters.checked_target_bound(self.target_bound, budget)
         settings = Settings(
@@ -86,7 +87,7 @@ class LossRegressor(LinearRegressor):
             rows_per_person=parameters.checked_rows_per_person(self.max_rows_per_person),
             largest_sample_weight=parameters.checked_largest_sample_weight(self.max_sample_weight),
             # Of counts the scores are logarithms.
-            score_size=1.0 if self._counts else target_bound,
+            score_size=1.0 if self._has_counts else target_bound,
             n_threads=parameters.checked_jobs(self.n_jobs),
         )
         return settings, encoder
@@ -98,24 +99,19 @@ class LossRegressor(LinearRegressor):
         released: Array = MECHANISMS[plan.mechanism].release(plan, source, NewtonThenFallback(), entropy).weights[0]
         return released
 
-    @property
-    def _counts(self) -> bool:
-        """Whether targets are counts, whose mean is the exponential of the score."""
-        return False
-
     def _targets(self, y: Any, n_rows: int) -> Array:
         targets = super()._targets(y, n_rows)
-        if self._counts and (targets < 0.0).any():
+        if self._has_counts and (targets < 0.0).any():
             raise InputError("y must hold counts, and no count is negative. Correct it.")
         return targets
 
     def _target_sentence(self) -> str:
-        if self._counts:
+        if self._has_counts:
             return f"Every target is clipped to its declared range, 0 to {self.target_bound:.6g}."
         return super()._target_sentence()
 
     def _mean(self, scores: Array) -> Array:
-        if not self._counts:
+        if not self._has_counts:
             return scores
         with np.errstate(over="ignore"):
             return np.fmin(np.exp(scores), np.finfo(np.float64).max)
@@ -126,7 +122,7 @@ class LossRegressor(LinearRegressor):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.target_tags.positive_only = self._counts
+        tags.target_tags.positive_only = self._has_counts
         return tags
 
 
@@ -322,7 +318,7 @@ max_sample_weight, ledger, n_jobs, random_state :
         self.threshold = threshold
 
     @property
-    def _counts(self) -> bool:
+    def _has_counts(self) -> bool:
         return True
 
     def _loss(self, target_bound: float) -> Loss:

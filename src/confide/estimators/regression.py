@@ -177,8 +177,9 @@ class Ridge(LinearRegressor):
 
         Parameters
         ----------
-        X : array (n, d) of real numbers, or with a schema a pandas or Polars frame of raw columns
-        y : (n,) numbers
+        X : array (n, d) of real numbers, or with a schema a pandas or Polars frame of raw columns, or rows from
+            `open_rows`, opened with the column of their targets
+        y : (n,) numbers; None for rows from `open_rows`
 
         Returns
         -------
@@ -193,10 +194,10 @@ class Ridge(LinearRegressor):
         """
         return self._fit(X, y)
 
-    def _settings(self) -> tuple[_Settings, Encoder | None]:
+    def _settings(self, schema: Schema | None) -> tuple[_Settings, Encoder | None]:
         """The parameters, checked. No data."""
         budget, neighbours = as_budget(self.budget), Neighbours.parse(self.neighbours)
-        encoder = parameters.checked_schema(self.schema)
+        encoder = parameters.checked_schema(schema)
         parameters.checked_choice("mechanism", self.mechanism, ("auto", "sufficient-statistics"))
         settings = _Settings(
             budget=budget,
@@ -225,7 +226,7 @@ class Ridge(LinearRegressor):
         That is the data set by which scikit-learn tells regressors with a poor score; sums over it are at most 200.
         """
         try:
-            settings, encoder = self._settings()
+            settings, encoder = self._settings(self.schema)
             plan = settings.plan(10, 200)
         except ParameterError:
             return False

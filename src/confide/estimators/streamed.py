@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from confide.data.opened import CheckedRows
 from confide.data.partitions import NumericReading
 from confide.data.source import RowSource
-from confide.data.streams import Reading, StreamedSource
+from confide.data.streams import Numbers, Reading, StreamedSource
 from confide.errors import InputError, ParameterError
 from confide.estimators.fitting import Settings
 from confide.estimators.validation import domain_sentence, labels_of, row_weights_of
@@ -19,6 +20,7 @@ from confide.features.encoder import Encoder
 from confide.features.fourier import FourierMap
 from confide.features.labels import targets_at
 from confide.features.schema import Schema
+from confide.types import Array, Targets
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +59,58 @@ def is_opened(X: Any) -> bool:
 
 
 @contextmanager
+def streamed_numbers(
+    estimator: Any, X: Any, encoder: Encoder | None, rows_per_person: int, *, counts: bool
+) -> Iterator[CheckedRows]:
+    """The same for a regression."""
+    target = getattr(X, "target", None)
+    if encoder is not None and target is None:
+        raise ParameterError("open the rows of a regression with the column of its numbers: open_rows(..., target=column).")
+    numbers = Numbers(target or "", counts)
+    reading = NumericReading(X.n_inputs, (), numbers=numbers) if encoder is None else Reading(encoder, (), numbers=numbers)
+    with X.checked(reading, rows_per_person) as checked:
+        _name_columns(estimator, X, encoder)
+        yield checked
+
+
+@contextmanager
+def scored(
+    model: Any, X: Any, rows_per_person: int
+) -> Iterator[tuple[int, Callable[[bool], Iterator[tuple[Array, Targets]]]]]:
+    """Opened rows, checked, for a fitted classifier of two classes: how many were given, and their scores with labels.
+
+    The scores come in a pass after the check, a piece at a time, one by one or a block at once: as of rows in memory.
+    """
+    encoder = model._encoder
+    if encoder is None or encoder.schema != X.schema or getattr(X, "target", None) is not None:
+        raise ParameterError("the rows must be opened with the schema that the model was fitted with, and with its labels.")
+    reading = Reading(encoder, tuple(model.classes_.tolist()), None, model._fourier)
+    with X.checked(reading, rows_per_person) as checked:
+        source = checked.source
+        if not isinstance(source, StreamedSource):
+            raise ParameterError(
+                "scores are computed here, not by a cluster or other parties: open files, without a client."
+            )
+
+        def pieces(one_by_one: bool) -> Iterator[tuple[Array, Targets]]:
+            for memory in source.in_memory():
+                # Rows of a person that are left out move others in their blocks, as rows do where their number is private.
+                alone = one_by_one or encoder.schema.person is not None
+                yield model._scores_of(memory.blocks, one_by_one=alone), memory.labels
+
+        yield checked.n_rows, pieces
+
+
+def _name_columns(estimator: Any, X: Any, encoder: Encoder | None) -> None:
+    if encoder is None:
+        estimator.n_features_in_ = X.n_inputs
+        vars(estimator).pop("feature_names_in_", None)
+    else:
+        estimator.n_features_in_ = len(encoder.schema.column_names)
+        estimator.feature_names_in_ = np.array(encoder.schema.column_names, dtype=object)
+
+
+@contextmanager
 def streamed(
     estimator: Any,
     X: Any,
@@ -77,6 +131,10 @@ def streamed(
         raise ParameterError("rows from open_rows bring their labels; leave y out.")
     if sample_weight is not None:
         raise InputError("sample_weight is for rows in memory; rows from open_rows count alike, or by class_weight.")
+    if getattr(X, "target", None) is not None:
+        raise ParameterError(
+            "the rows were opened with a target of numbers, for a regressor; classes are the schema's target."
+        )
     if domain is None:
         present = X.labels_present()
         _, domain, sentence = labels_of(present, len(present), None)
@@ -91,12 +149,7 @@ def streamed(
         NumericReading(n_inputs, domain, counts, fourier) if encoder is None else Reading(encoder, domain, counts, fourier)
     )
     with X.checked(reading, settings.rows_per_person) as checked:
-        if encoder is None:
-            estimator.n_features_in_ = n_inputs
-            vars(estimator).pop("feature_names_in_", None)
-        else:
-            estimator.n_features_in_ = len(encoder.schema.column_names)
-            estimator.feature_names_in_ = np.array(encoder.schema.column_names, dtype=object)
+        _name_columns(estimator, X, encoder)
         source = checked.source
         if isinstance(source, StreamedSource):
             source = replace(source, n_threads=settings.n_threads)

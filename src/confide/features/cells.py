@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from confide.errors import InputError
 from confide.features.schema import canonical_label
-from confide.types import Array, Indices
+from confide.types import Indices
 
 Levels: TypeAlias = NDArray[np.signedinteger[Any]]
 """(n,): the level of each cell, negative where it is none of the levels."""
@@ -37,7 +37,13 @@ def columns_of(frame: Any, names: Sequence[str]) -> list[Any]:
         named: those of the frame may be cells of a file without a header.
     """
     import narwhals.stable.v1 as nw
+    import pyarrow as pa
 
+    if isinstance(frame, pa.Table) and frame.num_rows:
+        # The usual piece of a file, read many times over. What is wrong with one is told below.
+        places = {name: place for place, name in enumerate(frame.column_names)}
+        if len(places) == frame.num_columns and all(name in places for name in names):
+            return [frame.column(places[name]) for name in names]
     try:
         table = nw.from_native(frame, pass_through=True)
         present, n_rows = (set(table.columns), table.shape[0]) if isinstance(table, nw.DataFrame) else (set(), 0)
@@ -59,8 +65,8 @@ def columns_of(frame: Any, names: Sequence[str]) -> list[Any]:
     return [table[name] for name in names]
 
 
-def read_numbers(what: str, cells: Any, refuse: bool = True) -> Array:
-    """Numbers as a fresh float64 array (n,), NaN where a cell is missing.
+def read_numbers(what: str, cells: Any, refuse: bool = True) -> NDArray[np.floating[Any]]:
+    """Numbers as an array (n,) not to be written to, float32 where the cells are and else float64; NaN for missing cells.
 
     Booleans are 0 and 1; text is read where it is a number, and blank text is missing.
 
@@ -78,16 +84,17 @@ def read_numbers(what: str, cells: Any, refuse: bool = True) -> Array:
     import pyarrow as pa
 
     arrow = _as_arrow(cells)
-    if arrow is not None and pa.types.is_floating(arrow.type) and _is_number(arrow.type) and not arrow.null_count:
-        return np.array(arrow.to_numpy(), dtype=np.float64)
+    if arrow is not None and pa.types.is_floating(arrow.type) and _is_number(arrow.type):
+        numbers: NDArray[np.floating[Any]] = arrow.to_numpy(zero_copy_only=False)
+        return numbers
     if arrow is not None and _is_number(arrow.type):
         return np.array(arrow.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False))
     distinct, positions = _distinct(what, cells, arrow)
-    numbers = [_number(value) for value in distinct]
-    unreadable = np.array([number is None for number in numbers] + [False])
+    read = [_number(value) for value in distinct]
+    unreadable = np.array([number is None for number in read] + [False])
     if refuse and unreadable[positions].any():
         raise InputError(f"{what}: holds cells that are not numbers; give numbers, and leave missing cells empty.")
-    return np.array([math.nan if number is None else number for number in numbers] + [math.nan])[positions]
+    return np.array([math.nan if number is None else number for number in read] + [math.nan])[positions]
 
 
 def read_levels(what: str, cells: Any, levels: Mapping[str | None, int], missing: int, unknown: int) -> Levels:
@@ -195,6 +202,9 @@ def _as_arrow(cells: Any) -> Any:
     import pyarrow as pa
 
     try:
+        if isinstance(cells, pa.ChunkedArray):
+            # Several chunks are copied into one, and one is only looked at.
+            return cells.chunk(0) if cells.num_chunks == 1 else cells.unify_dictionaries().combine_chunks()
         series = nw.from_native(cells, pass_through=True, allow_series=True)
         array = series.to_arrow() if isinstance(series, nw.Series) else pa.array(cells, from_pandas=True)
         if isinstance(array, pa.ChunkedArray):
@@ -223,7 +233,7 @@ def _holds_objects(cells: Any) -> bool:
 
 
 def _as_list(cells: Any) -> list[object]:
-    for method in ("to_list", "tolist"):
+    for method in ("to_list", "tolist", "to_pylist"):
         if hasattr(cells, method):
             return list(getattr(cells, method)())
     return list(cells)

@@ -24,15 +24,17 @@ Messages name columns and never hold a value.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Mapping, Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import reduce
 from itertools import accumulate, product
 from numbers import Integral
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, TypeGuard
 
 import numpy as np
+from numpy.typing import NDArray
 
 from confide.erm.row_bounds import GroupBound
 from confide.errors import InputError, ParameterError, SchemaError
@@ -67,20 +69,27 @@ class Codes:
     Parameters
     ----------
     schema : the schema it was read by
-    columns : one read-only array (n_rows,) for each column of the schema, in order: for a number, float64 in
-        [-1, 1], or where it has knots its position among them, 0 for its low; NaN where it is missing; for a category, its
-        level as a small integer, -1 for no level
+    numbers : read-only (columns, n_rows), the numbers on a linear scale without knots as they stand, in order: float32 where
+        all of them are, else float64; NaN or infinite where one is missing or of no use
+    others : one read-only array (n_rows,) for each other column, in order: for a number, float64 in [-1, 1], or where it has
+        knots its position among them, 0 for its low; NaN where it is missing; for a category, its level as a small integer,
+        -1 for no level
     kept : read-only positions (n_rows,) in the frame of the rows that are held here, rising, or None if all are
     """
 
     schema: Schema
-    columns: tuple[Array | Levels, ...]
+    numbers: NDArray[np.floating[Any]]
+    others: tuple[Array | Levels, ...]
     kept: Indices | None = None
 
     @property
     def n_rows(self) -> int:
         """Number of rows: public under replace-one, private under add-or-remove-one."""
-        return int(self.columns[0].shape[0])
+        return int(self.numbers.shape[1])
+
+    def taken(self, which: Indices | slice) -> Codes:
+        """Some of the rows, by their positions here."""
+        return Codes(self.schema, self.numbers[:, which], tuple(codes[which] for codes in self.others))
 
     def __repr__(self) -> str:
         return f"Codes({self.schema!r})"
@@ -97,11 +106,11 @@ class _Part(Protocol):
     def linked(self) -> bool:
         """Whether exactly one of the encoded columns is 1 in every row, and the others 0."""
 
-    def read(self, cells: Any, refuse: bool) -> Array | Levels:
+    def read(self, cells: Any, refuse: bool) -> Any:
         """Check the cells of the column, or let them pass, and give the codes (n,)."""
 
     def write(self, codes: Any, out: Array) -> None:
-        """Fill `out`, the group's columns of one block (m, size), from the block's codes (m,)."""
+        """Fill `out`, the group's columns of one block (size, m), from the block's codes (m,)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,8 +151,12 @@ class Encoder:
     groups: tuple[Group, ...] = field(init=False, compare=False, repr=False)
     row_bound: GroupBound = field(init=False, compare=False, repr=False)
     _parts: tuple[_Part, ...] = field(init=False, compare=False, repr=False)
-    _members: tuple[tuple[int, ...], ...] = field(init=False, compare=False, repr=False)
-    """The groups that each interaction multiplies."""
+    _numbers: _Numbers = field(init=False, compare=False, repr=False)
+    """The plain numbers, which are encoded together."""
+    _others: tuple[tuple[_Part, slice], ...] = field(init=False, compare=False, repr=False)
+    """The other columns, each with the place of its group."""
+    _products: tuple[tuple[tuple[slice, ...], slice], ...] = field(init=False, compare=False, repr=False)
+    """The places of the groups that each interaction multiplies, and its own."""
 
     def __post_init__(self) -> None:
         parts = tuple(_part(column) for column in self.schema.columns)
@@ -165,7 +178,13 @@ class Encoder:
         linked += tuple(all(linked[i] for i in group) for group in members)
         object.__setattr__(self, "row_bound", GroupBound(tuple(sizes), (1.0,) * len(sizes), linked))
         object.__setattr__(self, "_parts", parts)
-        object.__setattr__(self, "_members", members)
+        plain = [(part.column, group.start) for part, group in zip(parts, self.groups, strict=False) if _is_plain(part)]
+        object.__setattr__(self, "_numbers", _Numbers(plain))
+        places = [slice(group.start, group.start + group.size) for group in self.groups]
+        others = tuple(pair for pair in zip(parts, places, strict=False) if not _is_plain(pair[0]))
+        object.__setattr__(self, "_others", others)
+        multiplied = zip(members, places[len(parts) :], strict=True)
+        object.__setattr__(self, "_products", tuple((tuple(places[i] for i in group), own) for group, own in multiplied))
 
     def read(self, frame: Any, rows_per_person: int | None = None, *, refuse: bool = True) -> Codes:
         """Check a frame and read the columns of the schema.
@@ -198,16 +217,28 @@ class Encoder:
         person = None if rows_per_person is None else self.schema.person
         names = self.schema.column_names
         series = columns_of(frame, names if person is None else (*names, person))
-        columns = tuple(part.read(cells, refuse) for part, cells in zip(self._parts, series, strict=False))
+        numbers: NDArray[np.floating[Any]] = np.empty((self._numbers.count, len(series[0])), dtype=np.float32)
+        others, position = [], 0
+        for part, cells in zip(self._parts, series, strict=False):
+            codes = part.read(cells, refuse)
+            if not _is_plain(part):
+                others.append(codes)
+                continue
+            if codes.dtype != np.float32 and numbers.dtype == np.float32:
+                read_so_far = numbers[:position]
+                numbers = np.empty(numbers.shape)
+                numbers[:position] = read_so_far
+            numbers[position] = codes
+            position += 1
         kept = None
         if rows_per_person is not None and person is not None:
             kept = first_rows(read_identities(f'column "{person}"', series[-1]), rows_per_person)
         if kept is not None:
             kept.setflags(write=False)
-            columns = tuple(codes[kept] for codes in columns)
-        for codes in columns:
+            numbers, others = numbers[:, kept], [codes[kept] for codes in others]
+        for codes in (numbers, *others):
             codes.setflags(write=False)
-        return Codes(self.schema, columns, kept)
+        return Codes(self.schema, numbers, tuple(others), kept)
 
     def expand(self, codes: Codes, start: int, stop: int) -> Array:
         """Encoded rows start to stop.
@@ -226,21 +257,26 @@ class Encoder:
         ParameterError
             If the codes are of another schema, or the rows do not exist.
         """
+        rows = np.empty((stop - start if start <= stop else 0, self.n_features))
+        # A block at a time, so that it stays in the cache while it is turned.
+        for first in range(start, max(stop, start + 1), _BLOCK_ROWS):
+            last = min(first + _BLOCK_ROWS, stop)
+            rows[first - start : last - start] = self.block(codes, first, last)
+        return rows
+
+    def block(self, codes: Codes, start: int, stop: int) -> Array:
+        """The same rows, not too many of them, with columns that lie in one piece each (Fortran order)."""
         if codes.schema is not self.schema and codes.schema != self.schema:
             raise ParameterError("the codes were read by another schema; read the frame by this one.")
         if not 0 <= start <= stop <= codes.n_rows:
             raise ParameterError("expand needs 0 <= start <= stop <= number of rows.")
-        rows = np.empty((stop - start, self.n_features))
-        # A block at a time, so that it stays in the cache while the groups are filled in.
-        for first in range(start, stop, _BLOCK_ROWS):
-            last = min(first + _BLOCK_ROWS, stop)
-            block = rows[first - start : last - start]
-            parts = [block[:, group.start : group.start + group.size] for group in self.groups]
-            for part, out, column in zip(self._parts, parts, codes.columns, strict=False):
-                part.write(column[first:last], out)
-            for members, out in zip(self._members, parts[len(self._parts) :], strict=True):
-                out[...] = reduce(_products, (parts[i] for i in members))
-        return rows
+        columns = np.empty((self.n_features, stop - start))
+        self._numbers.write(codes.numbers[:, start:stop], columns)
+        for (part, place), values in zip(self._others, codes.others, strict=True):
+            part.write(values[start:stop], columns[place])
+        for places, place in self._products:
+            columns[place] = reduce(_products, (columns[member] for member in places))
+        return columns.T
 
     def transform(self, frame: Any) -> Array:
         """All rows of a frame, encoded: `expand` of all that `read` gives.
@@ -299,6 +335,30 @@ def read_labels(values: Any, *classes: Label, refuse: bool = True) -> Labels:
     return targets_at(levels, len(classes))
 
 
+def read_targets(values: Any, *, counts: bool, refuse: bool = True) -> Array:
+    """The numbers that a regression is to predict, (n,) float64.
+
+    Parameters
+    ----------
+    values : Series, Arrow array, NumPy array or list of numbers, one a row
+    counts : whether none may be negative
+    refuse : False after targets were checked and a budget charged: what is no finite number counts as 0
+
+    Raises
+    ------
+    InputError
+        If one is missing, is no finite number, or is a negative count. The message holds none.
+    """
+    targets = np.array(read_numbers("the targets", values, refuse), dtype=np.float64)
+    finite = np.isfinite(targets)
+    if refuse and not finite.all():
+        raise InputError("the targets: some are missing or infinite; give rows whose target is a finite number.")
+    if refuse and counts and (targets < 0.0).any():
+        raise InputError("the targets: some are negative, and no count is. Correct them.")
+    targets[~finite] = 0.0
+    return targets
+
+
 def first_rows(persons: Indices, n_rows: int) -> Indices | None:
     """Rising positions of the first `n_rows` rows of each person, None for all. Each person's depend on their rows alone."""
     order = np.argsort(persons, kind="stable")
@@ -312,7 +372,11 @@ def first_rows(persons: Indices, n_rows: int) -> Indices | None:
 
 def _products(left: Array, right: Array) -> Array:
     """All products of the columns of two groups, row by row; those of the second run fastest."""
-    return (left[:, :, None] * right[:, None, :]).reshape(len(left), -1)
+    return (left[:, None] * right[None]).reshape(len(left) * len(right), left.shape[1])
+
+
+def _is_plain(part: _Part) -> TypeGuard[_NumberPart]:
+    return isinstance(part, _NumberPart) and part.is_plain
 
 
 def _part(column: NumberColumn | CategoryColumn) -> _Part:
@@ -327,43 +391,103 @@ class _NumberPart:
     linked: ClassVar[bool] = False
 
     @property
+    def is_plain(self) -> bool:
+        """Whether its codes are the numbers themselves."""
+        return self.column.scale == "linear" and not self.column.knots
+
+    @property
     def names(self) -> tuple[str, ...]:
         name = self.column.name
         names = tuple(f"{name}~{shown_number(value)}" for value in self.column.bends) or (name,)
         return (*names, f"{name}=(missing)") if self.column.missing else names
 
-    def read(self, cells: Any, refuse: bool) -> Array:
+    def read(self, cells: Any, refuse: bool) -> NDArray[np.floating[Any]]:
         column = self.column
         values = read_numbers(f'column "{column.name}"', cells, refuse)
-        all_finite = bool(np.isfinite(values).all())
-        if refuse and not all_finite and np.isinf(values).any():
-            raise InputError(f'column "{column.name}": holds infinite numbers; give finite ones, or leave the cells empty.')
-        if not all_finite:
-            values[np.isinf(values)] = np.nan
-        if refuse and not column.missing and not all_finite:
-            raise InputError(
-                f'column "{column.name}": holds missing values; declare "missing = true" for it in the schema, '
-                "or fill them in by a rule that does not depend on the data."
-            )
-        values = column.stretched(values)
-        if not column.missing and not all_finite:
-            values[np.isnan(values)] = 0.0
-        if not column.knots:
+        if self.is_plain and not refuse:
+            # Whatever is no finite number is told block by block.
             return values
+        # The ends are finite where all numbers are, and cheaper to find than to ask each number.
+        if not (math.isfinite(values.min(initial=0.0)) and math.isfinite(values.max(initial=0.0))):
+            infinite = np.isinf(values)
+            if refuse and infinite.any():
+                raise InputError(
+                    f'column "{column.name}": holds infinite numbers; give finite ones, or leave the cells empty.'
+                )
+            if refuse and not column.missing:
+                raise InputError(
+                    f'column "{column.name}": holds missing values; declare "missing = true" for it in the schema, '
+                    "or fill them in by a rule that does not depend on the data."
+                )
+            values = np.where(infinite, np.nan, values).astype(values.dtype)
+        if self.is_plain:
+            return values
+        stretched = column.stretched(values.astype(np.float64))
+        if not column.missing:
+            stretched[np.isnan(stretched)] = 0.0
+        if not column.knots:
+            return stretched
         ends = column.stretched(np.array(column.bends))
-        positions: Array = np.interp(values, ends, np.arange(float(ends.size)))
+        positions: Array = np.interp(stretched, ends, np.arange(float(ends.size)))
         return positions
 
     def write(self, codes: Array, out: Array) -> None:
-        numbers = out[:, :-1] if self.column.missing else out
+        numbers = out[:-1] if self.column.missing else out
         if self.column.knots:
-            numbers[...] = _INSIDE * np.maximum(1.0 - np.abs(codes[:, None] - np.arange(numbers.shape[1])), 0.0)
+            numbers[...] = _INSIDE * np.maximum(1.0 - np.abs(codes - np.arange(len(numbers))[:, None]), 0.0)
         else:
-            numbers[:, 0] = codes
+            numbers[0] = codes
         if self.column.missing:
             absent = np.isnan(codes)
-            numbers[absent] = 0.0
-            out[:, -1] = absent
+            numbers[:, absent] = 0.0
+            out[-1] = absent
+
+
+class _Numbers:
+    """Plain numbers of a block, stretched together: column by column the calls would cost more than the work.
+
+    Parameters
+    ----------
+    columns : each with the position of its encoded column
+    """
+
+    def __init__(self, columns: Sequence[tuple[NumberColumn, int]]) -> None:
+        self.count = len(columns)
+        self.low, self.high = (np.array([[getattr(c, end)] for c, _ in columns]).reshape(-1, 1) for end in ("low", "high"))
+        self.width = self.high - self.low
+        starts = [start for _, start in columns]
+        in_one_piece = starts == list(range(starts[0], starts[0] + len(starts))) if starts else False
+        self.places = slice(starts[0], starts[0] + len(starts)) if in_one_piece else np.array(starts, dtype=np.intp)
+        self.gaps = [(row, start + 1) for row, (column, start) in enumerate(columns) if column.missing]
+
+    def write(self, numbers: NDArray[np.floating[Any]], out: Array) -> None:
+        """Fill the columns of `out` (n_features, m) that are theirs, from `numbers` (count, m) as they stand.
+
+        The same numbers as `NumberColumn.stretched` gives, but for those that are missing: they become 0.
+        """
+        if not numbers.size:
+            return
+        # A slice is a view, and filled in place.
+        stretched = out[self.places] if isinstance(self.places, slice) else np.empty(numbers.shape)
+        with np.errstate(all="ignore"):
+            self._stretch(numbers, stretched)
+            # Written so that a NaN counts as outside. Numbers outside that come to an end by rounding are there already.
+            inside = bool(stretched.min() >= -1.0) and bool(stretched.max() <= 1.0)
+            if not inside:
+                self._stretch(np.minimum(np.maximum(numbers, self.low), self.high), stretched)
+        absent = np.zeros(0, dtype=bool) if inside else ~np.isfinite(numbers)
+        if absent.any():
+            stretched[absent] = 0.0
+        if not isinstance(self.places, slice):
+            out[self.places] = stretched
+        for row, place in self.gaps:
+            out[place] = 0.0 if inside else absent[row]
+
+    def _stretch(self, numbers: NDArray[np.floating[Any]], out: Array) -> None:
+        np.subtract(numbers, self.low, out=out)
+        out /= self.width
+        out *= 2.0
+        out -= 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -406,8 +530,8 @@ class _CategoryPart:
 
     def write(self, codes: Levels, out: Array) -> None:
         if self.single.size:
-            out[:, 0] = self.single[codes]
+            out[0] = self.single[codes]
         else:
             out[...] = 0.0
             known = np.flatnonzero(codes >= 0)
-            out[known, codes[known]] = 1.0
+            out[codes[known], known] = 1.0

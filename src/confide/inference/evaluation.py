@@ -6,7 +6,8 @@ Everything but the histogram is post-processing. Intervals hold both doubts: tha
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,15 +16,18 @@ from scipy.special import logit, ndtri
 
 from confide.accounting.ledger import Batch, Ledger
 from confide.data.frames import EncodedBlocks
+from confide.data.on_disk import Stamp
+from confide.data.opened import ArrayRows
 from confide.errors import ParameterError
 from confide.estimators import parameters
 from confide.estimators.direction import Direction
 from confide.estimators.fitting import charge_and_release
+from confide.estimators.streamed import is_opened, scored
 from confide.estimators.validation import rows_of
 from confide.privacy.budgets import Budget, Neighbours, as_budget
 from confide.privacy.counts import CountsPlan, NoisyCounts
 from confide.privacy.noise import Entropy
-from confide.types import Array
+from confide.types import Array, Targets
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -214,7 +218,7 @@ class Evaluation:
 def evaluate(
     model: LinearClassifier,
     X: Any,
-    y: Any,
+    y: Any = None,
     *,
     budget: float | Budget,
     ledger: Ledger | Batch | None = None,
@@ -232,7 +236,7 @@ def evaluate(
     ----------
     model : LogisticRegression, LinearSVC or KernelSVC, fitted
     X, y : rows and labels as in `fit`, which the model has not learned from: otherwise the rates are too good, and the
-        privacy costs of both releases add up
+        privacy costs of both releases add up. Rows from `open_rows`, of files and the model's schema, bring their labels
     budget : float, PureDP, ApproxDP or ZCDP
         What the histogram costs.
     ledger : Ledger, batch of one, or None
@@ -282,30 +286,27 @@ def evaluate(
         raise ParameterError("level must be a number strictly between 0 and 1, for example 0.95.")
     charged, seed = parameters.checked_ledger(ledger), parameters.checked_seed(random_state)
     persons = parameters.checked_rows_per_person(max_rows_per_person)
-    # Rows and labels are checked before the charge, and scored after it.
-    encoder = model._encoder
-    blocks = rows_of(model, X, encoder, reset=False, rows_per_person=persons, accept_sparse=model._accepts_sparse)
-    kept = blocks.codes.kept if isinstance(blocks, EncodedBlocks) else None
-    n_given = blocks.n_rows if kept is None else len(X)
-    first, second = model.classes_.tolist()
-    labels, _, _ = model._labels(y, n_given, (first, second))
-    direction = Direction.of(model)
+    encoder, direction = model._encoder, Direction.of(model)
     # The bins in scores, of which 0 is one.
     edges = logit(np.arange(1, n_bins) / n_bins)
     edges[n_bins // 2 - 1] = 0.0
     plan = NoisyCounts().plan(2 * int(n_bins), allowed, relation, persons)
 
-    def release(entropy: Entropy) -> Array:
-        # Where the number of rows is private, a row must not move the places of others in a block: BLAS adds up the last
-        # ones of a block in another order, and scores on an edge would fall to another side of it.
-        scores = model._scores(X, one_by_one=relation is Neighbours.ADD_OR_REMOVE_ONE)
-        # A score on an edge belongs to the bin below it, as a score of 0 is no vote for the second class.
-        bins = np.searchsorted(edges, scores, side="left")
-        cells = bins + n_bins * (labels > 0)
-        return NoisyCounts().release(plan, cells if kept is None else cells[kept], entropy)
-
+    # Where the number of rows is private, a row must not move the places of others in a block: BLAS adds up the last ones of
+    # a block in another order, and scores on an edge would fall to another side of it.
+    one_by_one = relation is Neighbours.ADD_OR_REMOVE_ONE
     purpose = "evaluate" + (" (void: random_state was set)" if seed is not None else "")
-    counts = charge_and_release(release, plan.event, relation, charged, seed, purpose).reshape(2, int(n_bins))
+    # Rows and labels are checked before the charge, and scored after it.
+    with _checked_pieces(model, X, y, persons) as (n_given, pieces):
+
+        def release(entropy: Entropy) -> Array:
+            # A score on an edge belongs to the bin below it, as a score of 0 is no vote for the second class.
+            cells = [
+                np.searchsorted(edges, scores, side="left") + n_bins * (labels > 0) for scores, labels in pieces(one_by_one)
+            ]
+            return NoisyCounts().release(plan, np.concatenate(cells), entropy)
+
+        counts = charge_and_release(release, plan.event, relation, charged, seed, purpose).reshape(2, int(n_bins))
     if direction.position == 0:
         counts = counts[::-1, ::-1].copy()
     # How many rows were left of a public number tells how many persons there are.
@@ -321,6 +322,35 @@ def evaluate(
         void = "The noise came from a fixed seed (random_state): whoever knows or guesses the seed can take it away."
     has_probabilities = hasattr(model, "predict_proba")
     return Evaluation(counts, plan, float(level), str(direction), n_rows, has_probabilities, void)
+
+
+@contextmanager
+def _checked_pieces(
+    model: LinearClassifier, X: Any, y: Any, rows_per_person: int
+) -> Iterator[tuple[int, Callable[[bool], Iterable[tuple[Array, Targets]]]]]:
+    """How many rows were given, all checked, and what scores them: pieces of scores, one by one or not, with labels."""
+    stamps: tuple[Stamp, ...] = ()
+    if is_opened(X) or isinstance(X, ArrayRows):
+        if y is not None:
+            raise ParameterError("rows from open_rows bring their labels; leave y out.")
+        if is_opened(X):
+            with scored(model, X, rows_per_person) as rows:
+                yield rows
+            return
+        X, y, stamps = X.rows, X.labels, X.stamps
+    encoder = model._encoder
+    blocks = rows_of(model, X, encoder, reset=False, rows_per_person=rows_per_person, accept_sparse=model._accepts_sparse)
+    kept = blocks.codes.kept if isinstance(blocks, EncodedBlocks) else None
+    n_given = blocks.n_rows if kept is None else len(X)
+    labels, _, _ = model._labels(y, n_given, tuple(model.classes_.tolist()))
+
+    def pieces(one_by_one: bool) -> Iterator[tuple[Array, Targets]]:
+        scores = model._scores(X, one_by_one=one_by_one)
+        for stamp in stamps:
+            stamp.check()
+        yield (scores, labels) if kept is None else (scores[kept], labels[kept])
+
+    yield n_given, pieces
 
 
 def _part(counts: Array, true: int, predicted: int) -> float:
