@@ -1,11 +1,13 @@
 """How often intervals hold the population's coefficients, and how wide they are.
 
-Rows are drawn from a finite population of 20,000 directions and lengths, labels from a logistic model, so that the
-population's minimiser with any ridge is known exactly. One JSON line a cell: coverage and median width over repetitions and
-coefficients, for both targets. A file of lines is continued where it ends.
+Rows are drawn from a finite population of 20,000 directions and lengths, labels from a logistic model, targets from a linear
+one, so that the population's minimiser with any ridge is known exactly. One JSON line a cell: coverage and median width over
+repetitions and coefficients, for both targets, and the width of intervals without noise and ridge, those of statsmodels with
+HC0 errors. A file of lines is continued where it ends.
 
     python benchmarks/coverage.py --repetitions 50 --out coverage.jsonl        run, or go on
     python benchmarks/coverage.py --out coverage.jsonl --table                 show what is there
+    python benchmarks/coverage.py --out regression.jsonl --models huber ridge  the same for regressions, on fewer cells
 """
 
 from __future__ import annotations
@@ -14,7 +16,10 @@ import argparse
 import itertools
 import json
 import os
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
@@ -26,6 +31,7 @@ from confide.inference import forecast
 
 POPULATION = 20_000
 DELTA = 1e-6
+LARGEST_RESIDUAL = 0.35
 
 
 def budget_of(currency: str, epsilon: float) -> confide.PureDP | confide.ApproxDP | confide.ZCDP:
@@ -50,44 +56,121 @@ def population_of(d: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return rows, weights, expit(rows @ weights[:-1] + weights[-1])
 
 
-def minimiser(rows: np.ndarray, chances: np.ndarray, alpha: float) -> np.ndarray:
+@dataclass(frozen=True)
+class Logistic:
+    """Logistic regression."""
+
+    rows: np.ndarray
+    truth: np.ndarray
+    chances: np.ndarray
+
+    @classmethod
+    def of(cls, d: int) -> Logistic:
+        """The population of so many columns."""
+        return cls(*population_of(d))
+
+    def estimator(self, budget: Any, mechanism: str, share: float | str) -> Any:
+        """The model, unfitted."""
+        return confide.LogisticRegression(budget, mechanism=mechanism, inference_share=share, classes=[0, 1], row_norm=1.0)
+
+    def drawn(self, rng: np.random.Generator, places: np.ndarray) -> np.ndarray:
+        """Labels of the rows at these places."""
+        return (rng.uniform(size=len(places)) < self.chances[places]).astype(int)
+
+    def moments(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """By row of the population: mean slope, mean squared slope and mean curvature at these weights."""
+        fitted = expit(self.rows @ weights[:-1] + weights[-1])
+        square = self.chances * (1 - fitted) ** 2 + (1 - self.chances) * fitted**2
+        return fitted - self.chances, square, fitted * (1 - fitted)
+
+
+@dataclass(frozen=True)
+class Linear:
+    """Least squares, or Huber's loss: targets are a linear function of rows and uniform residuals, none beyond 1."""
+
+    rows: np.ndarray
+    truth: np.ndarray
+    threshold: float
+
+    @classmethod
+    def of(cls, d: int, threshold: float) -> Linear:
+        """The population of so many columns."""
+        rows, weights, _ = population_of(d)
+        weights[-1] = 0.1
+        weights[:-1] *= 0.5 / np.abs(rows @ weights[:-1]).max()
+        return cls(rows, weights, threshold)
+
+    def estimator(self, budget: Any, mechanism: str, share: float | str) -> Any:
+        """The model, unfitted."""
+        if mechanism == "sums":
+            return confide.Ridge(budget, intervals=True)
+        return confide.HuberRegressor(budget, mechanism=mechanism, inference_share=share, threshold=self.threshold)
+
+    def drawn(self, rng: np.random.Generator, places: np.ndarray) -> np.ndarray:
+        """Targets of the rows at these places."""
+        means = self.rows[places] @ self.truth[:-1] + self.truth[-1]
+        return means + rng.uniform(-LARGEST_RESIDUAL, LARGEST_RESIDUAL, size=len(places))
+
+    def moments(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """By row of the population: mean slope, mean squared slope and mean curvature at these weights."""
+        change = weights - self.truth
+        shift, r, h = self.rows @ change[:-1] + change[-1], LARGEST_RESIDUAL, self.threshold
+        low, high = np.clip(shift - r, -h, h), np.clip(shift + r, -h, h)
+        beyond = np.maximum(shift + r - h, 0.0), np.maximum(-h - (shift - r), 0.0)
+        # Integrals of the clipped residual over the uniform law of residuals.
+        slope = ((high**2 - low**2) / 2 + h * (beyond[0] - beyond[1])) / (2 * r)
+        square = ((high**3 - low**3) / 3 + h**2 * (beyond[0] + beyond[1])) / (2 * r)
+        return slope, square, (high - low) / (2 * r)
+
+
+def minimiser(population: Logistic | Linear, alpha: float) -> np.ndarray:
     """The population's weights with this ridge, by Newton's method."""
-    design = np.column_stack([rows, np.ones(len(rows))])
+    design = np.column_stack([population.rows, np.ones(len(population.rows))])
     weights = np.zeros(design.shape[1])
-    for _ in range(50):
-        fitted = expit(design @ weights)
-        gradient = design.T @ (fitted - chances) / len(rows) + alpha * weights
-        curvature = (design * (fitted * (1 - fitted))[:, None]).T @ design / len(rows) + alpha * np.eye(len(weights))
-        weights = weights - np.linalg.solve(curvature, gradient)
+    for _ in range(60):
+        slope, _, curvature = population.moments(weights)
+        gradient = design.T @ slope / len(design) + alpha * weights
+        matrix = (design * curvature[:, None]).T @ design / len(design) + alpha * np.eye(len(weights))
+        weights = weights - np.linalg.solve(matrix, gradient)
     assert np.linalg.norm(gradient) < 1e-9
     return weights
 
 
-def measured(d: int, n: int, epsilon: float, currency: str, mechanism: str, share: float | str, repetitions: int) -> dict:
+def plain_width(population: Logistic | Linear, n: int, alpha: float = 0.0) -> float:
+    """Median width without noise, by the sandwich of the population; without ridge that of statsmodels with HC0 errors."""
+    weights = population.truth if alpha == 0.0 else minimiser(population, alpha)
+    _, square, curvature = population.moments(weights)
+    design = np.column_stack([population.rows, np.ones(len(population.rows))])
+    inverse = np.linalg.inv((design * curvature[:, None]).T @ design / len(design) + alpha * np.eye(len(weights)))
+    middle = (design * square[:, None]).T @ design / len(design) - alpha**2 * np.outer(weights, weights)
+    spread = inverse @ middle @ inverse
+    return float(np.median(2 * 1.959964 * np.sqrt(np.diagonal(spread) / n)))
+
+
+def measured(
+    kind: str, d: int, n: int, epsilon: float, currency: str, mechanism: str, share: float | str, repetitions: int
+) -> dict:
     """One cell."""
-    rows, truth, chances = population_of(d)
-    model = confide.LogisticRegression(
-        budget_of(currency, epsilon), mechanism=mechanism, inference_share=share, classes=[0, 1], row_norm=1.0
-    )
+    population = Logistic.of(d) if kind == "logistic" else Linear.of(d, 0.1 if kind == "huber" else 10.0)
+    model = population.estimator(budget_of(currency, epsilon), mechanism, share)
     try:
         plan = model.plan(n, d)
-    except confide.ParameterError:
-        return {"refused": True}
-    targets = {"regularised": minimiser(rows, chances, plan.alpha)}
-    if plan.mechanism == "objective":
-        targets["unregularised"] = truth
+    except confide.ParameterError as refusal:
+        return {"refused": True, "reason": str(refusal)}
+    targets = {"regularised": minimiser(population, plan.alpha)}
+    if plan.mechanism != "output":
+        targets["unregularised"] = population.truth
     rng = np.random.default_rng((d, n, int(10 * epsilon)))
     hits = {target: [] for target in targets}
     widths = {target: [] for target in targets}
     for _ in range(repetitions):
         drawn = rng.integers(POPULATION, size=n)
-        model.fit(rows[drawn], (rng.uniform(size=n) < chances[drawn]).astype(int))
+        model.fit(population.rows[drawn], population.drawn(rng, drawn))
         for target, weights in targets.items():
             ends = model.uncertainty(target).intervals(0.95)
             hits[target].append((ends[:, 0] <= weights) & (weights <= ends[:, 1]))
             widths[target].append(ends[:, 1] - ends[:, 0])
-    answer = {"ratio": plan.intervals.ratio, "share": plan.intervals.share, "alpha": plan.alpha}
-    answer |= {"forecast_width": 2 * plan.intervals.margin}
+    answer = {"ratio": plan.intervals.ratio, "alpha": plan.alpha, "plain_width": round(plain_width(population, n), 4)}
     for target in targets:
         by_repetition = np.mean(hits[target], axis=1)
         answer[target] = {
@@ -99,19 +182,31 @@ def measured(d: int, n: int, epsilon: float, currency: str, mechanism: str, shar
     return answer
 
 
+def cells_of(kind: str) -> Iterator[dict]:
+    """The grid of one kind of model."""
+    sizes, budgets = ((4, 20), (2_000, 10_000, 50_000)), ((0.5, 1.0, 4.0), ("pure", "zcdp"))
+    mechanisms = ("sums",) if kind == "ridge" else ("objective", "output")
+    if kind != "logistic":
+        sizes, budgets = ((4, 20), (2_000, 10_000)), ((1.0, 4.0), ("pure", "zcdp"))
+    for n, d, epsilon, currency, mechanism in itertools.product(*reversed(sizes), *budgets, mechanisms):
+        yield {"kind": kind, "d": d, "n": n, "epsilon": epsilon, "currency": currency, "mechanism": mechanism}
+
+
 def show(lines: list[dict]) -> None:
-    """The table of README.md."""
-    print("  d      n  eps  currency  mechanism  share  ratio  regularised        width  unregularised      width")
-    for line in lines:
-        start = f"{line['d']:3d} {line['n']:6d} {line['epsilon']:4g}  {line['currency']:8s}  {line['mechanism']:9s}"
+    """The table of README.md: of each target coverage, width, and width over that of statsmodels."""
+    print("model      d      n  eps  currency  mechanism  ratio  regularised        width       unregularised      width")
+    for line in sorted(lines, key=lambda line: (line["kind"], line["d"], line["n"], line["epsilon"], line["currency"])):
+        start = f"{line['kind']:8s} {line['d']:3d} {line['n']:6d} {line['epsilon']:4g}  {line['currency']:8s}"
+        start += f"  {line['mechanism']:9s}"
         if line.get("refused"):
             print(f"{start}  refused")
             continue
-        row = start + f"  {line['share']:5.2f}  {line['ratio']:5.2f}"
+        row = start + f"  {line['ratio']:5.2f}"
         for target in ("regularised", "unregularised"):
             if target in line:
                 cell = line[target]
-                row += f"  {cell['coverage']:.3f} +- {cell['standard_error']:.3f}  {cell['width']:8.3f}"
+                row += f"  {cell['coverage']:.3f} +- {cell['standard_error']:.3f}  {cell['width']:6.3f}"
+                row += f" {cell['width'] / line['plain_width']:5.2f}x"
         print(row)
 
 
@@ -120,21 +215,21 @@ def main() -> None:
     parser.add_argument("--repetitions", type=int, default=500)
     parser.add_argument("--out", type=Path, default=Path("coverage.jsonl"))
     parser.add_argument("--share", default="0.3")
-    parser.add_argument("--largest-ratio", type=float, default=forecast.LARGEST_RATIO, help="inf: no cell is refused")
+    parser.add_argument("--models", nargs="+", default=["logistic"], choices=["logistic", "huber", "ridge"])
+    parser.add_argument("--largest-ratio", type=float, default=None, help="inf: no cell is refused")
     parser.add_argument("--table", action="store_true", help="show the file and stop")
     arguments = parser.parse_args()
     lines = [json.loads(line) for line in arguments.out.read_text().splitlines()] if arguments.out.exists() else []
     if not arguments.table:
-        forecast.LARGEST_RATIO = arguments.largest_ratio
+        if arguments.largest_ratio is not None:
+            for name in ("LARGEST_RATIO", "LARGEST_RESIDUAL_RATIO", "LARGEST_SUMS_RATIO"):
+                setattr(forecast, name, arguments.largest_ratio)
         share = arguments.share if arguments.share == "auto" else float(arguments.share)
-        sizes, budgets = ((4, 20), (2_000, 10_000, 50_000)), ((0.5, 1.0, 4.0), ("pure", "zcdp"))
-        cells = itertools.product(*sizes, *budgets, ("objective", "output"))
-        for d, n, epsilon, currency, mechanism in cells:
-            cell = {"d": d, "n": n, "epsilon": epsilon, "currency": currency, "mechanism": mechanism}
-            cell |= {"asked_share": share, "repetitions": arguments.repetitions}
-            if any(cell.items() <= line.items() for line in lines):
+        for cell in itertools.chain.from_iterable(map(cells_of, arguments.models)):
+            asked = cell | {"asked_share": share, "repetitions": arguments.repetitions}
+            if any(asked.items() <= line.items() for line in lines):
                 continue
-            lines.append(cell | measured(d, n, epsilon, currency, mechanism, share, arguments.repetitions))
+            lines.append(asked | measured(**cell, share=share, repetitions=arguments.repetitions))
             with arguments.out.open("a") as file:
                 file.write(json.dumps(lines[-1]) + "\n")
     show(lines)

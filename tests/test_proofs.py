@@ -37,6 +37,7 @@ EXCEPTIONS = {
     "confide.privacy.sufficient_statistics.StatisticsPlan.diagonal_deviation",
     "confide.privacy.sufficient_statistics.StatisticsPlan.product_deviation",
     "confide.privacy.sufficient_statistics.StatisticsPlan.target_deviation",
+    "confide.privacy.sufficient_statistics.StatisticsPlan.square_deviation",
     "confide.privacy.sufficient_statistics.StatisticsPlan.to_dict",
     "confide.privacy.moments.MomentsPlan.deviation",
     "confide.privacy.counts.CountsPlan.deviation",

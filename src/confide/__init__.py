@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from confide.estimators.logistic import LogisticRegression as LogisticRegression
     from confide.estimators.loss_regression import HuberRegressor as HuberRegressor
     from confide.estimators.loss_regression import PoissonRegressor as PoissonRegressor
+    from confide.estimators.parts import intervals_from_parts as intervals_from_parts
     from confide.estimators.persistence import load as load
     from confide.estimators.regression import Ridge as Ridge
     from confide.estimators.search import PrivateSearchCV as PrivateSearchCV
@@ -75,6 +76,7 @@ _EXPORTS = {
     "SchemaError": "confide.errors",
     "ZCDP": "confide.privacy.budgets",
     "evaluate": "confide.inference.evaluation",
+    "intervals_from_parts": "confide.estimators.parts",
     "load": "confide.estimators.persistence",
     "open_rows": "confide.data.opened",
     "progress": "confide.data.speed",

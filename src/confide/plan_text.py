@@ -65,7 +65,9 @@ def statistics_document(plan: Any) -> dict[str, Any]:
         "diagonal_deviation": plan.diagonal_deviation,
         "product_deviation": plan.product_deviation,
         "target_deviation": plan.target_deviation,
+        "square_deviation": plan.square_deviation if plan.problem.with_square else None,
         "grid_exponent": lattice.exponent if lattice else None,
+        "intervals": plan.intervals.to_dict() if plan.intervals else None,
     }
 
 
@@ -80,6 +82,8 @@ def statistics_text(plan: Any) -> str:
             f"{plan.product_deviation:.6g} on sums of products, {plan.target_deviation:.6g} on those with the target"
         )
         lines["grid"] = f"scaled sums are multiples of 2^{plan.lattice.exponent}"
+    if plan.intervals is not None:
+        lines |= plan.intervals.lines()
     return _in_columns(lines)
 
 

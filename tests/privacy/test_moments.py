@@ -14,16 +14,17 @@ from confide.data.arrays import ArrayBlocks, MemorySource, summation_depth
 from confide.erm.losses import HuberHinge, LogisticLoss, SmoothHinge, Weighted
 from confide.erm.row_bounds import BallBound
 from confide.erm.row_sums import MomentSum, RowSum
+from confide.erm.target_losses import SquaredLoss
 from confide.errors import ParameterError
 from confide.privacy.budgets import ZCDP, ApproxDP, Neighbours, PureDP
 from confide.privacy.mechanism import Problem
-from confide.privacy.moments import _WINDOW, SecondMoments, _scaled, balanced_scale, joint_bound
+from confide.privacy.moments import _WINDOW, SecondMoments, _scaled, balanced_scale, joint_bound, window_of
 from confide.privacy.noise import Entropy
 from confide.privacy.objective_perturbation import ObjectivePerturbation
 from confide.privacy.output_perturbation import OutputPerturbation
 
 REPLACE, ADD = Neighbours.REPLACE_ONE, Neighbours.ADD_OR_REMOVE_ONE
-LOSSES = [LogisticLoss(), HuberHinge(0.3), SmoothHinge(0.4)]
+LOSSES = [LogisticLoss(), HuberHinge(0.3), SmoothHinge(0.4), SquaredLoss(3.0, 0.2)]
 BUDGETS = {"pure": PureDP(0.7), "approximate": ApproxDP(0.7, 1e-5), "zcdp": ZCDP(0.1)}
 ACCEPT, REJECT = 1e-3, 1e-8
 
@@ -51,7 +52,7 @@ def computed(plan, source, weights):
     """The scaled moments without noise."""
     problem = plan.problem
     row_sum = RowSum(problem.loss, problem.row_bound, problem.intercept, 1, problem.largest_weight)
-    return _scaled(plan, source.sum_over_rows(MomentSum(row_sum, _WINDOW), weights))[0]
+    return _scaled(plan, source.sum_over_rows(MomentSum(row_sum, window_of(problem.loss_bounds, _WINDOW)), weights))[0]
 
 
 @pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.name)
@@ -66,11 +67,14 @@ def test_no_neighbours_are_further_apart_than_the_noise_allows_for(loss, neighbo
         if trial % 2:
             rows = rng.normal(size=(2, 3)) * 10.0 ** rng.uniform(-1, 1)
         counts = np.array([1.7, 1.7]) if trial % 3 else rng.uniform(0.0, 3.0, 2)
-        labels = rng.choice([-1, 1], 2)
+        labels = rng.choice([-1, 1], 2) * (3 if loss.name == "huber" else 1)
         weights = rng.normal(size=(1, 3)) * 10.0 ** rng.uniform(-2, 1)
         if not trial % 2 and trial % 4:
             # Scores far on the wrong side of one row or both: the steepest slopes.
             weights = -np.array([[labels[0], labels[1], 0.0]]) * rng.uniform(0.0, 10.0, (1, 1))
+            if loss.name == "huber" and trial % 8 == 6:
+                # Residuals near the threshold, on either side of it: steep, and bent.
+                weights = np.array([[*(labels[:2] - 0.2 * rng.choice([0.95, 0.999, 1.001], 2)), 0.0]]) / 2.0
         one, two = (computed(plan, source_of(rows[[i]], labels[[i]], counts[[i]]), weights) for i in (0, 1))
         largest = max(largest, float(np.linalg.norm(one - two if neighbours is REPLACE else one)))
     assert largest <= allowed
@@ -86,17 +90,27 @@ def test_the_joint_bound_is_attained():
         assert exact <= joint_bound(Weighted(LogisticLoss(), 3.0), scale) <= exact * 1.02
     assert joint_bound(Weighted(LogisticLoss(), 3.0), balanced_scale(Weighted(LogisticLoss(), 3.0))) < 1.02
     assert joint_bound(Weighted(HuberHinge(0.3), 1.0), 2.0) == pytest.approx(math.sqrt(5.0), rel=1e-9)
+    assert joint_bound(Weighted(SquaredLoss(3.0, 0.2), 1.0), 2.0) == pytest.approx(math.sqrt(5.0), rel=1e-9)
+
+
+def test_the_window_is_in_the_units_of_the_loss():
+    """A loss whose scores are a thousand times larger has a window so much wider; weights of rows do not matter."""
+    assert window_of(Weighted(LogisticLoss(), 3.0), _WINDOW) == 2.0**-6
+    for size in (1e-3, 1.0, 1e3):
+        assert window_of(Weighted(SquaredLoss(size, 0.2 * size), 3.0), _WINDOW) == pytest.approx(0.2 * size / 64)
 
 
 def exact_moments(plan, rows, labels, counts, weights):
     """The scaled moments in 60 digits, as a list."""
     mpmath.mp.dps = 60
-    problem, w = plan.problem, mpmath.mpf(_WINDOW)
+    problem, w = plan.problem, mpmath.mpf(window_of(plan.problem.loss_bounds, _WINDOW))
     big, theta = mpmath.mpf(problem.largest_weight), [mpmath.mpf(float(x)) for x in weights]
 
     def slope(z):
         if isinstance(problem.loss, LogisticLoss):
             return -1 / (1 + mpmath.exp(z))
+        if isinstance(problem.loss, SquaredLoss):
+            return min(max(z, -mpmath.mpf(problem.loss.threshold)), mpmath.mpf(problem.loss.threshold))
         h = mpmath.mpf(problem.loss.smoothing)
         return -min(max((1 - z + h) / (2 * h), mpmath.mpf(0)), mpmath.mpf(1))
 
@@ -105,7 +119,8 @@ def exact_moments(plan, rows, labels, counts, weights):
         x = [mpmath.mpf(float(v)) for v in row]
         norm = mpmath.sqrt(sum(v * v for v in x))
         x = [v * min(1, 2 / norm) for v in x] + [mpmath.mpf(problem.intercept)]
-        c, z = min(mpmath.mpf(float(count)), big), label * sum(a * b for a, b in zip(x, theta, strict=True))
+        c, z = min(mpmath.mpf(float(count)), big), sum(a * b for a, b in zip(x, theta, strict=True))
+        z = z - int(label) if isinstance(problem.loss, SquaredLoss) else int(label) * z
         curvature = c * (slope(z + w) - slope(z - w)) / (2 * w) / mpmath.mpf(plan.unit_of_curvature)
         square = (c * slope(z)) ** 2 / mpmath.mpf(plan.unit_of_slope)
         entries = []
@@ -116,7 +131,7 @@ def exact_moments(plan, rows, labels, counts, weights):
     return total
 
 
-@pytest.mark.parametrize("loss", [LogisticLoss(), HuberHinge(0.3)], ids=lambda loss: loss.name)
+@pytest.mark.parametrize("loss", [LogisticLoss(), HuberHinge(0.3), SquaredLoss(3.0, 0.2)], ids=lambda loss: loss.name)
 def test_computed_moments_are_within_the_rounding_bound(loss):
     """Against 60 digits, at weights as long as they may be. The bound is used, not exceeded."""
     problem = problem_of(loss)

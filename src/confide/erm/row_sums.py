@@ -220,8 +220,8 @@ class LeastSquaresSum:
 
         f(w) = (y - w . x)^2 / 2 = y^2 / 2 - y x . w + w . (x x^T) w / 2
 
-    So the gradient is -X^T y and the Hessian X^T X, over clipped rows with their intercept and clipped targets. The constant
-    is not summed.
+    So the value is half of y^T y, the gradient -X^T y and the Hessian X^T X, over clipped rows with their intercept and
+    clipped targets.
 
     Parameters
     ----------
@@ -247,6 +247,7 @@ class LeastSquaresSum:
         if self.intercept > 0.0:
             clipped = np.hstack([clipped, np.full((clipped.shape[0], 1), self.intercept)])
         targets = np.clip(labels, -self.target_bound, self.target_bound, dtype=np.float64)
+        totals.value[...] += 0.5 * (targets @ targets)
         for gradient, hessian in zip(totals.gradient, totals.hessian, strict=True):
             gradient -= targets @ clipped
             _add_products(hessian, clipped)

@@ -55,6 +55,8 @@ def guarantee_of(
             "intervals"
             + (f"; they cost {intervals.share:.3g} of the budget, which covers both." if budget.is_private else ".")
         )
+    if isinstance(plan, StatisticsPlan) and plan.problem.with_square:
+        sentences.append("Beside the other sums, that of the squared targets is released with noise, for intervals.")
     if plan.budget.is_private and plan.lattice is not None and seed is None:
         sentences += [
             "How the rows were read into memory, such as the types of columns, did not depend on single rows.",

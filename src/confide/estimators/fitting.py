@@ -24,7 +24,7 @@ from confide.errors import InsufficientRegularisation, ParameterError
 from confide.estimators.non_private import NonPrivate
 from confide.estimators.regularisation import balanced_l2, curvature_free_l2, usual_norm
 from confide.inference.evidence import Evidence
-from confide.inference.forecast import LARGEST_RATIO, IntervalsPlan
+from confide.inference.forecast import IntervalsPlan
 from confide.privacy.budgets import Budget, Neighbours, budget_of_row
 from confide.privacy.mechanism import Mechanism, Plan, Problem, Release
 from confide.privacy.moments import SecondMoments
@@ -110,6 +110,8 @@ def make_plan(settings: Settings, n_features: int, n_rows: int | None) -> Plan:
         )
     if settings.inference_share != 0.0 and settings.loss.n_outputs > 1:
         raise ParameterError("intervals are for two classes; leave inference_share at 0, or fit one class against the rest.")
+    if settings.inference_share != 0.0 and settings.loss.by_length:
+        raise ParameterError("intervals need a slope of bounded size: use loss='huber', or leave inference_share at 0.")
     # A bound on rows or a loss of the user's own may change and still be the same object.
     is_frozen = type(settings.row_bound) in (BallBound, GroupBound) and not isinstance(settings.loss, DeclaredLoss)
     return (_planned if is_frozen else _planned.__wrapped__)(settings, n_features, n_rows)
@@ -134,7 +136,7 @@ def _planned(settings: Settings, n_features: int, n_rows: int | None) -> Plan:
     else:
         plans = [_plan_with_intervals(settings, n_features, n_rows, share) for share in _SHARES]
         # The narrowest intervals among those that can be trusted, or the refusal of the nearest to it.
-        plan = min(plans, key=lambda plan: (max(plan.intervals.ratio, LARGEST_RATIO), plan.intervals.margin))
+        plan = min(plans, key=lambda plan: (max(plan.intervals.ratio, plan.intervals.largest_ratio), plan.intervals.margin))
     plan.intervals.check()
     return plan
 
@@ -256,16 +258,18 @@ def fit_privately(
     """
     plan = make_plan(settings, source.n_features, n_rows if settings.neighbours is Neighbours.REPLACE_ONE else None)
     plan.problem.check(n_rows, source.n_features)
-    intervals = plan.intervals
+    return charge_and_release(
+        lambda entropy: release_by(plan, source, entropy), plan.event, settings.neighbours, ledger, seed, purpose
+    )
 
-    def release(entropy: Entropy) -> Fit:
-        released = MECHANISMS[plan.mechanism].release(plan, source, NewtonThenFallback(), entropy)
-        if intervals is None:
-            return Fit(released, None)
-        moments = SecondMoments().release(intervals.moments, released.weights, source, entropy)
-        return Fit(released, Evidence.of(plan, released.weights[0], moments))
 
-    return charge_and_release(release, plan.event, settings.neighbours, ledger, seed, purpose)
+def release_by(plan: Plan, source: RowSource, entropy: Entropy) -> Fit:
+    """Release by a plan whose event was charged before this call."""
+    released = MECHANISMS[plan.mechanism].release(plan, source, NewtonThenFallback(), entropy)
+    if plan.intervals is None:
+        return Fit(released, None)
+    moments = SecondMoments().release(plan.intervals.moments, released.weights, source, entropy)
+    return Fit(released, Evidence.of(plan, released.weights[0], moments))
 
 
 Released = TypeVar("Released")

@@ -26,6 +26,7 @@ from confide.erm.row_bounds import RowBound
 from confide.errors import ParameterError
 from confide.estimators import parameters
 from confide.estimators.assumptions import guarantee_of, weight_sentences
+from confide.estimators.coefficients import CoefficientIntervals
 from confide.estimators.direction import Direction
 from confide.estimators.fitting import Settings, fit_privately, make_plan
 from confide.estimators.notebook import ShownWithGuarantee
@@ -35,9 +36,6 @@ from confide.features.encoder import Encoder, read_labels
 from confide.features.fourier import FourierMap
 from confide.features.labels import positions_of
 from confide.features.schema import Schema
-from confide.inference.evidence import Evidence
-from confide.inference.intervals import Uncertainty, uncertainty
-from confide.inference.table import CoefficientTable
 from confide.privacy.budgets import Budget, Neighbours, as_budget
 from confide.privacy.mechanism import Plan
 from confide.types import Array, Labels
@@ -49,7 +47,7 @@ class FactsOfRows(TypedDict, total=False):
     sample_weight: Any
 
 
-class LinearClassifier(ShownWithGuarantee, ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
+class LinearClassifier(CoefficientIntervals, ShownWithGuarantee, ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
     """A linear classifier, released under differential privacy. Its loss is that of a subclass."""
 
     _accepts_sparse = True
@@ -60,7 +58,6 @@ class LinearClassifier(ShownWithGuarantee, ClassifierMixin, BaseEstimator):  # t
     intercept_: Array
     classes_: Any
     guarantee_: Any
-    _evidence: Evidence | None = None
 
     def __init__(
         self,
@@ -298,59 +295,17 @@ class LinearClassifier(ShownWithGuarantee, ClassifierMixin, BaseEstimator):  # t
         right = self._positions(scores) == positions_of(labels, len(domain))
         return float(np.average(right, weights=weights_of(sample_weight, scores.shape[0])))
 
-    def uncertainty(self, target: str = "regularised") -> Uncertainty:
-        """How far the released coefficients may lie from those of the population; intercept last.
-
-        Costs no privacy: it is made of what was released.
-
-        Parameters
-        ----------
-        target : "regularised" or "unregularised"
-            The minimiser that the population has with the same alpha, or that without a ridge, for which one Newton step
-            takes the ridge back; not after output perturbation, whose noise is too large for that.
-
-        Raises
-        ------
-        ParameterError
-            If no share of the budget was kept for intervals, `inference_share`.
-        """
-        check_is_fitted(self)
+    def _why_no_intervals(self) -> str:
         if self._fourier is not None:
-            raise ParameterError(
+            return (
                 "weights of random features mean nothing one by one, so there are no intervals for them; use LinearSVC or "
                 "LogisticRegression."
             )
-        if self._evidence is None:
-            raise ParameterError(
-                "intervals need a share of the budget: set inference_share, for example 0.3, and fit again."
-            )
-        return uncertainty(self._evidence, target)
+        return super()._why_no_intervals()
 
-    def conf_int(self, level: float = 0.95, target: str = "regularised") -> Array:
-        """Intervals (n_coefficients, 2) for the coefficients `coef_` of the population, each at this level by itself.
-
-        See `uncertainty` for the target and for when there are none.
-        """
-        return self.uncertainty(target).intervals(level)[: self.coef_.shape[1]]
-
-    def summary(self, level: float = 0.95, target: str = "regularised") -> CoefficientTable:
-        """A table of coefficients with standard errors, intervals and p-values, which prints, and writes LaTeX and HTML.
-
-        It speaks of the schema's positive class, or else of `classes_[1]`. See `uncertainty` for the target.
-        """
+    def _spoken_of(self) -> tuple[float, str]:
         direction = Direction.of(self)
-        names = [str(name) for name in self.coefficient_names_]
-        return CoefficientTable.of(
-            self.uncertainty(target),
-            names=[*names, "(intercept)"] if self._evidence is not None and self._evidence.intercept > 0.0 else names,
-            level=level,
-            target=target,
-            sign=direction.sign,
-            model=type(self).__name__,
-            outcome=str(direction),
-            alpha=self.alpha_,
-            guarantee=self.guarantee_,
-        )
+        return direction.sign, str(direction)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model as JSON: weights, schema, guarantee, version and a checksum. `confide.load` reads it."""

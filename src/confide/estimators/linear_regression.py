@@ -24,18 +24,21 @@ from confide.data.streams import StreamedSource
 from confide.errors import InputError, ParameterError
 from confide.estimators import parameters
 from confide.estimators.assumptions import guarantee_of, weight_sentences
+from confide.estimators.coefficients import CoefficientIntervals
 from confide.estimators.fitting import charge_and_release
 from confide.estimators.notebook import ShownWithGuarantee
 from confide.estimators.streamed import is_opened, schema_of, streamed_numbers
 from confide.estimators.validation import row_weights_of, rows_of, targets_of, weights_of
 from confide.features.encoder import Encoder
 from confide.features.schema import Schema
+from confide.inference.evidence import Evidence
+from confide.inference.least_squares import SumsEvidence
 from confide.privacy.budgets import Budget, Neighbours
 from confide.privacy.noise import Entropy
 from confide.types import Array
 
 
-class LinearRegressor(ShownWithGuarantee, RegressorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
+class LinearRegressor(CoefficientIntervals, ShownWithGuarantee, RegressorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
     """A linear regressor, released under differential privacy. What is minimised is a subclass's."""
 
     _accepts_sparse = False
@@ -43,7 +46,6 @@ class LinearRegressor(ShownWithGuarantee, RegressorMixin, BaseEstimator):  # typ
     coef_: Array
     intercept_: float
     guarantee_: Any
-    _evidence = None
 
     def __init__(
         self,
@@ -109,7 +111,7 @@ class LinearRegressor(ShownWithGuarantee, RegressorMixin, BaseEstimator):  # typ
                 plan.problem.check(rows.n_rows, n_features)
                 # Who reads the ledger must see that its limit does not speak of this release.
                 purpose = f"{type(self).__name__}.fit" + (" (void: random_state was set)" if seed is not None else "")
-                released = charge_and_release(
+                released, evidence = charge_and_release(
                     lambda entropy: self._released(plan, source, entropy),
                     plan.event,
                     settings.neighbours,
@@ -129,6 +131,7 @@ class LinearRegressor(ShownWithGuarantee, RegressorMixin, BaseEstimator):  # typ
         weighting = weight_sentences(sample_weight is not None, largest, None)
         self.guarantee_ = guarantee_of(plan, self._target_sentence(), person, ledger, seed, weighting)
         self.coefficient_names_ = self._coefficient_names(encoder)
+        self._evidence = evidence
         self._encoder = encoder
         self._row_bound = settings.row_bound
         return self
@@ -210,8 +213,8 @@ class LinearRegressor(ShownWithGuarantee, RegressorMixin, BaseEstimator):  # typ
         """The plan for these settings."""
         raise NotImplementedError
 
-    def _released(self, plan: Any, source: RowSource, entropy: Entropy) -> Array:
-        """Released weights (D,)."""
+    def _released(self, plan: Any, source: RowSource, entropy: Entropy) -> tuple[Array, Evidence | SumsEvidence | None]:
+        """Released weights (D,), and what intervals are made of if it was released."""
         raise NotImplementedError
 
     def _targets(self, y: Any, n_rows: int) -> Array:

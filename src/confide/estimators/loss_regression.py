@@ -13,15 +13,15 @@ from confide.erm.losses import Loss
 from confide.erm.target_losses import PoissonLoss, SquaredLoss
 from confide.errors import InputError, ParameterError
 from confide.estimators import parameters
-from confide.estimators.fitting import MECHANISMS, Settings, make_plan
+from confide.estimators.fitting import Settings, make_plan, release_by
 from confide.estimators.linear import FactsOfRows
 from confide.estimators.linear_regression import LinearRegressor
 from confide.features.encoder import Encoder
 from confide.features.schema import Schema
+from confide.inference.evidence import Evidence
 from confide.privacy.budgets import Budget, Neighbours, as_budget
 from confide.privacy.mechanism import Plan
 from confide.privacy.noise import Entropy
-from confide.solvers.fallback import NewtonThenFallback
 from confide.types import Array
 
 
@@ -88,6 +88,7 @@ class LossRegressor(LinearRegressor):
             largest_sample_weight=parameters.checked_largest_sample_weight(self.max_sample_weight),
             # Of counts the scores are logarithms.
             score_size=1.0 if self._has_counts else target_bound,
+            inference_share=parameters.checked_share(getattr(self, "inference_share", 0.0)),
             n_threads=parameters.checked_jobs(self.n_jobs),
         )
         return settings, encoder
@@ -95,9 +96,14 @@ class LossRegressor(LinearRegressor):
     def _plan(self, settings: Settings, n_features: int, n_rows: int | None) -> Plan:
         return make_plan(settings, n_features, n_rows)
 
-    def _released(self, plan: Plan, source: RowSource, entropy: Entropy) -> Array:
-        released: Array = MECHANISMS[plan.mechanism].release(plan, source, NewtonThenFallback(), entropy).weights[0]
-        return released
+    def _released(self, plan: Plan, source: RowSource, entropy: Entropy) -> tuple[Array, Evidence | None]:
+        fit = release_by(plan, source, entropy)
+        return fit.release.weights[0], fit.evidence
+
+    def _why_no_intervals(self) -> str:
+        if "inference_share" not in self.get_params(deep=False):
+            return f"{type(self).__name__} has no intervals in this version; use HuberRegressor or Ridge."
+        return super()._why_no_intervals()
 
     def _targets(self, y: Any, n_rows: int) -> Array:
         targets = super()._targets(y, n_rows)
@@ -160,7 +166,7 @@ class HuberRegressor(LossRegressor):
         intercept: closer to least squares where rows are much shorter than their bound, at the same noise. Its noise cannot
         be shaped by the columns.
     alpha, schema, row_norm, fit_intercept, intercept_scaling, mechanism, neighbours, n_rows_bounds, max_rows_per_person, \
-max_sample_weight, ledger, n_jobs, random_state :
+max_sample_weight, inference_share, ledger, n_jobs, random_state :
         As in `LogisticRegression`. The target is given as `y`, an array of numbers, with a schema too.
 
     Attributes
@@ -208,6 +214,7 @@ max_sample_weight, ledger, n_jobs, random_state :
         n_rows_bounds: tuple[int, int] | None = None,
         max_rows_per_person: int = 1,
         max_sample_weight: float = 1.0,
+        inference_share: float | str = 0.0,
         ledger: Ledger | Batch | None = None,
         n_jobs: int | None = None,
         random_state: int | None = None,
@@ -231,6 +238,7 @@ max_sample_weight, ledger, n_jobs, random_state :
         )
         self.threshold = threshold
         self.loss = loss
+        self.inference_share = inference_share
 
     def _loss(self, target_bound: float) -> Loss:
         name = parameters.checked_choice("loss", self.loss, ("huber", "clipped_squared"))

@@ -205,6 +205,13 @@ def checked_choice(name: str, value: Any, choices: tuple[str, ...]) -> str:
     return value
 
 
+def checked_flag(name: str, value: Any) -> bool:
+    """True or False."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise ParameterError(f"{name} must be True or False.")
+    return bool(value)
+
+
 def checked_share(value: Any) -> float | str:
     """The part of the budget that is kept for intervals: a number, or "auto"."""
     if isinstance(value, str) and value == "auto":

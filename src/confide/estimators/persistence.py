@@ -26,6 +26,7 @@ from confide.features.schema import Schema
 from confide.files import read_document, write_document
 from confide.guarantee import Guarantee
 from confide.inference.evidence import Evidence
+from confide.inference.least_squares import SumsEvidence
 from confide.privacy.budgets import budget_from_dict
 
 _CLASSIFIERS: dict[str, type[LinearClassifier]] = {
@@ -53,6 +54,7 @@ _OWN_PARAMETERS = (
     "threshold",
     "max_sample_weight",
     "inference_share",
+    "intervals",
 )
 """Parameters that some estimators have, by name."""
 _PARTS = {
@@ -192,7 +194,7 @@ def _restored(content: dict[str, Any]) -> LinearClassifier | LinearRegressor:
         model.feature_names_in_ = np.array(content["feature_names_in"], dtype=object)
     model._encoder = None if schema is None else Encoder(schema)
     model._row_bound = row_bound
-    model._evidence = None if content.get("intervals") is None else Evidence.from_dict(content["intervals"])
+    model._evidence = None if content.get("intervals") is None else _evidence_of(content["intervals"])
     if model.guarantee_.void is None and not model.guarantee_.budget.is_private:
         raise FileError("the model claims a guarantee that an infinite budget cannot give.")
     if not isinstance(model.guarantee_.void, str | None):
@@ -212,7 +214,11 @@ def _restored(content: dict[str, Any]) -> LinearClassifier | LinearRegressor:
     return model
 
 
-def _fits(evidence: Evidence, model: LinearClassifier | LinearRegressor) -> bool:
+def _evidence_of(value: dict[str, Any]) -> Evidence | SumsEvidence:
+    return SumsEvidence.from_dict(value) if value.get("kind") == "sums" else Evidence.from_dict(value)
+
+
+def _fits(evidence: Evidence | SumsEvidence, model: LinearClassifier | LinearRegressor) -> bool:
     """Whether what intervals are made of speaks of the weights of this model."""
     weights, constant, width = evidence.weights, evidence.intercept, model.coef_.size
     intercept = constant * weights[width:] if constant > 0.0 else np.zeros(1)

@@ -15,12 +15,14 @@ from confide.erm.row_bounds import RowBound
 from confide.errors import ParameterError
 from confide.estimators import parameters
 from confide.estimators.linear_regression import LinearRegressor
-from confide.estimators.regularisation import noise_l2
+from confide.estimators.regularisation import noise_l2, usual_norm
 from confide.features.encoder import Encoder
 from confide.features.schema import Schema
+from confide.inference.forecast import SumsForecast
+from confide.inference.least_squares import SumsEvidence
 from confide.privacy.budgets import Budget, Neighbours, as_budget
 from confide.privacy.noise import Entropy
-from confide.privacy.sufficient_statistics import LeastSquares, StatisticsPlan, SufficientStatistics
+from confide.privacy.sufficient_statistics import LeastSquares, NoisyStatistics, StatisticsPlan, SufficientStatistics
 from confide.solvers.normal_equations import ridge_weights
 from confide.types import Array
 
@@ -37,6 +39,7 @@ class _Settings:
     neighbours: Neighbours
     n_rows_bounds: tuple[int, int] | None
     rows_per_person: int
+    intervals: bool
     n_threads: int
 
     def plan(self, n_features: int, n_rows: int | None) -> StatisticsPlan:
@@ -54,14 +57,20 @@ class _Settings:
             neighbours=self.neighbours,
             rows_per_person=self.rows_per_person,
             target_bound=self.target_bound,
+            with_square=self.intervals,
         )
         l2 = None if self.alpha is None else self.alpha * low
         if not self.budget.is_private:
             # Without privacy the automatic ridge is 1, as in scikit-learn.
-            return StatisticsPlan(problem, self.budget, "none", None, 1.0, Event(self.budget), 1.0 if l2 is None else l2)
+            event = Event(self.budget)
+            return StatisticsPlan(problem, self.budget, "none", None, 1.0, 0.0, event, 1.0 if l2 is None else l2)
         plan = SufficientStatistics().plan(problem, self.budget)
         automatic = noise_l2(plan.product_deviation, problem.n_weights)
-        return replace(plan, l2=automatic if l2 is None else l2)
+        plan = replace(plan, l2=automatic if l2 is None else l2)
+        if self.intervals:
+            plan = replace(plan, intervals=SumsForecast.of(plan, usual_norm(self.row_bound, 0.0)))
+            plan.intervals.check()
+        return plan
 
 
 class Ridge(LinearRegressor):
@@ -100,6 +109,9 @@ class Ridge(LinearRegressor):
     max_rows_per_person : int, default 1
         A public cap k on the rows of one person: the guarantee then protects a person, by group privacy. Where the schema
         names a column of persons, rows beyond the first k of each are dropped; otherwise the cap is an assumption.
+    intervals : bool, default False
+        Whether the sum of squared targets is released too, for intervals of coefficients (`summary`, `conf_int`). Under
+        replace-one and Gaussian noise that costs nothing, else a little more noise; see `plan`.
     ledger : Ledger, batch of one, or None
         Charged before a row is used.
     n_jobs : int or None
@@ -151,6 +163,7 @@ class Ridge(LinearRegressor):
         neighbours: str | Neighbours = "replace-one",
         n_rows_bounds: tuple[int, int] | None = None,
         max_rows_per_person: int = 1,
+        intervals: bool = False,
         ledger: Ledger | Batch | None = None,
         n_jobs: int | None = None,
         random_state: int | None = None,
@@ -171,6 +184,7 @@ class Ridge(LinearRegressor):
             n_jobs=n_jobs,
             random_state=random_state,
         )
+        self.intervals = intervals
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Train and release.
@@ -208,6 +222,7 @@ class Ridge(LinearRegressor):
             neighbours=neighbours,
             n_rows_bounds=parameters.checked_bounds(self.n_rows_bounds, neighbours),
             rows_per_person=parameters.checked_rows_per_person(self.max_rows_per_person),
+            intervals=parameters.checked_flag("intervals", self.intervals),
             n_threads=parameters.checked_jobs(self.n_jobs),
         )
         return settings, encoder
@@ -232,16 +247,21 @@ class Ridge(LinearRegressor):
             return False
         return encoder is None and max(plan.product_deviation, plan.target_deviation) > 2.0
 
-    def _released(self, plan: StatisticsPlan, source: RowSource, entropy: Entropy) -> Array:
-        return _weights(plan, source, entropy)
+    def _released(self, plan: StatisticsPlan, source: RowSource, entropy: Entropy) -> tuple[Array, SumsEvidence | None]:
+        sums = _sums(plan, source, entropy)
+        weights = ridge_weights(sums.products, sums.targets, plan.l2)
+        return weights, SumsEvidence.of(sums, weights) if plan.problem.with_square else None
+
+    def _why_no_intervals(self) -> str:
+        return "intervals need the sum of squared targets: set intervals=True, and fit again."
 
 
-def _weights(plan: StatisticsPlan, source: RowSource, entropy: Entropy) -> Array:
-    """Weights (D,) from sums with the noise of the plan, or without any where the budget is infinite."""
+def _sums(plan: StatisticsPlan, source: RowSource, entropy: Entropy) -> NoisyStatistics:
+    """Sums with the noise of the plan, or without any where the budget is infinite."""
     if plan.budget.is_private:
-        noisy = SufficientStatistics().release(plan, source, entropy)
-        return ridge_weights(noisy.products, noisy.targets, plan.l2)
+        return SufficientStatistics().release(plan, source, entropy)
     totals = source.sum_over_rows(plan.problem.row_sum, np.zeros((1, plan.problem.n_weights)))
-    if not (np.isfinite(totals.hessian).all() and np.isfinite(totals.gradient).all()):
+    square = 2.0 * float(totals.value[0]) if plan.problem.with_square else 0.0
+    if not (np.isfinite(totals.hessian).all() and np.isfinite(totals.gradient).all() and np.isfinite(square)):
         raise ParameterError("rows this large overflow without a row norm; scale them, or give a finite row_norm.")
-    return ridge_weights(totals.hessian[0], -totals.gradient[0], plan.l2)
+    return NoisyStatistics(totals.hessian[0], -totals.gradient[0], square, plan)

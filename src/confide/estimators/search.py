@@ -10,7 +10,6 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.model_selection import ParameterGrid
 from sklearn.utils import get_tags
@@ -20,9 +19,10 @@ from sklearn.utils.validation import check_is_fitted
 from confide.accounting.events import Event, as_events
 from confide.accounting.ledger import Batch, Ledger
 from confide.data.opened import ArrayRows
-from confide.errors import BudgetExceeded, InputTypeError, ParameterError
+from confide.errors import InputTypeError, ParameterError
 from confide.estimators import parameters
 from confide.estimators.assumptions import guarantee_of, weight_sentences
+from confide.estimators.divided import GivenRows, check_before_charge, parts_of
 from confide.estimators.fitting import charge_and_release
 from confide.estimators.linear import LinearClassifier
 from confide.estimators.streamed import is_opened
@@ -34,7 +34,7 @@ from confide.privacy.lattice import LatticeGaussian, LatticeLaplace, lattice_exp
 from confide.privacy.mechanism import Plan, Problem
 from confide.privacy.noise import Entropy
 from confide.privacy.selection import Repetition, Selection
-from confide.types import Array, Indices
+from confide.types import Array
 
 METHODS = ("auto", "permute-and-flip", "exponential", "repeated")
 
@@ -92,13 +92,6 @@ class SearchPlan:
         return sum(plan.noise_norm for plan in self.plans)
 
     __str__ = search_text
-
-
-def parts_of(sizes: Sequence[int], split_seed: int) -> list[Indices]:
-    """Positions of the rows of each part, rising: a function of the sizes and the public seed alone."""
-    n_rows = sum(sizes)
-    order = np.frombuffer(Entropy.seeded(split_seed).read(8 * n_rows), dtype="<u8").argsort(kind="stable")
-    return [np.sort(part) for part in np.split(order, np.cumsum(sizes)[:-1])]
 
 
 def _only_if_estimator_has(name: str) -> Any:
@@ -263,12 +256,10 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc] 
         facts = {name: fact for name, fact in row_facts.items() if fact is not None}
         if isinstance(X, ArrayRows) or is_opened(X):
             raise InputTypeError("a private search divides rows in memory; read them with pandas, or fit without a search.")
-        _check(clone(candidates[0]).set_params(alpha="auto", budget=budget), _Rows(X, y, facts))
-        # Frames and lists are divided as they are, and so are arrays; else what only claims to be one becomes one.
-        X = X.tocsr() if issparse(X) else X if hasattr(X, "columns") else np.asarray(X)
-        rows = _Rows(X, y if isinstance(y, (list, tuple)) or hasattr(y, "iloc") else np.asarray(y), facts)
+        check_before_charge(clone(candidates[0]).set_params(alpha="auto", budget=budget), GivenRows(X, y, facts))
+        rows = GivenRows.divisible(X, y, facts)
 
-        n_rows, sentence = int(X.shape[0]), "The label domain was declared, not learned from the rows."
+        n_rows, sentence = int(rows.X.shape[0]), "The label domain was declared, not learned from the rows."
         n_classes = None
         if parameters.checked_classes(self.estimator.classes, self.estimator.schema) is None:
             _, domain, sentence = labels_of(y, n_rows, None)
@@ -279,7 +270,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc] 
         pairs = []
         for position, (model, its_plan) in enumerate(zip(candidates, plan.plans, strict=True)):
             pairs.append((model.set_params(budget=its_plan.budget), training[position % len(training)]))
-            _check(*pairs[-1])
+            check_before_charge(*pairs[-1])
 
         purpose = f"{type(self).__name__}.fit" + (" (void: random_state was set)" if seed is not None else "")
         choice = charge_and_release(
@@ -470,29 +461,6 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc] 
 
 
 @dataclass(frozen=True, slots=True)
-class _Rows:
-    """What `fit` was given, and parts of it by position."""
-
-    X: Any
-    y: Any
-    facts: Mapping[str, Any]
-
-    def at(self, positions: Indices) -> _Rows:
-        facts = {name: _taken(fact, positions) for name, fact in self.facts.items()}
-        return _Rows(_taken(self.X, positions), _taken(self.y, positions), facts)
-
-
-def _taken(values: Any, positions: Indices) -> Any:
-    """The entries at these positions of a list, an array, a sparse array, or a frame or series of any library."""
-    import narwhals.stable.v1 as nw
-
-    if isinstance(values, (list, tuple)):
-        return [values[position] for position in positions]
-    seen = nw.from_native(values, pass_through=True, allow_series=True)
-    return values[positions] if seen is values else seen[positions].to_native()
-
-
-@dataclass(frozen=True, slots=True)
 class _Choice:
     """What a search may release."""
 
@@ -502,16 +470,7 @@ class _Choice:
     noisy_mistakes: float | None
 
 
-def _check(model: Any, rows: _Rows) -> None:
-    """All that a fit checks before its charge, and no more: a batch of no releases stops it there."""
-    try:
-        clone(model).set_params(ledger=Batch(Ledger(limit=1.0), ())).fit(rows.X, rows.y, **rows.facts)
-    except BudgetExceeded:
-        return
-    raise ParameterError("the estimator did not ask its ledger before it used rows, so it cannot be searched over.")
-
-
-def _chosen(plan: SearchPlan, pairs: list[tuple[Any, _Rows]], held_out: _Rows, entropy: Entropy) -> _Choice:
+def _chosen(plan: SearchPlan, pairs: list[tuple[Any, GivenRows]], held_out: GivenRows, entropy: Entropy) -> _Choice:
     """Train, count, choose. All of it was charged before this call."""
     if plan.selection is not None:
         tries = list(range(len(pairs)))

@@ -24,6 +24,7 @@ from confide.estimators.direction import Direction
 from confide.estimators.fitting import charge_and_release
 from confide.estimators.streamed import is_opened, scored
 from confide.estimators.validation import rows_of
+from confide.inference.intervals import checked_level
 from confide.privacy.budgets import Budget, Neighbours, as_budget
 from confide.privacy.counts import CountsPlan, NoisyCounts
 from confide.privacy.noise import Entropy
@@ -282,8 +283,7 @@ def evaluate(
     whole = isinstance(n_bins, (int, np.integer)) and not isinstance(n_bins, bool)
     if not whole or not _LEAST_BINS <= n_bins <= _MOST_BINS or n_bins % 2:
         raise ParameterError(f"n_bins must be an even number from {_LEAST_BINS} to {_MOST_BINS}.")
-    if isinstance(level, bool) or not isinstance(level, (int, float, np.number)) or not 0.0 < level < 1.0:
-        raise ParameterError("level must be a number strictly between 0 and 1, for example 0.95.")
+    checked_level(level)
     charged, seed = parameters.checked_ledger(ledger), parameters.checked_seed(random_state)
     persons = parameters.checked_rows_per_person(max_rows_per_person)
     encoder, direction = model._encoder, Direction.of(model)

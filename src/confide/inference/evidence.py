@@ -79,6 +79,8 @@ class Evidence:
         Released second moments of curvature and slope.
     curvature_deviation : float
         Standard deviation of the noise on an entry of the curvature off the diagonal.
+    slope_deviation : float
+        The same for the slope.
     noises : tuple of NoisePart
         The noise in the weights.
     """
@@ -90,18 +92,21 @@ class Evidence:
     curvature: Array
     slope: Array
     curvature_deviation: float
+    slope_deviation: float
     noises: tuple[NoisePart, ...]
 
     def __post_init__(self) -> None:
         size = self.weights.size
-        numbers = [self.weights, self.curvature, self.slope, np.array([self.intercept, self.l2, self.curvature_deviation])]
+        scalars = np.array([self.intercept, self.l2, self.curvature_deviation, self.slope_deviation])
+        numbers = [self.weights, self.curvature, self.slope, scalars]
         fitting = self.weights.shape == (size,) and self.curvature.shape == self.slope.shape == (size, size)
         if not fitting or not all(np.isfinite(number).all() for number in numbers):
             raise ParameterError("the parts that intervals are made of do not fit each other.")
         symmetric = all(np.array_equal(matrix, matrix.T) for matrix in (self.curvature, self.slope))
         same = all(part.noise.shape.dimension == size for part in self.noises)
-        known = self.intercept >= 0.0 and self.l2 > 0.0 and self.curvature_deviation >= 0.0 and self.n_rows_high >= 1
-        if not (symmetric and same and known):
+        known = self.intercept >= 0.0 and self.l2 > 0.0 and self.n_rows_high >= 1
+        noisy = self.curvature_deviation >= 0.0 and self.slope_deviation >= 0.0
+        if not (symmetric and same and known and noisy):
             raise ParameterError("the parts that intervals are made of do not fit each other.")
 
     @classmethod
@@ -127,6 +132,7 @@ class Evidence:
             curvature=moments.curvature,
             slope=moments.slope,
             curvature_deviation=moments.plan.deviation * moments.plan.unit_of_curvature / math.sqrt(2.0),
+            slope_deviation=moments.plan.deviation * moments.plan.unit_of_slope / math.sqrt(2.0),
             noises=tuple(noises),
         )
 
@@ -141,6 +147,7 @@ class Evidence:
             "curvature": self.curvature[upper].tolist(),
             "slope": self.slope[upper].tolist(),
             "curvature_deviation": self.curvature_deviation,
+            "slope_deviation": self.slope_deviation,
             "noises": [part.to_dict() for part in self.noises],
         }
 
@@ -155,14 +162,16 @@ class Evidence:
             intercept=float(value["intercept"]),
             l2=float(value["l2"]),
             n_rows_high=int(value["n_rows_high"]),
-            curvature=_symmetric(value["curvature"], size),
-            slope=_symmetric(value["slope"], size),
+            curvature=symmetric_of(value["curvature"], size),
+            slope=symmetric_of(value["slope"], size),
             curvature_deviation=float(value["curvature_deviation"]),
+            slope_deviation=float(value["slope_deviation"]),
             noises=tuple(map(NoisePart.from_dict, value["noises"])),
         )
 
 
-def _symmetric(triangle: list[float], size: int) -> Array:
+def symmetric_of(triangle: list[float], size: int) -> Array:
+    """(D, D) from its upper triangle, row by row."""
     matrix = np.zeros((size, size))
     matrix[np.triu_indices(size)] = triangle
     answer: Array = np.triu(matrix) + np.triu(matrix, 1).T

@@ -10,9 +10,15 @@ from confide.errors import ParameterError
 from confide.privacy.budgets import Budget
 from confide.privacy.mechanism import Plan
 from confide.privacy.moments import MomentsPlan
+from confide.privacy.sufficient_statistics import StatisticsPlan
 
 LARGEST_RATIO = 2.0
 """Up to here intervals at 95% hold the population's coefficients in 93% to 98% of samples: benchmarks/coverage.py."""
+
+LARGEST_RESIDUAL_RATIO = 0.5
+"""The same for losses of a residual, of whose rows often far fewer than half bend and most pull as hard as they can."""
+LARGEST_SUMS_RATIO = 1.5
+"""The same for intervals made of sums of least squares."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,17 +74,20 @@ class IntervalsPlan:
         return self.curvature_noise / self.usual_curvature
 
     @property
+    def largest_ratio(self) -> float:
+        """The largest at which intervals can be trusted."""
+        return LARGEST_RATIO if self.moments.problem.loss.monotone else LARGEST_RESIDUAL_RATIO
+
+    @property
     def is_valid(self) -> bool:
         """Whether the noise leaves enough of the curvature for intervals to be trusted."""
-        return self.ratio <= LARGEST_RATIO
+        return self.ratio <= self.largest_ratio
 
     def check(self) -> None:
         """Raise ParameterError where intervals cannot be trusted."""
         if not self.is_valid:
-            raise ParameterError(
-                f"intervals would not be trustworthy: the noise on the curvature ({self.curvature_noise:.3g}) is more than "
-                f"{LARGEST_RATIO:g} times what so many rows of usual length add to it ({self.usual_curvature:.3g}). Use "
-                f"more rows, a larger budget or inference_share, fewer columns, or ApproxDP or ZCDP in place of PureDP."
+            raise _not_trustworthy(
+                self.curvature_noise, self.usual_curvature, self.largest_ratio, "budget or inference_share"
             )
 
     def to_dict(self) -> dict[str, Any]:
@@ -92,7 +101,7 @@ class IntervalsPlan:
             "curvature_noise": self.curvature_noise,
             "usual_curvature": self.usual_curvature,
             "ratio": self.ratio,
-            "largest_ratio": LARGEST_RATIO,
+            "largest_ratio": self.largest_ratio,
             "expected_margin": self.margin,
         }
 
@@ -101,9 +110,71 @@ class IntervalsPlan:
         return {
             "intervals": f"{self.share:.3g} of the whole budget, {self.budget}",
             "moments": f"noise up to {self.curvature_noise:.4g} on the curvature, where usual rows add "
-            f"{self.usual_curvature:.4g}: {self.ratio:.2g} of at most {LARGEST_RATIO:g}",
+            f"{self.usual_curvature:.4g}: {self.ratio:.2g} of at most {self.largest_ratio:g}",
             "expected interval": f"about +- {self.margin:.3g} for a usual coefficient, at 95%",
         }
+
+
+@dataclass(frozen=True, slots=True)
+class SumsForecast:
+    """What intervals that are made of noisy sums of least squares will be like. Public; made before any row is read.
+
+    Attributes
+    ----------
+    curvature_noise : float
+        Largest eigenvalue that noise alone gives X^T X: 2 s sqrt(D), s its deviation off the diagonal.
+    usual_curvature : float
+        Eigenvalue that the rows give it if they are usual: n |x|^2 / d, spread evenly over d columns.
+    square_deviation : float
+        Standard deviation of the noise on the sum of squared targets.
+    """
+
+    curvature_noise: float
+    usual_curvature: float
+    square_deviation: float
+
+    @classmethod
+    def of(cls, plan: StatisticsPlan, usual_row_norm: float) -> SumsForecast:
+        """The forecast of a plan for sums."""
+        problem = plan.problem
+        noise = 2.0 * plan.product_deviation * math.sqrt(problem.n_weights)
+        return cls(noise, problem.n_rows_low * usual_row_norm**2 / problem.n_features, plan.square_deviation)
+
+    @property
+    def ratio(self) -> float:
+        """Noise over what it hides."""
+        return self.curvature_noise / self.usual_curvature
+
+    def check(self) -> None:
+        """Raise ParameterError where intervals cannot be trusted."""
+        if not self.ratio <= LARGEST_SUMS_RATIO:
+            raise _not_trustworthy(self.curvature_noise, self.usual_curvature, LARGEST_SUMS_RATIO, "budget")
+
+    def to_dict(self) -> dict[str, Any]:
+        """A JSON form."""
+        return {
+            "curvature_noise": self.curvature_noise,
+            "usual_curvature": self.usual_curvature,
+            "ratio": self.ratio,
+            "largest_ratio": LARGEST_SUMS_RATIO,
+            "square_deviation": self.square_deviation,
+        }
+
+    def lines(self) -> dict[str, str]:
+        """Facts by name, for people."""
+        return {
+            "intervals": f"noise up to {self.curvature_noise:.4g} on the sums of products, where usual rows add "
+            f"{self.usual_curvature:.4g}: {self.ratio:.2g} of at most {LARGEST_SUMS_RATIO:g}; noise of standard deviation "
+            f"{self.square_deviation:.4g} on the sum of squared targets"
+        }
+
+
+def _not_trustworthy(noise: float, usual: float, limit: float, what: str) -> ParameterError:
+    return ParameterError(
+        f"intervals would not be trustworthy: the noise on the curvature ({noise:.3g}) is more than "
+        f"{limit:g} times what so many rows of usual length add to it ({usual:.3g}). Use "
+        f"more rows, a larger {what}, fewer columns, or ApproxDP or ZCDP in place of PureDP."
+    )
 
 
 def _deviation(moments: MomentsPlan) -> float:

@@ -30,6 +30,7 @@ _DRAWS = 4000
 _SLICES = 400
 _MOST_STEPS = 1000
 _HALVINGS = 45
+_USUAL_QUANTILE, _LARGEST_SPREAD = 1.96, 0.1
 TARGETS = ("regularised", "unregularised")
 
 
@@ -85,9 +86,7 @@ class Uncertainty:
 
     def margins(self, level: float) -> Array:
         """(D,): half the width of intervals that hold the population's coefficient with this probability, one at a time."""
-        if isinstance(level, bool) or not isinstance(level, (int, float, np.number)) or not 0.0 < level < 1.0:
-            raise ParameterError("level must be a number strictly between 0 and 1, for example 0.95.")
-        usual: Array = float(ndtri(0.5 + 0.5 * level)) * self.sampling_error
+        usual: Array = float(ndtri(0.5 + 0.5 * checked_level(level))) * self.sampling_error
         if self.privacy_errors.shape[0] == 0:
             return usual
         # Independent symmetric noise only widens; the largest size of noise and the usual margin together are enough.
@@ -118,8 +117,7 @@ def uncertainty(evidence: Evidence, target: str = "regularised") -> Uncertainty:
     target : "regularised" for the minimiser that the population has with the same ridge, "unregularised" for that without,
         which is refused after output perturbation
     """
-    if target not in TARGETS:
-        raise ParameterError(f"target must be one of {', '.join(map(repr, TARGETS))}.")
+    checked_target(target)
     if target == "unregularised" and evidence.noises and not any(part.in_objective for part in evidence.noises):
         raise ParameterError(
             "after output perturbation the ridge cannot be taken back: the noise on the weights is too large for one step. "
@@ -129,7 +127,7 @@ def uncertainty(evidence: Evidence, target: str = "regularised") -> Uncertainty:
     curvature = denoised_curvature(evidence.curvature, l2, evidence.curvature_deviation)
     # The population's gradient at the target is minus the ridge's, so the mean of the rows' gradients is known (spec D.3):
     # a square of it goes from the second moment, with the most rows there may be, which takes the least.
-    covariance = _positive(evidence.slope - np.outer(weights, weights) * l2**2 / evidence.n_rows_high)
+    covariance = positive_part(evidence.slope - np.outer(weights, weights) * l2**2 / evidence.n_rows_high)
     step: Array = np.eye(len(weights))
     if target == "unregularised":
         # w + H0^-1 l2 w = H0^-1 H w: for what is in the objective H0 takes the place of H, and the seal grows.
@@ -143,7 +141,23 @@ def uncertainty(evidence: Evidence, target: str = "regularised") -> Uncertainty:
         units[-1] = evidence.intercept
     # A coefficient that no row tells of has an interval of no width, and the quotients above stay numbers.
     sampling = np.maximum(sampling, np.finfo(float).tiny)
-    return Uncertainty(units * weights, units * sampling, units * _privacy_errors(evidence, inverse, step))
+    errors = _privacy_errors(evidence, inverse, step)
+    raised = units * _raised_by_noise(evidence, inverse, covariance, sampling, errors)
+    return Uncertainty(units * weights, raised * sampling, raised * errors)
+
+
+def checked_level(level: float) -> float:
+    """A level that can be one, or ParameterError."""
+    if isinstance(level, bool) or not isinstance(level, (int, float, np.number)) or not 0.0 < level < 1.0:
+        raise ParameterError("level must be a number strictly between 0 and 1, for example 0.95.")
+    return float(level)
+
+
+def checked_target(target: str) -> str:
+    """A target that is known, or ParameterError."""
+    if target not in TARGETS:
+        raise ParameterError(f"target must be one of {', '.join(map(repr, TARGETS))}.")
+    return target
 
 
 def denoised_curvature(curvature: Array, l2: float, deviation: float) -> Array:
@@ -173,22 +187,51 @@ def denoised_curvature(curvature: Array, l2: float, deviation: float) -> Array:
     return answer
 
 
-def _positive(matrix: Array) -> Array:
+def positive_part(matrix: Array) -> Array:
+    """A symmetric matrix with its negative eigenvalues put to 0."""
     eigenvalues, vectors = np.linalg.eigh(matrix)
     answer: Array = (vectors * np.maximum(eigenvalues, 0.0)) @ vectors.T
     return answer
+
+
+def _raised_by_noise(evidence: Evidence, inverse: Array, covariance: Array, sampling: Array, errors: Array) -> Array:
+    """(D,): factors by which errors are raised because both matrices are known with noise alone.
+
+    Intervals of a size that is itself uncertain, with relative standard deviation t, hold too seldom, as normal ones would
+    with few degrees of freedom; to second order 1 + (z^2 + 1) t^2 / 2 puts that right, z = 1.96. With a = H^-1 e_j, M the
+    covariance of what H^-1 multiplies, b = H^-1 M a, and noise of deviations s on H and f on S (sqrt(2) as much on their
+    diagonals), the variance a^T M a of coefficient j has noise of variance (beyond t^2 = 0.1 the expansion is of no use, and
+    `denoised_curvature` makes intervals long enough)
+
+        4 s^2 (|a|^2 |b|^2 + (a . b)^2) + 2 f^2 |a|^4 = (2 t v)^2,    v all of the coefficient's variance.
+    """
+    if errors.shape[0] == 0:
+        return np.ones_like(sampling)
+    multiplied = covariance.copy()
+    for position, part in enumerate(evidence.noises):
+        if part.in_objective:
+            draws = draws_of(part.noise, position)
+            multiplied += draws.T @ draws / len(draws)
+    others = inverse @ multiplied @ inverse
+    squares = np.sum(inverse**2, axis=0)
+    products = squares * np.sum(others**2, axis=0) + np.sum(inverse * others, axis=0) ** 2
+    spread = 4.0 * evidence.curvature_deviation**2 * products + 2.0 * evidence.slope_deviation**2 * squares**2
+    variance = sampling**2 + np.mean(errors**2, axis=0)
+    raised: Array = 1.0 + 0.5 * (_USUAL_QUANTILE**2 + 1.0) * np.minimum(spread / (2.0 * variance) ** 2, _LARGEST_SPREAD)
+    return raised
 
 
 def _privacy_errors(evidence: Evidence, inverse: Array, step: Array) -> Array:
     """(draws, D): the error of the weights by draws of the mechanism's own noise, from a fixed public seed."""
     errors = np.zeros((_DRAWS if evidence.noises else 0, inverse.shape[0]))
     for position, part in enumerate(evidence.noises):
-        draws = _draws(part.noise, position)
+        draws = draws_of(part.noise, position)
         errors = errors + draws @ (inverse if part.in_objective else step.T)
     return errors
 
 
 @lru_cache(maxsize=8)
-def _draws(noise: Noise, seed: int) -> Array:
+def draws_of(noise: Noise, seed: int) -> Array:
+    """(draws, D) of a law, from a fixed public seed."""
     entropy = Entropy.seeded(seed)
     return (entropy.laplace if noise.law == "laplace" else entropy.gaussian)(noise.shape, _DRAWS, noise.scale)

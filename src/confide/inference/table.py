@@ -63,6 +63,8 @@ class CoefficientTable:
         The kind of model, and the class that positive coefficients speak for.
     alpha : float
     guarantee : Guarantee
+    assumes_equal_variance : bool
+        Whether the sampling errors take residuals to vary alike in all rows.
     """
 
     coefficients: tuple[Coefficient, ...]
@@ -72,6 +74,7 @@ class CoefficientTable:
     outcome: str
     alpha: float
     guarantee: Guarantee
+    assumes_equal_variance: bool = False
 
     @classmethod
     def of(cls, uncertainty: Uncertainty, names: list[str], level: float, sign: float, **facts: Any) -> Self:
@@ -94,7 +97,7 @@ class CoefficientTable:
 
     @property
     def _title(self) -> str:
-        return f"{self.model}: coefficients in favour of {self.outcome}"
+        return f"{self.model}: coefficients" + (f" in favour of {self.outcome}" if self.outcome else "")
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -102,11 +105,12 @@ class CoefficientTable:
         minimiser = (
             f"the minimiser that the population has with the same ridge, alpha = {self.alpha:.4g}"
             if self.target == "regularised"
-            else f"the minimiser that the population has without a ridge; one step took back alpha = {self.alpha:.4g}"
+            else f"the minimiser that the population has without a ridge; alpha = {self.alpha:.4g} was taken back"
         )
         return (
             f"Each interval holds, with probability {self.level:g} by itself, {minimiser}.",
             "p: of the null hypothesis that this is 0. Errors: of the rows as a sample, of the noise, and of both.",
+            *(["Sampling errors take residuals to vary alike in all rows."] if self.assumes_equal_variance else []),
             self.guarantee.statement().split("\n")[0],
         )
 

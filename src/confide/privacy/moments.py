@@ -30,7 +30,10 @@ from confide.types import Array, Weights
 _LARGEST_INFLATION = 0.1
 _SEAL_SHARE = 0.01
 _WINDOW, _NARROW_WINDOW = 2.0**-6, 2.0**-12
-"""Of scores, with and without noise: a wide one keeps rounding small, and changes the curvature by 1 in 25,000."""
+"""Of scores, with and without noise: a wide one keeps rounding small, and changes the curvature by 1 in 25,000.
+
+In units of L / c where a loss bends suddenly, for that is how wide its bend is.
+"""
 _UNIT = 2.0**-53
 _DOWN, _UP = 1.0 - 2.0**-40, 1.0 + 2.0**-40
 _GRID = np.linspace(0.0, 1.0, 2**12 + 1)
@@ -53,6 +56,11 @@ def joint_bound(loss: LossBounds, curvature_scale: float) -> float:
     else:
         bends = np.ones(_GRID.size - 1)
     return float(np.sqrt((curvature_scale * bends) ** 2 + _GRID[1:] ** 4).max()) * _UP
+
+
+def window_of(loss: LossBounds, window: float) -> float:
+    """The window in the units of scores. Public."""
+    return window if loss.self_concordant else window * loss.lipschitz / loss.smoothness
 
 
 @lru_cache(maxsize=64)
@@ -183,10 +191,11 @@ class SecondMoments:
     def _rounding(self, problem: Problem, scale: float, longest: float) -> float:
         """Largest L2 distance between computed and exact scaled moments. proofs/moments.md, theorem 2."""
         loss, dimension = problem.loss_bounds, problem.n_weights
-        scores = loss.smoothness * ((2 * dimension + 8) * problem.row_norm * longest + _WINDOW)
+        window = window_of(loss, _WINDOW)
+        scores = loss.smoothness * ((2 * dimension + 8) * problem.row_norm * longest + window)
         sums = problem.summation_depth + 2 * dimension + 24
         slopes = loss.rounding * loss.lipschitz + scores
-        curvature = slopes / _WINDOW / loss.smoothness + sums
+        curvature = slopes / window / loss.smoothness + sums
         slope = 2.0 * slopes / loss.lipschitz + sums
         return 1.02 * _UNIT * problem.n_rows_high * problem.row_norm**2 * (scale * curvature + slope)
 
@@ -198,7 +207,7 @@ class SecondMoments:
         if norm > plan.largest_norm:
             weights = weights * (plan.largest_norm / norm * _DOWN)
         row_sum = RowSum(problem.loss, problem.row_bound, problem.intercept, 1, problem.largest_weight)
-        window = _NARROW_WINDOW if plan.lattice is None else _WINDOW
+        window = window_of(problem.loss_bounds, _NARROW_WINDOW if plan.lattice is None else _WINDOW)
         moments = _scaled(plan, source.sum_over_rows(MomentSum(row_sum, window), weights))
         if plan.noise is not None:
             moments = moments + plan.noise.draw(entropy)

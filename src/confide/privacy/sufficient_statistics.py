@@ -1,8 +1,8 @@
-"""Sufficient statistics of least squares, X^T X and X^T y, with exact noise. Proof: proofs/sufficient_statistics.md.
+"""Sufficient statistics of least squares, X^T X, X^T y and y^T y, with exact noise. Proof: proofs/sufficient_statistics.md.
 
 Released together, in one vector with one noise: that needs less of it than a share of the budget for each. Weights are
-computed from the noisy sums afterwards and cost nothing. Symbols inside formulas: D weights, N entries, R bound on a row
-with its intercept, T bound on a target, n rows.
+computed from the noisy sums afterwards and cost nothing; y^T y is for intervals alone. Symbols inside formulas: D weights,
+N entries, R bound on a row with its intercept, T bound on a target, n rows, f a factor of y^T y.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from confide.privacy.noise import Entropy
 from confide.types import Array, Weights
 
 _LARGEST_INFLATION = 0.1
+_SQUARE_SCALE = 0.5
 _UNIT = 2.0**-53
 _DOWN, _UP = 1.0 - 2.0**-40, 1.0 + 2.0**-40
 
@@ -39,9 +40,11 @@ class LeastSquares(RowFacts):
     Attributes
     ----------
     target_bound : every target is clipped to [-target_bound, target_bound]
+    with_square : whether y^T y is released too
     """
 
     target_bound: float
+    with_square: bool = False
 
     def __post_init__(self) -> None:
         RowFacts.__post_init__(self)
@@ -55,13 +58,24 @@ class LeastSquares(RowFacts):
 
     @property
     def n_statistics(self) -> int:
-        """N: the distinct entries of X^T X, and X^T y."""
-        return self.n_weights * (self.n_weights + 3) // 2
+        """N: the distinct entries of X^T X, X^T y, and y^T y if it is released."""
+        return self.n_weights * (self.n_weights + 3) // 2 + self.with_square
 
     @property
     def target_scale(self) -> float:
-        """R / T: with it a target counts as much as a row."""
+        """c = R / T: with it a target counts as much as a row."""
         return self.row_norm / self.target_bound
+
+    @property
+    def gaussian_square_scale(self) -> float:
+        """f: c^2 f y^T y is what gets Gaussian noise; 0 where it is not released. Free for replace-one (theorem 1)."""
+        free = math.sqrt(1.5) * _DOWN if self.neighbours is Neighbours.REPLACE_ONE else _SQUARE_SCALE
+        return free if self.with_square else 0.0
+
+    @property
+    def laplace_square_scale(self) -> float:
+        """The same for Laplace noise."""
+        return _SQUARE_SCALE if self.with_square else 0.0
 
     @property
     def row_l1_norm(self) -> float:
@@ -75,32 +89,34 @@ class LeastSquares(RowFacts):
     def l2_sensitivity(self) -> float:
         """Largest L2 distance of the scaled statistics of neighbours, off-diagonal entries times sqrt(2).
 
-        Theorem 1: 3 R^2 / sqrt(2) for replace-one, sqrt(2) R^2 for add-or-remove-one.
+        Theorem 1: 3 R^2 / sqrt(2) for replace-one, sqrt(2 + f^2) R^2 for add-or-remove-one.
         """
         replaced = self.neighbours is Neighbours.REPLACE_ONE
-        return (3.0 / math.sqrt(2.0) if replaced else math.sqrt(2.0)) * self.row_norm**2 * _UP
+        factor = 3.0 / math.sqrt(2.0) if replaced else math.sqrt(2.0 + self.gaussian_square_scale**2)
+        return factor * self.row_norm**2 * _UP
 
     @property
     def l1_sensitivity(self) -> float:
         """Largest L1 distance of the scaled statistics of neighbours, off-diagonal entries as they are. Theorem 2."""
-        square, dimension = self.row_norm**2, self.n_weights
+        square, dimension, of_target = self.row_norm**2, self.n_weights, self.laplace_square_scale
         # (B^2 + R^2) / 2 + B R, B the L1 norm.
         of_row = 0.5 * (self.row_l1_norm**2 + square) + self.row_l1_norm * self.row_norm
         if self.neighbours is Neighbours.ADD_OR_REMOVE_ONE:
-            return of_row * _UP
-        # sqrt(D (D + 3) / 4 + D / j) sqrt(2) (1 + j / 2) R^2, least at j = (sqrt(4D + 13) - 1) / (D + 3).
+            return (of_row + of_target * square) * _UP
+        # sqrt(D (D + 3) / 4 + D / j + f^2 / (j + j^2 / 2)) sqrt(2) (1 + j / 2) R^2, for f = 0 least at this j.
         weight = (math.sqrt(4.0 * dimension + 13.0) - 1.0) / (dimension + 3.0)
-        entries = dimension * (dimension + 3.0) / 4.0 + dimension / weight
+        entries = dimension * (dimension + 3.0) / 4.0 + dimension / weight + of_target**2 / (weight + 0.5 * weight**2)
         return min(2.0 * of_row, math.sqrt(2.0 * entries) * (1.0 + 0.5 * weight) * square) * _UP
 
     @property
     def rounding(self) -> float:
         """Largest L2 distance between computed and exact scaled statistics, in either scaling.
 
-        Theorem 3: 1.52 u n R^2 (m + 2D + 14), m the summation depth.
+        Theorem 3: 1.52 sqrt(1 + f^2 / 2) u n R^2 (m + 2D + 14), m the summation depth.
         """
         terms = self.summation_depth + 2 * self.n_weights + 14
-        return 1.52 * _UNIT * self.n_rows_high * terms * self.row_norm**2
+        scale = max(self.gaussian_square_scale, self.laplace_square_scale)
+        return 1.52 * math.sqrt(1.0 + 0.5 * scale**2) * _UNIT * self.n_rows_high * terms * self.row_norm**2
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,10 +134,14 @@ class StatisticsPlan:
         The noise, on N scaled statistics.
     off_diagonal : float
         Factor of the off-diagonal entries of X^T X while the noise is added.
+    square_scale : float
+        Factor of y^T y at that time, beside that of targets, twice; 0 where it is not released.
     event : Event
         What a ledger counts.
     l2 : float
         Ridge of the sum form for the weights that are made of the noisy sums. The guarantee does not depend on it.
+    intervals : SumsIntervalsPlan or None
+        What intervals that are made of the sums will be like. The guarantee does not depend on it either.
     """
 
     problem: LeastSquares
@@ -129,8 +149,10 @@ class StatisticsPlan:
     mechanism: str
     lattice: LatticeNoise | None
     off_diagonal: float
+    square_scale: float
     event: Event
     l2: float = 0.0
+    intervals: Any = None
 
     @property
     def alpha(self) -> float:
@@ -152,6 +174,15 @@ class StatisticsPlan:
         """The same for an entry of X^T y."""
         return self.diagonal_deviation / self.problem.target_scale if self.lattice else 0.0
 
+    @property
+    def square_deviation(self) -> float:
+        """The same for y^T y; 0 where it is not released."""
+        return (
+            self.target_deviation / self.problem.target_scale / self.square_scale
+            if self.lattice and self.square_scale
+            else 0.0
+        )
+
     def to_dict(self) -> dict[str, Any]:
         """A JSON form, for people and machines; the number of rows appears as its public bounds."""
         return statistics_document(self)
@@ -168,6 +199,8 @@ class NoisyStatistics:
     """(D, D): X^T X with noise, symmetric; its eigenvalues may be negative."""
     targets: Array
     """(D,): X^T y with noise."""
+    square: float
+    """y^T y with noise; NaN where it is not released."""
     plan: StatisticsPlan
     version: str = __version__
 
@@ -191,7 +224,8 @@ class SufficientStatistics:
         l1_sensitivity = (problem.l1_sensitivity + 2.0 * math.sqrt(size) * rounding) * _UP
         laplace = LatticeLaplace.of_l1(size, l1_sensitivity, epsilon * _DOWN)
         pure = problem.event(budget, PureMechanism(epsilon))
-        plans = [StatisticsPlan(problem, budget, "sufficient-statistics", laplace, 1.0, pure)]
+        name, scale = "sufficient-statistics", problem.laplace_square_scale
+        plans = [StatisticsPlan(problem, budget, name, laplace, 1.0, scale, pure)]
         if not isinstance(of_row, PureDP):
             if isinstance(of_row, ZCDP):
                 mu = math.sqrt(2.0 * of_row.rho * _DOWN)
@@ -201,7 +235,8 @@ class SufficientStatistics:
             exponent = lattice_exponent(sensitivity / max(1.0, mu), size)
             gaussian = LatticeGaussian.of_multiplier(size, exponent, sensitivity, 1.0 / mu)
             event = problem.event(budget, GaussianMechanism(1.0 / gaussian.multiplier))
-            plans.append(StatisticsPlan(problem, budget, "sufficient-statistics", gaussian, math.sqrt(2.0), event))
+            scale = problem.gaussian_square_scale
+            plans.append(StatisticsPlan(problem, budget, name, gaussian, math.sqrt(2.0), scale, event))
         return min(plans, key=lambda plan: plan.product_deviation)
 
     def release(self, plan: StatisticsPlan, source: RowSource, entropy: Entropy) -> NoisyStatistics:
@@ -216,16 +251,21 @@ class SufficientStatistics:
 
 
 def _scaled(plan: StatisticsPlan, totals: Totals) -> Weights:
-    """The statistics (1, N) as they get their noise: diagonal, upper triangle, targets."""
-    products, targets = totals.hessian[0], -totals.gradient[0]
+    """The statistics (1, N) as they get their noise: diagonal, upper triangle, targets, square of targets."""
+    products, targets, scale = totals.hessian[0], -totals.gradient[0], plan.problem.target_scale
     upper = plan.off_diagonal * products[np.triu_indices_from(products, 1)]
-    return np.concatenate([np.diagonal(products), upper, plan.problem.target_scale * targets])[None]
+    # In this order nothing overflows: the squares may be as small as the square of the scale is large.
+    square = [scale * (scale * (plan.square_scale * 2.0 * totals.value[0]))] if plan.problem.with_square else []
+    return np.concatenate([np.diagonal(products), upper, scale * targets, square])[None]
 
 
-def _unscaled(plan: StatisticsPlan, statistics: Array) -> tuple[Array, Array]:
-    """X^T X and X^T y of scaled statistics (N,)."""
-    dimension = plan.problem.n_weights
+def _unscaled(plan: StatisticsPlan, statistics: Array) -> tuple[Array, Array, float]:
+    """X^T X, X^T y and y^T y of scaled statistics (N,)."""
+    dimension, scale, square = plan.problem.n_weights, plan.problem.target_scale, math.nan
+    if plan.problem.with_square:
+        square = float(statistics[-1]) / scale / scale / plan.square_scale
+        statistics = statistics[:-1]
     products = np.diag(statistics[:dimension])
     rows, columns = np.triu_indices(dimension, 1)
     products[rows, columns] = products[columns, rows] = statistics[dimension:-dimension] / plan.off_diagonal
-    return products, statistics[-dimension:] / plan.problem.target_scale
+    return products, statistics[-dimension:] / scale, square

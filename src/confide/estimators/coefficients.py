@@ -1,0 +1,84 @@
+"""Intervals and tables of coefficients, of estimators whose release holds what they are made of."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sklearn.utils.validation import check_is_fitted
+
+from confide.errors import ParameterError
+from confide.inference.evidence import Evidence
+from confide.inference.intervals import Uncertainty, uncertainty
+from confide.inference.least_squares import SumsEvidence, uncertainty_of_sums
+from confide.inference.table import CoefficientTable
+from confide.types import Array
+
+
+class CoefficientIntervals:
+    """What a linear model says of its coefficients, beside their values."""
+
+    coef_: Array
+    alpha_: float
+    coefficient_names_: Any
+    guarantee_: Any
+    _evidence: Evidence | SumsEvidence | None = None
+
+    def uncertainty(self, target: str = "regularised") -> Uncertainty:
+        """How far the released coefficients may lie from those of the population; intercept last.
+
+        Costs no privacy: it is made of what was released.
+
+        Parameters
+        ----------
+        target : "regularised" or "unregularised"
+            The minimiser that the population has with the same alpha, or that without a ridge, which is taken back: by one
+            Newton step, and not after output perturbation, whose noise is too large for that; from sums at once.
+
+        Raises
+        ------
+        ParameterError
+            If nothing was released for intervals.
+        """
+        check_is_fitted(self)
+        if self._evidence is None:
+            raise ParameterError(self._why_no_intervals())
+        if isinstance(self._evidence, SumsEvidence):
+            return uncertainty_of_sums(self._evidence, target)
+        return uncertainty(self._evidence, target)
+
+    def conf_int(self, level: float = 0.95, target: str = "regularised") -> Array:
+        """Intervals (n_coefficients, 2) for the coefficients `coef_` of the population, each at this level by itself.
+
+        See `uncertainty` for the target and for when there are none.
+        """
+        return self.uncertainty(target).intervals(level)[: self.coef_.shape[-1]]
+
+    def summary(self, level: float = 0.95, target: str = "regularised") -> CoefficientTable:
+        """A table of coefficients with standard errors, intervals and p-values, which prints, and writes LaTeX and HTML.
+
+        Of a classifier it speaks of the schema's positive class, or else of `classes_[1]`. See `uncertainty` for the target.
+        """
+        known = self.uncertainty(target)
+        names = [str(name) for name in self.coefficient_names_]
+        sign, outcome = self._spoken_of()
+        sums = isinstance(self._evidence, SumsEvidence)
+        return CoefficientTable.of(
+            known,
+            names=[*names, "(intercept)"] if len(known.estimates) > len(names) else names,
+            level=level,
+            target=target,
+            sign=sign,
+            model=type(self).__name__,
+            outcome=outcome,
+            alpha=self.alpha_,
+            guarantee=self.guarantee_,
+            assumes_equal_variance=sums,
+        )
+
+    def _why_no_intervals(self) -> str:
+        """What to do for intervals where nothing was released for them."""
+        return "intervals need a share of the budget: set inference_share, for example 0.3, and fit again."
+
+    def _spoken_of(self) -> tuple[float, str]:
+        """The sign that turns coefficients to the outcome they are shown for, and its name; "" for a number."""
+        return 1.0, ""
