@@ -31,7 +31,7 @@ _HESSIAN_SHARE = 12.0
 """The sample's Hessian may cost so many times what a gradient of all rows costs, in multiplications."""
 _MOST_OF_ROWS = 1 / 16
 """The sample is a copy: memory for it stays below a tenth of that of the rows, its own part included."""
-_MOST_OF_FEW_ROWS = 1 / 10
+_MOST_OF_FEW_ROWS = 1 / 12
 _SMALL_SAMPLE = 2**24
 """Entries, 128 MiB: memory that nobody misses. Up to there a sample may be a larger part of the rows."""
 _LARGEST_SHARE = 1 / 4
