@@ -217,11 +217,11 @@ class _Design:
 
         def uniform(*shape: int) -> Array:
             words = np.frombuffer(entropy.read(8 * math.prod(shape)), dtype="<u8").reshape(shape)
-            return ((words >> 11) + 0.5) * 2.0**-53
+            return np.asarray(((words >> 11) + 0.5) * 2.0**-53, dtype=np.float64)
 
         def ranks(size: int) -> Array:
             """1 to size in some order."""
-            return 1.0 + uniform(size).argsort()
+            return np.asarray(1.0 + uniform(size).argsort(), dtype=np.float64)
 
         sizes = bound.sizes if isinstance(bound, GroupBound) else (1,) * n_features
         labels: Any = np.where(uniform(n) < positive_rate, 1, -1).astype(np.int8)
