@@ -12,7 +12,7 @@ from confide.privacy.mechanism import Plan
 from confide.privacy.moments import MomentsPlan
 from confide.privacy.sufficient_statistics import StatisticsPlan
 
-LARGEST_RATIO = 2.0
+LARGEST_RATIO = 1.75
 """Up to here intervals at 95% hold the population's coefficients in 93% to 98% of samples: benchmarks/coverage.py."""
 
 LARGEST_RESIDUAL_RATIO = 0.5
