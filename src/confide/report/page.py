@@ -24,7 +24,7 @@ from confide.inference.table import CoefficientTable
 
 _MOST_BARS = 40
 """More weights are in the table alone; the longest are drawn."""
-_LINE, _LEFT, _WIDTH, _RIGHT = 22, 260, 420, 20
+_LINE, _LEFT, _WIDTH, _RIGHT = 22, 310, 420, 20
 _STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; color: #1b1f24; background: #fff; }
 body { max-width: 62rem; margin: 2rem auto; padding: 0 1rem; }
@@ -238,7 +238,7 @@ class _Axis:
 
 
 def _label(name: str, middle: float) -> str:
-    shown = name if len(name) <= 36 else f"{name[:17]}…{name[-17:]}"
+    shown = name if len(name) <= 35 else f"{name[:17]}…{name[-17:]}"
     return f'<text x="{_LEFT - 10}" y="{middle + 4:.1f}" text-anchor="end">{escape(shown)}</text>'
 
 
