@@ -214,6 +214,12 @@ def test_summation_depth_covers_the_blocks_and_grows_with_the_rows():
     assert rows_in_sparse_block(20_000) == 8192
     assert rows_in_sparse_block(100) == rows_in_block(100)
     assert summation_depth(10**6, 20_000) == 8192 + 32 + 4 + 1 + 32
+    # Of very many rows the shorter dense blocks have the longer chain: more bundles of them.
+    dense, sparse = rows_in_block(1000), rows_in_sparse_block(1000)
+    assert (dense, sparse) == (131, 500)
+    assert summation_depth(10**8, 1000) == 131 + 32 + 8 + 2982 + 32
+    for rows in (1, 10**5, 10**7, 10**8):
+        assert summation_depth(rows, 1000) == max(arrays._depth(rows, dense), arrays._depth(rows, sparse)) + 32
 
 
 def test_the_objective_adds_ridge_and_linear_term_in_the_sum_form():

@@ -177,6 +177,38 @@ def test_long_rows_that_no_sample_saw_count_as_clipped(size):
     np.testing.assert_allclose(solution.weights, exact, atol=1e-7)
 
 
+def test_steps_that_run_out_on_the_cheaper_objective_claim_nothing():
+    """Whatever their number: what the last step reached there is no gradient of the clipped rows."""
+
+    def spoil(rows):
+        rows[17] = 3000.0
+
+    problems, start = many_rows(spoil, n=2000), np.zeros((1, 6))
+    free = replace(problems, row_bound=BallBound(np.inf))
+    for tolerance in np.logspace(-9, -1, 5):
+        for most_steps in range(1, 40):
+            solution = LimitedMemory(most_steps, from_afar=free).solve(problems, start, tolerance)
+            if solution.gradient_norm[0] <= tolerance:
+                assert np.linalg.norm(replace(problems).evaluate(solution.weights, order=1).gradient) <= 1.01 * tolerance
+        assert solution.gradient_norm[0] <= tolerance
+
+
+class Boasting:
+    """A first method that stays where it is and claims to be there."""
+
+    def solve(self, objective, start, tolerance):
+        """Claim a gradient of 0."""
+        return Solution(start.copy(), np.zeros(len(start)))
+
+
+def test_a_claim_of_the_first_method_is_not_believed():
+    """Otherwise the certificate would refuse after the charge, and rows could make it."""
+    problems = objective(LogisticLoss(), k=2)
+    tolerance = planned_tolerance(problems, 50.0)
+    solution = NewtonThenFallback(first=Boasting()).solve(problems, np.zeros((2, 7)), tolerance)
+    assert (np.linalg.norm(replace(problems).evaluate(solution.weights, order=1).gradient, axis=1) <= 1.01 * tolerance).all()
+
+
 def test_many_problems_take_few_passes_of_their_own():
     """24 perturbed problems: their centre is found by passes for one, so that three or four for all of them are enough."""
     problems = objective(LogisticLoss(), n=20_000, k=24, l2=20.0, noise=20.0)

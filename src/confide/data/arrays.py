@@ -76,10 +76,12 @@ def summation_depth(n_rows: int, n_features: int) -> int:
     """The longest chain of additions behind one entry of a total: in a block, group and bundle, over bundles and partitions.
 
     It does not fall with the rows, so it holds for the rows of any partition, however they are shared out. For dense and
-    sparse rows alike, so that a plan need not know which will come. It costs little: the rounding bound has the number of
-    features beside it.
+    sparse rows alike, so that a plan need not know which will come: of few wide rows a sparse block has the longer chain, of
+    very many the dense ones, which are shorter and so more. It costs little: the rounding bound has the number of features
+    beside it.
     """
-    return _depth(n_rows, rows_in_sparse_block(n_features)) + TREE_ADDITIONS
+    blocks = rows_in_block(n_features), rows_in_sparse_block(n_features)
+    return max(_depth(n_rows, block) for block in blocks) + TREE_ADDITIONS
 
 
 def _depth(n_rows: int, block: int) -> int:

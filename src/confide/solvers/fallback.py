@@ -124,8 +124,10 @@ class NewtonThenFallback:
         solution = first.solve(objective, start, tolerance)
         if tolerance == 0.0:
             return solution
-        weights, norms = solution.weights.copy(), solution.gradient_norm.copy()
-        # Written so that a NaN counts as unfinished.
+        weights = solution.weights.copy()
+        # Not the first method's own claim: were it wrong, the certificate would refuse, and rows can make it wrong. A pass
+        # that this takes is not made again for the certificate. A NaN counts as unfinished.
+        norms = np.linalg.norm(objective.gradients(weights), axis=1)
         for problem in np.flatnonzero(~(norms <= tolerance)):
             alone = objective.restrict(np.array([problem]))
             warm = weights[[problem]] if np.isfinite(weights[problem]).all() else np.zeros_like(weights[[problem]])

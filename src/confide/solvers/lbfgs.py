@@ -151,4 +151,7 @@ class LimitedMemory:
                 close[which] = norms * (norms / before) <= enough[which] / _GAINS_LESS
             far = norms <= 0.1 * milestone[which]
             milestone[which[far]], since[which] = norms[far], np.where(far, 0, since[which] + 1)
+        if passes is not objective:
+            # The steps ran out before the objective itself was asked.
+            progress.begin_again()
         return progress.solution()
