@@ -47,7 +47,8 @@ class ERMClassifier(LinearClassifier):
           ``name``.
 
         The constants are read in `fit` and `plan`, and checked on a grid of public numbers before anything is charged. The
-        guarantee rests on them, and names them as an assumption.
+        guarantee rests on them, and names them as an assumption. With `n_jobs` the functions are called from several
+        threads, so they keep no state.
     alpha, schema, row_norm, fit_intercept, intercept_scaling, classes, mechanism, neighbours, n_rows_bounds, \
 max_rows_per_person, class_weight, max_sample_weight, ledger, n_jobs, random_state :
         As in `LogisticRegression`.

@@ -20,7 +20,10 @@ class Solution:
 
 
 class Solver(Protocol):
-    """Finds the minimisers of k objectives. A wrong answer costs accuracy or a refusal, never privacy."""
+    """Finds the minimisers of k objectives. A wrong answer is refused: it is not released, but data must not bring it about.
+
+    `NewtonThenFallback` sees to that: it believes no claim, and ends with a method that has a theorem.
+    """
 
     def solve(self, objective: Objective, start: Weights, tolerance: float) -> Solution:
         """Weights (k, D) whose gradient norms are at most `tolerance`, or the best found.
