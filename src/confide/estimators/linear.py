@@ -16,11 +16,9 @@ from sklearn.utils.validation import check_is_fitted
 from confide.accounting.ledger import Batch, Ledger
 from confide.data.arrays import ArrayBlocks, Blocks, MemorySource
 from confide.data.federated import FederatedRows
-from confide.data.frames import EncodedBlocks
 from confide.data.mapped import MappedBlocks
 from confide.data.on_disk import Stamp
 from confide.data.opened import ArrayRows, StampedSource
-from confide.data.sparse import SparseBlocks
 from confide.erm.losses import Loss
 from confide.erm.row_bounds import RowBound
 from confide.errors import ParameterError
@@ -31,7 +29,7 @@ from confide.estimators.direction import Direction
 from confide.estimators.fitting import Settings, fit_privately, make_plan
 from confide.estimators.notebook import ShownWithGuarantee
 from confide.estimators.streamed import FitRows, is_opened, schema_of, streamed
-from confide.estimators.validation import labels_of, row_weights_of, rows_of, weights_of
+from confide.estimators.validation import labels_of, row_weights_of, rows_of, rows_of_fit, weights_of
 from confide.features.encoder import Encoder, read_labels
 from confide.features.fourier import FourierMap
 from confide.features.labels import positions_of
@@ -221,19 +219,9 @@ class LinearClassifier(CoefficientIntervals, ShownWithGuarantee, ClassifierMixin
             if y is not None:
                 raise ParameterError("rows from open_rows bring their labels; leave y out.")
             X, y, stamps = X.rows, X.labels, X.stamps
-        blocks = rows_of(
-            self,
-            X,
-            encoder,
-            reset=True,
-            rows_per_person=settings.rows_per_person,
-            accept_sparse=self._accepts_sparse,
+        blocks, kept, n_rows = rows_of_fit(
+            self, X, encoder, settings.row_bound, settings.rows_per_person, self._accepts_sparse
         )
-        if isinstance(blocks, SparseBlocks):
-            # A bound that cannot clip sparse rows says so here, before anything is charged.
-            settings.row_bound.clip(blocks.block(0, 0))
-        kept = blocks.codes.kept if isinstance(blocks, EncodedBlocks) else None
-        n_rows = blocks.n_rows if kept is None else len(X)
         labels, domain, label_sentence = self._labels(y, n_rows, domain)
         fourier = self._fourier_map(blocks.n_features)
         blocks = blocks if fourier is None else MappedBlocks(blocks, fourier)

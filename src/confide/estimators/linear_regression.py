@@ -15,11 +15,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from confide.accounting.ledger import Batch, Ledger
 from confide.data.arrays import MemorySource
-from confide.data.frames import EncodedBlocks
 from confide.data.on_disk import Stamp
 from confide.data.opened import ArrayRows, CheckedRows, StampedSource
 from confide.data.source import RowSource
-from confide.data.sparse import SparseBlocks
 from confide.data.streams import StreamedSource
 from confide.errors import InputError, ParameterError
 from confide.estimators import parameters
@@ -28,7 +26,7 @@ from confide.estimators.coefficients import CoefficientIntervals
 from confide.estimators.fitting import charge_and_release
 from confide.estimators.notebook import ShownWithGuarantee
 from confide.estimators.streamed import is_opened, schema_of, streamed_numbers
-from confide.estimators.validation import row_weights_of, rows_of, targets_of, weights_of
+from confide.estimators.validation import row_weights_of, rows_of, rows_of_fit, targets_of, weights_of
 from confide.features.encoder import Encoder
 from confide.features.schema import Schema
 from confide.inference.evidence import Evidence
@@ -157,19 +155,9 @@ class LinearRegressor(CoefficientIntervals, ShownWithGuarantee, RegressorMixin, 
             return
         if isinstance(X, ArrayRows):
             X, y, stamps = X.rows, X.labels, X.stamps
-        blocks = rows_of(
-            self,
-            X,
-            encoder,
-            reset=True,
-            rows_per_person=settings.rows_per_person,
-            accept_sparse=self._accepts_sparse,
+        blocks, kept, n_rows = rows_of_fit(
+            self, X, encoder, settings.row_bound, settings.rows_per_person, self._accepts_sparse
         )
-        if isinstance(blocks, SparseBlocks):
-            # A bound that cannot clip sparse rows says so here, before anything is charged.
-            settings.row_bound.clip(blocks.block(0, 0))
-        kept = blocks.codes.kept if isinstance(blocks, EncodedBlocks) else None
-        n_rows = blocks.n_rows if kept is None else len(X)
         targets = self._targets(y, n_rows)
         weights = row_weights_of(sample_weight, largest, targets, (), None)
         if kept is not None:

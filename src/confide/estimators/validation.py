@@ -17,13 +17,13 @@ from sklearn.utils.validation import column_or_1d, validate_data
 from confide.data.arrays import ArrayBlocks, Blocks
 from confide.data.frames import EncodedBlocks
 from confide.data.sparse import SparseBlocks
-from confide.erm.row_bounds import canonical
+from confide.erm.row_bounds import RowBound, canonical
 from confide.errors import InputError, InputTypeError
 from confide.estimators.parameters import MOST_CLASSES
 from confide.features.cells import looks_like_number
 from confide.features.encoder import Encoder
 from confide.features.labels import positions_of, targets_at
-from confide.types import Array, Labels, Targets
+from confide.types import Array, Indices, Labels, Targets
 
 # Openings of scikit-learn's messages that speak of shapes and column names alone. All others may print the array.
 _SAFE_OPENINGS = (
@@ -110,6 +110,18 @@ def rows_of(
         kind = InputError
     # Raised here, outside the handler, so that the original error with its printed array is not attached.
     raise kind(message)
+
+
+def rows_of_fit(
+    estimator: Any, X: Any, encoder: Encoder | None, row_bound: RowBound, rows_per_person: int, accept_sparse: bool
+) -> tuple[Blocks, Indices | None, int]:
+    """Checked rows that `row_bound` can clip; which of those given they are, None for all; and how many were given."""
+    blocks = rows_of(estimator, X, encoder, reset=True, rows_per_person=rows_per_person, accept_sparse=accept_sparse)
+    if isinstance(blocks, SparseBlocks):
+        # A bound that cannot clip sparse rows says so here, before anything is charged.
+        row_bound.clip(blocks.block(0, 0))
+    kept = blocks.codes.kept if isinstance(blocks, EncodedBlocks) else None
+    return blocks, kept, blocks.n_rows if kept is None else len(X)
 
 
 def _sound_sparse(X: Any) -> Any:
