@@ -324,6 +324,9 @@ def predict(
     display.Screen().verbatim(f"Wrote {out}: prediction, and {name} of {direction}.")
 
 
+app.command(epilog="\b\nExample:\n  confide plan --rows 45000 --features 105 --epsilon 0.5")(plan)
+
+
 @app.command(epilog=f"Exit code: 0 private, {NO_GUARANTEE} void.\n\n\b\nExample:\n  confide inspect model.json")
 def inspect(model_file: ModelFile, output_format: Format = "text") -> None:
     """Show the guarantee and the weights of a model file, with intervals if a share of the budget was kept for them."""
@@ -365,7 +368,6 @@ def report(
     display.Screen().verbatim(f"Wrote {out}")
 
 
-app.command(epilog="\b\nExample:\n  confide plan --rows 45000 --features 105 --epsilon 0.5")(plan)
 app.add_typer(ledger_app, name="ledger")
 
 
