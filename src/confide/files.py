@@ -22,8 +22,12 @@ FORMAT_VERSION = 1
 def write_document(path: str | os.PathLike[str], content: dict[str, Any]) -> None:
     """Write `content` (JSON values, finite numbers) as one document, replacing the file in one step."""
     document = {"kind": _KIND, "format_version": FORMAT_VERSION, "checksum": _checksum(content), "content": content}
-    text = json.dumps(document, indent=2, allow_nan=False) + "\n"
-    # A link keeps pointing at the document; a device or a pipe must not be replaced by a file.
+    replace_file(path, json.dumps(document, indent=2, allow_nan=False) + "\n")
+
+
+def replace_file(path: str | os.PathLike[str], text: str) -> None:
+    """Write `text`, replacing the file in one step: whoever reads it meanwhile sees the old one or the new one."""
+    # A link keeps pointing at the file; a device or a pipe must not be replaced by a file.
     target = Path(path).resolve()
     if target.exists() and not target.is_file():
         raise FileError(f"cannot write {target}: it is not an ordinary file.")

@@ -98,7 +98,8 @@ def plan(
             max_rows_per_person=max_rows_per_person,
         )
 
-    decided = model_at(budget).plan(rows, features)
+    model = model_at(budget)
+    decided = model.plan(rows, features)
     budgets = [budget]
     if curve:
         name = next(iter(budget.ranges))
@@ -109,7 +110,7 @@ def plan(
             forecasts = [
                 simulate(model_at(one), rows, features, error=error, positive_rate=positive_rate) for one in budgets
             ]
-    beside = _Beside.of(model_at(budget), rows, features) if budget.is_private else None
+    beside = _Beside.of(model, decided, rows, features) if budget.is_private else None
     if output_format == "json":
         document = decided.to_dict()
         if beside is not None:
@@ -135,10 +136,10 @@ class _Beside:
     budgets: tuple[Budget, ...]
 
     @classmethod
-    def of(cls, model: LinearClassifier, rows: int | None, features: int | None) -> _Beside:
+    def of(cls, model: LinearClassifier, decided: Plan, rows: int | None, features: int | None) -> _Beside:
         from confide.planning import compare_mechanisms, equivalent_budgets, utility_bound
 
-        bound, mechanisms = utility_bound(model.plan(rows, features)), compare_mechanisms(model, rows, features)
+        bound, mechanisms = utility_bound(decided), compare_mechanisms(model, rows, features)
         try:
             return cls(bound, mechanisms, equivalent_budgets(model, rows, features))
         except ParameterError:
@@ -161,26 +162,20 @@ class _Beside:
 
 def _forecast_document(forecast: Forecast) -> dict[str, Any]:
     names = ("error", "low", "high", "non_private_error", "constant_error")
-    plan = forecast.plan
-    budget = plan.intervals.budget if plan.intervals else plan.budget
-    return {"budget": budget.to_dict()} | {name: getattr(forecast, name) for name in names}
+    # The whole budget: intervals have a share of it.
+    return {"budget": forecast.plan.event.budget.to_dict()} | {name: getattr(forecast, name) for name in names}
 
 
 def _show_forecasts(forecasts: list[Forecast], screen: Screen) -> None:
     screen.heading("Accuracy to be expected, simulated")
     name = next(iter(forecasts[0].plan.budget.ranges))
-    rows = [(f"{_whole_budget(forecast.plan, name):.4g}", *_cells(forecast)) for forecast in forecasts]
+    rows = [(f"{getattr(forecast.plan.event.budget, name):.4g}", *_cells(forecast)) for forecast in forecasts]
     screen.table((name, "accuracy", "four in five fits", ""), rows, words=("",))
     first = forecasts[0]
     screen.text(
         f"If {1.0 - first.non_private_error:.4g} can be reached without privacy; {1.0 - first.constant_error:.4g} needs no "
         f"model. Rows are made up from the bounds alone; benchmarks/README.md says how near that was on real data."
     )
-
-
-def _whole_budget(plan: Plan, name: str) -> float:
-    """Intervals have a share of it."""
-    return float(getattr(plan.intervals.budget if plan.intervals else plan.budget, name))
 
 
 def _cells(forecast: Forecast) -> tuple[str, ...]:

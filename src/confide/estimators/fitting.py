@@ -285,7 +285,9 @@ def charge_and_release(
 ) -> Released:
     """Charge the event, which is durable before the next line runs, then release."""
     if ledger is not None:
-        ledger.charge(event, purpose=purpose, neighbours=neighbours)
+        # Who reads the ledger must see that its limit does not speak of this release.
+        void = "" if seed is None else " (void: random_state was set)"
+        ledger.charge(event, purpose=purpose + void, neighbours=neighbours)
     entropy = Entropy.fresh() if seed is None else Entropy.seeded(seed)
     # Floating-point warnings would depend on the data.
     with np.errstate(all="ignore"), one_blas_thread():

@@ -160,12 +160,10 @@ class LinearClassifier(CoefficientIntervals, ShownWithGuarantee, ClassifierMixin
         if settings.inference_share != 0.0 and isinstance(X, FederatedRows):
             raise ParameterError("the parties send no sums for intervals; leave inference_share at 0 for their rows.")
         before = dict(vars(self))
-        # Who reads the ledger must see that its limit does not speak of this release.
-        purpose = f"{type(self).__name__}.fit" + (" (void: random_state was set)" if seed is not None else "")
         try:
             with self._checked_rows(X, y, settings, encoder, domain, sample_weight) as rows:
                 settings = replace(settings, loss=self._loss(len(rows.domain)))
-                fit = fit_privately(settings, rows.source, rows.n_rows, ledger, seed, purpose)
+                fit = fit_privately(settings, rows.source, rows.n_rows, ledger, seed, f"{type(self).__name__}.fit")
                 release = fit.release
         except BaseException:
             # A refused fit leaves the estimator as it was, with the columns of an earlier fit.

@@ -107,15 +107,13 @@ class LinearRegressor(CoefficientIntervals, ShownWithGuarantee, RegressorMixin, 
                 public_rows = rows.n_rows if settings.neighbours is Neighbours.REPLACE_ONE else None
                 plan = self._plan(settings, n_features, public_rows)
                 plan.problem.check(rows.n_rows, n_features)
-                # Who reads the ledger must see that its limit does not speak of this release.
-                purpose = f"{type(self).__name__}.fit" + (" (void: random_state was set)" if seed is not None else "")
                 released, evidence = charge_and_release(
                     lambda entropy: self._released(plan, source, entropy),
                     plan.event,
                     settings.neighbours,
                     ledger,
                     seed,
-                    purpose,
+                    f"{type(self).__name__}.fit",
                 )
         except BaseException:
             # A refused fit leaves the estimator as it was, with the columns of an earlier fit.

@@ -201,8 +201,7 @@ def intervals_from_parts(
     problem: Any = replace(plans[0].problem, n_rows_low=n_rows, n_rows_high=n_rows)
     whole: Plan | StatisticsPlan = replace(plans[0], problem=problem)
     event = Event(whole.budget, None, whole.problem.rows_per_person)
-    purpose = "intervals_from_parts" + (" (void: random_state was set)" if seed is not None else "")
-    models = charge_and_release(release, event, Neighbours.REPLACE_ONE, charged, seed, purpose)
+    models = charge_and_release(release, event, Neighbours.REPLACE_ONE, charged, seed, "intervals_from_parts")
     said = (
         f"What is released are the coefficients of {n_parts} models, each trained at the whole budget on a part of the rows "
         f"that no other sees. The rows were divided by a rule of their public number and a public seed alone."

@@ -272,14 +272,13 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc] 
             pairs.append((model.set_params(budget=its_plan.budget), training[position % len(training)]))
             check_before_charge(*pairs[-1])
 
-        purpose = f"{type(self).__name__}.fit" + (" (void: random_state was set)" if seed is not None else "")
         choice = charge_and_release(
             lambda entropy: _chosen(plan, pairs, held_out, entropy),
             plan.event,
             Neighbours.REPLACE_ONE,
             ledger,
             seed,
-            purpose,
+            f"{type(self).__name__}.fit",
         )
         self.best_index_ = choice.index
         self.best_params_ = grid[choice.index]

@@ -112,16 +112,24 @@ def rows_of(
     raise kind(message)
 
 
+def rows_given(
+    estimator: Any, X: Any, encoder: Encoder | None, *, reset: bool, rows_per_person: int, accept_sparse: bool
+) -> tuple[Blocks, Indices | None, int]:
+    """Checked rows; which of those given they are, None for all; and how many were given. Parameters as for `rows_of`."""
+    blocks = rows_of(estimator, X, encoder, reset=reset, rows_per_person=rows_per_person, accept_sparse=accept_sparse)
+    kept = blocks.codes.kept if isinstance(blocks, EncodedBlocks) else None
+    return blocks, kept, blocks.n_rows if kept is None else len(X)
+
+
 def rows_of_fit(
     estimator: Any, X: Any, encoder: Encoder | None, row_bound: RowBound, rows_per_person: int, accept_sparse: bool
 ) -> tuple[Blocks, Indices | None, int]:
-    """Checked rows that `row_bound` can clip; which of those given they are, None for all; and how many were given."""
-    blocks = rows_of(estimator, X, encoder, reset=True, rows_per_person=rows_per_person, accept_sparse=accept_sparse)
-    if isinstance(blocks, SparseBlocks):
+    """The same for a fit: rows that `row_bound` can clip, whose columns are recorded."""
+    given = rows_given(estimator, X, encoder, reset=True, rows_per_person=rows_per_person, accept_sparse=accept_sparse)
+    if isinstance(given[0], SparseBlocks):
         # A bound that cannot clip sparse rows says so here, before anything is charged.
-        row_bound.clip(blocks.block(0, 0))
-    kept = blocks.codes.kept if isinstance(blocks, EncodedBlocks) else None
-    return blocks, kept, blocks.n_rows if kept is None else len(X)
+        row_bound.clip(given[0].block(0, 0))
+    return given
 
 
 def _sound_sparse(X: Any) -> Any:

@@ -15,7 +15,6 @@ import numpy as np
 from scipy.special import logit, ndtri
 
 from confide.accounting.ledger import Batch, Ledger
-from confide.data.frames import EncodedBlocks
 from confide.data.on_disk import Stamp
 from confide.data.opened import ArrayRows
 from confide.errors import ParameterError
@@ -23,7 +22,7 @@ from confide.estimators import parameters
 from confide.estimators.direction import Direction
 from confide.estimators.fitting import charge_and_release
 from confide.estimators.streamed import is_opened, scored
-from confide.estimators.validation import rows_of
+from confide.estimators.validation import rows_given
 from confide.inference.intervals import checked_level
 from confide.privacy.budgets import Budget, Neighbours, as_budget
 from confide.privacy.counts import CountsPlan, NoisyCounts
@@ -295,7 +294,6 @@ def evaluate(
     # Where the number of rows is private, a row must not move the places of others in a block: BLAS adds up the last ones of
     # a block in another order, and scores on an edge would fall to another side of it.
     one_by_one = relation is Neighbours.ADD_OR_REMOVE_ONE
-    purpose = "evaluate" + (" (void: random_state was set)" if seed is not None else "")
     # Rows and labels are checked before the charge, and scored after it.
     with _checked_pieces(model, X, y, persons) as (n_given, pieces):
 
@@ -306,7 +304,7 @@ def evaluate(
             ]
             return NoisyCounts().release(plan, np.concatenate(cells), entropy)
 
-        counts = charge_and_release(release, plan.event, relation, charged, seed, purpose).reshape(2, int(n_bins))
+        counts = charge_and_release(release, plan.event, relation, charged, seed, "evaluate").reshape(2, int(n_bins))
     if direction.position == 0:
         counts = counts[::-1, ::-1].copy()
     # How many rows were left of a public number tells how many persons there are.
@@ -338,10 +336,9 @@ def _checked_pieces(
                 yield rows
             return
         X, y, stamps = X.rows, X.labels, X.stamps
-    encoder = model._encoder
-    blocks = rows_of(model, X, encoder, reset=False, rows_per_person=rows_per_person, accept_sparse=model._accepts_sparse)
-    kept = blocks.codes.kept if isinstance(blocks, EncodedBlocks) else None
-    n_given = blocks.n_rows if kept is None else len(X)
+    _, kept, n_given = rows_given(
+        model, X, model._encoder, reset=False, rows_per_person=rows_per_person, accept_sparse=model._accepts_sparse
+    )
     labels, _, _ = model._labels(y, n_given, tuple(model.classes_.tolist()))
 
     def pieces(one_by_one: bool) -> Iterator[tuple[Array, Targets]]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from confide.errors import ParameterError
+from confide.planning.asked import estimator_with
 from confide.privacy.budgets import ZCDP, ApproxDP, Budget, PureDP
 from confide.privacy.mechanism import Plan
 
@@ -42,7 +43,7 @@ def compare_mechanisms(estimator: Any, n_rows: int | None, n_features: int | Non
     """
     rows = []
     for name in ("objective", "output", "output-laplace"):
-        asked = type(estimator)(**estimator.get_params(deep=False) | {"mechanism": name})
+        asked = estimator_with(estimator, mechanism=name)
         try:
             rows.append(Compared(name, asked.plan(n_rows, n_features)))
         except ParameterError as refused:
@@ -72,11 +73,10 @@ def equivalent_budgets(
         PureDP, ApproxDP with this delta, ZCDP; the estimator's own budget stands in the place of its currency.
     """
     given = estimator.plan(n_rows, n_features)
-    fixed = estimator.get_params(deep=False) | {"alpha": given.alpha}
     target = given.noise_norm
 
     def noise_at(budget: Budget) -> float:
-        plan: Plan = type(estimator)(**fixed | {"budget": budget}).plan(n_rows, n_features)
+        plan: Plan = estimator_with(estimator, alpha=given.alpha, budget=budget).plan(n_rows, n_features)
         # A ridge that the proof raised would hide noise.
         return float(plan.noise_norm * plan.l2 / given.l2)
 

@@ -26,6 +26,7 @@ import numpy as np
 from scipy import stats
 
 from confide.errors import InsufficientRegularisation, ParameterError
+from confide.planning.asked import check_failure, check_positive, estimator_with
 from confide.privacy.lattice import LatticeGaussian, LatticeLaplace, LatticeNoise
 from confide.privacy.mechanism import Noise, Plan
 from confide.privacy.noise import Entropy
@@ -99,7 +100,8 @@ def utility_bound(plan: Plan, *, reference_norm: float = 1.0, failure: float = 0
     -----
     A bound that holds for all data says the worst that can happen; typical data lose far less. See the module for theorems.
     """
-    _check(reference_norm, failure)
+    check_positive(reference_norm=reference_norm)
+    check_failure(failure)
     if not isinstance(plan, Plan) or plan.lattice is None:
         raise ParameterError("utility bounds are for plans of private models with a loss of the score, such as classifiers.")
     problem, loss = plan.problem, plan.problem.loss_bounds
@@ -172,17 +174,15 @@ def sample_size(
     ParameterError
         For numbers outside their ranges, or where 10^12 rows do not suffice.
     """
-    _check(reference_norm, failure)
-    if not 0.0 < excess < math.inf:
-        raise ParameterError("excess must be a positive finite number.")
-    asked = type(estimator)(**estimator.get_params(deep=False))
+    check_positive(reference_norm=reference_norm, excess=excess)
+    check_failure(failure)
 
     def found(n_rows: int) -> SampleSize | None:
         # Shrinkage and noise are balanced where shrinkage is a half of the sum, or two thirds for noise on the weights.
         for share in (0.5, 2.0 / 3.0):
             alpha = 2.0 * share * excess / reference_norm**2
             try:
-                plan = asked.set_params(alpha=alpha).plan(n_rows, n_features)
+                plan = estimator_with(estimator, alpha=alpha).plan(n_rows, n_features)
             except InsufficientRegularisation:
                 continue
             bound = utility_bound(plan, reference_norm=reference_norm, failure=failure)
@@ -242,10 +242,3 @@ def lattice_quantile(lattice: LatticeNoise, failure: float) -> float:
     kurtosis = (1.0 + 10.0 * decay + decay**2) / (2.0 * decay)
     fourth = float(lattice.deviation) ** 4 * n * (kurtosis + n - 1.0)
     return float(min(largest, (fourth / failure) ** 0.25))
-
-
-def _check(reference_norm: float, failure: float) -> None:
-    if not 0.0 < reference_norm < math.inf:
-        raise ParameterError("reference_norm must be a positive finite number.")
-    if not 0.0 < failure < 1.0:
-        raise ParameterError("failure must lie strictly between 0 and 1.")

@@ -10,15 +10,15 @@ import math
 import os
 from collections.abc import Sequence
 from html import escape
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy.special import ndtri
 
 from confide._version import __version__
-from confide.errors import FileError, ParameterError
+from confide.errors import ParameterError
 from confide.estimators.direction import Direction, weights_by_class
+from confide.files import replace_file
 from confide.guarantee import Guarantee
 from confide.inference.table import CoefficientTable
 
@@ -95,11 +95,7 @@ def write_report(model: Any, path: str | os.PathLike[str], *, level: float = 0.9
     FileError
         If the file cannot be written.
     """
-    page = report_page(model, level=level)
-    try:
-        Path(path).write_text(page, encoding="utf-8")
-    except OSError as error:
-        raise FileError(f"cannot write {path}: {error.strerror}.") from None
+    replace_file(path, report_page(model, level=level))
 
 
 def _section(title: str, content: str) -> str:
