@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from confide.erm.objective import Objective
-from confide.solvers.line_search import flat_steps
+from confide.solvers.line_search import HasGradients, flat_steps
 from confide.solvers.progress import Progress
 from confide.solvers.solver import Solution
 from confide.types import Array, Indices, Weights
@@ -96,6 +96,7 @@ class LimitedMemory:
     roughly : a problem also ends at this share of the largest gradient norm met
     most_slow_steps : a problem ends unfinished when so many steps did not bring its gradient to a tenth; None for never
     from_afar : an objective that is cheaper and believed to be the same; steps are made on it until all problems are close
+    floor : the gradient norm below which it is not believed
     """
 
     most_steps: int = 2000
@@ -103,10 +104,11 @@ class LimitedMemory:
     metric: Callable[[Array], Array] | None = None
     roughly: float = 0.0
     most_slow_steps: int | None = None
-    from_afar: Objective | None = None
+    from_afar: HasGradients | None = None
+    floor: float = 0.0
 
     def solve(self, objective: Objective, start: Weights, tolerance: float) -> Solution:
-        passes = objective if self.from_afar is None else self.from_afar
+        passes: HasGradients = objective if self.from_afar is None else self.from_afar
         gradients = passes.evaluate(start, order=1).gradient
         enough = np.maximum(tolerance, self.roughly * np.linalg.norm(gradients, axis=1))
         progress = Progress(start, gradients, enough)
@@ -147,8 +149,8 @@ class LimitedMemory:
             before, norms = np.linalg.norm(gradients[which], axis=1), progress.arrive(which, trials, found)
             weights[which], gradients[which] = trials, found
             if passes is not objective:
-                # Whether a step that gains as much as this one did, or somewhat less, would be the last.
-                close[which] = norms * (norms / before) <= enough[which] / _GAINS_LESS
+                # Whether a step that gains as much as this one did, or somewhat less, would be the last, or one too many.
+                close[which] = norms * (norms / before) <= np.maximum(enough[which] / _GAINS_LESS, self.floor)
             far = norms <= 0.1 * milestone[which]
             milestone[which[far]], since[which] = norms[far], np.where(far, 0, since[which] + 1)
         if passes is not objective:

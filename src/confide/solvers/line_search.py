@@ -6,10 +6,12 @@ whose differences drown in rounding, no longer do. Several points cost little mo
 
 from __future__ import annotations
 
+from typing import Protocol
+
 import numpy as np
 
-from confide.erm.objective import Objective
-from confide.types import Array, Weights
+from confide.erm.objective import Evaluation
+from confide.types import Array, Indices, Weights
 
 _GRID = np.arange(1, 8) / 8.0
 _MOST_ROUNDS = 12
@@ -18,8 +20,18 @@ _WIDE = 2.0**-4
 """Where the lower end is below this part of the upper one, points are spread by ratio."""
 
 
+class HasGradients(Protocol):
+    """k objectives, as far as steps need them."""
+
+    def restrict(self, which: Indices) -> HasGradients:
+        """The same for some of the k problems."""
+
+    def evaluate(self, weights: Weights, order: int) -> Evaluation:
+        """Gradients at (k, D) weights; `order` is 1."""
+
+
 def flat_steps(
-    objective: Objective, weights: Weights, directions: Weights, slopes: Array, flatness: float
+    objective: HasGradients, weights: Weights, directions: Weights, slopes: Array, flatness: float
 ) -> tuple[Array, Array]:
     """Steps (k,) where each slope along its direction is at most `flatness` times that at 0, or the flattest found.
 

@@ -19,9 +19,9 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from confide.erm.objective import Evaluation, Objective
-from confide.erm.row_bounds import BallBound
 from confide.solvers.lbfgs import LimitedMemory
 from confide.solvers.newton import Newton
+from confide.solvers.rough import cheaper
 from confide.solvers.solver import Solution
 from confide.types import Array, Indices, Weights
 
@@ -31,7 +31,9 @@ _HESSIAN_SHARE = 12.0
 """The sample's Hessian may cost so many times what a gradient of all rows costs, in multiplications."""
 _MOST_OF_ROWS = 1 / 16
 """The sample is a copy: memory for it stays below a tenth of that of the rows, its own part included."""
-_MOST_OF_FEW_ROWS = 1 / 12
+_MOST_OF_FEW_ROWS = 1 / 6
+_PLENTY = 100
+"""Rows for each weight beyond which the sample is no larger a part of the rows than of many."""
 _SMALL_SAMPLE = 2**24
 """Entries, 128 MiB: memory that nobody misses. Up to there a sample may be a larger part of the rows."""
 _LARGEST_SHARE = 1 / 4
@@ -47,8 +49,6 @@ _HESSIAN_PER_PROBLEM = 4
 """With so many weights for each problem or fewer a Hessian of all rows costs less than a gradient of all problems."""
 _FEW_PROBLEMS = 4
 """For more, products of matrices take the time of a pass, and clipping next to none."""
-_SAME = 1e-9
-"""Gradients as close as this, relatively, are of the same rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,9 @@ class SampledNewton:
         n_rows, width = objective.source.n_rows, start.shape[1]
         sample = getattr(objective.source, "sample", None)
         affordable = max(_MOST_OF_ROWS * n_rows, _SMALL_SAMPLE / max(1, objective.source.n_features))
-        useful = min(_HESSIAN_SHARE * n_rows / width, _MOST_OF_FEW_ROWS * n_rows)
+        useful = min(
+            _HESSIAN_SHARE * n_rows / width, _MOST_OF_FEW_ROWS * n_rows, max(_MOST_OF_ROWS * n_rows, _PLENTY * width)
+        )
         enough = max(_ROWS_PER_WEIGHT * width, _FEWEST_ROWS, min(useful, affordable))
         if sample is None or enough > _LARGEST_SHARE * n_rows:
             return Newton().solve(objective, start, tolerance)
@@ -136,7 +138,7 @@ class SampledNewton:
         if on_sample is None:
             return Solution(start.copy(), np.full(len(start), np.nan))
         few_problems = len(start) <= _FEW_PROBLEMS
-        cheaper = _unclipped(objective, fewer, first) if few_problems and tolerance > 0.0 else None
+        found = cheaper(objective, fewer, first) if few_problems and tolerance > 0.0 else None
         if objective.loss.self_concordant:
             rough = LimitedMemory(30, metric=on_sample, roughly=_ROUGHLY, most_slow_steps=_MOST_SLOW_STEPS)
             afar = rough.solve(middle, afar, 0.0).weights
@@ -145,8 +147,8 @@ class SampledNewton:
         if len(start) > 1:
             begin, metric = self._spread(objective, near, share, begin, metric)
         method = LimitedMemory(100, metric=metric, most_slow_steps=_MOST_SLOW_STEPS)
-        if cheaper is not None:
-            solution = replace(method, from_afar=cheaper).solve(objective, begin, tolerance)
+        if found is not None:
+            solution = replace(method, from_afar=found[0], floor=found[1]).solve(objective, begin, tolerance)
             if (solution.gradient_norm <= tolerance).all():
                 return solution
         return method.solve(objective, begin, tolerance)
@@ -180,14 +182,3 @@ class SampledNewton:
 def _mean(objective: Objective) -> Objective:
     """One problem, the mean of all."""
     return replace(objective, linear=objective.linear.mean(axis=0, keepdims=True))
-
-
-def _unclipped(objective: Objective, fewer: Objective, at: Weights) -> Objective | None:
-    """The objective without its bound on rows, if that clips none of a few: likely the same, and cheaper."""
-    free = BallBound(np.inf)
-    if objective.loss.by_length or objective.row_bound == free:
-        return None
-    with_bound = fewer.evaluate(at, order=1).gradient
-    without = replace(fewer, row_bound=free).evaluate(at, order=1).gradient
-    same = np.linalg.norm(with_bound - without) <= _SAME * np.linalg.norm(with_bound)
-    return replace(objective, row_bound=free) if same else None

@@ -1,0 +1,104 @@
+"""Rough gradients: of the same objective, at less cost, and never the last word."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from confide.data.arrays import ArrayBlocks, MemorySource
+from confide.erm.losses import HuberHinge, LogisticLoss
+from confide.erm.objective import Objective
+from confide.erm.row_bounds import BallBound
+from confide.erm.row_sums import RowSum
+from confide.solvers.fallback import NewtonThenFallback
+from confide.solvers.newton import Newton
+from confide.solvers.rough import RoughObjective, RoughSum, cheaper
+
+
+def problems(dtype="float64", k=1, n=20_000, d=60, norm=1.0, loss=None, intercept=0.7, weighted=True, spoil=None):
+    """k problems over rows of norms around 1, which are of several sizes and in part beyond the bound."""
+    rng = np.random.default_rng(3)
+    rows = (rng.normal(size=(n, d)) / np.sqrt(d) * rng.uniform(0.2, 2.0, size=(n, 1))).astype(dtype)
+    if spoil is not None:
+        spoil(rows)
+    counts = rng.uniform(0.0, 3.0, size=n) if weighted else None
+    source = MemorySource(ArrayBlocks(rows), rng.choice([-1, 1], size=n).astype(np.int8), counts)
+    linear = rng.normal(size=(k, d + (intercept > 0.0)))
+    return Objective(source, loss or LogisticLoss(), BallBound(norm), intercept, 20.0, linear, largest_weight=2.0)
+
+
+def few(objective):
+    """One problem over a few of the rows."""
+    part = objective.source.sample(2500)
+    return replace(objective, source=part, linear=objective.linear[:1])
+
+
+@pytest.mark.parametrize(("dtype", "largest_error"), [("float64", 1e-9), ("float32", None)])
+@pytest.mark.parametrize("weighted", [True, False])
+@pytest.mark.parametrize("intercept", [0.0, 0.7])
+def test_gradients_are_those_of_the_objective_down_to_the_floor(dtype, largest_error, weighted, intercept):
+    """Clipped, counted, with their intercept, for one problem and for several."""
+    exact = problems(dtype, k=3, weighted=weighted, intercept=intercept)
+    passes, floor = cheaper(exact, few(exact), np.zeros((1, exact.linear.shape[1])))
+    assert isinstance(passes, RoughObjective)
+    weights = np.random.default_rng(4).normal(size=exact.linear.shape)
+    for which in (np.arange(3), np.array([1])):
+        found = passes.restrict(which).evaluate(weights[which], order=1).gradient
+        expected = exact.restrict(which).evaluate(weights[which], order=1).gradient
+        errors = np.linalg.norm(found - expected, axis=1)
+        assert (errors <= (largest_error or floor)).all()
+        # What the bound takes away is far more than that.
+        free = replace(exact.restrict(which), row_bound=BallBound(np.inf)).evaluate(weights[which], order=1).gradient
+        assert (np.linalg.norm(free - expected, axis=1) > 1e3 * (largest_error or floor)).all()
+
+
+def test_rows_within_the_bound_are_read_without_it():
+    """In double precision there is nothing else to gain."""
+    exact = problems(norm=10.0)
+    passes, floor = cheaper(exact, few(exact), np.zeros((1, 61)))
+    assert floor == 0.0
+    assert passes.row_bound == BallBound(np.inf)
+    assert cheaper(replace(exact, row_bound=BallBound(np.inf)), few(exact), np.zeros((1, 61))) is None
+
+
+@pytest.mark.parametrize("loss", [LogisticLoss(), HuberHinge(0.5)], ids=lambda loss: loss.name)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("size", [1.0, 1e15, 1e30])
+def test_the_answer_is_the_minimiser_of_the_clipped_rows(monkeypatch, loss, dtype, size):
+    """Few passes are made by the objective itself, and the last one is; some rows are too long for their squares."""
+
+    def spoil(rows):
+        rows[::997] *= size
+
+    exact = problems(dtype, loss=loss, weighted=False, spoil=spoil)
+    kinds = []
+    passes = MemorySource.sum_over_rows
+
+    def noted(self, row_sum, weights):
+        if self.n_rows == exact.source.n_rows:
+            kinds.append(type(row_sum))
+        return passes(self, row_sum, weights)
+
+    monkeypatch.setattr(MemorySource, "sum_over_rows", noted)
+    before = exact.source.blocks.rows.copy()
+    with np.errstate(all="ignore"):
+        solution = NewtonThenFallback().solve(exact, np.zeros((1, 61)), 1e-7)
+        assert (np.linalg.norm(replace(exact).evaluate(solution.weights, order=1).gradient, axis=1) <= 1.01e-7).all()
+        kinds.pop()
+        assert kinds[-1] is RowSum
+        if size == 1.0:
+            assert kinds.count(RowSum) < kinds.count(RoughSum)
+            assert dtype == "float32" or kinds.count(RowSum) <= 3
+        reference = Newton().solve(replace(exact), np.zeros((1, 61)), 1e-9).weights
+    np.testing.assert_allclose(solution.weights, reference, atol=1e-8)
+    np.testing.assert_array_equal(exact.source.blocks.rows, before)
+
+
+def test_short_rows_in_single_precision_are_read_without_their_bound():
+    """Their work is not in products."""
+    narrow = problems("float32", d=20, norm=10.0)
+    passes, floor = cheaper(narrow, few(narrow), np.zeros((1, 21)))
+    assert not isinstance(passes, RoughObjective)
+    assert floor == 0.0
