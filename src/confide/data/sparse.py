@@ -12,7 +12,7 @@ from confide.types import Indices, SparseRows
 
 @dataclass(frozen=True, slots=True)
 class SparseBlocks:
-    """Blocks of a CSR matrix: its entries, with row pointers of their own. SciPy copies those of one block at most.
+    """Blocks of a CSR matrix: views of its entries, with row pointers of their own.
 
     Parameters
     ----------
@@ -35,8 +35,11 @@ class SparseBlocks:
 
     def block(self, start: int, stop: int) -> SparseRows:
         first, last = int(self.rows.indptr[start]), int(self.rows.indptr[stop])
-        parts = self.rows.data[first:last], self.rows.indices[first:last], self.rows.indptr[start : stop + 1] - first
-        return csr_array(parts, shape=(stop - start, self.n_features))
+        # Given to the constructor, views of much larger arrays would be copied.
+        block = csr_array((stop - start, self.n_features), dtype=self.rows.dtype)
+        block.data, block.indices = self.rows.data[first:last], self.rows.indices[first:last]
+        block.indptr = self.rows.indptr[start : stop + 1] - self.rows.indptr[start]
+        return block
 
     def copied(self, positions: Indices) -> SparseRows:
         return self.rows[positions]

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from confide.erm.objective import Objective
-from confide.solvers.lbfgs import LimitedMemory
 from confide.solvers.narrowing import Narrowing
 from confide.solvers.newton import newton_directions
 from confide.solvers.sampled import SampledNewton
 from confide.solvers.solver import Solution, Solver
+from confide.solvers.wide import ByColumns
 from confide.types import Array, Weights
 
 _UNIT = 2.0**-53
@@ -120,7 +120,7 @@ class NewtonThenFallback:
 
     def solve(self, objective: Objective, start: Weights, tolerance: float) -> Solution:
         wide = start.shape[1] > (_WIDEST_HESSIAN if objective.loss.separable else _WIDEST_JOINT_HESSIAN)
-        first: Solver = self.first or Narrowing(LimitedMemory() if wide else SampledNewton())
+        first: Solver = self.first or Narrowing(ByColumns() if wide else SampledNewton())
         solution = first.solve(objective, start, tolerance)
         if tolerance == 0.0:
             return solution

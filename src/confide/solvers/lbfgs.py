@@ -1,7 +1,8 @@
 """Limited-memory BFGS for k problems at once, from gradients alone: one pass over the rows for each step of all of them.
 
-With a metric, an approximation of the inverse Hessian, it corrects that; without one it serves where weights are too many
-for a Hessian. Steps are judged by slopes: values, whose differences drown in rounding, are never asked for.
+With a metric, an approximation of the inverse Hessian, it corrects that. Without one it serves where weights are too many
+for a Hessian, best in units in which all are curved alike. Steps are judged by slopes: values, whose differences drown in
+rounding, are never asked for.
 """
 
 from __future__ import annotations
@@ -31,10 +32,9 @@ _GAINS_LESS = 2.0
 class _Curvature:
     """The last few steps and what they did to the gradients: approximations of k inverse Hessians."""
 
-    def __init__(self, most_pairs: int, metric: Callable[[Array], Array] | None) -> None:
+    def __init__(self, most_pairs: int, metric: Callable[[Array], Array] | None, units: Array, scale: float) -> None:
         self.pairs: deque[tuple[Array, Array, Array]] = deque(maxlen=most_pairs)
-        self.metric = metric
-        self.scale = 1.0
+        self.metric, self.units, self.scale = metric, units, scale
 
     def learn(self, which: Indices, steps: Array, changes: Array, n_problems: int) -> None:
         """Steps and changes of gradients (len(which), D); other problems learn nothing."""
@@ -54,7 +54,7 @@ class _Curvature:
             share = inverses[which] * np.einsum("kd,kd->k", steps[which], directions)
             shares.append(share)
             directions = directions - share[:, None] * changes[which]
-        directions = self.metric(directions) if self.metric else directions * self._scales(which)[:, None]
+        directions = self.metric(directions) if self.metric else directions * self._scales(which)[:, None] * self.units
         for (steps, changes, inverses), share in zip(self.pairs, reversed(shares), strict=True):
             back = inverses[which] * np.einsum("kd,kd->k", changes[which], directions)
             directions = directions + (share - back)[:, None] * steps[which]
@@ -63,25 +63,25 @@ class _Curvature:
     def _scales(self, which: Indices) -> Array:
         scales = np.full(len(which), self.scale)
         for _, changes, inverses in self.pairs:
-            squares = inverses[which] * np.einsum("kd,kd->k", changes[which], changes[which])
+            squares = inverses[which] * np.einsum("kd,kd->k", changes[which], changes[which] * self.units)
             scales = np.where(squares > 0.0, 1.0 / np.where(squares > 0.0, squares, 1.0), scales)
         return scales
 
 
-def _first_scale(objective: Objective, start: Weights, gradients: Array) -> float:
+def _first_scale(objective: Objective, start: Weights, gradients: Array, units: Array) -> float:
     """A length for the first step over that of the gradient: from a bound on curvature, or from that of a few rows."""
     safe = (
         objective.smoothness if np.isfinite(objective.smoothness) else float(np.linalg.norm(gradients, axis=1).max() or 1.0)
-    )
+    ) * float(units.max())
     sample, n_rows = getattr(objective.source, "sample", None), objective.source.n_rows
     if sample is None or n_rows < 4 * _FEW_ROWS:
         return 1.0 / safe
     part = sample(_FEW_ROWS)
     share = part.n_rows / n_rows
-    step = -gradients[:1] / safe
+    step = -gradients[:1] * units / safe
     few = replace(objective, source=part, l2=share * objective.l2, linear=share * objective.linear[:1])
     change = few.evaluate(start[:1] + step, order=1).gradient - few.evaluate(start[:1], order=1).gradient
-    found = float(share * (change * step).sum() / (change * change).sum())
+    found = float(share * (change * step).sum() / (change * change * units).sum())
     return found if found > 1.0 / safe and np.isfinite(found) else 1.0 / safe
 
 
@@ -93,6 +93,7 @@ class LimitedMemory:
     ----------
     most_steps, most_pairs : steps, and pairs of step and change that are kept
     metric : takes (k, D) gradients to steps, an approximate inverse Hessian for all problems; None for a multiple of 1
+    units : (D,) without a metric: about the inverse curvature of each weight, up to a factor for all; 1.0 for alike
     roughly : a problem also ends at this share of the largest gradient norm met
     most_slow_steps : a problem ends unfinished when so many steps did not bring its gradient to a tenth; None for never
     from_afar : an objective that is cheaper and believed to be the same; steps are made on it until all problems are close
@@ -102,6 +103,7 @@ class LimitedMemory:
     most_steps: int = 2000
     most_pairs: int = 10
     metric: Callable[[Array], Array] | None = None
+    units: Array | float = 1.0
     roughly: float = 0.0
     most_slow_steps: int | None = None
     from_afar: HasGradients | None = None
@@ -113,10 +115,9 @@ class LimitedMemory:
         enough = np.maximum(tolerance, self.roughly * np.linalg.norm(gradients, axis=1))
         progress = Progress(start, gradients, enough)
         close = np.zeros(len(start), dtype=bool)
-        weights, curvature = start.copy(), _Curvature(self.most_pairs, self.metric)
-        first = np.linalg.norm(gradients, axis=1)
-        if self.metric is None:
-            curvature.scale = _first_scale(objective, start, gradients)
+        first, units = np.linalg.norm(gradients, axis=1), np.broadcast_to(self.units, start.shape[1:])
+        scale = _first_scale(objective, start, gradients, units) if self.metric is None else 1.0
+        weights, curvature = start.copy(), _Curvature(self.most_pairs, self.metric, units, scale)
         milestone, since = first.copy(), np.zeros(len(start), dtype=np.intp)
         for _ in range(self.most_steps):
             which = progress.unfinished()
@@ -133,7 +134,7 @@ class LimitedMemory:
             directions = curvature.directions(which, gradients[which])
             slopes = np.einsum("kd,kd->k", gradients[which], directions)
             if not (slopes < 0.0).all():
-                curvature = _Curvature(self.most_pairs, self.metric)
+                curvature = _Curvature(self.most_pairs, self.metric, units, scale)
                 directions = curvature.directions(which, gradients[which])
                 slopes = np.einsum("kd,kd->k", gradients[which], directions)
             problems = passes.restrict(which)
