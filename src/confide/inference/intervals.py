@@ -8,7 +8,12 @@ the inverse of the first is taken back. In the sum form, with n rows,
 
 H the curvature of the objective and S the covariance of the sum of the rows' gradients, at the weights w0 that the
 population has with the same ridge. Everything here is post-processing and costs no privacy. Nothing depends on what the
-loss is: whatever has slopes in the score of a row has such moments.
+loss is: whatever has slopes in the scores of a row has such moments.
+
+Three classes and more: of a loss that is a sum over scores each score is looked at by itself, for H has nothing between two. A
+joint loss depends on differences of scores alone. So the population's weights of all classes add up to 0, with any ridge, H is
+the ridge alone in the direction that moves all classes alike, and 0 without one. That direction is left out: estimates and
+errors are those of weights less their mean over classes, and the target without a ridge is the minimiser of mean 0.
 """
 
 from __future__ import annotations
@@ -18,6 +23,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 import numpy as np
+from scipy.linalg import helmert
 from scipy.special import ndtr, ndtri
 
 from confide.errors import ParameterError
@@ -42,7 +48,8 @@ class Uncertainty:
     ----------
     estimates : (D,)
         Released coefficients, the intercept last, in the units of `coef_` and `intercept_`; for the target "unregularised"
-        those after one Newton step that takes back the ridge.
+        those after one Newton step that takes back the ridge. Of three classes and more those of each, one class after the
+        other; of softmax less their mean over classes, which is 0 in the population.
     sampling_error : (D,)
         Standard deviation that comes from the rows being a sample.
     privacy_errors : (draws, D)
@@ -123,27 +130,51 @@ def uncertainty(evidence: Evidence, target: str = "regularised") -> Uncertainty:
             "after output perturbation the ridge cannot be taken back: the noise on the weights is too large for one step. "
             "Use the target 'regularised', or fit with mechanism='objective'."
         )
-    weights, l2 = evidence.weights, evidence.l2
-    curvature = denoised_curvature(evidence.curvature, l2, evidence.curvature_deviation)
+    blocks = [_of_block(evidence, block, target == "unregularised") for block in evidence.blocks]
+    return Uncertainty(*(np.concatenate(parts, axis=-1) for parts in zip(*blocks, strict=True)))
+
+
+def _of_block(evidence: Evidence, block: slice, without_ridge: bool) -> tuple[Array, Array, Array]:
+    """Estimates, sampling errors and privacy errors of weights whose moments are known together."""
+    basis, l2 = _basis(evidence), evidence.l2
+    weights = basis @ evidence.weights[block]
+    # In orthonormal directions the noise of a symmetric matrix has the same law.
+    curvature, slope = (basis @ matrix[block, block] @ basis.T for matrix in (evidence.curvature, evidence.slope))
+    curvature = denoised_curvature(curvature, l2, evidence.curvature_deviation)
     # The population's gradient at the target is minus the ridge's, so the mean of the rows' gradients is known (spec D.3):
     # a square of it goes from the second moment, with the most rows there may be, which takes the least.
-    covariance = positive_part(evidence.slope - np.outer(weights, weights) * l2**2 / evidence.n_rows_high)
+    covariance = positive_part(slope - np.outer(weights, weights) * l2**2 / evidence.n_rows_high)
     step: Array = np.eye(len(weights))
-    if target == "unregularised":
+    if without_ridge:
         # w + H0^-1 l2 w = H0^-1 H w: for what is in the objective H0 takes the place of H, and the seal grows.
         unregularised = curvature - l2 * step
         step = np.asarray(np.linalg.solve(unregularised, curvature))
         weights, curvature = step @ weights, unregularised
     inverse = np.asarray(np.linalg.inv(curvature), dtype=np.float64)
-    sampling = np.sqrt(np.maximum(np.diagonal(inverse @ covariance @ inverse), 0.0))
-    units = np.ones(len(weights))
-    if evidence.intercept > 0.0:
-        units[-1] = evidence.intercept
+    columns = inverse @ basis
+    sampling = np.sqrt(np.maximum(np.sum(columns * (covariance @ columns), axis=0), 0.0))
     # A coefficient that no row tells of has an interval of no width, and the quotients above stay numbers.
     sampling = np.maximum(sampling, np.finfo(float).tiny)
-    errors = _privacy_errors(evidence, inverse, step)
-    raised = units * _raised_by_noise(evidence, inverse, covariance, sampling, errors)
-    return Uncertainty(units * weights, raised * sampling, raised * errors)
+    errors = np.zeros((_DRAWS if evidence.noises else 0, basis.shape[1]))
+    multiplied = covariance.copy()
+    for position, part in enumerate(evidence.noises):
+        draws = draws_of(part.noise, position)[:, block] @ basis.T
+        errors += draws @ (columns if part.in_objective else step.T @ basis)
+        if part.in_objective:
+            multiplied += draws.T @ draws / len(draws)
+    units = np.ones((1 if evidence.separable else evidence.n_outputs, len(evidence.weights) // evidence.n_outputs))
+    if evidence.intercept > 0.0:
+        units[:, -1] = evidence.intercept
+    raised = units.ravel() * _raised_by_noise(evidence, inverse, multiplied, basis, sampling, errors)
+    return units.ravel() * (basis.T @ weights), raised * sampling, raised * errors
+
+
+def _basis(evidence: Evidence) -> Array:
+    """(r, D): orthonormal directions in which the loss bends, for the weights of one block."""
+    if evidence.separable:
+        return np.eye(len(evidence.weights) // evidence.n_outputs)
+    basis: Array = np.kron(helmert(evidence.n_outputs), np.eye(len(evidence.weights) // evidence.n_outputs))
+    return basis
 
 
 def checked_level(level: float) -> float:
@@ -194,40 +225,29 @@ def positive_part(matrix: Array) -> Array:
     return answer
 
 
-def _raised_by_noise(evidence: Evidence, inverse: Array, covariance: Array, sampling: Array, errors: Array) -> Array:
+def _raised_by_noise(
+    evidence: Evidence, inverse: Array, multiplied: Array, basis: Array, sampling: Array, errors: Array
+) -> Array:
     """(D,): factors by which errors are raised because both matrices are known with noise alone.
 
     Intervals of a size that is itself uncertain, with relative standard deviation t, hold too seldom, as normal ones would
-    with few degrees of freedom; to second order 1 + (z^2 + 1) t^2 / 2 puts that right, z = 1.96. With a = H^-1 e_j, M the
-    covariance of what H^-1 multiplies, b = H^-1 M a, and noise of deviations s on H and f on S (sqrt(2) as much on their
-    diagonals), the variance a^T M a of coefficient j has noise of variance (beyond t^2 = 0.1 the expansion is of no use, and
-    `denoised_curvature` makes intervals long enough)
+    with few degrees of freedom; to second order 1 + (z^2 + 1) t^2 / 2 puts that right, z = 1.96. With a = H^-1 e_j, e_j a column of
+    `basis`, M the covariance that H^-1 multiplies, b = H^-1 M a, and noise of deviations s on H and f on S (sqrt(2) as much on
+    their diagonals), the variance a^T M a of coefficient j has noise of variance (beyond t^2 = 0.1 the expansion is of no use,
+    and `denoised_curvature` makes intervals long enough)
 
         4 s^2 (|a|^2 |b|^2 + (a . b)^2) + 2 f^2 |a|^4 = (2 t v)^2,    v all of the coefficient's variance.
     """
     if errors.shape[0] == 0:
         return np.ones_like(sampling)
-    multiplied = covariance.copy()
-    for position, part in enumerate(evidence.noises):
-        if part.in_objective:
-            draws = draws_of(part.noise, position)
-            multiplied += draws.T @ draws / len(draws)
-    others = inverse @ multiplied @ inverse
-    squares = np.sum(inverse**2, axis=0)
-    products = squares * np.sum(others**2, axis=0) + np.sum(inverse * others, axis=0) ** 2
+    columns = inverse @ basis
+    others = inverse @ multiplied @ columns
+    squares = np.sum(columns**2, axis=0)
+    products = squares * np.sum(others**2, axis=0) + np.sum(columns * others, axis=0) ** 2
     spread = 4.0 * evidence.curvature_deviation**2 * products + 2.0 * evidence.slope_deviation**2 * squares**2
     variance = sampling**2 + np.mean(errors**2, axis=0)
     raised: Array = 1.0 + 0.5 * (_USUAL_QUANTILE**2 + 1.0) * np.minimum(spread / (2.0 * variance) ** 2, _LARGEST_SPREAD)
     return raised
-
-
-def _privacy_errors(evidence: Evidence, inverse: Array, step: Array) -> Array:
-    """(draws, D): the error of the weights by draws of the mechanism's own noise, from a fixed public seed."""
-    errors = np.zeros((_DRAWS if evidence.noises else 0, inverse.shape[0]))
-    for position, part in enumerate(evidence.noises):
-        draws = draws_of(part.noise, position)
-        errors = errors + draws @ (inverse if part.in_objective else step.T)
-    return errors
 
 
 @lru_cache(maxsize=8)

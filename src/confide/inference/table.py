@@ -60,11 +60,13 @@ class CoefficientTable:
     target : str
         What the intervals speak of: "regularised" or "unregularised".
     model, outcome : str
-        The kind of model, and the class that positive coefficients speak for.
+        The kind of model, and what positive coefficients speak for.
     alpha : float
     guarantee : Guarantee
     assumes_equal_variance : bool
         Whether the sampling errors take residuals to vary alike in all rows.
+    is_centred : bool
+        Whether the coefficients of a column are shown less their mean over classes.
     """
 
     coefficients: tuple[Coefficient, ...]
@@ -75,6 +77,7 @@ class CoefficientTable:
     alpha: float
     guarantee: Guarantee
     assumes_equal_variance: bool = False
+    is_centred: bool = False
 
     @classmethod
     def of(cls, uncertainty: Uncertainty, names: list[str], level: float, sign: float, **facts: Any) -> Self:
@@ -111,6 +114,7 @@ class CoefficientTable:
             f"Each interval holds, with probability {self.level:g} by itself, {minimiser}.",
             "p: of the null hypothesis that this is 0. Errors: of the rows as a sample, of the noise, and of both.",
             *(["Sampling errors take residuals to vary alike in all rows."] if self.assumes_equal_variance else []),
+            *(["Coefficients of a column are shown less their mean over classes, which the population has at 0."] if self.is_centred else []),
             self.guarantee.statement().split("\n")[0],
         )
 
