@@ -177,8 +177,8 @@ class MomentSum:
 
         sum_i (c_i h_i) kron x_i x_i^T    and    sum_i (c_i^2 s_i s_i^T) kron x_i x_i^T
 
-    with c_i the weight of the row, s_i the slope of its loss in its o scores z_i, and h_i the curvature in them. Of a separable
-    loss both are taken score by score, as in `RowSum`, and the curvature of a score is its mean within `window`,
+    with c_i the weight of the row, s_i the slope of its loss in its o scores z_i, and h_i the curvature in them. Of a
+    separable loss both are taken score by score, as in `RowSum`, and the curvature of a score is its mean within `window`,
 
         h_i = (s(z_i + w) - s(z_i - w)) / (2 w),
 
@@ -211,8 +211,8 @@ class MomentSum:
             # Rounding may make a difference of nothing negative.
             curvatures, squares = np.maximum(above - below, 0.0) / (2.0 * self.window), slope**2
         else:
-            curvatures = loss.of_scores(scores, labels, 2).curvature
-            vectors = slope.reshape(len(slope), -1, loss.n_outputs)
+            bends, vectors = loss.of_scores(scores, labels, 2).curvature, slope.reshape(len(slope), -1, loss.n_outputs)
+            curvatures = np.zeros(0) if bends is None else bends
             squares = (vectors[..., :, None] * vectors[..., None, :]).reshape(len(slope), -1)
         self.of._add_hessian(totals.hessian, clipped, np.hstack([counts * curvatures, squares]))
 

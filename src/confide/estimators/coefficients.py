@@ -52,7 +52,8 @@ class CoefficientIntervals:
     def conf_int(self, level: float = 0.95, target: str = "regularised") -> Array:
         """Intervals (n_coefficients, 2) for the coefficients `coef_` of the population, each at this level by itself.
 
-        Of three classes and more (n_classes, n_coefficients, 2). See `uncertainty` for the target and for when there are none.
+        Of three classes and more (n_classes, n_coefficients, 2). See `uncertainty` for the target, and for when there are
+        none.
         """
         n_vectors, width = np.atleast_2d(self.coef_).shape
         ends = self.uncertainty(target).intervals(level).reshape(n_vectors, -1, 2)[:, :width]
@@ -61,8 +62,8 @@ class CoefficientIntervals:
     def summary(self, level: float = 0.95, target: str = "regularised") -> CoefficientTable:
         """A table of coefficients with standard errors, intervals and p-values, which prints, and writes LaTeX and HTML.
 
-        Of a classifier it speaks of the schema's positive class, or else of `classes_[1]`; of three classes and more it has the
-        coefficients of each, named "class: column". See `uncertainty` for the target.
+        Of a classifier it speaks of the schema's positive class, or else of `classes_[1]`; of three classes and more it has
+        the coefficients of each, named "class: column". See `uncertainty` for the target.
         """
         known = self.uncertainty(target)
         names = [str(name) for name in self.coefficient_names_]

@@ -10,9 +10,9 @@ H the curvature of the objective and S the covariance of the sum of the rows' gr
 population has with the same ridge. Everything here is post-processing and costs no privacy. Nothing depends on what the
 loss is: whatever has slopes in the scores of a row has such moments.
 
-Three classes and more: of a loss that is a sum over scores each score is looked at by itself, for H has nothing between two. A
-joint loss depends on differences of scores alone. So the population's weights of all classes add up to 0, with any ridge, H is
-the ridge alone in the direction that moves all classes alike, and 0 without one. That direction is left out: estimates and
+Three classes and more: of a loss that is a sum over scores each score is looked at by itself, for H has nothing between two.
+A joint loss depends on differences of scores alone. So the population's weights of all classes add up to 0, with any ridge, and
+in the direction that moves all classes alike H is the ridge alone, or 0 without one. That direction is left out: estimates and
 errors are those of weights less their mean over classes, and the target without a ridge is the minimiser of mean 0.
 """
 
@@ -231,10 +231,10 @@ def _raised_by_noise(
     """(D,): factors by which errors are raised because both matrices are known with noise alone.
 
     Intervals of a size that is itself uncertain, with relative standard deviation t, hold too seldom, as normal ones would
-    with few degrees of freedom; to second order 1 + (z^2 + 1) t^2 / 2 puts that right, z = 1.96. With a = H^-1 e_j, e_j a column of
-    `basis`, M the covariance that H^-1 multiplies, b = H^-1 M a, and noise of deviations s on H and f on S (sqrt(2) as much on
-    their diagonals), the variance a^T M a of coefficient j has noise of variance (beyond t^2 = 0.1 the expansion is of no use,
-    and `denoised_curvature` makes intervals long enough)
+    with few degrees of freedom; to second order 1 + (z^2 + 1) t^2 / 2 puts that right, z = 1.96. With a = H^-1 e_j,
+    e_j a column of `basis`, M the covariance that H^-1 multiplies, b = H^-1 M a, and noise of deviations s on H and f on S
+    (sqrt(2) as much on their diagonals), the variance a^T M a of coefficient j has noise of variance (beyond t^2 = 0.1 the
+    expansion is of no use, and `denoised_curvature` makes intervals long enough)
 
         4 s^2 (|a|^2 |b|^2 + (a . b)^2) + 2 f^2 |a|^4 = (2 t v)^2,    v all of the coefficient's variance.
     """

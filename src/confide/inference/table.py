@@ -114,7 +114,11 @@ class CoefficientTable:
             f"Each interval holds, with probability {self.level:g} by itself, {minimiser}.",
             "p: of the null hypothesis that this is 0. Errors: of the rows as a sample, of the noise, and of both.",
             *(["Sampling errors take residuals to vary alike in all rows."] if self.assumes_equal_variance else []),
-            *(["Coefficients of a column are shown less their mean over classes, which the population has at 0."] if self.is_centred else []),
+            *(
+                ["Coefficients are shown less their mean over classes, which is 0 in the population."]
+                if self.is_centred
+                else []
+            ),
             self.guarantee.statement().split("\n")[0],
         )
 
