@@ -113,8 +113,8 @@ def make_plan(settings: Settings, n_features: int, n_rows: int | None) -> Plan:
     n_weights = settings.loss.n_outputs * (n_features + (settings.intercept > 0.0))
     if settings.inference_share != 0.0 and settings.loss.n_outputs > 1 and n_weights > _MOST_CLASS_WEIGHTS:
         raise ParameterError(
-            f"intervals for several classes are for at most {_MOST_CLASS_WEIGHTS:,} weights, and classes times columns would be "
-            f"{n_weights:,}. Use fewer columns or classes, or leave inference_share at 0."
+            f"intervals for several classes are for at most {_MOST_CLASS_WEIGHTS:,} weights, and classes times columns "
+            f"would be {n_weights:,}. Use fewer columns or classes, or leave inference_share at 0."
         )
     if settings.inference_share != 0.0 and settings.loss.by_length:
         raise ParameterError("intervals need a slope of bounded size: use loss='huber', or leave inference_share at 0.")

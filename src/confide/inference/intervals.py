@@ -11,8 +11,8 @@ population has with the same ridge. Everything here is post-processing and costs
 loss is: whatever has slopes in the scores of a row has such moments.
 
 Three classes and more: of a loss that is a sum over scores each score is looked at by itself, for H has nothing between two.
-A joint loss depends on differences of scores alone. So the population's weights of all classes add up to 0, with any ridge, and
-in the direction that moves all classes alike H is the ridge alone, or 0 without one. That direction is left out: estimates and
+A joint loss depends on differences of scores alone. So the population's weights of all classes add up to 0 with any ridge,
+and in the direction that moves all classes alike H is the ridge alone, or 0 without one. It is left out: estimates and
 errors are those of weights less their mean over classes, and the target without a ridge is the minimiser of mean 0.
 """
 
