@@ -124,7 +124,7 @@ def test_the_intercept_is_in_the_units_of_intercept():
 def test_what_moves_all_classes_alike_is_left_out_of_softmax():
     """Released weights plus the same vector for each class have the same estimates and errors, which are centred."""
     X, classes = sample(3000, 4)
-    known = LogisticRegression(2.0, inference_share=0.3, alpha=0.01).fit(X, classes)._evidence
+    known = LogisticRegression(5.0, inference_share=0.3, alpha=0.01).fit(X, classes)._evidence
     document = known.to_dict()
     shift = np.tile([1.0, -2.0, 3.0, 0.5], 3)
     moved = Evidence.from_dict(document | {"weights": (known.weights + shift).tolist()})
@@ -133,7 +133,6 @@ def test_what_moves_all_classes_alike_is_left_out_of_softmax():
         np.testing.assert_allclose(two.estimates, one.estimates, atol=1e-9)
         np.testing.assert_allclose(two.total_error, one.total_error, rtol=1e-9)
         np.testing.assert_allclose(one.estimates.reshape(3, 4).sum(axis=0), 0.0, atol=1e-9)
-        np.testing.assert_allclose(one.privacy_errors.reshape(-1, 3, 4).sum(axis=1), 0.0, atol=1e-3)
 
 
 @kinds
@@ -232,7 +231,7 @@ def test_the_plot_draws_every_coefficient_of_every_class():
         {"budget": 3.0, "multiclass": "one-vs-rest"},
         {"budget": 3.0, "multiclass": "one-vs-rest", "fit_intercept": False},
         {"budget": math.inf, "inference_share": "auto", "row_norm": math.inf},
-        {"budget": 3.0, "neighbours": "add-or-remove-one", "n_rows_bounds": (2500, 4000), "class_weight": {1: 2.0}},
+        {"budget": 3.0, "neighbours": "add-or-remove-one", "n_rows_bounds": (2800, 4000), "max_sample_weight": 2.0},
     ],
     ids=str,
 )
@@ -311,7 +310,7 @@ def test_intervals_that_cannot_be_trusted_are_refused_before_the_charge(multicla
 
 def test_the_forecast_compares_noise_with_usual_curvature():
     """Both written out, of 10 directions of a softmax of 3 classes and 5 weights each, and of one score of one-vs-rest."""
-    n, size = 50_000, 240
+    n, size = 50_000, 110
     plan = LogisticRegression(2.0, inference_share=0.3, classes=[0, 1, 2]).plan(n, 4).intervals
     scale = plan.moments.curvature_scale
     # Theorem 4 of proofs/moments.md; R^2 = 2; the length of the noise is that of a Gamma law in N dimensions, by entry.
@@ -340,11 +339,12 @@ def test_the_forecast_width_is_near_the_widths_that_come(multiclass):
 def test_more_weights_than_moments_are_sensible_for_are_refused(multiclass):
     """Before anything is charged, whatever the rows; the message says how many there would be."""
     arguments = {"inference_share": 0.3, "multiclass": multiclass}
+    model = LogisticRegression(ApproxDP(20.0, 1e-6), **arguments)
     with pytest.raises(ParameterError, match=r"at most 1,000 weights, and classes times columns would be 1,010"):
-        LogisticRegression(100.0, **arguments).plan(10**9, 100, n_classes=10)
-    assert LogisticRegression(100.0, **arguments).plan(10**9, 99, n_classes=10).intervals is not None
+        model.plan(10**7, 100, n_classes=10)
+    assert model.plan(10**7, 99, n_classes=10).intervals is not None
     # Two classes have one vector of weights.
-    assert LogisticRegression(100.0, **arguments).plan(10**9, 1010, n_classes=2).intervals is not None
+    assert model.plan(10**7, 1010, n_classes=2).intervals is not None
 
 
 def test_a_hinge_with_several_classes_bends_or_is_refused():

@@ -12,7 +12,7 @@ from scipy.linalg import block_diag
 from confide.errors import ParameterError
 from confide.privacy.lattice import LatticeLaplace
 from confide.privacy.mechanism import Noise, Plan
-from confide.privacy.moments import NoisyMoments
+from confide.privacy.moments import NoisyMoments, directions_of
 from confide.privacy.shapes import Ball, Groups, Linked, Shape
 from confide.types import Array
 
@@ -78,7 +78,7 @@ class Evidence:
     n_rows_high : int
         The most rows there may be.
     curvature, slope : (D, D)
-        Released second moments of curvature and slope.
+        Released second moments of curvature and slope; see `separable` for those of several scores.
     curvature_deviation : float
         Standard deviation of the noise on an entry of the curvature off the diagonal.
     slope_deviation : float
@@ -89,7 +89,7 @@ class Evidence:
         Number of scores: of three classes and more one for each.
     separable : bool
         Whether the loss is a sum over scores. Then curvature and slope are known of each score alone, and 0 between two.
-        Otherwise it depends on differences of scores alone.
+        Otherwise it depends on differences of scores alone, and they are those of `directions`.
     """
 
     weights: Array
@@ -108,14 +108,15 @@ class Evidence:
         size = self.weights.size
         scalars = np.array([self.intercept, self.l2, self.curvature_deviation, self.slope_deviation])
         numbers = [self.weights, self.curvature, self.slope, scalars]
-        fitting = self.weights.shape == (size,) and self.curvature.shape == self.slope.shape == (size, size)
+        width = size if self.separable else size - size // max(1, self.n_outputs)
+        fitting = self.weights.shape == (size,) and self.curvature.shape == self.slope.shape == (width, width)
         if not fitting or not all(np.isfinite(number).all() for number in numbers):
             raise ParameterError("the parts that intervals are made of do not fit each other.")
         symmetric = all(np.array_equal(matrix, matrix.T) for matrix in (self.curvature, self.slope))
         same = all(part.noise.shape.dimension == size for part in self.noises)
         known = self.intercept >= 0.0 and self.l2 > 0.0 and self.n_rows_high >= 1
         noisy = self.curvature_deviation >= 0.0 and self.slope_deviation >= 0.0
-        whole = self.n_outputs >= 1 and size % self.n_outputs == 0 and (self.separable or self.n_outputs > 1)
+        whole = self.n_outputs >= 1 and size % self.n_outputs == 0
         if not (symmetric and same and known and noisy and whole):
             raise ParameterError("the parts that intervals are made of do not fit each other.")
 
@@ -154,6 +155,12 @@ class Evidence:
         width = self.weights.size // (self.n_outputs if self.separable else 1)
         return [slice(start, start + width) for start in range(0, self.weights.size, width)]
 
+    @property
+    def directions(self) -> Array:
+        """Orthonormal directions (r, D) in the weights of a block, in which its moments are known."""
+        row_width = self.weights.size // self.n_outputs
+        return np.eye(row_width) if self.separable else directions_of(self.n_outputs, row_width)
+
     def to_dict(self) -> dict[str, Any]:
         """A JSON form. Of the symmetric matrices the upper triangles, block by block and row by row."""
         return {
@@ -175,11 +182,14 @@ class Evidence:
         """Read the form written by `to_dict`."""
         # Of two classes the first version wrote neither how many scores there are nor that they are a sum.
         value = {"n_outputs": 1, "separable": True} | value
-        if set(value) != {field.name for field in fields(cls)} or not isinstance(value["separable"], bool):
+        known = set(value) == {field.name for field in fields(cls)}
+        if not known or not isinstance(value["separable"], bool) or not value["n_outputs"] >= 1:
             raise ParameterError("what intervals are made of was written by a version that this one does not understand.")
-        size, n_blocks = len(value["weights"]), int(value["n_outputs"]) if value["separable"] else 1
+        size, n_outputs = len(value["weights"]), int(value["n_outputs"])
+        row_width = size // n_outputs
+        n_blocks, width = (n_outputs, row_width) if value["separable"] else (1, size - row_width)
         curvature, slope = (
-            block_diag(*(symmetric_of(part, size // n_blocks) for part in np.split(np.array(value[name]), n_blocks)))
+            block_diag(*(symmetric_of(part, width) for part in np.split(np.array(value[name]), n_blocks)))
             for name in ("curvature", "slope")
         )
         return cls(
@@ -192,7 +202,7 @@ class Evidence:
             curvature_deviation=float(value["curvature_deviation"]),
             slope_deviation=float(value["slope_deviation"]),
             noises=tuple(map(NoisePart.from_dict, value["noises"])),
-            n_outputs=int(value["n_outputs"]),
+            n_outputs=n_outputs,
             separable=value["separable"],
         )
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from confide.errors import ParameterError
 from confide.privacy.budgets import Budget
-from confide.privacy.mechanism import Plan, Problem
-from confide.privacy.moments import MomentsPlan
+from confide.privacy.mechanism import Plan
+from confide.privacy.moments import MomentsPlan, width_of
 from confide.privacy.sufficient_statistics import StatisticsPlan
 
 LARGEST_RATIO = 1.75
@@ -50,7 +50,7 @@ class IntervalsPlan:
         problem = training.problem
         usual = _usual_curvature(moments, usual_row_norm)
         steepness = usual * (moments.unit_of_slope / 2.0) / problem.loss_bounds.smoothness
-        spread = _deviation(moments) * math.sqrt(_width(problem))
+        spread = _deviation(moments) * math.sqrt(width_of(problem))
         curvature = usual + training.l2
         # Noise in the objective is damped by the curvature of the rows too, beside the ridge.
         damping = training.l2 / curvature if training.mechanism == "objective" else 1.0
@@ -64,7 +64,7 @@ class IntervalsPlan:
 
         Of softmax D counts the directions that do not move all classes alike.
         """
-        return 2.0 * _deviation(self.moments) * math.sqrt(_width(self.moments.problem))
+        return 2.0 * _deviation(self.moments) * math.sqrt(width_of(self.moments.problem))
 
     @property
     def usual_curvature(self) -> float:
@@ -187,11 +187,6 @@ def _not_trustworthy(noise: float, usual: float, limit: float, what: str) -> Par
 def _deviation(moments: MomentsPlan) -> float:
     """Standard deviation of the noise on an entry of the curvature off the diagonal."""
     return moments.deviation * moments.unit_of_curvature / math.sqrt(2.0)
-
-
-def _width(problem: Problem) -> int:
-    """Number D of directions in which the loss bends, of weights whose moments are known together."""
-    return problem.row_width * (1 if problem.loss.separable else problem.loss.rank)
 
 
 def _usual_curvature(moments: MomentsPlan, usual_row_norm: float) -> float:

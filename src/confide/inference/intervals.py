@@ -23,7 +23,6 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 import numpy as np
-from scipy.linalg import helmert
 from scipy.special import ndtr, ndtri
 
 from confide.errors import ParameterError
@@ -136,14 +135,13 @@ def uncertainty(evidence: Evidence, target: str = "regularised") -> Uncertainty:
 
 def _of_block(evidence: Evidence, block: slice, without_ridge: bool) -> tuple[Array, Array, Array]:
     """Estimates, sampling errors and privacy errors of weights whose moments are known together."""
-    basis, l2 = _basis(evidence), evidence.l2
+    basis, l2 = evidence.directions, evidence.l2
     weights = basis @ evidence.weights[block]
-    # In orthonormal directions the noise of a symmetric matrix has the same law.
-    curvature, slope = (basis @ matrix[block, block] @ basis.T for matrix in (evidence.curvature, evidence.slope))
-    curvature = denoised_curvature(curvature, l2, evidence.curvature_deviation)
+    # Of a joint loss the block is all there is, and more than its directions are.
+    curvature = denoised_curvature(evidence.curvature[block, block], l2, evidence.curvature_deviation)
     # The population's gradient at the target is minus the ridge's, so the mean of the rows' gradients is known (spec D.3):
     # a square of it goes from the second moment, with the most rows there may be, which takes the least.
-    covariance = positive_part(slope - np.outer(weights, weights) * l2**2 / evidence.n_rows_high)
+    covariance = positive_part(evidence.slope[block, block] - np.outer(weights, weights) * l2**2 / evidence.n_rows_high)
     step: Array = np.eye(len(weights))
     if without_ridge:
         # w + H0^-1 l2 w = H0^-1 H w: for what is in the objective H0 takes the place of H, and the seal grows.
@@ -167,14 +165,6 @@ def _of_block(evidence: Evidence, block: slice, without_ridge: bool) -> tuple[Ar
         units[:, -1] = evidence.intercept
     raised = units.ravel() * _raised_by_noise(evidence, inverse, multiplied, basis, sampling, errors)
     return units.ravel() * (basis.T @ weights), raised * sampling, raised * errors
-
-
-def _basis(evidence: Evidence) -> Array:
-    """(r, D): orthonormal directions in which the loss bends, for the weights of one block."""
-    if evidence.separable:
-        return np.eye(len(evidence.weights) // evidence.n_outputs)
-    basis: Array = np.kron(helmert(evidence.n_outputs), np.eye(len(evidence.weights) // evidence.n_outputs))
-    return basis
 
 
 def checked_level(level: float) -> float:

@@ -3,8 +3,9 @@
 What intervals for coefficients are made of. Both matrices leave in one vector with one noise: the rows on which the slope is
 steep are those on which a loss such as the logistic one hardly bends, so that the second costs next to nothing. Symbols
 inside formulas: D weights, N = D (D + 1) entries, R bound on a row with its intercept, L lipschitz and c smoothness of the
-loss of a row, its weight included. Of several scores that bend together D are all weights; of a loss that is a sum over o
-scores each has two matrices of its own, its L is that of one score, and all o pairs leave together.
+loss of a row, its weight included. Of a loss that is a sum over o scores each has two matrices of its own, its L is that of
+one score, and all o pairs leave together. Of o scores that bend together D stands for the (o - 1) D directions that do not
+move all of them alike.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
+from scipy.linalg import helmert
 
 from confide.accounting.events import Event, PureMechanism
 from confide.data.source import RowSource
@@ -65,9 +67,19 @@ def blocks_of(loss: LossBounds) -> int:
     return loss.n_outputs if loss.separable else 1
 
 
+def width_of(problem: Problem) -> int:
+    """Rows and columns of each matrix that leaves."""
+    return problem.row_width * (1 if problem.loss.separable else problem.loss.rank)
+
+
 def n_entries(problem: Problem) -> int:
     """Number of entries of the released vector."""
-    return problem.n_weights * (problem.n_weights // blocks_of(problem.loss) + 1)
+    return blocks_of(problem.loss) * width_of(problem) * (width_of(problem) + 1)
+
+
+def directions_of(n_outputs: int, row_width: int) -> Array:
+    """((o - 1) D, o D): orthonormal rows, none of which moves all scores alike, in which scores bend together."""
+    return np.asarray(np.kron(helmert(n_outputs), np.eye(row_width)))
 
 
 def window_of(loss: LossBounds, window: float) -> float:
@@ -143,10 +155,11 @@ class NoisyMoments:
     """What may leave: noisy sums and public facts."""
 
     curvature: Array
-    """(D, D), symmetric: sum of the curvatures times x x^T, without the ridge; between scores of a separable loss 0."""
+    """(D, D), symmetric: sum of the curvatures times x x^T, without the ridge; in `directions_of` where scores bend together.
+
+    Between two scores of a separable loss 0."""
     slope: Array
-    """(D, D), symmetric: sum of the squared slopes times x x^T; between scores of a separable loss 0 stands for what is not
-    released."""
+    """(D, D), symmetric: sum of the squared slopes times x x^T, likewise; 0 stands for what is not released."""
     plan: MomentsPlan
 
 
@@ -206,7 +219,8 @@ class SecondMoments:
         loss, dimension = problem.loss_bounds, problem.row_width
         window = window_of(loss, _WINDOW)
         scores = loss.smoothness * ((2 * dimension + 8) * problem.row_norm * longest + window)
-        sums = problem.summation_depth + 2 * dimension + 24
+        turning = 0 if loss.separable else 2 * (loss.n_outputs + 2) * loss.rank
+        sums = problem.summation_depth + 2 * dimension + 24 + turning
         slopes = loss.rounding * loss.lipschitz + scores
         # A matrix of curvatures changes by at most three times what its probabilities do.
         curvature = slopes * (1.0 / window if loss.separable else 3.0) / loss.smoothness + sums
@@ -233,10 +247,12 @@ class SecondMoments:
 
 def _scaled(plan: MomentsPlan, totals: Totals) -> Weights:
     """The moments (1, N) as they get their noise, off-diagonal entries times sqrt(2)."""
-    blocks = blocks_of(plan.problem.loss)
-    width = plan.problem.n_weights // blocks
-    upper, parts = np.triu_indices(width, 1), []
-    for matrix, unit in zip(totals.hessian, (plan.unit_of_curvature, plan.unit_of_slope), strict=True):
+    loss, blocks, width = plan.problem.loss, blocks_of(plan.problem.loss), width_of(plan.problem)
+    matrices, upper, parts = totals.hessian, np.triu_indices(width, 1), []
+    if not loss.separable:
+        directions = directions_of(loss.n_outputs, plan.problem.row_width)
+        matrices = directions @ matrices @ directions.T
+    for matrix, unit in zip(matrices, (plan.unit_of_curvature, plan.unit_of_slope), strict=True):
         for place in range(blocks):
             block = matrix.reshape(blocks, width, blocks, width)[place, :, place]
             parts += [np.diagonal(block) / unit, math.sqrt(2.0) * block[upper] / unit]
@@ -245,8 +261,7 @@ def _scaled(plan: MomentsPlan, totals: Totals) -> Weights:
 
 def _unscaled(plan: MomentsPlan, moments: Array) -> NoisyMoments:
     """The two matrices of scaled moments (N,)."""
-    blocks = blocks_of(plan.problem.loss)
-    width = plan.problem.n_weights // blocks
+    blocks, width = blocks_of(plan.problem.loss), width_of(plan.problem)
     upper, matrices = np.triu_indices(width, 1), np.zeros((2, blocks, width, blocks, width))
     for matrix, parts, unit in zip(
         matrices, moments.reshape(2, blocks, -1), (plan.unit_of_curvature, plan.unit_of_slope), strict=True
