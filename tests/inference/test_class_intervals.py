@@ -341,10 +341,10 @@ def test_more_weights_than_moments_are_sensible_for_are_refused(multiclass):
     arguments = {"inference_share": 0.3, "multiclass": multiclass}
     model = LogisticRegression(ApproxDP(20.0, 1e-6), **arguments)
     with pytest.raises(ParameterError, match=r"at most 1,000 weights, and classes times columns would be 1,010"):
-        model.plan(10**7, 100, n_classes=10)
-    assert model.plan(10**7, 99, n_classes=10).intervals is not None
+        model.plan(10**6, 100, n_classes=10)
+    assert model.plan(10**6, 99, n_classes=10).intervals is not None
     # Two classes have one vector of weights.
-    assert model.plan(10**7, 1010, n_classes=2).intervals is not None
+    assert model.plan(10**6, 1010, n_classes=2).intervals is not None
 
 
 def test_a_hinge_with_several_classes_bends_or_is_refused():

@@ -155,9 +155,9 @@ class NoisyMoments:
     """What may leave: noisy sums and public facts."""
 
     curvature: Array
-    """(D, D), symmetric: sum of the curvatures times x x^T, without the ridge; in `directions_of` where scores bend together.
+    """(D, D), symmetric: sum of the curvatures times x x^T, without the ridge; 0 between two scores of a separable loss.
 
-    Between two scores of a separable loss 0."""
+    Where scores bend together it is one of `directions_of`."""
     slope: Array
     """(D, D), symmetric: sum of the squared slopes times x x^T, likewise; 0 stands for what is not released."""
     plan: MomentsPlan
