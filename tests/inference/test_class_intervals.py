@@ -339,7 +339,7 @@ def test_the_forecast_width_is_near_the_widths_that_come(multiclass):
 def test_more_weights_than_moments_are_sensible_for_are_refused(multiclass):
     """Before anything is charged, whatever the rows; the message says how many there would be."""
     arguments = {"inference_share": 0.3, "multiclass": multiclass}
-    model = LogisticRegression(ApproxDP(20.0, 1e-6), **arguments)
+    model = LogisticRegression(ApproxDP(50.0, 1e-6), alpha=0.01, **arguments)
     with pytest.raises(ParameterError, match=r"at most 1,000 weights, and classes times columns would be 1,010"):
         model.plan(10**6, 100, n_classes=10)
     assert model.plan(10**6, 99, n_classes=10).intervals is not None

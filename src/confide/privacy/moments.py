@@ -245,31 +245,31 @@ class SecondMoments:
         return _unscaled(plan, moments[0])
 
 
+def _places(problem: Problem) -> tuple[Array, Array, Array]:
+    """Rows and columns of the entries that leave, block by block with the diagonal first; and 1 there, sqrt(2) elsewhere."""
+    width = width_of(problem)
+    rows, columns = np.hstack([np.diag_indices(width), np.triu_indices(width, 1)])
+    starts = width * np.arange(blocks_of(problem.loss))[:, None]
+    multiples = np.where(rows == columns, 1.0, math.sqrt(2.0))
+    return (starts + rows).ravel(), (starts + columns).ravel(), np.tile(multiples, len(starts))
+
+
 def _scaled(plan: MomentsPlan, totals: Totals) -> Weights:
     """The moments (1, N) as they get their noise, off-diagonal entries times sqrt(2)."""
-    loss, blocks, width = plan.problem.loss, blocks_of(plan.problem.loss), width_of(plan.problem)
-    matrices, upper, parts = totals.hessian, np.triu_indices(width, 1), []
+    loss, matrices, (rows, columns, multiples) = plan.problem.loss, totals.hessian, _places(plan.problem)
     if not loss.separable:
         directions = directions_of(loss.n_outputs, plan.problem.row_width)
         matrices = directions @ matrices @ directions.T
-    for matrix, unit in zip(matrices, (plan.unit_of_curvature, plan.unit_of_slope), strict=True):
-        for place in range(blocks):
-            block = matrix.reshape(blocks, width, blocks, width)[place, :, place]
-            parts += [np.diagonal(block) / unit, math.sqrt(2.0) * block[upper] / unit]
+    units = (plan.unit_of_curvature, plan.unit_of_slope)
+    parts = [multiples * matrix[rows, columns] / unit for matrix, unit in zip(matrices, units, strict=True)]
     return np.concatenate(parts)[None]
 
 
 def _unscaled(plan: MomentsPlan, moments: Array) -> NoisyMoments:
     """The two matrices of scaled moments (N,)."""
-    blocks, width = blocks_of(plan.problem.loss), width_of(plan.problem)
-    upper, matrices = np.triu_indices(width, 1), np.zeros((2, blocks, width, blocks, width))
-    for matrix, parts, unit in zip(
-        matrices, moments.reshape(2, blocks, -1), (plan.unit_of_curvature, plan.unit_of_slope), strict=True
-    ):
-        for place, part in enumerate(parts):
-            block = np.diag(part[:width])
-            block[upper] = part[width:] / math.sqrt(2.0)
-            block.T[upper] = block[upper]
-            matrix[place, :, place] = unit * block
-    curvature, slope = matrices.reshape(2, blocks * width, blocks * width)
-    return NoisyMoments(curvature, slope, plan)
+    rows, columns, multiples = _places(plan.problem)
+    size = blocks_of(plan.problem.loss) * width_of(plan.problem)
+    matrices, units = np.zeros((2, size, size)), (plan.unit_of_curvature, plan.unit_of_slope)
+    for matrix, part, unit in zip(matrices, np.split(moments, 2), units, strict=True):
+        matrix[rows, columns] = matrix[columns, rows] = unit * (part / multiples)
+    return NoisyMoments(matrices[0], matrices[1], plan)
