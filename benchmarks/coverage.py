@@ -155,7 +155,7 @@ class Classes:
         return (rng.uniform(size=(len(places), 1)) > self.chances[places].cumsum(axis=1)[:, :-1]).sum(axis=1)
 
     def moments(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """By row of the population, in its scores: mean slope, mean product of slopes and mean curvature at these weights."""
+        """By row, in its scores: mean slope, mean product of slopes and mean curvature at these weights."""
         own = self.chances
         scores = np.column_stack([self.rows, np.ones(len(self.rows))]) @ weights.reshape(own.shape[1], -1).T
         one = np.eye(own.shape[1])
