@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 
 import numpy as np
@@ -10,9 +11,11 @@ import pytest
 from scipy.special import expit, logsumexp, softmax
 
 import confide
+import confide.report
 from confide import ZCDP, ApproxDP, FileError, Ledger, LinearSVC, LogisticRegression, ParameterError, PureDP
 from confide.inference.evidence import Evidence
-from confide.inference.intervals import uncertainty
+from confide.inference.intervals import known_scores, uncertainty
+from confide.privacy.moments import directions_of
 
 TRUTH = np.array([[2.0, -1.0, 0.5, 0.4], [-1.5, 1.5, 0.5, 0.0], [-0.5, -0.5, -1.0, -0.4]])
 KINDS = ["softmax", "one-vs-rest"]
@@ -160,6 +163,80 @@ def test_the_sampling_error_with_noise_is_near_that_without(multiclass, budget):
     assert np.mean(ratio) == pytest.approx(1.0, abs=0.15)
     gap = (noisy.uncertainty().estimates - plain.uncertainty().estimates) / noisy.uncertainty().privacy_error
     assert np.sqrt(np.mean(gap**2)) < 2.0
+
+
+def with_a_rare_class(n, seed):
+    """The sample, and a fourth class of one row in 4,000."""
+    X, classes = sample(n, seed)
+    return X, np.where(np.random.default_rng(seed).uniform(size=n) < 1 / 4000, 3, classes)
+
+
+@kinds
+def test_a_class_that_the_noise_hides_has_no_interval(multiclass):
+    """Its errors are infinite, in every form of the table; the others hold what there is without noise, less known means."""
+    X, classes = with_a_rare_class(40_000, 6)
+    arguments = {"inference_share": 0.3, "alpha": 0.003, "multiclass": multiclass}
+    model = LogisticRegression(PureDP(1.0), random_state=1, **arguments).fit(X, classes)
+    assert known_scores(model._evidence).tolist() == [True, True, True, False]
+    known, ends, table = model.uncertainty(), model.conf_int(), model.summary()
+    assert np.all(ends[3] == [-math.inf, math.inf])
+    assert np.all(np.isfinite(ends[:3]))
+    for column in (known.sampling_error, known.privacy_error, known.total_error, known.margins(0.5)):
+        assert np.all(np.isinf(column.reshape(4, 4)[3]))
+        assert np.all(np.isfinite(column.reshape(4, 4)[:3]))
+    assert np.all(known.p_values().reshape(4, 4)[3] == 1.0)
+    plain = LogisticRegression(math.inf, **(arguments | {"alpha": model.alpha_})).fit(X, classes)
+    expected = np.column_stack([plain.coef_, plain.intercept_])
+    released = np.column_stack([model.coef_, model.intercept_])
+    if multiclass == "softmax":
+        expected, released = (weights - weights[:3].mean(axis=0) for weights in (expected, released))
+    np.testing.assert_allclose(known.estimates, released.ravel(), atol=1e-9)
+    gaps = (released - expected)[:3] / known.privacy_error.reshape(4, 4)[:3]
+    assert np.sqrt(np.mean(gaps**2)) < 2.0
+    assert "the noise hides" in " ".join(str(table).split())
+    assert "inf" in table.to_latex()
+    document = table.to_dict()
+    json.dumps(document, allow_nan=False)
+    assert document["coefficients"][-1]["low"] is document["coefficients"][-1]["total_error"] is None
+    assert document["coefficients"][0]["low"] == ends[0, 0, 0]
+    assert "nan" not in confide.report.report_page(model)
+
+
+@pytest.mark.parametrize("separable", [True, False])
+@pytest.mark.parametrize("intercept", [0.0, 2.0])
+def test_a_class_is_hidden_where_noise_exceeds_its_own_curvature_by_the_limit_of_the_forecast(separable, intercept):
+    """2 s sqrt(D) over the mean over columns, net of the intercept: made so that the second class is just at the limit."""
+    rng, o, D = np.random.default_rng(0), 4, 3
+    rows, bends = rng.normal(size=(500, D)) + 1.0, np.array([4.0, 1.0, 2.0, 3.0])
+    if intercept:
+        rows[:, -1] = intercept
+    one = rows.T @ rows
+    if separable:
+        curvature, width, own = np.kron(np.diag(bends), one), D, one
+    else:
+        # Scores that bend like those of a softmax: no class has the shift of all alike.
+        matrix = np.diag(bends) - np.outer(bends, bends) / bends.sum()
+        turn, width = directions_of(o, D), (o - 1) * D
+        curvature, own = turn @ np.kron(matrix, one) @ turn.T, one * matrix[1, 1] / (1.0 - 1.0 / o)
+    mean = np.mean(np.diagonal(own)[:-1] - own[:-1, -1] ** 2 / own[-1, -1]) if intercept else np.mean(np.diagonal(own))
+    curvature = (curvature + curvature.T) / 2.0
+    limit = 1.75 * mean / (2.0 * math.sqrt(width))
+    for factor, expected in ((0.99, [True] * 4), (1.01, [True, False, True, True])):
+        made = Evidence(
+            np.zeros(o * D), intercept, 1.0, 500, curvature, curvature, factor * limit, 1.0, (), o, separable
+        )  # fmt: skip
+        assert known_scores(made).tolist() == expected
+
+
+def test_two_classes_known_and_none_known():
+    """Differences of two classes remain; of one known class of a softmax there is nothing to tell."""
+    X, classes = sample(3000, 4)
+    document = LogisticRegression(6.0, inference_share=0.3, alpha=0.01).fit(X, classes)._evidence.to_dict()
+    # Noise of a deviation beyond all curvature.
+    known = uncertainty(Evidence.from_dict(document | {"curvature_deviation": 1e9}))
+    assert np.all(np.isinf(known.total_error))
+    assert np.all(known.p_values() == 1.0)
+    assert np.all(np.isinf(known.intervals(0.9)))
 
 
 CASES = {

@@ -12,7 +12,7 @@ from scipy.linalg import block_diag
 from confide.errors import ParameterError
 from confide.privacy.lattice import LatticeLaplace
 from confide.privacy.mechanism import Noise, Plan
-from confide.privacy.moments import NoisyMoments, directions_of
+from confide.privacy.moments import NoisyMoments
 from confide.privacy.shapes import Ball, Groups, Linked, Shape
 from confide.types import Array
 
@@ -89,7 +89,8 @@ class Evidence:
         Number of scores: of three classes and more one for each.
     separable : bool
         Whether the loss is a sum over scores. Then curvature and slope are known of each score alone, and 0 between two.
-        Otherwise it depends on differences of scores alone, and they are those of `directions`.
+        Otherwise it depends on differences of scores alone, and they are known in the directions of those,
+        see `confide.privacy.moments.directions_of`.
     """
 
     weights: Array
@@ -154,12 +155,6 @@ class Evidence:
         """The weights whose moments are known together."""
         width = self.weights.size // (self.n_outputs if self.separable else 1)
         return [slice(start, start + width) for start in range(0, self.weights.size, width)]
-
-    @property
-    def directions(self) -> Array:
-        """Orthonormal directions (r, D) in the weights of a block, in which its moments are known."""
-        row_width = self.weights.size // self.n_outputs
-        return np.eye(row_width) if self.separable else directions_of(self.n_outputs, row_width)
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON form. Of the symmetric matrices the upper triangles, block by block and row by row."""

@@ -19,17 +19,21 @@ errors are those of weights less their mean over classes, and the target without
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
 from confide.errors import ParameterError
 from confide.inference.evidence import Evidence
+from confide.inference.forecast import LARGEST_RATIO
 from confide.privacy.mechanism import Noise
+from confide.privacy.moments import directions_of
 from confide.privacy.noise import Entropy
-from confide.types import Array
+from confide.types import Array, Indices
 
 _DRAWS = 4000
 _SLICES = 400
@@ -50,7 +54,7 @@ class Uncertainty:
         those after one Newton step that takes back the ridge. Of three classes and more those of each, one class after the
         other; of softmax less their mean over classes, which is 0 in the population.
     sampling_error : (D,)
-        Standard deviation that comes from the rows being a sample.
+        Standard deviation that comes from the rows being a sample; inf for a class that the noise hides.
     privacy_errors : (draws, D)
         Draws of the error that comes from the noise, which is symmetric; (0, D) without noise.
     """
@@ -65,7 +69,11 @@ class Uncertainty:
         if self.privacy_errors.shape[0] == 0:
             return np.zeros_like(self.estimates)
         deviation: Array = np.sqrt(np.mean(self.privacy_errors**2, axis=0))
-        return deviation
+        return np.where(self._is_known, deviation, np.inf)
+
+    @property
+    def _is_known(self) -> NDArray[np.bool_]:
+        return np.isfinite(self.sampling_error)
 
     @property
     def total_error(self) -> Array:
@@ -87,7 +95,7 @@ class Uncertainty:
         # The law of the noise is symmetric, so that a size stands for both signs.
         upper = ndtr((distances - self._slices) / self.sampling_error)
         lower = ndtr((-distances - self._slices) / self.sampling_error)
-        within: Array = np.mean(upper - lower, axis=0)
+        within: Array = np.where(self._is_known, np.mean(upper - lower, axis=0), 0.0)
         return within
 
     def margins(self, level: float) -> Array:
@@ -96,12 +104,13 @@ class Uncertainty:
         if self.privacy_errors.shape[0] == 0:
             return usual
         # Independent symmetric noise only widens; the largest size of noise and the usual margin together are enough.
+        usual = np.where(self._is_known, usual, 0.0)
         low, high = usual, usual + self._slices[-1]
         for _ in range(_HALVINGS):
             middle = 0.5 * (low + high)
             enough = self.probability_within(middle) >= level
             low, high = np.where(enough, low, middle), np.where(enough, middle, high)
-        answer: Array = high
+        answer: Array = np.where(self._is_known, high, np.inf)
         return answer
 
     def intervals(self, level: float = 0.95) -> Array:
@@ -129,19 +138,92 @@ def uncertainty(evidence: Evidence, target: str = "regularised") -> Uncertainty:
             "after output perturbation the ridge cannot be taken back: the noise on the weights is too large for one step. "
             "Use the target 'regularised', or fit with mechanism='objective'."
         )
-    blocks = [_of_block(evidence, block, target == "unregularised") for block in evidence.blocks]
-    return Uncertainty(*(np.concatenate(parts, axis=-1) for parts in zip(*blocks, strict=True)))
+    known = known_scores(evidence)
+    weights = evidence.weights.reshape(known.size, -1)
+    units = np.ones_like(weights)
+    if evidence.intercept > 0.0:
+        units[:, -1] = evidence.intercept
+    if not evidence.separable:
+        weights = weights - weights[known if known.any() else ~known].mean(axis=0)
+    # A class that the noise hides keeps its weights, and nothing is said of their errors.
+    estimates, sampling = weights.ravel().copy(), np.full(weights.size, np.inf)
+    errors = np.zeros((_DRAWS if evidence.noises else 0, weights.size))
+    for part in _parts(evidence, known):
+        estimates[part.places], sampling[part.places], errors[:, part.places] = _law(
+            evidence, part, target == "unregularised"
+        )
+    return Uncertainty(units.ravel() * estimates, units.ravel() * sampling, units.ravel() * errors)
 
 
-def _of_block(evidence: Evidence, block: slice, without_ridge: bool) -> tuple[Array, Array, Array]:
-    """Estimates, sampling errors and privacy errors of weights whose moments are known together."""
-    basis, l2 = evidence.directions, evidence.l2
-    weights = basis @ evidence.weights[block]
-    # Of a joint loss the block is all there is, and more than its directions are.
-    curvature = denoised_curvature(evidence.curvature[block, block], l2, evidence.curvature_deviation)
+def known_scores(evidence: Evidence) -> NDArray[np.bool_]:
+    """(o,): whether the noise leaves enough of the curvature of each score's own weights for intervals.
+
+    The forecast takes all classes for equally frequent, for frequencies are not public. A rare one bends the objective less,
+    and what the noise leaves of that, on the mean over its columns, net of the intercept, is well known from the release.
+    The same limit holds as for the forecast. With one score there is nothing to compare, and the forecast stands.
+    """
+    o, row_width = evidence.n_outputs, len(evidence.weights) // evidence.n_outputs
+    if o == 1:
+        return np.ones(1, dtype=np.bool_)
+    curvature, share = evidence.curvature, 1.0
+    if not evidence.separable:
+        # The direction of one class alone, less what moves all alike, has a squared length of 1 - 1 / o.
+        turn, share = directions_of(o, row_width), 1.0 - 1.0 / o
+        curvature = turn.T @ curvature @ turn
+    noise = 2.0 * evidence.curvature_deviation * math.sqrt(row_width if evidence.separable else len(evidence.curvature))
+    known = []
+    for start in range(0, o * row_width, row_width):
+        own = curvature[start : start + row_width, start : start + row_width] / share
+        bends = np.diagonal(own)
+        if evidence.intercept > 0.0:
+            bends = bends[:-1] - own[:-1, -1] ** 2 / own[-1, -1] if own[-1, -1] > 0.0 else np.zeros(1)
+        known.append(noise <= LARGEST_RATIO * max(0.0, float(np.mean(bends))))
+    return np.array(known)
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Weights whose moments are known together.
+
+    Attributes
+    ----------
+    weights : which they are, (p,)
+    turn : (r, p), orthonormal directions in them, in which the loss bends
+    places : coefficients that are told of, (q,)
+    basis : (r, q), each of these coefficients in those directions
+    curvature, slope : (r, r)
+    """
+
+    weights: Indices
+    turn: Array
+    places: Indices
+    basis: Array
+    curvature: Array
+    slope: Array
+
+
+def _parts(evidence: Evidence, known: NDArray[np.bool_]) -> Iterator[_Part]:
+    everywhere = np.arange(len(evidence.weights))
+    by_score, both = everywhere.reshape(known.size, -1), (evidence.curvature, evidence.slope)
+    if evidence.separable:
+        for own in by_score[known]:
+            yield _Part(own, np.eye(own.size), own, np.eye(own.size), *(matrix[np.ix_(own, own)] for matrix in both))
+    elif known.sum() >= 2:
+        turn = directions_of(known.size, by_score.shape[1])
+        # Less the mean over the known classes alone; what is not known of the others is part of the law all the same.
+        centred = turn - np.tile(turn.reshape(len(turn), known.size, -1)[:, known].mean(axis=1), known.size)
+        own = by_score[known].ravel()
+        yield _Part(everywhere, turn, own, centred[:, own], *both)
+
+
+def _law(evidence: Evidence, part: _Part, without_ridge: bool) -> tuple[Array, Array, Array]:
+    """Estimates, sampling errors and privacy errors of the coefficients of one part."""
+    basis, l2 = part.basis, evidence.l2
+    weights = part.turn @ evidence.weights[part.weights]
+    curvature = denoised_curvature(part.curvature, l2, evidence.curvature_deviation)
     # The population's gradient at the target is minus the ridge's, so the mean of the rows' gradients is known (spec D.3):
     # a square of it goes from the second moment, with the most rows there may be, which takes the least.
-    covariance = positive_part(evidence.slope[block, block] - np.outer(weights, weights) * l2**2 / evidence.n_rows_high)
+    covariance = positive_part(part.slope - np.outer(weights, weights) * l2**2 / evidence.n_rows_high)
     step: Array = np.eye(len(weights))
     if without_ridge:
         # w + H0^-1 l2 w = H0^-1 H w: for what is in the objective H0 takes the place of H, and the seal grows.
@@ -155,16 +237,13 @@ def _of_block(evidence: Evidence, block: slice, without_ridge: bool) -> tuple[Ar
     sampling = np.maximum(sampling, np.finfo(float).tiny)
     errors = np.zeros((_DRAWS if evidence.noises else 0, basis.shape[1]))
     multiplied = covariance.copy()
-    for position, part in enumerate(evidence.noises):
-        draws = draws_of(part.noise, position)[:, block] @ basis.T
-        errors += draws @ (columns if part.in_objective else step.T @ basis)
-        if part.in_objective:
+    for position, noise in enumerate(evidence.noises):
+        draws = draws_of(noise.noise, position)[:, part.weights] @ part.turn.T
+        errors += draws @ (columns if noise.in_objective else step.T @ basis)
+        if noise.in_objective:
             multiplied += draws.T @ draws / len(draws)
-    units = np.ones((1 if evidence.separable else evidence.n_outputs, len(evidence.weights) // evidence.n_outputs))
-    if evidence.intercept > 0.0:
-        units[:, -1] = evidence.intercept
-    raised = units.ravel() * _raised_by_noise(evidence, inverse, multiplied, basis, sampling, errors)
-    return units.ravel() * (basis.T @ weights), raised * sampling, raised * errors
+    raised = _raised_by_noise(evidence, inverse, multiplied, basis, sampling, errors)
+    return basis.T @ weights, raised * sampling, raised * errors
 
 
 def checked_level(level: float) -> float:
