@@ -10,9 +10,8 @@ import mpmath
 import numpy as np
 import pytest
 import scipy.sparse
-from scipy import stats
 
-from confide.data.arrays import ArrayBlocks, MemorySource, summation_depth
+from confide.data.arrays import ArrayBlocks, MemorySource
 from confide.data.sparse import SparseBlocks
 from confide.erm.class_losses import OneVsRest, Softmax
 from confide.erm.losses import HuberHinge, LogisticLoss, Weighted
@@ -20,46 +19,16 @@ from confide.erm.row_bounds import BallBound
 from confide.erm.row_sums import MomentSum, RowSum
 from confide.errors import ParameterError
 from confide.estimators.non_private import NonPrivate
-from confide.privacy.budgets import ZCDP, ApproxDP, Neighbours, PureDP
-from confide.privacy.mechanism import Problem
-from confide.privacy.moments import _WINDOW, SecondMoments, _scaled, balanced_scale, directions_of, joint_bound, window_of
+from confide.privacy.budgets import ApproxDP, PureDP
+from confide.privacy.moments import _WINDOW, SecondMoments, balanced_scale, directions_of, joint_bound, window_of
 from confide.privacy.noise import Entropy
-from confide.privacy.objective_perturbation import ObjectivePerturbation
 from confide.privacy.output_perturbation import OutputPerturbation
 from tests.privacy.class_densities import slope_and_curvature
+from tests.privacy.test_moments import ADD, BUDGETS, REPLACE, check_law, computed, plan_of, problem_of, source_of
 
-REPLACE, ADD = Neighbours.REPLACE_ONE, Neighbours.ADD_OR_REMOVE_ONE
 LOSSES = [Softmax(3), Softmax(4), Softmax(8), OneVsRest(LogisticLoss(), 3), OneVsRest(HuberHinge(0.3), 4)]
 all_losses = pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: f"{loss.name} {loss.n_outputs}")
 both_relations = pytest.mark.parametrize("neighbours", [REPLACE, ADD], ids=["replace", "add"])
-BUDGETS = {"pure": PureDP(0.7), "approximate": ApproxDP(0.7, 1e-5), "zcdp": ZCDP(0.1)}
-ACCEPT, REJECT = 1e-3, 1e-8
-
-
-def problem_of(loss, d=2, n=12, neighbours=REPLACE, intercept=1.5, weight=1.7, persons=1, l2=40.0):
-    """Public facts of a small problem: row norm 2, constant 1.5, so R = 2.5."""
-    return Problem(
-        loss=loss, row_bound=BallBound(2.0), intercept=intercept, n_features=d, n_rows_low=n,
-        n_rows_high=n if neighbours is REPLACE else n + 3, summation_depth=summation_depth(n + 3, d), l2=l2,
-        neighbours=neighbours, rows_per_person=persons, largest_weight=weight,
-    )  # fmt: skip
-
-
-def plan_of(problem, budget, mechanism=None):
-    """The plan of moments after training at the same budget."""
-    return SecondMoments().plan((mechanism or ObjectivePerturbation()).plan(problem, budget), budget)
-
-
-def source_of(rows, classes, counts=None):
-    """A source of these rows."""
-    return MemorySource(ArrayBlocks(np.asarray(rows, dtype=np.float64)), np.asarray(classes), counts)
-
-
-def computed(plan, source, weights):
-    """The scaled moments without noise."""
-    problem = plan.problem
-    row_sum = RowSum(problem.loss, problem.row_bound, problem.intercept, 1, problem.largest_weight)
-    return _scaled(plan, source.sum_over_rows(MomentSum(row_sum, window_of(problem.loss_bounds, _WINDOW)), weights))[0]
 
 
 def weights_of_scores(scores_of_first, scores_of_second):
@@ -245,7 +214,7 @@ def exact_moments(plan, rows, classes, counts, weights):
 )
 def test_computed_moments_are_within_the_rounding_bound(loss):
     """Against 60 digits, at weights as long as they may be, near ties and far from them. The bound is used, not exceeded."""
-    problem = problem_of(loss)
+    problem = problem_of(loss, 2)
     plan = plan_of(problem, ApproxDP(4.0, 1e-5))
     rng, worst = np.random.default_rng(3), 0.0
     allowed = SecondMoments()._rounding(problem, plan.curvature_scale, plan.largest_norm)
@@ -275,9 +244,7 @@ def sensitivity_of(loss, plan, neighbours):
 @pytest.mark.parametrize("persons", [1, 2])
 def test_released_moments_scatter_by_the_theorems_law(name, neighbours, loss, persons):
     """200 releases; noise 0.7 or 1.4 times as large would be rejected."""
-    from tests.privacy.test_moments import deviation_of
-
-    problem = problem_of(loss, neighbours=neighbours, persons=persons)
+    problem = problem_of(loss, 2, neighbours=neighbours, persons=persons)
     plan = plan_of(problem, BUDGETS[name])
     rng = np.random.default_rng(0)
     source, weights = source_of(rng.normal(size=(12, 2)), rng.integers(3, size=12)), rng.normal(size=(1, 9))
@@ -298,23 +265,13 @@ def test_released_moments_scatter_by_the_theorems_law(name, neighbours, loss, pe
         parts = [scaled(release.curvature) / plan.unit_of_curvature, scaled(release.slope) / plan.unit_of_slope]
         noises.append(np.concatenate(parts) - exact)
     noises = np.array(noises)
-    sensitivity = sensitivity_of(loss, plan, neighbours)
-    if name == "pure":
-        sizes, law = np.linalg.norm(noises, axis=1), stats.gamma(size, scale=sensitivity * persons / 0.7 / 0.99)
-    else:
-        mu = math.sqrt(2.0 * 0.1) / persons if name == "zcdp" else 1.0 / deviation_of(plan)
-        sizes, law = noises.ravel() * mu / sensitivity, stats.norm()
-    assert stats.kstest(sizes, law.cdf).pvalue > ACCEPT
-    for factor in (0.7, 1.4):
-        assert stats.kstest(factor * sizes, law.cdf).pvalue < REJECT
-    # Directions do not prefer an entry.
-    assert np.abs(np.mean(noises**2, axis=0) / np.mean(noises**2) - 1.0).max() < 0.6
+    check_law(noises, plan, sensitivity_of(loss, plan, neighbours), largest_preference=0.6)
     assert plan.deviation == pytest.approx(np.sqrt(np.mean(noises**2)), rel=0.1)
 
 
 def test_long_weights_are_shortened_and_other_rows_refused():
     """Beyond the norm that rounding was bounded for; more rows than the plan is for."""
-    plan = plan_of(problem_of(Softmax(3)), ApproxDP(1.0, 1e-5))
+    plan = plan_of(problem_of(Softmax(3), 2), ApproxDP(1.0, 1e-5))
     source, far = source_of(np.ones((12, 2)), np.zeros(12, dtype=int)), np.arange(9.0)[None] * 1e9
     one, two = (SecondMoments().release(plan, far * factor, source, Entropy.seeded(0)) for factor in (1.0, 1e3))
     assert np.array_equal(one.curvature, two.curvature)
@@ -325,7 +282,7 @@ def test_long_weights_are_shortened_and_other_rows_refused():
 @pytest.mark.parametrize("loss", [Softmax(3), OneVsRest(LogisticLoss(), 3)], ids=lambda loss: loss.name)
 def test_rounding_is_paid_for(loss):
     """The radius of pure noise and the sensitivity of Gaussian noise hold the rounding bound."""
-    problem = problem_of(loss)
+    problem = problem_of(loss, 2)
     for budget in (PureDP(1.0), ApproxDP(1.0, 1e-5)):
         plan = plan_of(problem, budget, OutputPerturbation())
         rounding = SecondMoments()._rounding(problem, plan.curvature_scale, plan.largest_norm)
