@@ -353,6 +353,23 @@ def test_a_file_whose_intervals_speak_of_other_weights_is_refused(tmp_path):
 
 
 @kinds
+def test_rows_on_disk_and_threads_give_the_same_intervals(multiclass, tmp_path):
+    """Without noise, of files read in pieces, and of rows shared between two threads."""
+    X, classes = sample(9000, 3)
+    labels = np.array(["low", "middle", "high"])[classes]
+    frame = pd.DataFrame(X, columns=["a", "b", "c"]).assign(y=labels)
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    target = {"column": "y", "classes": ["low", "middle", "high"]}
+    schema = confide.Schema(columns={name: {"low": -1, "high": 1} for name in "abc"}, target=target)
+    model = LogisticRegression(math.inf, schema=schema, inference_share=0.3, multiclass=multiclass)
+    expected = model.fit(frame[["a", "b", "c"]], frame["y"]).conf_int()
+    opened = confide.open_rows(tmp_path / "rows.csv", schema)
+    np.testing.assert_allclose(model.fit(opened).conf_int(), expected, rtol=1e-6, atol=1e-8)
+    two = model.set_params(n_jobs=2).fit(frame[["a", "b", "c"]], frame["y"])
+    np.testing.assert_array_equal(two.conf_int(), expected)
+
+
+@kinds
 def test_one_charge_covers_weights_and_moments(multiclass):
     """The ledger has one entry, the whole budget, whatever the number of classes."""
     X, classes = sample(3000, 1)
