@@ -8,6 +8,7 @@ HC0 errors. A file of lines is continued where it ends.
     python benchmarks/coverage.py --repetitions 50 --out coverage.jsonl        run, or go on
     python benchmarks/coverage.py --out coverage.jsonl --table                 show what is there
     python benchmarks/coverage.py --out regression.jsonl --models huber ridge  the same for regressions, on fewer cells
+    python benchmarks/coverage.py --out classes.jsonl --models softmax one-vs-rest  the same for three and seven classes
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from typing import Any
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
-from scipy.special import expit
+from scipy.special import expit, softmax
 
 import confide
 from confide.inference import forecast
@@ -123,35 +124,105 @@ class Linear:
         return slope, square, (high - low) / (2 * r)
 
 
-def minimiser(population: Logistic | Linear, alpha: float) -> np.ndarray:
-    """The population's weights with this ridge, by Newton's method."""
+@dataclass(frozen=True)
+class Classes:
+    """Several classes of a softmax model, fitted by it or one class against the rest; no class is rare."""
+
+    rows: np.ndarray
+    truth: np.ndarray
+    chances: np.ndarray
+    multiclass: str
+
+    @classmethod
+    def of(cls, d: int, n_classes: int, multiclass: str) -> Classes:
+        """The population of so many columns and classes."""
+        rows, _, _ = population_of(d)
+        rng = np.random.default_rng((d, n_classes))
+        weights = np.column_stack([rng.normal(size=(n_classes, d)), rng.uniform(-0.3, 0.3, size=n_classes)])
+        weights -= weights.mean(axis=0)
+        weights[:, :-1] *= 1.5 * (d * n_classes) ** 0.5 / np.linalg.norm(weights[:, :-1])
+        return cls(rows, weights.ravel(), softmax(rows @ weights[:, :-1].T + weights[:, -1], axis=1), multiclass)
+
+    def estimator(self, budget: Any, mechanism: str, share: float | str) -> Any:
+        """The model, unfitted."""
+        classes = list(range(self.chances.shape[1]))
+        return confide.LogisticRegression(
+            budget, mechanism=mechanism, inference_share=share, classes=classes, multiclass=self.multiclass, row_norm=1.0
+        )
+
+    def drawn(self, rng: np.random.Generator, places: np.ndarray) -> np.ndarray:
+        """Classes of the rows at these places."""
+        return (rng.uniform(size=(len(places), 1)) > self.chances[places].cumsum(axis=1)[:, :-1]).sum(axis=1)
+
+    def moments(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """By row, in its scores: mean slope, mean product of slopes and mean curvature at these weights."""
+        own = self.chances
+        scores = np.column_stack([self.rows, np.ones(len(self.rows))]) @ weights.reshape(own.shape[1], -1).T
+        one = np.eye(own.shape[1])
+        if self.multiclass == "softmax":
+            p = softmax(scores, axis=1)
+            mixed = p[:, :, None] * own[:, None, :]
+            outer = p[:, :, None] * p[:, None, :]
+            square = outer - mixed - mixed.transpose(0, 2, 1) + own[:, :, None] * one
+            return p - own, square, p[:, :, None] * one - outer
+        p = expit(scores)
+        square = own * (1 - p) ** 2 + (1 - own) * p**2
+        # Products between two classes say nothing about the weights of one.
+        return p - own, square[:, :, None] * one, (p * (1 - p))[:, :, None] * one
+
+
+Population = Logistic | Linear | Classes
+
+
+def sums_of(population: Population, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Mean gradient, mean product of gradients and mean Hessian of the population."""
     design = np.column_stack([population.rows, np.ones(len(population.rows))])
-    weights = np.zeros(design.shape[1])
+    slope, square, curvature = population.moments(weights)
+    gradient = np.atleast_2d(slope.T @ design).ravel() / len(design)
+
+    def summed(factors: np.ndarray) -> np.ndarray:
+        factors = factors.reshape(len(design), round((factors.size / len(design)) ** 0.5), -1)
+        blocks = [[(design * column[:, None]).T @ design for column in row.T] for row in factors.transpose(1, 0, 2)]
+        return np.block(blocks) / len(design)
+
+    return gradient, summed(square), summed(curvature)
+
+
+def minimiser(population: Population, alpha: float) -> np.ndarray:
+    """The population's weights with this ridge, by Newton's method; of softmax without one those whose mean is 0."""
+    weights = np.zeros_like(population.truth)
     for _ in range(60):
-        slope, _, curvature = population.moments(weights)
-        gradient = design.T @ slope / len(design) + alpha * weights
-        matrix = (design * curvature[:, None]).T @ design / len(design) + alpha * np.eye(len(weights))
-        weights = weights - np.linalg.solve(matrix, gradient)
+        gradient, _, hessian = sums_of(population, weights)
+        gradient = gradient + alpha * weights
+        weights = weights - np.linalg.pinv(hessian + alpha * np.eye(len(weights)), rcond=1e-12) @ gradient
+        if np.linalg.norm(gradient) < 1e-13:
+            break
     assert np.linalg.norm(gradient) < 1e-9
     return weights
 
 
-def plain_width(population: Logistic | Linear, n: int, alpha: float = 0.0) -> float:
+def plain_width(population: Population, n: int, alpha: float = 0.0) -> float:
     """Median width without noise, by the sandwich of the population; without ridge that of statsmodels with HC0 errors."""
-    weights = population.truth if alpha == 0.0 else minimiser(population, alpha)
-    _, square, curvature = population.moments(weights)
-    design = np.column_stack([population.rows, np.ones(len(population.rows))])
-    inverse = np.linalg.inv((design * curvature[:, None]).T @ design / len(design) + alpha * np.eye(len(weights)))
-    middle = (design * square[:, None]).T @ design / len(design) - alpha**2 * np.outer(weights, weights)
-    spread = inverse @ middle @ inverse
+    weights = minimiser(population, alpha)
+    _, square, hessian = sums_of(population, weights)
+    inverse = np.linalg.pinv(hessian + alpha * np.eye(len(weights)), rcond=1e-12)
+    spread = inverse @ (square - alpha**2 * np.outer(weights, weights)) @ inverse
     return float(np.median(2 * 1.959964 * np.sqrt(np.diagonal(spread) / n)))
 
 
+def population_for(kind: str, d: int, n_classes: int) -> Population:
+    """That of a kind of model."""
+    if kind in ("softmax", "one-vs-rest"):
+        return Classes.of(d, n_classes, kind)
+    return Logistic.of(d) if kind == "logistic" else Linear.of(d, 0.1 if kind == "huber" else 10.0)
+
+
 def measured(
-    kind: str, d: int, n: int, epsilon: float, currency: str, mechanism: str, share: float | str, repetitions: int
-) -> dict:
+    kind: str, d: int, n: int, epsilon: float, currency: str, mechanism: str, share: float | str, repetitions: int,
+    n_classes: int = 2,
+) -> dict:  # fmt: skip
     """One cell."""
-    population = Logistic.of(d) if kind == "logistic" else Linear.of(d, 0.1 if kind == "huber" else 10.0)
+    population = population_for(kind, d, n_classes)
     model = population.estimator(budget_of(currency, epsilon), mechanism, share)
     try:
         plan = model.plan(n, d)
@@ -159,7 +230,7 @@ def measured(
         return {"refused": True, "reason": str(refusal)}
     targets = {"regularised": minimiser(population, plan.alpha)}
     if plan.mechanism != "output":
-        targets["unregularised"] = population.truth
+        targets["unregularised"] = minimiser(population, 0.0)
     rng = np.random.default_rng((d, n, int(10 * epsilon)))
     hits = {target: [] for target in targets}
     widths = {target: [] for target in targets}
@@ -186,6 +257,14 @@ def cells_of(kind: str) -> Iterator[dict]:
     """The grid of one kind of model."""
     sizes, budgets = ((4, 20), (2_000, 10_000, 50_000)), ((0.5, 1.0, 4.0), ("pure", "zcdp"))
     mechanisms = ("sums",) if kind == "ridge" else ("objective", "output")
+    if kind in ("softmax", "one-vs-rest"):
+        sizes, budgets = ((4,), (5_000, 20_000)), ((1.0, 4.0), ("pure", "approximate", "zcdp"))
+        for n, d, epsilon, currency, mechanism, n_classes in itertools.product(
+            *reversed(sizes), *budgets, mechanisms, (3, 7)
+        ):
+            cell = {"kind": kind, "d": d, "n": n, "epsilon": epsilon, "currency": currency, "mechanism": mechanism}
+            yield cell | {"n_classes": n_classes}
+        return
     if kind != "logistic":
         sizes, budgets = ((4, 20), (2_000, 10_000)), ((1.0, 4.0), ("pure", "zcdp"))
     for n, d, epsilon, currency, mechanism in itertools.product(*reversed(sizes), *budgets, mechanisms):
@@ -194,9 +273,13 @@ def cells_of(kind: str) -> Iterator[dict]:
 
 def show(lines: list[dict]) -> None:
     """The table of README.md: of each target coverage, width, and width over that of statsmodels."""
-    print("model      d      n  eps  currency  mechanism  ratio  regularised        width       unregularised      width")
-    for line in sorted(lines, key=lambda line: (line["kind"], line["d"], line["n"], line["epsilon"], line["currency"])):
-        start = f"{line['kind']:8s} {line['d']:3d} {line['n']:6d} {line['epsilon']:4g}  {line['currency']:8s}"
+    print(
+        "model         d      n  eps  currency     mechanism  ratio  regularised        width       unregularised      width"
+    )
+    order = ("kind", "n_classes", "d", "n", "epsilon", "currency")
+    for line in sorted(lines, key=lambda line: [line.get(name, 2) for name in order]):
+        kind = line["kind"] + (f" {line['n_classes']}" if "n_classes" in line else "")
+        start = f"{kind:13s} {line['d']:3d} {line['n']:6d} {line['epsilon']:4g}  {line['currency']:11s}"
         start += f"  {line['mechanism']:9s}"
         if line.get("refused"):
             print(f"{start}  refused")
@@ -215,7 +298,9 @@ def main() -> None:
     parser.add_argument("--repetitions", type=int, default=500)
     parser.add_argument("--out", type=Path, default=Path("coverage.jsonl"))
     parser.add_argument("--share", default="0.3")
-    parser.add_argument("--models", nargs="+", default=["logistic"], choices=["logistic", "huber", "ridge"])
+    parser.add_argument(
+        "--models", nargs="+", default=["logistic"], choices=["logistic", "huber", "ridge", "softmax", "one-vs-rest"]
+    )
     parser.add_argument("--largest-ratio", type=float, default=None, help="inf: no cell is refused")
     parser.add_argument("--table", action="store_true", help="show the file and stop")
     arguments = parser.parse_args()

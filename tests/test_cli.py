@@ -938,14 +938,39 @@ def test_the_table_that_demo_ships_can_be_exported_and_trained_from_a_file(folde
     assert pd.read_csv(stream)["age"].tolist() == adult.X_train["age"].tolist()
 
 
-def test_three_classes_are_fitted_shown_and_predicted(folder):
-    """The schema names the classes; weights by class, and the probability of the predicted one."""
+def write_kinds():
+    """The rows of people.csv with three classes, and their schema."""
     described = SCHEMA.replace(SCHEMA.splitlines()[1], 'target = { column = "species", classes = ["x", "y", "z"] }')
     assert "classes" in described
     Path("kinds.toml").write_text(described, encoding="utf-8")
     rows = pd.read_csv("people.csv")
     rows["species"] = np.array(["x", "y", "z"])[np.arange(len(rows)) % 3]
     rows.to_csv("kinds.csv", index=False)
+    return rows
+
+
+def test_three_classes_have_intervals(folder):
+    """In the plan, on the screen, in JSON, on the page and again by inspect: each column of each class."""
+    write_rows(Path("people.csv"), rows_of(6000))
+    write_kinds()
+    options = ("--epsilon", "8", "--intervals", "0.3", "--out", "kinds.json", "--report", "kinds.html")
+    text = run("fit", "kinds.csv", "--schema", "kinds.toml", *options).output
+    assert "Coefficients by class, with intervals of 0.95" in text
+    assert "0.3 of the whole budget" in text
+    assert "less their mean over classes" in text.replace("\n", " ")
+    model = confide.load("kinds.json")
+    names = [f"{label}: {name}" for label in "xyz" for name in (*model.coefficient_names_, "(intercept)")]
+    assert [name for name in names if re.search(rf"^{re.escape(name)} +-?\d", text, re.MULTILINE)] == names
+    document = json.loads(run("inspect", "kinds.json", "--format", "json").stdout)
+    assert [row["name"] for row in document["intervals"]["coefficients"]] == names
+    page = Path("kinds.html").read_text(encoding="utf-8")
+    assert model.summary().to_html() in page
+    assert all(f">{name}</text>" in page for name in names)
+
+
+def test_three_classes_are_fitted_shown_and_predicted(folder):
+    """The schema names the classes; weights by class, and the probability of the predicted one."""
+    rows = write_kinds()
     shown = run("fit", "kinds.csv", "--schema", "kinds.toml", "--epsilon", "1", "--out", "kinds.json").output
     assert "Released weights, by class" in shown or "largest of" in shown
     assert "z: (intercept)" in shown

@@ -191,9 +191,9 @@ def test_errors_are_raised_by_how_uncertain_noise_on_the_moments_makes_them():
     made = Evidence(np.zeros(size), 0.0, 1.0, 100, H, S, s, f, ())
     inverse = np.linalg.inv(H)
     sampling = np.sqrt(np.diagonal(inverse @ S @ inverse))
-    raised = _raised_by_noise(made, inverse, S, sampling, np.full((1, size), 1e-9))
+    raised = _raised_by_noise(made, inverse, S, np.eye(size), sampling, np.full((1, size), 1e-9))
     np.testing.assert_allclose(np.sqrt(2.0 * (raised - 1.0) / (1.96**2 + 1.0)), relative / 2.0, rtol=0.1)
-    assert np.all(_raised_by_noise(made, inverse, S, sampling, np.zeros((0, size))) == 1.0)
+    assert np.all(_raised_by_noise(made, inverse, S, np.eye(size), sampling, np.zeros((0, size))) == 1.0)
     sizes = np.sqrt(np.maximum(1.0 + 0.3 * rng.normal(size=400_000), 0.0))
     factor = 1.0 + 0.5 * (1.96**2 + 1.0) * 0.15**2
     error = np.abs(rng.normal(size=400_000))

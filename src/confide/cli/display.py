@@ -118,13 +118,14 @@ class Screen:
     def coefficients(self, model: LinearClassifier) -> None:
         """All coefficients with their intervals."""
         table = model.summary()
-        unit = "log-odds" if hasattr(model, "predict_proba") else "score"
-        self.heading(f"Coefficients in {unit} of {Direction.of(model)}, with intervals of {table.level:g}")
+        unit, direction = "log-odds" if hasattr(model, "predict_proba") else "score", Direction.of(model)
+        of_what = "by class" if direction.position is None else f"in {unit} of {direction}"
+        self.heading(f"Coefficients {of_what}, with intervals of {table.level:g}")
         self.table(
             ("column", "coef", "sampling err", "privacy err", "total err", "low", "high", "p"),
             table.cells,
         )
-        for note in table.notes[:2]:
+        for note in table.notes[:-1]:
             self.text(note)
 
 

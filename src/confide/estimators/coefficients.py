@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from confide.errors import ParameterError
@@ -18,6 +19,7 @@ class CoefficientIntervals:
     """What a linear model says of its coefficients, beside their values."""
 
     coef_: Array
+    classes_: Any
     alpha_: float
     coefficient_names_: Any
     guarantee_: Any
@@ -26,7 +28,8 @@ class CoefficientIntervals:
     def uncertainty(self, target: str = "regularised") -> Uncertainty:
         """How far the released coefficients may lie from those of the population; intercept last.
 
-        Costs no privacy: it is made of what was released.
+        Of three classes and more one class after the other; with softmax less their mean over classes, which is 0 in the
+        population and says nothing of a class. Costs no privacy: it is made of what was released.
 
         Parameters
         ----------
@@ -49,22 +52,31 @@ class CoefficientIntervals:
     def conf_int(self, level: float = 0.95, target: str = "regularised") -> Array:
         """Intervals (n_coefficients, 2) for the coefficients `coef_` of the population, each at this level by itself.
 
-        See `uncertainty` for the target and for when there are none.
+        Of three classes and more (n_classes, n_coefficients, 2). See `uncertainty` for the target, and for when there are
+        none.
         """
-        return self.uncertainty(target).intervals(level)[: self.coef_.shape[-1]]
+        n_vectors, width = np.atleast_2d(self.coef_).shape
+        ends = self.uncertainty(target).intervals(level).reshape(n_vectors, -1, 2)[:, :width]
+        return ends[0] if n_vectors == 1 else ends
 
     def summary(self, level: float = 0.95, target: str = "regularised") -> CoefficientTable:
         """A table of coefficients with standard errors, intervals and p-values, which prints, and writes LaTeX and HTML.
 
-        Of a classifier it speaks of the schema's positive class, or else of `classes_[1]`. See `uncertainty` for the target.
+        Of a classifier it speaks of the schema's positive class, or else of `classes_[1]`; of three classes and more it has
+        the coefficients of each, named "class: column". See `uncertainty` for the target.
         """
         known = self.uncertainty(target)
         names = [str(name) for name in self.coefficient_names_]
+        n_vectors = len(np.atleast_2d(self.coef_))
+        if len(known.estimates) > n_vectors * len(names):
+            names.append("(intercept)")
+        if n_vectors > 1:
+            names = [f"{label}: {name}" for label in self.classes_.tolist() for name in names]
         sign, outcome = self._spoken_of()
         sums = isinstance(self._evidence, SumsEvidence)
         return CoefficientTable.of(
             known,
-            names=[*names, "(intercept)"] if len(known.estimates) > len(names) else names,
+            names=names,
             level=level,
             target=target,
             sign=sign,
@@ -73,6 +85,7 @@ class CoefficientIntervals:
             alpha=self.alpha_,
             guarantee=self.guarantee_,
             assumes_equal_variance=sums,
+            is_centred=isinstance(self._evidence, Evidence) and not self._evidence.separable,
         )
 
     def _why_no_intervals(self) -> str:

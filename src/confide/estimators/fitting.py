@@ -43,6 +43,8 @@ MECHANISMS: dict[str, Mechanism] = {
 _LEAST_HINGE_L2 = 1e-2
 _LARGEST_SEAL_SHARE = 0.01
 _MOST_STEPS = 600
+_MOST_CLASS_WEIGHTS = 1000
+"""Of several classes with intervals: a million entries get exact noise, and each pair of classes has its own products."""
 _SHARES = (0.3, 0.05, 0.1, 0.15, 0.2, 0.4, 0.5, 0.6)
 """What "auto" chooses from."""
 _MOST_NOISE_IN_THE_OBJECTIVE = 4.0
@@ -108,8 +110,12 @@ def make_plan(settings: Settings, n_features: int, n_rows: int | None) -> Plan:
             "intervals need a loss that bends: use LogisticRegression, or loss='huber_hinge' or 'smooth_hinge', or leave "
             "inference_share at 0."
         )
-    if settings.inference_share != 0.0 and settings.loss.n_outputs > 1:
-        raise ParameterError("intervals are for two classes; leave inference_share at 0, or fit one class against the rest.")
+    n_weights = settings.loss.n_outputs * (n_features + (settings.intercept > 0.0))
+    if settings.inference_share != 0.0 and settings.loss.n_outputs > 1 and n_weights > _MOST_CLASS_WEIGHTS:
+        raise ParameterError(
+            f"intervals for several classes are for at most {_MOST_CLASS_WEIGHTS:,} weights, and classes times columns "
+            f"would be {n_weights:,}. Use fewer columns or classes, or leave inference_share at 0."
+        )
     if settings.inference_share != 0.0 and settings.loss.by_length:
         raise ParameterError("intervals need a slope of bounded size: use loss='huber', or leave inference_share at 0.")
     # A bound on rows or a loss of the user's own may change and still be the same object.

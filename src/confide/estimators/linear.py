@@ -291,7 +291,7 @@ class LinearClassifier(CoefficientIntervals, ShownWithGuarantee, ClassifierMixin
 
     def _spoken_of(self) -> tuple[float, str]:
         direction = Direction.of(self)
-        return direction.sign, str(direction)
+        return direction.sign, "the class named before each" if direction.position is None else str(direction)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model as JSON: weights, schema, guarantee, version and a checksum. `confide.load` reads it."""

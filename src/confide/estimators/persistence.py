@@ -220,9 +220,13 @@ def _evidence_of(value: dict[str, Any]) -> Evidence | SumsEvidence:
 
 def _fits(evidence: Evidence | SumsEvidence, model: LinearClassifier | LinearRegressor) -> bool:
     """Whether what intervals are made of speaks of the weights of this model."""
-    weights, constant, width = evidence.weights, evidence.intercept, model.coef_.size
-    intercept = constant * weights[width:] if constant > 0.0 else np.zeros(1)
-    return np.array_equal(weights[:width], model.coef_.ravel()) and np.array_equal(intercept, np.ravel(model.intercept_))
+    coefficients = np.atleast_2d(model.coef_)
+    n_vectors, width = coefficients.shape
+    if isinstance(evidence, Evidence) and evidence.n_outputs != n_vectors:
+        return False
+    weights, constant = evidence.weights.reshape(n_vectors, -1), evidence.intercept
+    intercept = constant * weights[:, width:].ravel() if constant > 0.0 else np.zeros(n_vectors)
+    return np.array_equal(weights[:, :width], coefficients) and np.array_equal(intercept, np.ravel(model.intercept_))
 
 
 def _classifier(

@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields
 from typing import Any, Self
 
 import numpy as np
+from scipy.linalg import block_diag
 
 from confide.errors import ParameterError
 from confide.privacy.lattice import LatticeLaplace
@@ -69,20 +70,27 @@ class Evidence:
     Attributes
     ----------
     weights : (D,)
+        Of several scores those of each, one after the other.
     intercept : float
-        The constant of the intercept, whose weight is the last; 0 for none.
+        The constant of the intercept, whose weight is the last of each score; 0 for none.
     l2 : float
         Ridge of the sum form.
     n_rows_high : int
         The most rows there may be.
     curvature, slope : (D, D)
-        Released second moments of curvature and slope.
+        Released second moments of curvature and slope; see `separable` for those of several scores.
     curvature_deviation : float
         Standard deviation of the noise on an entry of the curvature off the diagonal.
     slope_deviation : float
         The same for the slope.
     noises : tuple of NoisePart
         The noise in the weights.
+    n_outputs : int
+        Number of scores: of three classes and more one for each.
+    separable : bool
+        Whether the loss is a sum over scores. Then curvature and slope are known of each score alone, and 0 between two.
+        Otherwise it depends on differences of scores alone, and they are known in the directions of those,
+        see `confide.privacy.moments.directions_of`.
     """
 
     weights: Array
@@ -94,19 +102,23 @@ class Evidence:
     curvature_deviation: float
     slope_deviation: float
     noises: tuple[NoisePart, ...]
+    n_outputs: int = 1
+    separable: bool = True
 
     def __post_init__(self) -> None:
         size = self.weights.size
         scalars = np.array([self.intercept, self.l2, self.curvature_deviation, self.slope_deviation])
         numbers = [self.weights, self.curvature, self.slope, scalars]
-        fitting = self.weights.shape == (size,) and self.curvature.shape == self.slope.shape == (size, size)
+        width = size if self.separable else size - size // max(1, self.n_outputs)
+        fitting = self.weights.shape == (size,) and self.curvature.shape == self.slope.shape == (width, width)
         if not fitting or not all(np.isfinite(number).all() for number in numbers):
             raise ParameterError("the parts that intervals are made of do not fit each other.")
         symmetric = all(np.array_equal(matrix, matrix.T) for matrix in (self.curvature, self.slope))
         same = all(part.noise.shape.dimension == size for part in self.noises)
         known = self.intercept >= 0.0 and self.l2 > 0.0 and self.n_rows_high >= 1
         noisy = self.curvature_deviation >= 0.0 and self.slope_deviation >= 0.0
-        if not (symmetric and same and known and noisy):
+        whole = self.n_outputs >= 1 and size % self.n_outputs == 0
+        if not (symmetric and same and known and noisy and whole):
             raise ParameterError("the parts that intervals are made of do not fit each other.")
 
     @classmethod
@@ -134,43 +146,69 @@ class Evidence:
             curvature_deviation=moments.plan.deviation * moments.plan.unit_of_curvature / math.sqrt(2.0),
             slope_deviation=moments.plan.deviation * moments.plan.unit_of_slope / math.sqrt(2.0),
             noises=tuple(noises),
+            n_outputs=plan.problem.loss.n_outputs,
+            separable=plan.problem.loss.separable,
         )
 
+    @property
+    def blocks(self) -> list[slice]:
+        """The weights whose moments are known together."""
+        width = self.weights.size // (self.n_outputs if self.separable else 1)
+        return [slice(start, start + width) for start in range(0, self.weights.size, width)]
+
     def to_dict(self) -> dict[str, Any]:
-        """A JSON form. Of the symmetric matrices the upper triangles, row by row."""
-        upper = np.triu_indices(self.weights.size)
+        """A JSON form. Of the symmetric matrices the upper triangles, block by block and row by row."""
         return {
             "weights": self.weights.tolist(),
             "intercept": self.intercept,
             "l2": self.l2,
             "n_rows_high": self.n_rows_high,
-            "curvature": self.curvature[upper].tolist(),
-            "slope": self.slope[upper].tolist(),
+            "curvature": [number for block in self.blocks for number in triangle_of(self.curvature[block, block])],
+            "slope": [number for block in self.blocks for number in triangle_of(self.slope[block, block])],
             "curvature_deviation": self.curvature_deviation,
             "slope_deviation": self.slope_deviation,
             "noises": [part.to_dict() for part in self.noises],
+            "n_outputs": self.n_outputs,
+            "separable": self.separable,
         }
 
     @classmethod
     def from_dict(cls, value: dict[str, Any]) -> Self:
         """Read the form written by `to_dict`."""
-        if set(value) != {field.name for field in fields(cls)}:
+        # Of two classes the first version wrote neither how many scores there are nor that they are a sum.
+        value = {"n_outputs": 1, "separable": True} | value
+        known = set(value) == {field.name for field in fields(cls)}
+        if not known or not isinstance(value["separable"], bool) or not value["n_outputs"] >= 1:
             raise ParameterError("what intervals are made of was written by a version that this one does not understand.")
-        size = len(value["weights"])
+        size, n_outputs = len(value["weights"]), int(value["n_outputs"])
+        row_width = size // n_outputs
+        n_blocks, width = (n_outputs, row_width) if value["separable"] else (1, size - row_width)
+        curvature, slope = (
+            block_diag(*(symmetric_of(part, width) for part in np.split(np.array(value[name]), n_blocks)))
+            for name in ("curvature", "slope")
+        )
         return cls(
             weights=np.array(value["weights"], dtype=np.float64),
             intercept=float(value["intercept"]),
             l2=float(value["l2"]),
             n_rows_high=int(value["n_rows_high"]),
-            curvature=symmetric_of(value["curvature"], size),
-            slope=symmetric_of(value["slope"], size),
+            curvature=curvature,
+            slope=slope,
             curvature_deviation=float(value["curvature_deviation"]),
             slope_deviation=float(value["slope_deviation"]),
             noises=tuple(map(NoisePart.from_dict, value["noises"])),
+            n_outputs=n_outputs,
+            separable=value["separable"],
         )
 
 
-def symmetric_of(triangle: list[float], size: int) -> Array:
+def triangle_of(matrix: Array) -> list[float]:
+    """The upper triangle of a matrix (D, D), row by row."""
+    numbers: list[float] = matrix[np.triu_indices(len(matrix))].tolist()
+    return numbers
+
+
+def symmetric_of(triangle: Array | list[float], size: int) -> Array:
     """(D, D) from its upper triangle, row by row."""
     matrix = np.zeros((size, size))
     matrix[np.triu_indices(size)] = triangle

@@ -9,7 +9,7 @@ from typing import Any
 from confide.errors import ParameterError
 from confide.privacy.budgets import Budget
 from confide.privacy.mechanism import Plan
-from confide.privacy.moments import MomentsPlan
+from confide.privacy.moments import MomentsPlan, width_of
 from confide.privacy.sufficient_statistics import StatisticsPlan
 
 LARGEST_RATIO = 1.75
@@ -49,8 +49,8 @@ class IntervalsPlan:
         """The plan and its forecast."""
         problem = training.problem
         usual = _usual_curvature(moments, usual_row_norm)
-        steepness = usual * (problem.loss_bounds.lipschitz**2 / 2.0) / problem.loss_bounds.smoothness
-        spread = _deviation(moments) * math.sqrt(problem.n_weights)
+        steepness = usual * (moments.unit_of_slope / 2.0) / problem.loss_bounds.smoothness
+        spread = _deviation(moments) * math.sqrt(width_of(problem))
         curvature = usual + training.l2
         # Noise in the objective is damped by the curvature of the rows too, beside the ridge.
         damping = training.l2 / curvature if training.mechanism == "objective" else 1.0
@@ -60,12 +60,19 @@ class IntervalsPlan:
 
     @property
     def curvature_noise(self) -> float:
-        """Largest eigenvalue that noise alone gives the moments of the curvature: 2 s sqrt(D), s its deviation."""
-        return 2.0 * _deviation(self.moments) * math.sqrt(self.moments.problem.n_weights)
+        """Largest eigenvalue that noise alone gives the moments of the curvature: 2 s sqrt(D), s its deviation.
+
+        Of softmax D counts the directions that do not move all classes alike.
+        """
+        return 2.0 * _deviation(self.moments) * math.sqrt(width_of(self.moments.problem))
 
     @property
     def usual_curvature(self) -> float:
-        """Eigenvalue that the rows give them if they are usual: n (c / 2) |x|^2 / d, spread evenly over d columns."""
+        """Eigenvalue that the rows give them if they are usual: n (c / 2) |x|^2 / d, spread evenly over d columns.
+
+        Of o classes c is what the loss bends at scores of 0: 1 / o for softmax, and for one class against the rest less than
+        the largest, by 4 (o - 1) / o^2, as a class that is one of many has scores far from 0.
+        """
         return _usual_curvature(self.moments, self.usual_row_norm)
 
     @property
@@ -184,4 +191,6 @@ def _deviation(moments: MomentsPlan) -> float:
 
 def _usual_curvature(moments: MomentsPlan, usual_row_norm: float) -> float:
     problem = moments.problem
-    return problem.n_rows_low * problem.loss_bounds.smoothness / 2.0 * usual_row_norm**2 / problem.n_features
+    loss, n_classes = problem.loss_bounds, max(2, problem.loss.n_outputs)
+    bend = loss.trace / loss.rank * (4.0 * (n_classes - 1) / n_classes**2 if loss.separable else 1.0)
+    return problem.n_rows_low * bend / 2.0 * usual_row_norm**2 / problem.n_features

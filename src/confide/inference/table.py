@@ -20,6 +20,11 @@ _LATEX = {
     "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}", ">": r"\textgreater{}",
 }  # fmt: skip
 
+_CENTRED = "Coefficients are shown less their mean over classes, which is 0 in the population."
+_HIDDEN = (
+    "inf: the noise hides how much rows of this class tell, so nothing is known of it. Means over classes leave it out."
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Coefficient:
@@ -30,7 +35,7 @@ class Coefficient:
     name : str
     estimate : float
     sampling_error, privacy_error, total_error : float
-        Standard errors: of the rows as a sample, of the noise, and of both.
+        Standard errors: of the rows as a sample, of the noise, and of both; inf for a class that the noise hides.
     low, high : float
         The interval.
     p_value : float
@@ -60,11 +65,13 @@ class CoefficientTable:
     target : str
         What the intervals speak of: "regularised" or "unregularised".
     model, outcome : str
-        The kind of model, and the class that positive coefficients speak for.
+        The kind of model, and what positive coefficients speak for.
     alpha : float
     guarantee : Guarantee
     assumes_equal_variance : bool
         Whether the sampling errors take residuals to vary alike in all rows.
+    is_centred : bool
+        Whether the coefficients of a column are shown less their mean over classes.
     """
 
     coefficients: tuple[Coefficient, ...]
@@ -75,6 +82,7 @@ class CoefficientTable:
     alpha: float
     guarantee: Guarantee
     assumes_equal_variance: bool = False
+    is_centred: bool = False
 
     @classmethod
     def of(cls, uncertainty: Uncertainty, names: list[str], level: float, sign: float, **facts: Any) -> Self:
@@ -111,6 +119,8 @@ class CoefficientTable:
             f"Each interval holds, with probability {self.level:g} by itself, {minimiser}.",
             "p: of the null hypothesis that this is 0. Errors: of the rows as a sample, of the noise, and of both.",
             *(["Sampling errors take residuals to vary alike in all rows."] if self.assumes_equal_variance else []),
+            *([_CENTRED] if self.is_centred else []),
+            *([_HIDDEN] if any(math.isinf(coefficient.total_error) for coefficient in self.coefficients) else []),
             self.guarantee.statement().split("\n")[0],
         )
 
@@ -151,14 +161,15 @@ class CoefficientTable:
         return "\n".join([_printable(self._title), rule, lines[0], thin, *lines[1:], rule, *notes])
 
     def to_dict(self) -> dict[str, Any]:
-        """A JSON form."""
+        """A JSON form; None for what the noise hides."""
         return {
             "level": self.level,
             "target": self.target,
             "outcome": self.outcome,
             "alpha": self.alpha,
             "coefficients": [
-                {name: getattr(coefficient, name) for name in Coefficient.__slots__} for coefficient in self.coefficients
+                {name: _finite(getattr(coefficient, name)) for name in Coefficient.__slots__}
+                for coefficient in self.coefficients
             ],
         }
 
@@ -220,8 +231,10 @@ class CoefficientTable:
         quantile = float(ndtri(0.5 + 0.5 * self.level))
         places = range(len(self.coefficients), 0, -1)
         for place, coefficient in zip(places, self.coefficients, strict=True):
+            if not math.isfinite(coefficient.total_error):
+                continue
             own = min(quantile * coefficient.sampling_error, 0.5 * (coefficient.high - coefficient.low))
-            labelled = place == len(self.coefficients)
+            labelled = not ax.get_legend_handles_labels()[1]
             ax.plot(
                 [coefficient.low, coefficient.high], [place, place], color="#9ecae1", linewidth=6.0, solid_capstyle="butt",
                 label="with the noise for privacy" if labelled else None,
@@ -239,6 +252,10 @@ class CoefficientTable:
         ax.legend(loc="best", fontsize="small", frameon=False)
         ax.margins(y=0.5 / max(1, math.sqrt(len(self.coefficients))))
         return ax
+
+
+def _finite(value: str | float) -> str | float | None:
+    return value if isinstance(value, str) or math.isfinite(value) else None
 
 
 def _printable(text: str) -> str:

@@ -3,7 +3,9 @@
 What intervals for coefficients are made of. Both matrices leave in one vector with one noise: the rows on which the slope is
 steep are those on which a loss such as the logistic one hardly bends, so that the second costs next to nothing. Symbols
 inside formulas: D weights, N = D (D + 1) entries, R bound on a row with its intercept, L lipschitz and c smoothness of the
-loss of a row, its weight included.
+loss of a row, its weight included. Of a loss that is a sum over o scores each has two matrices of its own, its L is that of
+one score, and all o pairs leave together. Of o scores that bend together D stands for the (o - 1) D directions that do not
+move all of them alike.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
+from scipy.linalg import helmert
 
 from confide.accounting.events import Event, PureMechanism
 from confide.data.source import RowSource
@@ -44,10 +47,11 @@ def joint_bound(loss: LossBounds, curvature_scale: float) -> float:
     """G: with curvatures in units of c / curvature_scale and slopes in units of L, no row adds more than G R^2.
 
     G^2 = max over slopes a in [0, 1] of (u h(a))^2 + a^4, h(a) <= min(1, e^w curvature_at_slope(a L) / c) for a
-    self-concordant loss and the window w, h(a) <= 1 for others. proofs/moments.md, theorem 1.
+    self-concordant loss and the window w, h(a) <= 1 for others; o times that for a sum over o scores. proofs/moments.md,
+    theorems 1 and 4.
     """
     if loss.self_concordant:
-        bends = math.exp(_WINDOW) * loss.curvature_at_slope(loss.lipschitz * _GRID) / loss.smoothness
+        bends = math.exp(_WINDOW) * loss.curvature_at_slope(loss.lipschitz * _GRID) / (blocks_of(loss) * loss.smoothness)
         # Quasi-concave: on a cell of the grid no more than the larger end, and 1 around the largest of the grid.
         cells = np.maximum(bends[:-1], bends[1:])
         peak = int(bends.argmax())
@@ -55,7 +59,27 @@ def joint_bound(loss: LossBounds, curvature_scale: float) -> float:
         bends = np.minimum(cells * _UP, 1.0)
     else:
         bends = np.ones(_GRID.size - 1)
-    return float(np.sqrt((curvature_scale * bends) ** 2 + _GRID[1:] ** 4).max()) * _UP
+    return math.sqrt(blocks_of(loss)) * float(np.sqrt((curvature_scale * bends) ** 2 + _GRID[1:] ** 4).max()) * _UP
+
+
+def blocks_of(loss: LossBounds) -> int:
+    """How many pairs of matrices leave: one for each score of a separable loss, or else one."""
+    return loss.n_outputs if loss.separable else 1
+
+
+def width_of(problem: Problem) -> int:
+    """Rows and columns of each matrix that leaves."""
+    return problem.row_width * (1 if problem.loss.separable else problem.loss.rank)
+
+
+def n_entries(problem: Problem) -> int:
+    """Number of entries of the released vector."""
+    return blocks_of(problem.loss) * width_of(problem) * (width_of(problem) + 1)
+
+
+def directions_of(n_outputs: int, row_width: int) -> Array:
+    """((o - 1) D, o D): orthonormal rows, none of which moves all scores alike, in which scores bend together."""
+    return np.asarray(np.kron(helmert(n_outputs), np.eye(row_width)))
 
 
 def window_of(loss: LossBounds, window: float) -> float:
@@ -114,8 +138,8 @@ class MomentsPlan:
 
     @property
     def unit_of_slope(self) -> float:
-        """The same for the moments of the slope, L^2."""
-        return self.problem.loss_bounds.lipschitz**2
+        """The same for the moments of the slope, L^2 of one score where each has its own."""
+        return self.problem.loss_bounds.lipschitz**2 / blocks_of(self.problem.loss)
 
     @property
     def deviation(self) -> float:
@@ -123,7 +147,7 @@ class MomentsPlan:
         if self.lattice is None:
             return 0.0
         norm = self.lattice.norm if self.noise is None else math.hypot(self.noise.norm, self.lattice.norm)
-        return norm / math.sqrt(self.problem.n_weights * (self.problem.n_weights + 1))
+        return norm / math.sqrt(n_entries(self.problem))
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,9 +155,11 @@ class NoisyMoments:
     """What may leave: noisy sums and public facts."""
 
     curvature: Array
-    """(D, D), symmetric: sum of the curvatures times x x^T, without the ridge."""
+    """(D, D), symmetric: sum of the curvatures times x x^T, without the ridge; 0 between two scores of a separable loss.
+
+    Where scores bend together it is one of `directions_of`."""
     slope: Array
-    """(D, D), symmetric: sum of the squared slopes times x x^T."""
+    """(D, D), symmetric: sum of the squared slopes times x x^T, likewise; 0 stands for what is not released."""
     plan: MomentsPlan
 
 
@@ -144,13 +170,13 @@ class SecondMoments:
     def plan(self, training: Plan, budget: Budget) -> MomentsPlan:
         """The plan for weights that `training` will release, with the least noise. No data is used."""
         problem = training.problem
-        loss, size = problem.loss_bounds, problem.n_weights * (problem.n_weights + 1)
+        loss, size = problem.loss_bounds, n_entries(problem)
         scale = balanced_scale(loss)
         if not budget.is_private:
             return MomentsPlan(problem, budget, scale, math.inf, 0.0, None, None, Event(budget))
-        if loss.by_length or loss.n_outputs > 1 or not (math.isfinite(loss.smoothness) and math.isfinite(problem.row_norm)):
-            # Theorem 1 bounds the one slope of a row by L.
-            raise ParameterError("intervals need a smooth loss of one score and bounded slope, and a finite bound on rows.")
+        if loss.by_length or not (math.isfinite(loss.smoothness) and math.isfinite(problem.row_norm)):
+            # Theorem 1 bounds the slope of a row by L.
+            raise ParameterError("intervals need a smooth loss of bounded slope, and a finite bound on rows.")
         noise_bound = (
             training.noise.bound(log_failure(budget)) if training.noise and training.mechanism == "objective" else 0.0
         )
@@ -189,15 +215,18 @@ class SecondMoments:
         return min(plans, key=lambda plan: plan.deviation)
 
     def _rounding(self, problem: Problem, scale: float, longest: float) -> float:
-        """Largest L2 distance between computed and exact scaled moments. proofs/moments.md, theorem 2."""
-        loss, dimension = problem.loss_bounds, problem.n_weights
+        """Largest L2 distance between computed and exact scaled moments. proofs/moments.md, theorems 2 and 5."""
+        loss, dimension = problem.loss_bounds, problem.row_width
         window = window_of(loss, _WINDOW)
         scores = loss.smoothness * ((2 * dimension + 8) * problem.row_norm * longest + window)
-        sums = problem.summation_depth + 2 * dimension + 24
+        turning = 0 if loss.separable else 2 * (loss.n_outputs + 2) * loss.rank
+        sums = problem.summation_depth + 2 * dimension + 24 + turning
         slopes = loss.rounding * loss.lipschitz + scores
-        curvature = slopes / window / loss.smoothness + sums
+        # A matrix of curvatures changes by at most three times what its probabilities do.
+        curvature = slopes * (1.0 / window if loss.separable else 3.0) / loss.smoothness + sums
         slope = 2.0 * slopes / loss.lipschitz + sums
-        return 1.02 * _UNIT * problem.n_rows_high * problem.row_norm**2 * (scale * curvature + slope)
+        rows = problem.n_rows_high * problem.row_norm**2 * math.sqrt(blocks_of(loss))
+        return 1.02 * _UNIT * rows * (scale * curvature + slope)
 
     def release(self, plan: MomentsPlan, weights: Weights, source: RowSource, entropy: Entropy) -> NoisyMoments:
         """Sum over the rows once, at released weights (1, D), and release. The event was charged before this call."""
@@ -216,25 +245,31 @@ class SecondMoments:
         return _unscaled(plan, moments[0])
 
 
+def _places(problem: Problem) -> tuple[Array, Array, Array]:
+    """Rows and columns of the entries that leave, block by block with the diagonal first; and 1 there, sqrt(2) elsewhere."""
+    width = width_of(problem)
+    rows, columns = np.hstack([np.diag_indices(width), np.triu_indices(width, 1)])
+    starts = width * np.arange(blocks_of(problem.loss))[:, None]
+    multiples = np.where(rows == columns, 1.0, math.sqrt(2.0))
+    return (starts + rows).ravel(), (starts + columns).ravel(), np.tile(multiples, len(starts))
+
+
 def _scaled(plan: MomentsPlan, totals: Totals) -> Weights:
     """The moments (1, N) as they get their noise, off-diagonal entries times sqrt(2)."""
-    upper = np.triu_indices(plan.problem.n_weights, 1)
+    loss, matrices, (rows, columns, multiples) = plan.problem.loss, totals.hessian, _places(plan.problem)
+    if not loss.separable:
+        directions = directions_of(loss.n_outputs, plan.problem.row_width)
+        matrices = directions @ matrices @ directions.T
     units = (plan.unit_of_curvature, plan.unit_of_slope)
-    parts = [
-        np.concatenate([np.diagonal(matrix), math.sqrt(2.0) * matrix[upper]]) / unit
-        for matrix, unit in zip(totals.hessian, units, strict=True)
-    ]
+    parts = [multiples * matrix[rows, columns] / unit for matrix, unit in zip(matrices, units, strict=True)]
     return np.concatenate(parts)[None]
 
 
 def _unscaled(plan: MomentsPlan, moments: Array) -> NoisyMoments:
     """The two matrices of scaled moments (N,)."""
-    dimension = plan.problem.n_weights
-    upper = np.triu_indices(dimension, 1)
-    matrices = []
-    for part, unit in zip(np.split(moments, 2), (plan.unit_of_curvature, plan.unit_of_slope), strict=True):
-        matrix = np.diag(part[:dimension])
-        matrix[upper] = part[dimension:] / math.sqrt(2.0)
-        matrix.T[upper] = matrix[upper]
-        matrices.append(unit * matrix)
+    rows, columns, multiples = _places(plan.problem)
+    size = blocks_of(plan.problem.loss) * width_of(plan.problem)
+    matrices, units = np.zeros((2, size, size)), (plan.unit_of_curvature, plan.unit_of_slope)
+    for matrix, part, unit in zip(matrices, np.split(moments, 2), units, strict=True):
+        matrix[rows, columns] = matrix[columns, rows] = unit * (part / multiples)
     return NoisyMoments(matrices[0], matrices[1], plan)
