@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from confide.data.arrays import ArrayBlocks, MemorySource
@@ -25,6 +27,8 @@ from confide.types import Array, Indices, Targets, Weights
 _LONG_ROW = 48
 _FLOOR = {"float32": 64.0 * 2.0**-24, "float64": 0.0}
 """Error of a gradient over sqrt(rows) times their bound, at most about."""
+_LIGHT, _LIGHT_SHARE = 2**26, 0.06
+"""Labels with factors may take so many bytes, or such a part of what the rows take."""
 _SAME = 1e-9
 """Gradients as close as this, relatively, are of the same rows."""
 
@@ -121,19 +125,23 @@ def cheaper(objective: Objective, fewer: Objective, at: Weights) -> tuple[HasGra
         rows = source.blocks.rows if isinstance(source.blocks, (ArrayBlocks, SparseBlocks)) else np.empty((0, 0), dtype=int)
         # Of short rows the work is not in their products, and of sparse ones a bound costs as much as they do.
         single = rows.dtype == np.float32 and rows.shape[1] >= _LONG_ROW
-        if rows.dtype.name in _FLOOR and (single or issparse(rows) or not (same or rows.dtype == np.float32)):
+        light = 16 * source.n_rows <= max(_LIGHT, _LIGHT_SHARE * rows.dtype.itemsize * rows.size)
+        if light and rows.dtype.name in _FLOOR and (single or issparse(rows) or not (same or rows.dtype == np.float32)):
             # Labels are told apart in any precision, targets are not.
             known = np.empty((source.n_rows, 2), rows.dtype if source.labels.dtype == np.int8 else np.float64)
-            known[:, 0], known[:, 1] = source.labels, 1.0 if same else _factors(source, bound.norm)
+            known[:, 0], known[:, 1] = source.labels, 1.0
+            if not same:
+                _find_factors(source, bound.norm, known[:, 1])
             floor = _FLOOR[rows.dtype.name] * bound.norm * math.sqrt(source.n_rows)
             return RoughObjective(objective, replace(source, labels=known)), floor
     return (replace(objective, row_bound=free), 0.0) if same else None
 
 
-def _factors(source: MemorySource, norm: float) -> Array:
-    """(n,): by what each row has to be multiplied to obey the bound."""
-    blocks = (rows for rows, _, _ in source.counted_blocks())
-    squares = [sparse_squares(rows) if issparse(rows) else np.einsum("ij,ij->i", rows, rows) for rows in blocks]
+def _find_factors(source: MemorySource, norm: float, factors: NDArray[Any]) -> None:
+    """Fill in by what each row has to be multiplied to obey the bound (n,)."""
+    start = 0
     with np.errstate(all="ignore"):
-        factors: Array = np.minimum(1.0, norm / np.sqrt(np.concatenate(squares)))
-    return factors
+        for rows, _, _ in source.counted_blocks():
+            squares = sparse_squares(rows) if issparse(rows) else np.einsum("ij,ij->i", rows, rows)
+            factors[start : start + rows.shape[0]] = np.minimum(1.0, norm / np.sqrt(squares))
+            start += rows.shape[0]

@@ -32,7 +32,7 @@ _HESSIAN_SHARE = 12.0
 _MOST_OF_ROWS = 1 / 16
 """The sample is a copy: memory for it stays below a tenth of that of the rows, its own part included."""
 _MOST_OF_FEW_ROWS = 1 / 6
-_PLENTY = 100
+_PLENTY = 60
 """Rows for each weight beyond which the sample is no larger a part of the rows than of many."""
 _SMALL_SAMPLE = 2**24
 """Entries, 128 MiB: memory that nobody misses. Up to there a sample may be a larger part of the rows."""
