@@ -116,7 +116,7 @@ class Ridge(LinearRegressor):
         Charged before a row is used.
     n_jobs : int or None
         Threads that share the rows: None is 1, or what `joblib.parallel_config` says; -1 is one for each core. Fits are the
-        same to the bit whatever their number.
+        same to the bit whatever their number. Small calls of NumPy take turns, so measure before you ask for more than one.
     random_state : int or None
         For tests: a seed makes the noise reproducible and the guarantee void.
 
