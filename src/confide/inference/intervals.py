@@ -40,6 +40,8 @@ _SLICES = 400
 _MOST_STEPS = 1000
 _HALVINGS = 45
 _USUAL_QUANTILE, _LARGEST_SPREAD = 1.96, 0.1
+_LARGEST_RATIO_OF_ONE = 5.0
+"""Of noise to curvature in a release of two classes: beyond it intervals hold far too seldom (docs/intervals.md)."""
 TARGETS = ("regularised", "unregularised")
 
 
@@ -160,11 +162,11 @@ def known_scores(evidence: Evidence) -> NDArray[np.bool_]:
 
     The forecast takes all classes for equally frequent, for frequencies are not public. A rare one bends the objective less,
     and what the noise leaves of that, on the mean over its columns, net of the intercept, is well known from the release.
-    The same limit holds as for the forecast. With one score there is nothing to compare, and the forecast stands.
+    The same limit holds as for the forecast. With one score it is a wider one: a forecast near its limit, and the release of
+    the same fit, may lie on either side of it.
     """
     o, row_width = evidence.n_outputs, len(evidence.weights) // evidence.n_outputs
-    if o == 1:
-        return np.ones(1, dtype=np.bool_)
+    limit = LARGEST_RATIO if o > 1 else _LARGEST_RATIO_OF_ONE
     curvature, share = evidence.curvature, 1.0
     if not evidence.separable:
         # The direction of one class alone, less what moves all alike, has a squared length of 1 - 1 / o.
@@ -177,7 +179,7 @@ def known_scores(evidence: Evidence) -> NDArray[np.bool_]:
         bends = np.diagonal(own)
         if evidence.intercept > 0.0:
             bends = bends[:-1] - own[:-1, -1] ** 2 / own[-1, -1] if own[-1, -1] > 0.0 else np.zeros(1)
-        known.append(noise <= LARGEST_RATIO * max(0.0, float(np.mean(bends))))
+        known.append(noise <= limit * max(0.0, float(np.mean(bends))))
     return np.array(known)
 
 

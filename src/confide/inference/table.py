@@ -22,7 +22,7 @@ _LATEX = {
 
 _CENTRED = "Coefficients are shown less their mean over classes, which is 0 in the population."
 _HIDDEN = (
-    "inf: the noise hides how much rows of this class tell, so nothing is known of it. Means over classes leave it out."
+    "inf: the noise hides how much rows tell of this class, or of all, so nothing is known. Means over classes leave it out."
 )
 
 
@@ -35,7 +35,7 @@ class Coefficient:
     name : str
     estimate : float
     sampling_error, privacy_error, total_error : float
-        Standard errors: of the rows as a sample, of the noise, and of both; inf for a class that the noise hides.
+        Standard errors: of the rows as a sample, of the noise, and of both; inf where the noise hides what rows tell, of a class or of all.
     low, high : float
         The interval.
     p_value : float
