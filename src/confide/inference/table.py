@@ -35,7 +35,8 @@ class Coefficient:
     name : str
     estimate : float
     sampling_error, privacy_error, total_error : float
-        Standard errors: of the rows as a sample, of the noise, and of both; inf where the noise hides what rows tell, of a class or of all.
+        Standard errors: of the rows as a sample, of the noise, and of both; inf where the noise hides what
+        rows tell.
     low, high : float
         The interval.
     p_value : float
