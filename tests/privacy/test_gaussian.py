@@ -5,7 +5,8 @@ from __future__ import annotations
 import mpmath
 import pytest
 
-from confide.privacy.gaussian import GaussianMechanism, concentrated_rho, gaussian_delta, largest_mu
+from confide.privacy.budgets import ZCDP, ApproxDP
+from confide.privacy.gaussian import GaussianMechanism, concentrated_rho, gaussian_delta, largest_mu, mu_within
 
 
 def exact_delta(epsilon, mu):
@@ -52,3 +53,11 @@ def test_the_gaussian_mechanism_is_half_mu_squared_concentrated():
     """At every order."""
     assert concentrated_rho(GaussianMechanism(0.4)) == pytest.approx(0.08, rel=1e-9)
     assert GaussianMechanism(0.4).renyi(3.0) == pytest.approx(0.24, rel=1e-9)
+
+
+def test_the_mu_of_a_budget_is_the_largest_and_a_little_less():
+    """mu^2 / 2 = rho; delta(epsilon; mu) = delta: in either currency, for budgets of several sizes."""
+    for rho in (1e-4, 0.5, 8.0):
+        assert 0.999_999 * rho < 0.5 * mu_within(ZCDP(rho)) ** 2 < rho
+    for epsilon, delta in ((0.1, 1e-9), (1.0, 1e-6), (8.0, 1e-5)):
+        assert 0.999_999 * delta < gaussian_delta(epsilon, mu_within(ApproxDP(epsilon, delta))) < delta

@@ -6,7 +6,7 @@ import math
 
 from confide.erm.losses import LossBounds
 from confide.erm.row_bounds import GroupBound, RowBound
-from confide.privacy.budgets import ZCDP, Budget, Neighbours, pure_within
+from confide.privacy.budgets import Budget, Neighbours, pure_epsilon
 from confide.privacy.sensitivity import gradient_shift
 
 WEIGHT_NORM_FACTOR = 3.5
@@ -26,7 +26,7 @@ def curvature_free_l2(budget: Budget, loss: LossBounds, row_norm: float, neighbo
     """
     if not math.isfinite(loss.smoothness):
         return 0.0
-    epsilon = pure_within(budget.rho) if isinstance(budget, ZCDP) else budget.epsilon
+    epsilon = pure_epsilon(budget)
     return 1.05 * loss.tail * gradient_shift(loss.lipschitz, neighbours) * row_norm**2 / epsilon
 
 

@@ -29,7 +29,7 @@ from confide.estimators.streamed import is_opened
 from confide.estimators.validation import labels_of
 from confide.guarantee import Guarantee
 from confide.plan_text import search_text
-from confide.privacy.budgets import ZCDP, ApproxDP, Budget, Neighbours, PureDP, as_budget, budget_of_row, pure_within
+from confide.privacy.budgets import ZCDP, ApproxDP, Budget, Neighbours, PureDP, as_budget, budget_of_row, pure_epsilon
 from confide.privacy.lattice import LatticeGaussian, LatticeLaplace, lattice_exponent
 from confide.privacy.mechanism import Plan, Problem
 from confide.privacy.noise import Entropy
@@ -525,7 +525,7 @@ def _score_noise(budget: Budget) -> LatticeLaplace | LatticeGaussian:
 def _bases(budget: Budget, persons: int, repetition: Repetition) -> list[Budget]:
     """What one try may cost a person so that the best of all costs the budget."""
     row = budget_of_row(budget, persons)
-    epsilon = pure_within(row.rho) if isinstance(row, ZCDP) else row.epsilon
+    epsilon = pure_epsilon(row)
     bases: list[Budget] = [PureDP(repetition.pure_base(epsilon) * persons)]
     if isinstance(row, ApproxDP):
         rho = repetition.concentrated_base(row.epsilon, row.delta) * persons**2

@@ -187,6 +187,11 @@ def pure_within(rho: float) -> float:
     return low * (1.0 - 2.0**-38)
 
 
+def pure_epsilon(budget: Budget) -> float:
+    """The largest epsilon whose pure privacy a private budget allows."""
+    return pure_within(budget.rho) if isinstance(budget, ZCDP) else budget.epsilon
+
+
 def budget_of_row(budget: Budget, n_rows: int) -> Budget:
     """What the release may cost one row so that it costs a person with up to `n_rows` rows the budget: group privacy.
 

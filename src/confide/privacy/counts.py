@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from confide.accounting.events import Event, PureMechanism
 from confide.errors import ParameterError
-from confide.privacy.budgets import ZCDP, Budget, Neighbours, PureDP, budget_of_row, pure_within
-from confide.privacy.gaussian import GaussianMechanism, largest_mu
+from confide.privacy.budgets import Budget, Neighbours, PureDP, budget_of_row, pure_epsilon
+from confide.privacy.gaussian import GaussianMechanism, mu_within
 from confide.privacy.lattice import LatticeGaussian, LatticeLaplace, LatticeNoise, lattice_exponent
 from confide.privacy.noise import Entropy
 from confide.types import Array
@@ -60,17 +60,13 @@ class NoisyCounts:
         # Theorem 1: a replaced row leaves one cell and enters another.
         changed = 2.0 if neighbours is Neighbours.REPLACE_ONE else 1.0
         of_row = budget_of_row(budget, rows_per_person)
-        epsilon = pure_within(of_row.rho) if isinstance(of_row, ZCDP) else of_row.epsilon
+        epsilon = pure_epsilon(of_row)
         laplace = LatticeLaplace.of_l1(n_cells, changed, epsilon * _DOWN)
         speaks = rows_per_person == 1 and not isinstance(budget, PureDP)
         event = Event(budget, PureMechanism(epsilon) if speaks else None, rows_per_person)
         plans = [CountsPlan(n_cells, budget, neighbours, laplace, event)]
         if not isinstance(of_row, PureDP):
-            mu = (
-                math.sqrt(2.0 * of_row.rho * _DOWN)
-                if isinstance(of_row, ZCDP)
-                else largest_mu(of_row.epsilon, of_row.delta * _DOWN)
-            )
+            mu = mu_within(of_row)
             sensitivity = math.sqrt(changed) * _UP
             exponent = lattice_exponent(sensitivity / max(1.0, mu), n_cells)
             gaussian = LatticeGaussian.of_multiplier(n_cells, exponent, sensitivity, 1.0 / mu)

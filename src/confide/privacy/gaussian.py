@@ -14,10 +14,10 @@ import numpy as np
 from scipy.special import erf, log_ndtr, ndtr
 
 from confide.errors import ParameterError
-from confide.privacy.budgets import Neighbours
+from confide.privacy.budgets import ZCDP, ApproxDP, Neighbours
 from confide.types import Array
 
-_UP = 1.0 + 2.0**-40
+_DOWN, _UP = 1.0 - 2.0**-40, 1.0 + 2.0**-40
 
 
 def gaussian_delta(epsilon: float, mu: float) -> float:
@@ -221,3 +221,10 @@ def largest_mu(epsilon: float, delta: float) -> float:
         middle = 0.5 * (low + high)
         low, high = (middle, high) if gaussian_delta(epsilon, middle) <= delta else (low, middle)
     return low
+
+
+def mu_within(budget: ZCDP | ApproxDP) -> float:
+    """The largest mu at which the Gaussian mechanism costs at most the budget, and a little less."""
+    if isinstance(budget, ZCDP):
+        return math.sqrt(2.0 * budget.rho * _DOWN)
+    return largest_mu(budget.epsilon, budget.delta * _DOWN)

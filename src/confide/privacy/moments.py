@@ -22,8 +22,8 @@ from confide.data.source import RowSource
 from confide.erm.losses import LossBounds
 from confide.erm.row_sums import MomentSum, RowSum, Totals
 from confide.errors import ParameterError
-from confide.privacy.budgets import ZCDP, Budget, Neighbours, PureDP, budget_of_row, pure_within
-from confide.privacy.gaussian import GaussianMechanism, largest_mu
+from confide.privacy.budgets import Budget, Neighbours, PureDP, budget_of_row, pure_epsilon
+from confide.privacy.gaussian import GaussianMechanism, mu_within
 from confide.privacy.lattice import LatticeGaussian, LatticeLaplace, LatticeNoise, lattice_exponent
 from confide.privacy.mechanism import Noise, Plan, Problem, log_failure
 from confide.privacy.noise import Entropy
@@ -191,7 +191,7 @@ class SecondMoments:
                 f"n_rows_bounds, or raise alpha."
             )
         of_row = budget_of_row(budget, problem.rows_per_person)
-        epsilon = pure_within(of_row.rho) if isinstance(of_row, ZCDP) else of_row.epsilon
+        epsilon = pure_epsilon(of_row)
         noise = Noise(Ball(size, exact), "laplace", epsilon * (1.0 - _SEAL_SHARE) * _DOWN)
         failure = log_failure(budget)
         # The sum of moments and noise is rounded once for each entry.
@@ -201,11 +201,7 @@ class SecondMoments:
         pure = problem.event(budget, PureMechanism(epsilon))
         plans = [MomentsPlan(problem, budget, scale, longest, radius, noise, seal, pure)]
         if not isinstance(of_row, PureDP):
-            mu = (
-                math.sqrt(2.0 * of_row.rho * _DOWN)
-                if isinstance(of_row, ZCDP)
-                else largest_mu(of_row.epsilon, of_row.delta * _DOWN)
-            )
+            mu = mu_within(of_row)
             sensitivity = (exact + 2.0 * rounding) * _UP
             gaussian = LatticeGaussian.of_multiplier(
                 size, lattice_exponent(sensitivity / max(1.0, mu), size), sensitivity, 1.0 / mu

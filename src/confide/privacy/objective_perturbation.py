@@ -15,7 +15,7 @@ from functools import partial
 from confide.accounting.events import PureMechanism
 from confide.data.source import RowSource
 from confide.errors import InsufficientRegularisation, ParameterError
-from confide.privacy.budgets import ZCDP, ApproxDP, Budget, PureDP, budget_of_row, pure_within
+from confide.privacy.budgets import ZCDP, ApproxDP, Budget, PureDP, budget_of_row, pure_epsilon
 from confide.privacy.certificate import INSUFFICIENT, certify, planned_tolerance, solver_tolerance
 from confide.privacy.gaussian import GaussianObjective, concentrated_rho, largest_mu
 from confide.privacy.lattice import LatticeGaussian, LatticeLaplace, lattice_exponent
@@ -73,7 +73,7 @@ def _first(plan_at: Callable[[float], Plan], shares: tuple[float, ...]) -> Plan 
 
 def _laplace_plan(problem: Problem, budget: Budget, shape: Shape, share: float) -> Plan:
     of_row = budget_of_row(budget, problem.rows_per_person)
-    epsilon = pure_within(of_row.rho) if isinstance(of_row, ZCDP) else of_row.epsilon
+    epsilon = pure_epsilon(of_row)
     rate, l2 = calibrated_objective(
         epsilon * (1.0 - share), problem.loss_bounds, shape.l2_norm, problem.l2, problem.neighbours
     )

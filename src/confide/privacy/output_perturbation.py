@@ -15,9 +15,9 @@ from confide.accounting.events import PureMechanism
 from confide.data.source import RowSource
 from confide.erm.losses import Hinge, HuberHinge
 from confide.errors import InsufficientRegularisation, ParameterError
-from confide.privacy.budgets import ZCDP, ApproxDP, Budget, PureDP, budget_of_row, pure_within
+from confide.privacy.budgets import ZCDP, ApproxDP, Budget, PureDP, budget_of_row, pure_epsilon
 from confide.privacy.certificate import INSUFFICIENT, certify, planned_tolerance, solver_tolerance
-from confide.privacy.gaussian import GaussianMechanism, largest_mu
+from confide.privacy.gaussian import GaussianMechanism, mu_within
 from confide.privacy.lattice import LatticeGaussian, LatticeLaplace, LatticeNoise, lattice_exponent
 from confide.privacy.mechanism import Noise, Plan, Problem, Release, log_failure, zero_weights
 from confide.privacy.noise import Entropy
@@ -76,15 +76,14 @@ class OutputPerturbation:
             return Plan(problem, budget, self.name, problem.l2, None, tolerance, radius, noise, event)
 
         of_row = budget_of_row(budget, problem.rows_per_person)
-        epsilon = pure_within(of_row.rho) if isinstance(of_row, ZCDP) else of_row.epsilon
+        epsilon = pure_epsilon(of_row)
         plans = [on_grid(LatticeLaplace(dimension, exponent, sensitivity, epsilon * _DOWN), PureMechanism(epsilon))]
         if isinstance(of_row, ApproxDP):
-            mu = largest_mu(of_row.epsilon, of_row.delta * _DOWN)
-            gaussian = LatticeGaussian.of_multiplier(dimension, exponent, sensitivity, 1.0 / mu)
+            gaussian = LatticeGaussian.of_multiplier(dimension, exponent, sensitivity, 1.0 / mu_within(of_row))
             plans.append(on_grid(gaussian, GaussianMechanism(1.0 / gaussian.multiplier)))
         if isinstance(of_row, ZCDP):
-            multiplier = 1.0 / math.sqrt(2.0 * of_row.rho * _DOWN)
-            plans.append(on_grid(LatticeGaussian.of_multiplier(dimension, exponent, sensitivity, multiplier), None))
+            gaussian = LatticeGaussian.of_multiplier(dimension, exponent, sensitivity, 1.0 / mu_within(of_row))
+            plans.append(on_grid(gaussian, None))
         if isinstance(of_row, PureDP) and not self.laplace_alone:
             plans.append(self._spherical(problem, budget, epsilon, exact, tolerance))
         return min(plans, key=lambda plan: plan.expected_distance)

@@ -20,8 +20,8 @@ from confide.erm.row_bounds import LARGEST_BOUND, SMALLEST_BOUND, GroupBound
 from confide.erm.row_sums import LeastSquaresSum, Totals
 from confide.errors import ParameterError
 from confide.plan_text import statistics_document, statistics_text
-from confide.privacy.budgets import ZCDP, Budget, Neighbours, PureDP, budget_of_row, pure_within
-from confide.privacy.gaussian import GaussianMechanism, largest_mu
+from confide.privacy.budgets import Budget, Neighbours, PureDP, budget_of_row, pure_epsilon
+from confide.privacy.gaussian import GaussianMechanism, mu_within
 from confide.privacy.lattice import LatticeGaussian, LatticeLaplace, LatticeNoise, lattice_exponent
 from confide.privacy.mechanism import RowFacts
 from confide.privacy.noise import Entropy
@@ -220,17 +220,14 @@ class SufficientStatistics:
                 f"sums over up to {problem.n_rows_high} rows are too inexact in double precision. Narrow n_rows_bounds."
             )
         of_row = budget_of_row(budget, problem.rows_per_person)
-        epsilon = pure_within(of_row.rho) if isinstance(of_row, ZCDP) else of_row.epsilon
+        epsilon = pure_epsilon(of_row)
         l1_sensitivity = (problem.l1_sensitivity + 2.0 * math.sqrt(size) * rounding) * _UP
         laplace = LatticeLaplace.of_l1(size, l1_sensitivity, epsilon * _DOWN)
         pure = problem.event(budget, PureMechanism(epsilon))
         name, scale = "sufficient-statistics", problem.laplace_square_scale
         plans = [StatisticsPlan(problem, budget, name, laplace, 1.0, scale, pure)]
         if not isinstance(of_row, PureDP):
-            if isinstance(of_row, ZCDP):
-                mu = math.sqrt(2.0 * of_row.rho * _DOWN)
-            else:
-                mu = largest_mu(of_row.epsilon, of_row.delta * _DOWN)
+            mu = mu_within(of_row)
             sensitivity = (exact + 2.0 * rounding) * _UP
             exponent = lattice_exponent(sensitivity / max(1.0, mu), size)
             gaussian = LatticeGaussian.of_multiplier(size, exponent, sensitivity, 1.0 / mu)
