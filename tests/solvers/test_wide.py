@@ -15,6 +15,8 @@ from confide.erm.losses import HuberHinge, LogisticLoss
 from confide.erm.objective import Objective
 from confide.erm.row_bounds import BallBound
 from confide.erm.row_sums import RowSum
+from confide.errors import FileError
+from confide.estimators.logistic import LogisticRegression
 from confide.solvers.fallback import NewtonThenFallback
 from confide.solvers.lbfgs import LimitedMemory
 from confide.solvers.rough import RoughSum
@@ -107,3 +109,56 @@ def test_a_long_row_that_no_sample_saw_does_not_mislead():
     exact = problems(rows, norm=10.0)
     solution = NewtonThenFallback().solve(exact, np.zeros_like(exact.linear), 1e-7)
     assert np.linalg.norm(replace(exact).evaluate(solution.weights, order=1).gradient) <= 1.01e-7
+
+
+@pytest.mark.parametrize("size", [1e5, 1e25, 1e155, 1e200, 1.7e308])
+@pytest.mark.parametrize("intercept", [0.0, 0.5])
+def test_a_huge_row_is_no_reason_to_refuse_or_to_take_long(monkeypatch, size, intercept):
+    """Its squares overflow, and it lies in every sample; with and without an intercept."""
+    rows = words()
+    rows.data[: rows.indptr[1]] = size
+    exact = problems(rows, intercept=intercept) if intercept else problems(rows)
+    if not intercept:
+        exact = replace(exact, intercept=0.0, linear=exact.linear[:, :-1])
+    kinds = kinds_of_passes(monkeypatch, exact.source.n_rows)
+    with np.errstate(all="ignore"):
+        solution = NewtonThenFallback().solve(exact, np.zeros_like(exact.linear), 1e-6)
+    assert np.linalg.norm(replace(exact).evaluate(solution.weights, order=1).gradient) <= 1.01e-6
+    assert len(kinds) < 400
+
+
+def test_a_huge_row_of_several_classes_does_not_end_a_fit():
+    """Wide softmax without an intercept: what was charged is released."""
+    rng = np.random.default_rng(0)
+    rows, classes = rng.normal(size=(33_000, 201)) / 20.0, np.arange(33_000) % 3
+    rows[0] = 1e200
+    model = LogisticRegression(1.0, row_norm=1.0, fit_intercept=False, classes=[0, 1, 2]).fit(rows, classes)
+    assert np.isfinite(model.coef_).all()
+
+
+class Raising:
+    """A first method that stumbles over the rows."""
+
+    def __init__(self, error):
+        self.error = error
+
+    def solve(self, objective, start, tolerance):
+        """Raise."""
+        raise self.error
+
+
+@pytest.mark.parametrize(
+    "error", [ZeroDivisionError(), OverflowError(), ValueError(), np.linalg.LinAlgError(), IndexError()]
+)
+def test_what_the_first_method_raises_is_left_to_one_with_a_theorem(error):
+    """It is not told to anybody."""
+    exact = problems(words(n=500, d=20, entries=4))
+    solution = NewtonThenFallback(first=Raising(error)).solve(exact, np.zeros_like(exact.linear), 1e-6)
+    assert np.linalg.norm(replace(exact).evaluate(solution.weights, order=1).gradient) <= 1.01e-6
+
+
+def test_refusals_of_the_package_itself_pass():
+    """Files that changed, above all."""
+    exact = problems(words(n=500, d=20, entries=4))
+    with pytest.raises(FileError):
+        NewtonThenFallback(first=Raising(FileError("changed"))).solve(exact, np.zeros_like(exact.linear), 1e-6)

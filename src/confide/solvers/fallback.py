@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from confide.erm.objective import Objective
+from confide.errors import ConfideError
 from confide.solvers.narrowing import Narrowing
 from confide.solvers.newton import newton_directions
 from confide.solvers.sampled import SampledNewton
@@ -121,7 +122,13 @@ class NewtonThenFallback:
     def solve(self, objective: Objective, start: Weights, tolerance: float) -> Solution:
         wide = start.shape[1] > (_WIDEST_HESSIAN if objective.loss.separable else _WIDEST_JOINT_HESSIAN)
         first: Solver = self.first or Narrowing(ByColumns() if wide else SampledNewton())
-        solution = first.solve(objective, start, tolerance)
+        try:
+            solution = first.solve(objective, start, tolerance)
+        except ConfideError:
+            raise
+        except (ArithmeticError, IndexError, ValueError):
+            # Nothing that an untrusted method meets in the rows may decide whether a release is made.
+            solution = Solution(start.copy(), np.full(len(start), np.nan))
         if tolerance == 0.0:
             return solution
         weights = solution.weights.copy()

@@ -70,19 +70,19 @@ class _Curvature:
 
 def _first_scale(objective: Objective, start: Weights, gradients: Array, units: Array) -> float:
     """A length for the first step over that of the gradient: from a bound on curvature, or from that of a few rows."""
-    safe = (
-        objective.smoothness if np.isfinite(objective.smoothness) else float(np.linalg.norm(gradients, axis=1).max() or 1.0)
-    ) * float(units.max())
+    curved = objective.smoothness if np.isfinite(objective.smoothness) else np.linalg.norm(gradients, axis=1).max() or 1.0
+    # A number of NumPy, since the division of others by 0 raises.
+    safe = np.float64(curved) * units.max()
     sample, n_rows = getattr(objective.source, "sample", None), objective.source.n_rows
     if sample is None or n_rows < 4 * _FEW_ROWS:
-        return 1.0 / safe
+        return float(1.0 / safe)
     part = sample(_FEW_ROWS)
     share = part.n_rows / n_rows
     step = -gradients[:1] * units / safe
     few = replace(objective, source=part, l2=share * objective.l2, linear=share * objective.linear[:1])
     change = few.evaluate(start[:1] + step, order=1).gradient - few.evaluate(start[:1], order=1).gradient
     found = float(share * (change * step).sum() / (change * change * units).sum())
-    return found if found > 1.0 / safe and np.isfinite(found) else 1.0 / safe
+    return found if found > 1.0 / safe and np.isfinite(found) else float(1.0 / safe)
 
 
 @dataclass(frozen=True, slots=True)

@@ -132,6 +132,9 @@ def cheaper(objective: Objective, fewer: Objective, at: Weights) -> tuple[HasGra
             known[:, 0], known[:, 1] = source.labels, 1.0
             if not same:
                 _find_factors(source, bound.norm, known[:, 1])
+                if not known[:, 1].all():
+                    # Of rows whose squares overflow nothing would be left.
+                    return None
             floor = _FLOOR[rows.dtype.name] * bound.norm * math.sqrt(source.n_rows)
             return RoughObjective(objective, replace(source, labels=known)), floor
     return (replace(objective, row_bound=free), 0.0) if same else None

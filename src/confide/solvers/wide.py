@@ -21,6 +21,7 @@ from confide.types import Array, Weights
 
 _SHARE, _FEW_ROWS = 8, 4096
 """What part of the rows tells how columns are curved, and how many tell whether rows are shortened."""
+_MOST_SLOW_STEPS = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +38,8 @@ class ByColumns:
         fewer = replace(objective, source=few, l2=share * objective.l2, linear=share * objective.linear[:1])
         found = cheaper(objective, fewer, start[:1]) if tolerance > 0.0 else None
         if found is not None:
-            solution = replace(method, from_afar=found[0], floor=found[1]).solve(objective, start, tolerance)
+            first = replace(method, from_afar=found[0], floor=found[1], most_slow_steps=_MOST_SLOW_STEPS)
+            solution = first.solve(objective, start, tolerance)
             if (solution.gradient_norm <= tolerance).all():
                 return solution
         return method.solve(objective, start, tolerance)
@@ -48,7 +50,9 @@ def _units(objective: Objective, part: MemorySource, width: int) -> Array:
     n_features, n_outputs = part.n_features, objective.loss.n_outputs
     squares = np.zeros(n_features)
     rows: Any
-    for rows, _, _ in part.counted_blocks():
+    for block, _, _ in part.counted_blocks():
+        # Clipped, because one row without a bound could take all meaning from the units, or overflow.
+        rows = objective.row_bound.clip(block)
         if issparse(rows):
             squares += np.bincount(rows.indices, weights=np.square(rows.data, dtype=np.float64), minlength=n_features)
         else:
