@@ -216,8 +216,9 @@ def exact_moments(plan, rows, classes, counts, weights):
     ids=["softmax", "one-vs-rest", "huber_hinge"],
 )
 def test_computed_moments_are_within_the_rounding_bound(loss, used):
-    """Against 60 digits, at weights as long as they may be, near ties and far from them. It is a bound for the worst rows: of
-    random ones a small part of it is used, and more than nothing.
+    """Against 60 digits, at weights as long as they may be, near ties and far from them.
+
+    It is a bound for the worst rows: of random ones a small part of it is used, and more than nothing.
     """
     problem = problem_of(loss, 2)
     plan = plan_of(problem, ApproxDP(4.0, 1e-5))

@@ -138,8 +138,9 @@ def exact_moments(plan, rows, labels, counts, weights):
     ids=["logistic", "huber_hinge", "squared"],
 )
 def test_computed_moments_are_within_the_rounding_bound(loss, used):
-    """Against 60 digits, at weights as long as they may be. It is a bound for the worst rows: of random ones a small part of it
-    is used, and more than nothing.
+    """Against 60 digits, at weights as long as they may be.
+
+    It is a bound for the worst rows: of random ones a small part of it is used, and more than nothing.
     """
     problem = problem_of(loss)
     plan = plan_of(problem, ApproxDP(4.0, 1e-5))
