@@ -2,7 +2,7 @@
 
 Pure privacy for neighbours that replace a row; (epsilon, 1e-5)-privacy for neighbours that add or remove one, where the
 number of rows is private between public bounds. The hyperparameters of peers are chosen on the test rows, from a grid with
-two fits each; the best three are fitted anew, and the best mean of those is shown. This flatters the peers: nobody
+two fits each; the best two are fitted anew, and the best mean of those is shown. This flatters the peers: nobody
 could choose so under privacy. For confide nothing is chosen.
 
 Each cell is a line of a file of results; what is there is not computed again. A peer that cannot be imported is named, in
@@ -77,7 +77,7 @@ class Effort:
 
     draws: int
     tried: int = 2
-    finalists: int = 3
+    finalists: int = 2
 
 
 def by_confide(estimator: type[Any]) -> Errors:
@@ -121,8 +121,8 @@ def contenders(*, small: bool) -> list[Contender]:
     def nothing(_: float) -> list[dict[str, Any]]:
         return [{}]
 
-    def on_weights(epsilon: float) -> list[dict[str, Any]]:
-        return output_perturbation.settings(epsilon, small=small)
+    def on_weights(_: float) -> list[dict[str, Any]]:
+        return output_perturbation.settings(small=small)
 
     logistic, svc = by_confide(confide.LogisticRegression), by_confide(confide.LinearSVC)
     return [

@@ -123,8 +123,8 @@ def _covertype() -> Split:
 _SPLITS: dict[str, Callable[[], Split]] = {
     "adult": lambda: load("adult"),
     "bank": _bank,
-    "kddcup99": _kdd,
     "covertype": _covertype,
+    "kddcup99": _kdd,
     "skin": lambda: load("skin"),
 }
 NAMES = tuple(_SPLITS)
