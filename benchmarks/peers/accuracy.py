@@ -216,7 +216,8 @@ def table(results: Results, names: list[str], epsilons: tuple[float, ...], absen
                         if rival not in (CONFIDE, SVC) and not math.isnan(means[rival][place])
                     ]  # fmt: skip
                     worse = contender.name in (CONFIDE, SVC) and rivals and mean > min(rivals) + ALLOWANCE
-                    figure = "missing" if math.isnan(mean) else f"{mean:.4f}".lstrip("0")
+                    none = "missing" if contender.name in absent else "not run"
+                    figure = none if math.isnan(mean) else f"{mean:.4f}".lstrip("0")
                     shown.append(f"**{figure}**" if worse else figure)
                     if worse:
                         lost.append(
