@@ -31,15 +31,18 @@ space := $(empty) $(empty)
 extras := $(subst $(space),$(comma),$(strip $(subst $(comma),$(space),$(EXTRAS))))
 more := $(if $(extras),$(comma)$(extras))
 
+# Peers want other versions of what the package uses.
+PEERS := .venv-peers
+
 CORE := $(VENV)/.has-core
 BENCH := $(VENV)/.has-all$(more)
 TEST := $(VENV)/.has-all,test$(more)
 CHECK := $(VENV)/.has-all,test,check$(more)
 
-.PHONY: help demo test check lint types layers project bench audit docs clean
+.PHONY: help demo test check lint types layers project bench bench-peers audit docs clean
 
 help: ## list these commands
-	@grep -hE '^[a-z]+:.*## ' Makefile | sed 's/:.*## /:/' | awk -F: '{ printf "  make %-9s %s\n", $$1, $$2 }'
+	@grep -hE '^[a-z-]+:.*## ' Makefile | sed 's/:.*## /:/' | awk -F: '{ printf "  make %-11s %s\n", $$1, $$2 }'
 	@echo "Variables: PYTHON=$(PYTHON)  EXTRAS=more optional parts  ARGS=more arguments for pytest"
 
 demo: $(CORE) ## train a private model on real data and print its guarantee
@@ -67,6 +70,12 @@ bench: $(BENCH) ## run the benchmarks
 	@if [ -f benchmarks/run.py ]; then $(VENV)/bin/python benchmarks/run.py; \
 	else echo "not yet: there are no benchmarks"; fi
 
+bench-peers: $(PEERS)/.has-core ## compare accuracy with other libraries, in an environment of their own: half an hour
+	@[ -f $(PEERS)/.has-peers ] || { $(PEERS)/bin/python -m pip install -qq --disable-pip-version-check \
+	  --requirement benchmarks/peers/requirements.txt && touch $(PEERS)/.has-peers; } || \
+	  echo "peers could not be installed; those that are missing are named below" >&2
+	$(PEERS)/bin/python -m benchmarks.peers.accuracy $(ARGS)
+
 audit: $(TEST) ## try to break the guarantee, with fifty thousand releases at a time: an hour or two
 	$(RUN) pytest -m audit $(ARGS)
 
@@ -74,7 +83,7 @@ docs: ## build the documentation
 	@echo "not yet: there is no documentation to build; README.md and the docstrings are what there is"
 
 clean: ## remove what these commands made
-	rm -rf $(VENV) build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) $(PEERS) build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find src tests -name __pycache__ -prune -exec rm -rf {} +
 
 $(VENV)/bin/python:
@@ -84,6 +93,12 @@ $(VENV)/bin/python:
 	  echo "confide needs Python 3.11 or newer, and $(PYTHON) is older: try make PYTHON=python3.12" >&2; exit 1; }
 	@echo "making $(VENV)"
 	@"$(PYTHON)" -m venv $(VENV) || { rm -rf $(VENV); exit 1; }
+
+$(PEERS)/.has-core: pyproject.toml src/confide/_version.py benchmarks/peers/requirements.txt | $(VENV)/bin/python
+	@echo "making $(PEERS)"
+	@$(VENV)/bin/python -m venv --clear $(PEERS)
+	@$(PEERS)/bin/python -m pip install -qq --disable-pip-version-check --editable .
+	@touch '$@'
 
 $(VENV)/.has-%: pyproject.toml src/confide/_version.py | $(VENV)/bin/python
 	@echo "installing confide ($*) into $(VENV)"

@@ -1,0 +1,151 @@
+"""The data sets of the comparison: raw columns for confide, and the same rows encoded and bounded for its peers.
+
+Peers are handed what confide's schema makes of the columns, so that they start from the same public knowledge.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from benchmarks.public_data import Split, folder, load
+
+from confide import Schema
+from confide.estimators.regularisation import usual_norm
+from confide.features.encoder import Encoder
+from confide.features.schema import CategoryColumn
+from confide.types import Array
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """One data set. The schema is public, and bounds on the number of rows are where neighbours keep it private."""
+
+    name: str
+    split: Split
+
+    @property
+    def n_rows_bounds(self) -> tuple[int, int]:
+        """Round figures about the number of rows: those of Adult are (29,000, 41,000)."""
+        n_rows = len(self.split.y_train)
+        return math.floor(0.92 * n_rows / 1000) * 1000, math.ceil(1.23 * n_rows / 1000) * 1000
+
+    @cached_property
+    def encoder(self) -> Encoder:
+        return Encoder(self.split.schema)
+
+    @cached_property
+    def norms(self) -> dict[str, float]:
+        """Bounds to clip rows to: the largest norm that the schema allows, which clips none, and a usual one."""
+        bound = self.encoder.row_bound
+        return {"largest": bound.l2_norm, "usual": usual_norm(bound, 0.0)}
+
+    @cached_property
+    def train(self) -> Array:
+        return self.encoder.transform(self.split.X_train)
+
+    @cached_property
+    def test(self) -> Array:
+        return self.encoder.transform(self.split.X_test)
+
+    def unit_rows(self, norm: str) -> tuple[Array, Array]:
+        """Rows for training and test with a constant column, divided by a bound on their norm and clipped to norm 1.
+
+        Their constant column is regularised and perturbed like every other, as proofs want it.
+        """
+        bound = math.hypot(self.norms[norm], 1.0)
+        both = []
+        for rows in (self.train, self.test):
+            scaled = np.hstack([rows, np.ones((len(rows), 1))]) / bound
+            both.append(scaled / np.maximum(1.0, np.linalg.norm(scaled, axis=1, keepdims=True)))
+        return both[0], both[1]
+
+    def error(self, scores: Array) -> Array:
+        """Share of test rows on the wrong side, for each column of scores (n, k)."""
+        return np.mean(np.where(scores > 0.0, 1, -1) != self.split.y_test[:, None], axis=0)
+
+
+def _linked(schema: Schema) -> Schema:
+    """The schema with the first level of a category for values that are not listed: so every row has exactly one level."""
+    columns = [
+        replace(column, other=column.categories[0]) if isinstance(column, CategoryColumn) else column
+        for column in schema.columns
+    ]
+    return Schema(columns=columns, interact=schema.interact)
+
+
+def _bank() -> Split:
+    split = load("bank")
+    return replace(split, schema=_linked(split.schema))
+
+
+def _kdd() -> Split:
+    """The rows and the schema of kdd_error.py."""
+    frame = pd.read_parquet(folder() / "kddcup99_10percent.parquet")
+    frame = frame.iloc[np.random.default_rng(1).permutation(len(frame))[:70_000]]
+    labels = np.where(frame["label"] == "normal.", -1, 1)
+    written = Schema.from_toml(Path(__file__).parents[1] / "kddcup99.toml")
+    schema = replace(written, target=None)
+    train, test = slice(0, 56_000), slice(56_000, None)
+    return Split(schema, frame[train], labels[train], frame[test], labels[test])
+
+
+def _covertype() -> Split:
+    """60,000 rows. Forty columns of zeros and ones are one category, the soil, and four another, the wilderness."""
+    split = load("covertype")
+    numbers = [name for name in split.X_train.columns if not name.startswith(("Soil_Type", "Wilderness_Area"))]
+    described = load("covertype").schema.columns
+    columns = {column.name: column for column in described if column.name in numbers}
+    more = Schema(
+        columns={
+            kind: {"categories": [f"{kind}{number}" for number in range(1, count + 1)]}
+            for kind, count in (("Wilderness_Area", 4), ("Soil_Type", 40))
+        }
+    )
+
+    def folded(frame: pd.DataFrame) -> pd.DataFrame:
+        result = frame[numbers].copy()
+        for kind in ("Wilderness_Area", "Soil_Type"):
+            levels = [name for name in frame.columns if name.startswith(kind)]
+            result[kind] = np.array(levels)[frame[levels].to_numpy().argmax(axis=1)]
+        return result
+
+    schema = _linked(Schema(columns=(*columns.values(), *more.columns)))
+    train, test = slice(0, 42_000), slice(0, 18_000)
+    return Split(schema, folded(split.X_train[train]), split.y_train[train], folded(split.X_test[test]), split.y_test[test])
+
+
+def _skin() -> Split:
+    """60,000 rows."""
+    split, train, test = load("skin"), slice(0, 42_000), slice(0, 18_000)
+    return Split(split.schema, split.X_train[train], split.y_train[train], split.X_test[test], split.y_test[test])
+
+
+_SPLITS: dict[str, Callable[[], Split]] = {
+    "adult": lambda: load("adult"),
+    "bank": _bank,
+    "covertype": _covertype,
+    "kddcup99": _kdd,
+    "skin": _skin,
+}
+NAMES = tuple(_SPLITS)
+
+
+def problem(name: str) -> Problem:
+    """One of NAMES."""
+    return Problem(name, _SPLITS[name]())
+
+
+def small_adult() -> Problem:
+    """A part of the data that comes with the package, to see in seconds that everything runs."""
+    whole = load("adult")
+    train, test = slice(0, 4000), slice(0, 2000)
+    return Problem(
+        "adult, 4000 rows",
+        Split(whole.schema, whole.X_train[train], whole.y_train[train], whole.X_test[test], whole.y_test[test]),
+    )
