@@ -36,10 +36,10 @@ BENCH := $(VENV)/.has-all$(more)
 TEST := $(VENV)/.has-all,test$(more)
 CHECK := $(VENV)/.has-all,test,check$(more)
 
-.PHONY: help demo test check lint types layers project bench audit docs clean
+.PHONY: help demo test check lint types layers project bench experiments audit docs clean
 
 help: ## list these commands
-	@grep -hE '^[a-z]+:.*## ' Makefile | sed 's/:.*## /:/' | awk -F: '{ printf "  make %-9s %s\n", $$1, $$2 }'
+	@grep -hE '^[a-z]+:.*## ' Makefile | sed 's/:.*## /:/' | awk -F: '{ printf "  make %-11s %s\n", $$1, $$2 }'
 	@echo "Variables: PYTHON=$(PYTHON)  EXTRAS=more optional parts  ARGS=more arguments for pytest"
 
 demo: $(CORE) ## train a private model on real data and print its guarantee
@@ -66,6 +66,9 @@ project: $(CHECK) ## rules of the project, such as the size of the trusted code
 bench: $(BENCH) ## run the benchmarks
 	@if [ -f benchmarks/run.py ]; then $(VENV)/bin/python benchmarks/run.py; \
 	else echo "not yet: there are no benchmarks"; fi
+
+experiments: $(BENCH) ## repeat the experiments of the papers: an hour the first time, then what is missing
+	$(VENV)/bin/python experiments/run.py $(ARGS)
 
 audit: $(TEST) ## try to break the guarantee, with fifty thousand releases at a time: an hour or two
 	$(RUN) pytest -m audit $(ARGS)

@@ -22,7 +22,8 @@ from typing import Any
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
-from cells import Cell, aligned, options, seed_of
+from cells import Cell, seed_of
+from pages import aligned, options
 from prepared_data import scaled_rows, without_folder
 from releases import mistakes, release_many
 
@@ -78,7 +79,9 @@ def in_folds(cell: Cell, asked: list[tuple[str, float, float]]) -> dict[str, lis
             mechanism = "auto" if method == "non-private" else method
             draws = 1 if method == "non-private" else cell["draws"]
             try:
-                released = release_many(model_of(cell["loss"], epsilon, alpha, mechanism), X, y, draws, seed_of(cell) + place)
+                released = release_many(
+                    model_of(cell["loss"], epsilon, alpha, mechanism), X, y, draws, seed_of(cell) + place
+                )
             except confide.ParameterError:
                 continue
             found.setdefault(method, []).extend(mistakes(released.weights, rows[test], labels[test]))
@@ -100,7 +103,9 @@ def measure_lambda(cell: Cell) -> Cell:
 
 def measure_epsilon(cell: Cell) -> Cell:
     """Test error of one method at one epsilon."""
-    return {"error": summary(in_folds(cell, [(cell["method"], cell["epsilon"], 10.0 ** cell["log_lambda"])]).get(cell["method"]))}
+    return {
+        "error": summary(in_folds(cell, [(cell["method"], cell["epsilon"], 10.0 ** cell["log_lambda"])]).get(cell["method"]))
+    }
 
 
 def measure_curve(cell: Cell) -> Cell:
@@ -147,14 +152,25 @@ def epsilon_cells(tables: list[Cell], quick: bool) -> Iterator[Cell]:
 
 def curve_cells(names: tuple[str, ...], quick: bool) -> Iterator[Cell]:
     """Learning curves with private tuning."""
-    sizes = {"rows": 8_000, "held_out": 500, "permutations": 1} if quick else {"rows": None, "held_out": HELD_OUT, "permutations": 5}
+    sizes = (
+        {"rows": 8_000, "held_out": 500, "permutations": 1}
+        if quick
+        else {"rows": None, "held_out": HELD_OUT, "permutations": 5}
+    )
     for data in names:
         if data != "adult":
             for loss in ESTIMATORS:
                 for method in METHODS[1:]:
                     for epsilon in CURVE_EPSILONS:
                         for n in (1_000,) if quick else CURVE_ROWS:
-                            cell = {"part": "curve", "data": data, "loss": loss, "method": method, "epsilon": epsilon, "n": n}
+                            cell = {
+                                "part": "curve",
+                                "data": data,
+                                "loss": loss,
+                                "method": method,
+                                "epsilon": epsilon,
+                                "n": n,
+                            }
                             yield cell | sizes
 
 
@@ -171,7 +187,8 @@ def text_of(lines: list[Cell]) -> str:
         ours = [[f"{method}", *(shown(line[method]) for line in of_both)] for method in METHODS]
         places = [LOG_LAMBDAS[data].index(line["log_lambda"]) for line in of_both]
         theirs = [
-            [f"{method}, recalled", *(f"{RECALLED[data, loss][method][place]:.4f}" for place in places)] for method in METHODS
+            [f"{method}, recalled", *(f"{RECALLED[data, loss][method][place]:.4f}" for place in places)]
+            for method in METHODS
         ]
         parts.append(f"{data}, {loss}: test error at epsilon .1 by log10 lambda; below, the paper's numbers as recalled.\n")
         parts.append(aligned(["log10 lambda", *(f"{line['log_lambda']:g}" for line in of_both)], ours + theirs) + "\n")
@@ -224,7 +241,11 @@ def draw(lines: list[Cell], path: Path) -> None:
         for method in METHODS[1:]:
             of_all = [line for line in curves if (line["loss"], line["epsilon"], line["method"]) == (loss, epsilon, method)]
             drawing.line(axis, method, [line["n"] for line in of_all], [line["error"][0] for line in of_all])
-        axis.set(title=f"kddcup99, {loss}, epsilon {epsilon:g}, private choice", xlabel="rows for each lambda", ylabel="test error")
+        axis.set(
+            title=f"kddcup99, {loss}, epsilon {epsilon:g}, private choice",
+            xlabel="rows for each lambda",
+            ylabel="test error",
+        )
     for axis in axes.flat:
         axis.set_ylim(bottom=0.0)
         axis.set_visible(bool(axis.lines))

@@ -50,9 +50,10 @@ def table_of(name: str) -> tuple[pd.DataFrame, np.ndarray]:
 
 @lru_cache(maxsize=2)
 def scaled_rows(name: str, n: int | None = None) -> tuple[np.ndarray, np.ndarray]:
-    """Rows and labels as in Chaudhuri, Monteleoni and Sarwate (2011): one column for each level and a constant one, columns
-    divided by their largest value, then rows longer than 1 shortened to 1. In a random order of a fixed seed, the first n.
-    """  # fmt: skip
+    """Rows and labels as in Chaudhuri, Monteleoni and Sarwate (2011), in a random order of a fixed seed; the first n.
+
+    One column for each level and a constant one; columns divided by their largest value, then rows longer than 1 shortened.
+    """
     frame, labels = table_of(name)
     order = np.random.default_rng(2011).permutation(len(frame))[:n]
     columns = [np.ones(len(order))]

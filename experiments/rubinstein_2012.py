@@ -24,7 +24,8 @@ from typing import Any
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
-from cells import Cell, aligned, options, seed_of
+from cells import Cell, seed_of
+from pages import aligned, options
 from releases import release_many
 from scipy.optimize import minimize
 from scipy.spatial.distance import cdist
@@ -76,7 +77,9 @@ def exact_machine(kernel: np.ndarray, labels: np.ndarray, c: float) -> tuple[np.
         return 0.5 * float(alpha @ product) - float(alpha.sum()), product - 1.0
 
     tight = {"maxiter": 20_000, "maxfun": 40_000, "ftol": 1e-15, "gtol": 1e-9, "maxcor": 50}
-    alpha = minimize(dual, np.full(len(labels), box), jac=True, method="L-BFGS-B", bounds=[(0.0, box)] * len(labels), options=tight).x
+    alpha = minimize(
+        dual, np.full(len(labels), box), jac=True, method="L-BFGS-B", bounds=[(0.0, box)] * len(labels), options=tight
+    ).x
     margins = signed @ alpha
     primal = 0.5 * float(alpha @ margins) + box * float(np.maximum(1.0 - margins, 0.0).sum())
     return alpha * signs, primal + dual(alpha)[0]
@@ -116,7 +119,9 @@ def measure_kernel(cell: Cell) -> Cell:
     exact = gaussian_kernel(grid, rows, s) @ coefficients
     by_features, by_noise, whole = [], [], []
     for seed in range(cell["maps"]):
-        features = confide.RandomFourierFeatures(kernel="rbf", length_scale=s, n_features=2 * pairs, random_state=seed).fit(rows)
+        features = confide.RandomFourierFeatures(kernel="rbf", length_scale=s, n_features=2 * pairs, random_state=seed).fit(
+            rows
+        )
         mapped, on_grid = features.transform(rows), features.transform(grid)
         plain = on_grid @ release_many(machine(math.inf, cell["c"]), mapped, labels, 1, 0).weights[0]
         private = release_many(machine(cell["epsilon"], cell["c"]), mapped, labels, cell["draws"], seed_of(cell) + seed)
@@ -126,7 +131,9 @@ def measure_kernel(cell: Cell) -> Cell:
         whole.extend(np.abs(scores - exact[:, None]).max(axis=0))
     scale = 2.0**1.5 * cell["c"] * math.sqrt(pairs) / (cell["epsilon"] * n)
     # Corollary 15, solved for the accuracy of this scale: half of it bounds the noise but for half the failures.
-    noise_bound = 0.5 * scale * max(16.0 * math.log(2.0) * math.sqrt(pairs), 8.0 * math.log(2.0 / FAILURE) / math.sqrt(pairs))
+    noise_bound = (
+        0.5 * scale * max(16.0 * math.log(2.0) * math.sqrt(pairs), 8.0 * math.log(2.0 / FAILURE) / math.sqrt(pairs))
+    )
     return {
         "gap": gap,
         "size": float(np.abs(exact).max()),
@@ -171,7 +178,11 @@ def measure_floor(cell: Cell) -> Cell:
         exact = release_many(machine(math.inf, c), rows, labels, 1, 0).weights
         released = release_many(machine(cell["epsilon"], c), rows, labels, cell["draws"], seed_of(cell))
         failures.append(float(np.mean(np.abs(released.weights - exact) > accuracy)))
-    return {"failure": max(failures), "least": 1.0 / (1.0 + math.exp(cell["epsilon"])), "law": math.exp(-cell["epsilon"] * accuracy * n / (2.0 * c))}
+    return {
+        "failure": max(failures),
+        "least": 1.0 / (1.0 + math.exp(cell["epsilon"])),
+        "law": math.exp(-cell["epsilon"] * accuracy * n / (2.0 * c)),
+    }
 
 
 def measure_packing(cell: Cell) -> Cell:
@@ -190,7 +201,9 @@ def measure_packing(cell: Cell) -> Cell:
         coefficients, _ = exact_machine(gaussian_kernel(rows, rows, s), labels, c)
         machines.append(gaussian_kernel(grid, rows, s) @ coefficients)
         features = confide.RandomFourierFeatures(kernel="rbf", length_scale=s, n_features=256, random_state=place).fit(rows)
-        private = release_many(machine(cell["epsilon"], c), features.transform(rows), labels, cell["draws"], seed_of(cell) + place)
+        private = release_many(
+            machine(cell["epsilon"], c), features.transform(rows), labels, cell["draws"], seed_of(cell) + place
+        )
         scores = features.transform(grid) @ private.weights.T
         failures.extend(np.abs(scores - machines[-1][:, None]).max(axis=0) > c / (4.0 * n))
     apart = cdist(machines, machines, "chebyshev") + np.diag(np.full(count, math.inf))
@@ -229,61 +242,61 @@ def cells_of(quick: bool) -> Iterator[Cell]:
         yield {"part": "packing", "length_scale": length_scale, "c": c, "n": n, "epsilon": 1.0, "draws": 2 if quick else 10}
 
 
+HEADS = {
+    "finite": ["columns", "median", "95%", "95%, law", "theorem 11", "beyond it"],
+    "kernel": ["pairs", "by features", "by noise, 97.5%", "corollary 15", "whole, 95%", "theorem 13"],
+    "sensitivity": ["n", "C", "M", "m", "w1", "w1, formula", "w2", "w2, formula", "share"],
+    "floor": ["epsilon", "measured", "exp(-epsilon n a / (2 C))", "least possible"],
+    "packing": ["length scale", "C", "n", "databases", "apart", "formula", "at least", "failures", "least possible"],
+}
+
+
+def titles_of(finite: Cell, kernel: Cell) -> dict[str, str]:
+    """What stands above each table."""
+    return {
+        "finite": (
+            f"PrivateSVM-Finite: largest distance of decision functions over rows with entries up to 1, {finite['n']} rows, "
+            f"C = {finite['c']:g}, epsilon {finite['epsilon']:g}; of {finite['draws']} draws median and 95% quantile, "
+            f"beside the law of a sum of exponentials and theorem 11 at failure .05."
+        ),
+        "kernel": (
+            f"PrivateSVM: largest distance on the unit square, {kernel['n']} rows, Gaussian kernel of length scale "
+            f"{kernel['length_scale']:g}, C = {kernel['c']:g}, epsilon {kernel['epsilon']:g}, {kernel['maps']} maps with "
+            f"{kernel['draws']} draws each; the exact machine's decision function is up to {kernel['size']:.2f}."
+        ),
+        "sensitivity": "Lemma 22: weights of the two machines, and their distance over the tight sensitivity 2 C M / n.",
+        "floor": (
+            "Theorem 23 on the pair of lemma 22, n = 100, C = 1, accuracy a = .999 sqrt(C) / (2 n): share of "
+            "releases that are further off."
+        ),
+        "packing": (
+            "Lemma 25: machines around a circle, at least C / (2 n) apart; and theorem 26 at accuracy C / (4 n), "
+            "epsilon 1, 128 pairs of features."
+        ),
+    }
+
+
+def row_of(line: Cell) -> list[str]:
+    """One row of the table of its part."""
+    if line["part"] == "finite":
+        return [str(line["width"]), *(f"{line[name]:.5f}" for name in ("median", "quantile", "law", "promised", "beyond"))]
+    if line["part"] == "kernel":
+        promised = "none" if line["promised"] is None else f"{line['promised']:.1f}"
+        return [str(line["pairs"]), *(f"{line[n]:.3f}" for n in ("features", "noise", "noise_bound", "whole")), promised]
+    if line["part"] == "sensitivity":
+        weights = [f"{value:.7f}" for pair in zip(line["fitted"], line["formula"], strict=True) for value in pair]
+        return [*(f"{line[name]:g}" for name in ("n", "c", "largest", "gap")), *weights, f"{line['share']:.6f}"]
+    if line["part"] == "floor":
+        return [f"{line['epsilon']:g}", *(f"{line[name]:.4f}" for name in ("failure", "law", "least"))]
+    facts = [f"{line[name]:g}" for name in ("length_scale", "c", "n", "databases")]
+    return [*facts, *(f"{line[name]:.4f}" for name in ("apart", "formula", "at_least", "failure", "least"))]
+
+
 def text_of(lines: list[Cell]) -> str:
     """One table a part."""
     of = {part: [line for line in lines if line["part"] == part] for part in MEASURES}
-    one = of["finite"][0]
-    parts = [
-        f"PrivateSVM-Finite: largest distance of decision functions over rows with entries up to 1, {one['n']} rows, C = "
-        f"{one['c']:g}, epsilon {one['epsilon']:g}; 95% of {one['draws']} draws lie below the measured one. The law is that of "
-        f"a sum of exponentials; theorem 11 promises its last column at failure .05.\n",
-        aligned(
-            ["columns", "median", "95%", "95%, law", "theorem 11", "beyond it"],
-            [
-                [f"{line['width']}", *(f"{line[name]:.5f}" for name in ("median", "quantile", "law", "promised", "beyond"))]
-                for line in of["finite"]
-            ],
-        ),
-    ]
-    one = of["kernel"][0]
-    parts += [
-        f"\nPrivateSVM: largest distance on the unit square, {one['n']} rows, Gaussian kernel of length scale "
-        f"{one['length_scale']:g}, C = {one['c']:g}, epsilon {one['epsilon']:g}, {one['maps']} maps with {one['draws']} draws each; the "
-        f"exact machine's decision function is up to {one['size']:.2f}.\n",
-        aligned(
-            ["pairs", "by features", "by noise, 97.5%", "corollary 15", "whole, 95%", "theorem 13"],
-            [
-                [f"{line['pairs']}", *(f"{line[name]:.3f}" for name in ("features", "noise", "noise_bound", "whole"))]
-                + ["none" if line["promised"] is None else f"{line['promised']:.1f}"]
-                for line in of["kernel"]
-            ],
-        ),
-        "\nLemma 22: weights of the two machines, and their distance over the tight sensitivity.\n",
-        aligned(
-            ["n", "C", "M", "m", "w1", "w1, formula", "w2", "w2, formula", "share"],
-            [
-                [f"{line['n']}", f"{line['c']:g}", f"{line['largest']:g}", f"{line['gap']:g}"]
-                + [f"{value:.7f}" for pair in zip(line["fitted"], line["formula"], strict=True) for value in pair]
-                + [f"{line['share']:.6f}"]
-                for line in of["sensitivity"]
-            ],
-        ),
-        "\nTheorem 23 on the pair of lemma 22, n = 100, C = 1, accuracy .999 sqrt(C) / (2 n): how often the release is further off.\n",
-        aligned(
-            ["epsilon", "measured", "exp(-epsilon n a / (2 C))", "least possible"],
-            [[f"{line['epsilon']:g}", *(f"{line[name]:.4f}" for name in ("failure", "law", "least"))] for line in of["floor"]],
-        ),
-        "\nLemma 25: machines around a circle, and theorem 26 at accuracy C / (4 n), epsilon 1 and 128 pairs of features.\n",
-        aligned(
-            ["length scale", "C", "n", "databases", "apart", "formula", "at least", "failures", "least possible"],
-            [
-                [f"{line['length_scale']:g}", f"{line['c']:g}", f"{line['n']}", f"{line['databases']}"]
-                + [f"{line[name]:.4f}" for name in ("apart", "formula", "at_least", "failure", "least")]
-                for line in of["packing"]
-            ],
-        ),
-    ]
-    return "\n".join(parts)
+    titles = titles_of(of["finite"][0], of["kernel"][0])
+    return "\n\n".join(f"{titles[part]}\n\n{aligned(HEADS[part], [row_of(line) for line in of[part]])}" for part in of)
 
 
 def draw(lines: list[Cell], path: Path) -> None:
@@ -301,7 +314,13 @@ def draw(lines: list[Cell], path: Path) -> None:
     drawing.line(axes[0, 1], "corollary 15 (noise)", x, [line["noise_bound"] for line in kernel], "theorem", linestyle="-.")
     drawing.line(axes[0, 1], "noise, 97.5%", x, [line["noise"] for line in kernel], "output")
     drawing.line(axes[0, 1], "random features, mean", x, [line["features"] for line in kernel], "objective")
-    axes[0, 1].set(title="PrivateSVM, Gaussian kernel", xlabel="pairs of features", ylabel="largest distance", xscale="log", yscale="log")
+    axes[0, 1].set(
+        title="PrivateSVM, Gaussian kernel",
+        xlabel="pairs of features",
+        ylabel="largest distance",
+        xscale="log",
+        yscale="log",
+    )
     x = [line["epsilon"] for line in floor]
     drawing.line(axes[0, 2], "least possible (theorem 23)", x, [line["least"] for line in floor], "theorem")
     drawing.line(axes[0, 2], "measured", x, [line["failure"] for line in floor], "output")
