@@ -131,13 +131,14 @@ def draw(lines: list[Cell], path: Path) -> None:
                     colour = drawing.STYLES[name]["color"]
                     check = [INDEPENDENT[kind][epsilon][place] for epsilon in x]
                     drawing.line(axis, f"{name}, independent", x, check, "recalled", color=colour)
-                    axis.axhline(REPORTED[kind][1 + place], color=colour, linewidth=0.7, linestyle=":")
+                    reported = [REPORTED[kind][1 + place]] * len(x)
+                    drawing.line(axis, f"{name}, recalled", x, reported, color=colour, linewidth=0.8, linestyle=":")
                 axis.set_xscale("log")
-                axis.set_xticks(x, [f"{epsilon:g}" for epsilon in x])
+                axis.set_xticks(x, ["" if epsilon == 0.015 else f"{epsilon:g}" for epsilon in x])
                 axis.minorticks_off()
             axis.set(title=kind, xlabel="epsilon" if part == "budget" else "rows", ylabel="test error")
             axis.set_ylim(bottom=0.0)
-    axes[0, 0].legend(fontsize=7)
+    axes[0, 0].legend(fontsize=6)
     drawing.save(figure, path)
 
 
