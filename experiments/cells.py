@@ -37,13 +37,17 @@ class Cells:
             self.path.write_text(whole + end, encoding="utf-8")
         return [json.loads(line) for line in whole.splitlines()]
 
-    def run(self, cells: Iterable[Cell], measure: Callable[[Cell], Cell]) -> list[Cell]:
-        """All cells, in order: those that are there, and the others, measured now."""
+    def run(
+        self, cells: Iterable[Cell], measure: Callable[[Cell], Cell], possible: Callable[[Cell], bool] = lambda _: True
+    ) -> list[Cell]:
+        """All cells, in order: those that are there, and the others, measured now. Those that cannot be are left out."""
         wanted, finished = list(cells), self.finished()
         known = {json.dumps({name: line[name] for name in line["asked"]}, sort_keys=True): line for line in finished}
         found = []
         for place, asked in enumerate(wanted, start=1):
             line = known.get(json.dumps(asked, sort_keys=True))
+            if line is None and not possible(asked):
+                continue
             if line is None:
                 start = time.perf_counter()
                 line = asked | measure(asked) | {"asked": sorted(asked)}
@@ -53,4 +57,6 @@ class Cells:
                 said = " ".join(f"{name}={value}" for name, value in asked.items())
                 print(f"[{place}/{len(wanted)}] {said}  {time.perf_counter() - start:.1f} s", flush=True)
             found.append(line)
+        if len(found) < len(wanted):
+            print(f"{len(wanted) - len(found)} cells are left out: their data sets are not here, see CONFIDE_DATA_DIR")
         return found

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from cells import Cell
 
 import confide
 
@@ -21,12 +22,9 @@ def folder() -> Path | None:
     return Path(name) if name else None
 
 
-def without_folder(names: tuple[str, ...]) -> tuple[str, ...]:
-    """Those of the data sets that are there, with a word on those that are not."""
-    if folder() is not None:
-        return names
-    print(f"CONFIDE_DATA_DIR is not set: {', '.join(name for name in names if name != 'adult')} left out")
-    return tuple(name for name in names if name == "adult")
+def is_there(cell: Cell) -> bool:
+    """Whether the data set of a cell can be read."""
+    return cell["data"] == "adult" or folder() is not None
 
 
 def table_of(name: str) -> tuple[pd.DataFrame, np.ndarray]:

@@ -231,8 +231,8 @@ def cells_of(quick: bool) -> Iterator[Cell]:
     for width in (2, 20) if quick else (1, 2, 5, 10, 20, 50, 100, 200):
         draws, n = (200, 1_000) if quick else (1_000, 10_000)
         yield {"part": "finite", "width": width, "n": n, "c": 1.0, "epsilon": 1.0, "draws": draws}
-    for pairs in (16, 64) if quick else (8, 16, 32, 64, 128, 256, 512):
-        sizes = {"n": 300, "maps": 2, "draws": 20} if quick else {"n": 4_000, "maps": 5, "draws": 40}
+    for pairs in (16, 64) if quick else (8, 16, 32, 64, 128):
+        sizes = {"n": 300, "maps": 2, "draws": 20} if quick else {"n": 3_000, "maps": 3, "draws": 40}
         yield {"part": "kernel", "pairs": pairs, "length_scale": 0.3, "c": 50.0, "epsilon": 1.0, **sizes}
     for n, c, largest, gap in ((10, 1.0, 0.5, 0.1), (10, 1.0, 0.5, 1e-6), (100, 4.0, 0.3, 0.01), (100, 4.0, 0.3, 1e-6)):
         yield {"part": "sensitivity", "n": n, "c": c, "largest": largest, "gap": gap}

@@ -69,7 +69,8 @@ def test_a_quick_run_measures_each_cell_once(name, tmp_path):
 def test_the_committed_tables_are_those_of_the_committed_cells(name, tmp_path):
     """A full run on them computes nothing, reads no data, and writes the same tables; the page in docs shows them."""
     shutil.copy(RESULTS / f"{name}.jsonl", tmp_path)
-    printed = run(name, "--out", tmp_path, CONFIDE_DATA_DIR=str(tmp_path / "nothing here"))
+    printed = run(name, "--out", tmp_path, CONFIDE_DATA_DIR="")
+    assert "left out" not in printed
     assert not re.search(r"(?m)^\[", printed)
     assert (tmp_path / f"{name}.jsonl").read_text() == (RESULTS / f"{name}.jsonl").read_text()
     committed = (RESULTS / f"{name}.md").read_text(encoding="utf-8")
@@ -154,7 +155,7 @@ def test_committed_distances_of_2012_keep_what_the_theorems_promise():
         assert line["gap"] < 1e-6
         assert line["promised"] is None or line["whole"] < line["promised"]
     features = [line["features"] for line in of["kernel"]]
-    assert features[-1] < 0.3 * features[0]
+    assert features[-1] < 0.5 * features[0]
     for line in of["sensitivity"]:
         assert line["fitted"] == pytest.approx(line["formula"], abs=1e-6)
     assert max(line["share"] for line in of["sensitivity"]) > 0.99999
@@ -174,7 +175,7 @@ def test_committed_intervals_of_2019_hold_their_coefficients():
         assert 0.9 < line["coverage"] <= 1.0
     places = {(line["data"], line["currency"], line["epsilon"], line["mechanism"]): line["width"] for line in lines}
     pure = [place for place in places if place[1] == "pure" and place[3] == "objective"]
-    assert len(pure) >= 6
+    assert len(pure) == 7
     for place in pure:
         assert places[place] < places[(*place[:3], "output")]
 
