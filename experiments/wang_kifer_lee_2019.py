@@ -164,7 +164,7 @@ def draw(lines: list[Cell], path: Path) -> None:
         upper.set(title=f"{currency} budget", ylabel="coverage")
         lower.set(ylabel="width over that without privacy", yscale="log")
         for axis in (upper, lower):
-            axis.set_xticks(range(len(places)), places, fontsize=6)
+            axis.set_xticks(range(len(places)), [place.replace("kddcup99", "kdd") for place in places], fontsize=6)
             axis.set_xlim(-0.6, len(places) - 0.4)
     axes[1, 1].legend(fontsize=7)
     drawing.save(figure, path)
