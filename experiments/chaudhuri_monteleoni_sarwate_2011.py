@@ -227,14 +227,14 @@ def draw(lines: list[Cell], path: Path) -> None:
             drawing.line(middle, method, [line["epsilon"] for line in chosen], errors)
         upper.set(title=f"{data}, {loss}, epsilon .1", xlabel="log10 lambda", ylabel="test error")
         middle.set(title=f"{data}, {loss}, best lambda", xlabel="epsilon", ylabel="test error", xscale="log")
-    axes[0, 0].legend(fontsize=6)
+    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=6)
     places = [(loss, epsilon) for loss in ESTIMATORS for epsilon in CURVE_EPSILONS]
     for (loss, epsilon), axis in zip(places, axes[2] if curves else [], strict=False):
         for method in METHODS[1:]:
             of_all = [line for line in curves if (line["loss"], line["epsilon"], line["method"]) == (loss, epsilon, method)]
             drawing.line(axis, method, [line["n"] for line in of_all], [line["error"][0] for line in of_all])
         axis.set(
-            title=f"kddcup99, {loss}, epsilon {epsilon:g}, private choice",
+            title=f"kddcup99, {loss}, epsilon {epsilon:g}, tuned",
             xlabel="rows for each lambda",
             ylabel="test error",
         )

@@ -187,10 +187,21 @@ def test_committed_intervals_of_2019_hold_their_coefficients():
 
 
 def test_committed_errors_of_2011_are_ordered_as_in_the_paper():
-    """Objective perturbation errs at most as often as output perturbation at every lambda of every table."""
-    tables = [line for line in lines_of("chaudhuri_monteleoni_sarwate_2011") if line["part"] == "lambda"]
+    """Objective perturbation errs at most as often as output perturbation at every lambda, epsilon and number of rows."""
+    lines = lines_of("chaudhuri_monteleoni_sarwate_2011")
+    tables = [line for line in lines if line["part"] == "lambda"]
     assert len(tables) == 32
     for line in tables:
         assert math.isfinite(line["non-private"][0])
         if line["output"] is not None:
             assert line["objective"][0] <= line["output"][0] + 0.005
+        if line["data"] == "adult":
+            assert 0.15 < line["non-private"][0] < 0.25
+    errors = {}
+    for line in lines:
+        if line["part"] != "lambda":
+            place = (line["part"], line["data"], line["loss"], line["epsilon"], line.get("n"))
+            errors.setdefault(place, {})[line["method"]] = line["error"][0]
+    pairs = errors.values()
+    assert len(pairs) == 16 + 12
+    assert all(pair["objective"] < pair["output"] for pair in pairs)
