@@ -39,7 +39,7 @@ BENCH := $(VENV)/.has-all$(more)
 TEST := $(VENV)/.has-all,test$(more)
 CHECK := $(VENV)/.has-all,test,check$(more)
 
-.PHONY: help demo test check lint types layers project bench bench-peers audit docs clean
+.PHONY: help demo test check lint types layers project bench bench-peers experiments audit docs clean
 
 help: ## list these commands
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed 's/:.*## /:/' | awk -F: '{ printf "  make %-11s %s\n", $$1, $$2 }'
@@ -75,6 +75,9 @@ bench-peers: $(PEERS)/.has-core ## compare accuracy with other libraries, in an 
 	  --requirement benchmarks/peers/requirements.txt && touch $(PEERS)/.has-peers; } || \
 	  echo "peers could not be installed; those that are missing are named below" >&2
 	$(PEERS)/bin/python -m benchmarks.peers.accuracy $(ARGS)
+
+experiments: $(BENCH) ## repeat the experiments of the papers: an hour the first time, then what is missing
+	$(VENV)/bin/python experiments/run.py $(ARGS)
 
 audit: $(TEST) ## try to break the guarantee, with fifty thousand releases at a time: an hour or two
 	$(RUN) pytest -m audit $(ARGS)

@@ -19,7 +19,7 @@ from typing import Any
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
-from coverage import POPULATION, Logistic, budget_of, minimiser, plain_width
+from coverage import Logistic, budget_of, minimiser, plain_width
 
 import confide
 from confide.data.arrays import ArrayBlocks, MemorySource
@@ -49,18 +49,19 @@ def plan_of(budget: Any, mechanism: str, alpha: float, d: int, n: int) -> Any:
     return replace(training, intervals=IntervalsPlan.of(budget, SHARE, training, moments, plan.intervals.usual_row_norm))
 
 
-def widths(plan: Any, population: Logistic, n: int, repetitions: int) -> tuple[float, float]:
-    """Median width, and coverage of the regularised minimiser."""
+def widths(plan: Any, population: Logistic, n: int, repetitions: int) -> tuple[float, float, float]:
+    """Median width, coverage of the regularised minimiser, and the standard error of that over repetitions."""
     target, rng = minimiser(population, plan.alpha), np.random.default_rng(n)
     found, hits = [], []
     for _ in range(repetitions):
-        drawn = rng.integers(POPULATION, size=n)
+        drawn = rng.integers(len(population.rows), size=n)
         labels = 2 * population.drawn(rng, drawn) - 1
         source = MemorySource(ArrayBlocks(population.rows[drawn]), labels.astype(np.int8))
         ends = uncertainty(release_by(plan, source, Entropy.fresh()).evidence).intervals(0.95)
         found.append(ends[:, 1] - ends[:, 0])
         hits.append((ends[:, 0] <= target) & (target <= ends[:, 1]))
-    return float(np.median(found)), float(np.mean(hits))
+    by_repetition = np.mean(hits, axis=1)
+    return float(np.median(found)), float(by_repetition.mean()), float(by_repetition.std() / repetitions**0.5)
 
 
 def main() -> None:
@@ -80,7 +81,7 @@ def main() -> None:
             except confide.ParameterError:
                 print(f"{start}  refused", flush=True)
                 continue
-            width, coverage = widths(plan, population, n, arguments.repetitions)
+            width, coverage, _ = widths(plan, population, n, arguments.repetitions)
             print(f"{start}  {width:7.4f} {width / plain:6.2f}x  {coverage:.3f}", flush=True)
 
 

@@ -78,7 +78,7 @@ def test_examples_in_docstrings_hold(name):
 
 def test_links_between_pages_lead_somewhere():
     """Relative links of the Markdown pages name files that exist."""
-    for page in [*ROOT.glob("*.md"), *ROOT.glob("src/**/*.md"), *ROOT.glob("benchmarks/*.md"), *ROOT.glob("docs/*.md")]:
+    for page in [*ROOT.glob("*.md"), *ROOT.glob("src/**/*.md"), *ROOT.glob("benchmarks/*.md"), *ROOT.glob("docs/**/*.md")]:
         for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
             assert (page.parent / target).exists(), f"{page.relative_to(ROOT)} -> {target}"
 

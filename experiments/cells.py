@@ -1,0 +1,62 @@
+"""Finished cells of an experiment in a JSON-lines file, so that a run goes on where an earlier one ended.
+
+A cell is what was asked, a dict of names and plain values, and what was measured for it, on one line of the file. A cell
+that stands there is not computed again. The seed of a cell follows from what was asked, so a cell can be repeated by itself.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+import zlib
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+Cell = dict[str, Any]
+
+
+def seed_of(asked: Cell) -> int:
+    """A seed that depends on what was asked alone."""
+    return zlib.crc32(json.dumps(asked, sort_keys=True).encode())
+
+
+@dataclass(frozen=True)
+class Cells:
+    """The file of one experiment."""
+
+    path: Path
+
+    def finished(self) -> list[Cell]:
+        """What is there. A last line without an end was cut short by an interruption, and is dropped."""
+        if not self.path.exists():
+            return []
+        whole, end, cut = self.path.read_text(encoding="utf-8").rpartition("\n")
+        if cut:
+            self.path.write_text(whole + end, encoding="utf-8")
+        return [json.loads(line) for line in whole.splitlines()]
+
+    def run(
+        self, cells: Iterable[Cell], measure: Callable[[Cell], Cell], possible: Callable[[Cell], bool] = lambda _: True
+    ) -> list[Cell]:
+        """All cells, in order: those that are there, and the others, measured now. Those that cannot be are left out."""
+        wanted, finished = list(cells), self.finished()
+        known = {json.dumps({name: line[name] for name in line["asked"]}, sort_keys=True): line for line in finished}
+        found = []
+        for place, asked in enumerate(wanted, start=1):
+            line = known.get(json.dumps(asked, sort_keys=True))
+            if line is None and not possible(asked):
+                continue
+            if line is None:
+                start = time.perf_counter()
+                line = asked | measure(asked) | {"asked": sorted(asked)}
+                self.path.parent.mkdir(parents=True, exist_ok=True)
+                with self.path.open("a", encoding="utf-8") as file:
+                    file.write(json.dumps(line) + "\n")
+                said = " ".join(f"{name}={value}" for name, value in asked.items())
+                print(f"[{place}/{len(wanted)}] {said}  {time.perf_counter() - start:.1f} s", flush=True)
+            found.append(line)
+        if len(found) < len(wanted):
+            print(f"{len(wanted) - len(found)} cells are left out: their data sets are not here, see CONFIDE_DATA_DIR")
+        return found
