@@ -61,9 +61,11 @@ def kinds_of_passes(monkeypatch, n_rows):
     return kinds
 
 
-@pytest.mark.parametrize("loss", [LogisticLoss(), HuberHinge(0.5)], ids=lambda loss: loss.name)
-@pytest.mark.parametrize("norm", [1.0, 10.0])
-@pytest.mark.parametrize("k", [1, 3])
+@pytest.mark.parametrize(
+    ("loss", "norm", "k"),
+    [(LogisticLoss(), 1.0, 3), (LogisticLoss(), 10.0, 1), (HuberHinge(0.5), 1.0, 1)],
+    ids=["several, clipped", "inside the bound", "hinge"],
+)
 def test_few_passes_by_the_objective_itself_reach_the_tolerance(monkeypatch, loss, norm, k):
     """With a bound that shortens rows and one that does not; units of columns save many steps."""
     exact = problems(words(), loss, k, norm)
@@ -111,7 +113,7 @@ def test_a_long_row_that_no_sample_saw_does_not_mislead():
     assert np.linalg.norm(replace(exact).evaluate(solution.weights, order=1).gradient) <= 1.01e-7
 
 
-@pytest.mark.parametrize("size", [1e5, 1e25, 1e155, 1e200, 1.7e308])
+@pytest.mark.parametrize("size", [1e25, 1e200, 1.7e308])
 @pytest.mark.parametrize("intercept", [0.0, 0.5])
 def test_a_huge_row_is_no_reason_to_refuse_or_to_take_long(monkeypatch, size, intercept):
     """Its squares overflow, and it lies in every sample; with and without an intercept."""
