@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from confide.data.source import RowSource
 from confide.erm.objective import Objective
 from confide.solvers.line_search import HasGradients, flat_steps
 from confide.solvers.progress import Progress
@@ -68,6 +69,12 @@ class _Curvature:
         return scales
 
 
+def on_part(objective: Objective, part: RowSource) -> tuple[Objective, float]:
+    """The problems over a part of the rows, ridge and linear terms in proportion; and which share of the rows that is."""
+    share = part.n_rows / objective.source.n_rows
+    return replace(objective, source=part, l2=objective.l2 * share, linear=objective.linear * share), share
+
+
 def _first_scale(objective: Objective, start: Weights, gradients: Array, units: Array) -> float:
     """A length for the first step over that of the gradient: from a bound on curvature, or from that of a few rows."""
     curved = objective.smoothness if np.isfinite(objective.smoothness) else np.linalg.norm(gradients, axis=1).max() or 1.0
@@ -76,10 +83,8 @@ def _first_scale(objective: Objective, start: Weights, gradients: Array, units: 
     sample, n_rows = getattr(objective.source, "sample", None), objective.source.n_rows
     if sample is None or n_rows < 4 * _FEW_ROWS:
         return float(1.0 / safe)
-    part = sample(_FEW_ROWS)
-    share = part.n_rows / n_rows
+    few, share = on_part(objective.restrict(np.arange(1)), sample(_FEW_ROWS))
     step = -gradients[:1] * units / safe
-    few = replace(objective, source=part, l2=share * objective.l2, linear=share * objective.linear[:1])
     change = few.evaluate(start[:1] + step, order=1).gradient - few.evaluate(start[:1], order=1).gradient
     found = float(share * (change * step).sum() / (change * change * units).sum())
     return found if found > 1.0 / safe and np.isfinite(found) else float(1.0 / safe)

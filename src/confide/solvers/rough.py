@@ -73,9 +73,7 @@ class RoughSum:
         if self.intercept > 0.0:
             totals.gradient[:, n_features] += self.intercept * slopes.sum(axis=0)
         slopes *= factors
-        totals.gradient[:, :n_features] += (
-            (rows.T @ slopes.astype(rows.dtype)).T if issparse(rows) else (slopes.T.astype(rows.dtype) @ rows)
-        )
+        totals.gradient[:, :n_features] += slopes.T.astype(rows.dtype) @ rows
 
     def completed(self, totals: Totals) -> Totals:
         """The totals."""

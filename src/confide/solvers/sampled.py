@@ -19,7 +19,7 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from confide.erm.objective import Evaluation, Objective
-from confide.solvers.lbfgs import LimitedMemory
+from confide.solvers.lbfgs import LimitedMemory, on_part
 from confide.solvers.newton import Newton
 from confide.solvers.rough import cheaper
 from confide.solvers.solver import Solution
@@ -113,8 +113,7 @@ class SampledNewton:
         if sample is None or enough > _LARGEST_SHARE * n_rows:
             return Newton().solve(objective, start, tolerance)
         part = sample(int(enough))
-        share = part.n_rows / n_rows
-        near = replace(objective, source=part, l2=objective.l2 * share, linear=objective.linear * share)
+        near, share = on_part(objective, part)
         solution = self._in_metric(objective, near, share, start, tolerance)
         weights, norms = solution.weights, solution.gradient_norm
         # Written so that a NaN counts as unfinished. A tolerance of 0 is never met: there all is left as it is.
@@ -128,8 +127,7 @@ class SampledNewton:
         middle, first = _mean(near), start.mean(axis=0, keepdims=True)
         # The first steps, from afar, need fewer rows still.
         few = near.source.sample(near.source.n_rows // 4)  # type: ignore[attr-defined]  # it has one if its source had
-        part = few.n_rows / near.source.n_rows
-        fewer = replace(middle, source=few, l2=middle.l2 * part, linear=middle.linear * part)
+        fewer, _ = on_part(middle, few)
         afar = Newton(roughly=_ROUGHLY, most_steps=30).solve(fewer, first, 0.0).weights
         if not objective.loss.self_concordant:
             # Which rows lie in the joint of a hinge changes on the way, and the Hessian with them.

@@ -14,7 +14,7 @@ from scipy.sparse import issparse
 
 from confide.data.arrays import MemorySource
 from confide.erm.objective import Objective
-from confide.solvers.lbfgs import LimitedMemory
+from confide.solvers.lbfgs import LimitedMemory, on_part
 from confide.solvers.rough import cheaper
 from confide.solvers.solver import Solution
 from confide.types import Array, Weights
@@ -33,9 +33,7 @@ class ByColumns:
         if sample is None or n_rows < _SHARE * _FEW_ROWS:
             return LimitedMemory().solve(objective, start, tolerance)
         method = LimitedMemory(units=_units(objective, sample(n_rows // _SHARE), start.shape[1]))
-        few = sample(_FEW_ROWS)
-        share = few.n_rows / n_rows
-        fewer = replace(objective, source=few, l2=share * objective.l2, linear=share * objective.linear[:1])
+        fewer, _ = on_part(objective.restrict(np.arange(1)), sample(_FEW_ROWS))
         found = cheaper(objective, fewer, start[:1]) if tolerance > 0.0 else None
         if found is not None:
             first = replace(method, from_afar=found[0], floor=found[1], most_slow_steps=_MOST_SLOW_STEPS)
