@@ -14,7 +14,7 @@ from confide.erm.row_bounds import BallBound
 from confide.erm.row_sums import RowSum
 from confide.solvers.fallback import NewtonThenFallback
 from confide.solvers.newton import Newton
-from confide.solvers.rough import RoughObjective, RoughSum, cheaper
+from confide.solvers.rough import RoughObjective, RoughSum, cheaper, in_single_precision
 
 
 def problems(dtype="float64", k=1, n=20_000, d=60, norm=1.0, loss=None, intercept=0.7, weighted=True, spoil=None):
@@ -41,9 +41,10 @@ def few(objective):
 def test_gradients_are_those_of_the_objective_down_to_the_floor(dtype, largest_error, weighted, intercept):
     """Clipped, counted, with their intercept, for one problem and for several."""
     exact = problems(dtype, k=3, weighted=weighted, intercept=intercept)
-    passes, floor = cheaper(exact, few(exact), np.zeros((1, exact.linear.shape[1])))
+    passes, floor, precision = cheaper(exact, few(exact), *np.zeros((2, 1, exact.linear.shape[1])))
+    assert precision == np.dtype(dtype)
     assert isinstance(passes, RoughObjective)
-    weights = np.random.default_rng(4).normal(size=exact.linear.shape)
+    weights = np.random.default_rng(4).normal(size=exact.linear.shape).astype(dtype).astype(float)
     for which in (np.arange(3), np.array([1])):
         found = passes.restrict(which).evaluate(weights[which], order=1).gradient
         expected = exact.restrict(which).evaluate(weights[which], order=1).gradient
@@ -57,10 +58,10 @@ def test_gradients_are_those_of_the_objective_down_to_the_floor(dtype, largest_e
 def test_rows_within_the_bound_are_read_without_it():
     """In double precision there is nothing else to gain."""
     exact = problems(norm=10.0)
-    passes, floor = cheaper(exact, few(exact), np.zeros((1, 61)))
+    passes, floor, _ = cheaper(exact, few(exact), *np.zeros((2, 1, 61)))
     assert floor == 0.0
     assert passes.row_bound == BallBound(np.inf)
-    assert cheaper(replace(exact, row_bound=BallBound(np.inf)), few(exact), np.zeros((1, 61))) is None
+    assert cheaper(replace(exact, row_bound=BallBound(np.inf)), few(exact), *np.zeros((2, 1, 61))) is None
 
 
 @pytest.mark.parametrize("loss", [LogisticLoss(), HuberHinge(0.5)], ids=lambda loss: loss.name)
@@ -99,6 +100,62 @@ def test_the_answer_is_the_minimiser_of_the_clipped_rows(monkeypatch, loss, dtyp
 def test_short_rows_in_single_precision_are_read_without_their_bound():
     """Their work is not in products."""
     narrow = problems("float32", d=20, norm=10.0)
-    passes, floor = cheaper(narrow, few(narrow), np.zeros((1, 21)))
+    passes, floor, _ = cheaper(narrow, few(narrow), *np.zeros((2, 1, 21)))
     assert not isinstance(passes, RoughObjective)
     assert floor == 0.0
+
+
+@pytest.mark.parametrize("norm", [1.0, 10.0], ids=["some are clipped", "none is"])
+def test_the_floor_is_measured_where_scores_are_not_0(norm):
+    """It is above the error over all rows, and not by so much that steps would be left to the objective."""
+    exact = problems("float32", norm=norm)
+    at = np.random.default_rng(5).normal(size=(1, 61)).astype(np.float32).astype(float)
+    passes, floor, _ = cheaper(exact, few(exact), np.zeros((1, 61)), at)
+    for shift in (0.0, 0.5):
+        there = (at + shift).astype(np.float32).astype(float)
+        error = np.linalg.norm(passes.evaluate(there, order=1).gradient - exact.evaluate(there, order=1).gradient)
+        assert floor / 100.0 < error < floor
+    assert floor < cheaper(exact, few(exact), *np.zeros((2, 1, 61))).floor
+
+
+@pytest.mark.parametrize("norm", [1.0, 10.0], ids=["some are clipped", "none is"])
+@pytest.mark.parametrize("intercept", [0.0, 0.7])
+@pytest.mark.parametrize("weighted", [True, False])
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_many_problems_in_single_precision_are_the_same_to_five_digits(norm, intercept, weighted, dtype):
+    """Gradients and Hessians, of rows stored in either precision."""
+    exact = problems(dtype, k=5, norm=norm, intercept=intercept, weighted=weighted)
+    rough = in_single_precision(exact, few(exact), np.zeros((1, exact.linear.shape[1])))
+    weights = np.random.default_rng(4).normal(size=exact.linear.shape)
+    found, expected = rough.evaluate(weights, order=2), exact.evaluate(weights, order=2)
+    np.testing.assert_allclose(found.gradient, expected.gradient, atol=2e-5 * np.abs(expected.gradient).max())
+    np.testing.assert_allclose(found.hessian, expected.hessian, atol=2e-5 * np.abs(expected.hessian).max())
+    which = np.array([3, 1])
+    found = rough.restrict(which).evaluate(weights[which], order=1)
+    np.testing.assert_allclose(found.gradient, expected.gradient[which], atol=2e-5 * np.abs(expected.gradient).max())
+
+
+@pytest.mark.parametrize("loss", [LogisticLoss(), HuberHinge(0.5)], ids=lambda loss: loss.name)
+@pytest.mark.parametrize("size", [1.0, 1e15, 1e30, 1e60])
+def test_many_problems_end_where_each_does(monkeypatch, loss, size):
+    """One pass over all is in single precision, whatever a few rows are; the objective itself has the last word."""
+
+    def spoil(rows):
+        rows[::997] *= size
+
+    exact = problems(k=8, loss=loss, weighted=False, spoil=spoil)
+    kinds = []
+    passes = MemorySource.sum_over_rows
+
+    def noted(self, row_sum, weights):
+        if self.n_rows == exact.source.n_rows and len(weights) == 8:
+            kinds.append(type(row_sum))
+        return passes(self, row_sum, weights)
+
+    monkeypatch.setattr(MemorySource, "sum_over_rows", noted)
+    with np.errstate(all="ignore"):
+        solution = NewtonThenFallback().solve(exact, np.zeros((8, 61)), 1e-6)
+        assert kinds.count(RoughSum) == (size < 1e60)
+        assert kinds[-1] is RowSum
+        reference = Newton().solve(replace(exact), np.zeros((8, 61)), 1e-9).weights
+    np.testing.assert_allclose(solution.weights, reference, atol=1e-7)

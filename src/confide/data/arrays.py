@@ -18,8 +18,8 @@ from confide.types import Array, Indices, Rows, Targets, Weights
 
 _BLOCK_BYTES = 2**20
 """A block stays in the second- or third-level cache while it is used. Smaller ones cost more in calls than they save."""
-_SCORE_BYTES = 2**16
-"""Scores of a block and the few arrays of their size stay in the cache with it."""
+_SCORE_BYTES = 2**19
+"""So large are the scores of a block, or of a part of it. Smaller parts cost more in calls than they save."""
 _FEWEST_ROWS, _MOST_ROWS, _MOST_SPARSE_ROWS = 64, 4096, 8192
 """The more rows, the longer the chains of additions that a plan has to allow for."""
 ROWS_IN_RUN = 8

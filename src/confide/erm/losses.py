@@ -227,7 +227,7 @@ class _MarginLoss(OneScore):
     rounding: ClassVar[float] = 12.0
 
     def of_scores(self: MarginLoss, scores: Array, targets: Targets, order: int, stretch: Array | float = 1.0) -> Terms:
-        signs = targets[:, None].astype(np.float64)
+        signs = targets[:, None].astype(scores.dtype, copy=False)
         margins = signs * scores
         if order == 0:
             return Terms(value=self.value(margins))

@@ -99,7 +99,7 @@ class RowSum:
             # A row that counts 1 is not multiplied by it: scores of many problems are as large as their rows.
             slopes = terms.slope if isinstance(counts, float) and counts == 1.0 else counts * terms.slope
             gradient = totals.gradient.reshape(weights.shape)
-            gradient[:, :n_features] += slopes.T @ clipped
+            gradient[:, :n_features] += product(slopes.T, clipped)
             if self.intercept > 0.0:
                 gradient[:, n_features] += self.intercept * slopes.sum(axis=0)
         if terms.curvature is not None:
@@ -112,7 +112,7 @@ class RowSum:
             # Without a norm to take, these rows are read here first: from memory, row by row, twice as fast as by a product.
             scores = np.einsum("ij,j->i", clipped, weights[0, :n_features])[:, None]
         else:
-            scores = clipped @ weights[:, :n_features].T
+            scores = product(clipped, weights[:, :n_features].T)
         if self.intercept > 0.0:
             scores += self.intercept * weights[:, n_features]
         return scores
@@ -168,7 +168,7 @@ class RowSum:
         """The totals with both triangles of every Hessian filled, in place."""
         if self.order >= 1:
             totals.value[...] = np.nan
-        return _mirrored(totals)
+        return mirrored(totals)
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,7 +222,7 @@ class MomentSum:
 
     def completed(self, totals: Totals) -> Totals:
         """The totals with both triangles of every matrix filled, in place."""
-        return _mirrored(totals)
+        return mirrored(totals)
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,7 +265,7 @@ class LeastSquaresSum:
 
     def completed(self, totals: Totals) -> Totals:
         """The totals with both triangles of every Hessian filled, in place."""
-        return _mirrored(totals)
+        return mirrored(totals)
 
 
 _memory = threading.local()
@@ -283,6 +283,13 @@ def _scratch(shape: tuple[int, ...], purpose: str = "rows") -> Array:
 SumOverRows: TypeAlias = RowSum | LeastSquaresSum | MomentSum
 
 
+def product(left: Any, right: Any) -> Array:
+    """Of two matrices, one of them of rows. Of arrays by `dot`: the operator keeps other threads waiting."""
+    sparse = issparse(left) or issparse(right)
+    found: Array = left @ right if sparse else np.dot(left, right)
+    return found
+
+
 def _add_products(matrix: Array, rows: Array) -> None:
     """Add rows^T rows to the upper triangle of a matrix (D, D) in C order, in place."""
     # One triangle, accumulated in place by BLAS: half the work of a product and no (D, D) temporary. BLAS wants Fortran
@@ -290,7 +297,8 @@ def _add_products(matrix: Array, rows: Array) -> None:
     dsyrk(1.0, rows.T, beta=1.0, c=matrix.T, lower=1, overwrite_c=1)
 
 
-def _mirrored(totals: Totals) -> Totals:
+def mirrored(totals: Totals) -> Totals:
+    """The totals with both triangles of every Hessian, of which there is the upper one, in place."""
     for matrix in totals.hessian:
         matrix[...] = np.triu(matrix) + np.triu(matrix, 1).T
     return totals

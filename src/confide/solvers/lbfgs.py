@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -28,6 +29,8 @@ _FEW_ROWS = 4096
 """So many tell how curved the objective is along one line."""
 _GAINS_LESS = 2.0
 """How much less than the last step the next may gain."""
+_SLOW_STEPS_AFAR = 200
+"""So many steps afar that gain little are given up, where it is not said how many."""
 
 
 class _Curvature:
@@ -90,6 +93,16 @@ def _first_scale(objective: Objective, start: Weights, gradients: Array, units: 
     return found if found > 1.0 / safe and np.isfinite(found) else float(1.0 / safe)
 
 
+class FromAfar(NamedTuple):
+    """An objective that is cheaper and believed to be the same; steps are made on it until all problems are close."""
+
+    passes: HasGradients
+    floor: float = 0.0
+    """The gradient norm below which it is not believed."""
+    precision: type[np.floating[Any]] = np.float64
+    """Of the weights that it tells apart."""
+
+
 @dataclass(frozen=True, slots=True)
 class LimitedMemory:
     """L-BFGS with line searches by slopes. Without a theorem, as `Newton` is.
@@ -101,8 +114,7 @@ class LimitedMemory:
     units : (D,) without a metric: about the inverse curvature of each weight, up to a factor for all; 1.0 for alike
     roughly : a problem also ends at this share of the largest gradient norm met
     most_slow_steps : a problem ends unfinished when so many steps did not bring its gradient to a tenth; None for never
-    from_afar : an objective that is cheaper and believed to be the same; steps are made on it until all problems are close
-    floor : the gradient norm below which it is not believed
+    from_afar : what the first steps are made on; where they do not lead to the tolerance all begins again without it
     """
 
     most_steps: int = 2000
@@ -111,11 +123,18 @@ class LimitedMemory:
     units: Array | float = 1.0
     roughly: float = 0.0
     most_slow_steps: int | None = None
-    from_afar: HasGradients | None = None
-    floor: float = 0.0
+    from_afar: FromAfar | None = None
 
     def solve(self, objective: Objective, start: Weights, tolerance: float) -> Solution:
-        passes: HasGradients = objective if self.from_afar is None else self.from_afar
+        if self.from_afar is not None:
+            guarded = replace(self, most_slow_steps=self.most_slow_steps or _SLOW_STEPS_AFAR)
+            solution = guarded._steps(objective, self.from_afar, start, tolerance)
+            if (solution.gradient_norm <= tolerance).all():
+                return solution
+        return self._steps(objective, FromAfar(objective), start, tolerance)
+
+    def _steps(self, objective: Objective, afar: FromAfar, start: Weights, tolerance: float) -> Solution:
+        passes = afar.passes
         gradients = passes.evaluate(start, order=1).gradient
         enough = np.maximum(tolerance, self.roughly * np.linalg.norm(gradients, axis=1))
         progress = Progress(start, gradients, enough)
@@ -144,6 +163,9 @@ class LimitedMemory:
                 slopes = np.einsum("kd,kd->k", gradients[which], directions)
             problems = passes.restrict(which)
             trials = weights[which] + directions
+            if passes is not objective:
+                trials = trials.astype(afar.precision).astype(np.float64, copy=False)
+                directions = trials - weights[which]
             found = problems.evaluate(trials, order=1).gradient
             left = np.abs(np.einsum("kd,kd->k", found, directions))
             refused = np.flatnonzero(~((left <= -_FLAT_ENOUGH * slopes) | progress.near_floor(which)))
@@ -156,7 +178,7 @@ class LimitedMemory:
             weights[which], gradients[which] = trials, found
             if passes is not objective:
                 # Whether a step that gains as much as this one did, or somewhat less, would be the last, or one too many.
-                close[which] = norms * (norms / before) <= np.maximum(enough[which] / _GAINS_LESS, self.floor)
+                close[which] = norms * (norms / before) <= np.maximum(enough[which] / _GAINS_LESS, afar.floor)
             far = norms <= 0.1 * milestone[which]
             milestone[which[far]], since[which] = norms[far], np.where(far, 0, since[which] + 1)
         if passes is not objective:

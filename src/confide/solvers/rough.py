@@ -13,22 +13,28 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg.blas import ssyrk
 from scipy.sparse import issparse
 
-from confide.data.arrays import ArrayBlocks, MemorySource
+from confide.data.arrays import ArrayBlocks, MemorySource, rows_in_block
+from confide.data.source import RowSource
 from confide.data.sparse import SparseBlocks
 from confide.erm.losses import Loss
 from confide.erm.objective import Evaluation, Objective
 from confide.erm.row_bounds import BallBound, sparse_squares
-from confide.erm.row_sums import Totals
-from confide.solvers.line_search import HasGradients
+from confide.erm.row_sums import Totals, mirrored, product
+from confide.solvers.lbfgs import FromAfar
 from confide.types import Array, Indices, Targets, Weights
 
 _LONG_ROW = 48
-_FLOOR = {"float32": 64.0 * 2.0**-24, "float64": 0.0}
+_FLOOR = 64.0 * 2.0**-24
 """Error of a gradient over sqrt(rows) times their bound, at most about."""
+_OVER_MEASURED = 2.0
+"""Elsewhere it may be so much larger than where it was measured."""
 _LIGHT, _LIGHT_SHARE = 2**26, 0.06
 """Labels with factors may take so many bytes, or such a part of what the rows take."""
+_LONG_BLOCK_BYTES, _LONG_BLOCK_ROWS = 2**23, 8192
+"""Longer blocks leave the third-level cache. In those of fewer rows threads wait for each other more than they work."""
 _SAME = 1e-9
 """Gradients as close as this, relatively, are of the same rows."""
 
@@ -42,42 +48,63 @@ class RoughSum:
     loss : of one score
     intercept : constant appended to every shortened row; 0.0 for none
     largest_weight : bound on the weight of a row
-    order : 1, as that of a `RowSum` for gradients
+    single : whether rows that are not sparse are multiplied in single precision whatever they are stored in
+    order : 1 for gradients, or 2 for Hessians too, in single precision and of rows that are not sparse
     """
 
     loss: Loss
     intercept: float
     largest_weight: float
+    single: bool = False
     order: int = 1
 
     def start(self, n_problems: int, n_features: int) -> Totals:
         """Totals over no rows."""
-        return Totals(np.full(n_problems, np.nan), np.zeros((n_problems, n_features + (self.intercept > 0.0))), np.empty(0))
+        width = n_features + (self.intercept > 0.0)
+        hessians = np.zeros((n_problems, width, width) if self.order >= 2 else (n_problems, 0, 0))
+        return Totals(np.full(n_problems, np.nan), np.zeros((n_problems, width)), hessians)
 
     def add_block(
         self, totals: Totals, rows: Array, labels: Targets, weights: Weights, row_weights: Array | None = None
     ) -> None:
         """Add the gradients of one block of rows (m, d) to the totals in place."""
         n_features, factors = rows.shape[1], labels[:, 1:]
+        if self.single and not issparse(rows):
+            rows = rows.astype(np.float32, copy=False)
         directions = weights[:, :n_features].astype(rows.dtype)
         if len(weights) == 1 and n_features >= _LONG_ROW and not issparse(rows):
             # These rows come from memory here: read one after the other, twice as fast as by a product.
-            products = np.einsum("ij,j->i", rows, directions[0])[:, None]
+            scores = np.einsum("ij,j->i", rows, directions[0])[:, None]
         else:
-            products = rows @ directions.T
-        scores = factors * products
+            scores = product(rows, directions.T)
+        scores *= factors
         if self.intercept > 0.0:
-            scores += self.intercept * weights[:, n_features]
-        counts = np.ones(1) if row_weights is None else row_weights[:, None]
-        slopes = np.clip(counts, 0.0, self.largest_weight) * np.asarray(self.loss.of_scores(scores, labels[:, 0], 1).slope)
+            scores += (self.intercept * weights[:, n_features]).astype(rows.dtype)
+        terms = self.loss.of_scores(scores, labels[:, 0], self.order)
+        slopes, curvatures = np.asarray(terms.slope), np.asarray(terms.curvature)
+        if row_weights is not None or self.largest_weight < 1.0:
+            counts = np.clip(np.ones(1) if row_weights is None else row_weights[:, None], 0.0, self.largest_weight)
+            slopes, curvatures = counts * slopes, counts * curvatures if self.order >= 2 else curvatures
+        if self.order >= 2:
+            self._add_hessian(totals.hessian, rows, np.asarray(factors), curvatures)
         if self.intercept > 0.0:
-            totals.gradient[:, n_features] += self.intercept * slopes.sum(axis=0)
+            totals.gradient[:, n_features] += self.intercept * slopes.sum(axis=0, dtype=np.float64)
         slopes *= factors
-        totals.gradient[:, :n_features] += slopes.T.astype(rows.dtype) @ rows
+        totals.gradient[:, :n_features] += product(slopes.T.astype(rows.dtype, copy=False), rows)
+
+    def _add_hessian(self, hessian: Array, rows: Array, factors: Array, curvatures: Array) -> None:
+        n_features = rows.shape[1]
+        bent = np.empty((rows.shape[0], hessian.shape[1]), np.float32)
+        for problem, matrix in enumerate(hessian):
+            root = np.sqrt(curvatures[:, problem, None])
+            np.multiply(rows, root * factors, out=bent[:, :n_features])
+            if self.intercept > 0.0:
+                bent[:, n_features:] = self.intercept * root
+            matrix += ssyrk(1.0, bent.T, lower=1).T
 
     def completed(self, totals: Totals) -> Totals:
-        """The totals."""
-        return totals
+        """The totals with both triangles of every Hessian."""
+        return mirrored(totals)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,54 +115,126 @@ class RoughObjective:
     ----------
     exact : the objective itself
     source : the same rows, with a factor beside each label
+    single : whether they are multiplied in single precision whatever they are stored in
     """
 
     exact: Objective
     source: MemorySource
+    single: bool = False
 
     def restrict(self, which: Indices) -> RoughObjective:
         return replace(self, exact=self.exact.restrict(which))
 
     def evaluate(self, weights: Weights, order: int) -> Evaluation:
-        row_sum = RoughSum(self.exact.loss, self.exact.intercept, self.exact.largest_weight)
+        row_sum = RoughSum(self.exact.loss, self.exact.intercept, self.exact.largest_weight, self.single, order)
         totals = self.source.sum_over_rows(row_sum, weights)  # type: ignore[arg-type]  # not one of those that are trusted
         gradient = totals.gradient + (self.exact.l2 * weights + self.exact.linear)
+        if order >= 2:
+            totals.hessian[:, np.arange(weights.shape[1]), np.arange(weights.shape[1])] += self.exact.l2
         return Evaluation(totals.value, gradient, totals.hessian)
 
 
-def cheaper(objective: Objective, fewer: Objective, at: Weights) -> tuple[HasGradients, float] | None:
-    """The objective at less cost, believed to be the same down to a gradient norm, and that norm; None if none is known.
+def cheaper(objective: Objective, fewer: Objective, start: Weights, near: Weights) -> FromAfar | None:
+    """The objective at less cost, believed to be the same down to a gradient norm; None if none is known.
 
     Parameters
     ----------
     objective : with losses of one score if its rows are to be shortened otherwise than by its bound
     fewer : one problem over a few of the rows, by which it is guessed whether any is shortened
-    at : (1, D) where
+    start : (1, D) where that is guessed
+    near : (1, D) closer to the minimiser, or 0
     """
-    loss, free = objective.loss, BallBound(np.inf)
-    if loss.by_length or objective.row_bound == free:
+    loss, free, bound = objective.loss, BallBound(np.inf), objective.row_bound
+    if loss.by_length or bound == free:
         return None
-    with_bound = fewer.evaluate(at, order=1).gradient
-    without = replace(fewer, row_bound=free).evaluate(at, order=1).gradient
-    same = bool(np.linalg.norm(with_bound - without) <= _SAME * np.linalg.norm(with_bound))
-    source, bound = objective.source, objective.row_bound
+    source, same = _in_long_blocks(objective.source), _nothing_shortened(fewer, start)
     if loss.n_outputs == 1 and isinstance(source, MemorySource) and isinstance(bound, BallBound):
         rows = source.blocks.rows if isinstance(source.blocks, (ArrayBlocks, SparseBlocks)) else np.empty((0, 0), dtype=int)
         # Of short rows the work is not in their products, and of sparse ones a bound costs as much as they do.
         single = rows.dtype == np.float32 and rows.shape[1] >= _LONG_ROW
         light = 16 * source.n_rows <= max(_LIGHT, _LIGHT_SHARE * rows.dtype.itemsize * rows.size)
-        if light and rows.dtype.name in _FLOOR and (single or issparse(rows) or not (same or rows.dtype == np.float32)):
+        if (
+            light
+            and rows.dtype in (np.float32, np.float64)
+            and (single or issparse(rows) or not (same or rows.dtype == np.float32))
+        ):
             # Labels are told apart in any precision, targets are not.
-            known = np.empty((source.n_rows, 2), rows.dtype if source.labels.dtype == np.int8 else np.float64)
-            known[:, 0], known[:, 1] = source.labels, 1.0
-            if not same:
-                _find_factors(source, bound.norm, known[:, 1])
-                if not known[:, 1].all():
-                    # Of rows whose squares overflow nothing would be left.
-                    return None
-            floor = _FLOOR[rows.dtype.name] * bound.norm * math.sqrt(source.n_rows)
-            return RoughObjective(objective, replace(source, labels=known)), floor
-    return (replace(objective, row_bound=free), 0.0) if same else None
+            known = _with_factors(source, bound, same, rows.dtype if source.labels.dtype == np.int8 else np.float64)
+            # Of rows whose squares overflow nothing would be left.
+            if known is None:
+                return None
+            passes = RoughObjective(objective, known)
+            if rows.dtype == np.float64:
+                return FromAfar(passes)
+            return FromAfar(passes, _floor(passes, same, fewer, near), np.float32)
+    return FromAfar(replace(objective, source=source, row_bound=free)) if same else None
+
+
+def in_single_precision(objective: Objective, fewer: Objective, start: Weights) -> RoughObjective | None:
+    """Many problems at less than half the cost, for one step that need not be exact; None where that is not known.
+
+    Parameters
+    ----------
+    objective, fewer, start : as in `cheaper`
+    """
+    source, bound = objective.source, objective.row_bound
+    if objective.loss.n_outputs > 1 or objective.loss.by_length or not isinstance(source, MemorySource):
+        return None
+    same = _nothing_shortened(fewer, start)
+    if issparse(getattr(source.blocks, "rows", None)) or not (same or isinstance(bound, BallBound)):
+        return None
+    known = _with_factors(source, BallBound(bound.l2_norm), same, np.float32)
+    return None if known is None else RoughObjective(objective, known, single=True)
+
+
+def _floor(passes: RoughObjective, same: bool, fewer: Objective, near: Weights) -> float:
+    """About the error of gradients in single precision, at weights that it can tell apart."""
+    n_rows, bound = passes.source.n_rows, BallBound(fewer.row_bound.l2_norm)
+    few = (
+        _with_factors(fewer.source, bound, same, passes.source.labels.dtype)
+        if isinstance(fewer.source, MemorySource)
+        else None
+    )
+    if few is None or not near.any():
+        # Scores of 0 are exact: nothing can be measured there.
+        return _FLOOR * bound.norm * math.sqrt(n_rows)
+    there = near.astype(np.float32).astype(np.float64)
+    rough, exact = replace(passes, exact=fewer, source=few), fewer
+    errors = rough.evaluate(there, order=1).gradient - exact.evaluate(there, order=1).gradient
+    # Some errors of rows cancel, those of the intercept do not.
+    return _OVER_MEASURED * float(np.linalg.norm(errors)) * n_rows / few.n_rows
+
+
+def _nothing_shortened(fewer: Objective, start: Weights) -> bool:
+    """Whether the bound seems to shorten none of the rows."""
+    with_bound = fewer.evaluate(start, order=1).gradient
+    without = replace(fewer, row_bound=BallBound(np.inf)).evaluate(start, order=1).gradient
+    return bool(np.linalg.norm(with_bound - without) <= _SAME * np.linalg.norm(with_bound))
+
+
+def _with_factors(source: MemorySource, bound: BallBound, same: bool, dtype: Any) -> MemorySource | None:
+    """Rows with (n, 2), their labels and by what each has to be multiplied to obey the bound; None if some by nothing."""
+    known = np.empty((source.n_rows, 2), dtype)
+    known[:, 0], known[:, 1] = source.labels, 1.0
+    if not same:
+        _find_factors(source, bound.norm, known[:, 1])
+    return replace(source, labels=known) if same or known[:, 1].all() else None
+
+
+@dataclass(frozen=True, slots=True)
+class _LongBlocks(ArrayBlocks):
+    """Blocks of an array as long as the third-level cache allows, which a certificate would have to pay for."""
+
+    @property
+    def rows_in_block(self) -> int:
+        return max(rows_in_block(self.n_features), min(_LONG_BLOCK_ROWS, _LONG_BLOCK_BYTES // (8 * max(1, self.n_features))))
+
+
+def _in_long_blocks(source: RowSource) -> RowSource:
+    """The same rows, in blocks so long that threads seldom wait for each other."""
+    if isinstance(source, MemorySource) and isinstance(source.blocks, ArrayBlocks):
+        return replace(source, blocks=_LongBlocks(source.blocks.rows))
+    return source
 
 
 def _find_factors(source: MemorySource, norm: float, factors: NDArray[Any]) -> None:

@@ -21,7 +21,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from confide.erm.objective import Evaluation, Objective
 from confide.solvers.lbfgs import LimitedMemory, on_part
 from confide.solvers.newton import Newton
-from confide.solvers.rough import cheaper
+from confide.solvers.rough import RoughObjective, cheaper, in_single_precision
 from confide.solvers.solver import Solution
 from confide.types import Array, Indices, Weights
 
@@ -44,6 +44,8 @@ _LESS_ROUGHLY = 0.1
 """The same where the start is the minimiser over a part of the sample."""
 _CLOSELY = 1e-3
 """How closely problems are solved on the way to others, as a share of the gradient norm where that began."""
+_CENTRE = 0.1
+"""How closely the centre of many problems is found, as a share of how far apart their linear terms are."""
 _MOST_SLOW_STEPS = 25
 _HESSIAN_PER_PROBLEM = 4
 """With so many weights for each problem or fewer a Hessian of all rows costs less than a gradient of all problems."""
@@ -136,30 +138,35 @@ class SampledNewton:
         if on_sample is None:
             return Solution(start.copy(), np.full(len(start), np.nan))
         few_problems = len(start) <= _FEW_PROBLEMS
-        found = cheaper(objective, fewer, first) if few_problems and tolerance > 0.0 else None
+        found = cheaper(objective, fewer, first, afar) if few_problems and tolerance > 0.0 else None
         if objective.loss.self_concordant:
             rough = LimitedMemory(30, metric=on_sample, roughly=_ROUGHLY, most_slow_steps=_MOST_SLOW_STEPS)
             afar = rough.solve(middle, afar, 0.0).weights
         begin = np.repeat(afar, len(start), axis=0)
         metric = replace(on_sample, share=share)
         if len(start) > 1:
-            begin, metric = self._spread(objective, near, share, begin, metric)
+            single = None if few_problems or tolerance == 0.0 else in_single_precision(objective, fewer, first)
+            begin, metric = self._spread(objective, near, share, begin, metric, single)
         method = LimitedMemory(100, metric=metric, most_slow_steps=_MOST_SLOW_STEPS)
-        if found is not None:
-            solution = replace(method, from_afar=found[0], floor=found[1]).solve(objective, begin, tolerance)
-            if (solution.gradient_norm <= tolerance).all():
-                return solution
-        return method.solve(objective, begin, tolerance)
+        return replace(method, from_afar=found).solve(objective, begin, tolerance)
 
     def _spread(
-        self, objective: Objective, near: Objective, share: float, begin: Weights, metric: _Metric
+        self,
+        objective: Objective,
+        near: Objective,
+        share: float,
+        begin: Weights,
+        metric: _Metric,
+        single: RoughObjective | None,
     ) -> tuple[Weights, _Metric]:
         """From a rough centre to where each problem ends, roughly; and the metric there, the best that is cheap."""
         middle = _mean(objective)
         method = LimitedMemory(30, metric=metric, roughly=_CLOSELY, most_slow_steps=_MOST_SLOW_STEPS)
-        centre = method.solve(middle, begin[:1], 0.0).weights
+        # How far problems lie apart decides how close to the centre they need to begin.
+        apart = float(np.median(np.linalg.norm(objective.linear - middle.linear, axis=1)))
+        centre = method.solve(middle, begin[:1], _CENTRE * apart).weights
         cheap = begin.shape[1] <= _HESSIAN_PER_PROBLEM * len(begin)
-        there = middle.evaluate(centre, order=2 if cheap else 1)
+        there = (middle if single is None else replace(single, exact=middle)).evaluate(centre, order=2 if cheap else 1)
         on_sample = _mean(near).evaluate(centre, order=2 if cheap else 1)
         missing = np.zeros((begin.shape[1],) * 2)
         if cheap:
@@ -174,7 +181,13 @@ class SampledNewton:
         steps = LimitedMemory(30, metric=replace(metric, share=metric.share / share), most_slow_steps=_MOST_SLOW_STEPS)
         enough = share * _CLOSELY * float(np.linalg.norm(gradients, axis=1).min())
         ends = steps.solve(cast(Objective, corrected), ends, enough).weights
-        return np.where(np.isfinite(ends), ends, centre), metric
+        ends = np.where(np.isfinite(ends), ends, centre)
+        if single is not None:
+            # How far they still are is known to a few digits, which is all that one more step asks for.
+            ends = ends.astype(np.float32).astype(np.float64)
+            closer = ends + metric(-single.evaluate(ends, order=1).gradient)
+            ends = np.where(np.isfinite(closer), closer, ends)
+        return ends, metric
 
 
 def _mean(objective: Objective) -> Objective:

@@ -21,7 +21,6 @@ from confide.types import Array, Weights
 
 _SHARE, _FEW_ROWS = 8, 4096
 """What part of the rows tells how columns are curved, and how many tell whether rows are shortened."""
-_MOST_SLOW_STEPS = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,13 +33,8 @@ class ByColumns:
             return LimitedMemory().solve(objective, start, tolerance)
         method = LimitedMemory(units=_units(objective, sample(n_rows // _SHARE), start.shape[1]))
         fewer, _ = on_part(objective.restrict(np.arange(1)), sample(_FEW_ROWS))
-        found = cheaper(objective, fewer, start[:1]) if tolerance > 0.0 else None
-        if found is not None:
-            first = replace(method, from_afar=found[0], floor=found[1], most_slow_steps=_MOST_SLOW_STEPS)
-            solution = first.solve(objective, start, tolerance)
-            if (solution.gradient_norm <= tolerance).all():
-                return solution
-        return method.solve(objective, start, tolerance)
+        found = cheaper(objective, fewer, start[:1], start[:1]) if tolerance > 0.0 else None
+        return replace(method, from_afar=found).solve(objective, start, tolerance)
 
 
 def _units(objective: Objective, part: MemorySource, width: int) -> Array:
