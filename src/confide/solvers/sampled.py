@@ -7,7 +7,7 @@ sample is where they start.
 Many problems over the same rows differ in their linear terms alone. Their centre is found as one problem, for which passes
 are cheap, and so is one Hessian of all rows there. With gradient and Hessian at the centre corrected to those of all rows,
 the sample tells where each problem ends up to a product of two small numbers: its error from sampling, times how much the
-Hessian changes on the way from the centre.
+Hessian changes on the way from the centre. What that leaves is taken away by a step in single precision.
 """
 
 from __future__ import annotations
