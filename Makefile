@@ -48,8 +48,8 @@ help: ## list these commands
 demo: $(CORE) ## train a private model on real data and print its guarantee
 	@$(VENV)/bin/confide demo --force # a second run replaces the model of the first
 
-test: $(TEST) ## run the tests
-	$(RUN) pytest $(ARGS)
+test: $(TEST) ## run the tests, on all cores
+	$(RUN) pytest --numprocesses=auto --dist=worksteal $(ARGS)
 
 check: lint types layers project ## run every check that needs no data
 
