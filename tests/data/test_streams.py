@@ -31,6 +31,7 @@ from confide.erm.losses import LogisticLoss
 from confide.erm.row_sums import RowSum
 from confide.features.encoder import Encoder, read_labels
 from confide.features.fourier import FourierMap
+from confide.solvers.rough import RoughSum
 from tests.data.tables import SCHEMA, made_up, written
 
 ESTIMATORS = [
@@ -105,6 +106,38 @@ def test_many_rows_on_disk_need_no_hessian_of_all(tmp_path, monkeypatch):
     model = confide.LogisticRegression(2.0, random_state=3).fit(open_rows(tmp_path / "t.parquet", SCHEMA))
     assert set(orders) == {1}
     assert len(orders) <= 10
+    assert np.array_equal(model.coef_, memory.coef_)
+    assert np.array_equal(model.intercept_, memory.intercept_)
+
+
+def test_first_passes_over_many_columns_are_in_single_precision(tmp_path, monkeypatch):
+    """In memory and from files, with the same release to the last bit; the last passes are the objective's own."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, size=(30_000, 60)).astype(np.float32)
+    frame = pd.DataFrame(X, columns=[f"x{j}" for j in range(60)])
+    frame["ill"] = np.where(X @ rng.normal(size=60) + rng.logistic(size=len(X)) > 0, "yes", "no")
+    schema = confide.Schema({f"x{j}": {"low": -1, "high": 1} for j in range(60)}, SCHEMA.target)
+    frame.to_parquet(tmp_path / "t.parquet", index=False)
+    kinds = []
+
+    def counting(original):
+        def counted(self, row_sum, weights):
+            if self.n_rows == 30_000:
+                kinds.append(type(row_sum))
+            return original(self, row_sum, weights)
+
+        return counted
+
+    for source in (MemorySource, StreamedSource):
+        monkeypatch.setattr(source, "sum_over_rows", counting(source.sum_over_rows))
+    memory = confide.LogisticRegression(2.0, random_state=3, schema=schema).fit(frame, frame["ill"])
+    in_memory = kinds.copy()
+    kinds.clear()
+    model = confide.LogisticRegression(2.0, random_state=3).fit(open_rows(tmp_path / "t.parquet", schema))
+    assert kinds == in_memory
+    assert kinds.count(RoughSum) >= 2
+    assert 1 <= kinds.count(RowSum) < kinds.count(RoughSum)
+    assert kinds[-1] is RowSum
     assert np.array_equal(model.coef_, memory.coef_)
     assert np.array_equal(model.intercept_, memory.intercept_)
 

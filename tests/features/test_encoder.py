@@ -2,7 +2,7 @@ import copy
 import math
 import pickle
 import traceback
-from dataclasses import FrozenInstanceError
+from dataclasses import FrozenInstanceError, replace
 from datetime import date
 from decimal import Decimal
 from fractions import Fraction
@@ -152,6 +152,30 @@ def test_a_row_is_encoded_alike_alone_and_in_any_block(table, data):
     assert np.array_equal(encoder.expand(codes, start, stop), rows[start:stop])
     for position in range(len(frame)):
         assert np.array_equal(encoder.transform(frame.iloc[[position]]), rows[position : position + 1])
+
+
+@settings(deadline=None)
+@given(tables(), st.sampled_from(["float32", "float64"]))
+def test_blocks_in_single_precision_are_the_same_to_six_digits(table, dtype):
+    """Every kind of column; entries are between -1 and 1."""
+    schema, cells = table
+    encoder = Encoder(schema)
+    codes = encoder.read(pd.DataFrame(cells))
+    codes = replace(codes, numbers=codes.numbers.astype(dtype))
+    rows = encoder.block(codes, 0, codes.n_rows, np.float32)
+    assert rows.dtype == np.float32
+    np.testing.assert_allclose(rows, encoder.block(codes, 0, codes.n_rows), rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("low", [0.0, 1900.0, 1e6, 1e6 + 0.3, -17.1])
+def test_single_precision_loses_nothing_where_numbers_are_large_beside_their_range(low):
+    """The low end is taken off before anything is rounded."""
+    encoder = Encoder(Schema({"x": {"low": low, "high": low + 1.0}}))
+    numbers = np.float32(low) + np.linspace(0.25, 0.75, 9, dtype=np.float32)
+    codes = encoder.read(pd.DataFrame({"x": numbers}))
+    assert codes.numbers.dtype == np.float32
+    rows = encoder.block(codes, 0, 9, np.float32)
+    np.testing.assert_allclose(rows, encoder.block(codes, 0, 9), rtol=0, atol=2e-7)
 
 
 def test_numbers_are_clipped_and_stretched():

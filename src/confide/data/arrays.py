@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Protocol, TypeAlias
 
@@ -254,6 +254,11 @@ class MemorySource:
         rows = _Copied(self.blocks.copied(positions), self.blocks.rows_in_block)
         row_weights = None if self.row_weights is None else self.row_weights[positions]
         return MemorySource(rows, self.labels[positions], row_weights, self.n_threads)
+
+    def in_single_precision(self) -> MemorySource | None:
+        """The same rows, made in single precision; None where they are not made but stored."""
+        made = getattr(self.blocks, "in_single_precision", None)
+        return None if made is None else replace(self, blocks=made())
 
     def sum_over_rows(self, row_sum: SumOverRows, weights: Weights) -> Totals:
         told = None if isinstance(self.blocks, _Copied) else watching()  # a sample is no pass over the rows

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+import numpy as np
 
 from confide.data.arrays import rows_in_block
 from confide.features.encoder import Codes, Encoder
@@ -11,10 +13,17 @@ from confide.types import Array, Indices
 
 @dataclass(frozen=True, slots=True)
 class EncodedBlocks:
-    """Blocks of encoded rows, made on the way in: the full encoded matrix never exists."""
+    """Blocks of encoded rows, made on the way in: the full encoded matrix never exists.
+
+    Parameters
+    ----------
+    encoder, codes : of one schema
+    single : whether blocks are in single precision, for solvers, which are not trusted
+    """
 
     encoder: Encoder
     codes: Codes
+    single: bool = False
 
     @property
     def n_rows(self) -> int:
@@ -29,7 +38,11 @@ class EncodedBlocks:
         return rows_in_block(self.n_features)
 
     def block(self, start: int, stop: int) -> Array:
-        return self.encoder.block(self.codes, start, stop)
+        return self.encoder.block(self.codes, start, stop, np.float32 if self.single else np.float64)
+
+    def in_single_precision(self) -> EncodedBlocks:
+        """The same rows, less exactly."""
+        return replace(self, single=True)
 
     def copied(self, positions: Indices) -> Array:
         taken = self.codes.taken(positions)

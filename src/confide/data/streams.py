@@ -14,7 +14,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
@@ -91,6 +91,7 @@ class Reading:
     class_weights : what a row of each of them counts, or None where every row counts 1
     fourier : a public map that encoded rows pass through, or None
     numbers : what is to be predicted in place of labels, or None
+    single : whether blocks of rows are in single precision, as in `EncodedBlocks`
     """
 
     encoder: Encoder
@@ -98,6 +99,7 @@ class Reading:
     class_weights: tuple[float, ...] | None = None
     fourier: FourierMap | None = None
     numbers: Numbers | None = None
+    single: bool = False
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -135,7 +137,7 @@ class Reading:
     def source(self, piece: Piece) -> MemorySource:
         """The rows of a piece, in memory."""
         counts = counts_of(piece.labels, self.class_weights)
-        return source_of(EncodedBlocks(self.encoder, piece.codes), piece.labels, counts, self.fourier)
+        return source_of(EncodedBlocks(self.encoder, piece.codes, self.single), piece.labels, counts, self.fourier)
 
 
 def joined(pieces: Sequence[Piece]) -> Piece:
@@ -190,6 +192,10 @@ class StreamedSource:
         kept = self.reading.source(self.kept.piece())
         picked = sampled_positions(0, kept.n_rows, stride // self.kept.stride)
         return kept.copied(picked)
+
+    def in_single_precision(self) -> StreamedSource | None:
+        """The same rows, encoded in single precision; None where a map would make them doubles."""
+        return None if self.reading.fourier else replace(self, reading=replace(self.reading, single=True))
 
     def in_memory(self) -> Iterator[MemorySource]:
         """All rows, a piece at a time; refused at the end where their number is no longer what it was."""

@@ -264,13 +264,13 @@ class Encoder:
             rows[first - start : last - start] = self.block(codes, first, last)
         return rows
 
-    def block(self, codes: Codes, start: int, stop: int) -> Array:
+    def block(self, codes: Codes, start: int, stop: int, dtype: type[np.floating[Any]] = np.float64) -> Array:
         """The same rows, not too many of them, with columns that lie in one piece each (Fortran order)."""
         if codes.schema is not self.schema and codes.schema != self.schema:
             raise ParameterError("the codes were read by another schema; read the frame by this one.")
         if not 0 <= start <= stop <= codes.n_rows:
             raise ParameterError("expand needs 0 <= start <= stop <= number of rows.")
-        columns = np.empty((self.n_features, stop - start))
+        columns: Array = np.empty((self.n_features, stop - start), dtype)
         self._numbers.write(codes.numbers[:, start:stop], columns)
         for (part, place), values in zip(self._others, codes.others, strict=True):
             part.write(values[start:stop], columns[place])
@@ -455,6 +455,9 @@ class _Numbers:
         self.count = len(columns)
         self.low, self.high = (np.array([[getattr(c, end)] for c, _ in columns]).reshape(-1, 1) for end in ("low", "high"))
         self.width = self.high - self.low
+        with np.errstate(over="ignore"):
+            low = self.low.astype(np.float32)
+        self.low_of_single = low if (low == self.low).all() else self.low
         starts = [start for _, start in columns]
         in_one_piece = starts == list(range(starts[0], starts[0] + len(starts))) if starts else False
         self.places = slice(starts[0], starts[0] + len(starts)) if in_one_piece else np.array(starts, dtype=np.intp)
@@ -468,7 +471,7 @@ class _Numbers:
         if not numbers.size:
             return
         # A slice is a view, and filled in place.
-        stretched = out[self.places] if isinstance(self.places, slice) else np.empty(numbers.shape)
+        stretched = out[self.places] if isinstance(self.places, slice) else np.empty(numbers.shape, out.dtype)
         with np.errstate(all="ignore"):
             # Written so that a NaN counts as outside.
             least, most = numbers.min(axis=1, keepdims=True), numbers.max(axis=1, keepdims=True)
@@ -483,6 +486,14 @@ class _Numbers:
             out[place] = 0.0 if inside else absent[row]
 
     def _stretch(self, numbers: NDArray[np.floating[Any]], out: Array) -> None:
+        if out.dtype == np.float32:
+            # The difference first: it loses nothing where numbers are large beside the distance of the bounds.
+            np.subtract(
+                numbers, self.low_of_single if numbers.dtype == np.float32 else self.low, out=out, casting="same_kind"
+            )
+            out *= (2.0 / self.width).astype(np.float32)
+            out -= np.float32(1.0)
+            return
         # Two steps: one that also changes the type of the numbers takes longer than both.
         np.copyto(out, numbers)
         out -= self.low

@@ -41,7 +41,7 @@ _SAME = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class RoughSum:
-    """Gradients as `RowSum` adds them, in the precision of the rows. Beside each label (m, 2) is a factor for the row.
+    """Gradients as `RowSum` adds them, in the precision of the rows. Beside each label there may be a factor for the row.
 
     Parameters
     ----------
@@ -68,36 +68,41 @@ class RoughSum:
         self, totals: Totals, rows: Array, labels: Targets, weights: Weights, row_weights: Array | None = None
     ) -> None:
         """Add the gradients of one block of rows (m, d) to the totals in place."""
-        n_features, factors = rows.shape[1], labels[:, 1:]
+        n_features = rows.shape[1]
+        targets, factors = (
+            (labels, None) if labels.ndim == 1 else (labels[:, 0], labels[:, 1:].astype(rows.dtype, copy=False))
+        )
         if self.single and not issparse(rows):
             rows = rows.astype(np.float32, copy=False)
         directions = weights[:, :n_features].astype(rows.dtype)
-        if len(weights) == 1 and n_features >= _LONG_ROW and not issparse(rows):
+        if len(weights) == 1 and n_features >= _LONG_ROW and not issparse(rows) and rows.flags.c_contiguous:
             # These rows come from memory here: read one after the other, twice as fast as by a product.
             scores = np.einsum("ij,j->i", rows, directions[0])[:, None]
         else:
             scores = product(rows, directions.T)
-        scores *= factors
+        if factors is not None:
+            scores *= factors
         if self.intercept > 0.0:
             scores += (self.intercept * weights[:, n_features]).astype(rows.dtype)
-        terms = self.loss.of_scores(scores, labels[:, 0], self.order)
+        terms = self.loss.of_scores(scores, targets, self.order)
         slopes, curvatures = np.asarray(terms.slope), np.asarray(terms.curvature)
         if row_weights is not None or self.largest_weight < 1.0:
             counts = np.clip(np.ones(1) if row_weights is None else row_weights[:, None], 0.0, self.largest_weight)
             slopes, curvatures = counts * slopes, counts * curvatures if self.order >= 2 else curvatures
         if self.order >= 2:
-            self._add_hessian(totals.hessian, rows, np.asarray(factors), curvatures)
+            self._add_hessian(totals.hessian, rows, factors, curvatures)
         if self.intercept > 0.0:
             totals.gradient[:, n_features] += self.intercept * slopes.sum(axis=0, dtype=np.float64)
-        slopes *= factors
+        if factors is not None:
+            slopes *= factors
         totals.gradient[:, :n_features] += product(slopes.T.astype(rows.dtype, copy=False), rows)
 
-    def _add_hessian(self, hessian: Array, rows: Array, factors: Array, curvatures: Array) -> None:
+    def _add_hessian(self, hessian: Array, rows: Array, factors: Any, curvatures: Array) -> None:
         n_features = rows.shape[1]
         bent = np.empty((rows.shape[0], hessian.shape[1]), np.float32)
         for problem, matrix in enumerate(hessian):
             root = np.sqrt(curvatures[:, problem, None])
-            np.multiply(rows, root * factors, out=bent[:, :n_features])
+            np.multiply(rows, root if factors is None else root * factors, out=bent[:, :n_features])
             if self.intercept > 0.0:
                 bent[:, n_features:] = self.intercept * root
             matrix += ssyrk(1.0, bent.T, lower=1).T
@@ -114,12 +119,12 @@ class RoughObjective:
     Parameters
     ----------
     exact : the objective itself
-    source : the same rows, with a factor beside each label
+    source : the same rows, with a factor beside each label where some have one
     single : whether they are multiplied in single precision whatever they are stored in
     """
 
     exact: Objective
-    source: MemorySource
+    source: RowSource
     single: bool = False
 
     def restrict(self, which: Indices) -> RoughObjective:
@@ -148,6 +153,11 @@ def cheaper(objective: Objective, fewer: Objective, start: Weights, near: Weight
     if loss.by_length or bound == free:
         return None
     source, same = _in_long_blocks(objective.source), _nothing_shortened(fewer, start)
+    if same and loss.n_outputs == 1 and source.n_features >= _LONG_ROW and hasattr(source, "in_single_precision"):
+        made = source.in_single_precision()
+        if made is not None:
+            passes = RoughObjective(objective, made, single=True)
+            return FromAfar(passes, _floor(passes, same, fewer, near), np.float32)
     if loss.n_outputs == 1 and isinstance(source, MemorySource) and isinstance(bound, BallBound):
         rows = source.blocks.rows if isinstance(source.blocks, (ArrayBlocks, SparseBlocks)) else np.empty((0, 0), dtype=int)
         # Of short rows the work is not in their products, and of sparse ones a bound costs as much as they do.
@@ -158,8 +168,7 @@ def cheaper(objective: Objective, fewer: Objective, start: Weights, near: Weight
             and rows.dtype in (np.float32, np.float64)
             and (single or issparse(rows) or not (same or rows.dtype == np.float32))
         ):
-            # Labels are told apart in any precision, targets are not.
-            known = _with_factors(source, bound, same, rows.dtype if source.labels.dtype == np.int8 else np.float64)
+            known = _with_factors(source, bound, same, rows.dtype)
             # Of rows whose squares overflow nothing would be left.
             if known is None:
                 return None
@@ -190,16 +199,12 @@ def in_single_precision(objective: Objective, fewer: Objective, start: Weights) 
 def _floor(passes: RoughObjective, same: bool, fewer: Objective, near: Weights) -> float:
     """About the error of gradients in single precision, at weights that it can tell apart."""
     n_rows, bound = passes.source.n_rows, BallBound(fewer.row_bound.l2_norm)
-    few = (
-        _with_factors(fewer.source, bound, same, passes.source.labels.dtype)
-        if isinstance(fewer.source, MemorySource)
-        else None
-    )
+    few = _with_factors(fewer.source, bound, same, np.float32) if isinstance(fewer.source, MemorySource) else None
     if few is None or not near.any():
         # Scores of 0 are exact: nothing can be measured there.
         return _FLOOR * bound.norm * math.sqrt(n_rows)
     there = near.astype(np.float32).astype(np.float64)
-    rough, exact = replace(passes, exact=fewer, source=few), fewer
+    rough, exact = RoughObjective(fewer, few, single=True), fewer
     errors = rough.evaluate(there, order=1).gradient - exact.evaluate(there, order=1).gradient
     # Some errors of rows cancel, those of the intercept do not.
     return _OVER_MEASURED * float(np.linalg.norm(errors)) * n_rows / few.n_rows
@@ -213,12 +218,17 @@ def _nothing_shortened(fewer: Objective, start: Weights) -> bool:
 
 
 def _with_factors(source: MemorySource, bound: BallBound, same: bool, dtype: Any) -> MemorySource | None:
-    """Rows with (n, 2), their labels and by what each has to be multiplied to obey the bound; None if some by nothing."""
-    known = np.empty((source.n_rows, 2), dtype)
-    known[:, 0], known[:, 1] = source.labels, 1.0
-    if not same:
-        _find_factors(source, bound.norm, known[:, 1])
-    return replace(source, labels=known) if same or known[:, 1].all() else None
+    """Rows with (n, 2), their labels and by what each has to be multiplied to obey the bound; None if some by nothing.
+
+    As they are where none is shortened.
+    """
+    if same:
+        return source
+    # Labels are told apart in any precision, targets are not.
+    known = np.empty((source.n_rows, 2), dtype if source.labels.dtype == np.int8 else np.float64)
+    known[:, 0] = source.labels
+    _find_factors(source, bound.norm, known[:, 1])
+    return replace(source, labels=known) if known[:, 1].all() else None
 
 
 @dataclass(frozen=True, slots=True)
