@@ -268,7 +268,12 @@ def _automatic_plan(mechanism: Mechanism, problem: Problem, budget: Budget, scor
         noise_norm = plan.noise_norm * plan.l2 / math.sqrt(problem.loss.n_outputs)
         on_weights = plan.mechanism != "objective"
         balanced = balanced_l2(
-            noise_norm, weight, usual, on_weights=on_weights, score_size=score_size, margin=getattr(problem.loss, "margin", 1.0)
+            noise_norm,
+            weight,
+            usual,
+            on_weights=on_weights,
+            score_size=score_size,
+            margin=getattr(problem.loss, "margin", 1.0),
         )
         l2 = max(least, balanced)
         plan = _first_plan(mechanism, replace(problem, l2=l2), budget)

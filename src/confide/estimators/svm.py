@@ -64,11 +64,13 @@ max_rows_per_person, class_weight, max_sample_weight, inference_share, ledger, n
 
     Notes
     -----
-    Guarantee: as for `LogisticRegression`. The curvature of these losses costs a part of the budget, which the logistic loss
-    often does not pay.
+    Guarantee: as for `LogisticRegression`. The curvature of the hinges with a joint costs a part of the budget, which the
+    logistic loss, with a margin or without, often does not pay. Where the plan clips encoded rows, coefficients speak of the
+    clipped rows, and rows to predict are clipped alike.
 
     Sources: Chaudhuri, Monteleoni and Sarwate, Differentially Private Empirical Risk Minimization, JMLR 2011, equations (20)
-    to (23); for the logistic hinge Zhang, Jin, Yang and Hauptmann, Modified Logistic Regression, ICML 2003; for the hinge with noise on the weights Rubinstein, Bartlett, Huang and Taft (2012).
+    to (23); for the logistic hinge Zhang, Jin, Yang and Hauptmann, Modified Logistic Regression, ICML 2003; for the hinge with
+    noise on the weights Rubinstein, Bartlett, Huang and Taft (2012).
 
     Examples
     --------
