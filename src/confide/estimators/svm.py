@@ -69,8 +69,8 @@ max_rows_per_person, class_weight, max_sample_weight, inference_share, ledger, n
     clipped rows, and rows to predict are clipped alike.
 
     Sources: Chaudhuri, Monteleoni and Sarwate, Differentially Private Empirical Risk Minimization, JMLR 2011, equations (20)
-    to (23); for the logistic hinge Zhang, Jin, Yang and Hauptmann, Modified Logistic Regression, ICML 2003; for the hinge with
-    noise on the weights Rubinstein, Bartlett, Huang and Taft (2012).
+    to (23); for the logistic hinge Zhang, Jin, Yang and Hauptmann, Modified Logistic Regression, ICML 2003; for the hinge
+    with noise on the weights Rubinstein, Bartlett, Huang and Taft (2012).
 
     Examples
     --------
