@@ -186,9 +186,10 @@ def _decided(settings: Settings, n_features: int, n_rows: int | None) -> Setting
     rows = problem.largest_weight * problem.n_rows_low * usual_norm(problem.row_bound, problem.intercept)
     if plan.noise is None or rows >= _ENOUGH_FOR_THE_HINGE * problem.n_weights * plan.noise.norm:
         return settings
-    if smoother.row_bound is None or plan.noise.law != "gaussian" or settings.inference_share != 0.0:
+    if smoother.row_bound is None or settings.inference_share != 0.0:
         return smooth
-    return replace(smooth, row_bound=smoother.row_bound)
+    noise = _training_plan(smooth, n_features, n_rows, settings.budget).noise
+    return replace(smooth, row_bound=smoother.row_bound) if noise and noise.law == "gaussian" else smooth
 
 
 def _plan_with_intervals(settings: Settings, n_features: int, n_rows: int | None, share: float) -> Plan:
