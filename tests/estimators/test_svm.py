@@ -343,12 +343,13 @@ def test_a_file_keeps_an_automatic_loss(tmp_path):
 
 
 def test_kernel_machines_choose_too(disc):
-    """Few rows for 257 weights and many for 9; a mapped row has norm 1 and is not clipped."""
-    few, many = (KernelSVC(0.5, n_features=d).plan(n, 2) for d, n in ((256, 2_000), (8, 10**7)))
+    """If asked to. Few rows for 257 weights and many for 9; a mapped row has norm 1 and is not clipped."""
+    assert KernelSVC(0.5).plan(2_000, 2).problem.loss.name == "huber_hinge"
+    few, many = (KernelSVC(0.5, loss="auto", n_features=d).plan(n, 2) for d, n in ((256, 2_000), (8, 10**7)))
     assert (few.problem.loss.name, many.problem.loss.name) == ("logistic_hinge", "huber_hinge")
     assert few.problem.row_bound == many.problem.row_bound
     points, inside = disc
-    model = KernelSVC(confide.ApproxDP(1.0, 1e-6), n_features=64, length_scale=0.5).fit(points, inside)
+    model = KernelSVC(confide.ApproxDP(1.0, 1e-6), loss="auto", n_features=64, length_scale=0.5).fit(points, inside)
     assert model.plan(len(points), 2).problem.loss.name == "logistic_hinge"
     assert model.score(points, inside) > 0.9
 

@@ -170,7 +170,9 @@ class KernelSVC(LinearSVC):
         Orthogonal frequencies, for "rbf": closer to the kernel with as many features.
     map_seed : int, default 0
         Seed of the features. Public; it has nothing to do with the noise.
-    loss, smoothing : as in `LinearSVC`
+    loss : as in `LinearSVC`, default "huber_hinge"
+        "auto" is the logistic hinge where noise is large; mapped rows have one norm and are not clipped further.
+    smoothing : as in `LinearSVC`
     alpha, schema, fit_intercept, intercept_scaling, classes, mechanism, neighbours, n_rows_bounds, \
 max_rows_per_person, class_weight, max_sample_weight, ledger, n_jobs, random_state :
         As in `LogisticRegression`.
@@ -210,7 +212,7 @@ max_rows_per_person, class_weight, max_sample_weight, ledger, n_jobs, random_sta
         n_features: int = 256,
         orthogonal: bool = False,
         map_seed: int = 0,
-        loss: str = "auto",
+        loss: str = "huber_hinge",
         smoothing: float = 0.5,
         alpha: float | str = "auto",
         schema: Schema | None = None,
