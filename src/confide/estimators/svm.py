@@ -47,9 +47,9 @@ class LinearSVC(LinearClassifier):
         wide; it needs noise on the weights, so `mechanism` "auto" is "output".
 
         "auto" is "huber_hinge" where noise is small beside the rows, without privacy, for three classes and more, for noise
-        on the weights, for rows of several parties and in `intervals_from_parts`; and "logistic_hinge" where it is large. Then, if the noise is
-        Gaussian, a schema is given and no intervals are asked for, encoded rows are clipped to the norm of a usual row that
-        follows from the schema. All of it is decided from public facts, and the plan says it.
+        on the weights, for rows of several parties and in `intervals_from_parts`; and "logistic_hinge" where it is large.
+        Then, if the noise is Gaussian, a schema is given and no intervals are asked for, encoded rows are clipped to the
+        norm of a usual row that follows from the schema. All of it is decided from public facts, and the plan says it.
     smoothing : float, default 0.5
         Half-width of the joint, not used by "hinge". A narrower one is closer to the hinge and costs objective perturbation
         more of the budget, or a larger alpha; of "logistic_hinge" it costs nothing, and scores are larger.
@@ -65,9 +65,9 @@ max_rows_per_person, class_weight, max_sample_weight, inference_share, ledger, n
     Notes
     -----
     Guarantee: as for `LogisticRegression`. The curvature of the hinges with a joint costs a part of the budget, which the
-    logistic loss, with a margin or without, often does not pay. Scores and coefficients of the logistic hinge are 1 / smoothing
-    times as large as those of the hinge, so do not compare them between losses. Where the plan clips encoded rows, coefficients speak of the
-    clipped rows, and rows to predict are clipped alike.
+    logistic loss, with a margin or without, often does not pay. Scores and coefficients of the logistic hinge are 1 /
+    smoothing times as large as those of the hinge, so do not compare them between losses. Where the plan clips encoded rows,
+    coefficients speak of the clipped rows, and rows to predict are clipped alike.
 
     Sources: Chaudhuri, Monteleoni and Sarwate, Differentially Private Empirical Risk Minimization, JMLR 2011, equations (20)
     to (23); for the logistic hinge Zhang, Jin, Yang and Hauptmann, Modified Logistic Regression, ICML 2003; for the hinge
