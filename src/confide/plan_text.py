@@ -33,7 +33,9 @@ def plan_text(plan: Any) -> str:
     place, _, law = plan.mechanism.partition("-")
     named = f"{place} perturbation" + (f", {law.capitalize()} noise alone" if law else "")
     lines = _opening(plan, "none" if plan.mechanism == "none" else named)
-    if smoothing := getattr(plan.problem.loss, "smoothing", None):
+    if margin := getattr(plan.problem.loss, "margin", None):
+        lines["loss"] = f"logistic hinge, its corner at margin {margin:.3g}"
+    elif smoothing := getattr(plan.problem.loss, "smoothing", None):
         lines["loss"] = f"hinge with a joint of half-width {smoothing:.3g}"
     added = f", of which {plan.added_l2 / low:.6g} was added for the proof" if plan.added_l2 > 0.0 else ""
     lines["alpha"] = f"{plan.alpha:.6g}{added}"

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from confide.erm.losses import Hinge, HuberHinge
+from confide.erm.losses import Hinge, HuberHinge, LogisticHinge
 from confide.erm.row_bounds import BallBound, GroupBound
 from confide.privacy.budgets import ApproxDP, Budget, Neighbours, PureDP
 from confide.privacy.lattice import LatticeLaplace
@@ -164,9 +164,12 @@ def promised_noise(budget: Budget, shift: float) -> float:
     return shift * (gaussian_multiplier(budget.epsilon, budget.delta) if isinstance(budget, ApproxDP) else 1.0)
 
 
-def objective_attack(bound: str, law: str, budget: Budget, neighbours: Neighbours, persons: int = 1) -> Attack:
+def objective_attack(
+    bound: str, law: str, budget: Budget, neighbours: Neighbours, persons: int = 1, *, loss: Any = LOSS
+) -> Attack:
     """Objective perturbation: b(w) under either data set, and the law of b."""
     facts, first, second = facts_of(bound, neighbours, persons)
+    facts = replace(facts, loss=loss)
     plan = objective_plan(facts, budget, law, bound.split()[0])
     pair = [signed(rows.blocks.rows, rows.labels, facts.intercept) for rows in (first, second)]
     shape, scale = plan.noise.shape, promised_noise(budget, (2 if neighbours is REPLACE else 1) * persons)
@@ -181,10 +184,15 @@ def objective_attack(bound: str, law: str, budget: Budget, neighbours: Neighbour
 
     def statistic(w: np.ndarray) -> np.ndarray:
         # The determinants are equal: no weight reaches the curved part of the loss.
-        behind = [noise_behind(LOSS, rows, L2, w) for rows in pair]
+        behind = [noise_behind(loss, rows, L2, w) for rows in pair]
         return log_density(behind[0]) - log_density(behind[1])
 
     return Attack(ObjectivePerturbation(), plan, first, second, statistic)
+
+
+def logistic_attack(bound: str, law: str, budget: Budget, neighbours: Neighbours) -> Attack:
+    """The logistic hinge with its corner where no weight comes."""
+    return objective_attack(bound, law, budget, neighbours, loss=LogisticHinge(2.0**-9))
 
 
 def output_attack(

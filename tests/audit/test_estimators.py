@@ -38,7 +38,9 @@ CASES = {
     "logistic": (LogisticRegression, COMMON, *CLASSES, 8.0),
     "softmax": (LogisticRegression, COMMON | {"classes": [0, 1, 2]}, [0, 1, 2], 0, 1, 8.0),
     "one against the rest": (LinearSVC, COMMON | {"classes": [0, 1, 2]}, [0, 1, 2], 0, 1, 4.0),
-    "huber hinge": (LinearSVC, COMMON, *CLASSES, 3.0),
+    "huber hinge": (LinearSVC, COMMON | {"loss": "huber_hinge"}, *CLASSES, 3.0),
+    "logistic hinge": (LinearSVC, COMMON | {"loss": "logistic_hinge"}, *CLASSES, 6.0),
+    "automatic loss": (LinearSVC, COMMON, *CLASSES, 6.0),
     "smooth hinge": (LinearSVC, COMMON | {"loss": "smooth_hinge"}, *CLASSES, 3.0),
     "hinge": (LinearSVC, COMMON | {"loss": "hinge"}, *CLASSES, 3.0),
     "kernel": (KernelSVC, MAPPED, *CLASSES, 3.0),
@@ -51,7 +53,7 @@ CASES = {
     "own loss of targets": (ERMRegressor, COMMON | {"loss": Pseudo(0.1)}, *TARGETS, 4.0),
 }
 AUDITS = [(name, PURE) for name in CASES] + [
-    (name, APPROXIMATE) for name in ("huber hinge", "softmax", "huber", "least squares")
+    (name, APPROXIMATE) for name in ("huber hinge", "automatic loss", "softmax", "huber", "least squares")
 ]
 NAMES = [f"{name}, {'pure' if budget == PURE else 'approximate'}" for name, budget in AUDITS]
 FIRST = 100
@@ -97,7 +99,9 @@ def test_a_few_fits_do_not_refute_the_guarantee(number):
     assert excess(*AUDITS[number], 100, seed=number) <= 0.0
 
 
-@pytest.mark.parametrize("name", ["logistic", "one against the rest", "kernel", "least squares", "counts", "hinge"])
+@pytest.mark.parametrize(
+    "name", ["logistic", "one against the rest", "kernel", "least squares", "counts", "hinge", "logistic hinge"]
+)
 def test_a_few_fits_at_several_times_the_budget_refute_it(name):
     """The same attack has power: 200 fits from either data set suffice."""
     assert excess(name, PURE, 200, seed=len(name), times=CASES[name][-1]) > 0.0

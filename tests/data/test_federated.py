@@ -96,6 +96,20 @@ def test_a_party_sends_no_other_sum_than_was_agreed(other):
     assert "another sum than was agreed" in caught[0]
 
 
+def test_an_automatic_loss_is_the_hinge_over_parties():
+    """A party agrees to a loss without the budget and the number of rows that would decide."""
+    frame = made_up()
+    model = confide.LinearSVC(confide.ApproxDP(0.5, 1e-5), schema=SCHEMA, random_state=3)
+    assert model.plan(len(frame)).problem.loss.name == "logistic_hinge"
+    ours, theirs = Pipe()
+    thread, caught = in_a_thread(theirs, confide.LinearSVC(schema=SCHEMA), frame)
+    fitted = model.fit(FederatedRows(SCHEMA, [ours]))
+    thread.join(60)
+    assert caught == []
+    hinge = confide.LinearSVC(confide.ApproxDP(0.5, 1e-5), loss="huber_hinge", schema=SCHEMA, random_state=3)
+    assert np.array_equal(fitted.coef_, hinge.fit(frame, frame["ill"]).coef_)
+
+
 def test_bad_rows_of_a_party_stop_the_fit_before_the_charge():
     """The party says what is wrong to its own people alone."""
     frame = made_up(200)

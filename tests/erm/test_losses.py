@@ -7,10 +7,11 @@ import math
 import numpy as np
 import pytest
 
-from confide.erm.losses import Hinge, HuberHinge, LogisticLoss, SmoothHinge
+from confide.erm.losses import Hinge, HuberHinge, LogisticHinge, LogisticLoss, SmoothHinge
 from confide.errors import ParameterError
 
-SMOOTH = [LogisticLoss(), HuberHinge(0.5), HuberHinge(0.1), SmoothHinge(0.5), SmoothHinge(0.2)]
+LOGISTIC = [LogisticLoss(), LogisticHinge(0.5), LogisticHinge(0.2)]
+SMOOTH = [*LOGISTIC, HuberHinge(0.5), HuberHinge(0.1), SmoothHinge(0.5), SmoothHinge(0.2)]
 ALL = [*SMOOTH, Hinge()]
 GRID = np.linspace(-30.0, 30.0, 240_001)
 names = [f"{loss.name}-{getattr(loss, 'smoothing', '')}" for loss in SMOOTH]
@@ -67,21 +68,39 @@ def test_curvature_at_slope_is_quasi_concave(loss):
     assert (np.diff(steps) <= 0).all()
 
 
-def test_only_the_logistic_loss_is_tapered():
-    """h(a) <= L - a holds for the logistic loss and fails for the others, as their flags say."""
+def test_only_the_logistic_losses_are_tapered():
+    """h(a) <= a (1 - a / L) and h(a) <= t (L - a) hold for them and fail for the others, as their flags say.
+
+    Half of either fails for the logistic losses too.
+    """
     slopes = np.linspace(0.0, 1.0, 1001)
     for loss in SMOOTH:
-        holds = bool((loss.curvature_at_slope(slopes) <= loss.lipschitz - slopes + 1e-15).all())
-        assert holds == loss.tapered
+        heights = loss.curvature_at_slope(slopes)
+        assert bool((heights <= loss.lipschitz - slopes + 1e-15).all()) == loss.tapered
+        assert bool((heights <= slopes * (1.0 - slopes / loss.lipschitz) + 1e-15).all()) == loss.tapered
+        assert not (heights <= 0.5 * loss.tail * (loss.lipschitz - slopes) + 1e-15).all()
 
 
-def test_the_logistic_third_derivative_is_bounded_by_the_second():
-    """Self-concordance: |l'''| <= l'', by differences of l''."""
-    loss = LogisticLoss()
+@pytest.mark.parametrize("smoothing", [0.05, 0.5, 4.0])
+def test_the_logistic_hinge_is_softplus_of_the_distance_to_its_margin(smoothing):
+    """h log(1 + exp((1 - z) / h)) of scores h times as large: h log 2 above the hinge at its corner, nowhere more."""
+    loss, z = LogisticHinge(smoothing), np.linspace(-3.0, 5.0, 1601)
+    rounded = smoothing * loss.value(z / smoothing)
+    np.testing.assert_allclose(rounded, smoothing * np.logaddexp(0.0, (1.0 - z) / smoothing), rtol=1e-12)
+    above = rounded - np.maximum(0.0, 1.0 - z)
+    assert above.min() >= -1e-12
+    assert above.max() == pytest.approx(smoothing * math.log(2.0), rel=1e-12)
+    assert z[above.argmax()] == pytest.approx(1.0, abs=1e-9)
+
+
+@pytest.mark.parametrize("loss", LOGISTIC, ids=lambda loss: f"{loss.name}-{getattr(loss, 'smoothing', '')}")
+def test_the_logistic_third_derivative_is_bounded_by_the_second(loss):
+    """Self-concordance: |l'''| <= l'', by differences of l''; half of it is exceeded."""
     z = np.linspace(-20.0, 20.0, 4001)
     h = 1e-4
     third = (loss.second_derivative(z + h) - loss.second_derivative(z - h)) / (2 * h)
     assert (np.abs(third) <= loss.second_derivative(z) * (1 + 1e-6) + 1e-12).all()
+    assert (np.abs(third) > 0.5 * loss.second_derivative(z) + 1e-12).any()
 
 
 @pytest.mark.parametrize("smoothing", [0.05, 0.5, 2.0])
@@ -109,22 +128,29 @@ def test_extreme_margins_give_finite_numbers():
     """No overflow at margins of +-1e300."""
     z = np.array([-1e300, -800.0, 0.0, 800.0, 1e300])
     with np.errstate(over="raise", invalid="raise"):
-        for loss in SMOOTH[:3]:
+        for loss in [*LOGISTIC, HuberHinge(0.5), HuberHinge(0.1)]:
             assert np.isfinite(loss.derivative(z)).all()
             assert np.isfinite(loss.second_derivative(z)).all()
             assert np.isfinite(loss.value(z)).all()
 
 
-def test_the_computed_logistic_slope_is_within_its_stated_rounding():
-    """Error of the computed derivative against 50-digit arithmetic is at most `rounding` units of 2^-53."""
+@pytest.mark.parametrize("smoothing", [None, 0.5, 0.2, 2.0**-20])
+def test_the_computed_logistic_slope_is_within_its_stated_rounding(smoothing):
+    """Error of the computed derivative against 50-digit arithmetic is at most `rounding` units of 2^-53.
+
+    That the margin is taken off by one more rounding costs a quarter of a unit, however large it is.
+    """
     mpmath = pytest.importorskip("mpmath")
-    loss = LogisticLoss()
+    loss = LogisticLoss() if smoothing is None else LogisticHinge(smoothing)
     rng = np.random.default_rng(0)
+    margin = getattr(loss, "margin", 0.0)
     z = np.concatenate([rng.normal(size=500) * 10, rng.normal(size=500) * 1e-8, [0.0, 700.0, -700.0]])
+    z = np.concatenate([z, margin + z])
     computed = loss.derivative(z)
     with mpmath.workdps(50):
         worst = max(
-            abs(mpmath.mpf(float(c)) + 1 / (1 + mpmath.exp(mpmath.mpf(float(m))))) for c, m in zip(computed, z, strict=True)
+            abs(mpmath.mpf(float(c)) + 1 / (1 + mpmath.exp(mpmath.mpf(float(m)) - mpmath.mpf(margin))))
+            for c, m in zip(computed, z, strict=True)
         )
     assert worst <= loss.rounding * 2.0**-53
 
@@ -134,3 +160,5 @@ def test_smoothing_outside_its_range_is_refused(smoothing):
     """Positive and finite, and not a flag."""
     with pytest.raises(ParameterError):
         HuberHinge(smoothing)
+    with pytest.raises(ParameterError):
+        LogisticHinge(smoothing)

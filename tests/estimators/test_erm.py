@@ -64,7 +64,8 @@ def test_the_library_s_losses_by_name_are_those_of_their_estimators():
     X, labels, targets = rows()
     pairs = [
         (ERMClassifier, {"loss": "logistic"}, LogisticRegression, {}, labels),
-        (ERMClassifier, {"loss": "huber_hinge"}, LinearSVC, {}, labels),
+        (ERMClassifier, {"loss": "huber_hinge"}, LinearSVC, {"loss": "huber_hinge"}, labels),
+        (ERMClassifier, {"loss": "logistic_hinge"}, LinearSVC, {"loss": "logistic_hinge"}, labels),
         (ERMClassifier, {"loss": "smooth_hinge"}, LinearSVC, {"loss": "smooth_hinge"}, labels),
         (ERMRegressor, {"loss": "huber"}, HuberRegressor, {}, targets),
         (ERMRegressor, {"loss": "clipped_squared"}, HuberRegressor, {"loss": "clipped_squared"}, targets),

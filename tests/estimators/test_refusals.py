@@ -154,7 +154,7 @@ BAD_PARAMETERS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("parameters", BAD_PARAMETERS, ids=lambda parameters: str(parameters)[:60])
+@pytest.mark.parametrize("parameters", BAD_PARAMETERS, ids=lambda parameters: str(parameters).split(" at 0x")[0][:60])
 def test_bad_parameters_are_refused_before_rows_are_looked_at(parameters):
     """X and y are never touched: an object that cannot be read takes their place."""
     refusal(LogisticRegression(**{"budget": 1.0, **parameters}), object(), object())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -68,7 +69,7 @@ def test_without_noise_intervals_are_those_of_the_sandwich():
         np.testing.assert_allclose(known.p_values(), 2.0 * norm.sf(np.abs(weights) / errors), atol=1e-6)
 
 
-@pytest.mark.parametrize("name", ["huber_hinge", "smooth_hinge"])
+@pytest.mark.parametrize("name", ["huber_hinge", "smooth_hinge", "logistic_hinge"])
 def test_the_sandwich_of_smoothed_hinges(name):
     """The same for losses that are no likelihood, where slope and curvature differ."""
     X, y = sample(900, 0)
@@ -206,7 +207,8 @@ CASES = {
     "pure, on the weights": ({"budget": 2.0, "mechanism": "output"}, 3000),
     "zcdp, on the weights": ({"budget": ZCDP(0.2), "mechanism": "output"}, 3000),
     "approximate, in the objective": ({"budget": ApproxDP(2.0, 1e-6), "mechanism": "objective"}, 3000),
-    "hinge": ({"budget": 4.0, "kind": LinearSVC}, 3000),
+    "hinge": ({"budget": 4.0, "kind": partial(LinearSVC, loss="huber_hinge")}, 3000),
+    "logistic hinge": ({"budget": 4.0, "kind": partial(LinearSVC, loss="logistic_hinge")}, 3000),
 }
 
 

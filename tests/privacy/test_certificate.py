@@ -10,7 +10,7 @@ import scipy.sparse
 
 from confide.data.arrays import ArrayBlocks, MemorySource, summation_depth
 from confide.data.sparse import SparseBlocks
-from confide.erm.losses import HuberHinge, LogisticLoss, SmoothHinge, Weighted
+from confide.erm.losses import HuberHinge, LogisticHinge, LogisticLoss, SmoothHinge, Weighted
 from confide.erm.objective import Objective
 from confide.erm.row_bounds import BallBound
 from confide.errors import InsufficientRegularisation, NotCertified
@@ -22,7 +22,7 @@ from confide.privacy.shapes import Ball
 from confide.solvers.fallback import NewtonThenFallback
 from tests.privacy.problems import problem, source
 
-LOSSES = [LogisticLoss(), HuberHinge(0.5), SmoothHinge(0.3)]
+LOSSES = [LogisticLoss(), LogisticHinge(0.2), HuberHinge(0.5), SmoothHinge(0.3)]
 
 
 def exact_gradient(mp, loss, row_norm, rows, labels, l2, linear, w, counts):
@@ -35,8 +35,8 @@ def exact_gradient(mp, loss, row_norm, rows, labels, l2, linear, w, counts):
         if norm > radius:
             x = [v * radius / norm for v in x]
         z = int(label) * mp.fsum(v * mp.mpf(float(u)) for v, u in zip(x, w, strict=True))
-        if loss.name == "logistic":
-            slope = -1 / (1 + mp.exp(z))
+        if loss.tapered:
+            slope = -1 / (1 + mp.exp(z - mp.mpf(getattr(loss, "margin", 0.0))))
         else:
             h = mp.mpf(loss.smoothing)
             s = max(mp.mpf(-1), min(mp.mpf(1), (1 - z) / h))

@@ -11,7 +11,7 @@ import pytest
 from scipy import stats
 
 from confide.data.arrays import ArrayBlocks, MemorySource, summation_depth
-from confide.erm.losses import HuberHinge, LogisticLoss, SmoothHinge, Weighted
+from confide.erm.losses import HuberHinge, LogisticHinge, LogisticLoss, SmoothHinge, Weighted
 from confide.erm.row_bounds import BallBound
 from confide.erm.row_sums import MomentSum, RowSum
 from confide.erm.target_losses import SquaredLoss
@@ -24,7 +24,7 @@ from confide.privacy.objective_perturbation import ObjectivePerturbation
 from confide.privacy.output_perturbation import OutputPerturbation
 
 REPLACE, ADD = Neighbours.REPLACE_ONE, Neighbours.ADD_OR_REMOVE_ONE
-LOSSES = [LogisticLoss(), HuberHinge(0.3), SmoothHinge(0.4), SquaredLoss(3.0, 0.2)]
+LOSSES = [LogisticLoss(), LogisticHinge(0.5), HuberHinge(0.3), SmoothHinge(0.4), SquaredLoss(3.0, 0.2)]
 BUDGETS = {"pure": PureDP(0.7), "approximate": ApproxDP(0.7, 1e-5), "zcdp": ZCDP(0.1)}
 ACCEPT, REJECT = 1e-3, 1e-8
 
@@ -79,7 +79,7 @@ def test_no_neighbours_are_further_apart_than_the_noise_allows_for(loss, neighbo
         largest = max(largest, float(np.linalg.norm(one - two if neighbours is REPLACE else one)))
     assert largest <= allowed
     # Hinges are at their steepest where they bend the most, but for the window.
-    assert largest >= (0.99 if loss.name == "logistic" else 0.65) * allowed
+    assert largest >= (0.99 if loss.tapered else 0.65) * allowed
 
 
 def test_the_joint_bound_is_attained():
@@ -107,8 +107,8 @@ def exact_moments(plan, rows, labels, counts, weights):
     big, theta = mpmath.mpf(problem.largest_weight), [mpmath.mpf(float(x)) for x in weights]
 
     def slope(z):
-        if isinstance(problem.loss, LogisticLoss):
-            return -1 / (1 + mpmath.exp(z))
+        if problem.loss.tapered:
+            return -1 / (1 + mpmath.exp(z - mpmath.mpf(getattr(problem.loss, "margin", 0.0))))
         if isinstance(problem.loss, SquaredLoss):
             return min(max(z, -mpmath.mpf(problem.loss.threshold)), mpmath.mpf(problem.loss.threshold))
         h = mpmath.mpf(problem.loss.smoothing)
@@ -134,8 +134,8 @@ def exact_moments(plan, rows, labels, counts, weights):
 
 @pytest.mark.parametrize(
     ("loss", "used"),
-    [(LogisticLoss(), 5e-5), (HuberHinge(0.3), 5e-6), (SquaredLoss(3.0, 0.2), 1e-6)],
-    ids=["logistic", "huber_hinge", "squared"],
+    [(LogisticLoss(), 5e-5), (LogisticHinge(0.5), 5e-5), (HuberHinge(0.3), 5e-6), (SquaredLoss(3.0, 0.2), 1e-6)],
+    ids=["logistic", "logistic hinge", "huber_hinge", "squared"],
 )
 def test_computed_moments_are_within_the_rounding_bound(loss, used):
     """Against 60 digits, at weights as long as they may be.

@@ -14,7 +14,7 @@ from scipy import stats
 
 import confide
 from confide import Ledger, LogisticRegression
-from confide.erm.losses import HuberHinge, LogisticLoss
+from confide.erm.losses import HuberHinge, LogisticHinge, LogisticLoss
 from confide.privacy.budgets import ZCDP, ApproxDP, Neighbours, PureDP, concentrated_epsilon
 from confide.privacy.gaussian import GaussianObjective, concentrated_rho
 from confide.privacy.objective_perturbation import ObjectivePerturbation
@@ -30,7 +30,12 @@ from tests.privacy.densities import (
 from tests.privacy.problems import objective_plan, problem
 
 REPLACE, ADD = Neighbours.REPLACE_ONE, Neighbours.ADD_OR_REMOVE_ONE
-LOSSES = {"logistic": LogisticLoss(), "huber": HuberHinge(0.5), "sharp huber": HuberHinge(0.05)}
+LOSSES = {
+    "logistic": LogisticLoss(),
+    "logistic hinge": LogisticHinge(0.5),
+    "huber": HuberHinge(0.5),
+    "sharp huber": HuberHinge(0.05),
+}
 ORDERS = (1.01, 1.5, 3.0, 12.0, 60.0)
 
 
@@ -84,7 +89,9 @@ def pairs(name, n, seed):
                 n -= 1
 
 
-@pytest.mark.parametrize(("name", "tight"), [("logistic", 0.9), ("huber", 0.95), ("sharp huber", 0.95)])
+@pytest.mark.parametrize(
+    ("name", "tight"), [("logistic", 0.9), ("logistic hinge", 0.9), ("huber", 0.95), ("sharp huber", 0.95)]
+)
 def test_no_pair_of_data_sets_exceeds_the_delta_of_the_curve(name, tight):
     """Quadrature of 120 random pairs at six epsilons: below the bound, and close to it for some."""
     ratios = [
@@ -97,7 +104,9 @@ def test_no_pair_of_data_sets_exceeds_the_delta_of_the_curve(name, tight):
     assert tight < max(ratios) <= 1.001
 
 
-@pytest.mark.parametrize(("name", "tight"), [("logistic", 0.9), ("huber", 0.97), ("sharp huber", 0.97)])
+@pytest.mark.parametrize(
+    ("name", "tight"), [("logistic", 0.9), ("logistic hinge", 0.9), ("huber", 0.97), ("sharp huber", 0.97)]
+)
 def test_no_pair_of_data_sets_exceeds_the_renyi_curve_or_its_rho(name, tight):
     """Quadrature at orders from 1.01 to 60: below the curve, close to it for some; never above rho times the order."""
     ratios = []

@@ -266,6 +266,51 @@ class LogisticLoss(_MarginLoss):
 
 
 @dataclass(frozen=True, slots=True)
+class LogisticHinge(_MarginLoss):
+    """log(1 + exp(m - z)), the logistic loss moved by a margin m = 1 / smoothing. L = 1, c = 1/4.
+
+    It is the hinge with its corner at margin m, rounded by softplus: h log(1 + exp((1 - z) / h)) for h = `smoothing`, of
+    scores h times as large. A translation keeps slopes, curvatures and what they have to do with each other, so that every
+    constant is that of the logistic loss but the value at 0. Source: Zhang, Jin, Yang and Hauptmann (2003).
+    """
+
+    smoothing: float = 0.5
+
+    name: ClassVar[str] = "logistic_hinge"
+    smoothness: ClassVar[float] = 0.25
+    tapered: ClassVar[bool] = True
+    self_concordant: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        if isinstance(self.smoothing, bool) or not 2.0**-20 <= self.smoothing < math.inf:
+            raise ParameterError("smoothing of the logistic hinge must be a finite number of at least 2^-20.")
+
+    @property
+    def margin(self) -> float:
+        """m, where the hinge has its corner."""
+        return 1.0 / self.smoothing
+
+    @property
+    def value_at_zero(self) -> float:
+        return self.margin + math.log1p(math.exp(-self.margin))
+
+    def value(self, margin: Array) -> Array:
+        return _LOGISTIC.value(margin - self.margin)
+
+    def derivative(self, margin: Array) -> Array:
+        return _LOGISTIC.derivative(margin - self.margin)
+
+    def second_derivative(self, margin: Array) -> Array:
+        return _LOGISTIC.second_derivative(margin - self.margin)
+
+    def curvature_at_slope(self, slope: Array) -> Array:
+        return _LOGISTIC.curvature_at_slope(slope)
+
+
+_LOGISTIC = LogisticLoss()
+
+
+@dataclass(frozen=True, slots=True)
 class _SmoothedHinge(_MarginLoss):
     """The hinge with a joint of half-width `smoothing` around margin 1."""
 

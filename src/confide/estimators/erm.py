@@ -7,7 +7,7 @@ from typing import Any
 
 from confide.accounting.ledger import Batch, Ledger
 from confide.erm.class_losses import OneVsRest
-from confide.erm.losses import HuberHinge, LogisticLoss, Loss, MarginLoss, SmoothHinge
+from confide.erm.losses import HuberHinge, LogisticHinge, LogisticLoss, Loss, MarginLoss, SmoothHinge
 from confide.errors import ParameterError
 from confide.estimators.linear import LinearClassifier
 from confide.estimators.loss_regression import LossRegressor, poisson_loss, squared_loss
@@ -15,7 +15,12 @@ from confide.estimators.user_losses import declared_loss
 from confide.features.schema import Schema
 from confide.privacy.budgets import Budget, Neighbours
 
-_MARGIN_LOSSES: dict[str, type[Any]] = {"logistic": LogisticLoss, "huber_hinge": HuberHinge, "smooth_hinge": SmoothHinge}
+_MARGIN_LOSSES: dict[str, type[Any]] = {
+    "logistic": LogisticLoss,
+    "logistic_hinge": LogisticHinge,
+    "huber_hinge": HuberHinge,
+    "smooth_hinge": SmoothHinge,
+}
 _TARGET_LOSSES = ("huber", "clipped_squared", "poisson")
 
 
@@ -36,7 +41,7 @@ class ERMClassifier(LinearClassifier):
     Parameters
     ----------
     budget : float, PureDP, ApproxDP or ZCDP, default 1.0
-    loss : {"logistic", "huber_hinge", "smooth_hinge"} or object, default "logistic"
+    loss : {"logistic", "logistic_hinge", "huber_hinge", "smooth_hinge"} or object, default "logistic"
         An object of your own has
 
         - ``value(margin)``, ``derivative(margin)``, ``second_derivative(margin)``: functions of a one-dimensional array,

@@ -45,10 +45,26 @@ _LARGEST_SEAL_SHARE = 0.01
 _MOST_STEPS = 600
 _MOST_CLASS_WEIGHTS = 1000
 """Of several classes with intervals: a million entries get exact noise, and each pair of classes has its own products."""
+_ENOUGH_FOR_THE_HINGE = 40.0
+"""Least sum of usual rows over the noise, for each weight: compared on the data of benchmarks/peers."""
 _SHARES = (0.3, 0.05, 0.1, 0.15, 0.2, 0.4, 0.5, 0.6)
 """What "auto" chooses from."""
 _MOST_NOISE_IN_THE_OBJECTIVE = 4.0
 """Over that on the weights at the same ridge: the loss damps noise in the objective (benchmarks/README.md)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Smoother:
+    """What takes the place of a hinge where noise is large beside the rows.
+
+    Attributes
+    ----------
+    loss : a loss that pays less for its curvature
+    row_bound : a narrower bound on rows, for Gaussian noise alone; None for none
+    """
+
+    loss: Loss
+    row_bound: RowBound | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +84,7 @@ class Settings:
     class_weight : pairs of class and public weight, or None
     score_size : a public guess of how large scores are, for the automatic alpha; None for margins
     inference_share : part of the budget that is kept for intervals, 0 for none, or "auto"
+    smoother : what loss and bound on rows give way to where noise is large, see `_decided`; None where they are asked for
     n_threads : how many threads share rows in memory or in files; no plan or release depends on it
     """
 
@@ -84,6 +101,7 @@ class Settings:
     class_weight: tuple[tuple[Any, float], ...] | None = None
     score_size: float | None = None
     inference_share: float | str = 0.0
+    smoother: Smoother | None = None
     n_threads: int = 1
 
     @property
@@ -132,6 +150,7 @@ def share_of(budget: Budget, share: float) -> Budget:
 
 @lru_cache(maxsize=64)
 def _planned(settings: Settings, n_features: int, n_rows: int | None) -> Plan:
+    settings = _decided(settings, n_features, n_rows)
     share = settings.inference_share
     if share == 0.0:
         return _training_plan(settings, n_features, n_rows, settings.budget)
@@ -145,6 +164,32 @@ def _planned(settings: Settings, n_features: int, n_rows: int | None) -> Plan:
         plan = min(plans, key=lambda plan: (max(plan.intervals.ratio, plan.intervals.largest_ratio), plan.intervals.margin))
     plan.intervals.check()
     return plan
+
+
+def _decided(settings: Settings, n_features: int, n_rows: int | None) -> Settings:
+    """The settings with the loss and the bound on rows that an automatic loss stands for. From public facts alone.
+
+    The hinge where noise is small, for that is what was asked for. Where it is large, a loss whose curvature costs nothing;
+    and under Gaussian noise, which grows with the longest row in every direction alike, rows clipped to their usual norm.
+    Coefficients with intervals speak of rows as they are, so these are not clipped for them.
+    """
+    smoother, settings = settings.smoother, replace(settings, smoother=None)
+    if smoother is None or settings.mechanism_name != "objective" or settings.loss.n_outputs > 1:
+        return settings
+    smooth = replace(settings, loss=smoother.loss)
+    try:
+        plan = _training_plan(settings, n_features, n_rows, settings.budget)
+    except ParameterError:
+        # What stops the hinge's plan need not stop the other's.
+        return smooth
+    problem = plan.problem
+    rows = problem.largest_weight * problem.n_rows_low * usual_norm(problem.row_bound, problem.intercept)
+    if plan.noise is None or rows >= _ENOUGH_FOR_THE_HINGE * problem.n_weights * plan.noise.norm:
+        return settings
+    if smoother.row_bound is None or settings.inference_share != 0.0:
+        return smooth
+    noise = _training_plan(smooth, n_features, n_rows, settings.budget).noise
+    return replace(smooth, row_bound=smoother.row_bound) if noise and noise.law == "gaussian" else smooth
 
 
 def _plan_with_intervals(settings: Settings, n_features: int, n_rows: int | None, share: float) -> Plan:
@@ -223,7 +268,15 @@ def _automatic_plan(mechanism: Mechanism, problem: Problem, budget: Budget, scor
         # That of the weights of one score: each is balanced as a problem of two classes would be.
         noise_norm = plan.noise_norm * plan.l2 / math.sqrt(problem.loss.n_outputs)
         on_weights = plan.mechanism != "objective"
-        l2 = max(least, balanced_l2(noise_norm, weight, usual, on_weights=on_weights, score_size=score_size))
+        balanced = balanced_l2(
+            noise_norm,
+            weight,
+            usual,
+            on_weights=on_weights,
+            score_size=score_size,
+            margin=getattr(problem.loss, "margin", 1.0),
+        )
+        l2 = max(least, balanced)
         plan = _first_plan(mechanism, replace(problem, l2=l2), budget)
     return plan
 

@@ -157,8 +157,11 @@ class LinearClassifier(CoefficientIntervals, ShownWithGuarantee, ClassifierMixin
         seed = parameters.checked_seed(self.random_state)
         ledger = parameters.checked_ledger(self.ledger)
 
-        if settings.inference_share != 0.0 and isinstance(X, FederatedRows):
-            raise ParameterError("the parties send no sums for intervals; leave inference_share at 0 for their rows.")
+        if isinstance(X, FederatedRows):
+            if settings.inference_share != 0.0:
+                raise ParameterError("the parties send no sums for intervals; leave inference_share at 0 for their rows.")
+            # Parties agree on a loss by its name alone, without budget and number of rows.
+            settings = replace(settings, smoother=None)
         before = dict(vars(self))
         try:
             with self._checked_rows(X, y, settings, encoder, domain, sample_weight) as rows:
@@ -182,7 +185,7 @@ class LinearClassifier(CoefficientIntervals, ShownWithGuarantee, ClassifierMixin
         self._evidence = fit.evidence
         self._encoder = encoder
         self._fourier = rows.fourier
-        self._row_bound = settings.row_bound
+        self._row_bound = release.plan.problem.row_bound
         return self
 
     @contextmanager

@@ -122,7 +122,7 @@ def intervals_from_parts(
     ----------
     estimator : a linear classifier or regressor of confide, not fitted, without ledger and seed
         Its budget is that of the whole. Give `alpha` a number if you compare with other fits: "auto" is that for the rows of
-        a part.
+        a part. The loss "auto" is "huber_hinge".
     X, y : as for the estimator
     n_parts : int, at least 5
         More parts know better how coefficients vary, and have more noise.
@@ -173,6 +173,9 @@ def intervals_from_parts(
     if n_rows < n_parts:
         raise ParameterError(f"{n_parts} parts need as many rows.")
     estimator, facts, sentence = clone(estimator), {}, _rule_for_targets(estimator)
+    if getattr(estimator, "loss", None) == "auto":
+        # Of parts that differ by a row one could take another loss than the others.
+        estimator.set_params(loss="huber_hinge")
     if isinstance(estimator, LinearClassifier):
         domain = parameters.checked_classes(estimator.classes, estimator.schema)
         _, classes, sentence = labels_of(y, n_rows, domain)

@@ -45,7 +45,13 @@ def usual_norm(row_bound: RowBound, intercept: float) -> float:
 
 
 def balanced_l2(
-    noise_norm: float, weight: float, row_norm: float, *, on_weights: bool, score_size: float | None = None
+    noise_norm: float,
+    weight: float,
+    row_norm: float,
+    *,
+    on_weights: bool,
+    score_size: float | None = None,
+    margin: float = 1.0,
 ) -> float:
     """Ridge of the sum form that balances the noise against the shrinkage; alpha is this over the number of rows.
 
@@ -58,12 +64,13 @@ def balanced_l2(
 
     Noise on the weights, |b| / l2 long, is not damped by the curvature of the loss: weights are kept short, B = 2.5.
 
-    Of a regression it is known how large scores are, `score_size`, and B is twice that.
+    Where a hinge has its corner at a `margin` above 1, scores are so many times larger, and so is B. Of a regression it is
+    known how large scores are, `score_size`, and B is twice that.
     """
     if score_size is not None:
         return noise_norm * row_norm / (SCORE_FACTOR * score_size)
     length = WEIGHT_NORM_ON_WEIGHTS if on_weights else WEIGHT_NORM_FACTOR * math.cbrt(weight * row_norm / noise_norm)
-    return noise_norm * row_norm / length
+    return noise_norm * row_norm / (max(1.0, margin) * length)
 
 
 NOISE_SHARE = 0.7

@@ -3,21 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from confide.accounting.ledger import Batch, Ledger
 from confide.erm.class_losses import OneVsRest
-from confide.erm.losses import Hinge, HuberHinge, Loss, SmoothHinge
-from confide.erm.row_bounds import RowBound
+from confide.erm.losses import Hinge, HuberHinge, LogisticHinge, Loss, SmoothHinge
+from confide.erm.row_bounds import BallBound, RowBound
 from confide.errors import ParameterError
 from confide.estimators import parameters
+from confide.estimators.fitting import Settings, Smoother
 from confide.estimators.linear import LinearClassifier
+from confide.estimators.regularisation import usual_norm
 from confide.features.encoder import Encoder
 from confide.features.fourier import FourierMap
 from confide.features.schema import Schema
 from confide.privacy.budgets import Budget, Neighbours
 
-_LOSSES: dict[str, type[HuberHinge] | type[SmoothHinge]] = {"huber_hinge": HuberHinge, "smooth_hinge": SmoothHinge}
+_LOSSES: dict[str, type[HuberHinge] | type[SmoothHinge] | type[LogisticHinge]] = {
+    "auto": HuberHinge,
+    "huber_hinge": HuberHinge,
+    "smooth_hinge": SmoothHinge,
+    "logistic_hinge": LogisticHinge,
+}
+"""What "auto" gives way to where noise is large is `LinearSVC._smoother`."""
 
 
 class LinearSVC(LinearClassifier):
@@ -30,13 +39,20 @@ class LinearSVC(LinearClassifier):
     Parameters
     ----------
     budget : float, PureDP, ApproxDP or ZCDP, default 1.0
-    loss : {"huber_hinge", "smooth_hinge", "hinge"}, default "huber_hinge"
-        The joint is a parabola, or a polynomial that is twice differentiable. "hinge" is the hinge itself but for the
+    loss : {"auto", "huber_hinge", "smooth_hinge", "logistic_hinge", "hinge"}, default "auto"
+        The joint is a parabola ("huber_hinge"), or a polynomial that is twice differentiable ("smooth_hinge").
+        "logistic_hinge" is the logistic loss moved by a margin of 1 / smoothing, log(1 + exp(1 / smoothing - z)): the hinge
+        with a round corner at that margin, whose curvature costs next to nothing. "hinge" is the hinge itself but for the
         narrowest parabola with which double precision can certify a minimiser, shown in the plan, from 1/4096 to 1/32
-        wide; it needs noise on the weights, so "auto" is "output".
+        wide; it needs noise on the weights, so `mechanism` "auto" is "output".
+
+        "auto" is "huber_hinge" where noise is small beside the rows, without privacy, for three classes and more, for noise
+        on the weights, for rows of several parties and in `intervals_from_parts`; and "logistic_hinge" where it is large.
+        Then, if the noise is Gaussian, a schema is given and no intervals are asked for, encoded rows are clipped to the
+        norm of a usual row that follows from the schema. All of it is decided from public facts, and the plan says it.
     smoothing : float, default 0.5
         Half-width of the joint, not used by "hinge". A narrower one is closer to the hinge and costs objective perturbation
-        more of the budget, or a larger alpha.
+        more of the budget, or a larger alpha; of "logistic_hinge" it costs nothing, and scores are larger.
     alpha, schema, row_norm, fit_intercept, intercept_scaling, classes, mechanism, neighbours, n_rows_bounds, \
 max_rows_per_person, class_weight, max_sample_weight, inference_share, ledger, n_jobs, random_state :
         As in `LogisticRegression`. There are no intervals for the "hinge", which does not bend.
@@ -48,11 +64,14 @@ max_rows_per_person, class_weight, max_sample_weight, inference_share, ledger, n
 
     Notes
     -----
-    Guarantee: as for `LogisticRegression`. The curvature of these losses costs a part of the budget, which the logistic loss
-    often does not pay.
+    Guarantee: as for `LogisticRegression`. The curvature of the hinges with a joint costs a part of the budget, which the
+    logistic loss, with a margin or without, often does not pay. Scores and coefficients of the logistic hinge are 1 /
+    smoothing times as large as those of the hinge, so do not compare them between losses. Where the plan clips encoded rows,
+    coefficients speak of the clipped rows, and rows to predict are clipped alike.
 
     Sources: Chaudhuri, Monteleoni and Sarwate, Differentially Private Empirical Risk Minimization, JMLR 2011, equations (20)
-    to (23); for the hinge with noise on the weights Rubinstein, Bartlett, Huang and Taft (2012).
+    to (23); for the logistic hinge Zhang, Jin, Yang and Hauptmann, Modified Logistic Regression, ICML 2003; for the hinge
+    with noise on the weights Rubinstein, Bartlett, Huang and Taft (2012).
 
     Examples
     --------
@@ -67,7 +86,7 @@ max_rows_per_person, class_weight, max_sample_weight, inference_share, ledger, n
         self,
         budget: float | Budget = 1.0,
         *,
-        loss: str = "huber_hinge",
+        loss: str = "auto",
         smoothing: float = 0.5,
         alpha: float | str = "auto",
         schema: Schema | None = None,
@@ -122,6 +141,17 @@ max_rows_per_person, class_weight, max_sample_weight, inference_share, ledger, n
             raise ParameterError("smoothing must be a positive finite number.") from None
         return loss if n_classes == 2 else OneVsRest(loss, n_classes)
 
+    def _settings(self, schema: Schema | None) -> tuple[Settings, Encoder | None, tuple[Any, ...] | None]:
+        settings, encoder, domain = super()._settings(schema)
+        if self.loss == "auto":
+            settings = replace(settings, smoother=self._smoother(encoder))
+        return settings, encoder, domain
+
+    def _smoother(self, encoder: Encoder | None) -> Smoother:
+        """What "auto" gives way to where noise is large."""
+        usual = None if encoder is None else BallBound(usual_norm(encoder.row_bound, 0.0))
+        return Smoother(LogisticHinge(float(self.smoothing)), usual)
+
 
 class KernelSVC(LinearSVC):
     """A support vector machine with a translation-invariant kernel, released under differential privacy.
@@ -141,7 +171,9 @@ class KernelSVC(LinearSVC):
         Orthogonal frequencies, for "rbf": closer to the kernel with as many features.
     map_seed : int, default 0
         Seed of the features. Public; it has nothing to do with the noise.
-    loss, smoothing : as in `LinearSVC`
+    loss : as in `LinearSVC`, default "huber_hinge"
+        "auto" is the logistic hinge where noise is large; mapped rows have one norm and are not clipped further.
+    smoothing : as in `LinearSVC`
     alpha, schema, fit_intercept, intercept_scaling, classes, mechanism, neighbours, n_rows_bounds, \
 max_rows_per_person, class_weight, max_sample_weight, ledger, n_jobs, random_state :
         As in `LogisticRegression`.
@@ -228,3 +260,7 @@ max_rows_per_person, class_weight, max_sample_weight, ledger, n_jobs, random_sta
 
     def _bound_of_rows(self, encoder: Encoder | None, budget: Budget) -> RowBound:
         return self._fourier_map(1).row_bound
+
+    def _smoother(self, encoder: Encoder | None) -> Smoother:
+        # The random features of a row have norm 1, whatever the row.
+        return super()._smoother(None)

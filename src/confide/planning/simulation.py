@@ -23,7 +23,8 @@ from confide.erm.objective import Objective
 from confide.erm.row_bounds import GroupBound, RowBound, norm_with_intercept
 from confide.errors import ParameterError
 from confide.estimators.regularisation import usual_norm
-from confide.privacy.mechanism import Plan
+from confide.features.encoder import Encoder
+from confide.privacy.mechanism import Plan, Problem
 from confide.privacy.noise import Entropy
 from confide.solvers.fallback import NewtonThenFallback
 from confide.types import Array
@@ -121,12 +122,20 @@ def simulate(
         raise ParameterError("simulations are for private classifiers of two classes.")
     problem = plan.problem
     # A model that errs as often is looked for once, however many budgets it is asked for.
-    facts = _Facts(problem.loss, problem.row_bound, problem.n_features, problem.intercept, min(_ROWS, problem.n_rows_low))
+    n_rows = min(_ROWS, problem.n_rows_low)
+    encoded = _bound_of_encoded(estimator, problem)
+    facts = _Facts(problem.loss, problem.row_bound, encoded, problem.n_features, problem.intercept, n_rows)
     errors = np.concatenate(
         [_with_noise(plan, _made_up(facts, error, positive_rate, seed + k), seed + k) + error for k in range(_DESIGNS)]
     )
     low, high = np.quantile(errors, [0.1, 0.9])
     return Forecast(float(errors.mean()), float(low), float(high), error, constant, plan)
+
+
+def _bound_of_encoded(estimator: Any, problem: Problem) -> RowBound:
+    """The bound that rows have before the fit clips them: that of the schema, where its columns are what is fitted."""
+    encoder = None if estimator.schema is None else Encoder(estimator.schema)
+    return problem.row_bound if encoder is None or encoder.n_features != problem.n_features else encoder.row_bound
 
 
 def _with_noise(plan: Plan, made_up: _MadeUp, seed: int) -> Array:
@@ -151,6 +160,8 @@ class _Facts:
 
     loss: Loss
     row_bound: RowBound
+    encoded: RowBound
+    """What rows are made within; a fit clips them to `row_bound`."""
     n_features: int
     intercept: float
     n_rows: int
@@ -175,7 +186,7 @@ class _MadeUp:
 
     def errors(self, weights: Array) -> Array:
         """(k,) shares of mistakes on the new rows."""
-        fresh, labels = self.rows[self.facts.n_rows :], self.labels[self.facts.n_rows :]
+        fresh, labels = self.facts.row_bound.clip(self.rows[self.facts.n_rows :]), self.labels[self.facts.n_rows :]
         if self.facts.intercept:
             fresh = np.column_stack([fresh, np.full(len(fresh), self.facts.intercept)])
         return np.asarray(((fresh @ weights.T > 0.0) != (labels[:, None] > 0)).mean(axis=0))
@@ -184,7 +195,7 @@ class _MadeUp:
 @lru_cache(maxsize=2 * _DESIGNS)
 def _made_up(facts: _Facts, error: float, positive_rate: float, seed: int) -> _MadeUp:
     """Rows of a design whose strength is such that a fit without noise, and with little ridge, errs as often as this."""
-    design = _Design.drawn(facts.row_bound, facts.n_features, _ROWS + facts.n_rows, positive_rate, seed)
+    design = _Design.drawn(facts.encoded, facts.n_features, _ROWS + facts.n_rows, positive_rate, seed)
     little = _LITTLE_RIDGE * facts.n_rows * norm_with_intercept(facts.row_bound, facts.intercept) ** 2
     nothing = np.zeros((1, facts.n_features + (facts.intercept != 0.0)))
     low, high = 0.02, 30.0
