@@ -45,6 +45,8 @@ from confide.types import Array, Indices, Labels
 
 _UNKNOWN = -1
 _REFUSED = -2
+_LARGE = 2.0**100
+"""Single precision has room for smaller bounds, and for ranges above the inverse."""
 _BLOCK_ROWS = 1024
 _INSIDE = 1.0 - 2.0**-36
 """Two hats add up to 1 but for rounding; so the row bound sees at once that they obey it, and clips nothing."""
@@ -455,9 +457,9 @@ class _Numbers:
         self.count = len(columns)
         self.low, self.high = (np.array([[getattr(c, end)] for c, _ in columns]).reshape(-1, 1) for end in ("low", "high"))
         self.width = self.high - self.low
-        with np.errstate(over="ignore"):
-            low = self.low.astype(np.float32)
-        self.low_of_single = low if (low == self.low).all() else self.low
+        ends = np.concatenate([self.low, self.high])
+        moderate = bool((np.abs(ends) < _LARGE).all()) and bool((self.width > 1.0 / _LARGE).all())
+        self.in_single_precision = moderate and bool((self.low.astype(np.float32) == self.low).all())
         starts = [start for _, start in columns]
         in_one_piece = starts == list(range(starts[0], starts[0] + len(starts))) if starts else False
         self.places = slice(starts[0], starts[0] + len(starts)) if in_one_piece else np.array(starts, dtype=np.intp)
@@ -486,13 +488,16 @@ class _Numbers:
             out[place] = 0.0 if inside else absent[row]
 
     def _stretch(self, numbers: NDArray[np.floating[Any]], out: Array) -> None:
-        if out.dtype == np.float32:
-            # The difference first: it loses nothing where numbers are large beside the distance of the bounds.
-            np.subtract(
-                numbers, self.low_of_single if numbers.dtype == np.float32 else self.low, out=out, casting="same_kind"
-            )
+        if out.dtype == np.float32 and numbers.dtype == np.float32 and self.in_single_precision:
+            # The difference first: it loses nothing where numbers are large beside their range.
+            np.subtract(numbers, self.low.astype(np.float32), out=out)
             out *= (2.0 / self.width).astype(np.float32)
             out -= np.float32(1.0)
+            return
+        if out.dtype == np.float32:
+            exact = np.empty(out.shape)
+            self._stretch(numbers, exact)
+            np.copyto(out, exact, casting="same_kind")
             return
         # Two steps: one that also changes the type of the numbers takes longer than both.
         np.copyto(out, numbers)
