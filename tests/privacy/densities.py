@@ -157,6 +157,20 @@ def laplace_draws(sizes, scales, linked, n, rng):
     return np.vstack(points)[:n] * rng.gamma(dimension + 1, size=(n, 1))
 
 
+def bent_profile(epsilon, mu, kappa, seal=0.0):
+    """E (1 - exp(epsilon - max over a of a X + kappa a (1 - a)))_+ by brute force, or composed with a Gaussian seal."""
+    b = np.linspace(-9.0, 13.0, 60_001)
+    losses = mu**2 / 2 + mu * b
+    bent = np.max([a * losses + kappa * a * (1 - a) for a in np.linspace(0, 1, 401)], axis=0)
+    if seal:
+        inside = ndtr(seal / 2 - (epsilon - bent) / seal) - np.exp(epsilon - bent) * ndtr(
+            -seal / 2 - (epsilon - bent) / seal
+        )
+    else:
+        inside = -np.expm1(np.minimum(0.0, epsilon - bent))
+    return float(np.trapezoid(inside * np.exp(-(b**2) / 2) / math.sqrt(2 * math.pi), b))
+
+
 def objective_delta(epsilon, mu, curvature, kappa, replaced):
     """Bounds of E.2 for a loss that falls with the margin: the least of the c_J form and the kappa form."""
     profile = gaussian_profile
@@ -165,6 +179,8 @@ def objective_delta(epsilon, mu, curvature, kappa, replaced):
         bounds += [profile(epsilon, 2 * mu) + profile(epsilon, mu) + profile(epsilon - kappa, mu)]
     else:
         bounds = [profile(epsilon - curvature, mu), profile(epsilon, mu)]
+        if math.isfinite(kappa):
+            return min(bent_profile(epsilon, mu, kappa), bounds[0] if epsilon >= curvature else 1.0)
     return min((bound for bound, cost in zip(bounds, (curvature, kappa), strict=True) if epsilon >= cost), default=1.0)
 
 

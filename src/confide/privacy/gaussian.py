@@ -25,13 +25,20 @@ def gaussian_delta(epsilon: float, mu: float) -> float:
 
     Phi(mu/2 - epsilon/mu) - exp(epsilon) Phi(-mu/2 - epsilon/mu). Balle and Wang (2018), theorem 5.
     """
+    return float(gaussian_deltas(np.array([epsilon]), mu)[0])
+
+
+def gaussian_deltas(epsilons: Array, mu: float) -> Array:
+    """`gaussian_delta` at several epsilons."""
     if mu <= 0.0:
-        return max(0.0, -math.expm1(epsilon))
-    first = log_ndtr(0.5 * mu - epsilon / mu)
-    second = epsilon + log_ndtr(-0.5 * mu - epsilon / mu)
+        certain: Array = np.maximum(0.0, -np.expm1(np.minimum(epsilons, 0.0)))
+        return certain
+    first = log_ndtr(0.5 * mu - epsilons / mu)
+    second = epsilons + log_ndtr(-0.5 * mu - epsilons / mu)
     # exp(first) - exp(second), without losing the difference; first >= second up to rounding, which the last term covers.
-    difference = -np.expm1(min(0.0, second - first)) * (1.0 + 1e-9) + 2.0**-48 * (1.0 - first)
-    return float(np.exp(first) * difference) + 2.0**-1000  # for what underflows
+    difference = -np.expm1(np.minimum(0.0, second - first)) * (1.0 + 1e-9) + 2.0**-48 * (1.0 - first)
+    deltas: Array = np.exp(first) * difference + 2.0**-1000  # for what underflows
+    return deltas
 
 
 def _log_mean_excess(order: Array, mu: float) -> Array:
@@ -58,6 +65,12 @@ class GaussianMechanism:
     def renyi(self, order: float) -> float:
         """Upper bound on the Rényi divergence of this order, above 1."""
         return 0.5 * order * self.mu**2 * _UP
+
+
+_FAR = 12.0
+"""Deviations of the seal; no bound rests on it."""
+_CELLS = 30.0 * np.linspace(0.0, 1.0, 3001) ** 2
+"""Ends of cells of a normal variable, from the first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +139,28 @@ class GaussianObjective:
 
     def delta(self, epsilon: float) -> float:
         """Upper bound on the least delta for this epsilon; 1 where no bound is known."""
-        return min(self._delta(epsilon, kappa_form=False), self._delta(epsilon, kappa_form=True))
+        known = min(self._delta(epsilon, kappa_form=False), self._delta(epsilon, kappa_form=True))
+        # Well above kappa they agree.
+        near = epsilon - self.kappa < _FAR * self.seal_mu
+        single = self.neighbours is Neighbours.ADD_OR_REMOVE_ONE and self.kappa < math.inf
+        return min(known, self._bent_delta(epsilon)) if single and near else known
+
+    def _bent_delta(self, epsilon: float) -> float:
+        """Mean of delta_G(epsilon - psi(X); seal) over X ~ N(mu^2 / 2, mu^2), rounded up: theorem 3, second form.
+
+        psi(x) = max over 0 <= a <= 1 of a x + kappa a (1 - a) rises, and so does what is averaged: each cell counts with its
+        upper end. Cells are small from where psi is _FAR deviations of the seal below epsilon: before, little counts.
+        """
+        mu, kappa = self.mu, self.kappa
+        seen = epsilon - _FAR * self.seal_mu
+        begin = 2.0 * math.sqrt(kappa * max(0.0, seen)) - kappa if seen < kappa else seen
+        ends = min(30.0, max(-9.0, begin / mu - 0.5 * mu)) + _CELLS
+        chances = np.concatenate([[ndtr(ends[0])], ndtr(-ends[:-1]) - ndtr(-ends[1:])])
+        losses = mu * (0.5 * mu + ends)
+        slopes = np.clip(0.5 + 0.5 * losses / max(kappa, 2.0**-1000), 0.0, 1.0)
+        bent = slopes * losses + kappa * slopes * (1.0 - slopes) + 2.0**-40 * (kappa + np.abs(losses))
+        found = np.minimum(1.0, gaussian_deltas(epsilon - bent, self.seal_mu)) @ chances
+        return min(1.0, float(found + ndtr(-ends[-1])) * (1.0 + 1e-7) + 2.0**-990)
 
     def _delta(self, epsilon: float, kappa_form: bool) -> float:
         room = epsilon - (self.kappa if kappa_form else self.curvature)
