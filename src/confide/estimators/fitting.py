@@ -289,7 +289,10 @@ def _share_of_curvature_free(plan: Plan) -> float:
     problem, noise = plan.problem, plan.noise
     gaussian = plan.mechanism == "objective" and noise is not None and noise.law == "gaussian"
     slight = problem.loss.tapered and problem.loss.n_outputs == 1 and isinstance(plan.budget, ApproxDP)
-    return _SLIGHTLY_CURVED if gaussian and slight and problem.neighbours is Neighbours.ADD_OR_REMOVE_ONE else 1.0
+    if not (gaussian and slight and problem.neighbours is Neighbours.ADD_OR_REMOVE_ONE):
+        return 1.0
+    # The larger scores are to be, the more a ridge shrinks them.
+    return max(_SLIGHTLY_CURVED, 1.0 / max(1.0, getattr(problem.loss, "margin", 1.0)))
 
 
 def _first_plan(

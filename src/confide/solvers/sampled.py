@@ -46,6 +46,8 @@ _CLOSELY = 1e-3
 """How closely problems are solved on the way to others, as a share of the gradient norm where that began."""
 _CENTRE = 0.1
 """How closely the centre of many problems is found, as a share of how far apart their linear terms are."""
+_FEW_STEPS = 8
+"""So many lead from the minimiser over a part of the sample to that over the sample, where the part tells enough."""
 _MOST_SLOW_STEPS = 25
 _HESSIAN_PER_PROBLEM = 4
 """With so many weights for each problem or fewer a Hessian of all rows costs less than a gradient of all problems."""
@@ -134,14 +136,20 @@ class SampledNewton:
         if not objective.loss.self_concordant:
             # Which rows lie in the joint of a hinge changes on the way, and the Hessian with them.
             afar = Newton(roughly=_LESS_ROUGHLY, most_steps=30).solve(middle, afar, 0.0).weights
-        on_sample = _Metric.of(middle.evaluate(afar, order=2).hessian[0])
+        there = middle.evaluate(afar, order=2)
+        on_sample = _Metric.of(there.hessian[0])
         if on_sample is None:
             return Solution(start.copy(), np.full(len(start), np.nan))
         few_problems = len(start) <= _FEW_PROBLEMS
         found = cheaper(objective, fewer, first, afar) if few_problems and tolerance > 0.0 else None
         if objective.loss.self_concordant:
-            rough = LimitedMemory(30, metric=on_sample, roughly=_ROUGHLY, most_slow_steps=_MOST_SLOW_STEPS)
-            afar = rough.solve(middle, afar, 0.0).weights
+            enough = _ROUGHLY * float(np.linalg.norm(there.gradient))
+            closer = LimitedMemory(_FEW_STEPS, metric=on_sample).solve(middle, afar, enough)
+            afar = closer.weights
+            if not closer.gradient_norm[0] <= enough:
+                # The few rows were too few, as where they can nearly be told apart: their metric is of another place.
+                afar = Newton(most_steps=30).solve(middle, afar, enough).weights
+                on_sample = _Metric.of(middle.evaluate(afar, order=2).hessian[0]) or on_sample
         begin = np.repeat(afar, len(start), axis=0)
         metric = replace(on_sample, share=share)
         if len(start) > 1:
