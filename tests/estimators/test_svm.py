@@ -371,3 +371,11 @@ def test_adult_under_approximate_privacy_at_the_defaults():
     )
     errors = [1 - model.fit(adult.X_train, adult.y_train).score(adult.X_test, adult.y_test) for _ in range(6)]
     assert np.mean(errors) < 0.1585
+
+
+def test_a_joint_too_narrow_for_the_logistic_hinge_leaves_the_hinge():
+    """Nobody asked for the logistic hinge, so nothing is refused in its name."""
+    plan = confide.LinearSVC(confide.ApproxDP(0.1, 1e-6), smoothing=1e-9, mechanism="output", row_norm=1.0, alpha=1.0).plan(
+        1000, 3
+    )
+    assert plan.problem.loss == HuberHinge(1e-9)

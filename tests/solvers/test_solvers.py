@@ -10,6 +10,7 @@ import pytest
 from scipy.optimize import minimize
 
 from confide.data.arrays import ArrayBlocks, MemorySource
+from confide.erm.class_losses import OneVsRest
 from confide.erm.losses import HuberHinge, LogisticLoss, SmoothHinge
 from confide.erm.objective import Objective
 from confide.erm.row_bounds import BallBound
@@ -396,6 +397,21 @@ def test_narrow_joints_are_reached_by_way_of_wider_ones(inner):
     assert not start.any()
     if isinstance(inner, Newton):
         assert passes < 150
+
+
+@pytest.mark.parametrize("hinge", [HuberHinge(1e-3), SmoothHinge(1e-3)], ids=lambda loss: loss.name)
+def test_narrow_joints_of_several_classes_are_reached_by_way_of_wider_ones(hinge):
+    """Without them Newton's method ends 100,000 times above the tolerance, and gradient descent may go on for days."""
+    rng = np.random.default_rng(1)
+    rows = rng.normal(size=(300, 10)) / math.sqrt(10)
+    classes = (rows[:, :3] + 0.05 * rng.normal(size=(300, 3))).argmax(axis=1)
+    linear = rng.laplace(size=(1, 33)) * 0.3
+    source = CountingSource(MemorySource(ArrayBlocks(rows), classes))
+    problems = Objective(source, OneVsRest(hinge, 3), BallBound(1.0), 1.0, 0.03, linear)
+    tolerance = planned_tolerance(problems, 10.0)
+    solution = Narrowing(Newton()).solve(problems, np.zeros((1, 33)), tolerance)
+    assert np.linalg.norm(problems.evaluate(solution.weights, order=1).gradient) <= tolerance
+    assert len(source.orders) <= 200
 
 
 def test_wide_joints_and_other_losses_take_no_way():

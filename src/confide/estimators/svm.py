@@ -147,10 +147,14 @@ max_rows_per_person, class_weight, max_sample_weight, inference_share, ledger, n
             settings = replace(settings, smoother=self._smoother(encoder))
         return settings, encoder, domain
 
-    def _smoother(self, encoder: Encoder | None) -> Smoother:
+    def _smoother(self, encoder: Encoder | None) -> Smoother | None:
         """What "auto" gives way to where noise is large."""
         usual = None if encoder is None else BallBound(usual_norm(encoder.row_bound, 0.0))
-        return Smoother(LogisticHinge(float(self.smoothing)), usual)
+        try:
+            return Smoother(LogisticHinge(float(self.smoothing)), usual)
+        except ParameterError:
+            # A joint narrower than its margin admits is one of the hinge alone.
+            return None
 
 
 class KernelSVC(LinearSVC):
@@ -261,6 +265,6 @@ max_rows_per_person, class_weight, max_sample_weight, ledger, n_jobs, random_sta
     def _bound_of_rows(self, encoder: Encoder | None, budget: Budget) -> RowBound:
         return self._fourier_map(1).row_bound
 
-    def _smoother(self, encoder: Encoder | None) -> Smoother:
+    def _smoother(self, encoder: Encoder | None) -> Smoother | None:
         # The random features of a row have norm 1, whatever the row.
         return super()._smoother(None)

@@ -98,10 +98,10 @@ class GaussianObjective:
     separable: bool = True
 
     def __post_init__(self) -> None:
-        if not self.monotone:
+        if not self.monotone or self.n_outputs > 1:
             object.__setattr__(self, "kappa", math.inf)
-            if self.n_outputs > 1:
-                raise ParameterError("Gaussian noise for several scores needs slopes of one sign.")
+        if not self.monotone and self.n_outputs > 1:
+            raise ParameterError("Gaussian noise for several scores needs slopes of one sign.")
 
     def _corners(self) -> list[tuple[float, float]]:
         """(shift over mu, how many) of the corners of the slopes of the rows that differ, those that shift nothing apart.
