@@ -93,7 +93,7 @@ def main() -> None:
     print(f"{n} x {d} {X.dtype}: X {X.nbytes / 1e6:.0f} MB")
     print(f"process before the fit {before / 1e6:.0f} MB, peak during it {after / 1e6:.0f} MB; "
           f"growth {(after - before) / X.nbytes:.3f} of X")  # fmt: skip
-    print(f"passes: {orders[2]} with Hessian (Newton trials), {orders[1]} certificate, {orders[0]} value only")
+    print(f"passes, over samples and all rows: {orders[2]} with Hessian, {orders[1]} gradients, {orders[0]} values")
     print(f"private fit: {seconds:.2f} s CPU, training accuracy {model.score(X, y):.4f}")
 
     from sklearn.linear_model import LogisticRegression as Reference
