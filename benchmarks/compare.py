@@ -51,7 +51,7 @@ def cases() -> dict[str, Callable[[], Any]]:
         "300,000 x 10": lambda: logistic(1.0, classes=[0, 1]).fit(narrow, y_narrow),
         "20,000 x 3,000 sparse": lambda: logistic(1.0, alpha=0.1, classes=[0, 1]).fit(sparse, y_sparse),
         "Adult, from its frame": lambda: logistic(1.0, schema=adult.schema).fit(adult.X_train, adult.y_train),
-        "hinge": lambda: svc(1.0, classes=[0, 1]).fit(X[:20_000], y[:20_000]),
+        "hinge": lambda: svc(1.0, loss="huber_hinge", classes=[0, 1]).fit(X[:20_000], y[:20_000]),
         "three classes": lambda: logistic(4.0, classes=[0, 1, 2]).fit(X[:10_000, :30], three[:10_000]),
         "Ridge": lambda: confide.Ridge(1.0).fit(X, y * 1.0),
     }
