@@ -152,10 +152,10 @@ def share_of(budget: Budget, share: float) -> Budget:
 
 @lru_cache(maxsize=64)
 def _planned(settings: Settings, n_features: int, n_rows: int | None) -> Plan:
-    settings = _decided(settings, n_features, n_rows)
+    settings, plan_made = _decided(settings, n_features, n_rows)
     share = settings.inference_share
     if share == 0.0:
-        return _training_plan(settings, n_features, n_rows, settings.budget)
+        return plan_made or _training_plan(settings, n_features, n_rows, settings.budget)
     if not isinstance(share, str):
         plan = _plan_with_intervals(settings, n_features, n_rows, share)
     elif not settings.budget.is_private:
@@ -168,30 +168,32 @@ def _planned(settings: Settings, n_features: int, n_rows: int | None) -> Plan:
     return plan
 
 
-def _decided(settings: Settings, n_features: int, n_rows: int | None) -> Settings:
-    """The settings with the loss and the bound on rows that an automatic loss stands for. From public facts alone.
+def _decided(settings: Settings, n_features: int, n_rows: int | None) -> tuple[Settings, Plan | None]:
+    """The settings with the loss and the bound on rows that an automatic loss stands for, and their plan if it was made.
 
     The hinge where noise is small, for that is what was asked for. Where it is large, a loss whose curvature costs nothing;
     and under Gaussian noise, which grows with the longest row in every direction alike, rows clipped to their usual norm.
-    Coefficients with intervals speak of rows as they are, so these are not clipped for them.
+    Coefficients with intervals speak of rows as they are, so these are not clipped for them. All from public facts.
     """
     smoother, settings = settings.smoother, replace(settings, smoother=None)
     if smoother is None or settings.mechanism_name != "objective" or settings.loss.n_outputs > 1:
-        return settings
+        return settings, None
     smooth = replace(settings, loss=smoother.loss)
     try:
         plan = _training_plan(settings, n_features, n_rows, settings.budget)
     except ParameterError:
         # What stops the hinge's plan need not stop the other's.
-        return smooth
+        return smooth, None
     problem = plan.problem
     rows = problem.largest_weight * problem.n_rows_low * usual_norm(problem.row_bound, problem.intercept)
     if plan.noise is None or rows >= _ENOUGH_FOR_THE_HINGE * problem.n_weights * plan.noise.norm:
-        return settings
+        return settings, plan
     if smoother.row_bound is None or settings.inference_share != 0.0:
-        return smooth
-    noise = _training_plan(smooth, n_features, n_rows, settings.budget).noise
-    return replace(smooth, row_bound=smoother.row_bound) if noise and noise.law == "gaussian" else smooth
+        return smooth, None
+    plan = _training_plan(smooth, n_features, n_rows, settings.budget)
+    if plan.noise is not None and plan.noise.law == "gaussian":
+        return replace(smooth, row_bound=smoother.row_bound), None
+    return smooth, plan
 
 
 def _plan_with_intervals(settings: Settings, n_features: int, n_rows: int | None, share: float) -> Plan:

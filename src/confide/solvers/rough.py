@@ -69,9 +69,9 @@ class RoughSum:
     ) -> None:
         """Add the gradients of one block of rows (m, d) to the totals in place."""
         n_features = rows.shape[1]
-        targets, factors = (
-            (labels, None) if labels.ndim == 1 else (labels[:, 0], labels[:, 1:].astype(rows.dtype, copy=False))
-        )
+        targets, factors = labels, None
+        if labels.ndim == 2:
+            targets, factors = labels[:, 0], labels[:, 1:].astype(rows.dtype, copy=False)
         if self.single and not issparse(rows):
             rows = rows.astype(np.float32, copy=False)
         directions = weights[:, :n_features].astype(rows.dtype)
@@ -149,34 +149,45 @@ def cheaper(objective: Objective, fewer: Objective, start: Weights, near: Weight
     start : (1, D) where that is guessed
     near : (1, D) closer to the minimiser, or 0
     """
-    loss, free, bound = objective.loss, BallBound(np.inf), objective.row_bound
-    if loss.by_length or bound == free:
+    free, bound = BallBound(np.inf), objective.row_bound
+    if objective.loss.by_length or bound == free:
         return None
     source, same = _in_long_blocks(objective.source), _nothing_shortened(fewer, start)
-    if same and loss.n_outputs == 1 and source.n_features >= _LONG_ROW and hasattr(source, "in_single_precision"):
-        made = source.in_single_precision()
-        if made is not None:
-            passes = RoughObjective(objective, made, single=True)
-            return FromAfar(passes, _floor(passes, same, fewer, near), np.float32)
-    if loss.n_outputs == 1 and isinstance(source, MemorySource) and isinstance(bound, BallBound):
-        rows = source.blocks.rows if isinstance(source.blocks, (ArrayBlocks, SparseBlocks)) else np.empty((0, 0), dtype=int)
-        # Of short rows the work is not in their products, and of sparse ones a bound costs as much as they do.
-        single = rows.dtype == np.float32 and rows.shape[1] >= _LONG_ROW
-        light = 16 * source.n_rows <= max(_LIGHT, _LIGHT_SHARE * rows.dtype.itemsize * rows.size)
-        if (
-            light
-            and rows.dtype in (np.float32, np.float64)
-            and (single or issparse(rows) or not (same or rows.dtype == np.float32))
-        ):
-            known = _with_factors(source, bound, same, rows.dtype)
-            # Of rows whose squares overflow nothing would be left.
+    made = _made_in_single_precision(source) if same and objective.loss.n_outputs == 1 else None
+    if made is not None:
+        return FromAfar(RoughObjective(objective, made), _floor(source.n_rows, same, fewer, near), np.float32)
+    if objective.loss.n_outputs == 1 and isinstance(source, MemorySource) and isinstance(bound, BallBound):
+        precision = _worth_factors(source, same)
+        if precision is not None:
+            known = _with_factors(source, bound, same, precision)
             if known is None:
                 return None
-            passes = RoughObjective(objective, known)
-            if rows.dtype == np.float64:
-                return FromAfar(passes)
-            return FromAfar(passes, _floor(passes, same, fewer, near), np.float32)
+            floor = _floor(source.n_rows, same, fewer, near) if precision == np.float32 else 0.0
+            return FromAfar(RoughObjective(objective, known), floor, precision)
     return FromAfar(replace(objective, source=source, row_bound=free)) if same else None
+
+
+def _made_in_single_precision(source: RowSource) -> RowSource | None:
+    """The same rows if they are made for each pass, and long enough that products are most of the work."""
+    if source.n_features < _LONG_ROW or not hasattr(source, "in_single_precision"):
+        return None
+    made: RowSource | None = source.in_single_precision()
+    return made
+
+
+def _worth_factors(source: MemorySource, same: bool) -> type[np.floating[Any]] | None:
+    """The precision of stored rows that are best read as they stand, with factors; None for others."""
+    if not isinstance(source.blocks, (ArrayBlocks, SparseBlocks)):
+        return None
+    rows = source.blocks.rows
+    light = 16 * source.n_rows <= max(_LIGHT, _LIGHT_SHARE * rows.dtype.itemsize * rows.size)
+    if not light or rows.dtype not in (np.float32, np.float64):
+        return None
+    if rows.dtype == np.float64:
+        # Of sparse rows a bound costs as much as they do.
+        return np.float64 if issparse(rows) or not same else None
+    # Of short rows the work is not in their products.
+    return np.float32 if issparse(rows) or rows.shape[1] >= _LONG_ROW else None
 
 
 def in_single_precision(objective: Objective, fewer: Objective, start: Weights) -> RoughObjective | None:
@@ -196,16 +207,16 @@ def in_single_precision(objective: Objective, fewer: Objective, start: Weights) 
     return None if known is None else RoughObjective(objective, known, single=True)
 
 
-def _floor(passes: RoughObjective, same: bool, fewer: Objective, near: Weights) -> float:
+def _floor(n_rows: int, same: bool, fewer: Objective, near: Weights) -> float:
     """About the error of gradients in single precision, at weights that it can tell apart."""
-    n_rows, bound = passes.source.n_rows, BallBound(fewer.row_bound.l2_norm)
+    bound = BallBound(fewer.row_bound.l2_norm)
     few = _with_factors(fewer.source, bound, same, np.float32) if isinstance(fewer.source, MemorySource) else None
     if few is None or not near.any():
         # Scores of 0 are exact: nothing can be measured there.
         return _FLOOR * bound.norm * math.sqrt(n_rows)
     there = near.astype(np.float32).astype(np.float64)
-    rough, exact = RoughObjective(fewer, few, single=True), fewer
-    errors = rough.evaluate(there, order=1).gradient - exact.evaluate(there, order=1).gradient
+    rough = RoughObjective(fewer, few, single=True)
+    errors = rough.evaluate(there, order=1).gradient - fewer.evaluate(there, order=1).gradient
     # Some errors of rows cancel, those of the intercept do not.
     return _OVER_MEASURED * float(np.linalg.norm(errors)) * n_rows / few.n_rows
 
@@ -218,9 +229,9 @@ def _nothing_shortened(fewer: Objective, start: Weights) -> bool:
 
 
 def _with_factors(source: MemorySource, bound: BallBound, same: bool, dtype: Any) -> MemorySource | None:
-    """Rows with (n, 2), their labels and by what each has to be multiplied to obey the bound; None if some by nothing.
+    """Rows with (n, 2), their labels and by what each has to be multiplied to obey the bound; as they are where none is.
 
-    As they are where none is shortened.
+    None where some would be multiplied by 0, since their squares overflow.
     """
     if same:
         return source
