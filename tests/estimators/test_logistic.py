@@ -36,6 +36,8 @@ from confide import (
     SchemaEncoder,
 )
 from confide.data.arrays import MemorySource
+from confide.estimators.fitting import share_of
+from confide.estimators.regularisation import curvature_free_l2
 from tests.estimators.conventions import failed_checks
 
 INF = float("inf")
@@ -257,17 +259,54 @@ def test_the_plan_is_what_a_fit_does(rows):
 
 
 def test_the_automatic_alpha_uses_public_facts_alone(rows):
-    """Other rows and labels of the same shape give the same alpha; it never falls below 2 R^2 / (epsilon n)."""
+    """Other rows and labels of the same shape give the same alpha; it never falls below 1.4 R^2 / (epsilon n)."""
     X, y = rows
     other = LogisticRegression(0.3).fit(X[::-1] * 17.0, 1 - y).alpha_
     assert LogisticRegression(0.3).fit(X, y).alpha_ == other
     for n, d, epsilon in ((100, 1, 0.1), (10_000, 3, 1.0), (1000, 500, 5.0)):
         plan = LogisticRegression(epsilon).plan(n, d)
-        assert plan.alpha >= 2 * 2.0 / (epsilon * n)
+        assert plan.alpha >= 1.4 * 2.0 / (epsilon * n)
         assert plan.noise.law == "laplace"
         assert plan.noise.shape.l2_norm == pytest.approx(math.sqrt(2.0))
-        assert plan.noise.scale == pytest.approx((epsilon - plan.lattice.epsilon) / 2, rel=1e-6)
+        ideal = (epsilon - plan.lattice.epsilon) / 2
+        assert ideal / 1.02 <= plan.noise.scale <= ideal * (1 + 1e-6)
         assert plan.added_l2 == 0.0
+
+
+APART = {"neighbours": "add-or-remove-one", "n_rows_bounds": (2_000_000, 2_100_000)}
+
+
+@pytest.mark.parametrize(
+    ("budget", "facts", "n_columns", "share", "dearer"),
+    [
+        (PureDP(0.1), {}, 2, 0.7, 0.014),
+        (PureDP(4.0), {}, 2, 0.7, 0.007),
+        (PureDP(0.1), APART, 2, 0.7, 0.028),
+        (ApproxDP(0.5, 1e-6), APART, 20, 0.7, 0.07),
+        (ApproxDP(0.5, 1e-6), {}, 20, 1.0, 0.0),
+        (ZCDP(0.1), APART, 20, 1.0, 0.0),
+    ],
+)
+def test_the_least_automatic_ridge_costs_a_little_more_noise_and_none_where_intervals_are_wanted(
+    budget, facts, n_columns, share, dearer
+):
+    """The least is a share of the ridge at which curvature is free, and costs at most so much more noise.
+
+    Few columns and two million rows: there the least decides.
+    """
+
+    def planned(budget, **more):
+        model = LogisticRegression(budget, row_norm=2.0, fit_intercept=False, **more, **facts)
+        plan = model.plan(None if facts else 2_000_000, n_columns)
+        return plan, curvature_free_l2(budget, plan.problem.loss_bounds, 2.0, plan.problem.neighbours)
+
+    plan, free = planned(budget)
+    at_free, _ = planned(budget, alpha=free / 2e6)
+    assert plan.noise.law == ("laplace" if n_columns == 2 else "gaussian")
+    assert plan.problem.l2 == pytest.approx(share * free)
+    assert at_free.noise.norm <= plan.noise.norm <= (1.0 + 1e-6 + dearer) * at_free.noise.norm
+    intervals, _ = planned(budget, inference_share=0.2)
+    assert intervals.problem.l2 == pytest.approx(planned(share_of(budget, 0.8))[1])
 
 
 def test_objective_perturbation_is_chosen_and_output_can_be_asked_for(rows):
