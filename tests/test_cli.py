@@ -86,7 +86,7 @@ def run(*arguments, code=0):
 
 def run_elsewhere(*arguments, **environment):
     """Run a command in a process of its own, as from a shell."""
-    command = [sys.executable, "-m", "confide.cli", *arguments]
+    command = [sys.executable, "-m", "confide", *arguments]
     environment["PYTHONPATH"] = str(Path(confide.__file__).parents[1])
     return subprocess.run(
         command, capture_output=True, text=True, encoding="utf-8", check=False, env=os.environ | environment

@@ -30,6 +30,8 @@ Kind: TypeAlias = Literal["number", "text"]
 READABLE = (".csv", ".parquet", ".feather", ".arrow")
 _QUOTES = '{}: a quote (") is not closed; close it, or write "" for one that belongs to a cell, between quotes.'
 BATCH_ROWS = 2**16
+_PARQUET_BUFFER = 2**16
+"""Of each column. It stays in the cache."""
 _CSV_BLOCK_BYTES = 2**23
 """A line of a CSV file must be shorter than this."""
 
@@ -146,9 +148,11 @@ class FilePart:
 
         with pa.OSFile(os.fspath(self.path)) as stream:
             # Without buffering beforehand a row group is decoded as it is used, and need not fit into memory at once.
-            file = parquet.ParquetFile(stream, pre_buffer=False, buffer_size=2**20)
+            file = parquet.ParquetFile(stream, pre_buffer=False, buffer_size=_PARQUET_BUFFER)
             groups = None if self.row_groups is None else list(range(*self.row_groups))
-            yield from file.iter_batches(n_rows, columns=names, row_groups=groups)
+            # To wake a thread for each column costs a quarter of the reading, which one or two of them do not win back.
+            several = pa.cpu_count() > 2
+            yield from file.iter_batches(n_rows, columns=names, row_groups=groups, use_threads=several)
 
     def _arrow(self, names: list[str]) -> Iterator[Any]:
         import pyarrow as pa

@@ -17,7 +17,7 @@ from confide.data.arrays import MemorySource, most_in_sample
 from confide.data.on_disk import BATCH_ROWS, FilePart, Kind, Stamp, changed, files_of
 from confide.data.source import RowSource
 from confide.data.speed import Progress, watching
-from confide.data.streams import KeptRows, KeptSample, Part, Piece, PieceFile, Reading, StreamedSource
+from confide.data.streams import KeptRows, KeptSample, Part, Piece, PieceFile, Reading, StreamedSource, read_ahead
 from confide.errors import FileError, InputError, ParameterError
 from confide.features.cells import read_identities
 from confide.features.encoder import first_rows
@@ -82,7 +82,7 @@ class FileRows:
         """All rows, file after file; a file that others write to is refused."""
         for part in self.parts:
             part.stamp.check()
-            yield from part.tables(names, n_rows)
+            yield from read_ahead(part.tables(names, n_rows))
             part.stamp.check()
 
     def count(self) -> int:

@@ -1,4 +1,4 @@
-"""`python -m confide.cli` is the command `confide`."""
+"""`python -m confide` is the command `confide`."""
 
 from __future__ import annotations
 
