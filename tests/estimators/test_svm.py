@@ -361,6 +361,9 @@ def test_scores_of_the_logistic_hinge_are_as_large_as_its_margin():
     assert balanced_l2(**noise, margin=0.1) == balanced_l2(**noise)
     plans = [LinearSVC(0.05, loss="logistic_hinge", smoothing=h).plan(30_000, 60) for h in (1.0, 0.5)]
     assert plans[0].alpha / plans[1].alpha == pytest.approx(2.0, rel=0.05)
+    classes = {"loss": "logistic_hinge", "classes": [0, 1, 2]}
+    plans = [LinearSVC(0.05, smoothing=h, **classes).plan(30_000, 60) for h in (1.0, 0.5)]
+    assert plans[0].alpha / plans[1].alpha == pytest.approx(2.0, rel=0.05)
 
 
 def test_adult_under_approximate_privacy_at_the_defaults():

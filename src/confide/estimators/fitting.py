@@ -16,6 +16,7 @@ from confide.accounting.ledger import Batch, Ledger
 from confide.data.arrays import summation_depth
 from confide.data.source import RowSource
 from confide.data.threads import one_blas_thread
+from confide.erm.class_losses import OneVsRest
 from confide.erm.declared_losses import DeclaredLoss
 from confide.erm.losses import Loss
 from confide.erm.row_bounds import BallBound, GroupBound, RowBound
@@ -285,7 +286,7 @@ def _automatic_plan(
             usual,
             on_weights=on_weights,
             score_size=score_size,
-            margin=getattr(problem.loss, "margin", 1.0),
+            margin=_margin_of(problem.loss),
         )
         l2 = max(least, balanced)
         plan = _first_plan(mechanism, replace(problem, l2=l2), budget)
@@ -302,7 +303,13 @@ def _share_of_curvature_free(plan: Plan) -> float:
         # The account knows nothing between free and dear.
         return 1.0
     # The larger scores are to be, the more a ridge shrinks them.
-    return max(_HALF_CURVED, _SLIGHTLY_CURVED / max(1.0, getattr(problem.loss, "margin", 1.0)))
+    return max(_HALF_CURVED, _SLIGHTLY_CURVED / max(1.0, _margin_of(problem.loss)))
+
+
+def _margin_of(loss: Loss) -> float:
+    """Where the corner of a hinge is, of several classes that of each."""
+    of_class = loss.loss if isinstance(loss, OneVsRest) else loss
+    return float(getattr(of_class, "margin", 1.0))
 
 
 def _first_plan(
