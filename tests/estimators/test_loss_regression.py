@@ -353,3 +353,18 @@ def test_the_command_line_refuses_a_regressor_in_one_line(tmp_path):
     result = CliRunner().invoke(app, ["inspect", str(tmp_path / "model.json")])
     assert result.exit_code != 0
     assert "confide.load" in " ".join(result.output.split())
+
+
+@pytest.mark.parametrize("loss", ["huber", "clipped_squared"])
+@pytest.mark.parametrize("budget", [confide.PureDP(1.0), confide.ApproxDP(1.0, 1e-6)], ids=["pure", "approximate"])
+def test_the_unit_of_the_target_does_not_matter(loss, budget):
+    """Targets, their bound and the threshold in thousandths or thousands: the same alpha, and weights in that unit."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-0.5, 0.5, size=(5_000, 3))
+    y = X @ [0.6, -0.3, 0.1] + 0.05 * rng.normal(size=5_000)
+    plain = HuberRegressor(budget, loss=loss, random_state=0).fit(X, y)
+    for unit in (2.0**-10, 2.0**10, 2.0**20):
+        scaled = HuberRegressor(budget, target_bound=unit, threshold=0.1 * unit, loss=loss, random_state=0).fit(X, unit * y)
+        assert scaled.alpha_ == pytest.approx(plain.alpha_)
+        assert scaled.coef_ / unit == pytest.approx(plain.coef_, abs=1e-6)
+        assert scaled.score(X, unit * y) > 0.8

@@ -267,6 +267,8 @@ def _automatic_plan(
     least = curvature_free_l2(
         budget_of_row(budget, problem.rows_per_person), problem.loss_bounds, problem.row_norm, problem.neighbours
     )
+    # Slopes of a regression are in units of its target, a ridge is not.
+    least /= score_size or 1.0
     if not problem.loss.self_concordant and math.isfinite(problem.loss.smoothness):
         # A hinge does not bend where all rows are far from its joint, and there the ridge alone holds against the noise.
         least = max(least, _LEAST_HINGE_L2 * problem.row_norm**2)

@@ -160,7 +160,8 @@ class HuberRegressor(LossRegressor):
         knowledge. ``float("inf")`` needs an infinite budget.
     threshold : float, default 0.1
         Residual, in the units of the target, beyond which a row pulls no harder. Public, never learned. A larger one is
-        closer to least squares and costs noise.
+        closer to least squares and costs noise. A tenth of `target_bound` is a good first choice; the default is that of a
+        bound of 1.
     loss : {"huber", "clipped_squared"}, default "huber"
         "clipped_squared" lets a row of norm r pull up to residuals of threshold R / r, R the largest norm of a row with its
         intercept: closer to least squares where rows are much shorter than their bound, at the same noise. Its noise cannot
