@@ -282,7 +282,7 @@ APART = {"neighbours": "add-or-remove-one", "n_rows_bounds": (2_000_000, 2_100_0
         (PureDP(0.1), {}, 2, 0.7, 0.014),
         (PureDP(4.0), {}, 2, 0.7, 0.007),
         (PureDP(0.1), APART, 2, 0.7, 0.028),
-        (ApproxDP(0.5, 1e-6), APART, 20, 0.7, 0.07),
+        (ApproxDP(0.5, 1e-6), APART, 20, 1.0, 0.0),
         (ApproxDP(0.5, 1e-6), {}, 20, 1.0, 0.0),
         (ZCDP(0.1), APART, 20, 1.0, 0.0),
     ],

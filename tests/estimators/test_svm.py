@@ -398,13 +398,13 @@ def test_a_joint_too_narrow_for_the_logistic_hinge_leaves_the_hinge():
         ),
     ],
 )
-@pytest.mark.parametrize(("smoothing", "share"), [(2.0, 0.7), (1.0, 0.7), (0.8, 0.56), (0.5, 0.5), (0.2, 0.5)])
+@pytest.mark.parametrize(("smoothing", "share"), [(2.0, 1.0), (1.0, 1.0), (0.8, 0.8), (0.6, 0.6), (0.5, 0.5), (0.2, 0.5)])
 def test_the_least_automatic_ridge_falls_with_the_margin_to_half_of_that_at_which_curvature_is_free(
     facts, law, smoothing, share
 ):
-    """Of few columns and many rows, whose balanced ridge is smaller still."""
+    """Of few columns and many rows, whose balanced ridge is smaller still. `share` is that of Gaussian noise."""
     model = LinearSVC(loss="logistic_hinge", smoothing=smoothing, row_norm=2.0, fit_intercept=False, **facts)
     plan = model.plan(None if "n_rows_bounds" in facts else 2_000_000, 2 if law == "laplace" else 20)
     assert plan.noise.law == law
     free = curvature_free_l2(plan.budget, plan.problem.loss_bounds, 2.0, plan.problem.neighbours)
-    assert plan.problem.l2 == pytest.approx(share * free)
+    assert plan.problem.l2 == pytest.approx((share if law == "gaussian" else max(0.5, 0.7 * share)) * free)

@@ -48,9 +48,10 @@ _MOST_CLASS_WEIGHTS = 1000
 """Of several classes with intervals: a million entries get exact noise, and each pair of classes has its own products."""
 _ENOUGH_FOR_THE_HINGE = 50.0
 """Least sum of usual rows over the noise, for each weight: compared on the data of benchmarks/peers."""
-_SLIGHTLY_CURVED, _HALF_CURVED = 0.7, 0.5
-"""Such a part of the ridge at which curvature is free costs 1 to 3% more Laplace noise, or 7% more Gaussian noise; half of
-it 3 to 15%. Compared on the data of benchmarks/peers."""
+_LEAST_CURVED = {"laplace": 0.7, "gaussian": 1.0}
+"""The least automatic ridge over that at which curvature is free; less by the margin, but not below half of it. Half costs
+3 to 6% more Laplace noise under replace-one, or 4 to 16%, and 15% more Gaussian noise. Compared on the data of
+benchmarks/peers."""
 _SHARES = (0.3, 0.05, 0.1, 0.15, 0.2, 0.4, 0.5, 0.6)
 """What "auto" chooses from."""
 _MOST_NOISE_IN_THE_OBJECTIVE = 4.0
@@ -305,7 +306,7 @@ def _share_of_curvature_free(plan: Plan) -> float:
         # The account knows nothing between free and dear.
         return 1.0
     # The larger scores are to be, the more a ridge shrinks them.
-    return max(_HALF_CURVED, _SLIGHTLY_CURVED / max(1.0, _margin_of(problem.loss)))
+    return max(0.5, _LEAST_CURVED[noise.law] / max(1.0, _margin_of(problem.loss)))
 
 
 def _margin_of(loss: Loss) -> float:
