@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 import signal
@@ -384,6 +385,58 @@ def test_an_error_of_the_reading_thread_comes_to_the_caller():
     next(endless)
     endless.close()
     assert threading.active_count() == before
+
+
+@pytest.mark.parametrize("n_threads", [1, 2])
+def test_an_exception_that_is_held_holds_no_thread(tmp_path, n_threads, monkeypatch):
+    """Where rows are added up, for instance Ctrl-C in a notebook, which keeps the last traceback."""
+    monkeypatch.setattr("confide.data.arrays._MOST_ROWS", 140)
+    monkeypatch.setattr("confide.data.arrays._BLOCKS_IN_GROUP", 7)
+    monkeypatch.setattr(streams, "_PIECE_BYTES", 8 * 6 * 300)
+    made_up(60_000).to_parquet(tmp_path / "t.parquet", index=False)
+    reading = Reading(Encoder(SCHEMA), ("no", "yes"))
+    row_sum = RowSum(LogisticLoss(), reading.encoder.row_bound, 0.0, 0)
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    before = threading.active_count()
+    with open_rows(tmp_path / "t.parquet", SCHEMA).checked(reading, 1) as checked:
+        monkeypatch.setattr(RowSum, "add_block", interrupted)
+        with pytest.raises(KeyboardInterrupt) as held:
+            replace(checked.source, n_threads=n_threads).sum_over_rows(row_sum, np.zeros((1, reading.n_features)))
+        assert threading.active_count() == before
+    assert held.value.__traceback__ is not None
+
+
+def test_an_abandoned_pass_that_is_collected_as_garbage_ends():
+    """In the very thread that the reader waits for, which must not wait for the reader."""
+    asked, abandoned = threading.Event(), threading.Event()
+
+    def inner():
+        yield 1
+        abandoned.wait()
+        gc.collect()
+        yield 2
+
+    def outer():
+        for item in read_ahead(inner()):
+            yield item
+            asked.set()
+
+    before = threading.active_count()
+    cycle = [read_ahead(outer())]
+    cycle.append(cycle)
+    next(cycle[0])
+    assert asked.wait(20.0)
+    # The reader waits for the next item now, which takes it no time.
+    time.sleep(0.2)
+    del cycle
+    abandoned.set()
+    begun = time.monotonic()
+    while threading.active_count() > before:
+        assert time.monotonic() - begun < 20.0
+        time.sleep(0.01)
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,8 @@ from __future__ import annotations
 import queue
 import tempfile
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
@@ -197,7 +197,7 @@ class StreamedSource:
         """The same rows, encoded in single precision; None where a map would make them doubles."""
         return None if self.reading.fourier else replace(self, reading=replace(self.reading, single=True))
 
-    def in_memory(self) -> Iterator[MemorySource]:
+    def in_memory(self) -> Generator[MemorySource, None, None]:
         """All rows, a piece at a time; refused at the end where their number is no longer what it was."""
         counted, told = 0, self.told or watching()
         # A thread reads what comes next.
@@ -210,9 +210,11 @@ class StreamedSource:
             raise changed("what holds the rows")
 
     def sum_over_rows(self, row_sum: SumOverRows, weights: Weights) -> Totals:
-        # Threads that add up expand each block themselves, and use it while it is in the cache.
-        groups = (group for memory in self.in_memory() for group in memory.groups())
-        return row_sum.completed(sum_over_groups(row_sum, groups, self.n_features, weights, self.n_threads))
+        # Closed here: who holds an exception would hold the threads that read, too.
+        with closing(self.in_memory()) as pieces:
+            # Threads that add up expand each block themselves, and use it while it is in the cache.
+            groups = (group for memory in pieces for group in memory.groups())
+            return row_sum.completed(sum_over_groups(row_sum, groups, self.n_features, weights, self.n_threads))
 
 
 @dataclass(frozen=True, slots=True)
@@ -336,9 +338,9 @@ Item = TypeVar("Item")
 
 
 def read_ahead(items: Iterator[Item]) -> Iterator[Item]:
-    """The same items, made in a thread of their own while those before are used."""
+    """The same items, made in a thread of their own while those before are used; closed there, if they can be."""
     ready: queue.Queue[Item | BaseException | None] = queue.Queue(_PIECES_AHEAD)
-    stopped = threading.Event()
+    stopped, user = threading.Event(), threading.get_ident()
 
     def put(item: Item | BaseException | None) -> None:
         while not stopped.is_set():
@@ -357,6 +359,9 @@ def read_ahead(items: Iterator[Item]) -> Iterator[Item]:
                 put(None)
             except BaseException as error:  # noqa: BLE001 - raised in the caller's thread
                 put(error)
+            finally:
+                if isinstance(items, Generator):
+                    items.close()
 
     reader = threading.Thread(target=work, daemon=True)
     reader.start()
@@ -367,4 +372,6 @@ def read_ahead(items: Iterator[Item]) -> Iterator[Item]:
             yield item
     finally:
         stopped.set()
-        reader.join()
+        # Garbage is collected in any thread: in one that the reader waits for, or in the reader, this would never end.
+        if threading.get_ident() == user:
+            reader.join()
