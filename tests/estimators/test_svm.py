@@ -408,3 +408,12 @@ def test_the_least_automatic_ridge_falls_with_the_margin_to_half_of_that_at_whic
     assert plan.noise.law == law
     free = curvature_free_l2(plan.budget, plan.problem.loss_bounds, 2.0, plan.problem.neighbours)
     assert plan.problem.l2 == pytest.approx((share if law == "gaussian" else max(0.5, 0.7 * share)) * free)
+
+
+def test_the_least_automatic_ridge_is_that_of_the_law_that_is_used():
+    """Laplace noise at a large ridge and Gaussian noise at a smaller one, for which half would be dear under replace-one."""
+    model = LinearSVC(confide.ApproxDP(8.0, 1e-6), loss="logistic_hinge", row_norm=1.0, fit_intercept=False)
+    plan = model.plan(20_000_000, 20)
+    assert plan.noise.law == "gaussian"
+    free = curvature_free_l2(plan.budget, plan.problem.loss_bounds, 1.0, plan.problem.neighbours)
+    assert plan.problem.l2 == pytest.approx(free)

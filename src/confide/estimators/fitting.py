@@ -50,7 +50,7 @@ _ENOUGH_FOR_THE_HINGE = 50.0
 """Least sum of usual rows over the noise, for each weight: compared on the data of benchmarks/peers."""
 _LEAST_CURVED = {"laplace": 0.7, "gaussian": 1.0}
 """The least automatic ridge over that at which curvature is free; less by the margin, but not below half of it. Half costs
-3 to 6% more Laplace noise under replace-one, or 4 to 16%, and 15% more Gaussian noise. Compared on the data of
+3 to 7% more Laplace noise under replace-one, else 4 to 17%, and as much more Gaussian noise. Compared on the data of
 benchmarks/peers."""
 _SHARES = (0.3, 0.05, 0.1, 0.15, 0.2, 0.4, 0.5, 0.6)
 """What "auto" chooses from."""
@@ -274,12 +274,12 @@ def _automatic_plan(
         # A hinge does not bend where all rows are far from its joint, and there the ridge alone holds against the noise.
         least = max(least, _LEAST_HINGE_L2 * problem.row_norm**2)
     plan = _first_plan(mechanism, replace(problem, l2=max(least, problem.largest_weight * problem.row_norm**2)), budget)
-    least *= _share_of_curvature_free(plan) if weights_alone else 1.0
     usual = usual_norm(problem.row_bound, problem.intercept)
     # As many rows as would weigh the most: so the unit of the weights does not matter.
     weight = problem.largest_weight * problem.n_rows_low
-    # The noise depends on the ridge, a little.
+    # The noise depends on the ridge, a little, and so may its law.
     for _ in range(2):
+        share = _share_of_curvature_free(plan) if weights_alone else 1.0
         # That of the weights of one score: each is balanced as a problem of two classes would be.
         noise_norm = plan.noise_norm * plan.l2 / math.sqrt(problem.loss.n_outputs)
         on_weights = plan.mechanism != "objective"
@@ -291,7 +291,7 @@ def _automatic_plan(
             score_size=score_size,
             margin=_margin_of(problem.loss),
         )
-        l2 = max(least, balanced)
+        l2 = max(share * least, balanced)
         plan = _first_plan(mechanism, replace(problem, l2=l2), budget)
     return plan
 
