@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from confide import ZCDP, ApproxDP, LinearSVC, LogisticRegression, ParameterError, PureDP
+from confide import ZCDP, ApproxDP, LinearSVC, LogisticRegression, ParameterError, PureDP, Ridge
 from confide.planning import compare_mechanisms, equivalent_budgets
 
 
@@ -36,3 +36,11 @@ def test_noise_that_no_other_budget_has_is_refused():
     """At a budget beyond the range of the search."""
     with pytest.raises(ParameterError, match="no budget"):
         equivalent_budgets(LogisticRegression(1e8), 20_000, 30)
+
+
+@pytest.mark.parametrize("ask", [compare_mechanisms, equivalent_budgets])
+@pytest.mark.parametrize("estimator", [Ridge(1.0), LogisticRegression(float("inf"))], ids=["sums", "no privacy"])
+def test_models_without_noise_of_this_kind_are_refused(ask, estimator):
+    """With the estimators that it is for."""
+    with pytest.raises(ParameterError, match="loss of the score"):
+        ask(estimator, 1000, 5)

@@ -109,3 +109,17 @@ def test_rows_that_a_plan_clips_are_made_up_by_the_schema_all_the_same():
     )
     assert clipped.plan.problem.row_bound.l2_norm < plain.plan.problem.row_bound.l2_norm
     assert clipped.error == pytest.approx(plain.error, abs=0.01)
+
+
+@pytest.mark.parametrize("n_rows", [1, 2])
+def test_rows_too_few_for_the_guess_are_not_forecast_to_reach_it(n_rows):
+    """One row or two tell next to nothing: the error of a coin, not a guess that no fit to them reaches."""
+    forecast = simulate(LogisticRegression(1.0), n_rows, 20, error=0.1)
+    assert 0.4 < forecast.error < 0.6
+
+
+@pytest.mark.parametrize("given", [{"error": "0.1"}, {"error": None}, {"positive_rate": "0.5"}, {"seed": -1}, {"seed": 0.5}])
+def test_what_is_no_number_is_refused_in_words(given):
+    """Like numbers outside their ranges."""
+    with pytest.raises(ParameterError, match="must"):
+        simulate(LogisticRegression(1.0), 1000, 3, **{"error": 0.1} | given)

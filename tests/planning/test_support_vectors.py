@@ -72,3 +72,13 @@ def test_numbers_outside_their_ranges_are_refused(given):
         optimal_privacy(100, 2, 0.1, **asked)
     with pytest.raises(ParameterError, match=next(iter(given))):
         optimal_privacy_of_kernel(100, 2, 0.1, **asked)
+
+
+@pytest.mark.parametrize("value", ["100", None, 1.5, True, 0])
+def test_counts_that_are_no_whole_numbers_are_refused(value):
+    """Rows and columns alike, as by plans."""
+    for ask in (optimal_privacy, optimal_privacy_of_kernel):
+        with pytest.raises(ParameterError, match="n_rows must be a whole number"):
+            ask(value, 2, 0.1, accuracy=0.5)
+        with pytest.raises(ParameterError, match="must be a whole number"):
+            ask(100, value, 0.1, accuracy=0.5)

@@ -167,7 +167,8 @@ def test_the_population_bound_is_the_sum_of_its_terms():
 
 
 @pytest.mark.parametrize(
-    "given", [{"failure": 0.0}, {"failure": 1.0}, {"reference_norm": 0.0}, {"reference_norm": float("nan")}]
+    "given",
+    [{"failure": 0.0}, {"failure": 1.0}, {"failure": "0.1"}, {"reference_norm": 0.0}, {"reference_norm": float("nan")}],
 )
 def test_numbers_outside_their_ranges_are_refused(given):
     """Before anything is computed."""
@@ -183,3 +184,14 @@ def test_what_has_no_answer_is_refused():
         utility_bound(LogisticRegression(float("inf")).plan(1000, 3))
     with pytest.raises(ParameterError, match="excess"):
         sample_size(LogisticRegression(1.0), 3, excess=0.0)
+
+
+def test_a_sample_size_for_a_private_number_of_rows_is_refused():
+    """The noise depends on the declared bounds, not on the number asked about: any would seem to suffice."""
+    with pytest.raises(ParameterError, match="n_rows_bounds"):
+        sample_size(LogisticRegression(1.0, neighbours="add-or-remove-one", n_rows_bounds=(900, 1100)), 5, excess=0.05)
+
+
+def test_a_small_probability_of_failure_is_not_rounded_away():
+    """In words too."""
+    assert "probability 0.999999999:" in str(utility_bound(LogisticRegression(1.0).plan(1000, 3), failure=1e-9))

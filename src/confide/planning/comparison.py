@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from confide.errors import ParameterError
-from confide.planning.asked import estimator_with
+from confide.planning.asked import estimator_with, plan_with_noise
 from confide.privacy.budgets import ZCDP, ApproxDP, Budget, PureDP
 from confide.privacy.mechanism import Plan
 
@@ -41,6 +41,7 @@ def compare_mechanisms(estimator: Any, n_rows: int | None, n_features: int | Non
     n_rows, n_features : int or None
         As in the estimator's `plan`.
     """
+    plan_with_noise(estimator, n_rows, n_features)
     rows = []
     for name in ("objective", "output", "output-laplace"):
         asked = estimator_with(estimator, mechanism=name)
@@ -72,7 +73,7 @@ def equivalent_budgets(
     tuple
         PureDP, ApproxDP with this delta, ZCDP; the estimator's own budget stands in the place of its currency.
     """
-    given = estimator.plan(n_rows, n_features)
+    given = plan_with_noise(estimator, n_rows, n_features)
     target = given.noise_norm
 
     def noise_at(budget: Budget) -> float:

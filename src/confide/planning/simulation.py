@@ -24,6 +24,7 @@ from confide.erm.row_bounds import GroupBound, RowBound, norm_with_intercept
 from confide.errors import ParameterError
 from confide.estimators.regularisation import usual_norm
 from confide.features.encoder import Encoder
+from confide.planning.asked import is_number
 from confide.privacy.mechanism import Plan, Problem
 from confide.privacy.noise import Entropy
 from confide.solvers.fallback import NewtonThenFallback
@@ -40,6 +41,8 @@ _DECAY = 0.5
 """How far the label shifts what is behind a group of columns: in proportion to 1 / rank^decay."""
 
 
+_STRONGEST = 30.0
+"""A signal at which a column tells the label."""
 _LITTLE_RIDGE = 1e-4
 """Over the squared norm of a row, of the fit without noise."""
 _COMMON = 0.3
@@ -104,10 +107,12 @@ def simulate(
     ParameterError
         For guesses that contradict each other, and for estimators of another kind.
     """
-    constant = min(positive_rate, 1.0 - positive_rate)
-    if not constant > 0.0:
+    if not is_number(positive_rate) or not 0.0 < positive_rate < 1.0:
         raise ParameterError("positive_rate must lie strictly between 0 and 1.")
-    if not 0.0 < error < constant:
+    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
+        raise ParameterError("seed must be a whole number of at least 0.")
+    constant = min(positive_rate, 1.0 - positive_rate)
+    if not is_number(error) or not 0.0 < error < constant:
         raise ParameterError(
             f"error must lie between 0 and {constant:g}, the error of always saying the more frequent class: a model "
             f"without privacy should do better than that."
@@ -175,7 +180,7 @@ class _MadeUp:
     rows: Array
     labels: Array
     error: float = math.nan
-    """Of the fit without noise, on the new rows."""
+    """Of the fit without noise, on the new rows; the guess, where so few rows reach it at no strength of the signal."""
 
     def minimisers(self, l2: float, linear: Array) -> Array:
         """(k, D) weights."""
@@ -198,13 +203,13 @@ def _made_up(facts: _Facts, error: float, positive_rate: float, seed: int) -> _M
     design = _Design.drawn(facts.encoded, facts.n_features, _ROWS + facts.n_rows, positive_rate, seed)
     little = _LITTLE_RIDGE * facts.n_rows * norm_with_intercept(facts.row_bound, facts.intercept) ** 2
     nothing = np.zeros((1, facts.n_features + (facts.intercept != 0.0)))
-    low, high = 0.02, 30.0
+    low, high = 0.02, _STRONGEST
     while True:
         middle = math.sqrt(low * high)
         made_up = _MadeUp(facts, design.rows(middle), design.labels)
         exact = float(made_up.errors(made_up.minimisers(little, nothing))[0])
         if high < 1.1 * low:
-            return replace(made_up, error=exact)
+            return replace(made_up, error=exact if high < _STRONGEST else error)
         low, high = (middle, high) if exact > error else (low, middle)
 
 

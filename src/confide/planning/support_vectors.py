@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from confide.planning.asked import check_failure, check_positive
+from confide.planning.asked import check_failure, check_positive, check_whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,8 @@ def laplace_scale_for_accuracy(accuracy: float, failure: float, n_features: int,
 
     Theorem 11 with F log 2 in place of F: accuracy / (2 Phi (F log 2 + log(1 / f))), Phi the largest entry of a row.
     """
-    check_positive(accuracy=accuracy, n_features=n_features, largest_entry=largest_entry)
+    check_whole(n_features=n_features)
+    check_positive(accuracy=accuracy, largest_entry=largest_entry)
     check_failure(failure)
     return accuracy / (2.0 * largest_entry * (n_features * math.log(2.0) - math.log(failure)))
 
@@ -70,13 +71,12 @@ def optimal_privacy(
     -------
     PrivacyRange
     """
-    check_positive(
-        n_rows=n_rows, alpha=alpha, accuracy=accuracy, row_norm=row_norm, largest_entry=largest_entry, lipschitz=lipschitz
-    )
+    check_whole(n_rows=n_rows, n_features=n_features)
+    check_positive(alpha=alpha, accuracy=accuracy, row_norm=row_norm, largest_entry=largest_entry, lipschitz=lipschitz)
     check_failure(failure)
     c = 1.0 / alpha
     scale = laplace_scale_for_accuracy(accuracy, failure, n_features, largest_entry)
-    upper = 2.0 * lipschitz * c * row_norm * math.sqrt(n_features) / (scale * n_rows)
+    upper = 2.0 * lipschitz * c * row_norm * math.sqrt(n_features) / (scale * int(n_rows))
     reached = accuracy < math.sqrt(c) / (2.0 * n_rows)
     return PrivacyRange(max(0.0, math.log((1.0 - failure) / failure)) if reached else 0.0, upper)
 
@@ -108,7 +108,8 @@ def optimal_privacy_of_kernel(
     diameter : float
         Of the set in which rows lie.
     """
-    check_positive(n_rows=n_rows, alpha=alpha, accuracy=accuracy, length_scale=length_scale, diameter=diameter)
+    check_whole(n_rows=n_rows, n_inputs=n_inputs)
+    check_positive(alpha=alpha, accuracy=accuracy, length_scale=length_scale, diameter=diameter)
     check_failure(failure)
     c = 1.0 / alpha
     n_pairs = features_for_kernel(
@@ -135,7 +136,8 @@ def features_for_kernel(
     4 (d + 2) / t log(2^9 (p D)^2 / (f t)), t = min(1, a^4 / (2^4 C^4 (1 + sqrt 6)^4)), p^2 = d / s^2 the second moment of
     the frequencies and D the diameter. It holds for all data, so it is far more than data of the usual kind need.
     """
-    check_positive(n_inputs=n_inputs, accuracy=accuracy, alpha=alpha, length_scale=length_scale, diameter=diameter)
+    check_whole(n_inputs=n_inputs)
+    check_positive(accuracy=accuracy, alpha=alpha, length_scale=length_scale, diameter=diameter)
     check_failure(failure)
     theta = min(1.0, (accuracy * alpha / (2.0 * (1.0 + math.sqrt(6.0)))) ** 4)
     spread = n_inputs / length_scale**2 * diameter**2

@@ -27,6 +27,7 @@ from scipy import stats
 
 from confide.errors import InsufficientRegularisation, ParameterError
 from confide.planning.asked import check_failure, check_positive, estimator_with
+from confide.privacy.budgets import Neighbours
 from confide.privacy.lattice import LatticeGaussian, LatticeLaplace, LatticeNoise
 from confide.privacy.mechanism import Noise, Plan
 from confide.privacy.noise import Entropy
@@ -68,7 +69,7 @@ class UtilityBound:
 
     def __str__(self) -> str:
         return (
-            f"With probability {1.0 - self.failure:g}: weights within {self.distance:.3g} of the non-private ones, mean "
+            f"With probability {1.0 - self.failure:.15g}: weights within {self.distance:.3g} of the non-private ones, mean "
             f"regularised loss at most {self.excess_objective:.3g} above its least value, mean loss at most "
             f"{self.excess_loss:.3g} (of a new row {self.excess_risk:.3g}) above that of any weights of norm "
             f"{self.reference_norm:g}."
@@ -153,8 +154,8 @@ def sample_size(
 
     Parameters
     ----------
-    estimator : a classifier or regressor with a loss of the score
-        Its budget, bounds, mechanism and neighbours count; its alpha does not.
+    estimator : a classifier or regressor with a loss of the score, for replace-one neighbours
+        Its budget, bounds and mechanism count; its alpha does not.
     n_features : int or None
         Number of columns; None with a schema.
     excess : float, positive
@@ -172,10 +173,15 @@ def sample_size(
     Raises
     ------
     ParameterError
-        For numbers outside their ranges, or where 10^12 rows do not suffice.
+        For numbers outside their ranges, for add-or-remove-one neighbours, or where 10^12 rows do not suffice.
     """
     check_positive(reference_norm=reference_norm, excess=excess)
     check_failure(failure)
+    if estimator.get_params(deep=False).get("neighbours") == Neighbours.ADD_OR_REMOVE_ONE:
+        raise ParameterError(
+            "the noise of add-or-remove-one is made for declared n_rows_bounds, whatever the number of rows. Ask "
+            "utility_bound of plans with the bounds that you consider, or sample_size for neighbours='replace-one'."
+        )
 
     def found(n_rows: int) -> SampleSize | None:
         # Shrinkage and noise are balanced where shrinkage is a half of the sum, or two thirds for noise on the weights.
@@ -194,7 +200,7 @@ def sample_size(
     while (answer := found(high)) is None:
         high *= 2
         if high > _MOST_ROWS:
-            raise ParameterError("no number of rows suffices: raise the budget, the excess, or the norm's unit.")
+            raise ParameterError("no number of rows suffices: raise the budget or the excess, or lower reference_norm.")
     low = high // 2
     while low + 1 < high:
         middle = (low + high) // 2
