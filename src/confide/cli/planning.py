@@ -170,7 +170,7 @@ def _show_forecasts(forecasts: list[Forecast], screen: Screen) -> None:
     screen.heading("Accuracy to be expected, simulated")
     name = next(iter(forecasts[0].plan.budget.ranges))
     rows = [(f"{getattr(forecast.plan.event.budget, name):.4g}", *_cells(forecast)) for forecast in forecasts]
-    screen.table((name, "accuracy", "four in five simulated", ""), rows, words=("",))
+    screen.table((name, "accuracy", "4 in 5 simulated", ""), rows, words=("",))
     first = forecasts[0]
     screen.text(
         f"If {1.0 - first.non_private_error:.4g} can be reached without privacy; {1.0 - first.constant_error:.4g} needs no "
