@@ -850,3 +850,16 @@ def test_a_row_bound_with_an_impossible_norm_is_refused(norm):
     """Before any row, in words."""
     with pytest.raises(confide.ParameterError, match="l2_norm"):
         LogisticRegression(1.0, row_norm=Changing(norm)).plan(500, 3)
+
+
+def test_more_rows_do_not_make_the_default_model_worse():
+    """Adult eight times over at epsilon 1: mean test error of 6 fits below .1545 (.1526 measured).
+
+    The noise that covers rounding was a tenth of the main noise there, which rows damp, and it is not damped: .160.
+    """
+    adult = confide.datasets.load_adult()
+    X, y = pd.concat([adult.X_train] * 8, ignore_index=True), np.tile(adult.y_train, 8)
+    model = LogisticRegression(1.0, schema=adult.schema)
+    errors = [1 - model.fit(X, y).score(adult.X_test, adult.y_test) for _ in range(6)]
+    assert np.mean(errors) < 0.1545
+    assert model.plan(len(X)).seal_share <= 0.01

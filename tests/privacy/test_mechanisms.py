@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
 from scipy import stats
 
 from confide.erm.losses import HuberHinge, LogisticLoss
-from confide.errors import ParameterError
+from confide.errors import InsufficientRegularisation, ParameterError
 from confide.estimators.non_private import NonPrivate
+from confide.privacy import objective_perturbation
 from confide.privacy.budgets import ZCDP, ApproxDP, Neighbours, PureDP
 from confide.privacy.lattice import LatticeGaussian, LatticeLaplace
 from confide.privacy.noise import Entropy
@@ -338,3 +341,43 @@ def test_more_rows_a_person_never_cost_less_noise(mechanism, budget):
     one, four = (mechanism.plan(replace(facts, rows_per_person=k), budget) for k in (1, 4))
     assert four.noise_norm > 2.0 * one.noise_norm
     assert four.event.budget == one.event.budget == budget
+
+
+def planned_at_each_share(facts, budget, law):
+    """What objective perturbation plans at each share of the seal, and what it takes of them."""
+    plan_at, shares = {
+        "laplace": (objective_perturbation._laplace_plan, (1e-3, 3e-3, 1e-2, 5e-2, 0.25)),
+        "gaussian": (objective_perturbation._gaussian_plan, (1e-2, 5e-2, 0.14)),
+    }[law]
+    plan_at, plans = partial(plan_at, facts, budget, facts.shapes[0]), {}
+    for share in shares:
+        with suppress(InsufficientRegularisation):
+            plans[share] = plan_at(share)
+    return plans, objective_perturbation._first(plan_at, shares)
+
+
+@pytest.mark.parametrize("law", ["laplace", "gaussian"])
+def test_the_seal_takes_the_first_share_at_which_its_noise_is_small(law):
+    """Small: a hundredth of the main noise, or a twentieth of log(2) on the score of a longest row; at most .14 in any case.
+
+    Otherwise the last share that keeps it so, a quarter only where no other does. Ridges so close that another constant by
+    a factor of 2 would take other shares.
+    """
+    budget, facts = (PureDP(1.0), REPLACE) if law == "laplace" else (ApproxDP(1.0, 1e-6), ADD)
+    taken = set()
+    for n_rows in (10_000, 1_000_000, 10_000_000):
+        for l2 in np.geomspace(0.1, 3e4, 40):
+            of = problem(
+                n_rows, 20, row_norm=NORM, intercept=CONSTANT, l2=float(l2), neighbours=facts, high=n_rows + (facts is ADD)
+            )
+            plans, made = planned_at_each_share(of, budget, law)
+            ratios = {share: plan.seal_norm / plan.noise_norm for share, plan in plans.items()}
+            allowed = [share for share in plans if ratios[share] <= 0.14]
+            small = [
+                s for s in allowed if ratios[s] <= 0.01 or plans[s].seal_norm * 2.5 / math.sqrt(21) <= 0.05 * math.log(2)
+            ]
+            usual = [share for share in allowed if share < 0.2] or allowed[:1]
+            expected = next((share for share in small if share in usual), usual[-1] if usual else None)
+            assert made == (None if expected is None else plans[expected])
+            taken.add((expected, expected in small))
+    assert len(taken) >= (5 if law == "laplace" else 3)

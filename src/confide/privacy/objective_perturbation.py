@@ -29,8 +29,13 @@ _LAPLACE_SHARES = (1e-3, 3e-3, 1e-2, 5e-2, 0.25)
 """Shares of epsilon that the seal may take; the first that suffices is taken."""
 _GAUSSIAN_SHARES = (1e-2, 5e-2, 0.14)
 """The seal's whitened sensitivity over the objective's. The last adds 1% to the Gaussian noise."""
-_LARGEST_SEAL_NOISE = 0.14
-"""Of the seal's noise over the displacement by the main noise: it adds 1% to their root mean square."""
+_LAST_RESORT = 0.2
+"""A larger share is taken where no other keeps the seal within its largest."""
+_SMALL_SEAL_NOISE, _LARGEST_SEAL_NOISE = 0.01, 0.14
+"""Of the seal's noise over the displacement by the main noise where no row bends the loss; the larger adds 1% to it."""
+_SMALL_ON_SCORES = 0.05
+"""Of the seal's noise on the score of a longest row, over the least score at which the loss may be 0. Rows damp the main
+noise in directions that they determine, by factors of hundreds where they are many, and the seal in none."""
 _DOWN, _UP = 1.0 - 2.0**-40, 1.0 + 2.0**-40
 
 
@@ -62,13 +67,24 @@ class ObjectivePerturbation:
 
 
 def _first(plan_at: Callable[[float], Plan], shares: tuple[float, ...]) -> Plan | None:
-    """The plan at the first share of the seal at which its noise is small beside what it covers."""
+    """The plan at the first share at which the seal's noise is small; else at the last at which it is not too large."""
+    found = None
     for share in shares:
+        if found is not None and (_is_small(found) or share > _LAST_RESORT):
+            break
         with suppress(InsufficientRegularisation):
             plan = plan_at(share)
             if plan.seal_norm <= _LARGEST_SEAL_NOISE * plan.noise_norm:
-                return plan
-    return None
+                found = plan
+    return found
+
+
+def _is_small(plan: Plan) -> bool:
+    """Whether the seal's noise is small, beside the main noise or beside the scores that the loss asks for."""
+    problem, loss = plan.problem, plan.problem.loss_bounds
+    on_scores = plan.seal_norm * problem.row_norm / math.sqrt(problem.n_weights)
+    asked_for = loss.value_at_zero / loss.lipschitz
+    return plan.seal_norm <= _SMALL_SEAL_NOISE * plan.noise_norm or on_scores <= _SMALL_ON_SCORES * asked_for
 
 
 def _laplace_plan(problem: Problem, budget: Budget, shape: Shape, share: float) -> Plan:
