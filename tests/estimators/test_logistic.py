@@ -304,7 +304,9 @@ def test_the_least_automatic_ridge_costs_a_little_more_noise_and_none_where_inte
     at_free, _ = planned(budget, alpha=free / 2e6)
     assert plan.noise.law == ("laplace" if n_columns == 2 else "gaussian")
     assert plan.problem.l2 == pytest.approx(share * free)
-    assert at_free.noise.norm <= plan.noise.norm <= (1.0 + 1e-6 + dearer) * at_free.noise.norm
+    # The seal may take more at the smaller ridge.
+    growth = plan.noise.norm * (1.0 - plan.seal_share) / (at_free.noise.norm * (1.0 - at_free.seal_share))
+    assert 1.0 - 1e-3 <= growth <= 1.0 + 1e-6 + dearer
     intervals, _ = planned(budget, inference_share=0.2)
     assert intervals.problem.l2 == pytest.approx(planned(share_of(budget, 0.8))[1])
 
