@@ -279,9 +279,9 @@ APART = {"neighbours": "add-or-remove-one", "n_rows_bounds": (2_000_000, 2_100_0
 @pytest.mark.parametrize(
     ("budget", "facts", "n_columns", "share", "dearer"),
     [
-        (PureDP(0.1), {}, 2, 0.7, 0.014),
-        (PureDP(4.0), {}, 2, 0.7, 0.007),
-        (PureDP(0.1), APART, 2, 0.7, 0.028),
+        (PureDP(0.1), {}, 2, 0.7, 0.02),
+        (PureDP(4.0), {}, 2, 0.7, 0.01),
+        (PureDP(0.1), APART, 2, 0.7, 0.04),
         (ApproxDP(0.5, 1e-6), APART, 20, 1.0, 0.0),
         (ApproxDP(0.5, 1e-6), {}, 20, 1.0, 0.0),
         (ZCDP(0.1), APART, 20, 1.0, 0.0),
