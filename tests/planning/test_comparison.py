@@ -44,3 +44,10 @@ def test_models_without_noise_of_this_kind_are_refused(ask, estimator):
     """With the estimators that it is for."""
     with pytest.raises(ParameterError, match="loss of the score"):
         ask(estimator, 1000, 5)
+
+
+def test_a_mechanism_that_the_budget_does_not_admit_is_compared_with_the_others():
+    """Though it is the estimator's own: the refusal stands beside the plans."""
+    rows = compare_mechanisms(LogisticRegression(ApproxDP(1.0, 1e-6), mechanism="output-laplace"), 10_000, 5)
+    assert {row.mechanism for row in rows if row.plan} == {"objective", "output"}
+    assert "pure" in next(row.refusal for row in rows if row.mechanism == "output-laplace")

@@ -41,7 +41,8 @@ def compare_mechanisms(estimator: Any, n_rows: int | None, n_features: int | Non
     n_rows, n_features : int or None
         As in the estimator's `plan`.
     """
-    plan_with_noise(estimator, n_rows, n_features)
+    # Its own mechanism may be one that cannot be used.
+    plan_with_noise(estimator_with(estimator, mechanism="auto"), n_rows, n_features)
     rows = []
     for name in ("objective", "output", "output-laplace"):
         asked = estimator_with(estimator, mechanism=name)
