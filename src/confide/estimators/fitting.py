@@ -174,7 +174,7 @@ def _planned(settings: Settings, n_features: int, n_rows: int | None) -> Plan:
 def _decided(settings: Settings, n_features: int, n_rows: int | None) -> tuple[Settings, Plan | None]:
     """The settings with the loss and the bound on rows that an automatic loss stands for, and their plan if it was made.
 
-    The hinge where noise is small, for that is what was asked for. Where it is large, a loss whose curvature costs nothing;
+    The hinge where noise is small, for that is what was asked for. Where it is large, a loss whose curvature costs little;
     and under Gaussian noise, which grows with the longest row in every direction alike, rows clipped to their usual norm.
     Coefficients with intervals speak of rows as they are, so these are not clipped for them. All from public facts.
     """

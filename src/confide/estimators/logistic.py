@@ -42,9 +42,9 @@ class LogisticRegression(LinearClassifier):
         `BoxBound` or `GroupBound` clips rows its own way and shapes the noise. ``float("inf")`` needs an infinite budget.
     fit_intercept : bool, default True
     intercept_scaling : float, default 1.0
-        The constant appended to every clipped row. Larger values shrink the intercept less and cost noise. Rows in other
-        units than such that their norm is about 1 need a constant about as large as `row_norm`: beside rows of norm 1000 a
-        constant of 1 cannot be used, and beside rows of norm 0.001 the noise is all its own.
+        The constant appended to every clipped row. Larger values shrink the intercept less and cost noise. Where rows
+        are not about 1 long take about `row_norm`: beside rows of norm 1000 a constant of 1 shifts no score, and
+        beside rows of norm 0.001 nearly all noise is on its account.
     classes : sequence of labels or None
         The label domain, 2 to 100 labels. None: the schema's target; else {0, 1}, {-1, 1} or {False, True} where the labels
         fit; else the labels present, which the guarantee names as an assumption.

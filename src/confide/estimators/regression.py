@@ -96,9 +96,9 @@ class Ridge(LinearRegressor):
         an infinite budget.
     fit_intercept : bool, default True
     intercept_scaling : float, default 1.0
-        The constant appended to every clipped row. Larger values shrink the intercept less and cost noise. Rows in other
-        units than such that their norm is about 1 need a constant about as large as `row_norm`: beside rows of norm 1000 a
-        constant of 1 cannot be used, and beside rows of norm 0.001 the noise is all its own.
+        The constant appended to every clipped row. Larger values shrink the intercept less and cost noise. Where rows
+        are not about 1 long take about `row_norm`: beside rows of norm 1000 a constant of 1 shifts no score, and
+        beside rows of norm 0.001 nearly all noise is on its account.
     target_bound : float, default 1.0
         Every target is clipped to [-target_bound, target_bound]. Never inferred: scale and centre targets by public
         knowledge. ``float("inf")`` needs an infinite budget.

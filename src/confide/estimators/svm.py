@@ -52,7 +52,7 @@ class LinearSVC(LinearClassifier):
         norm of a usual row that follows from the schema. All of it is decided from public facts, and the plan says it.
     smoothing : float, default 0.5
         Half-width of the joint, not used by "hinge". A narrower one is closer to the hinge and costs objective perturbation
-        more of the budget, or a larger alpha; of "logistic_hinge" it costs nothing, and scores are larger.
+        more of the budget, or a larger alpha; of "logistic_hinge" it costs little, and scores are larger.
     alpha, schema, row_norm, fit_intercept, intercept_scaling, classes, mechanism, neighbours, n_rows_bounds, \
 max_rows_per_person, class_weight, max_sample_weight, inference_share, ledger, n_jobs, random_state :
         As in `LogisticRegression`. There are no intervals for the "hinge", which does not bend.

@@ -26,7 +26,7 @@ from confide.privacy.shapes import Shape
 from confide.solvers.solver import Solver
 
 _LAPLACE_SHARES = (1e-3, 3e-3, 1e-2, 5e-2, 0.25)
-"""Shares of epsilon that the seal may take; the first that suffices is taken."""
+"""Shares of epsilon that the seal may take; the first at which it is small is taken."""
 _GAUSSIAN_SHARES = (1e-2, 5e-2, 0.14)
 """The seal's whitened sensitivity over the objective's. The last adds 1% to the Gaussian noise."""
 _LAST_RESORT = 0.2
