@@ -35,6 +35,21 @@ def test_clipped_rows_obey_the_ball_in_exact_arithmetic(block, norm):
         assert exact_square_norm(row) <= Fraction(norm) ** 2
 
 
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("n_features", [47, 48, 300])
+def test_long_clipped_rows_obey_the_ball_in_exact_arithmetic(n_features, order):
+    """Their squares are added up by BLAS where they lie in one piece, in an order of its own."""
+    rng = np.random.default_rng(1)
+    sizes = 10.0 ** rng.uniform(-3.0, 3.0, size=(400, 1)) / np.sqrt(n_features)
+    block = np.asarray(rng.normal(size=(400, n_features)) * sizes, order=order)
+    block[:3, 0] = 1e160, 1e308, 5e-324
+    clipped = BallBound(0.3).clip(block)
+    assert all(exact_square_norm(row) <= Fraction(0.3) ** 2 for row in clipped)
+    inside = np.array([exact_square_norm(row) <= Fraction(0.2999) ** 2 for row in block])
+    assert 0 < inside.sum() < 400
+    assert np.array_equal(clipped[inside], block[inside])
+
+
 @given(block=BLOCKS)
 def test_clipping_keeps_the_direction_and_the_rows_inside(block):
     """Rows inside are bit-identical; longer ones keep their direction and reach the radius."""

@@ -14,7 +14,7 @@ from confide.erm.row_bounds import BallBound
 from confide.erm.row_sums import RowSum
 from confide.solvers.fallback import NewtonThenFallback
 from confide.solvers.newton import Newton
-from confide.solvers.rough import RoughObjective, RoughSum, cheaper, in_single_precision
+from confide.solvers.rough import RoughObjective, RoughSum, cheaper, for_a_metric, in_single_precision
 
 
 def problems(dtype="float64", k=1, n=20_000, d=60, norm=1.0, loss=None, intercept=0.7, weighted=True, spoil=None):
@@ -158,4 +158,33 @@ def test_many_problems_end_where_each_does(monkeypatch, loss, size):
         assert kinds.count(RoughSum) == (size < 1e60)
         assert kinds[-1] is RowSum
         reference = Newton().solve(replace(exact), np.zeros((8, 61)), 1e-9).weights
+    np.testing.assert_allclose(solution.weights, reference, atol=1e-7)
+
+
+@pytest.mark.parametrize("times", [0.6, 1.7])
+def test_a_metric_has_single_precision_where_the_ridge_is_seen_beside_all_curvature(times):
+    """A ridge of less than 2^-22 of the largest curvature might drown in rounding, and with it what keeps steps short."""
+    exact = problems(weighted=False, norm=10.0)
+    curved = exact.smoothness - exact.l2
+    exact = replace(exact, l2=times * 2.0**-22 * curved)
+    bent = for_a_metric(exact, few(exact), np.zeros((1, 61)))
+    assert isinstance(bent, RoughObjective) == (times > 1.0)
+    weights = np.full((1, 61), 0.1)
+    found, expected = (objective.evaluate(weights, order=2) for objective in (bent, exact))
+    np.testing.assert_allclose(found.hessian, expected.hessian, atol=2e-6 * np.abs(expected.hessian).max())
+    assert found.hessian.dtype == np.float64  # its factor is used on gradients of doubles
+    assert np.linalg.eigvalsh(found.hessian[0]).min() > 0.5 * exact.l2
+
+
+@pytest.mark.parametrize("size", [1e39, 1e42, 1e44])
+def test_rows_that_single_precision_cannot_hold_do_not_keep_from_the_minimiser(size):
+    """Their factors are not 0 there, and they are infinite."""
+
+    def spoil(rows):
+        rows[::8] *= size
+
+    exact = problems(weighted=False, spoil=spoil)
+    with np.errstate(all="ignore"):
+        solution = NewtonThenFallback().solve(exact, np.zeros((1, 61)), 1e-6)
+        reference = Newton().solve(replace(exact), np.zeros((1, 61)), 1e-9).weights
     np.testing.assert_allclose(solution.weights, reference, atol=1e-7)

@@ -22,6 +22,8 @@ from confide.types import Array, Indices, Rows, SparseRows
 SMALLEST_BOUND = 2.0**-300
 LARGEST_BOUND = 2.0**300
 _LARGEST_SAFE_SQUARE = 2.0**1000
+LONG_ROW = 48
+"""Rows of so many doubles are multiplied by a vector one by one, from memory faster than by a product of matrices."""
 _BAND_GROUPS = 16
 """Groups whose sums are made by one product: few enough for wide rows, enough for one product in common schemas."""
 
@@ -86,7 +88,7 @@ class BallBound:
         # of at most 1 + (d + 2) 2^-53, in any order of summation.
         radius = self.norm * (1.0 - max(2.0**-40, (block.shape[1] + 8) * 2.0**-52))
         with np.errstate(over="ignore", under="ignore"):
-            squared_norms = sparse_squares(block) if issparse(block) else np.einsum("ij,ij->i", block, block)
+            squared_norms = row_squares(block)
         # Written so that an overflowing norm counts as outside. Underflow of a tiny entry moves a squared norm by less
         # than d 2^-1074, far below the margin for every admissible radius.
         if squared_norms.max(initial=0.0) <= radius * radius:
@@ -122,11 +124,20 @@ def _with_entries(rows: SparseRows, entries: Array) -> SparseRows:
     return csr_array((entries, rows.indices, rows.indptr), shape=rows.shape)
 
 
-def sparse_squares(rows: SparseRows) -> Array:
-    """(m,): the squared L2 norms of canonical rows."""
+def row_products(rows: Array, others: Array) -> Array:
+    """(m,): of rows (m, d) with as many others, or with one (d,), in any order of summation."""
+    if rows.shape[1] >= LONG_ROW and rows.flags.c_contiguous:
+        return np.asarray(np.vecdot(rows, others))
+    return np.asarray(np.einsum("ij,ij->i", rows, np.broadcast_to(others, rows.shape)))
+
+
+def row_squares(rows: Rows) -> Array:
+    """(m,): the squared L2 norms of rows, canonical ones if they are sparse, in any order of summation."""
+    if isinstance(rows, np.ndarray):
+        return row_products(rows, rows)
     row_of_entry = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
-    squares = np.bincount(row_of_entry, weights=rows.data * rows.data, minlength=rows.shape[0])
-    return squares.astype(np.float64, copy=False)
+    counted = np.bincount(row_of_entry, weights=rows.data * rows.data, minlength=rows.shape[0])
+    return counted.astype(np.float64, copy=False)
 
 
 def _scaled(rows: SparseRows, factors: Array, huge: NDArray[np.bool_], radius: float) -> SparseRows:

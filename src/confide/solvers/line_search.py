@@ -21,13 +21,13 @@ _WIDE = 2.0**-4
 
 
 class HasGradients(Protocol):
-    """k objectives, as far as steps need them."""
+    """k objectives, as far as steps need them. Those that Newton's method is given have Hessians, too."""
 
     def restrict(self, which: Indices) -> HasGradients:
         """The same for some of the k problems."""
 
     def evaluate(self, weights: Weights, order: int) -> Evaluation:
-        """Gradients at (k, D) weights; `order` is 1."""
+        """Gradients at (k, D) weights; with Hessians if `order` is 2."""
 
 
 def flat_steps(

@@ -13,8 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from confide.erm.objective import Objective
-from confide.solvers.line_search import flat_steps
+from confide.solvers.line_search import HasGradients, flat_steps
 from confide.solvers.progress import Progress
 from confide.solvers.solver import Solution
 from confide.types import Array, Indices, Weights
@@ -46,7 +45,7 @@ class Newton:
     roughly: float = 0.0
     """A problem also ends at this share of its gradient norm at the start."""
 
-    def solve(self, objective: Objective, start: Weights, tolerance: float) -> Solution:
+    def solve(self, objective: HasGradients, start: Weights, tolerance: float) -> Solution:
         state = objective.evaluate(start, order=2)
         enough = np.maximum(tolerance, self.roughly * np.linalg.norm(state.gradient, axis=1))
         progress = Progress(start, state.gradient, enough)

@@ -21,7 +21,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from confide.erm.objective import Evaluation, Objective
 from confide.solvers.lbfgs import LimitedMemory, on_part
 from confide.solvers.newton import Newton
-from confide.solvers.rough import RoughObjective, cheaper, in_single_precision
+from confide.solvers.rough import RoughObjective, cheaper, for_a_metric, in_single_precision
 from confide.solvers.solver import Solution
 from confide.types import Array, Indices, Weights
 
@@ -132,11 +132,12 @@ class SampledNewton:
         # The first steps, from afar, need fewer rows still.
         few = near.source.sample(near.source.n_rows // 4)  # type: ignore[attr-defined]  # it has one if its source had
         fewer, _ = on_part(middle, few)
-        afar = Newton(roughly=_ROUGHLY, most_steps=30).solve(fewer, first, 0.0).weights
+        bent, bent_few = (for_a_metric(problem, fewer, first) for problem in (middle, fewer))
+        afar = Newton(roughly=_ROUGHLY, most_steps=30).solve(bent_few, first, 0.0).weights
         if not objective.loss.self_concordant:
             # Which rows lie in the joint of a hinge changes on the way, and the Hessian with them.
-            afar = Newton(roughly=_LESS_ROUGHLY, most_steps=30).solve(middle, afar, 0.0).weights
-        there = middle.evaluate(afar, order=2)
+            afar = Newton(roughly=_LESS_ROUGHLY, most_steps=30).solve(bent, afar, 0.0).weights
+        there = bent.evaluate(afar, order=2)
         on_sample = _Metric.of(there.hessian[0])
         if on_sample is None:
             return Solution(start.copy(), np.full(len(start), np.nan))
