@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import math
 import pickle
+import sys
 from fractions import Fraction
 
 import numpy as np
@@ -367,6 +368,23 @@ def test_sparse_rows_obey_the_ball_in_exact_arithmetic_and_stay_sparse(block, no
         assert exact_square_norm(row) <= Fraction(norm) ** 2
     np.testing.assert_allclose(clipped.toarray(), BallBound(norm).clip(block), rtol=1e-14)
     assert np.array_equal(given_rows.toarray(), block)
+
+
+def test_how_much_work_huge_sparse_rows_are_does_not_grow_with_their_number():
+    """As many calls, Python's and compiled ones, for 2,000 rows whose squares overflow as for 2."""
+
+    def n_calls(rows):
+        calls = []
+        sys.setprofile(lambda frame, event, argument: calls.append(event) if event.endswith("call") else None)
+        try:
+            BallBound(1.0).clip(rows)
+        finally:
+            sys.setprofile(None)
+        return len(calls)
+
+    few, many = (scipy.sparse.csr_array(np.full((n_rows, 3), 1e300)) for n_rows in (2, 2000))
+    n_calls(few)
+    assert n_calls(few) == n_calls(many)
 
 
 def test_an_entry_stored_in_parts_counts_as_their_sum():

@@ -141,11 +141,18 @@ def row_squares(rows: Rows) -> Array:
 
 
 def _scaled(rows: SparseRows, factors: Array, huge: NDArray[np.bool_], radius: float) -> SparseRows:
-    """Each row times its factor; those that are huge scaled to the radius by themselves."""
-    entries = rows.data * np.repeat(factors, np.diff(rows.indptr))
-    for row in np.flatnonzero(huge):
-        own = slice(rows.indptr[row], rows.indptr[row + 1])
-        entries[own] = _scale_to_norm(rows.data[None, own], radius)[0]
+    """Each row times its factor; those that are huge, longer than any radius, scaled to it as `_scale_to_norm` does."""
+    lengths = np.diff(rows.indptr)
+    entries = rows.data * np.repeat(factors, lengths)
+    if huge.any():
+        # All at once: one by one they would take many times as long as other rows, and time would tell of them.
+        own, lengths = np.repeat(huge, lengths), lengths[huge]
+        starts = np.cumsum(lengths) - lengths
+        with np.errstate(under="ignore"):
+            _, exponents = np.frexp(np.maximum.reduceat(np.abs(entries[own]), starts))
+            scaled = np.ldexp(entries[own], -np.repeat(exponents, lengths))
+            norms = np.sqrt(np.add.reduceat(scaled * scaled, starts))
+            entries[own] = scaled * np.repeat(radius / norms, lengths)
     return _with_entries(rows, entries)
 
 
