@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -13,6 +13,7 @@ from confide.erm.objective import Objective
 from confide.erm.row_bounds import BallBound
 from confide.erm.row_sums import RowSum
 from confide.solvers.fallback import NewtonThenFallback
+from confide.solvers.lbfgs import LimitedMemory
 from confide.solvers.newton import Newton
 from confide.solvers.rough import RoughObjective, RoughSum, cheaper, for_a_metric, in_single_precision
 
@@ -41,9 +42,10 @@ def few(objective):
 def test_gradients_are_those_of_the_objective_down_to_the_floor(dtype, largest_error, weighted, intercept):
     """Clipped, counted, with their intercept, for one problem and for several."""
     exact = problems(dtype, k=3, weighted=weighted, intercept=intercept)
-    passes, floor, precision = cheaper(exact, few(exact), *np.zeros((2, 1, exact.linear.shape[1])))
+    ways = cheaper(exact, few(exact), *np.zeros((2, 1, exact.linear.shape[1])))
+    passes, floor, precision = ways[0]
     assert precision == np.dtype(dtype)
-    assert isinstance(passes, RoughObjective)
+    assert all(isinstance(way.passes, RoughObjective) for way in ways)
     weights = np.random.default_rng(4).normal(size=exact.linear.shape).astype(dtype).astype(float)
     for which in (np.arange(3), np.array([1])):
         found = passes.restrict(which).evaluate(weights[which], order=1).gradient
@@ -53,15 +55,25 @@ def test_gradients_are_those_of_the_objective_down_to_the_floor(dtype, largest_e
         # What the bound takes away is far more than that.
         free = replace(exact.restrict(which), row_bound=BallBound(np.inf)).evaluate(weights[which], order=1).gradient
         assert (np.linalg.norm(free - expected, axis=1) > 1e3 * (largest_error or floor)).all()
+        # Rows in single precision are multiplied in double precision at last: their factors are of that, too.
+        found = ways[-1].passes.restrict(which).evaluate(weights[which], order=1).gradient
+        assert (np.linalg.norm(found - expected, axis=1) <= 1e-9).all()
+    assert len(ways) == 1 + (dtype == "float32")
+    assert ways[-1].floor == 0.0
+    assert ways[-1].precision == np.float64
 
 
 def test_rows_within_the_bound_are_read_without_it():
     """In double precision there is nothing else to gain."""
     exact = problems(norm=10.0)
-    passes, floor, _ = cheaper(exact, few(exact), *np.zeros((2, 1, 61)))
+    ((passes, floor, _),) = cheaper(exact, few(exact), *np.zeros((2, 1, 61)))
     assert floor == 0.0
     assert passes.row_bound == BallBound(np.inf)
-    assert cheaper(replace(exact, row_bound=BallBound(np.inf)), few(exact), *np.zeros((2, 1, 61))) is None
+    assert cheaper(replace(exact, row_bound=BallBound(np.inf)), few(exact), *np.zeros((2, 1, 61))) == ()
+    single = problems("float32", norm=10.0)
+    first, last = cheaper(single, few(single), *np.zeros((2, 1, 61)))
+    assert first.passes.precision == first.precision == np.float32
+    assert last.passes.row_bound == BallBound(np.inf)
 
 
 @pytest.mark.parametrize("loss", [LogisticLoss(), HuberHinge(0.5)], ids=lambda loss: loss.name)
@@ -90,8 +102,8 @@ def test_the_answer_is_the_minimiser_of_the_clipped_rows(monkeypatch, loss, dtyp
         kinds.pop()
         assert kinds[-1] is RowSum
         if size == 1.0:
-            assert kinds.count(RowSum) < kinds.count(RoughSum)
-            assert dtype == "float32" or kinds.count(RowSum) <= 3
+            # Of rows in single precision, too: the last steps but one are made in double precision, without a copy.
+            assert kinds.count(RowSum) <= 3 < kinds.count(RoughSum)
         reference = Newton().solve(replace(exact), np.zeros((1, 61)), 1e-9).weights
     np.testing.assert_allclose(solution.weights, reference, atol=1e-8)
     np.testing.assert_array_equal(exact.source.blocks.rows, before)
@@ -100,7 +112,7 @@ def test_the_answer_is_the_minimiser_of_the_clipped_rows(monkeypatch, loss, dtyp
 def test_short_rows_in_single_precision_are_read_without_their_bound():
     """Their work is not in products."""
     narrow = problems("float32", d=20, norm=10.0)
-    passes, floor, _ = cheaper(narrow, few(narrow), *np.zeros((2, 1, 21)))
+    ((passes, floor, _),) = cheaper(narrow, few(narrow), *np.zeros((2, 1, 21)))
     assert not isinstance(passes, RoughObjective)
     assert floor == 0.0
 
@@ -110,12 +122,12 @@ def test_the_floor_is_measured_where_scores_are_not_0(norm):
     """It is above the error over all rows, and not by so much that steps would be left to the objective."""
     exact = problems("float32", norm=norm)
     at = np.random.default_rng(5).normal(size=(1, 61)).astype(np.float32).astype(float)
-    passes, floor, _ = cheaper(exact, few(exact), np.zeros((1, 61)), at)
+    passes, floor, _ = cheaper(exact, few(exact), np.zeros((1, 61)), at)[0]
     for shift in (0.0, 0.5):
         there = (at + shift).astype(np.float32).astype(float)
         error = np.linalg.norm(passes.evaluate(there, order=1).gradient - exact.evaluate(there, order=1).gradient)
         assert floor / 100.0 < error < floor
-    assert floor < cheaper(exact, few(exact), *np.zeros((2, 1, 61))).floor
+    assert floor < cheaper(exact, few(exact), *np.zeros((2, 1, 61)))[0].floor
 
 
 @pytest.mark.parametrize("norm", [1.0, 10.0], ids=["some are clipped", "none is"])
@@ -188,3 +200,28 @@ def test_rows_that_single_precision_cannot_hold_do_not_keep_from_the_minimiser(s
         solution = NewtonThenFallback().solve(exact, np.zeros((1, 61)), 1e-6)
         reference = Newton().solve(replace(exact), np.zeros((1, 61)), 1e-9).weights
     np.testing.assert_allclose(solution.weights, reference, atol=1e-7)
+
+
+@pytest.mark.parametrize(("tolerance", "in_doubles"), [(1e-7, True), (0.1, False)])
+def test_steps_in_double_precision_are_skipped_where_one_by_the_objective_may_be_enough(tolerance, in_doubles):
+    """They would be passes more."""
+    exact = problems("float32", weighted=False)
+    made = []
+
+    @dataclass(frozen=True)
+    class Noted:
+        passes: RoughObjective
+
+        def restrict(self, which):
+            return replace(self, passes=self.passes.restrict(which))
+
+        def evaluate(self, weights, order):
+            made.append(self.passes.precision)
+            return self.passes.evaluate(weights, order)
+
+    ways = cheaper(exact, few(exact), *np.zeros((2, 1, 61)))
+    ways = tuple(way._replace(passes=Noted(way.passes)) for way in ways)
+    solution = LimitedMemory(100, from_afar=ways).solve(exact, np.zeros((1, 61)), tolerance)
+    assert np.linalg.norm(replace(exact).evaluate(solution.weights, order=1).gradient) <= 1.01 * tolerance
+    assert made[0] is np.float32
+    assert (np.float64 in made) == in_doubles

@@ -188,7 +188,7 @@ def test_steps_that_run_out_on_the_cheaper_objective_claim_nothing():
     free = replace(problems, row_bound=BallBound(np.inf))
     for tolerance in np.logspace(-9, -1, 5):
         for most_steps in range(1, 40):
-            solution = LimitedMemory(most_steps, from_afar=FromAfar(free)).solve(problems, start, tolerance)
+            solution = LimitedMemory(most_steps, from_afar=(FromAfar(free),)).solve(problems, start, tolerance)
             if solution.gradient_norm[0] <= tolerance:
                 assert np.linalg.norm(replace(problems).evaluate(solution.weights, order=1).gradient) <= 1.01 * tolerance
         assert solution.gradient_norm[0] <= tolerance

@@ -83,7 +83,7 @@ class RowSum:
         `row_weights` (m,) say how much each row counts; without them each counts 1, or `largest_weight` if that is less.
         """
         if isinstance(rows, np.ndarray) and isinstance(self.row_bound, BallBound):
-            clipped = self.row_bound.clip(rows, _scratch(rows.shape))
+            clipped = self.row_bound.clip(rows, scratch(rows.shape))
         else:
             clipped = self.row_bound.clip(rows)
         n_features = clipped.shape[1]
@@ -139,7 +139,7 @@ class RowSum:
                         blocks = matrix.reshape(n_outputs, -1, n_outputs, matrix.shape[0] // n_outputs)
                         blocks[first, :, second] += self._product(clipped, curvatures[:, problem * len(pairs) + pair])
             return
-        rows = _scratch((clipped.shape[0], hessian.shape[1]), "bent")
+        rows = scratch((clipped.shape[0], hessian.shape[1]), "bent")
         for problem, matrix in enumerate(hessian):
             root = np.sqrt(curvatures[:, problem, None])
             np.multiply(clipped, root, out=rows[:, :n_features])
@@ -269,13 +269,13 @@ class LeastSquaresSum:
 _memory = threading.local()
 
 
-def _scratch(shape: tuple[int, ...], purpose: str = "rows") -> Array:
+def scratch(shape: tuple[int, ...], purpose: str = "rows", dtype: type[np.floating[Any]] = np.float64) -> Array:
     """Memory of this thread for one block of clipped rows, which live no longer than their block is being added."""
     have: Array | None = getattr(_memory, purpose, None)
     if have is None or have.size < shape[0] * shape[1]:
         have = np.empty(shape[0] * shape[1])
         setattr(_memory, purpose, have)
-    return have[: shape[0] * shape[1]].reshape(shape)
+    return have.view(dtype)[: shape[0] * shape[1]].reshape(shape)
 
 
 SumOverRows: TypeAlias = RowSum | LeastSquaresSum | MomentSum

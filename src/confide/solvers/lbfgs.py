@@ -114,7 +114,8 @@ class LimitedMemory:
     units : (D,) without a metric: about the inverse curvature of each weight, up to a factor for all; 1.0 for alike
     roughly : a problem also ends at this share of the largest gradient norm met
     most_slow_steps : a problem ends unfinished when so many steps did not bring its gradient to a tenth; None for never
-    from_afar : what the first steps are made on; where they do not lead to the tolerance all begins again without it
+    from_afar : what the first steps are made on, one after the other; where they do not lead to the tolerance all begins
+        again without them
     """
 
     most_steps: int = 2000
@@ -123,22 +124,23 @@ class LimitedMemory:
     units: Array | float = 1.0
     roughly: float = 0.0
     most_slow_steps: int | None = None
-    from_afar: FromAfar | None = None
+    from_afar: tuple[FromAfar, ...] = ()
 
     def solve(self, objective: Objective, start: Weights, tolerance: float) -> Solution:
-        if self.from_afar is not None:
+        if self.from_afar:
             guarded = replace(self, most_slow_steps=self.most_slow_steps or _SLOW_STEPS_AFAR)
             solution = guarded._steps(objective, self.from_afar, start, tolerance)
             if (solution.gradient_norm <= tolerance).all():
                 return solution
-        return self._steps(objective, FromAfar(objective), start, tolerance)
+        return self._steps(objective, (), start, tolerance)
 
-    def _steps(self, objective: Objective, afar: FromAfar, start: Weights, tolerance: float) -> Solution:
-        passes = afar.passes
+    def _steps(self, objective: Objective, from_afar: tuple[FromAfar, ...], start: Weights, tolerance: float) -> Solution:
+        ways = [*from_afar, FromAfar(objective)]
+        passes, floor, precision = ways.pop(0)
         gradients = passes.evaluate(start, order=1).gradient
         enough = np.maximum(tolerance, self.roughly * np.linalg.norm(gradients, axis=1))
         progress = Progress(start, gradients, enough)
-        close = np.zeros(len(start), dtype=bool)
+        close, expected = np.zeros(len(start), dtype=bool), np.full(len(start), np.inf)
         first, units = np.linalg.norm(gradients, axis=1), np.broadcast_to(self.units, start.shape[1:])
         scale = _first_scale(objective, start, gradients, units) if self.metric is None else 1.0
         weights, curvature = start.copy(), _Curvature(self.most_pairs, self.metric, units, scale)
@@ -151,8 +153,10 @@ class LimitedMemory:
             if which.size == 0 and passes is objective:
                 break
             if which.size == 0:
-                # The steps that follow, one for each problem at least, are judged by the objective itself.
-                passes, close[...] = objective, False
+                # The steps that follow, one for each problem at least, are judged anew; the last by the objective itself,
+                # and all of them where one may be enough.
+                passes, floor, precision = ways.pop(-1 if (expected <= enough).all() else 0)
+                close[...] = False
                 progress.begin_again()
                 continue
             directions = curvature.directions(which, gradients[which])
@@ -164,7 +168,7 @@ class LimitedMemory:
             problems = passes.restrict(which)
             trials = weights[which] + directions
             if passes is not objective:
-                trials = trials.astype(afar.precision).astype(np.float64, copy=False)
+                trials = trials.astype(precision).astype(np.float64, copy=False)
                 directions = trials - weights[which]
             found = problems.evaluate(trials, order=1).gradient
             left = np.abs(np.einsum("kd,kd->k", found, directions))
@@ -178,7 +182,8 @@ class LimitedMemory:
             weights[which], gradients[which] = trials, found
             if passes is not objective:
                 # Whether a step that gains as much as this one did, or somewhat less, would be the last, or one too many.
-                close[which] = norms * (norms / before) <= np.maximum(enough[which] / _GAINS_LESS, afar.floor)
+                expected[which] = norms * (norms / before)
+                close[which] = expected[which] <= np.maximum(enough[which] / _GAINS_LESS, floor)
             far = norms <= 0.1 * milestone[which]
             milestone[which[far]], since[which] = norms[far], np.where(far, 0, since[which] + 1)
         if passes is not objective:

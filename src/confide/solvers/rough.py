@@ -22,7 +22,7 @@ from confide.data.sparse import SparseBlocks
 from confide.erm.losses import Loss
 from confide.erm.objective import Evaluation, Objective
 from confide.erm.row_bounds import LONG_ROW, BallBound, row_squares
-from confide.erm.row_sums import Totals, mirrored, product
+from confide.erm.row_sums import Totals, mirrored, product, scratch
 from confide.solvers.lbfgs import FromAfar
 from confide.solvers.line_search import HasGradients
 from confide.types import Array, Indices, Targets, Weights
@@ -45,21 +45,21 @@ _SAME = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class RoughSum:
-    """Gradients as `RowSum` adds them, in the precision of the rows. Beside each label there may be a factor for the row.
+    """Gradients as `RowSum` adds them, in a precision of their own. Beside each label there may be a factor for the row.
 
     Parameters
     ----------
     loss : of one score
     intercept : constant appended to every shortened row; 0.0 for none
     largest_weight : bound on the weight of a row
-    single : whether rows that are not sparse are multiplied in single precision whatever they are stored in
+    precision : in which rows are multiplied, whatever they are stored in
     order : 1 for gradients, or 2 for Hessians too, in single precision and of rows that are not sparse
     """
 
     loss: Loss
     intercept: float
     largest_weight: float
-    single: bool = False
+    precision: type[np.floating[Any]]
     order: int = 1
 
     def start(self, n_problems: int, n_features: int) -> Totals:
@@ -73,12 +73,10 @@ class RoughSum:
         self, totals: Totals, rows: Array, labels: Targets, weights: Weights, row_weights: Array | None = None
     ) -> None:
         """Add the gradients of one block of rows (m, d) to the totals in place."""
-        n_features = rows.shape[1]
+        n_features, rows = rows.shape[1], _in_precision(rows, self.precision)
         targets, factors = labels, None
         if labels.ndim == 2:
             targets, factors = labels[:, 0], labels[:, 1:].astype(rows.dtype, copy=False)
-        if self.single and not issparse(rows):
-            rows = rows.astype(np.float32, copy=False)
         directions = weights[:, :n_features].astype(rows.dtype)
         long = LONG_ROW if rows.dtype == np.float64 else _LONG_SINGLE_ROW
         if len(weights) == 1 and n_features >= long and not issparse(rows) and rows.flags.c_contiguous:
@@ -125,18 +123,18 @@ class RoughObjective:
     ----------
     exact : the objective itself
     source : the same rows, with a factor beside each label where some have one
-    single : whether they are multiplied in single precision whatever they are stored in
+    precision : in which they are multiplied, whatever they are stored in
     """
 
     exact: Objective
     source: RowSource
-    single: bool = False
+    precision: type[np.floating[Any]]
 
     def restrict(self, which: Indices) -> RoughObjective:
         return replace(self, exact=self.exact.restrict(which))
 
     def evaluate(self, weights: Weights, order: int) -> Evaluation:
-        row_sum = RoughSum(self.exact.loss, self.exact.intercept, self.exact.largest_weight, self.single, order)
+        row_sum = RoughSum(self.exact.loss, self.exact.intercept, self.exact.largest_weight, self.precision, order)
         totals = self.source.sum_over_rows(row_sum, weights)  # type: ignore[arg-type]  # not one of those that are trusted
         gradient = totals.gradient + (self.exact.l2 * weights + self.exact.linear)
         hessian = totals.hessian.astype(np.float64)
@@ -145,8 +143,8 @@ class RoughObjective:
         return Evaluation(totals.value, gradient, hessian)
 
 
-def cheaper(objective: Objective, fewer: Objective, start: Weights, near: Weights) -> FromAfar | None:
-    """The objective at less cost, believed to be the same down to a gradient norm; None if none is known.
+def cheaper(objective: Objective, fewer: Objective, start: Weights, near: Weights) -> tuple[FromAfar, ...]:
+    """The objective at less cost, believed to be the same down to gradient norms that fall; empty if that is not known.
 
     Parameters
     ----------
@@ -157,20 +155,25 @@ def cheaper(objective: Objective, fewer: Objective, start: Weights, near: Weight
     """
     free, bound = BallBound(np.inf), objective.row_bound
     if objective.loss.by_length or bound == free:
-        return None
+        return ()
     source, same = _in_long_blocks(objective.source), _nothing_shortened(fewer, start)
-    made = _made_in_single_precision(source) if same and objective.loss.n_outputs == 1 else None
-    if made is not None:
-        return FromAfar(RoughObjective(objective, made), _floor(source.n_rows, same, fewer, near), np.float32)
-    if objective.loss.n_outputs == 1 and isinstance(source, MemorySource) and isinstance(bound, BallBound):
+    in_doubles = (FromAfar(replace(objective, source=source, row_bound=free)),) if same else ()
+    if objective.loss.n_outputs > 1:
+        return in_doubles
+    in_single = _made_in_single_precision(source) if same else None
+    if in_single is None and isinstance(source, MemorySource) and isinstance(bound, BallBound):
         precision = _worth_factors(source, same)
         if precision is not None:
             known = _with_factors(source, bound, same, precision)
             if known is None:
-                return None
-            floor = _floor(source.n_rows, same, fewer, near) if precision == np.float32 else 0.0
-            return FromAfar(RoughObjective(objective, known), floor, precision)
-    return FromAfar(replace(objective, source=source, row_bound=free)) if same else None
+                return ()
+            in_single = known if precision == np.float32 else None
+            if not same or precision == np.float64:
+                in_doubles = (FromAfar(RoughObjective(objective, known, np.float64)),)
+    if in_single is None:
+        return in_doubles
+    floor = _floor(source.n_rows, same, fewer, near)
+    return (FromAfar(RoughObjective(objective, in_single, np.float32), floor, np.float32), *in_doubles)
 
 
 def _made_in_single_precision(source: RowSource) -> RowSource | None:
@@ -210,7 +213,7 @@ def in_single_precision(objective: Objective, fewer: Objective, start: Weights) 
     if issparse(getattr(source.blocks, "rows", None)) or not (same or isinstance(bound, BallBound)):
         return None
     known = _with_factors(source, BallBound(bound.l2_norm), same, np.float32)
-    return None if known is None else RoughObjective(objective, known, single=True)
+    return None if known is None else RoughObjective(objective, known, np.float32)
 
 
 def for_a_metric(objective: Objective, fewer: Objective, start: Weights) -> HasGradients:
@@ -233,7 +236,7 @@ def _floor(n_rows: int, same: bool, fewer: Objective, near: Weights) -> float:
         # Scores of 0 are exact: nothing can be measured there.
         return _FLOOR * bound.norm * math.sqrt(n_rows)
     there = near.astype(np.float32).astype(np.float64)
-    rough = RoughObjective(fewer, few, single=True)
+    rough = RoughObjective(fewer, few, np.float32)
     errors = rough.evaluate(there, order=1).gradient - fewer.evaluate(there, order=1).gradient
     # Some errors of rows cancel, those of the intercept do not.
     return _OVER_MEASURED * float(np.linalg.norm(errors)) * n_rows / few.n_rows
@@ -246,18 +249,18 @@ def _nothing_shortened(fewer: Objective, start: Weights) -> bool:
     return bool(np.linalg.norm(with_bound - without) <= _SAME * np.linalg.norm(with_bound))
 
 
-def _with_factors(source: MemorySource, bound: BallBound, same: bool, dtype: Any) -> MemorySource | None:
+def _with_factors(source: MemorySource, bound: BallBound, same: bool, precision: Any) -> MemorySource | None:
     """Rows with (n, 2), their labels and by what each has to be multiplied to obey the bound; as they are where none is.
 
-    None where some would be multiplied by 0, since their squares overflow.
+    None where some are so long that numbers of the precision cannot tell it.
     """
     if same:
         return source
-    # Labels are told apart in any precision, targets are not.
-    known = np.empty((source.n_rows, 2), dtype if source.labels.dtype == np.int8 else np.float64)
+    known = np.empty((source.n_rows, 2))
     known[:, 0] = source.labels
     _find_factors(source, bound.norm, known[:, 1])
-    return replace(source, labels=known) if known[:, 1].all() else None
+    representable = known[:, 1].min() > bound.norm / np.finfo(precision).max
+    return replace(source, labels=known) if representable else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,5 +284,16 @@ def _find_factors(source: MemorySource, norm: float, factors: NDArray[Any]) -> N
     start = 0
     with np.errstate(all="ignore"):
         for rows, _, _ in source.counted_blocks():
-            factors[start : start + rows.shape[0]] = np.minimum(1.0, norm / np.sqrt(row_squares(rows)))
+            squares = row_squares(_in_precision(rows, np.float64))
+            factors[start : start + rows.shape[0]] = np.minimum(1.0, norm / np.sqrt(squares))
             start += rows.shape[0]
+
+
+def _in_precision(rows: Any, precision: type[np.floating[Any]]) -> Any:
+    """Rows of one block, in memory of this thread where they have to be copied."""
+    if issparse(rows) or rows.dtype == precision:
+        return rows.astype(precision, copy=False)
+    # As in `RowSum`: new pages for every block cost more than what is done with them.
+    made = scratch(rows.shape, dtype=precision)
+    np.copyto(made, rows, casting="same_kind")
+    return made

@@ -142,7 +142,7 @@ class SampledNewton:
         if on_sample is None:
             return Solution(start.copy(), np.full(len(start), np.nan))
         few_problems = len(start) <= _FEW_PROBLEMS
-        found = cheaper(objective, fewer, first, afar) if few_problems and tolerance > 0.0 else None
+        found = cheaper(objective, fewer, first, afar) if few_problems and tolerance > 0.0 else ()
         if objective.loss.self_concordant:
             enough = _ROUGHLY * float(np.linalg.norm(there.gradient))
             closer = LimitedMemory(_FEW_STEPS, metric=on_sample).solve(middle, afar, enough)

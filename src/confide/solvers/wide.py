@@ -33,7 +33,7 @@ class ByColumns:
             return LimitedMemory().solve(objective, start, tolerance)
         method = LimitedMemory(units=_units(objective, sample(n_rows // _SHARE), start.shape[1]))
         fewer, _ = on_part(objective.restrict(np.arange(1)), sample(_FEW_ROWS))
-        found = cheaper(objective, fewer, start[:1], start[:1]) if tolerance > 0.0 else None
+        found = cheaper(objective, fewer, start[:1], start[:1]) if tolerance > 0.0 else ()
         return replace(method, from_afar=found).solve(objective, start, tolerance)
 
 
