@@ -1,16 +1,17 @@
 """How near are forecasts of test error to what fits reach? On seven real data sets, and on sets that chose no constant.
 
-A cell is a data set, a currency and a budget. Forecasts know the schema (or the bound on rows), the number of rows, the
-share of positives and the error of the model without privacy, and nothing else. --designs runs the grid of designs from
-which the constants of confide.planning.simulation were chosen and leaves each data set out in turn: the design that is best
-on the others forecasts it.
+A cell is a data set, an estimator, a currency and a budget. Forecasts know the schema (or the bound on rows), the number of
+rows, the share of positives and the error of the model without privacy, and nothing else. --designs runs the grid of designs
+from which two constants of confide.planning.simulation were chosen and leaves each data set out in turn: the design that is
+best on the others forecasts it. --ranges does the same for the width of the range of a forecast.
 
-Run: CONFIDE_DATA_DIR=... python benchmarks/planner.py [--draws 4] [--designs] [--data adult bank ...]
+Run: CONFIDE_DATA_DIR=... python benchmarks/planner.py [--draws 4] [--designs | --ranges] [--data adult bank ...]
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import math
 from typing import Any
 
@@ -20,8 +21,8 @@ from public_data import NAMES, folder, load
 from sklearn.feature_extraction.text import HashingVectorizer
 from sparse_error import split as split_sparse
 
-from confide import ApproxDP, LogisticRegression, PureDP
-from confide.planning import simulate, simulation
+from confide import ApproxDP, LinearSVC, LogisticRegression, PureDP
+from confide.planning import Forecast, simulate, simulation
 from confide.privacy.budgets import Budget
 
 EPSILONS = (0.05, 0.1, 0.5, 1.0, 2.0)
@@ -30,6 +31,9 @@ LEFT_OUT = ("a9a", "w8a", "mnist-even", "clothing")
 """Data sets that no constant was chosen on."""
 DESIGNS = [{"_COMMON": common, "_DECAY": decay} for common in (0.0, 0.2, 0.3, 0.5) for decay in (0.0, 0.25, 0.5, 1.0)]
 NEAR = 0.02
+ESTIMATORS = {"logistic": LogisticRegression, "svm": LinearSVC}
+FACTORS = (1.0, 1.25, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 5.0, 6.0, 8.0)
+FLOORS = (0.002, 0.003, 0.004, 0.005, 0.0075, 0.01, 0.0125, 0.015, 0.02)
 
 
 def data_of(name: str) -> tuple[dict[str, Any], Any, Any, Any, Any]:
@@ -55,12 +59,12 @@ def data_of(name: str) -> tuple[dict[str, Any], Any, Any, Any, Any]:
     return {"row_norm": math.sqrt({"a9a": 14.0, "w8a": 12.0}[name])}, *split_sparse(name)
 
 
-def measured(name: str, draws: int) -> dict[str, Any]:
-    """Public facts of one data set, and the mean test error of each cell."""
+def measured(name: str, kind: str, draws: int) -> dict[str, Any]:
+    """Public facts of one data set, and the mean test error of each cell of one estimator."""
     given, X_train, y_train, X_test, y_test = data_of(name)
 
     def error(budget: Budget | float) -> float:
-        model = LogisticRegression(budget, classes=[-1, 1], **given).fit(X_train, y_train)
+        model = ESTIMATORS[kind](budget, classes=[-1, 1], **given).fit(X_train, y_train)
         return 1.0 - float(model.score(X_test, y_test))
 
     cells = [
@@ -70,24 +74,70 @@ def measured(name: str, draws: int) -> dict[str, Any]:
     ]
     positive = float((y_test == 1).mean())
     facts = {"rows": len(y_train), "columns": None if "schema" in given else X_train.shape[1], "positive": positive}
-    return {"name": name, **facts, "error": error(float("inf")), "given": given, "cells": cells}
+    return {"name": name, "kind": kind, **facts, "error": error(float("inf")), "given": given, "cells": cells}
 
 
-def forecast(facts: dict[str, Any]) -> np.ndarray:
-    """(cells,) forecast less measured error."""
+def forecasts_of(facts: dict[str, Any]) -> list[Forecast]:
+    """One for each cell."""
     # Without privacy a model may be no better than none, which a forecast cannot start from.
     guess = min(facts["error"], 0.98 * min(facts["positive"], 1.0 - facts["positive"]))
-    return np.array([
+    return [
         simulate(
-            LogisticRegression(BUDGETS[cell["currency"]](cell["epsilon"]), **facts["given"]),
+            ESTIMATORS[facts["kind"]](BUDGETS[cell["currency"]](cell["epsilon"]), **facts["given"]),
             facts["rows"],
             facts["columns"],
             error=guess,
             positive_rate=facts["positive"],
-        ).error
-        - cell["error"]
+        )
         for cell in facts["cells"]
-    ])  # fmt: skip
+    ]
+
+
+def differences_of(facts: dict[str, Any], forecasts: list[Forecast]) -> np.ndarray:
+    """(cells,) forecast less measured error."""
+    pairs = zip(facts["cells"], forecasts, strict=True)
+    return np.array([forecast.error - cell["error"] for cell, forecast in pairs])
+
+
+def ranges_of(facts: dict[str, Any], forecasts: list[Forecast], factor: float, floor: float) -> np.ndarray:
+    """(cells, 2): whether the measured error lies in the range with these constants, and how wide that is."""
+    simulation._FACTOR, simulation._FLOOR = factor, floor
+    found = []
+    for cell, forecast in zip(facts["cells"], forecasts, strict=True):
+        low, high = simulation._range(forecast.error, forecast.non_private_error, forecast.constant_error)
+        found.append((low <= cell["error"] <= high, high - low))
+    return np.array(found)
+
+
+def choose_ranges(everything: list[dict[str, Any]], forecasts: list[list[Forecast]]) -> None:
+    """The narrowest range that holds enough cells of each data set, on all and with each left out in turn."""
+    names = list(dict.fromkeys(facts["name"] for facts in everything))
+    tables = {
+        constants: {
+            name: np.concatenate([
+                ranges_of(facts, own, *constants)
+                for facts, own in zip(everything, forecasts, strict=True)
+                if facts["name"] == name
+            ])
+            for name in names
+        }
+        for constants in itertools.product(FACTORS, FLOORS)
+    }  # fmt: skip
+
+    def best(without: str | None) -> tuple[float, float]:
+        kept = [name for name in names if name != without]
+        enough = [
+            (np.mean(np.concatenate([table[name] for name in kept])[:, 1]), constants)
+            for constants, table in tables.items()
+            if min(table[name][:, 0].mean() for name in kept) >= simulation.COVERAGE
+        ]
+        return min(enough)[1]
+
+    for name in names:
+        own = tables[best(name)][name]
+        print(f"{name:16} left out: {best(name)} holds {own[:, 0].mean():.0%}, median width {np.median(own[:, 1]):.4f}")
+    chosen = np.concatenate(list(tables[best(None)].values()))
+    print(f"chosen on all: {best(None)} holds {chosen[:, 0].mean():.0%}, median width {np.median(chosen[:, 1]):.4f}")
 
 
 def show(facts: dict[str, Any], differences: np.ndarray) -> None:
@@ -95,39 +145,56 @@ def show(facts: dict[str, Any], differences: np.ndarray) -> None:
     for currency in BUDGETS:
         own = [(cell, d) for cell, d in zip(facts["cells"], differences, strict=True) if cell["currency"] == currency]
         line = "  ".join(f"{cell['error']:.4f} {d:+.4f}" for cell, d in own)
-        print(f"{facts['name']:16} {currency:12} {facts['error']:.4f} | {line}", flush=True)
+        print(f"{facts['name']:16} {facts['kind']:9} {currency:12} {facts['error']:.4f} | {line}", flush=True)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--draws", type=int, default=4)
     parser.add_argument("--designs", action="store_true")
-    parser.add_argument("--data", nargs="+", default=[*NAMES, *LEFT_OUT])
+    parser.add_argument("--ranges", action="store_true")
+    parser.add_argument("--data", nargs="+")
     options = parser.parse_args()
-    everything = [measured(name, options.draws) for name in options.data]
+    data = options.data or (NAMES if options.designs or options.ranges else [*NAMES, *LEFT_OUT])
+    everything = [measured(name, kind, options.draws) for name in data for kind in ESTIMATORS]
     if options.designs:
-        tables = []
-        for design in DESIGNS:
-            for name, value in design.items():
-                setattr(simulation, name, value)
-            simulation._made_up.cache_clear()
-            tables.append([np.abs(forecast(facts)) for facts in everything])
-            print(design, f"mean {np.mean(np.concatenate(tables[-1])):.4f}", flush=True)
-        for k, facts in enumerate(everything):
-            others = [np.mean(np.concatenate(table[:k] + table[k + 1 :])) for table in tables]
-            best = int(np.argmin(others))
-            own = tables[best][k]
-            print(f"{facts['name']:16} left out: {DESIGNS[best]} mean {own.mean():.4f}, near {np.mean(own <= NEAR):.0%}")
+        choose_designs(everything)
         return
-    print(f"{'':16} {'':12} without | measured and difference of the forecast at epsilon {EPSILONS}")
-    found = {facts["name"]: forecast(facts) for facts in everything}
-    for facts in everything:
-        show(facts, found[facts["name"]])
+    forecasts = [forecasts_of(facts) for facts in everything]
+    if options.ranges:
+        choose_ranges(everything, forecasts)
+        return
+    print(f"{'':39} without | measured and difference of the forecast at epsilon {EPSILONS}")
+    pairs = list(zip(everything, forecasts, strict=True))
+    for facts, own in pairs:
+        show(facts, differences_of(facts, own))
     for title, names in (("chosen on", NAMES), ("left out", LEFT_OUT)):
-        own = [found[name] for name in names if name in found]
-        if own:
-            near = np.mean(np.abs(np.concatenate(own)) <= NEAR)
-            print(f"{title}: within {NEAR} in {near:.0%} of {sum(map(len, own))} cells")
+        for name in (None, *names):
+            own = [pair for pair in pairs if pair[0]["name"] in names and name in (None, pair[0]["name"])]
+            if own:
+                near = np.abs(np.concatenate([differences_of(*pair) for pair in own])) <= NEAR
+                held, widths = np.concatenate([ranges_of(*pair, simulation._FACTOR, simulation._FLOOR) for pair in own]).T
+                print(
+                    f"{name or title:16} of {len(near)} cells, near {near.mean():.0%}, in the range {held.mean():.0%}, "
+                    f"median width {np.median(widths):.4f}, mean {widths.mean():.4f}"
+                )
+
+
+def choose_designs(everything: list[dict[str, Any]]) -> None:
+    """The mean difference of each design, and with each data set left out in turn."""
+    tables = []
+    for design in DESIGNS:
+        for name, value in design.items():
+            setattr(simulation, name, value)
+        simulation._made_up.cache_clear()
+        tables.append([np.abs(differences_of(facts, forecasts_of(facts))) for facts in everything])
+        print(design, f"mean {np.mean(np.concatenate(tables[-1])):.4f}", flush=True)
+    for left_out in dict.fromkeys(facts["name"] for facts in everything):
+        own = [k for k, facts in enumerate(everything) if facts["name"] == left_out]
+        others = [k for k in range(len(everything)) if k not in own]
+        best = int(np.argmin([np.mean(np.concatenate([table[k] for k in others])) for table in tables]))
+        found = np.concatenate([tables[best][k] for k in own])
+        print(f"{left_out:16} left out: {DESIGNS[best]} mean {found.mean():.4f}, near {np.mean(found <= NEAR):.0%}")
 
 
 if __name__ == "__main__":

@@ -22,6 +22,7 @@ from confide.cli import app
 from confide.datasets import SplitData, load_adult
 from confide.errors import BudgetExceeded, NotCertified
 from confide.estimators.logistic import LogisticRegression
+from confide.planning import simulate
 
 COMMANDS = ["demo", "fit", "predict", "plan", "inspect", "report"]
 SENTINEL = "SECRETVALUE"
@@ -213,7 +214,8 @@ def test_plan_forecasts_accuracy_from_two_guesses():
     options = ("--rows", 3000, "--features", 4, "--epsilon", 1, "--error", "0.1", "--positive-rate", "0.4")
     document = json.loads(run("plan", *options, "--format", "json").stdout)
     (forecast,) = document["forecast"]
-    assert 0.1 <= forecast["low"] <= forecast["error"] <= forecast["high"] < 0.4
+    assert 0.0 < forecast["low"] < 0.1 <= forecast["error"] < forecast["high"] < 0.4
+    assert forecast["coverage"] == 0.8
     curve = json.loads(run("plan", *options, "--curve", "--format", "json").stdout)["forecast"]
     assert [point["budget"]["epsilon"] for point in curve] == pytest.approx([0.1, 0.2, 0.5, 1, 2, 5, 10])
     assert forecast in curve
@@ -223,6 +225,41 @@ def test_plan_forecasts_accuracy_from_two_guesses():
     assert "Accuracy to be expected" in text
     assert f"{1 - forecast['error']:.4f}" in text
     assert max(map(len, text.splitlines())) <= 80
+
+
+def test_plan_compares_distances_from_the_same_weights_alone():
+    """At the alpha of its plan: as the library says there. The other mechanisms of an automatic loss minimise another."""
+    options = ("--rows", 45000, "--features", 20, "--epsilon", "0.5", "--format", "json")
+    document = json.loads(run("plan", *options).stdout)
+    given = LogisticRegression(0.5, alpha=document["alpha"], mechanism="output").plan(45_000, 20)
+    own = LogisticRegression(0.5, mechanism="output").plan(45_000, 20)
+    distances = document["beside"]["mechanisms"]
+    assert distances["objective"] == pytest.approx(document["expected_distance"], rel=1e-6)
+    assert distances["output"] == pytest.approx(given.expected_distance, rel=1e-6)
+    assert distances["output"] != pytest.approx(own.expected_distance, rel=0.1)
+    of_svm = json.loads(run("plan", *options, "--model", "svm").stdout)["beside"]["mechanisms"]
+    assert isinstance(of_svm["objective"], float)
+    assert "cannot be compared" in of_svm["output"]
+    assert "Distance from" not in run("plan", *options[:-2], "--model", "svm").stdout
+
+
+def test_plan_forecasts_the_other_mechanisms_as_they_would_be_run():
+    """With --error alone: what `simulate` says of each at its own alpha."""
+    options = ("--rows", 3000, "--features", 4, "--epsilon", 1)
+    document = json.loads(run("plan", *options, "--error", "0.1", "--format", "json").stdout)
+    reached = document["beside"]["mechanism_errors"]
+    assert set(reached) == {"output", "output-laplace"}
+    assert reached["output"] == simulate(LogisticRegression(1.0, mechanism="output"), 3000, 4, error=0.1).error
+    assert f"- output {1.0 - reached['output']:.4f}" in run("plan", *options, "--error", "0.1").stdout
+    assert "mechanism_errors" not in json.loads(run("plan", *options, "--format", "json").stdout)["beside"]
+
+
+def test_plan_says_what_the_guarantee_says_of_a_large_delta():
+    """From one over the number of rows on, in the same words."""
+    said = "is not below one over the number of rows: it would allow a release that shows some rows outright"
+    for delta, is_told in (("0.0011", True), ("0.0009", False)):
+        text = run("plan", "--rows", 1000, "--features", 3, "--epsilon", 1, "--delta", delta).stdout
+        assert (said in " ".join(text.split())) == is_told
 
 
 def test_plan_refuses_guesses_that_contradict_each_other():

@@ -37,7 +37,7 @@ def test_the_python_of_the_page_on_planning_runs(capsys):
     for code in blocks("docs/planning.md", "python"):
         exec(compile(code, "docs/planning.md", "exec"), names)  # noqa: S102 - our own page
     printed = capsys.readouterr().out
-    assert "four in five simulated" in printed
+    assert "probably between" in printed
     assert "With probability 0.95" in printed
     assert "PrivacyRange" in printed
 

@@ -10,6 +10,7 @@ import re
 import subprocess
 import sys
 from dataclasses import astuple
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -36,6 +37,8 @@ from confide import (
     SchemaEncoder,
 )
 from confide.data.arrays import MemorySource
+from confide.errors import InsufficientRegularisation
+from confide.estimators import fitting
 from confide.estimators.fitting import share_of
 from confide.estimators.regularisation import curvature_free_l2
 from tests.estimators.conventions import failed_checks
@@ -865,3 +868,40 @@ def test_more_rows_do_not_make_the_default_model_worse():
     errors = [1 - model.fit(X, y).score(adult.X_test, adult.y_test) for _ in range(6)]
     assert np.mean(errors) < 0.1545
     assert model.plan(len(X)).seal_share <= 0.01
+
+
+@pytest.mark.parametrize(
+    ("first", "length"), [(0, 1), (1, 1), (7, 2), (8, 1), (97, 8), (100, 1), (590, 1), (599, 1), (3, 597)]
+)
+def test_an_automatic_ridge_is_the_first_that_is_allowed(first, length):
+    """Whether many steps allow a plan or one; and long strides find it where they can meet it."""
+    problem, tried = LogisticRegression(1.0).plan(100, 2).problem, []
+
+    class Allowed:
+        def plan(self, asked, budget):
+            step = round(math.log(asked.l2 / problem.l2) / math.log(1.1))
+            tried.append(step)
+            if not first <= step < first + length:
+                raise InsufficientRegularisation("too small, or too large")
+            return SimpleNamespace(seal_share=0.0, l2=asked.l2)
+
+    l2 = problem.l2
+    for _ in range(first):
+        l2 *= 1.1
+    assert fitting._first_plan(Allowed(), problem, PureDP(1.0)).l2 == l2
+    if length >= 8:
+        assert len(tried) <= first / 8 + 5
+
+
+def test_rows_so_many_that_no_ridge_of_600_is_allowed_are_refused():
+    """Each is tried before that is said."""
+    tried = []
+
+    class Allowed:
+        def plan(self, asked, budget):
+            tried.append(asked.l2)
+            raise InsufficientRegularisation("too small")
+
+    with pytest.raises(confide.ParameterError, match="no alpha is large enough"):
+        fitting._first_plan(Allowed(), LogisticRegression(1.0).plan(100, 2).problem, PureDP(1.0))
+    assert len(set(tried)) == len(tried) == 600

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from confide import ZCDP, ApproxDP, LinearSVC, LogisticRegression, ParameterError, PureDP, Ridge
+from confide.estimators.fitting import MECHANISMS
 from confide.planning import compare_mechanisms, equivalent_budgets
 
 
@@ -30,6 +31,22 @@ def test_equivalent_budgets_have_the_same_noise(budget):
     for one in budgets:
         other = LogisticRegression(one, alpha=plan.alpha).plan(20_000, 30)
         assert other.noise_norm * other.l2 == pytest.approx(plan.noise_norm * plan.l2, rel=1e-4)
+
+
+def test_equivalent_budgets_hold_the_loss_fixed_and_are_whole_where_intervals_have_a_share():
+    """An automatic loss would be another at some of the budgets tried; the estimator's own budget is the whole one."""
+    estimator = LinearSVC(ApproxDP(0.3, 1e-6))
+    plan = estimator.plan(20_000, 20)
+    for one in equivalent_budgets(estimator, 20_000, 20):
+        other = MECHANISMS[plan.mechanism].plan(plan.problem, one)
+        assert other.noise_norm * other.l2 == pytest.approx(plan.noise_norm * plan.l2, rel=1e-4)
+    whole = ApproxDP(1.0, 1e-6)
+    shared = LogisticRegression(whole, inference_share=0.3)
+    alone = shared.plan(100_000, 3)
+    pure, own, _ = equivalent_budgets(shared, 100_000, 3)
+    assert own == whole
+    given_pure = LogisticRegression(pure, alpha=alone.alpha, inference_share=0.3).plan(100_000, 3)
+    assert given_pure.noise_norm * given_pure.l2 == pytest.approx(alone.noise_norm * alone.l2, rel=1e-4)
 
 
 def test_noise_that_no_other_budget_has_is_refused():

@@ -8,6 +8,7 @@ from confide.accounting.ledger import Batch, Ledger
 from confide.erm.declared_losses import DeclaredLoss
 from confide.guarantee import Guarantee
 from confide.inference.forecast import IntervalsPlan
+from confide.plan_text import large_delta
 from confide.privacy.budgets import Budget, Neighbours
 from confide.privacy.mechanism import Plan
 from confide.privacy.moments import MomentsPlan
@@ -62,12 +63,8 @@ def guarantee_of(
             "How the rows were read into memory, such as the types of columns, did not depend on single rows.",
             _CHECKED,
         ]
-        delta = getattr(budget, "delta", 0.0)
-        if delta * problem.n_rows_high >= 1.0:
-            sentences.append(
-                f"Its delta, {delta:g}, is not below one over the number of rows: it would allow a release that shows some "
-                f"rows outright. Choose a far smaller one."
-            )
+        if warned := large_delta(budget, problem.n_rows_high):
+            sentences.append(warned)
         sentences.append(
             f"It holds for every bit of the released weights{' and moments' if intervals else ''}, which are "
             f"{_exact_part(plan, plan.lattice.exponent, intervals)} with "

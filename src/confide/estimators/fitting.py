@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cache, lru_cache
+from itertools import accumulate
 from typing import Any, TypeVar
 
 import numpy as np
@@ -43,7 +45,8 @@ MECHANISMS: dict[str, Mechanism] = {
 
 _LEAST_HINGE_L2 = 1e-2
 _LARGEST_SEAL_SHARE = 0.01
-_MOST_STEPS = 600
+_MOST_STEPS, _STRIDE = 600, 8
+"""Of the ridge, each 1.1 times the one before; and how many are passed over at once."""
 _MOST_CLASS_WEIGHTS = 1000
 """Of several classes with intervals: a million entries get exact noise, and each pair of classes has its own products."""
 _ENOUGH_FOR_THE_HINGE = 50.0
@@ -318,16 +321,26 @@ def _margin_of(loss: Loss) -> float:
 def _first_plan(
     mechanism: Mechanism, problem: Problem, budget: Budget, largest_seal_share: float = _LARGEST_SEAL_SHARE
 ) -> Plan:
-    """The plan at the ridge of the problem, or at the first larger one that allows it."""
-    for _ in range(_MOST_STEPS):
-        try:
-            plan = mechanism.plan(problem, budget)
-        except InsufficientRegularisation:
-            pass
-        else:
+    """The plan at the ridge of the problem, or at the first larger one that allows it.
+
+    The ridges that allow it lie between two ends, for doubles are too coarse for those too small and for those too large. So
+    every few are tried, then halves of what lies between; all, one after the other, only where so long steps meet none.
+    """
+    ridges = list(accumulate(range(1, _MOST_STEPS), lambda l2, _: 1.1 * l2, initial=problem.l2))
+
+    @cache
+    def plan_at(step: int) -> Plan | None:
+        with suppress(InsufficientRegularisation):
+            plan = mechanism.plan(replace(problem, l2=ridges[step]), budget)
             if plan.seal_share <= largest_seal_share:
                 return plan
-        problem = replace(problem, l2=1.1 * problem.l2)
+        return None
+
+    for stride in (_STRIDE, 1):
+        for step in range(0, _MOST_STEPS, stride):
+            if found := plan_at(step):
+                between = range(max(0, step - stride), step + 1)
+                return plan_at(between[bisect_left(between, True, key=lambda k: plan_at(k) is not None)]) or found
     raise ParameterError(
         f"no alpha is large enough for up to {problem.n_rows_high} rows at this budget: double precision cannot certify the "
         f"minimiser closely enough. Narrow n_rows_bounds, or use fewer rows or a larger budget."

@@ -5,12 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
 from typing import Any
 
+from scipy.optimize import brentq
+
 from confide.errors import ParameterError
+from confide.estimators.fitting import MECHANISMS, share_of
 from confide.planning.asked import estimator_with, plan_with_noise
 from confide.privacy.budgets import ZCDP, ApproxDP, Budget, PureDP
 from confide.privacy.mechanism import Plan
+
+_NEAR = 1e-5
+"""Relative distance at which a budget is near enough to that with as much noise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +44,8 @@ def compare_mechanisms(estimator: Any, n_rows: int | None, n_features: int | Non
     Parameters
     ----------
     estimator : a classifier or regressor with a loss of the score
-        Where its alpha is "auto" each mechanism has its own, so that distances speak of different minimisers; give a number
-        to compare at one.
+        Where its alpha or loss is "auto" each mechanism has its own, as a fit would, so that distances speak of different
+        minimisers and a smaller one need not be better. Give numbers and names to compare at one.
     n_rows, n_features : int or None
         As in the estimator's `plan`.
     """
@@ -56,10 +64,13 @@ def compare_mechanisms(estimator: Any, n_rows: int | None, n_features: int | Non
 def equivalent_budgets(
     estimator: Any, n_rows: int | None, n_features: int | None = None, *, delta: float = 1e-6
 ) -> tuple[Budget, ...]:
-    """Budgets of the three currencies at which one fit has as much noise as at the estimator's own budget.
+    """Budgets of the three currencies at which one plan has as much noise as at the estimator's own budget.
 
-    Not the same protection: noise of one size is worth another amount in each currency. Noise is measured on the weights
-    where the loss adds no curvature (`Plan.noise_norm`), at the ridge of the estimator's plan.
+    Held fixed: the mechanism, the loss, the bounds, the alpha and the share for intervals of the estimator's plan. Noise is
+    measured on the weights where the loss adds no curvature (`Plan.noise_norm`). An estimator with another budget and an
+    automatic alpha, loss or share would choose others: give it those of the plan.
+
+    Not the same protection: noise of one size is worth another amount in each currency.
 
     Parameters
     ----------
@@ -75,27 +86,28 @@ def equivalent_budgets(
         PureDP, ApproxDP with this delta, ZCDP; the estimator's own budget stands in the place of its currency.
     """
     given = plan_with_noise(estimator, n_rows, n_features)
-    target = given.noise_norm
+    of_weights = 1.0 if given.intervals is None else 1.0 - given.intervals.share
 
-    def noise_at(budget: Budget) -> float:
-        plan: Plan = estimator_with(estimator, alpha=given.alpha, budget=budget).plan(n_rows, n_features)
+    def excess_noise(make: Callable[[float], Budget], log_size: float) -> float:
+        plan = MECHANISMS[given.mechanism].plan(given.problem, share_of(make(math.exp(log_size)), of_weights))
         # A ridge that the proof raised would hide noise.
-        return float(plan.noise_norm * plan.l2 / given.l2)
+        return math.log(plan.noise_norm * plan.l2) - math.log(given.noise_norm * given.l2)
 
     makers: dict[str, Callable[[float], Budget]] = {
         "pure": PureDP,
         "approximate": lambda epsilon: ApproxDP(epsilon, delta),
         "zcdp": ZCDP,
     }
-    return tuple(given.budget if given.budget.kind == kind else _at(make, noise_at, target) for kind, make in makers.items())
+    own = given.event.budget
+    return tuple(own if own.kind == kind else _at(make, partial(excess_noise, make)) for kind, make in makers.items())
 
 
-def _at(make: Callable[[float], Budget], noise_at: Callable[[Budget], float], target: float) -> Budget:
-    """The budget with this much noise, by bisection of the logarithm."""
-    low, high = 1e-6, 1e6
-    if not noise_at(make(high)) <= target <= noise_at(make(low)):
-        raise ParameterError("no budget between 1e-6 and 1e6 of another currency has so much noise.")
-    while high > low * (1.0 + 1e-4):
-        middle = math.sqrt(low * high)
-        low, high = (middle, high) if noise_at(make(middle)) > target else (low, middle)
-    return make(high)
+def _at(make: Callable[[float], Budget], excess_noise: Callable[[float], float]) -> Budget:
+    """The budget with as much noise, by the logarithm of its size."""
+    # From large budgets down: small ones may not be certified at this ridge, and need not be asked.
+    ends = [math.log(10.0) * power for power in range(6, -7, -1)]
+    if excess_noise(ends[0]) <= 0.0:
+        for high, low in pairwise(ends):
+            if excess_noise(low) >= 0.0:
+                return make(math.exp(brentq(excess_noise, low, high, xtol=_NEAR)))
+    raise ParameterError("no budget between 1e-6 and 1e6 of another currency has so much noise.")
