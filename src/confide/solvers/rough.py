@@ -33,7 +33,7 @@ _FLOOR = 64.0 * 2.0**-24
 """Error of a gradient over sqrt(rows) times their bound, at most about."""
 _OVER_MEASURED = 2.0
 """Elsewhere it may be so much larger than where it was measured."""
-_LIGHT, _LIGHT_SHARE = 2**26, 0.06
+_LIGHT, _LIGHT_SHARE = 2**26, 0.03
 """Labels with factors may take so many bytes, or such a part of what the rows take."""
 _LONG_BLOCK_BYTES, _LONG_BLOCK_ROWS = 2**22, 8192
 """Longer blocks are read slowly the second time. In those of fewer rows threads wait for each other more than they work."""
@@ -76,7 +76,7 @@ class RoughSum:
         n_features, rows = rows.shape[1], _in_precision(rows, self.precision)
         targets, factors = labels, None
         if labels.ndim == 2:
-            targets, factors = labels[:, 0], labels[:, 1:].astype(rows.dtype, copy=False)
+            targets, factors = _without_factors(labels, rows.dtype)
         directions = weights[:, :n_features].astype(rows.dtype)
         long = LONG_ROW if rows.dtype == np.float64 else _LONG_SINGLE_ROW
         if len(weights) == 1 and n_features >= long and not issparse(rows) and rows.flags.c_contiguous:
@@ -189,14 +189,14 @@ def _worth_factors(source: MemorySource, same: bool) -> type[np.floating[Any]] |
     if not isinstance(source.blocks, (ArrayBlocks, SparseBlocks)):
         return None
     rows = source.blocks.rows
-    light = 16 * source.n_rows <= max(_LIGHT, _LIGHT_SHARE * rows.dtype.itemsize * rows.size)
+    light = 8 * _columns_of_factors(source) * source.n_rows <= max(_LIGHT, _LIGHT_SHARE * rows.dtype.itemsize * rows.size)
     if not light or rows.dtype not in (np.float32, np.float64):
         return None
-    if rows.dtype == np.float64:
-        # Of sparse rows a bound costs as much as they do.
-        return np.float64 if issparse(rows) or not same else None
     # Of short rows the work is not in their products.
-    return np.float32 if issparse(rows) or rows.shape[1] >= LONG_ROW else None
+    if rows.dtype == np.float32 and (issparse(rows) or rows.shape[1] >= LONG_ROW):
+        return np.float32
+    # Of sparse rows a bound costs as much as they do.
+    return np.float64 if issparse(rows) or not same else None
 
 
 def in_single_precision(objective: Objective, fewer: Objective, start: Weights) -> RoughObjective | None:
@@ -250,17 +250,33 @@ def _nothing_shortened(fewer: Objective, start: Weights) -> bool:
 
 
 def _with_factors(source: MemorySource, bound: BallBound, same: bool, precision: Any) -> MemorySource | None:
-    """Rows with (n, 2), their labels and by what each has to be multiplied to obey the bound; as they are where none is.
+    """Rows with labels that tell by what each has to be multiplied to obey the bound; as they are where none is shortened.
 
-    None where some are so long that numbers of the precision cannot tell it.
+    A label of -1 or 1 is the sign of that, (n, 1), and a target stands before it, (n, 2). None where some rows are so long
+    that numbers of the precision cannot tell it.
     """
     if same:
         return source
-    known = np.empty((source.n_rows, 2))
-    known[:, 0] = source.labels
-    _find_factors(source, bound.norm, known[:, 1])
-    representable = known[:, 1].min() > bound.norm / np.finfo(precision).max
-    return replace(source, labels=known) if representable else None
+    known = np.empty((source.n_rows, _columns_of_factors(source)))
+    _find_factors(source, bound.norm, known[:, -1])
+    if not known[:, -1].min() > bound.norm / np.finfo(precision).max:
+        return None
+    if known.shape[1] == 1:
+        known[:, 0] *= source.labels
+    else:
+        known[:, 0] = source.labels
+    return replace(source, labels=known)
+
+
+def _columns_of_factors(source: MemorySource) -> int:
+    return 1 if source.labels.dtype == np.int8 else 2
+
+
+def _without_factors(known: Any, dtype: Any) -> tuple[Array, Array]:
+    """Labels or targets (m,), and the factors (m, 1) of their rows."""
+    if known.shape[1] == 1:
+        return np.sign(known[:, 0]), np.abs(known).astype(dtype, copy=False)
+    return known[:, 0], known[:, 1:].astype(dtype, copy=False)
 
 
 @dataclass(frozen=True, slots=True)
