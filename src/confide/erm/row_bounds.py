@@ -128,7 +128,7 @@ def row_products(rows: Array, others: Array) -> Array:
     """(m,): of rows (m, d) with as many others, or with one (d,), in any order of summation."""
     if rows.shape[1] >= LONG_ROW and rows.flags.c_contiguous:
         return np.asarray(np.vecdot(rows, others))
-    return np.asarray(np.einsum("ij,ij->i", rows, np.broadcast_to(others, rows.shape)))
+    return np.asarray(np.einsum("ij,ij->i" if others.ndim == 2 else "ij,j->i", rows, others))
 
 
 def row_squares(rows: Rows) -> Array:
