@@ -26,6 +26,7 @@ from confide.features.labels import positions_of, targets_at
 from confide.types import Array, Indices, Labels, Targets
 
 # Openings of scikit-learn's messages that speak of shapes and column names alone. All others may print the array.
+_LABELS_AT_ONCE = 2**20
 _SAFE_OPENINGS = (
     "Found array with",
     "Found input variables with inconsistent",
@@ -230,7 +231,7 @@ def labels_of(y: Any, n_rows: int, classes: tuple[Any, ...] | None) -> tuple[Lab
         raise InputError("X and y have inconsistent numbers of samples: there must be one label for each row.")
     domain = _undeclared_domain(labels) if classes is None else classes
     # Objects are compared one by one: as an array of one type, a single label could change the others.
-    positions = np.full(labels.shape, -1, dtype=np.intp)
+    positions = np.full(labels.shape, -1, dtype=np.min_scalar_type(-len(domain)))
     for position, label in enumerate(domain):
         positions[np.asarray(labels == label, dtype=bool)] = position
     if (positions < 0).any():
@@ -333,7 +334,12 @@ def _differs_from_itself(label: Any) -> bool:
 
 
 def _undeclared_domain(labels: Any) -> tuple[Any, ...]:
-    present = sorted(set(labels.tolist())) if labels.dtype.kind == "O" else np.unique(labels).tolist()
+    if labels.dtype.kind == "O":
+        present = sorted(set(labels.tolist()))
+    else:
+        # In parts, since each is copied to be sorted.
+        parts = [np.unique(labels[start : start + _LABELS_AT_ONCE]) for start in range(0, labels.size, _LABELS_AT_ONCE)]
+        present = np.unique(np.concatenate(parts)).tolist()
     is_text = isinstance(present[0], str)
     if not is_text:
         kind = type(present[0])

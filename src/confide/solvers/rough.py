@@ -33,7 +33,7 @@ _FLOOR = 64.0 * 2.0**-24
 """Error of a gradient over sqrt(rows) times their bound, at most about."""
 _OVER_MEASURED = 2.0
 """Elsewhere it may be so much larger than where it was measured."""
-_LIGHT, _LIGHT_SHARE = 2**26, 0.05
+_LIGHT, _LIGHT_SHARE = 2**27, 0.05
 """Labels with factors may take so many bytes, or such a part of what the rows take."""
 _LONG_BLOCK_BYTES, _LONG_BLOCK_ROWS = 2**22, 8192
 """Longer blocks are read slowly the second time. In those of fewer rows threads wait for each other more than they work."""

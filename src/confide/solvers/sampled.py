@@ -34,6 +34,8 @@ _MOST_OF_ROWS = 1 / 16
 _MOST_OF_FEW_ROWS = 1 / 6
 _PLENTY = 60
 """Rows for each weight beyond which the sample is no larger a part of the rows than of many."""
+_ENOUGH_PER_WEIGHT = 4000
+"""Rows for each weight beyond which more would save no pass."""
 _SMALL_SAMPLE = 2**24
 """Entries, 128 MiB: memory that nobody misses. Up to there a sample may be a larger part of the rows."""
 _LARGEST_SHARE = 1 / 4
@@ -111,7 +113,10 @@ class SampledNewton:
         sample = getattr(objective.source, "sample", None)
         affordable = max(_MOST_OF_ROWS * n_rows, _SMALL_SAMPLE / max(1, objective.source.n_features))
         useful = min(
-            _HESSIAN_SHARE * n_rows / width, _MOST_OF_FEW_ROWS * n_rows, max(_MOST_OF_ROWS * n_rows, _PLENTY * width)
+            _HESSIAN_SHARE * n_rows / width,
+            _MOST_OF_FEW_ROWS * n_rows,
+            max(_MOST_OF_ROWS * n_rows, _PLENTY * width),
+            _ENOUGH_PER_WEIGHT * width,
         )
         enough = max(_ROWS_PER_WEIGHT * width, _FEWEST_ROWS, min(useful, affordable))
         if sample is None or enough > _LARGEST_SHARE * n_rows:
