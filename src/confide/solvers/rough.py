@@ -172,6 +172,9 @@ def cheaper(objective: Objective, fewer: Objective, start: Weights, near: Weight
                 in_doubles = (FromAfar(RoughObjective(objective, known, np.float64)),)
     if in_single is None:
         return in_doubles
+    if not isinstance(source, MemorySource):
+        # Making rows, reading them from a disk say, costs more than their bound does.
+        in_doubles = ()
     floor = _floor(source.n_rows, same, fewer, near)
     return (FromAfar(RoughObjective(objective, in_single, np.float32), floor, np.float32), *in_doubles)
 
