@@ -3,9 +3,10 @@
 A cell is a data set, an estimator, a currency and a budget. Forecasts know the schema (or the bound on rows), the number of
 rows, the share of positives and the error of the model without privacy, and nothing else. --designs runs the grid of designs
 from which two constants of confide.planning.simulation were chosen and leaves each data set out in turn: the design that is
-best on the others forecasts it. --ranges does the same for the width of the range of a forecast.
+best on the others forecasts it. --ball-designs does the same for rows without a schema, and --ranges for the width of the
+range of a forecast.
 
-Run: CONFIDE_DATA_DIR=... python benchmarks/planner.py [--draws 4] [--designs | --ranges] [--data adult bank ...]
+Run: CONFIDE_DATA_DIR=... python benchmarks/planner.py [--draws 4] [--designs | --ball-designs | --ranges] [--data adult ...]
 """
 
 from __future__ import annotations
@@ -18,22 +19,52 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from public_data import NAMES, folder, load
+from sklearn.datasets import load_breast_cancer, load_digits
 from sklearn.feature_extraction.text import HashingVectorizer
 from sparse_error import split as split_sparse
 
 from confide import ApproxDP, LinearSVC, LogisticRegression, PureDP
+from confide.features.encoder import Encoder
 from confide.planning import Forecast, simulate, simulation
 from confide.privacy.budgets import Budget
 
 EPSILONS = (0.05, 0.1, 0.5, 1.0, 2.0)
 BUDGETS: dict[str, Any] = {"pure": PureDP, "approximate": lambda epsilon: ApproxDP(epsilon, 1e-6)}
+IN_A_BALL = " in a ball"
+BUNDLED: dict[str, Any] = {"digits": load_digits, "breast-cancer": load_breast_cancer}
+"""Small sets that come with scikit-learn, of plain numbers."""
+BALLS = (*(name + IN_A_BALL for name in NAMES), *BUNDLED)
+"""Rows without a schema: the same data sets encoded by theirs."""
+LARGE_EPSILONS = {"digits": (1.0, 2.0, 5.0, 10.0, 20.0), "breast-cancer": (2.0, 5.0, 10.0, 20.0, 50.0)}
+"""For so few rows."""
 LEFT_OUT = ("a9a", "w8a", "mnist-even", "clothing")
 """Data sets that no constant was chosen on."""
 DESIGNS = [{"_COMMON": common, "_DECAY": decay} for common in (0.0, 0.2, 0.3, 0.5) for decay in (0.0, 0.25, 0.5, 1.0)]
+_QUICK = {"_DESIGNS": 1, "_WIDE_DESIGNS": 1, "_ROWS": 4000}
+BALL_DESIGNS = [
+    {"_FALL": fall, "_MEAN": mean, "_DECAY": decay, **_QUICK}
+    for fall in (1.0, 1.5, 2.0) for mean in (0.0, 0.5, 0.75) for decay in (0.25, 0.5, 1.0)
+]  # fmt: skip
 NEAR = 0.02
 ESTIMATORS = {"logistic": LogisticRegression, "svm": LinearSVC}
 FACTORS = (1.0, 1.25, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 5.0, 6.0, 8.0)
 FLOORS = (0.002, 0.003, 0.004, 0.005, 0.0075, 0.01, 0.0125, 0.015, 0.02)
+
+
+def rows_of_ball(name: str) -> tuple[dict[str, Any], Any, Any, Any, Any]:
+    """The same, of plain numbers and a bound that a tenth of them are longer than, rounded to two digits."""
+    if name in BUNDLED:
+        X, y = BUNDLED[name](return_X_y=True)
+        X, y = X / (16.0 if name == "digits" else X.max(axis=0)), np.where(y % 2 == (name == "breast-cancer"), 1, -1)
+        order = np.random.default_rng(0).permutation(len(y))
+        train, test = order[: int(0.7 * len(y))], order[int(0.7 * len(y)) :]
+        X_train, y_train, X_test, y_test = X[train], y[train], X[test], y[test]
+    else:
+        split = load(name.removesuffix(IN_A_BALL))
+        encoder = Encoder(split.schema)
+        X_train, X_test = encoder.transform(split.X_train), encoder.transform(split.X_test)
+        y_train, y_test = split.y_train, split.y_test
+    return {"row_norm": float(f"{np.quantile(np.linalg.norm(X_train, axis=1), 0.9):.2g}")}, X_train, y_train, X_test, y_test
 
 
 def data_of(name: str) -> tuple[dict[str, Any], Any, Any, Any, Any]:
@@ -41,6 +72,8 @@ def data_of(name: str) -> tuple[dict[str, Any], Any, Any, Any, Any]:
     if name in NAMES:
         split = load(name)
         return {"schema": split.schema}, split.X_train, split.y_train, split.X_test, split.y_test
+    if name in BALLS:
+        return rows_of_ball(name)
     if name == "mnist-even":
         with np.load(folder() / "mnist.npz") as arrays:
             X = [arrays[key].reshape(-1, 784) / 255.0 for key in ("x_train", "x_test")]
@@ -70,7 +103,7 @@ def measured(name: str, kind: str, draws: int) -> dict[str, Any]:
     cells = [
         {"currency": currency, "epsilon": epsilon, "error": float(np.mean([error(make(epsilon)) for _ in range(draws)]))}
         for currency, make in BUDGETS.items()
-        for epsilon in EPSILONS
+        for epsilon in LARGE_EPSILONS.get(name, EPSILONS)
     ]
     positive = float((y_test == 1).mean())
     facts = {"rows": len(y_train), "columns": None if "schema" in given else X_train.shape[1], "positive": positive}
@@ -152,23 +185,29 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--draws", type=int, default=4)
     parser.add_argument("--designs", action="store_true")
+    parser.add_argument("--ball-designs", action="store_true")
     parser.add_argument("--ranges", action="store_true")
     parser.add_argument("--data", nargs="+")
     options = parser.parse_args()
-    data = options.data or (NAMES if options.designs or options.ranges else [*NAMES, *LEFT_OUT])
+    data = options.data or (
+        BALLS if options.ball_designs else NAMES if options.designs or options.ranges else [*NAMES, *BALLS, *LEFT_OUT]
+    )
     everything = [measured(name, kind, options.draws) for name in data for kind in ESTIMATORS]
     if options.designs:
-        choose_designs(everything)
+        choose_designs(everything, DESIGNS)
+        return
+    if options.ball_designs:
+        choose_designs(everything, BALL_DESIGNS)
         return
     forecasts = [forecasts_of(facts) for facts in everything]
     if options.ranges:
         choose_ranges(everything, forecasts)
         return
-    print(f"{'':39} without | measured and difference of the forecast at epsilon {EPSILONS}")
+    print(f"{'':39} without | measured and difference of the forecast at epsilon {EPSILONS}, of small sets {LARGE_EPSILONS}")
     pairs = list(zip(everything, forecasts, strict=True))
     for facts, own in pairs:
         show(facts, differences_of(facts, own))
-    for title, names in (("chosen on", NAMES), ("left out", LEFT_OUT)):
+    for title, names in (("chosen on", NAMES), ("rows of a ball", BALLS), ("left out", LEFT_OUT)):
         for name in (None, *names):
             own = [pair for pair in pairs if pair[0]["name"] in names and name in (None, pair[0]["name"])]
             if own:
@@ -180,10 +219,10 @@ def main() -> None:
                 )
 
 
-def choose_designs(everything: list[dict[str, Any]]) -> None:
+def choose_designs(everything: list[dict[str, Any]], designs: list[dict[str, float]]) -> None:
     """The mean difference of each design, and with each data set left out in turn."""
     tables = []
-    for design in DESIGNS:
+    for design in designs:
         for name, value in design.items():
             setattr(simulation, name, value)
         simulation._made_up.cache_clear()
@@ -194,7 +233,7 @@ def choose_designs(everything: list[dict[str, Any]]) -> None:
         others = [k for k in range(len(everything)) if k not in own]
         best = int(np.argmin([np.mean(np.concatenate([table[k] for k in others])) for table in tables]))
         found = np.concatenate([tables[best][k] for k in own])
-        print(f"{left_out:16} left out: {DESIGNS[best]} mean {found.mean():.4f}, near {np.mean(found <= NEAR):.0%}")
+        print(f"{left_out:16} left out: {designs[best]} mean {found.mean():.4f}, near {np.mean(found <= NEAR):.0%}")
 
 
 if __name__ == "__main__":
