@@ -234,9 +234,9 @@ def test_rows_of_a_schema_are_made_up_as_if_there_were_no_ball(monkeypatch):
 
 
 def test_rows_that_a_plan_clips_are_made_up_by_the_schema_all_the_same():
-    """An automatic loss clips rows to a ball: the forecast differs from that of the same loss without by less than 0.01.
+    """An automatic loss clips rows to a ball: the forecast differs from that of the same loss without by less than 0.003.
 
-    From the ball alone it would be 0.04 higher.
+    From the ball alone it would be 0.005 higher.
     """
     schema = datasets.load_adult().schema
     budget = ApproxDP(0.1, 1e-5)
@@ -245,7 +245,7 @@ def test_rows_that_a_plan_clips_are_made_up_by_the_schema_all_the_same():
         for loss in ("auto", "logistic_hinge")
     )
     assert clipped.plan.problem.row_bound.l2_norm < plain.plan.problem.row_bound.l2_norm
-    assert clipped.error == pytest.approx(plain.error, abs=0.01)
+    assert clipped.error == pytest.approx(plain.error, abs=0.003)
 
 
 @pytest.mark.parametrize("n_rows", [1, 2])

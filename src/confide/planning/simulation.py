@@ -1,9 +1,9 @@
 """What a private classifier will probably reach, by fits to made-up rows: public facts and two guesses in, an error out.
 
 A bound (`utility_bound`) says the worst that can happen; this says what usually does. Rows are drawn from a design that
-knows the schema, or the bound on rows, and nothing else. Of rows in a ball, few directions hold most of the length: evenly
-spread, they would leave as little for a signal to stand out as hardly any real ones do. The label shifts what is behind each column, as far as makes a
-model err as often as the user expects without privacy. Then the plan's own noise is added and the perturbed problems are
+knows the schema, or the bound on rows, and nothing else. Of rows in a ball, few directions hold most of the length, as of
+most real ones: spread evenly, they would let noise in from all. The label shifts what is behind each column, as far as makes
+a model err as often as the user expects without privacy. Then the plan's own noise is added and the perturbed problems are
 solved as one batch, over several designs. Real columns hang together otherwise than made-up ones, so the range is not that
 of simulated fits: it is as wide as real data sets asked for. How the design and the range were calibrated on public data
 sets, and how far forecasts were from the measured error of data sets left out: benchmarks/README.md.
@@ -41,7 +41,7 @@ _SKEW = 1.0
 _SPREAD = 0.35
 """Standard deviation of a number whose bounds are -1 and 1."""
 _DECAY = 0.5
-"""How far the label shifts what is behind a group of columns, or an axis of the covariance: in proportion to 1 / rank^decay."""
+"""How far the label shifts what is behind a group of columns, or an axis: in proportion to 1 / rank^decay."""
 
 
 _STRONGEST = 30.0
