@@ -161,7 +161,10 @@ def cheaper(objective: Objective, fewer: Objective, start: Weights, near: Weight
     if objective.loss.n_outputs > 1:
         return in_doubles
     in_single = _made_in_single_precision(source) if same else None
-    if in_single is None and isinstance(source, MemorySource) and isinstance(bound, BallBound):
+    if in_single is not None:
+        # Making rows, reading them from a disk say, costs more than their bound does.
+        in_doubles = ()
+    elif isinstance(source, MemorySource) and isinstance(bound, BallBound):
         precision = _worth_factors(source, same)
         if precision is not None:
             known = _with_factors(source, bound, same, precision)
@@ -172,9 +175,6 @@ def cheaper(objective: Objective, fewer: Objective, start: Weights, near: Weight
                 in_doubles = (FromAfar(RoughObjective(objective, known, np.float64)),)
     if in_single is None:
         return in_doubles
-    if not isinstance(source, MemorySource):
-        # Making rows, reading them from a disk say, costs more than their bound does.
-        in_doubles = ()
     floor = _floor(source.n_rows, same, fewer, near)
     return (FromAfar(RoughObjective(objective, in_single, np.float32), floor, np.float32), *in_doubles)
 
