@@ -25,8 +25,8 @@ from confide.features.encoder import Encoder
 from confide.features.labels import positions_of, targets_at
 from confide.types import Array, Indices, Labels, Targets
 
-# Openings of scikit-learn's messages that speak of shapes and column names alone. All others may print the array.
 _LABELS_AT_ONCE = 2**20
+# Openings of scikit-learn's messages that speak of shapes and column names alone. All others may print the array.
 _SAFE_OPENINGS = (
     "Found array with",
     "Found input variables with inconsistent",

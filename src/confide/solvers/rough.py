@@ -21,7 +21,7 @@ from confide.data.source import RowSource
 from confide.data.sparse import SparseBlocks
 from confide.erm.losses import Loss
 from confide.erm.objective import Evaluation, Objective
-from confide.erm.row_bounds import LONG_ROW, BallBound, row_squares
+from confide.erm.row_bounds import LONG_ROW, BallBound, row_products, row_squares
 from confide.erm.row_sums import Totals, mirrored, product, scratch
 from confide.solvers.lbfgs import FromAfar
 from confide.solvers.line_search import HasGradients
@@ -80,7 +80,7 @@ class RoughSum:
         directions = weights[:, :n_features].astype(rows.dtype)
         long = LONG_ROW if rows.dtype == np.float64 else _LONG_SINGLE_ROW
         if len(weights) == 1 and n_features >= long and not issparse(rows) and rows.flags.c_contiguous:
-            scores = np.vecdot(rows, directions[0])[:, None]
+            scores = row_products(rows, directions[0])[:, None]
         else:
             scores = product(rows, directions.T)
         if factors is not None:
