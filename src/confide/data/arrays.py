@@ -158,6 +158,9 @@ class Blocks(Protocol):
     def copied(self, positions: Indices) -> Rows:
         """A copy of the rows at the positions, which rise."""
 
+    def taken(self, positions: Indices) -> Blocks:
+        """The rows at the positions, in their order, as blocks of their own."""
+
 
 @dataclass(frozen=True, slots=True)
 class ArrayBlocks:
@@ -183,6 +186,9 @@ class ArrayBlocks:
     def copied(self, positions: Indices) -> Rows:
         return self.rows[positions]
 
+    def taken(self, positions: Indices) -> ArrayBlocks:
+        return ArrayBlocks(self.rows[positions])
+
 
 @dataclass(frozen=True, slots=True)
 class _Copied:
@@ -204,6 +210,9 @@ class _Copied:
 
     def copied(self, positions: Indices) -> Rows:
         return self.rows[positions]
+
+    def taken(self, positions: Indices) -> _Copied:
+        return _Copied(self.rows[positions], self.rows_in_block)
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,6 +263,11 @@ class MemorySource:
         rows = _Copied(self.blocks.copied(positions), self.blocks.rows_in_block)
         row_weights = None if self.row_weights is None else self.row_weights[positions]
         return MemorySource(rows, self.labels[positions], row_weights, self.n_threads)
+
+    def taken(self, positions: Indices) -> MemorySource:
+        """The rows at the positions, in their order, copied in the form in which they are held."""
+        row_weights = None if self.row_weights is None else self.row_weights[positions]
+        return MemorySource(self.blocks.taken(positions), self.labels[positions], row_weights, self.n_threads)
 
     def in_single_precision(self) -> MemorySource | None:
         """The same rows, made in single precision; None where they are not made but stored."""

@@ -14,6 +14,7 @@ from confide.data.opened import CheckedRows, FileRows
 from confide.data.partitions import FAN_IN, NumericReading, Outcome, PartitionedSource, Task, added, names_in, refuse_persons
 from confide.data.streams import Reading
 from confide.errors import InputError, InputTypeError, ParameterError
+from confide.features.encoder import RowsPerPerson
 from confide.features.schema import Schema
 
 
@@ -53,7 +54,7 @@ class DaskRows:
         return np.unique(np.concatenate(self._computed(delayed(list)(distinct))))
 
     @contextmanager
-    def checked(self, reading: Reading | NumericReading, rows_per_person: int) -> Iterator[CheckedRows]:
+    def checked(self, reading: Reading | NumericReading, rows_per_person: RowsPerPerson) -> Iterator[CheckedRows]:
         refuse_persons(self.schema)
         yield PartitionedSource.checked(self._outcome, reading)
 

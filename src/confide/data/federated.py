@@ -27,6 +27,7 @@ from confide.data.source import RowSource
 from confide.data.streams import Reading
 from confide.erm.row_sums import RowSum, SumOverRows, Totals
 from confide.errors import InputError
+from confide.features.encoder import RowsPerPerson
 from confide.features.schema import Schema
 from confide.types import Weights
 
@@ -60,7 +61,7 @@ class FederatedRows:
         object.__setattr__(self, "connections", tuple(self.connections))
 
     @contextmanager
-    def checked(self, reading: Reading, rows_per_person: int) -> Iterator[CheckedRows]:
+    def checked(self, reading: Reading, rows_per_person: RowsPerPerson) -> Iterator[CheckedRows]:
         refuse_persons(self.schema)
         try:
             n_rows = [_int(_received(connection, "n_rows")["n_rows"]) for connection in self.connections]

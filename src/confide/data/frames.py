@@ -44,6 +44,9 @@ class EncodedBlocks:
         """The same rows, less exactly."""
         return replace(self, single=True)
 
+    def taken(self, positions: Indices) -> EncodedBlocks:
+        return replace(self, codes=self.codes.taken(positions))
+
     def copied(self, positions: Indices) -> Array:
         taken = self.codes.taken(positions)
         return self.encoder.expand(taken, 0, taken.n_rows)

@@ -36,6 +36,9 @@ class MappedBlocks:
     def copied(self, positions: Indices) -> Array:
         return self.fourier_map.transform(self.blocks.copied(positions))
 
+    def taken(self, positions: Indices) -> MappedBlocks:
+        return MappedBlocks(self.blocks.taken(positions), self.fourier_map)
+
     @property
     def rows_in_block(self) -> int:
         return rows_in_block(self.n_features)

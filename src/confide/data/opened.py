@@ -20,8 +20,9 @@ from confide.data.speed import Progress, watching
 from confide.data.streams import KeptRows, KeptSample, Part, Piece, PieceFile, Reading, StreamedSource, read_ahead
 from confide.errors import FileError, InputError, ParameterError
 from confide.features.cells import read_identities
-from confide.features.encoder import first_rows
+from confide.features.encoder import RowsPerPerson
 from confide.features.schema import NumberColumn, Schema
+from confide.types import Indices
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +38,11 @@ class CheckedRows:
     source: RowSource
     n_rows: int
 
+    def part(self, positions: Indices) -> CheckedRows:
+        """The rows at the positions, of a source that can be divided."""
+        source: Any = self.source
+        return CheckedRows(source.taken(positions), positions.size)
+
 
 class OpenedRows(Protocol):
     """Raw rows with their labels that lie elsewhere."""
@@ -46,7 +52,7 @@ class OpenedRows(Protocol):
         """The public description of their columns, with a target."""
 
     @contextmanager
-    def checked(self, reading: Reading, rows_per_person: int) -> Iterator[CheckedRows]:
+    def checked(self, reading: Reading, rows_per_person: RowsPerPerson) -> Iterator[CheckedRows]:
         """Read all rows once and check them; what was made for later passes is removed at the end.
 
         Raises
@@ -100,15 +106,15 @@ class FileRows:
         return InputError(f"{names} has no rows below its names; at least one is needed.")
 
     @contextmanager
-    def checked(self, reading: Reading, rows_per_person: int) -> Iterator[CheckedRows]:
+    def checked(self, reading: Reading, rows_per_person: RowsPerPerson) -> Iterator[CheckedRows]:
         for part in self.parts:
             part.check()
         rows: Part = self
         n_given = None
         if self.schema.person is not None:
             self.count()
-            first, n_given = _rows_of_persons(self, self.schema.person, rows_per_person)
-            rows = self if first is None else KeptRows(self, first)
+            drawn, n_given = _rows_of_persons(self, self.schema.person, rows_per_person)
+            rows = self if drawn is None else KeptRows(self, drawn)
         with ExitStack() as until_released:
             store = None
             if self.cache is not None:
@@ -147,8 +153,8 @@ def _unrefusing(reading: Reading, rows: Part) -> Iterator[Piece]:
         yield piece
 
 
-def _rows_of_persons(rows: Part, person: str, rows_per_person: int) -> tuple[Any, int]:
-    """The positions of each person's first rows, None for all, and the number of all. Takes memory for each row."""
+def _rows_of_persons(rows: Part, person: str, rows_per_person: RowsPerPerson) -> tuple[Any, int]:
+    """The positions of the rows that count, None for all, and the number of all. Takes memory for each row."""
     import pyarrow as pa
 
     columns = [table[person] for table in rows.tables([person], BATCH_ROWS)]
@@ -156,7 +162,7 @@ def _rows_of_persons(rows: Part, person: str, rows_per_person: int) -> tuple[Any
         raise InputError(f'column "{person}": the files hold it in several types; write it in one.')
     chunks = [chunk for column in columns for chunk in getattr(column, "chunks", [column])]
     identities = read_identities(f'column "{person}"', pa.chunked_array(chunks))
-    return first_rows(identities, rows_per_person), identities.size
+    return rows_per_person.drawn(identities), identities.size
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,6 +208,13 @@ class StampedSource:
     def sample(self, n_rows: int) -> Any:
         """Some of the rows, for solvers."""
         return self.source.sample(n_rows)
+
+    def taken(self, positions: Indices) -> MemorySource:
+        """The rows at the positions, in their order, copied."""
+        taken = self.source.taken(positions)
+        for stamp in self.stamps:
+            stamp.check()
+        return taken
 
     def sum_over_rows(self, row_sum: Any, weights: Any) -> Any:
         totals = self.source.sum_over_rows(row_sum, weights)

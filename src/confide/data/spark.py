@@ -18,6 +18,7 @@ from confide.data.partitions import FAN_IN, Outcome, PartitionedSource, Sample, 
 from confide.data.streams import Reading
 from confide.erm.row_sums import Totals
 from confide.errors import InputTypeError
+from confide.features.encoder import RowsPerPerson
 from confide.features.schema import Schema
 
 _MOST_TO_THE_DRIVER = 64
@@ -47,7 +48,7 @@ class SparkRows:
         return f"SparkRows({self.schema!r})"
 
     @contextmanager
-    def checked(self, reading: Reading, rows_per_person: int) -> Iterator[CheckedRows]:
+    def checked(self, reading: Reading, rows_per_person: RowsPerPerson) -> Iterator[CheckedRows]:
         from pyspark import StorageLevel
 
         refuse_persons(self.schema)

@@ -41,5 +41,8 @@ class SparseBlocks:
         block.indptr = self.rows.indptr[start : stop + 1] - self.rows.indptr[start]
         return block
 
+    def taken(self, positions: Indices) -> SparseBlocks:
+        return SparseBlocks(self.rows[positions])
+
     def copied(self, positions: Indices) -> SparseRows:
         return self.rows[positions]

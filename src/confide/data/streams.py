@@ -15,6 +15,7 @@ import threading
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
@@ -75,7 +76,7 @@ class Piece:
     codes: Codes
     labels: Targets
 
-    def taken(self, which: Indices) -> Piece:
+    def taken(self, which: Indices | slice) -> Piece:
         """Some of the rows, copied."""
         return Piece(self.codes.taken(which), self.labels[which])
 
@@ -193,6 +194,14 @@ class StreamedSource:
         picked = sampled_positions(0, kept.n_rows, stride // self.kept.stride)
         return kept.copied(picked)
 
+    def taken(self, positions: Indices) -> StreamedSource:
+        """The rows at the positions, in the order in which they pass by. Reads them once, for `sample`."""
+        pieces = partial(_picked, self.pieces, np.sort(positions), self.reading.rows_in_piece)
+        kept = KeptSample(most_in_sample(self.n_features))
+        for piece in pieces():
+            kept.add(piece)
+        return replace(self, pieces=pieces, n_rows=positions.size, kept=kept)
+
     def in_single_precision(self) -> StreamedSource | None:
         """The same rows, encoded in single precision; None where a map would make them doubles."""
         return None if self.reading.fourier else replace(self, reading=replace(self.reading, single=True))
@@ -215,6 +224,28 @@ class StreamedSource:
             # Threads that add up expand each block themselves, and use it while it is in the cache.
             groups = (group for memory in pieces for group in memory.groups())
             return row_sum.completed(sum_over_groups(row_sum, groups, self.n_features, weights, self.n_threads))
+
+
+def _picked(begin: Callable[[], Iterator[Piece]], positions: Indices, n_rows: int) -> Iterator[Piece]:
+    """The rows at the positions, which rise, of a pass over pieces; `n_rows` in a piece, fewer in the last.
+
+    So the blocks are those of the same rows in memory.
+    """
+    start, waiting, n_waiting = 0, [], 0
+    for piece in begin():
+        stop = start + piece.labels.size
+        first, last = np.searchsorted(positions, (start, stop))
+        waiting.append(piece.taken(positions[first:last] - start))
+        n_waiting += int(last - first)
+        start = stop
+        if n_waiting >= n_rows:
+            whole = joined(waiting)
+            cut = n_waiting - n_waiting % n_rows
+            for begun in range(0, cut, n_rows):
+                yield whole.taken(slice(begun, begun + n_rows))
+            waiting, n_waiting = [whole.taken(slice(cut, None))], n_waiting - cut
+    if n_waiting:
+        yield joined(waiting)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,61 +1,52 @@
-"""Rows divided by their position, under a public rule, and what a fit checks of them before its charge."""
+"""Rows divided at random: which row lies in which part is drawn in secret, anew for every fit.
+
+A table may be sorted by what it holds. Then the positions of all rows depend on each row, and a division by position would
+hand every part of it to whoever changes one. A uniform draw gives each row its part and its place there whatever the order
+was: proofs/selection.md, section 2.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Self
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
-from scipy.sparse import issparse
-from sklearn.base import clone
 
-from confide.accounting.ledger import Batch, Ledger
-from confide.errors import BudgetExceeded, ParameterError
+from confide.data.arrays import MemorySource
+from confide.data.opened import FileRows
+from confide.errors import InputTypeError
+from confide.estimators.scores import LinearModel, favoured
+from confide.estimators.streamed import FitRows, is_opened
+from confide.features.labels import positions_of
 from confide.privacy.noise import Entropy
 from confide.types import Indices
 
 
-def parts_of(sizes: Sequence[int], split_seed: int) -> list[Indices]:
-    """Positions of the rows of each part, rising: a function of the sizes and the public seed alone."""
-    n_rows = sum(sizes)
-    order = np.frombuffer(Entropy.seeded(split_seed).read(8 * n_rows), dtype="<u8").argsort(kind="stable")
-    return [np.sort(part) for part in np.split(order, np.cumsum(sizes)[:-1])]
+def divided(sizes: Sequence[int], entropy: Entropy) -> list[Indices]:
+    """Positions of the rows of each part, in the order drawn: uniform among all divisions into parts of these sizes."""
+    return np.split(entropy.permutation(sum(sizes)), np.cumsum(sizes)[:-1])
 
 
-@dataclass(frozen=True, slots=True)
-class GivenRows:
-    """What `fit` was given, and parts of it by position."""
-
-    X: Any
-    y: Any
-    facts: Mapping[str, Any]
-
-    @classmethod
-    def divisible(cls, X: Any, y: Any, facts: Mapping[str, Any]) -> Self:
-        """Frames and lists are divided as they are, and so are arrays; else what only claims to be one becomes one."""
-        X = X.tocsr() if issparse(X) else X if hasattr(X, "columns") else np.asarray(X)
-        return cls(X, y if isinstance(y, (list, tuple)) or hasattr(y, "iloc") else np.asarray(y), facts)
-
-    def at(self, positions: Indices) -> GivenRows:
-        facts = {name: _taken(fact, positions) for name, fact in self.facts.items()}
-        return GivenRows(_taken(self.X, positions), _taken(self.y, positions), facts)
+def refuse_undivided(X: Any) -> None:
+    """Refuse rows that cannot be divided here."""
+    if is_opened(X) and not isinstance(X, FileRows):
+        raise InputTypeError(
+            "the rows are divided here, and those of a cluster or of other parties stay where they are. Give rows in "
+            "memory, or files opened without a client."
+        )
 
 
-def _taken(values: Any, positions: Indices) -> Any:
-    """The entries at these positions of a list, an array, a sparse array, or a frame or series of any library."""
-    import narwhals.stable.v1 as nw
+def mistakes(model: LinearModel, rows: FitRows) -> int:
+    """How many labels of the rows the model does not predict."""
+    n_classes = len(rows.domain)
+    return sum(
+        int(np.count_nonzero(favoured(model.scores_alone(memory.blocks)) != positions_of(memory.labels, n_classes)))
+        for memory in _in_memory(rows.source)
+    )
 
-    if isinstance(values, (list, tuple)):
-        return [values[position] for position in positions]
-    seen = nw.from_native(values, pass_through=True, allow_series=True)
-    return values[positions] if seen is values else seen[positions].to_native()
 
-
-def check_before_charge(model: Any, rows: GivenRows) -> None:
-    """All that a fit checks before its charge, and no more: a batch of no releases stops it there."""
-    try:
-        clone(model).set_params(ledger=Batch(Ledger(limit=1.0), ())).fit(rows.X, rows.y, **rows.facts)
-    except BudgetExceeded:
-        return
-    raise ParameterError("the estimator did not ask its ledger before it used rows, so its rows cannot be divided.")
+def _in_memory(source: Any) -> Iterator[MemorySource]:
+    if isinstance(source, MemorySource):
+        yield source
+    else:
+        yield from source.in_memory()

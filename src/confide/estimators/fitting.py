@@ -1,4 +1,8 @@
-"""One fit, in a straight line: facts, plan, charge, release."""
+"""What a fit decides from public facts, its plan; then the charge, and after it the release.
+
+Most of these lines choose what users leave open: the loss, the ridge, the mechanism, the share for intervals.
+`charge_and_release`, at the end, is what every release goes through.
+"""
 
 from __future__ import annotations
 
@@ -26,6 +30,7 @@ from confide.erm.target_losses import PoissonLoss
 from confide.errors import InsufficientRegularisation, ParameterError
 from confide.estimators.non_private import NonPrivate
 from confide.estimators.regularisation import balanced_l2, curvature_free_l2, usual_norm
+from confide.features.encoder import RowsPerPerson
 from confide.inference.evidence import Evidence
 from confide.inference.forecast import IntervalsPlan
 from confide.privacy.budgets import ApproxDP, Budget, Neighbours, budget_of_row
@@ -355,20 +360,6 @@ class Fit:
     evidence: Evidence | None
 
 
-def fit_privately(
-    settings: Settings, source: RowSource, n_rows: int, ledger: Ledger | Batch | None, seed: int | None, purpose: str
-) -> Fit:
-    """Plan, charge, release: everything that decides the guarantee is decided and charged before a row is used.
-
-    `n_rows` is the number of rows given, before those beyond a person's share were dropped.
-    """
-    plan = make_plan(settings, source.n_features, n_rows if settings.neighbours is Neighbours.REPLACE_ONE else None)
-    plan.problem.check(n_rows, source.n_features)
-    return charge_and_release(
-        lambda entropy: release_by(plan, source, entropy), plan.event, settings.neighbours, ledger, seed, purpose
-    )
-
-
 def release_by(plan: Plan, source: RowSource, entropy: Entropy) -> Fit:
     """Release by a plan whose event was charged before this call."""
     released = MECHANISMS[plan.mechanism].release(plan, source, NewtonThenFallback(), entropy)
@@ -389,12 +380,25 @@ def charge_and_release(
     seed: int | None,
     purpose: str,
 ) -> Released:
-    """Charge the event, which is durable before the next line runs, then release."""
-    if ledger is not None:
-        # Who reads the ledger must see that its limit does not speak of this release.
-        void = "" if seed is None else " (void: random_state was set)"
-        ledger.charge(event, purpose=purpose + void, neighbours=neighbours)
-    entropy = Entropy.fresh() if seed is None else Entropy.seeded(seed)
+    """Charge the event, which is durable before the next line runs, then release.
+
+    All that could fail without a row was done before: what follows the charge draws, solves, certifies and writes.
+    """
+    entropy = entropy_of(seed)
     # Floating-point warnings would depend on the data.
     with np.errstate(all="ignore"), one_blas_thread():
+        if ledger is not None:
+            # Who reads the ledger must see that its limit does not speak of this release.
+            void = "" if seed is None else " (void: random_state was set)"
+            ledger.charge(event, purpose=purpose + void, neighbours=neighbours)
         return release(entropy)
+
+
+def entropy_of(seed: int | None) -> Entropy:
+    """Where random bits come from: the operating system, or a seed for tests."""
+    return Entropy.fresh() if seed is None else Entropy.seeded(seed)
+
+
+def rows_per_person(most: int, seed: int | None) -> RowsPerPerson:
+    """Which rows of each person count: so many, drawn at random."""
+    return RowsPerPerson(most, entropy_of(seed).permutation)

@@ -9,12 +9,11 @@ from dataclasses import replace
 from typing import Any, ClassVar, Self, TypedDict, Unpack
 
 import numpy as np
-from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from confide.accounting.ledger import Batch, Ledger
-from confide.data.arrays import ArrayBlocks, Blocks, MemorySource
+from confide.data.arrays import MemorySource
 from confide.data.federated import FederatedRows
 from confide.data.mapped import MappedBlocks
 from confide.data.on_disk import Stamp
@@ -26,14 +25,16 @@ from confide.estimators import parameters
 from confide.estimators.assumptions import guarantee_of, weight_sentences
 from confide.estimators.coefficients import CoefficientIntervals
 from confide.estimators.direction import Direction
-from confide.estimators.fitting import Settings, fit_privately, make_plan
+from confide.estimators.fitting import Fit, Settings, charge_and_release, make_plan, release_by, rows_per_person
 from confide.estimators.notebook import ShownWithGuarantee
-from confide.estimators.streamed import FitRows, is_opened, schema_of, streamed
-from confide.estimators.validation import labels_of, row_weights_of, rows_of, rows_of_fit, weights_of
-from confide.features.encoder import Encoder, read_labels
+from confide.estimators.scores import LinearModel, favoured
+from confide.estimators.streamed import FitRows, ReadRows, is_opened, schema_of, streamed
+from confide.estimators.validation import labels_of, row_weights_of, rows_given, rows_of, weight_array, weights_of
+from confide.features.encoder import Encoder, RowsPerPerson, read_labels
 from confide.features.fourier import FourierMap
 from confide.features.labels import positions_of
 from confide.features.schema import Schema
+from confide.guarantee import Guarantee
 from confide.privacy.budgets import Budget, Neighbours, as_budget
 from confide.privacy.mechanism import Plan
 from confide.types import Array, Labels
@@ -164,29 +165,45 @@ class LinearClassifier(CoefficientIntervals, ShownWithGuarantee, ClassifierMixin
             settings = replace(settings, smoother=None)
         before = dict(vars(self))
         try:
-            with self._checked_rows(X, y, settings, encoder, domain, sample_weight) as rows:
-                settings = replace(settings, loss=self._loss(len(rows.domain)))
-                fit = fit_privately(settings, rows.source, rows.n_rows, ledger, seed, f"{type(self).__name__}.fit")
-                release = fit.release
+            with self._checked_rows(X, y, settings, encoder, domain, sample_weight, seed) as rows:
+                plan = self._plan_for(settings, rows)
+                person = None if schema is None else schema.person
+                cap, given = settings.largest_sample_weight, sample_weight is not None
+                weighting = weight_sentences(given, cap, settings.class_weight)
+                guarantee = guarantee_of(plan, rows.label_sentence, person, ledger, seed, weighting)
+                names = self._coefficient_names(encoder, rows.fourier)
+                purpose, source = f"{type(self).__name__}.fit", rows.source
+                fit = charge_and_release(
+                    lambda entropy: release_by(plan, source, entropy), plan.event, settings.neighbours, ledger, seed, purpose
+                )
+                self._keep(fit, rows, encoder, names, guarantee)
         except BaseException:
             # A refused fit leaves the estimator as it was, with the columns of an earlier fit.
             self.__dict__ = before
             raise
+        return self
 
-        released = release.weights.reshape(settings.loss.n_outputs, -1)
-        self.coef_ = released[:, : rows.source.n_features].copy()
-        self.intercept_ = settings.intercept * released[:, -1] if settings.intercept > 0.0 else np.zeros(len(released))
+    def _plan_for(self, settings: Settings, rows: FitRows) -> Plan:
+        """The plan of a fit to these rows, from public facts alone."""
+        settings = replace(settings, loss=self._loss(len(rows.domain)))
+        public = rows.n_rows if settings.neighbours is Neighbours.REPLACE_ONE else None
+        plan = make_plan(settings, rows.source.n_features, public)
+        plan.problem.check(rows.n_rows, rows.source.n_features)
+        return plan
+
+    def _keep(self, fit: Fit, rows: FitRows, encoder: Encoder | None, names: Any, guarantee: Guarantee) -> None:
+        """Hold what was released, and the public facts beside it."""
+        model = LinearModel.of(fit.release)
+        self.coef_ = model.coef
+        self.intercept_ = model.intercept
         self.classes_ = np.array(rows.domain)
-        self.alpha_ = release.plan.alpha
-        person = None if schema is None else schema.person
-        weighting = weight_sentences(sample_weight is not None, settings.largest_sample_weight, settings.class_weight)
-        self.guarantee_ = guarantee_of(release.plan, rows.label_sentence, person, ledger, seed, weighting)
-        self.coefficient_names_ = self._coefficient_names(encoder, rows.fourier)
+        self.alpha_ = fit.release.plan.alpha
+        self.guarantee_ = guarantee
+        self.coefficient_names_ = names
         self._evidence = fit.evidence
         self._encoder = encoder
         self._fourier = rows.fourier
-        self._row_bound = release.plan.problem.row_bound
-        return self
+        self._row_bound = model.row_bound
 
     @contextmanager
     def _checked_rows(
@@ -197,91 +214,77 @@ class LinearClassifier(CoefficientIntervals, ShownWithGuarantee, ClassifierMixin
         encoder: Encoder | None,
         domain: tuple[Any, ...] | None,
         sample_weight: Any,
+        seed: int | None = None,
     ) -> Iterator[FitRows]:
         """Rows as a fit takes them, checked; what was made of them for a fit is removed at the end."""
+        persons = rows_per_person(settings.rows_per_person, seed)
         if is_opened(X):
-            with streamed(self, X, y, settings, encoder, domain, sample_weight) as rows:
+            with streamed(self, X, y, settings, encoder, domain, sample_weight, persons) as rows:
                 yield rows
         else:
-            yield self._in_memory(X, y, settings, encoder, domain, sample_weight)
+            yield self._prepared(self._read(X, y, encoder, domain, sample_weight, persons), settings)
 
-    def _in_memory(
+    def _read(
         self,
         X: Any,
         y: Any,
-        settings: Settings,
         encoder: Encoder | None,
         domain: tuple[Any, ...] | None,
         sample_weight: Any,
-    ) -> FitRows:
-        """Checked rows in memory."""
+        persons: RowsPerPerson,
+    ) -> ReadRows:
+        """Rows in memory, read once and checked."""
         stamps: tuple[Stamp, ...] = ()
         if isinstance(X, ArrayRows):
             if y is not None:
                 raise ParameterError("rows from open_rows bring their labels; leave y out.")
             X, y, stamps = X.rows, X.labels, X.stamps
-        blocks, kept, n_rows = rows_of_fit(
-            self, X, encoder, settings.row_bound, settings.rows_per_person, self._accepts_sparse
+        blocks, kept, n_rows = rows_given(
+            self, X, encoder, reset=True, rows_per_person=persons, accept_sparse=self._accepts_sparse
         )
-        labels, domain, label_sentence = self._labels(y, n_rows, domain)
-        fourier = self._fourier_map(blocks.n_features)
-        blocks = blocks if fourier is None else MappedBlocks(blocks, fourier)
-        weights = row_weights_of(sample_weight, settings.largest_sample_weight, labels, domain, settings.class_weight)
+        labels, domain, sentence = self._labels(y, n_rows, domain)
+        own = None if sample_weight is None else weight_array(sample_weight)
+        return ReadRows(blocks, kept, labels, own, n_rows, domain, sentence, stamps)
+
+    def _prepared(self, read: ReadRows, settings: Settings) -> FitRows:
+        """Rows that were read, as a fit with these settings takes them: mapped and weighted."""
+        # A bound that cannot clip such rows says so here, before anything is charged.
+        settings.row_bound.clip(read.blocks.block(0, 0))
+        fourier = self._fourier_map(read.blocks.n_features)
+        blocks = read.blocks if fourier is None else MappedBlocks(read.blocks, fourier)
+        cap, labels, kept = settings.largest_sample_weight, read.labels, read.kept
+        weights = row_weights_of(read.own_weights, cap, labels, read.domain, settings.class_weight)
         if kept is not None:
             labels, weights = labels[kept], None if weights is None else weights[kept]
         source = MemorySource(blocks, labels, weights, settings.n_threads)
-        stamped = StampedSource(source, stamps) if stamps else source
-        return FitRows(stamped, n_rows, domain, label_sentence, fourier)
+        stamped = StampedSource(source, read.stamps) if read.stamps else source
+        return FitRows(stamped, read.n_rows, read.domain, read.sentence, fourier)
 
     def decision_function(self, X: Any) -> Array:
         """Scores in favour of `classes_[1]`, (n,); of three classes and more those of each, (n, k).
 
         Rows are clipped to the bound of the fit, as in the fit.
         """
-        return self._scores(X)
-
-    def _scores(self, X: Any, *, one_by_one: bool = False) -> Array:
-        """Scores as in `decision_function`; one by one, even how they are rounded is a function of each row alone.
-
-        In a block it is one of the row, its place and the number of rows, which is enough where that number is public.
-        """
         check_is_fitted(self)
         blocks = rows_of(self, X, self._encoder, reset=False, accept_sparse=self._accepts_sparse)
-        if one_by_one and isinstance(blocks, ArrayBlocks):
-            # A row lies in memory as it would without the others.
-            blocks = ArrayBlocks(np.array(blocks.rows, order="C"))
-        return self._scores_of(
-            blocks if self._fourier is None else MappedBlocks(blocks, self._fourier), one_by_one=one_by_one
-        )
+        return self._model.scores(blocks if self._fourier is None else MappedBlocks(blocks, self._fourier))
 
-    def _scores_of(self, blocks: Blocks, *, one_by_one: bool) -> Array:
-        """Scores of blocks of encoded and mapped rows, which are clipped first."""
-        scores = np.empty((blocks.n_rows, len(self.coef_)))
-        step = 1 if one_by_one else blocks.rows_in_block
-        for start in range(0, blocks.n_rows, step):
-            stop = min(start + step, blocks.n_rows)
-            clipped = self._row_bound.clip(blocks.block(start, stop))
-            # A copy, for a private search counts on it that no row changes how the score of another is rounded: where one
-            # is clipped, all lie elsewhere and perhaps in another order, in which BLAS adds otherwise.
-            scores[start:stop] = (clipped if issparse(clipped) else np.array(clipped, order="C")) @ self.coef_.T
-        scores += self.intercept_
-        return scores[:, 0] if len(self.classes_) == 2 else scores
+    @property
+    def _model(self) -> LinearModel:
+        """What was released, as it scores rows."""
+        return LinearModel(self.coef_, self.intercept_, self._row_bound)
 
     def predict(self, X: Any) -> Any:
         """The class that the score of each row is in favour of, (n,)."""
-        positions = self._positions(self.decision_function(X))
+        positions = favoured(self.decision_function(X))
         return self.classes_[positions]
-
-    def _positions(self, scores: Array) -> Any:
-        """The position in `classes_` of the class that each row's scores are in favour of."""
-        return (scores > 0.0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Accuracy on the given rows; labels are read as in `fit`. On private rows it is outside every guarantee."""
         check_is_fitted(self)
         scores = self.decision_function(X)
         labels, domain, _ = self._labels(y, scores.shape[0], tuple(self.classes_.tolist()))
-        right = self._positions(scores) == positions_of(labels, len(domain))
+        right = favoured(scores) == positions_of(labels, len(domain))
         return float(np.average(right, weights=weights_of(sample_weight, scores.shape[0])))
 
     def _why_no_intervals(self) -> str:

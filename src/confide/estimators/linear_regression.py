@@ -23,12 +23,13 @@ from confide.errors import InputError, ParameterError
 from confide.estimators import parameters
 from confide.estimators.assumptions import guarantee_of, weight_sentences
 from confide.estimators.coefficients import CoefficientIntervals
-from confide.estimators.fitting import charge_and_release
+from confide.estimators.fitting import charge_and_release, rows_per_person
 from confide.estimators.notebook import ShownWithGuarantee
 from confide.estimators.streamed import is_opened, schema_of, streamed_numbers
-from confide.estimators.validation import row_weights_of, rows_of, rows_of_fit, targets_of, weights_of
+from confide.estimators.validation import row_weights_of, rows_given, rows_of, targets_of, weights_of
 from confide.features.encoder import Encoder
 from confide.features.schema import Schema
+from confide.guarantee import Guarantee
 from confide.inference.evidence import Evidence
 from confide.inference.least_squares import SumsEvidence
 from confide.privacy.budgets import Budget, Neighbours
@@ -102,39 +103,66 @@ class LinearRegressor(CoefficientIntervals, ShownWithGuarantee, RegressorMixin, 
 
         before = dict(vars(self))
         try:
-            with self._checked_rows(X, y, settings, encoder, sample_weight, largest) as rows:
-                source, n_features = rows.source, rows.source.n_features
-                public_rows = rows.n_rows if settings.neighbours is Neighbours.REPLACE_ONE else None
-                plan = self._plan(settings, n_features, public_rows)
-                plan.problem.check(rows.n_rows, n_features)
+            with self._checked_rows(X, y, settings, encoder, sample_weight, largest, seed) as rows:
+                plan = self._plan_for(settings, rows)
+                person = None if schema is None else schema.person
+                weighting = weight_sentences(sample_weight is not None, largest, None)
+                guarantee = guarantee_of(plan, self._target_sentence(), person, ledger, seed, weighting)
+                names = self._coefficient_names(encoder)
+                purpose, source = f"{type(self).__name__}.fit", rows.source
                 released, evidence = charge_and_release(
                     lambda entropy: self._released(plan, source, entropy),
                     plan.event,
                     settings.neighbours,
                     ledger,
                     seed,
-                    f"{type(self).__name__}.fit",
+                    purpose,
                 )
+                self._keep(released, evidence, plan, encoder, names, guarantee)
         except BaseException:
             # A refused fit leaves the estimator as it was, with the columns of an earlier fit.
             self.__dict__ = before
             raise
+        return self
 
-        self.coef_ = released[:n_features].copy()
-        self.intercept_ = float(settings.intercept * released[-1]) if settings.intercept > 0.0 else 0.0
+    def _plan_for(self, settings: Any, rows: CheckedRows) -> Any:
+        """The plan of a fit to these rows, from public facts alone."""
+        plan = self._plan(
+            settings, rows.source.n_features, rows.n_rows if settings.neighbours is Neighbours.REPLACE_ONE else None
+        )
+        plan.problem.check(rows.n_rows, rows.source.n_features)
+        return plan
+
+    def _keep(
+        self,
+        released: Array,
+        evidence: Evidence | SumsEvidence | None,
+        plan: Any,
+        encoder: Encoder | None,
+        names: Any,
+        guarantee: Guarantee,
+    ) -> None:
+        """Hold what was released, and the public facts beside it."""
+        problem = plan.problem
+        self.coef_ = released[: problem.n_features].copy()
+        self.intercept_ = float(problem.intercept * released[-1]) if problem.intercept > 0.0 else 0.0
         self.alpha_ = plan.alpha
-        person = None if schema is None else schema.person
-        weighting = weight_sentences(sample_weight is not None, largest, None)
-        self.guarantee_ = guarantee_of(plan, self._target_sentence(), person, ledger, seed, weighting)
-        self.coefficient_names_ = self._coefficient_names(encoder)
+        self.guarantee_ = guarantee
+        self.coefficient_names_ = names
         self._evidence = evidence
         self._encoder = encoder
-        self._row_bound = settings.row_bound
-        return self
+        self._row_bound = problem.row_bound
 
     @contextmanager
     def _checked_rows(
-        self, X: Any, y: Any, settings: Any, encoder: Encoder | None, sample_weight: Any, largest: float
+        self,
+        X: Any,
+        y: Any,
+        settings: Any,
+        encoder: Encoder | None,
+        sample_weight: Any,
+        largest: float,
+        seed: int | None = None,
     ) -> Iterator[CheckedRows]:
         """Rows as a fit takes them, checked; what was made of them for a fit is removed at the end."""
         stamps: tuple[Stamp, ...] = ()
@@ -143,9 +171,9 @@ class LinearRegressor(CoefficientIntervals, ShownWithGuarantee, RegressorMixin, 
                 raise ParameterError("rows from open_rows bring their targets; leave y out.")
             if sample_weight is not None and is_opened(X):
                 raise InputError("sample_weight is for rows in memory; rows from open_rows count alike.")
+        persons = rows_per_person(settings.rows_per_person, seed)
         if is_opened(X):
-            counts = self._has_counts
-            with streamed_numbers(self, X, encoder, settings.rows_per_person, counts=counts) as checked:
+            with streamed_numbers(self, X, encoder, persons, counts=self._has_counts) as checked:
                 source = checked.source
                 if isinstance(source, StreamedSource):
                     source = replace(source, n_threads=settings.n_threads)
@@ -153,9 +181,11 @@ class LinearRegressor(CoefficientIntervals, ShownWithGuarantee, RegressorMixin, 
             return
         if isinstance(X, ArrayRows):
             X, y, stamps = X.rows, X.labels, X.stamps
-        blocks, kept, n_rows = rows_of_fit(
-            self, X, encoder, settings.row_bound, settings.rows_per_person, self._accepts_sparse
+        blocks, kept, n_rows = rows_given(
+            self, X, encoder, reset=True, rows_per_person=persons, accept_sparse=self._accepts_sparse
         )
+        # A bound that cannot clip such rows says so here, before anything is charged.
+        settings.row_bound.clip(blocks.block(0, 0))
         targets = self._targets(y, n_rows)
         weights = row_weights_of(sample_weight, largest, targets, (), None)
         if kept is not None:

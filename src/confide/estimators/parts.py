@@ -8,26 +8,28 @@ the same noise, so that the noise of the mean is about the root of the number of
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.special import stdtr, stdtrit
 from sklearn.base import clone
 
-from confide.accounting.events import Event, as_events
+from confide.accounting.events import Event
 from confide.accounting.ledger import Batch, Ledger
-from confide.data.opened import ArrayRows
-from confide.errors import InputTypeError, ParameterError
+from confide.data.source import RowSource
+from confide.errors import ParameterError
 from confide.estimators import parameters
-from confide.estimators.assumptions import guarantee_of
-from confide.estimators.divided import GivenRows, check_before_charge, parts_of
-from confide.estimators.fitting import charge_and_release
+from confide.estimators.assumptions import guarantee_of, weight_sentences
+from confide.estimators.divided import divided, refuse_undivided
+from confide.estimators.fitting import charge_and_release, release_by
 from confide.estimators.linear import LinearClassifier
 from confide.estimators.linear_regression import LinearRegressor
-from confide.estimators.streamed import is_opened
-from confide.estimators.validation import labels_of
+from confide.estimators.scores import LinearModel
+from confide.estimators.streamed import schema_of
 from confide.guarantee import Guarantee
 from confide.inference.intervals import checked_level
 from confide.privacy.budgets import Neighbours
@@ -39,6 +41,10 @@ from confide.types import Array
 if TYPE_CHECKING:
     import pandas as pd
 
+_NO_PERSONS = (
+    "intervals from parts need a schema without a column of persons: how many rows are left of them is private, and the "
+    "sizes of the parts are public. Keep at most k rows of each person yourself, and give max_rows_per_person=k."
+)
 _FEWEST_PARTS = 5
 """Fewer make intervals more than twice as wide as a normal law would."""
 
@@ -108,8 +114,8 @@ def intervals_from_parts(
     X: Any,
     y: Any,
     *,
+    sample_weight: Any = None,
     n_parts: int = 10,
-    split_seed: int = 0,
     ledger: Ledger | Batch | None = None,
     random_state: int | None = None,
 ) -> PartIntervals:
@@ -123,11 +129,9 @@ def intervals_from_parts(
     estimator : a linear classifier or regressor of confide, not fitted, without ledger and seed
         Its budget is that of the whole. Give `alpha` a number if you compare with other fits: "auto" is that for the rows of
         a part. The loss "auto" is "huber_hinge".
-    X, y : as for the estimator
+    X, y, sample_weight : as for the estimator's `fit`
     n_parts : int, at least 5
         More parts know better how coefficients vary, and have more noise.
-    split_seed : int
-        Public, chosen without the rows: it decides which row lies in which part.
     ledger : Ledger, batch of one, or None
         Charged once, before a row is used.
     random_state : int or None
@@ -164,56 +168,84 @@ def intervals_from_parts(
     (3, 2)
     """
     charged, seed = parameters.checked_ledger(ledger), parameters.checked_seed(random_state)
-    _check_parameters(estimator, n_parts, split_seed)
-    if isinstance(X, ArrayRows) or is_opened(X):
-        raise InputTypeError("rows are divided in memory; read them with pandas.")
-    check_before_charge(estimator, GivenRows(X, y, {}))
-    rows = GivenRows.divisible(X, y, {})
-    n_rows = int(rows.X.shape[0])
-    if n_rows < n_parts:
-        raise ParameterError(f"{n_parts} parts need as many rows.")
-    estimator, facts, sentence = clone(estimator), {}, _rule_for_targets(estimator)
+    _check_parameters(estimator, n_parts)
+    refuse_undivided(X)
+    if sample_weight is not None and not hasattr(estimator, "max_sample_weight"):
+        raise ParameterError(f"{type(estimator).__name__} takes no weights of rows; leave sample_weight out.")
+    estimator, schema = clone(estimator), schema_of(estimator.schema, X)
+    if schema is not None and schema.person is not None:
+        raise ParameterError(_NO_PERSONS)
+    estimator.set_params(schema=schema)
     if getattr(estimator, "loss", None) == "auto":
         # Of parts that differ by a row one could take another loss than the others.
         estimator.set_params(loss="huber_hinge")
-    if isinstance(estimator, LinearClassifier):
-        domain = parameters.checked_classes(estimator.classes, estimator.schema)
-        _, classes, sentence = labels_of(y, n_rows, domain)
-        if domain is None:
-            estimator.set_params(classes=list(classes))
-        facts["n_classes"] = len(classes)
-    if estimator.schema is None:
-        facts["n_features"] = rows.X.shape[1]
-    sizes = tuple(n_rows // n_parts + (part < n_rows % n_parts) for part in range(n_parts))
-    by_size: Mapping[int, Plan | StatisticsPlan] = {size: clone(estimator).plan(size, **facts) for size in set(sizes)}
-    plans = [by_size[size] for size in sizes]
-    parts = [rows.at(positions) for positions in parts_of(sizes, split_seed)]
-    for part in parts:
-        check_before_charge(estimator, part)
+    training = _of_classifier if isinstance(estimator, LinearClassifier) else _of_regressor
+    with training(estimator, X, y, sample_weight, seed) as (rows, sentence, weighting, plan_for, release):
+        n_rows = rows.n_rows
+        if n_rows < n_parts:
+            raise ParameterError(f"{n_parts} parts need as many rows.")
+        sizes = tuple(n_rows // n_parts + (part < n_rows % n_parts) for part in range(n_parts))
+        by_size = {size: plan_for(replace(rows, n_rows=size)) for size in sorted(set(sizes), reverse=True)}
+        # Each row is in one part: together the fits cost a row what its own costs (proofs/selection.md).
+        plan = by_size[sizes[0]]
+        problem: Any = replace(plan.problem, n_rows_low=n_rows, n_rows_high=n_rows)
+        whole: Plan | StatisticsPlan = replace(plan, problem=problem)
+        said = (
+            f"What is released are the coefficients of {n_parts} models, each trained at the whole budget on a part of the "
+            f"rows that no other sees. The rows were divided by a secret draw that knew their public number alone."
+        )
+        guarantee = guarantee_of(whole, sentence, None, charged, seed, (*weighting, said))
+        names = _names(estimator, rows)
 
-    def release(entropy: Entropy) -> list[Any]:
-        # Of exactly these releases: a fit that asks for anything else is refused.
-        batch = Batch(Ledger(limit=1.0), tuple(as_events(plan) for plan in plans))
-        models = []
-        for part in parts:
-            own = None if entropy.is_secret else entropy.below(2**31)
-            models.append(clone(estimator).set_params(ledger=batch, random_state=own).fit(part.X, part.y))
-        return models
+        def released(entropy: Entropy) -> Array:
+            parts = divided(sizes, entropy)
+            return np.array([release(by_size[part.size], rows.part(part).source, entropy) for part in parts])
 
-    # Each row is in one part: together the fits cost a row what its own costs (proofs/selection.md).
-    problem: Any = replace(plans[0].problem, n_rows_low=n_rows, n_rows_high=n_rows)
-    whole: Plan | StatisticsPlan = replace(plans[0], problem=problem)
-    event = Event(whole.budget, None, whole.problem.rows_per_person)
-    models = charge_and_release(release, event, Neighbours.REPLACE_ONE, charged, seed, "intervals_from_parts")
-    said = (
-        f"What is released are the coefficients of {n_parts} models, each trained at the whole budget on a part of the rows "
-        f"that no other sees. The rows were divided by a rule of their public number and a public seed alone."
-    )
-    guarantee = guarantee_of(whole, sentence, None, charged, seed, (said,))
-    return PartIntervals(_names(models[0]), np.array([_coefficients(model) for model in models]), plans[0].alpha, guarantee)
+        event = Event(whole.budget, None, whole.problem.rows_per_person)
+        of_parts = charge_and_release(released, event, Neighbours.REPLACE_ONE, charged, seed, "intervals_from_parts")
+    return PartIntervals(names, of_parts, plan.alpha, guarantee)
 
 
-def _check_parameters(estimator: Any, n_parts: Any, split_seed: Any) -> None:
+_Training = tuple[
+    Any, str, tuple[str, ...], Callable[[Any], Plan | StatisticsPlan], Callable[[Any, RowSource, Entropy], Array]
+]
+"""Checked rows; where labels or targets come from; what weights rest on; the plan for rows; what releases coefficients."""
+
+
+@contextmanager
+def _of_classifier(estimator: LinearClassifier, X: Any, y: Any, sample_weight: Any, seed: int | None) -> Iterator[_Training]:
+    settings, encoder, domain = estimator._settings(estimator.schema)
+    with estimator._checked_rows(X, y, settings, encoder, domain, sample_weight, seed) as rows:
+        estimator.coefficient_names_ = estimator._coefficient_names(encoder, rows.fourier)
+
+        def release(plan: Plan, source: RowSource, entropy: Entropy) -> Array:
+            model = LinearModel.of(release_by(plan, source, entropy).release)
+            columns = [model.coef, model.intercept[:, None]] if settings.intercept > 0.0 else [model.coef]
+            return np.hstack(columns).ravel()
+
+        given, cap = sample_weight is not None, settings.largest_sample_weight
+        weighting = weight_sentences(given, cap, settings.class_weight)
+        yield rows, rows.label_sentence, weighting, partial(estimator._plan_for, settings), release
+
+
+@contextmanager
+def _of_regressor(estimator: LinearRegressor, X: Any, y: Any, sample_weight: Any, seed: int | None) -> Iterator[_Training]:
+    settings, encoder = estimator._settings(estimator.schema)
+    cap = getattr(settings, "largest_sample_weight", 1.0)
+    with estimator._checked_rows(X, y, settings, encoder, sample_weight, cap, seed) as rows:
+        estimator.coefficient_names_ = estimator._coefficient_names(encoder)
+
+        def release(plan: Any, source: RowSource, entropy: Entropy) -> Array:
+            weights, _ = estimator._released(plan, source, entropy)
+            if settings.intercept > 0.0:
+                weights = np.append(weights[:-1], settings.intercept * weights[-1])
+            return weights
+
+        weighting = weight_sentences(sample_weight is not None, cap, None)
+        yield rows, estimator._target_sentence(), weighting, partial(estimator._plan_for, settings), release
+
+
+def _check_parameters(estimator: Any, n_parts: Any) -> None:
     """What can be refused before rows are looked at."""
     if not isinstance(estimator, LinearClassifier | LinearRegressor):
         raise ParameterError("estimator must be a linear classifier or regressor of confide.")
@@ -225,32 +257,17 @@ def _check_parameters(estimator: Any, n_parts: Any, split_seed: Any) -> None:
         raise ParameterError(
             "parts need neighbours='replace-one': with rows added or removed the sizes of the parts would be private."
         )
-    if estimator.schema is not None and getattr(estimator.schema, "person", None) is not None:
-        raise ParameterError(
-            "rows are divided by their position, so those of one person cannot be kept together. Keep at most k rows of "
-            "each person, give max_rows_per_person=k, and a schema that names no column of persons."
-        )
     if getattr(estimator, "inference_share", 0.0) != 0.0 or getattr(estimator, "intervals", False):
         raise ParameterError("these intervals need nothing beside the coefficients: leave inference_share or intervals out.")
-    for name, value, least in (("n_parts", n_parts, _FEWEST_PARTS), ("split_seed", split_seed, 0)):
-        if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < least:
-            raise ParameterError(f"{name} must be a whole number of at least {least}, chosen without the rows.")
+    whole = isinstance(n_parts, (int, np.integer)) and not isinstance(n_parts, bool)
+    if not whole or n_parts < _FEWEST_PARTS:
+        raise ParameterError(f"n_parts must be a whole number of at least {_FEWEST_PARTS}, chosen without the rows.")
 
 
-def _rule_for_targets(estimator: Any) -> str:
-    return "" if isinstance(estimator, LinearClassifier) else estimator._target_sentence()
-
-
-def _names(model: Any) -> tuple[str, ...]:
+def _names(model: Any, rows: Any) -> tuple[str, ...]:
+    """Names of the coefficients, of several classes with the class before; the intercept's last."""
     names = [*map(str, model.coefficient_names_), *(["(intercept)"] if model.fit_intercept else [])]
-    if np.ndim(model.coef_) < 2 or len(model.coef_) == 1:
+    classes = getattr(rows, "domain", ())
+    if len(classes) < 3:
         return tuple(names)
-    return tuple(f"{label}: {name}" for label in model.classes_.tolist() for name in names)
-
-
-def _coefficients(model: Any) -> Array:
-    """(n_coefficients,): those of each class, its intercept last."""
-    weights = np.atleast_2d(model.coef_)
-    if model.fit_intercept:
-        weights = np.column_stack([weights, np.ravel(model.intercept_)])
-    return weights.ravel()
+    return tuple(f"{label}: {name}" for label in classes for name in names)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -16,17 +17,17 @@ from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from confide.accounting.events import Event, as_events
+from confide.accounting.events import Event
 from confide.accounting.ledger import Batch, Ledger
-from confide.data.opened import ArrayRows
-from confide.errors import InputTypeError, ParameterError
+from confide.errors import ParameterError
 from confide.estimators import parameters
 from confide.estimators.assumptions import guarantee_of, weight_sentences
-from confide.estimators.divided import GivenRows, check_before_charge, parts_of
-from confide.estimators.fitting import charge_and_release
+from confide.estimators.divided import divided, mistakes, refuse_undivided
+from confide.estimators.fitting import Fit, charge_and_release, release_by, rows_per_person
 from confide.estimators.linear import LinearClassifier
-from confide.estimators.streamed import is_opened
-from confide.estimators.validation import labels_of
+from confide.estimators.scores import LinearModel
+from confide.estimators.streamed import FitRows, is_opened, schema_of
+from confide.features.encoder import Encoder
 from confide.guarantee import Guarantee
 from confide.plan_text import search_text
 from confide.privacy.budgets import ZCDP, ApproxDP, Budget, Neighbours, PureDP, as_budget, budget_of_row, pure_epsilon
@@ -49,6 +50,13 @@ _TRIES_OF_A_CANDIDATE = 10
 _HELD_OUT_SHARE = 0.1
 _MOST_TRIES = 1e6
 _DOWNWARDS = 1.0 - 2.0**-40
+
+
+_COLUMNS = ("n_features_in_", "feature_names_in_")
+_NO_PERSONS = (
+    "a search needs a schema without a column of persons: how many rows are left of them is private, and the sizes of the "
+    "parts are public. Keep at most k rows of each person yourself, and give max_rows_per_person=k."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +110,8 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc] 
     """Choice of parameters from a public grid, and the chosen model, released together under one budget.
 
     Whatever is learned from the candidates that lose stays private: there is no `cv_results_`. The whole search is one
-    charge on the ledger. A public rule of the number of rows and `split_seed` holds rows out, on which mistakes are counted.
+    charge on the ledger. Rows to count mistakes on are held out by a secret draw, new for every fit, that knows nothing but
+    the number of rows.
 
     - "permute-and-flip" and "exponential" train each candidate once, at the whole budget, on a part of the rows that no
       other candidate sees, and choose privately by the mistakes on the rows held out, at the whole budget. Each candidate
@@ -131,8 +140,6 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc] 
     expected_tries : float or None
         For "repeated": how often to try in the mean. None: ten times the number of candidates. More tries cost time, no
         privacy under a pure budget, and a little under an approximate one.
-    split_seed : int, default 0
-        Public seed of the split, chosen without looking at the rows.
     ledger : Ledger, batch of one, or None
         Charged once, for the whole search, before a row is used.
     random_state : int or None
@@ -189,7 +196,6 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc] 
         held_out: float | None = None,
         score_share: float = 0.0,
         expected_tries: float | None = None,
-        split_seed: int = 0,
         ledger: Ledger | Batch | None = None,
         random_state: int | None = None,
     ) -> None:
@@ -200,7 +206,6 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc] 
         self.held_out = held_out
         self.score_share = score_share
         self.expected_tries = expected_tries
-        self.split_seed = split_seed
         self.ledger = ledger
         self.random_state = random_state
 
@@ -216,8 +221,11 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc] 
         n_classes : int
             Number of classes; where they are declared theirs, and not needed; otherwise 2 by default.
         """
-        budget, method = self._checked_budget(), parameters.checked_choice("method", self.method, METHODS)
-        candidates = self._candidates()
+        facts = {"n_features": n_features, "n_classes": n_classes}
+        return self._plan(self._checked_budget(), self._candidates(), n_rows, facts)
+
+    def _plan(self, budget: Budget, candidates: list[Any], n_rows: int, facts: _Facts) -> SearchPlan:
+        method = parameters.checked_choice("method", self.method, METHODS)
         if not isinstance(n_rows, (int, np.integer)) or isinstance(n_rows, bool) or n_rows < 1:
             raise ParameterError("n_rows must be a whole number of at least 1.")
         least = len(candidates) + 1 if method in METHODS[1:3] else 2
@@ -225,7 +233,6 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc] 
             raise ParameterError(f"{least} rows are the fewest for this search, one for each part: {n_rows} sample(s) came.")
         once = None if method == "repeated" or n_rows <= len(candidates) else self._plan_once
         repeated = self._plan_repeated if method in ("auto", "repeated") else None
-        facts = {"n_features": n_features, "n_classes": n_classes}
         plans = [make(budget, candidates, int(n_rows), facts) for make in (once, repeated) if make is not None]
         return min(plans, key=lambda plan: plan.noise)
 
@@ -253,48 +260,70 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc] 
             raise TypeError(f"fit() got an unexpected keyword argument {next(iter(row_facts.keys() - {'sample_weight'}))!r}")
         budget, candidates, grid = self._checked_budget(), self._candidates(), list(ParameterGrid(self.param_grid))
         seed, ledger = parameters.checked_seed(self.random_state), parameters.checked_ledger(self.ledger)
-        facts = {name: fact for name, fact in row_facts.items() if fact is not None}
-        if isinstance(X, ArrayRows) or is_opened(X):
-            raise InputTypeError("a private search divides rows in memory; read them with pandas, or fit without a search.")
-        check_before_charge(clone(candidates[0]).set_params(alpha="auto", budget=budget), GivenRows(X, y, facts))
-        rows = GivenRows.divisible(X, y, facts)
-
-        n_rows, sentence = int(rows.X.shape[0]), "The label domain was declared, not learned from the rows."
-        n_classes = None
-        if parameters.checked_classes(self.estimator.classes, self.estimator.schema) is None:
-            _, domain, sentence = labels_of(y, n_rows, None)
-            candidates, n_classes = [model.set_params(classes=list(domain)) for model in candidates], len(domain)
-        n_features = None if self.estimator.schema is not None else rows.X.shape[1]
-        plan = self.plan(n_rows, n_features, n_classes=n_classes)
-        *training, held_out = (rows.at(part) for part in parts_of(plan.part_sizes, self.split_seed))
-        pairs = []
-        for position, (model, its_plan) in enumerate(zip(candidates, plan.plans, strict=True)):
-            pairs.append((model.set_params(budget=its_plan.budget), training[position % len(training)]))
-            check_before_charge(*pairs[-1])
-
-        choice = charge_and_release(
-            lambda entropy: _chosen(plan, pairs, held_out, entropy),
-            plan.event,
-            Neighbours.REPLACE_ONE,
-            ledger,
-            seed,
-            f"{type(self).__name__}.fit",
-        )
-        self.best_index_ = choice.index
-        self.best_params_ = grid[choice.index]
+        sample_weight, weighted = row_facts.get("sample_weight"), row_facts.get("sample_weight") is not None
+        refuse_undivided(X)
+        with ExitStack() as until_released:
+            trainings = self._trainings(until_released, budget, candidates, X, y, sample_weight, seed)
+            rows, columns = trainings[0].rows, trainings[0].model.n_features_in_
+            facts = {"n_features": columns if candidates[0].schema is None else None, "n_classes": len(rows.domain)}
+            plan = self._plan(budget, candidates, rows.n_rows, facts)
+            guarantees = [
+                self._guarantee(plan, training, its_plan, ledger, seed, weighted)
+                for training, its_plan in zip(trainings, plan.plans, strict=True)
+            ]
+            for model in candidates:
+                model.set_params(ledger=ledger, random_state=seed)
+            purpose = f"{type(self).__name__}.fit"
+            choice = charge_and_release(
+                lambda entropy: _chosen(plan, trainings, entropy), plan.event, Neighbours.REPLACE_ONE, ledger, seed, purpose
+            )
+            index = choice.index
+            trainings[index].keep(choice.fit, guarantees[index])
+        self.best_index_ = index
+        self.best_params_ = grid[index]
         self.plan_ = plan
-        self.guarantee_ = self._guarantee(plan, choice, sentence, ledger, seed, bool(rows.facts))
-        self.best_estimator_ = choice.model.set_params(budget=budget, ledger=ledger, random_state=seed)
-        self.best_estimator_.guarantee_ = self.guarantee_
+        self.guarantee_ = guarantees[index]
+        self.best_estimator_ = candidates[index]
         for name in ("best_score_", "best_score_deviation_", "feature_names_in_"):
             self.__dict__.pop(name, None)
         if choice.noisy_mistakes is not None and plan.score_noise is not None:
             self.best_score_ = 1.0 - choice.noisy_mistakes / plan.part_sizes[-1]
             self.best_score_deviation_ = plan.score_noise.deviation / plan.part_sizes[-1]
-        for name in ("classes_", "n_features_in_", "feature_names_in_"):
+        for name in ("classes_", *_COLUMNS):
             if hasattr(self.best_estimator_, name):
                 setattr(self, name, getattr(self.best_estimator_, name))
         return self
+
+    def _trainings(
+        self,
+        until_released: ExitStack,
+        budget: Budget,
+        candidates: list[Any],
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        seed: int | None,
+    ) -> list[_Training]:
+        """The rows as each candidate takes them, checked as its own fit would check them. In memory they are read once."""
+        first, trainings, read = candidates[0], [], None
+        schema = schema_of(first.schema, X)
+        if schema is not None and schema.person is not None:
+            raise ParameterError(_NO_PERSONS)
+        for model in candidates:
+            model.set_params(budget=budget, schema=schema)
+            settings, encoder, domain = model._settings(schema)
+            if is_opened(X):
+                opened = model._checked_rows(X, y, settings, encoder, domain, sample_weight, seed)
+                rows = until_released.enter_context(opened)
+            else:
+                read = read or model._read(X, y, encoder, domain, sample_weight, rows_per_person(1, seed))
+                vars(model).update({name: fact for name, fact in vars(first).items() if name in _COLUMNS})
+                rows = model._prepared(read, settings)
+            trainings.append(_Training(model, encoder, rows, model._coefficient_names(encoder, rows.fourier)))
+        if parameters.checked_classes(first.classes, schema) is None:
+            for model in candidates:
+                model.set_params(classes=list(trainings[0].rows.domain))
+        return trainings
 
     def predict(self, X: Any) -> Any:
         """The class that the released model finds for each row, (n,)."""
@@ -343,8 +372,6 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc] 
             not isinstance(tries, Real) or isinstance(tries, bool) or not 1.01 <= tries <= _MOST_TRIES
         ):
             raise ParameterError(f"expected_tries must be None, or a number from 1.01 to {_MOST_TRIES:g}.")
-        if not isinstance(self.split_seed, Integral) or isinstance(self.split_seed, bool) or self.split_seed < 0:
-            raise ParameterError("split_seed must be a whole number that is not negative, chosen without the rows.")
         return budget
 
     def _candidates(self) -> list[Any]:
@@ -362,10 +389,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc] 
                 "private. Use alpha='auto', which needs no search, or replace-one where the number of rows may be public."
             )
         if estimator.schema is not None and getattr(estimator.schema, "person", None) is not None:
-            raise ParameterError(
-                "a search divides the rows by their position, so it cannot keep the rows of one person together. Keep at "
-                "most k rows of each person, give max_rows_per_person=k, and a schema that names no column of persons."
-            )
+            raise ParameterError(_NO_PERSONS)
         if estimator.inference_share != 0.0:
             raise ParameterError(
                 "intervals do not hold after a choice among models, so a search has none: leave inference_share at 0."
@@ -421,14 +445,14 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc] 
     def _guarantee(
         self,
         plan: SearchPlan,
-        choice: _Choice,
-        label_sentence: str,
+        training: _Training,
+        its_plan: Plan,
         ledger: Ledger | Batch | None,
         seed: int | None,
         weighted: bool,
     ) -> Guarantee:
-        """What the search promises: the sentences of the released model, and its own."""
-        model = choice.model
+        """What the search promises if this candidate is chosen: the sentences of its model, and those of the search."""
+        model = training.model
         how = (
             f"the best of a random number of tries, {plan.repetition.mean:.4g} in the mean, which knew no row"
             if plan.repetition is not None
@@ -442,15 +466,14 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc] 
                 f"small probability that is set aside below counts once for each model that was trained."
             ),
             (
-                f"All {plan.n_rows:,} rows, of which it was trained on a part, were divided by a rule of their public "
-                f"number and a public seed alone, and a prediction for a row held out depends on it and the model alone."
-                f"{' The rows were checked part by part: in none that trains are all weights 0.' if weighted else ''}"
+                f"All {plan.n_rows:,} rows, of which it was trained on a part, were divided by a secret draw that knew "
+                f"their public number alone."
             ),
         )
         # The rows and the budget are those of the search, not of the part and the try that made the model.
-        problem = replace(choice.plan.problem, n_rows_low=plan.n_rows, n_rows_high=plan.n_rows)
-        whole = replace(choice.plan, problem=problem, budget=plan.budget)
-        return guarantee_of(whole, label_sentence, None, ledger, seed, sentences)
+        problem = replace(its_plan.problem, n_rows_low=plan.n_rows, n_rows_high=plan.n_rows)
+        whole = replace(its_plan, problem=problem, budget=plan.budget)
+        return guarantee_of(whole, training.rows.label_sentence, None, ledger, seed, sentences)
 
     def __sklearn_tags__(self) -> Any:
         tags, inner = super().__sklearn_tags__(), get_tags(self.estimator)
@@ -460,48 +483,57 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc] 
 
 
 @dataclass(frozen=True, slots=True)
+class _Training:
+    """One candidate, and the rows as it takes them."""
+
+    model: Any
+    encoder: Encoder | None
+    rows: FitRows
+    names: Any
+
+    def keep(self, fit: Fit, guarantee: Guarantee) -> None:
+        """Make the candidate the released model."""
+        self.model._keep(fit, self.rows, self.encoder, self.names, guarantee)
+
+
+@dataclass(frozen=True, slots=True)
 class _Choice:
     """What a search may release."""
 
-    model: Any
+    fit: Fit
     index: int
-    plan: Plan
     noisy_mistakes: float | None
 
 
-def _chosen(plan: SearchPlan, pairs: list[tuple[Any, GivenRows]], held_out: GivenRows, entropy: Entropy) -> _Choice:
-    """Train, count, choose. All of it was charged before this call."""
+def _chosen(plan: SearchPlan, trainings: list[_Training], entropy: Entropy) -> _Choice:
+    """Divide the rows, train, count, choose. All of it was charged before this call."""
+    *parts, held_out = divided(plan.part_sizes, entropy)
     if plan.selection is not None:
-        tries = list(range(len(pairs)))
+        tries = list(range(len(trainings)))
     else:
         assert plan.repetition is not None  # noqa: S101 - one of the two is there
-        tries = [entropy.below(len(pairs)) for _ in range(plan.repetition.draw(entropy))]
-    # Of exactly these releases: a fit that asks for anything else is refused.
-    batch = Batch(Ledger(limit=1.0), tuple(as_events(plan.plans[index]) for index in tries))
+        tries = [entropy.below(len(trainings)) for _ in range(plan.repetition.draw(entropy))]
 
-    def trained(index: int) -> tuple[Any, int]:
-        model, rows = pairs[index]
-        seed = None if entropy.is_secret else entropy.below(2**31)
-        model = clone(model).set_params(ledger=batch, random_state=seed).fit(rows.X, rows.y, **rows.facts)
-        # A mean of ones and zeros, rounded once: n times it is nearest to their number.
-        return model, round((1.0 - model.score(held_out.X, held_out.y)) * plan.part_sizes[-1])
+    def trained(index: int) -> tuple[Fit, int]:
+        rows = trainings[index].rows
+        fit = release_by(plan.plans[index], rows.part(parts[index % len(parts)]).source, entropy)
+        return fit, mistakes(LinearModel.of(fit.release), rows.part(held_out))
 
-    def noisy(mistakes: int) -> float:
+    def noisy(number: int) -> float:
         assert plan.score_noise is not None  # noqa: S101 - called where it is there
-        return float(plan.score_noise.release(np.array([[float(mistakes)]]), entropy)[0, 0])
+        return float(plan.score_noise.release(np.array([[float(number)]]), entropy)[0, 0])
 
     if plan.selection is not None:
-        models, mistakes = zip(*map(trained, tries), strict=True)
-        index = plan.selection.choose(mistakes, entropy)
-        score = None if plan.score_noise is None else noisy(mistakes[index])
-        return _Choice(models[index], index, plan.plans[index], score)
+        fits, numbers = zip(*map(trained, tries), strict=True)
+        index = plan.selection.choose(numbers, entropy)
+        return _Choice(fits[index], index, None if plan.score_noise is None else noisy(numbers[index]))
     best: _Choice | None = None
     for index in tries:
-        model, mistakes_of_one = trained(index)
-        score = noisy(mistakes_of_one)
+        fit, number = trained(index)
+        score = noisy(number)
         # The first of equals: tries are exchangeable, so this breaks ties without data.
         if best is None or best.noisy_mistakes is None or score < best.noisy_mistakes:
-            best = _Choice(model, index, plan.plans[index], score)
+            best = _Choice(fit, index, score)
     assert best is not None  # noqa: S101 - there is at least one try
     return best
 

@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from confide.data.arrays import Blocks
+from confide.data.on_disk import Stamp
 from confide.data.opened import CheckedRows
 from confide.data.partitions import NumericReading
 from confide.data.source import RowSource
@@ -16,11 +18,11 @@ from confide.data.streams import Numbers, Reading, StreamedSource
 from confide.errors import InputError, ParameterError
 from confide.estimators.fitting import Settings
 from confide.estimators.validation import domain_sentence, labels_of, row_weights_of
-from confide.features.encoder import Encoder
+from confide.features.encoder import Encoder, RowsPerPerson
 from confide.features.fourier import FourierMap
 from confide.features.labels import targets_at
 from confide.features.schema import Schema
-from confide.types import Array, Targets
+from confide.types import Array, Indices, Targets
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +44,36 @@ class FitRows:
     label_sentence: str
     fourier: FourierMap | None
 
+    def part(self, positions: Indices) -> FitRows:
+        """The rows at the positions, of a source that can be divided."""
+        source: Any = self.source
+        return replace(self, source=source.taken(positions), n_rows=positions.size)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadRows:
+    """Rows in memory that were read once and checked, before a public map and weights of classes. They hold data.
+
+    Attributes
+    ----------
+    blocks : the rows that count
+    kept : which of those given they are, None for all
+    labels : of all that were given, as a loss reads them
+    own_weights : what each of those given counts by itself, as it was given; None where each counts 1
+    n_rows : how many were given
+    domain, sentence : as in `FitRows`
+    stamps : of the files where they lie
+    """
+
+    blocks: Blocks
+    kept: Indices | None
+    labels: Targets
+    own_weights: Array | None
+    n_rows: int
+    domain: tuple[Any, ...]
+    sentence: str
+    stamps: tuple[Stamp, ...]
+
 
 def schema_of(schema: Schema | None, X: Any) -> Schema | None:
     """The schema of a fit: that of opened rows, which the estimator's must not contradict, or else the estimator's."""
@@ -60,7 +92,7 @@ def is_opened(X: Any) -> bool:
 
 @contextmanager
 def streamed_numbers(
-    estimator: Any, X: Any, encoder: Encoder | None, rows_per_person: int, *, counts: bool
+    estimator: Any, X: Any, encoder: Encoder | None, rows_per_person: RowsPerPerson, *, counts: bool
 ) -> Iterator[CheckedRows]:
     """The same for a regression."""
     target = getattr(X, "target", None)
@@ -75,11 +107,11 @@ def streamed_numbers(
 
 @contextmanager
 def scored(
-    model: Any, X: Any, rows_per_person: int
-) -> Iterator[tuple[int, Callable[[bool], Iterator[tuple[Array, Targets]]]]]:
+    model: Any, X: Any, rows_per_person: RowsPerPerson
+) -> Iterator[tuple[int, Callable[[], Iterator[tuple[Array, Targets]]]]]:
     """Opened rows, checked, for a fitted classifier of two classes: how many were given, and their scores with labels.
 
-    The scores come in a pass after the check, a piece at a time, one by one or a block at once: as of rows in memory.
+    The scores come in a pass after the check, a piece at a time.
     """
     encoder = model._encoder
     if encoder is None or encoder.schema != X.schema or getattr(X, "target", None) is not None:
@@ -92,11 +124,11 @@ def scored(
                 "scores are computed here, not by a cluster or other parties: open files, without a client."
             )
 
-        def pieces(one_by_one: bool) -> Iterator[tuple[Array, Targets]]:
+        scoring = model._model
+
+        def pieces() -> Iterator[tuple[Array, Targets]]:
             for memory in source.in_memory():
-                # Rows of a person that are left out move others in their blocks, as rows do where their number is private.
-                alone = one_by_one or encoder.schema.person is not None
-                yield model._scores_of(memory.blocks, one_by_one=alone), memory.labels
+                yield scoring.scores_alone(memory.blocks), memory.labels
 
         yield checked.n_rows, pieces
 
@@ -119,6 +151,7 @@ def streamed(
     encoder: Encoder | None,
     domain: tuple[Any, ...] | None,
     sample_weight: Any,
+    persons: RowsPerPerson,
 ) -> Iterator[FitRows]:
     """Check opened rows and give them for a fit; what was made of them is removed at the end.
 
@@ -148,7 +181,7 @@ def streamed(
     reading = (
         NumericReading(n_inputs, domain, counts, fourier) if encoder is None else Reading(encoder, domain, counts, fourier)
     )
-    with X.checked(reading, settings.rows_per_person) as checked:
+    with X.checked(reading, persons) as checked:
         _name_columns(estimator, X, encoder)
         source = checked.source
         if isinstance(source, StreamedSource):

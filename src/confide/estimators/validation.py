@@ -17,11 +17,11 @@ from sklearn.utils.validation import column_or_1d, validate_data
 from confide.data.arrays import ArrayBlocks, Blocks
 from confide.data.frames import EncodedBlocks
 from confide.data.sparse import SparseBlocks
-from confide.erm.row_bounds import RowBound, canonical
+from confide.erm.row_bounds import canonical
 from confide.errors import InputError, InputTypeError
 from confide.estimators.parameters import MOST_CLASSES
 from confide.features.cells import looks_like_number
-from confide.features.encoder import Encoder
+from confide.features.encoder import Encoder, RowsPerPerson
 from confide.features.labels import positions_of, targets_at
 from confide.types import Array, Indices, Labels, Targets
 
@@ -42,7 +42,7 @@ def rows_of(
     encoder: Encoder | None,
     *,
     reset: bool,
-    rows_per_person: int | None = None,
+    rows_per_person: RowsPerPerson | None = None,
     accept_sparse: bool = False,
 ) -> Blocks:
     """Checked rows as blocks.
@@ -54,7 +54,7 @@ def rows_of(
         float32, of a frame where all columns are
     encoder : made of the estimator's schema, or None
     reset : True in fit, False afterwards
-    rows_per_person : with a schema that names a column of persons, the first so many rows of each are kept
+    rows_per_person : with a schema that names a column of persons, which rows of each are kept
     accept_sparse : whether a SciPy sparse matrix will do
 
     Raises
@@ -85,6 +85,8 @@ def rows_of(
         # One array holds all columns, so it is float32 only where all of them are.
         dtype = np.float32 if set(map(str, table.schema.values())) == {"Float32"} else dtype
     else:
+        # Read here once, for whatever comes after: what only claims to be an array may be another one at each reading.
+        X = _array(X)
         _refuse_unusable(X)
     message = "X could not be read as an array of real numbers with one row a person; give numbers, or a schema."
     try:
@@ -102,7 +104,7 @@ def rows_of(
         kind = InputTypeError if isinstance(error, TypeError) else InputError
     else:
         if not issparse(rows):
-            return ArrayBlocks(rows)
+            return ArrayBlocks(np.asarray(rows))
         rows = canonical(rows)
         # What finite entries of one place add up to need not be finite.
         if np.isfinite(rows.data).all():
@@ -114,23 +116,12 @@ def rows_of(
 
 
 def rows_given(
-    estimator: Any, X: Any, encoder: Encoder | None, *, reset: bool, rows_per_person: int, accept_sparse: bool
+    estimator: Any, X: Any, encoder: Encoder | None, *, reset: bool, rows_per_person: RowsPerPerson, accept_sparse: bool
 ) -> tuple[Blocks, Indices | None, int]:
     """Checked rows; which of those given they are, None for all; and how many were given. Parameters as for `rows_of`."""
     blocks = rows_of(estimator, X, encoder, reset=reset, rows_per_person=rows_per_person, accept_sparse=accept_sparse)
     kept = blocks.codes.kept if isinstance(blocks, EncodedBlocks) else None
     return blocks, kept, blocks.n_rows if kept is None else len(X)
-
-
-def rows_of_fit(
-    estimator: Any, X: Any, encoder: Encoder | None, row_bound: RowBound, rows_per_person: int, accept_sparse: bool
-) -> tuple[Blocks, Indices | None, int]:
-    """The same for a fit: rows that `row_bound` can clip, whose columns are recorded."""
-    given = rows_given(estimator, X, encoder, reset=True, rows_per_person=rows_per_person, accept_sparse=accept_sparse)
-    if isinstance(given[0], SparseBlocks):
-        # A bound that cannot clip sparse rows says so here, before anything is charged.
-        row_bound.clip(given[0].block(0, 0))
-    return given
 
 
 def _sound_sparse(X: Any) -> Any:
@@ -181,12 +172,17 @@ def _refuse_cells_as_names(names: Any) -> None:
         )
 
 
+def _array(values: Any) -> Any:
+    """What the values are as an array; as one of text, which is refused, where they are none."""
+    try:
+        return np.asarray(values)
+    except (TypeError, ValueError):
+        return np.empty(0, dtype=np.str_)
+
+
 def _refuse_unusable(X: Any) -> None:
     """Refuse by type and shape, before anything that prints an array can see it."""
-    try:
-        array = np.asarray(X)
-    except (TypeError, ValueError):
-        array = np.empty(0, dtype=np.str_)
+    array = _array(X)
     if array.dtype.kind == "c":
         raise InputError("Complex data not supported: X must hold real numbers.")
     if array.dtype.kind not in "fiubO" or (array.dtype.kind == "O" and _holds_text_or_objects(array)):
@@ -361,17 +357,18 @@ def weights_of(sample_weight: Any, n_rows: int) -> Any:
     """Weights of rows in a score: (n_rows,) finite, not negative and not all 0, or None."""
     if sample_weight is None:
         return None
-    weights = _weight_array(sample_weight)
+    weights = weight_array(sample_weight)
     if weights.shape != (n_rows,) or not (np.isfinite(weights) & (weights >= 0.0)).all() or not weights.any():
         raise InputError("sample_weight must be one finite number for each row, none negative and not all 0.")
     return weights
 
 
-def _weight_array(sample_weight: Any) -> Array:
+def weight_array(sample_weight: Any) -> Array:
+    """What weights are as an array of numbers, read once; an empty one where they are none, which is refused later."""
     try:
         # A mask would be lost, and so would imaginary parts: they are refused like what is no number.
-        is_real = not np.ma.isMaskedArray(sample_weight) and not np.iscomplexobj(sample_weight)
-        return np.asarray(sample_weight if is_real else (), dtype=np.float64)
+        given = np.empty(0) if np.ma.isMaskedArray(sample_weight) else np.asarray(sample_weight)
+        return np.empty(0) if np.iscomplexobj(given) else given.astype(np.float64)
     except (TypeError, ValueError, OverflowError):
         return np.empty(0)
 
@@ -395,7 +392,7 @@ def row_weights_of(
     """
     weights = None
     if sample_weight is not None:
-        weights = _weight_array(sample_weight)
+        weights = weight_array(sample_weight)
         # Written so that what is not a number counts as outside.
         if weights.shape != labels.shape or not ((weights >= 0.0) & (weights <= largest)).all() or not weights.any():
             raise InputError(

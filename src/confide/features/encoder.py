@@ -26,11 +26,10 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import reduce
 from itertools import accumulate, product
-from numbers import Integral
 from typing import Any, ClassVar, Protocol, TypeGuard
 
 import numpy as np
@@ -62,6 +61,34 @@ class Group:
     column: str
     start: int
     size: int
+
+
+@dataclass(frozen=True, slots=True)
+class RowsPerPerson:
+    """Which rows of each person count: so many of them, drawn at random.
+
+    A table may be sorted by what it holds, so the first rows of a person could be others when another person's row changes.
+    Rows that are drawn depend on those of their person alone, and on nothing that anybody knows.
+
+    Parameters
+    ----------
+    most : how many rows of each person count
+    permutation : of n, gives the numbers 0 to n - 1 in a secret order that is uniform and independent of everything else
+    """
+
+    most: int
+    permutation: Callable[[int], Indices]
+
+    def drawn(self, persons: Indices) -> Indices | None:
+        """Rising positions of the rows that count, of rows whose persons are given (n,); None for all."""
+        shuffled = self.permutation(persons.size)
+        order = shuffled[np.argsort(persons[shuffled], kind="stable")]
+        grouped = persons[order]
+        is_first = np.append(True, grouped[1:] != grouped[:-1])
+        starts = np.flatnonzero(is_first)
+        earlier = np.arange(persons.size) - starts[np.cumsum(is_first) - 1]
+        kept: Indices = np.sort(order[earlier < self.most])
+        return None if kept.size == persons.size else kept
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -188,15 +215,15 @@ class Encoder:
         multiplied = zip(members, places[len(parts) :], strict=True)
         object.__setattr__(self, "_products", tuple((tuple(places[i] for i in group), own) for group, own in multiplied))
 
-    def read(self, frame: Any, rows_per_person: int | None = None, *, refuse: bool = True) -> Codes:
+    def read(self, frame: Any, rows_per_person: RowsPerPerson | None = None, *, refuse: bool = True) -> Codes:
         """Check a frame and read the columns of the schema.
 
         Parameters
         ----------
         frame : pandas or Polars frame, or Arrow table, of raw columns. They are found by name, in any order; others
             are ignored. The frame is not modified.
-        rows_per_person : the first so many rows of each person are kept, in the order of the frame, where the schema
-            names the person's column; None keeps all rows and does not need that column
+        rows_per_person : which rows of each person are kept, where the schema names the person's column; None keeps all
+            rows and does not need that column
         refuse : False after rows were checked and a budget charged, where a refusal would be an answer about them: a number
             that cannot be used counts as missing, or 0 where gaps are not declared, and such a category as none
 
@@ -210,12 +237,7 @@ class Encoder:
         InputError
             If it is not a frame in memory, has no rows, lacks a column, or if a column holds what its description does
             not allow. The message names the column and holds no value.
-        ParameterError
-            If `rows_per_person` is neither None nor a whole number of at least 1.
         """
-        counts = isinstance(rows_per_person, Integral) and not isinstance(rows_per_person, bool)
-        if rows_per_person is not None and not (counts and rows_per_person >= 1):
-            raise ParameterError("rows_per_person must be None or a whole number of at least 1.")
         person = None if rows_per_person is None else self.schema.person
         names = self.schema.column_names
         series = columns_of(frame, names if person is None else (*names, person))
@@ -234,7 +256,7 @@ class Encoder:
             position += 1
         kept = None
         if rows_per_person is not None and person is not None:
-            kept = first_rows(read_identities(f'column "{person}"', series[-1]), rows_per_person)
+            kept = rows_per_person.drawn(read_identities(f'column "{person}"', series[-1]))
         if kept is not None:
             kept.setflags(write=False)
             numbers, others = numbers[:, kept], [codes[kept] for codes in others]
@@ -359,17 +381,6 @@ def read_targets(values: Any, *, counts: bool, refuse: bool = True) -> Array:
         raise InputError("the targets: some are negative, and no count is. Correct them.")
     targets[~finite] = 0.0
     return targets
-
-
-def first_rows(persons: Indices, n_rows: int) -> Indices | None:
-    """Rising positions of the first `n_rows` rows of each person, None for all. Each person's depend on their rows alone."""
-    order = np.argsort(persons, kind="stable")
-    grouped = persons[order]
-    is_first = np.append(True, grouped[1:] != grouped[:-1])
-    starts = np.flatnonzero(is_first)
-    earlier = np.arange(persons.size) - starts[np.cumsum(is_first) - 1]
-    kept = np.sort(order[earlier < n_rows])
-    return None if kept.size == persons.size else kept
 
 
 def _products(left: Array, right: Array) -> Array:

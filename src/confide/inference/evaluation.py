@@ -15,14 +15,16 @@ import numpy as np
 from scipy.special import logit, ndtri
 
 from confide.accounting.ledger import Batch, Ledger
+from confide.data.mapped import MappedBlocks
 from confide.data.on_disk import Stamp
 from confide.data.opened import ArrayRows
 from confide.errors import ParameterError
 from confide.estimators import parameters
 from confide.estimators.direction import Direction
-from confide.estimators.fitting import charge_and_release
+from confide.estimators.fitting import charge_and_release, rows_per_person
 from confide.estimators.streamed import is_opened, scored
 from confide.estimators.validation import rows_given
+from confide.features.encoder import RowsPerPerson
 from confide.inference.intervals import checked_level
 from confide.privacy.budgets import Budget, Neighbours, as_budget
 from confide.privacy.counts import CountsPlan, NoisyCounts
@@ -291,17 +293,12 @@ def evaluate(
     edges[n_bins // 2 - 1] = 0.0
     plan = NoisyCounts().plan(2 * int(n_bins), allowed, relation, persons)
 
-    # Where the number of rows is private, a row must not move the places of others in a block: BLAS adds up the last ones of
-    # a block in another order, and scores on an edge would fall to another side of it.
-    one_by_one = relation is Neighbours.ADD_OR_REMOVE_ONE
     # Rows and labels are checked before the charge, and scored after it.
-    with _checked_pieces(model, X, y, persons) as (n_given, pieces):
+    with _checked_pieces(model, X, y, rows_per_person(persons, seed)) as (n_given, pieces):
 
         def release(entropy: Entropy) -> Array:
             # A score on an edge belongs to the bin below it, as a score of 0 is no vote for the second class.
-            cells = [
-                np.searchsorted(edges, scores, side="left") + n_bins * (labels > 0) for scores, labels in pieces(one_by_one)
-            ]
+            cells = [np.searchsorted(edges, scores, side="left") + n_bins * (labels > 0) for scores, labels in pieces()]
             return NoisyCounts().release(plan, np.concatenate(cells), entropy)
 
         counts = charge_and_release(release, plan.event, relation, charged, seed, "evaluate").reshape(2, int(n_bins))
@@ -324,28 +321,30 @@ def evaluate(
 
 @contextmanager
 def _checked_pieces(
-    model: LinearClassifier, X: Any, y: Any, rows_per_person: int
-) -> Iterator[tuple[int, Callable[[bool], Iterable[tuple[Array, Targets]]]]]:
-    """How many rows were given, all checked, and what scores them: pieces of scores, one by one or not, with labels."""
+    model: LinearClassifier, X: Any, y: Any, persons: RowsPerPerson
+) -> Iterator[tuple[int, Callable[[], Iterable[tuple[Array, Targets]]]]]:
+    """How many rows were given, all checked, and what scores them, each alone: pieces of scores with labels."""
     stamps: tuple[Stamp, ...] = ()
     if is_opened(X) or isinstance(X, ArrayRows):
         if y is not None:
             raise ParameterError("rows from open_rows bring their labels; leave y out.")
         if is_opened(X):
-            with scored(model, X, rows_per_person) as rows:
+            with scored(model, X, persons) as rows:
                 yield rows
             return
         X, y, stamps = X.rows, X.labels, X.stamps
-    _, kept, n_given = rows_given(
-        model, X, model._encoder, reset=False, rows_per_person=rows_per_person, accept_sparse=model._accepts_sparse
+    blocks, kept, n_given = rows_given(
+        model, X, model._encoder, reset=False, rows_per_person=persons, accept_sparse=model._accepts_sparse
     )
     labels, _, _ = model._labels(y, n_given, tuple(model.classes_.tolist()))
+    labels = labels if kept is None else labels[kept]
+    scoring, mapped = model._model, blocks if model._fourier is None else MappedBlocks(blocks, model._fourier)
 
-    def pieces(one_by_one: bool) -> Iterator[tuple[Array, Targets]]:
-        scores = model._scores(X, one_by_one=one_by_one)
+    def pieces() -> Iterator[tuple[Array, Targets]]:
+        scores = scoring.scores_alone(mapped)
         for stamp in stamps:
             stamp.check()
-        yield (scores, labels) if kept is None else (scores[kept], labels[kept])
+        yield scores, labels
 
     yield n_given, pieces
 

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.privacy.shapes import Ball, Linked, Shape, binomial_squares, cell_counts, cell_weights
-from confide.types import Array, Weights
+from confide.types import Array, Indices, Weights
 
 _LN2 = math.log(2.0)
 
@@ -73,6 +73,14 @@ class Entropy:
         while (number := int.from_bytes(self.read(-(-n_bits // 8)), "little") >> (-n_bits % 8)) >= n:
             pass
         return number
+
+    def permutation(self, n: int) -> Indices:
+        """The numbers 0 to n - 1 in an order that is exactly uniform: that of n words, drawn anew unless all differ."""
+        while True:
+            words = self._words(n)
+            order: Indices = words.argsort(kind="stable")
+            if (np.diff(words[order]) > 0).all():
+                return order
 
     def _choice(self, weights: Sequence[int]) -> int:
         """A position, with probability exactly proportional to its weight."""

@@ -1,0 +1,111 @@
+"""Scores of rows by a released linear model, each a function of its row alone where something private is made of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from scipy.sparse import issparse
+
+from confide.data.arrays import Blocks
+from confide.data.frames import EncodedBlocks
+from confide.erm.row_bounds import BallBound, RowBound
+from confide.privacy.mechanism import Release
+from confide.types import Array
+
+_MODERATE = 2.0**1000
+"""Squared norms up to it are scaled all at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class LinearModel:
+    """Released weights, as they score rows.
+
+    Attributes
+    ----------
+    coef : array (o, d), o the number of scores
+    intercept : array (o,)
+    row_bound : rows are clipped to it, as in the fit
+    """
+
+    coef: Array
+    intercept: Array
+    row_bound: RowBound
+
+    @classmethod
+    def of(cls, release: Release) -> Self:
+        """What leaves: coefficients of the columns, and intercepts."""
+        problem = release.plan.problem
+        released = release.weights.reshape(problem.loss.n_outputs, -1)
+        intercept = problem.intercept * released[:, -1] if problem.intercept > 0.0 else np.zeros(len(released))
+        return cls(released[:, : problem.n_features].copy(), intercept, problem.row_bound)
+
+    def scores(self, blocks: Blocks) -> Array:
+        """Scores of encoded and mapped rows, (n,); of several scores (n, o). How they are rounded depends on their block."""
+        scores = np.empty((blocks.n_rows, len(self.coef)))
+        for start in range(0, blocks.n_rows, blocks.rows_in_block):
+            stop = min(start + blocks.rows_in_block, blocks.n_rows)
+            scores[start:stop] = self.row_bound.clip(blocks.block(start, stop)) @ self.coef.T
+        scores += self.intercept
+        return scores[:, 0] if len(self.coef) == 1 else scores
+
+    def scores_alone(self, blocks: Blocks) -> Array:
+        """The same, each a function of its row alone, to the bit: whatever the other rows are, and wherever it lies.
+
+        A product of matrices adds up some rows of a block in another order than others, and so do norms. Here columns are
+        added one after the other, in operations that round each entry by itself. Proof: proofs/counts.md, section 3.
+        """
+        scores = np.empty((len(self.coef), blocks.n_rows))
+        for start in range(0, blocks.n_rows, blocks.rows_in_block):
+            stop = min(start + blocks.rows_in_block, blocks.n_rows)
+            block = blocks.block(start, stop)
+            if issparse(block):
+                # SciPy adds up the entries of each sparse row by themselves, and so does its bound.
+                scores[:, start:stop] = (self.row_bound.clip(block) @ self.coef.T).T
+                continue
+            columns = np.ascontiguousarray(block.T, dtype=np.float64)
+            # Encoded rows obey the bound of their encoder as they stand.
+            if not (isinstance(blocks, EncodedBlocks) and blocks.encoder.row_bound == self.row_bound):
+                columns = _clipped_alone(self.row_bound, columns)
+            scores[:, start:stop] = _added_up(columns, self.coef)
+        scores += self.intercept[:, None]
+        return scores[0] if len(self.coef) == 1 else scores.T
+
+
+def _added_up(columns: Array, coef: Array) -> Array:
+    """(o, m): scores of m rows whose columns (d, m) are given."""
+    scores, products = np.zeros((2, len(coef), columns.shape[1]))
+    for column, weights in zip(columns, coef.T, strict=True):
+        # Never in one step: where a processor can multiply and add at once, it need not do so with all entries.
+        np.multiply(weights[:, None], column, out=products)
+        scores += products
+    return scores
+
+
+def _clipped_alone(row_bound: RowBound, columns: Array) -> Array:
+    """Rows given by their columns (d, m), clipped one by one, or by operations that treat each as if it were alone."""
+    if not isinstance(row_bound, BallBound):
+        rows = [row_bound.clip(np.array(row[None], order="C"))[0] for row in columns.T]
+        return np.ascontiguousarray(np.array(rows).reshape(columns.T.shape).T)
+    # The radius within which BallBound leaves a row alone whichever way its norm is summed.
+    radius = row_bound.norm * (1.0 - max(2.0**-40, (len(columns) + 8) * 2.0**-52))
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        squares = np.zeros(columns.shape[1])
+        for column in columns:
+            squares += column * column
+        # Written so that an overflowing norm counts as outside.
+        outside = ~(squares <= radius * radius)
+        if not outside.any():
+            return columns
+        huge = ~(squares <= _MODERATE)
+        factors = np.where(outside & ~huge, radius / np.sqrt(np.where(outside & ~huge, squares, 1.0)), 1.0)
+        clipped: Array = columns * factors
+    for position in np.flatnonzero(huge):
+        clipped[:, position] = row_bound.clip(np.array(columns[:, position][None], order="C"))[0]
+    return clipped
+
+
+def favoured(scores: Array) -> Any:
+    """The position of the class that each row's scores are in favour of, (n,)."""
+    return (scores > 0.0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
