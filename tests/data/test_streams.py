@@ -161,8 +161,8 @@ def test_a_fit_on_files_is_the_fit_in_memory(tmp_path, estimator):
         assert confide.load(tmp_path / "model.json").score(frame, frame["ill"]) == model.score(frame, frame["ill"])
 
 
-def test_only_a_persons_first_rows_count(tmp_path):
-    """As in memory; all rows count for the public number of rows."""
+def test_so_many_rows_of_a_person_count(tmp_path):
+    """Those that are drawn in memory; all rows count for the public number of rows."""
     frame = made_up(age="float64").assign(person=np.arange(3000) // 3 * 7 % 500)
     schema = confide.Schema(columns=SCHEMA.columns, target=SCHEMA.target, person="person")
     parameters = {"schema": schema, "max_rows_per_person": 2, "random_state": 1}
@@ -637,7 +637,7 @@ def test_a_regression_on_files_is_that_in_memory(tmp_path, regressor, kind):
         assert np.array_equal(model.predict(frame), memory.predict(frame))
 
 
-def test_a_regression_keeps_a_persons_first_rows_and_maps_numpy_files(tmp_path):
+def test_a_regression_draws_a_persons_rows_and_maps_numpy_files(tmp_path):
     """As in memory."""
     frame, _ = with_visits(age="float64")
     frame = frame.assign(person=np.arange(3000) // 3 * 7 % 500)
@@ -675,7 +675,7 @@ def test_a_bad_target_is_refused_before_the_charge(tmp_path, value, message):
 
 
 def test_targets_and_labels_are_not_taken_for_each_other(tmp_path):
-    """A regressor needs the column of its numbers, a classifier labels; a search needs memory."""
+    """A regressor needs the column of its numbers, a classifier labels."""
     frame, schema = with_visits()
     path = written(frame, tmp_path, "parquet")
     with pytest.raises(ValueError, match="target=column"):
@@ -686,9 +686,6 @@ def test_targets_and_labels_are_not_taken_for_each_other(tmp_path):
         open_rows(path, schema, target="age")
     with pytest.raises(ValueError, match="leave y out"):
         confide.Ridge(1.0).fit(open_rows(path, schema, target="visits"), frame["visits"])
-    search = confide.PrivateSearchCV(confide.LogisticRegression(1.0), {"alpha": [0.1, 0.2]}, budget=1.0)
-    with pytest.raises(ValueError, match="divides rows in memory"):
-        search.fit(open_rows(path, SCHEMA))
 
 
 @pytest.mark.parametrize("neighbours", ["replace-one", "add-or-remove-one"])

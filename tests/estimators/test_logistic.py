@@ -41,6 +41,8 @@ from confide.errors import InsufficientRegularisation
 from confide.estimators import fitting
 from confide.estimators.fitting import share_of
 from confide.estimators.regularisation import curvature_free_l2
+from confide.features.encoder import RowsPerPerson
+from confide.privacy.noise import Entropy
 from tests.estimators.conventions import failed_checks
 
 INF = float("inf")
@@ -588,19 +590,24 @@ def visits(n_persons, each):
 
 
 @pytest.mark.parametrize("cap", [1, 2, 3])
-def test_rows_beyond_the_first_of_each_person_are_not_used(cap):
-    """The weights are those of the first `cap` visits of each patient; the guarantee names the column and the number."""
+def test_so_many_rows_of_each_person_are_drawn(cap):
+    """The weights are those of `cap` visits of each patient, drawn; the guarantee names the column and the number."""
     frame, label = visits(100, 3)
-    model = LogisticRegression(INF, schema=VISITS, alpha=0.1, max_rows_per_person=cap).fit(frame, label)
-    first = frame.groupby("patient").cumcount() < cap
+    model = LogisticRegression(INF, schema=VISITS, alpha=0.1, max_rows_per_person=cap, random_state=5).fit(frame, label)
+    drawn = RowsPerPerson(cap, Entropy.seeded(5).permutation).drawn(frame["patient"].to_numpy())
+    drawn = np.arange(300) if drawn is None else drawn
+    assert (frame["patient"].iloc[drawn].value_counts() == cap).all()
     # The ridge follows from the number of rows given, which is the public one.
-    by_hand = LogisticRegression(INF, schema=VISITS, alpha=0.1 * len(frame) / first.sum(), max_rows_per_person=cap)
-    np.testing.assert_allclose(by_hand.fit(frame[first], label[first]).coef_, model.coef_, atol=1e-9)
+    by_hand = LogisticRegression(INF, schema=VISITS, alpha=0.1 * len(frame) / drawn.size, max_rows_per_person=cap)
+    np.testing.assert_allclose(by_hand.fit(frame.iloc[drawn], label.iloc[drawn]).coef_, model.coef_, atol=1e-9)
+    if cap < 3:
+        fits = [LogisticRegression(INF, schema=VISITS, alpha=0.1, max_rows_per_person=cap) for _ in range(2)]
+        assert len({tuple(each.fit(frame, label).coef_[0]) for each in fits}) == 2
     private = LogisticRegression(1.0, schema=VISITS, max_rows_per_person=cap).fit(frame, label)
     assert private.guarantee_.max_rows_per_person == cap
     statement = private.guarantee_.statement()
     assert '"patient"' in statement
-    assert ("only the first row counts" if cap == 1 else f"only the first {cap} rows count") in statement
+    assert ("at most one row, drawn at random, counts" if cap == 1 else f"{cap} rows, drawn at random, count") in statement
 
 
 def test_what_a_person_adds_beyond_the_cap_changes_nothing():

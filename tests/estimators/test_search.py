@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
+from collections import Counter
 
 import numpy as np
 import pandas as pd
@@ -12,6 +13,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 import scipy.sparse
+from scipy.stats import chisquare
 from sklearn.base import clone, is_classifier
 from sklearn.linear_model import LogisticRegression as ScikitLogisticRegression
 
@@ -35,8 +37,12 @@ from confide import (
     Schema,
 )
 from confide.data.arrays import MemorySource
-from confide.estimators.search import parts_of
+from confide.data.federated import FederatedRows
+from confide.estimators.divided import divided
+from confide.estimators.scores import LinearModel
+from confide.estimators.validation import rows_of
 from confide.privacy.budgets import budget_of_row
+from confide.privacy.noise import Entropy
 from tests.estimators.conventions import failed_checks
 
 GRID = {"alpha": [1e-2, 1.0, 100.0]}
@@ -56,23 +62,28 @@ def search(budget=2.0, estimator=None, grid=GRID, **parameters):
     return PrivateSearchCV(estimator or LogisticRegression(classes=[0, 1]), grid, budget=budget, **parameters)
 
 
-def test_the_split_is_a_function_of_sizes_and_seed():
-    """Every position in one part, of the size asked for; another seed, other parts; known parts for a known seed."""
+def test_the_split_is_drawn_for_every_fit():
+    """Every position in one part, of the size asked for; uniform: each of 24 orders of 4 rows as often, by chi-square."""
     sizes = (7, 6, 6, 5)
-    parts = parts_of(sizes, 0)
+    parts = divided(sizes, Entropy.fresh())
     assert [len(part) for part in parts] == list(sizes)
     assert sorted(np.concatenate(parts)) == list(range(24))
-    assert all((np.diff(part) > 0).all() for part in parts)
-    assert all(np.array_equal(a, b) for a, b in zip(parts, parts_of(sizes, 0), strict=True))
-    assert any(not np.array_equal(a, b) for a, b in zip(parts, parts_of(sizes, 1), strict=True))
-    # Ranks of 64-bit words of the generator that the seed names.
-    words = np.frombuffer(np.random.Generator(np.random.Philox(0)).bytes(8 * 24), dtype="<u8")
-    assert np.array_equal(parts[0], np.sort(np.argsort(words)[:7]))
+    assert not np.array_equal(np.concatenate(parts), np.concatenate(divided(sizes, Entropy.fresh())))
+    entropy = Entropy.seeded(2)
+    orders = Counter(tuple(np.concatenate(divided((1, 2, 1), entropy)).tolist()) for _ in range(4800))
+    assert len(orders) == 24
+    assert chisquare(list(orders.values())).pvalue > 1e-3
+
+
+def test_words_that_repeat_are_drawn_anew():
+    """Positions would break the tie, and the order would not be uniform."""
+    words = iter([np.array([5, 1, 5], dtype="<u8").tobytes(), np.array([5, 1, 7], dtype="<u8").tobytes()])
+    assert Entropy(lambda n: next(words), is_secret=False).permutation(3).tolist() == [1, 0, 2]
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_each_candidate_sees_its_part_alone(rows, method, monkeypatch):
-    """Whatever X and y hold, trainings use the positions that sizes and seed name, and nobody trains on rows held out."""
+    """Trainings use the rows that are drawn for them, and nobody trains on rows held out."""
     X, y = rows
     X = np.column_stack([X[:, :2], np.arange(3000) / 6001.0])  # the last column tells the position
     seen, original = [], MemorySource.sum_over_rows
@@ -82,8 +93,8 @@ def test_each_candidate_sees_its_part_alone(rows, method, monkeypatch):
         return original(source, row_sum, weights)
 
     monkeypatch.setattr(MemorySource, "sum_over_rows", watched)
-    model = search(method=method).fit(X, y)
-    parts = {tuple(part) for part in parts_of(model.plan_.part_sizes, 0)[:-1]}
+    model = search(method=method, random_state=4).fit(X, y)
+    parts = {tuple(part) for part in divided(model.plan_.part_sizes, Entropy.seeded(4))[:-1]}
     assert set(seen) == parts
     assert len(parts) == (1 if method == "repeated" else 3)
     assert len(model.plan_.part_sizes) == len(parts) + 1
@@ -120,9 +131,8 @@ def test_the_charge_comes_before_a_row_is_used(rows, method, monkeypatch):
         return original(*arguments)
 
     monkeypatch.setattr(MemorySource, "sum_over_rows", watched)
-    monkeypatch.setattr(
-        LogisticRegression, "score", lambda *a, real=LogisticRegression.score: charged.append(2.0) or real(*a)
-    )
+    real = LinearModel.scores_alone
+    monkeypatch.setattr(LinearModel, "scores_alone", lambda *a: charged.append(ledger.spent().epsilon) or real(*a))
     search(method=method, ledger=ledger).fit(*rows)
     assert set(charged) == {2.0}
     charged.clear()
@@ -226,8 +236,8 @@ def test_choices_go_by_mistakes_on_the_rows_held_out(rows):
 def test_the_released_score_is_near_the_truth(rows, method):
     """It is that of the winner on the rows held out, with noise of the deviation that is told."""
     X, y = rows
-    model = search(4.0, method=method, score_share=0.5).fit(X, y)
-    held_out = parts_of(model.plan_.part_sizes, 0)[-1]
+    model = search(4.0, method=method, score_share=0.5, random_state=6).fit(X, y)
+    held_out = divided(model.plan_.part_sizes, Entropy.seeded(6))[-1]
     truth = model.score(X[held_out], y[held_out])
     noise = model.plan_.score_noise
     assert model.best_score_deviation_ == noise.deviation / len(held_out)
@@ -240,7 +250,7 @@ def test_noise_on_the_score_is_as_large_as_promised(rows):
     errors = []
     for seed in range(200):
         model = search(2.0, grid={"alpha": [1.0]}, score_share=0.5, random_state=seed).fit(X, y)
-        held_out = parts_of(model.plan_.part_sizes, 0)[-1]
+        held_out = divided(model.plan_.part_sizes, Entropy.seeded(seed))[-1]
         errors.append((model.best_score_ - model.score(X[held_out], y[held_out])) * len(held_out))
     # epsilon 1, sensitivity 1: sqrt(2)
     assert 0.75 * math.sqrt(2.0) < np.std(errors) < 1.3 * math.sqrt(2.0)
@@ -257,7 +267,7 @@ SCHEMA = Schema(
 @pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame, pa.table])
 @pytest.mark.parametrize("method", METHODS)
 def test_frames_with_a_schema(kind, method, tmp_path):
-    """Divided by position like arrays; the saved model predicts the same and carries the guarantee of the search."""
+    """Divided like arrays; the saved model predicts the same and carries the guarantee of the search."""
     frame, y = kind(FRAME), ["low" if age < 50 else "high" for age in FRAME["age"]]
     model = search(50.0, LogisticRegression(schema=SCHEMA), method=method).fit(frame, y)
     assert model.classes_.tolist() == ["high", "low"] or model.classes_.tolist() == ["low", "high"]
@@ -281,9 +291,11 @@ def test_rows_without_a_schema(rows, make):
     assert hasattr(model, "feature_names_in_") == (make is pd.DataFrame)
     text = model.guarantee_.statement()
     assert "not all are 0. That they passed these checks is not protected." in text
-    assert "in none that trains are all weights 0" in text
+    # All weights of a part may be 0: its model is noise, and nothing is refused after the charge.
+    few = np.arange(3000) == 0
+    assert search(50.0).fit(X, y, sample_weight=few).predict(X).shape == (3000,)
     with pytest.raises(InputError, match="not all zero"):
-        search(50.0).fit(X, y, sample_weight=np.arange(3000) == 0)
+        search(50.0).fit(X, y, sample_weight=np.zeros(3000))
 
 
 @pytest.mark.parametrize(
@@ -308,7 +320,8 @@ def test_no_row_changes_how_the_score_of_another_is_rounded(make, bound):
     outside[0] = [50.0, 0.0, 0.0, 0.0]
     model.fit(make(inside), np.arange(400) % 2)
     model.coef_ = 0.3 * np.array([[1.0, 0.7, 1.0, 0.2]])
-    before, after = model.decision_function(make(inside)), model.decision_function(make(outside))
+    scoring = [rows_of(model, make(rows), None, reset=False, accept_sparse=True) for rows in (inside, outside)]
+    before, after = map(model._model.scores_alone, scoring)
     assert before[0] != after[0]
     assert np.array_equal(before[1:], after[1:])
 
@@ -364,7 +377,7 @@ def bad_searches():
         "its own ledger": (search(estimator=clone(model).set_params(ledger=ledger)), "to the search"),
         "its own seed": (search(estimator=clone(model).set_params(random_state=1)), "to the search"),
         "a private number of rows": (search(estimator=neighbours), "replace-one"),
-        "a column of persons": (search(estimator=persons), "position"),
+        "a column of persons": (search(estimator=persons), "without a column of persons"),
         "no budget": (search(budget=math.inf), "finite"),
         "an empty grid": (search(grid=[]), "param_grid"),
         "an empty list": (search(grid={"alpha": []}), "param_grid"),
@@ -377,7 +390,6 @@ def bad_searches():
         "a share of 1": (search(score_share=1.0), "score_share"),
         "no rows held out": (search(held_out=0.0), "held_out"),
         "less than one try": (search(expected_tries=1.0), "expected_tries"),
-        "a split without a seed": (search(split_seed=None), "split_seed"),
         "a generator": (search(random_state=np.random.default_rng()), "random_state"),
     } | {
         f"varied {name}": (search(grid={name: [value]}), name)
@@ -419,7 +431,7 @@ SECRET = 987654321.125
 def test_bad_rows_are_refused_before_a_charge(rows, method, fault):
     """Wherever they are, among rows held out too; and no value is shown."""
     X, y = rows
-    for part in parts_of(search(method=method).plan(3000, 3).part_sizes, 0):
+    for part in ([0], [1500], [2999]):
         X_bad, y_bad, weight = X.astype(object if fault == "text" else float), y.copy(), None
         if fault == "nan":
             X_bad[part[0]] = np.nan
@@ -441,21 +453,44 @@ def test_bad_rows_are_refused_before_a_charge(rows, method, fault):
         assert ledger.spent().epsilon == 0.0
 
 
-@pytest.mark.parametrize("kind", ["numpy", "parquet"])
-def test_rows_on_disk_are_refused_before_a_charge(tmp_path, kind):
-    """They bring a schema of their own, which may name persons, and are not divided."""
-    ledger = Ledger(limit=2.0)
-    np.save(tmp_path / "rows.npy", np.zeros((20, 3)))
-    np.save(tmp_path / "labels.npy", np.arange(20) % 2)
-    pd.DataFrame(FRAME).to_parquet(tmp_path / "rows.parquet")
-    target = {"column": "job", "negative": "a", "positive": "b"}
-    schema = Schema(columns={"age": {"low": 0, "high": 100}}, target=target)
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("kind", ["numpy", "parquet", "cached"])
+def test_rows_on_disk_are_divided_as_in_memory(tmp_path, kind, method):
+    """With one seed the same choice and the same weights, but for the order in which rows are added; one charge."""
+    n_rows = 2000
+    frame = pd.DataFrame({"age": np.linspace(0, 100, n_rows), "job": ["a", "b"] * (n_rows // 2)})
+    X, y = np.column_stack([frame["age"] / 200.0, np.ones(n_rows) / 2]), (frame["age"] > 50).to_numpy().astype(int)
+    ledger = Ledger(limit=100.0)
     if kind == "numpy":
+        np.save(tmp_path / "rows.npy", X)
+        np.save(tmp_path / "labels.npy", y)
         opened = confide.open_rows(tmp_path / "rows.npy", labels=tmp_path / "labels.npy")
+        estimator, memory = LogisticRegression(), (X, y)
     else:
-        opened = confide.open_rows(tmp_path / "rows.parquet", schema)
-    with pytest.raises(ConfideError, match="rows in memory"):
-        search(estimator=LogisticRegression(), ledger=ledger).fit(opened)
+        schema = Schema(
+            columns={"age": {"low": 0, "high": 100}, "job": {"categories": ["a", "b"]}},
+            target={"column": "income", "negative": "low", "positive": "high"},
+        )
+        labels = np.where(y, "high", "low")
+        frame.assign(income=labels).to_parquet(tmp_path / "rows.parquet")
+        opened = confide.open_rows(tmp_path / "rows.parquet", schema, cache=kind == "cached")
+        estimator, memory = LogisticRegression(schema=schema), (frame, labels)
+    seeded = {"random_state": 3, "score_share": 0.2}
+    found = search(50.0, estimator, method=method, ledger=ledger, **seeded).fit(opened)
+    expected = search(50.0, estimator, method=method, **seeded).fit(*memory)
+    assert found.best_params_ == expected.best_params_
+    assert found.best_score_ == expected.best_score_
+    np.testing.assert_allclose(found.best_estimator_.coef_, expected.best_estimator_.coef_, atol=1e-6)
+    assert len(ledger.entries()) == 1
+
+
+def test_rows_of_others_are_refused_before_a_charge():
+    """What lies on a cluster or at other parties is not divided here."""
+    ledger, schema = Ledger(limit=2.0), SCHEMA
+    with pytest.raises(ConfideError, match="those of a cluster"):
+        search(estimator=LogisticRegression(), ledger=ledger).fit(FederatedRows(schema, ()))
+    with pytest.raises(ConfideError, match="those of a cluster"):
+        confide.intervals_from_parts(LogisticRegression(), FederatedRows(schema, ()), ledger=ledger)
     assert ledger.remaining().epsilon == 2.0
 
 

@@ -2,6 +2,7 @@ import copy
 import math
 import pickle
 import traceback
+from collections import Counter
 from dataclasses import FrozenInstanceError, replace
 from datetime import date
 from decimal import Decimal
@@ -14,10 +15,12 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import chisquare
 
 from confide.errors import InputError, ParameterError, SchemaError
-from confide.features.encoder import Encoder, read_labels
+from confide.features.encoder import Encoder, RowsPerPerson, read_labels
 from confide.features.schema import CategoryColumn, NumberColumn, Schema, canonical_label
+from confide.privacy.noise import Entropy
 
 SECRET = "SECRETVALUE"  # noqa: S105 - a cell that no message may hold
 SECRET_NUMBER = 987654321
@@ -345,9 +348,14 @@ def visits(persons, **kind):
     return pd.DataFrame({"id": pd.Series(persons, **kind), "x": range(n_rows), "c": ["a"] * n_rows})
 
 
+def in_order(rows_per_person):
+    """Rows are drawn in the order of the frame, as one of the orders that may come."""
+    return RowsPerPerson(rows_per_person, np.arange)
+
+
 def kept_rows(frame, rows_per_person):
     """Which rows are kept, told by the numbers in them, after a look at `kept`."""
-    codes = Encoder(VISITS).read(frame, rows_per_person)
+    codes = Encoder(VISITS).read(frame, in_order(rows_per_person))
     numbers = codes.numbers[0].astype(int).tolist()
     assert codes.n_rows == len(numbers) == len(codes.others[0])
     assert (list(range(len(frame))) if codes.kept is None else codes.kept.tolist()) == numbers
@@ -366,29 +374,50 @@ def test_the_first_rows_of_each_person_are_kept():
     assert encoder.read(frame.drop(columns="id")).n_rows == 6
     assert encoder.transform(frame.drop(columns="id")).shape == (6, 4)
     with pytest.raises(InputError, match='describes: "id"'):
-        encoder.read(frame.drop(columns="id"), 1)
+        encoder.read(frame.drop(columns="id"), in_order(1))
 
 
 def test_without_a_person_in_the_schema_all_rows_are_kept():
     """A column of that name in the frame is one of the others."""
-    codes = Encoder(Schema(VISITS.columns)).read(visits(["p", "p"]), 1)
+    codes = Encoder(Schema(VISITS.columns)).read(visits(["p", "p"]), in_order(1))
     assert codes.n_rows == 2
     assert codes.kept is None
 
 
 def test_kept_rows_are_read_only():
     """Like all codes."""
-    codes = Encoder(VISITS).read(visits([1, 1]), 1)
+    codes = Encoder(VISITS).read(visits([1, 1]), in_order(1))
     for array in (codes.kept, codes.numbers, *codes.others):
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 0
 
 
-@pytest.mark.parametrize("rows_per_person", [0, -1, 1.0, True, "1"])
-def test_impossible_numbers_of_rows_are_refused(rows_per_person):
-    """Whole numbers of at least 1."""
-    with pytest.raises(ParameterError, match="rows_per_person"):
-        Encoder(VISITS).read(visits([1]), rows_per_person)
+def test_each_row_of_a_person_is_as_likely_to_count():
+    """Two of the four rows of one person and one of the three of another, over 3,000 drawn orders: chi-square at 99.9%."""
+    persons = np.array([7, 3, 7, 7, 3, 7, 3, 9])
+    entropy = Entropy.seeded(0)
+    sets = Counter()
+    for _ in range(3000):
+        kept = RowsPerPerson(2, entropy.permutation).drawn(persons)
+        assert 7 in kept
+        assert (np.diff(kept) > 0).all()
+        assert Counter(persons[kept].tolist()) == {7: 2, 3: 2, 9: 1}
+        sets[tuple(kept.tolist())] += 1
+    # 6 pairs of one person and 3 of the other, independent of each other.
+    assert len(sets) == 18
+    assert chisquare(list(sets.values())).pvalue > 1e-3
+
+
+def test_the_rows_of_a_person_that_count_do_not_depend_on_the_order_of_the_others():
+    """With one order drawn for the rows, however they lie: the same rows of each person."""
+    persons, rng = np.repeat(np.arange(50), 4), np.random.default_rng(1)
+    drawn = rng.permutation(200)
+    kept = set(RowsPerPerson(2, lambda n: drawn).drawn(persons).tolist())
+    shuffled = rng.permutation(200)
+    # Row i lies at where[i], and the order drawn moves with the rows.
+    where = np.argsort(shuffled)
+    again = RowsPerPerson(2, lambda n: where[drawn]).drawn(persons[shuffled])
+    assert {int(shuffled[position]) for position in again} == kept
 
 
 IDENTITIES_AS = {
@@ -411,7 +440,7 @@ def test_persons_are_told_apart_by_their_exact_text(series):
     """The first and the last are one person, however they are held."""
     module = pl if isinstance(series, pl.Series) else pd
     frame = module.DataFrame({"id": series, "x": [0, 1, 2], "c": ["a", "b", "c"]})
-    assert Encoder(VISITS).read(frame, 1).kept.tolist() == [0, 1]
+    assert Encoder(VISITS).read(frame, in_order(1)).kept.tolist() == [0, 1]
 
 
 REFUSED_IDENTITIES = {
@@ -431,7 +460,7 @@ REFUSED_IDENTITIES = {
 def test_rows_without_a_person_are_refused_without_naming_any(cells, words):
     """Every row is somebody's; the message names the column alone."""
     with pytest.raises(InputError, match=f'column "id": holds .*{words}') as refusal:
-        Encoder(VISITS).read(visits(cells, dtype=object), 1)
+        Encoder(VISITS).read(visits(cells, dtype=object), in_order(1))
     assert_silent(refusal.value)
 
 
@@ -850,11 +879,11 @@ def test_two_persons_never_become_one(identifiers, kind):
     else:
         frame = pd.DataFrame({"age": 30.0, "patient": pd.Series(identifiers, dtype=object)})
     schema = Schema(columns={"age": {"low": 0, "high": 100}}, person="patient")
-    assert Encoder(schema).read(frame, rows_per_person=1).kept is None
+    assert Encoder(schema).read(frame, in_order(1)).kept is None
 
 
 def test_one_person_is_the_same_in_every_type_that_readers_make():
     """1, 1.0, "1" and Decimal("1") in one column of objects."""
     frame = pd.DataFrame({"age": 30.0, "patient": pd.Series([1, 1.0, "1", Decimal(1), np.int8(1)], dtype=object)})
     schema = Schema(columns={"age": {"low": 0, "high": 100}}, person="patient")
-    assert Encoder(schema).read(frame, rows_per_person=1).kept.tolist() == [0]
+    assert Encoder(schema).read(frame, in_order(1)).kept.tolist() == [0]

@@ -7,14 +7,15 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.sparse import csr_array
 from scipy.special import expit
 from sklearn.metrics import confusion_matrix, roc_auc_score
 from threadpoolctl import threadpool_limits
 
 import confide
 from confide import BudgetExceeded, InputError, KernelSVC, Ledger, LinearSVC, LogisticRegression, ParameterError, Schema
+from confide.features.encoder import RowsPerPerson
 from confide.privacy.counts import NoisyCounts
+from confide.privacy.noise import Entropy
 
 WEIGHTS = np.array([2.0, -1.5, 0.7])
 
@@ -145,7 +146,7 @@ def test_machines_without_probabilities_have_no_calibration(kind):
         _ = answer.calibration
 
 
-def test_a_row_that_leaves_moves_no_other(monkeypatch):
+def test_a_row_that_leaves_or_moves_the_others_changes_no_other_score(monkeypatch):
     """Not even one whose score is 0 but for rounding, which in BLAS differs between the last rows of a block and others."""
     X, y = np.random.default_rng(3).uniform(-0.2, 0.2, size=(4000, 17)), np.arange(2 * 3855) % 2 == 0
     fitted = LogisticRegression(math.inf, fit_intercept=False, row_norm=1.0).fit(X, X[:, 0] > 0.0)
@@ -171,40 +172,34 @@ def test_a_row_that_leaves_moves_no_other(monkeypatch):
         for kept in (slice(None), np.arange(len(rows)) != leaves):
             confide.evaluate(fitted, rows[kept], y[kept], budget=1.0, neighbours="add-or-remove-one", n_bins=2)
         np.testing.assert_array_equal(np.delete(cells[0], leaves), cells[1])
+    # One row is replaced in a table that is sorted again: all others move up.
+    cells.clear()
+    rows[0] = 0.1 * direction
+    for table in (rows, np.concatenate([rows[1:], rows[:1]])):
+        confide.evaluate(fitted, table, y[:1].repeat(len(y)), budget=1.0, n_bins=2)
+    np.testing.assert_array_equal(cells[0][1:], cells[1][:-1])
 
 
 @pytest.mark.parametrize("neighbours", ["replace-one", "add-or-remove-one"])
 def test_rows_of_a_person_beyond_the_cap_are_dropped(neighbours):
-    """As in a fit: the first of each are counted, their number is not public, and without the column nothing is charged."""
+    """As in a fit: so many of each are drawn, their number is not public, and without the column nothing is charged."""
     X, y = population(300, 5)
     frame = pd.DataFrame(X, columns=["a", "b", "c"]).assign(who=np.arange(300) // 3)
     schema = Schema(columns={name: {"low": -1.0, "high": 1.0} for name in "abc"}, person="who")
     fitted = LogisticRegression(math.inf, classes=[0, 1], schema=schema).fit(frame, y)
-    for cap, counted in ((1, frame.index % 3 == 0), (2, frame.index % 3 < 2), (3, frame.index >= 0)):
-        answer = confide.evaluate(fitted, frame, y, budget=math.inf, neighbours=neighbours, max_rows_per_person=cap)
-        assert answer.counts.sum() == counted.sum() == 100 * cap
-        right = fitted.predict(frame[counted]) == y[counted]
+    for cap in (1, 2, 3):
+        facts = {"neighbours": neighbours, "max_rows_per_person": cap, "random_state": 1}
+        answer = confide.evaluate(fitted, frame, y, budget=math.inf, **facts)
+        counted = RowsPerPerson(cap, Entropy.seeded(1).permutation).drawn(frame["who"].to_numpy())
+        counted = np.arange(300) if counted is None else counted
+        assert answer.counts.sum() == counted.size == 100 * cap
+        right = fitted.predict(frame.iloc[counted]) == y[counted]
         assert answer.accuracy.value == pytest.approx(right.mean(), abs=1e-12)
         assert answer.n_rows is None
     ledger = Ledger(limit=1.0, neighbours=neighbours)
     with pytest.raises(InputError, match="who"):
         confide.evaluate(fitted, frame[["a", "b", "c"]], y, budget=1.0, neighbours=neighbours, ledger=ledger)
     assert len(ledger.entries()) == 0
-
-
-def test_one_by_one_scores_are_scores():
-    """For rows of every kind: arrays, sparse ones, mapped ones, and those of a schema."""
-    X, y = population(500, 4)
-    frame = pd.DataFrame(X, columns=["a", "b", "c"])
-    schema = Schema(columns={name: {"low": -1.0, "high": 1.0} for name in "abc"})
-    for fitted, rows in (
-        (LogisticRegression(math.inf, classes=[0, 1]), X),
-        (LogisticRegression(math.inf, classes=[0, 1]), csr_array(X)),
-        (KernelSVC(math.inf, classes=[0, 1], random_state=1), np.asfortranarray(X)),
-        (LinearSVC(math.inf, classes=[0, 1], schema=schema), frame),
-    ):
-        fitted.fit(rows, y)
-        np.testing.assert_allclose(fitted._scores(rows, one_by_one=True), fitted.decision_function(rows), atol=1e-12)
 
 
 @pytest.mark.parametrize(

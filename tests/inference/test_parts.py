@@ -10,7 +10,9 @@ from scipy import stats
 
 import confide
 from confide import ZCDP, ApproxDP, Ledger, LinearSVC, LogisticRegression, ParameterError, PoissonRegressor, Ridge
+from confide.estimators.divided import divided
 from confide.estimators.parts import intervals_from_parts
+from confide.privacy.noise import Entropy
 from tests.inference.test_intervals import sample
 
 
@@ -21,13 +23,11 @@ def counts(n, seed):
 
 
 def test_intervals_are_students_of_the_means_of_the_parts():
-    """By SciPy's t-test; without noise the parts are plain fits on the rows that the public rule gives them."""
-    from confide.estimators.divided import parts_of
-
+    """By SciPy's t-test; without noise the parts are plain fits on the rows that are drawn for them."""
     X, y = sample(2003, 0)
-    found = intervals_from_parts(LogisticRegression(math.inf, classes=[0, 1]), X, y, n_parts=7, split_seed=5)
+    found = intervals_from_parts(LogisticRegression(math.inf, classes=[0, 1]), X, y, n_parts=7, random_state=5)
     sizes = [287] + [286] * 6
-    for weights, part in zip(found.of_parts, parts_of(sizes, 5), strict=True):
+    for weights, part in zip(found.of_parts, divided(sizes, Entropy.seeded(5)), strict=True):
         model = LogisticRegression(math.inf, classes=[0, 1]).fit(X[part], y[part])
         np.testing.assert_allclose(weights, np.append(model.coef_[0], model.intercept_), rtol=1e-9)
     for place in range(4):
@@ -58,7 +58,7 @@ def test_intervals_hold_the_populations_coefficients(name):
     target, rng, hits = np.append(np.ravel(plain.coef_), plain.intercept_), np.random.default_rng(11), []
     for trial in range(100):
         drawn = rng.integers(100_000, size=6000)
-        ends = intervals_from_parts(model, X[drawn], y[drawn], split_seed=trial, random_state=trial).conf_int()
+        ends = intervals_from_parts(model, X[drawn], y[drawn], random_state=trial).conf_int()
         hits.append((ends[:, 0] <= target) & (target <= ends[:, 1]))
     assert 0.90 <= np.mean(hits) <= 0.985
 
@@ -137,7 +137,6 @@ def test_what_is_not_divided_says_so_before_the_charge():
     for parameters, match in (
         ({"n_parts": 4}, "at least 5"),
         ({"n_parts": 9.0}, "whole"),
-        ({"split_seed": -1}, "split_seed"),
     ):
         with pytest.raises(ParameterError, match=match):
             intervals_from_parts(model, X, y, ledger=ledger, **parameters)

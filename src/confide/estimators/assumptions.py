@@ -130,10 +130,14 @@ def _declared(problem: Any) -> tuple[str, ...]:
 
 def _persons(rows_per_person: int, person_column: str | None) -> str:
     if person_column is not None:
-        kept = "row" if rows_per_person == 1 else f"{rows_per_person:,} rows"
+        drawn = (
+            "one row, drawn at random, counts"
+            if rows_per_person == 1
+            else f"{rows_per_person:,} rows, drawn at random, count"
+        )
         return (
-            f'All rows of one person, and no others, have the same value in the column "{person_column}"; of each person '
-            f"only the first {kept} {'counts' if rows_per_person == 1 else 'count'}."
+            f'All rows of one person, and no others, have the same value in the column "{person_column}"; of each person at '
+            f"most {drawn}."
         )
     if rows_per_person == 1:
         return "Each person contributed one row at most."

@@ -60,7 +60,7 @@ class LogisticRegression(LinearClassifier):
         is alpha times the lower bound.
     max_rows_per_person : int, default 1
         A public cap k on the rows of one person: the guarantee then protects a person, by group privacy. Where the schema
-        names a column of persons, rows beyond the first k of each are dropped; otherwise the cap is an assumption.
+        names a column of persons, k rows of each are drawn anew in every fit; otherwise the cap is an assumption.
     class_weight : dict or None
         A public weight for each class, label: number. Noise grows with the largest. "balanced" would be learned from labels.
     max_sample_weight : float, default 1.0

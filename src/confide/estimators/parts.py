@@ -112,7 +112,7 @@ class PartIntervals:
 def intervals_from_parts(
     estimator: LinearClassifier | LinearRegressor,
     X: Any,
-    y: Any,
+    y: Any = None,
     *,
     sample_weight: Any = None,
     n_parts: int = 10,

@@ -110,7 +110,7 @@ class Ridge(LinearRegressor):
         is alpha times the lower bound.
     max_rows_per_person : int, default 1
         A public cap k on the rows of one person: the guarantee then protects a person, by group privacy. Where the schema
-        names a column of persons, rows beyond the first k of each are dropped; otherwise the cap is an assumption.
+        names a column of persons, k rows of each are drawn anew in every fit; otherwise the cap is an assumption.
     intervals : bool, default False
         Whether the sum of squared targets is released too, for intervals of coefficients (`summary`, `conf_int`). Under
         replace-one and Gaussian noise that costs nothing, else a little more noise; see `plan`.

@@ -250,8 +250,8 @@ def evaluate(
     neighbours : {"replace-one", "add-or-remove-one"}
         Under the second the number of rows is private.
     max_rows_per_person : int
-        A public cap on the rows of one person. Where the model's schema names a column of persons, rows beyond the first so
-        many of each are dropped, as in `fit`; otherwise the cap is an assumption.
+        A public cap on the rows of one person. Where the model's schema names a column of persons, rows beyond so
+        many of each are dropped at random, as in `fit`; otherwise the cap is an assumption.
     random_state : int or None
         For tests: a seed makes the noise reproducible and the guarantee void.
 
