@@ -293,6 +293,14 @@ def evaluate(
     edges[n_bins // 2 - 1] = 0.0
     plan = NoisyCounts().plan(2 * int(n_bins), allowed, relation, persons)
 
+    void = None
+    if not allowed.is_private:
+        void = "The budget is infinite: no noise was added, and the counts may reveal any row."
+    elif seed is not None:
+        void = "The noise came from a fixed seed (random_state): whoever knows or guesses the seed can take it away."
+    outcome, has_probabilities = str(direction), hasattr(model, "predict_proba")
+    # How many rows were left of a public number tells how many persons there are.
+    names_persons = encoder is not None and encoder.schema.person is not None
     # Rows and labels are checked before the charge, and scored after it.
     with _checked_pieces(model, X, y, rows_per_person(persons, seed)) as (n_given, pieces):
 
@@ -304,19 +312,11 @@ def evaluate(
         counts = charge_and_release(release, plan.event, relation, charged, seed, "evaluate").reshape(2, int(n_bins))
     if direction.position == 0:
         counts = counts[::-1, ::-1].copy()
-    # How many rows were left of a public number tells how many persons there are.
-    names_persons = encoder is not None and encoder.schema.person is not None
     n_rows = n_given if relation is Neighbours.REPLACE_ONE and not names_persons else None
     if n_rows is not None:
         # The number of rows is public: what the noise added to the total goes, evenly.
         counts = counts + (n_rows - counts.sum()) / counts.size
-    void = None
-    if not allowed.is_private:
-        void = "The budget is infinite: no noise was added, and the counts may reveal any row."
-    elif seed is not None:
-        void = "The noise came from a fixed seed (random_state): whoever knows or guesses the seed can take it away."
-    has_probabilities = hasattr(model, "predict_proba")
-    return Evaluation(counts, plan, float(level), str(direction), n_rows, has_probabilities, void)
+    return Evaluation(counts, plan, float(level), outcome, n_rows, has_probabilities, void)
 
 
 @contextmanager

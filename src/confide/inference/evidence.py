@@ -105,7 +105,8 @@ class Evidence:
     n_outputs: int = 1
     separable: bool = True
 
-    def __post_init__(self) -> None:
+    def checked(self) -> Self:
+        """The same, or a refusal if the parts cannot belong together, as in a file that was changed."""
         size = self.weights.size
         scalars = np.array([self.intercept, self.l2, self.curvature_deviation, self.slope_deviation])
         numbers = [self.weights, self.curvature, self.slope, scalars]
@@ -120,6 +121,7 @@ class Evidence:
         whole = self.n_outputs >= 1 and size % self.n_outputs == 0
         if not (symmetric and same and known and noisy and whole):
             raise ParameterError("the parts that intervals are made of do not fit each other.")
+        return self
 
     @classmethod
     def of(cls, plan: Plan, weights: Array, moments: NoisyMoments) -> Self:
@@ -199,7 +201,7 @@ class Evidence:
             noises=tuple(map(NoisePart.from_dict, value["noises"])),
             n_outputs=n_outputs,
             separable=value["separable"],
-        )
+        ).checked()
 
 
 def triangle_of(matrix: Array) -> list[float]:

@@ -67,7 +67,8 @@ class SumsEvidence:
     law: str
     deviations: Array
 
-    def __post_init__(self) -> None:
+    def checked(self) -> Self:
+        """The same, or a refusal if the parts cannot belong together, as in a file that was changed."""
         size = self.weights.size
         shapes = (self.weights.shape, self.products.shape, self.targets.shape, self.deviations.shape)
         if shapes != ((size,), (size, size), (size,), (4,)):
@@ -79,6 +80,7 @@ class SumsEvidence:
         finite = all(np.isfinite(number).all() for number in numbers)
         if not (known and noise and finite and np.array_equal(self.products, self.products.T)):
             raise ParameterError("the parts that intervals are made of do not fit each other.")
+        return self
 
     @classmethod
     def of(cls, sums: NoisyStatistics, weights: Array) -> Self:
@@ -138,7 +140,7 @@ class SumsEvidence:
             square=float(value["square"]),
             law=str(value["law"]),
             deviations=np.array(value["deviations"], dtype=np.float64),
-        )
+        ).checked()
 
 
 def uncertainty_of_sums(evidence: SumsEvidence, target: str = "regularised") -> Uncertainty:

@@ -1,0 +1,185 @@
+"""What runs between a charge and its release: draws, passes over rows, solvers, certificates, and holding what was released.
+
+Anything else could fail when the budget is gone. So every public entry that charges is watched from its charge on. What is
+called outside the rooms that release is a short list of functions that hold numbers: no check, no plan and no sentence.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse
+
+import confide
+from confide import ApproxDP, Ledger, Schema, open_rows
+
+ROOMS = ("confide.privacy.", "confide.solvers.", "confide.erm.", "confide.data.", "confide.features.encoder")
+"""Draws, solvers, certificates and passes over rows."""
+OUTSIDE = ("confide", "sklearn", "narwhals", "pandas", "polars", "pyarrow")
+"""Where a call would be seen that is in no room."""
+HOLDING = {
+    "confide.estimators.fitting": {"release_by"},
+    "confide.estimators.scores": {"LinearModel.of", "LinearModel.scores_alone", "_added_up", "_clipped_alone", "favoured"},
+    "confide.estimators.divided": {"divided", "mistakes", "_in_memory"},
+    "confide.estimators.linear": {"LinearClassifier._keep", "LinearClassifier._checked_rows"},
+    "confide.estimators.linear_regression": {"LinearRegressor._keep", "LinearRegressor._checked_rows"},
+    "confide.estimators.regression": {"Ridge._released", "_sums"},
+    "confide.estimators.loss_regression": {"LossRegressor._released"},
+    "confide.estimators.search": {"_chosen", "_chosen.trained", "_chosen.noisy", "_Training.keep"},
+    "confide.estimators.streamed": {"FitRows.part", "streamed", "streamed_numbers", "scored", "scored.pieces"},
+    "confide.estimators.parts": {"intervals_from_parts", "_of_classifier", "_of_regressor"},
+    "confide.features.labels": {"positions_of"},
+    "confide.inference.evaluation": {"evaluate", "_checked_pieces", "_checked_pieces.pieces"},
+    "confide.inference.evidence": {"Evidence.of"},
+    "confide.inference.least_squares": {"SumsEvidence.of"},
+}
+"""Functions that release by a plan, divide and score rows, hold what was released, and close what was opened for rows."""
+
+
+def called_after_the_charge(run, monkeypatch):
+    """The functions, outside the rooms, that are called between the charge of a ledger and the end of `run`."""
+    called, charge = set(), Ledger.charge
+    inside = []
+
+    def watch(frame, event, _):
+        if event == "return" and inside and inside[-1] is frame:
+            inside.pop()
+        if event != "call" or inside:
+            return
+        module, name = frame.f_globals.get("__name__", ""), frame.f_code.co_qualname
+        if module.startswith(ROOMS):
+            inside.append(frame)
+        elif module.split(".")[0] in OUTSIDE and not name.endswith(("<genexpr>", "<lambda>", "<listcomp>", "__init__")):
+            called.add((module, name.replace(".<locals>", "").split(".release")[0]))
+
+    def charging(ledger, *arguments, **facts):
+        charge(ledger, *arguments, **facts)
+        called.clear()
+        sys.setprofile(watch)
+
+    monkeypatch.setattr(Ledger, "charge", charging)
+    try:
+        run(Ledger(limit=ApproxDP(1e4, 1e-3)))
+    finally:
+        sys.setprofile(None)
+    return called
+
+
+X = np.random.default_rng(0).uniform(-0.5, 0.5, size=(300, 2))
+LABELS = (X[:, 0] > 0.0).astype(int)
+FRAME = pd.DataFrame({"a": X[:, 0], "c": np.where(X[:, 1] > 0.0, "u", "v")})
+SCHEMA = Schema(
+    columns={"a": {"low": -0.5, "high": 0.5}, "c": {"categories": ["u", "v"]}},
+    target={"column": "y", "negative": 0, "positive": 1},
+)
+RICH = ApproxDP(50.0, 1e-6)
+
+
+def entries(folder):
+    """(name, what charges the ledger it is given and releases)."""
+    path = None if folder is None else folder / "rows.parquet"
+    if path is not None:
+        FRAME.assign(y=LABELS, t=X[:, 0]).to_parquet(path)
+        np.save(folder / "X.npy", X)
+        np.save(folder / "y.npy", LABELS)
+    public = confide.LogisticRegression(math.inf, classes=[0, 1]).fit(X, LABELS)
+    described = confide.LogisticRegression(math.inf, schema=SCHEMA).fit(FRAME, LABELS)
+    declared = {"classes": [0, 1]}
+
+    def fit(kind, rows=X, targets=LABELS, **parameters):
+        return lambda ledger: kind(RICH, ledger=ledger, **parameters).fit(rows, targets)
+
+    def search(method):
+        return lambda ledger: confide.PrivateSearchCV(
+            confide.LogisticRegression(), {"alpha": [0.1, 1.0]}, budget=RICH, method=method, ledger=ledger, score_share=0.3
+        ).fit(X, LABELS)
+
+    numbers = {"target_bound": 1.0}
+    return {
+        "logistic": fit(confide.LogisticRegression),
+        "three classes": fit(confide.LogisticRegression, targets=np.arange(300) % 3),
+        "output": fit(confide.LogisticRegression, mechanism="output", **declared),
+        "intervals": fit(confide.LogisticRegression, np.tile(X, (50, 1)), np.tile(LABELS, 50), inference_share=0.3),
+        "a schema": fit(confide.LogisticRegression, FRAME, schema=SCHEMA),
+        "sparse rows": fit(confide.LogisticRegression, scipy.sparse.csr_array(X)),
+        "a list": fit(confide.LogisticRegression, X.tolist(), LABELS.tolist()),
+        "support vectors": fit(confide.LinearSVC),
+        "the hinge": fit(confide.LinearSVC, loss="hinge"),
+        "a kernel": fit(confide.KernelSVC, n_features=8),
+        "erm": fit(confide.ERMClassifier),
+        "ridge": fit(confide.Ridge, **numbers),
+        "ridge with intervals": fit(confide.Ridge, np.tile(X, (50, 1)), np.tile(X[:, 0], 50), intervals=True, **numbers),
+        "huber": fit(confide.HuberRegressor, **numbers),
+        "counts": fit(confide.PoissonRegressor, **numbers),
+        "erm regressor": fit(confide.ERMRegressor, **numbers),
+        "a file": lambda ledger: confide.LogisticRegression(RICH, ledger=ledger).fit(open_rows(path, SCHEMA)),
+        "a file of numbers": lambda ledger: confide.LogisticRegression(RICH, ledger=ledger).fit(
+            open_rows(folder / "X.npy", labels=folder / "y.npy")
+        ),
+        "a regression on a file": lambda ledger: confide.Ridge(RICH, ledger=ledger, **numbers).fit(
+            open_rows(path, SCHEMA, target="t")
+        ),
+        "a search": search("permute-and-flip"),
+        "a repeated search": search("repeated"),
+        "parts": lambda ledger: confide.intervals_from_parts(confide.LogisticRegression(RICH), X, LABELS, ledger=ledger),
+        "parts of a regression": lambda ledger: confide.intervals_from_parts(
+            confide.Ridge(RICH, **numbers), X, X[:, 0], ledger=ledger
+        ),
+        "evaluation": lambda ledger: confide.evaluate(public, X, LABELS, budget=1.0, ledger=ledger),
+        "evaluation by a schema": lambda ledger: confide.evaluate(described, FRAME, LABELS, budget=1.0, ledger=ledger),
+        "evaluation of a file": lambda ledger: confide.evaluate(
+            described, open_rows(path, SCHEMA), budget=1.0, ledger=ledger
+        ),
+    }
+
+
+NAMES = tuple(entries(None))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_nothing_that_could_fail_is_left_after_the_charge(name, tmp_path, monkeypatch):
+    """Outside the rooms that release, only what holds the release; no validation, no plan, no sentence, no other library."""
+    called = called_after_the_charge(entries(tmp_path)[name], monkeypatch)
+    left = {(module, function) for module, function in called if function not in HOLDING.get(module, ())}
+    assert left == set()
+
+
+class Claims:
+    """It claims to be an array, has no shape, and gives other values at each reading."""
+
+    def __init__(self, values, later):
+        self.values, self.later, self.readings = values, later, 0
+
+    def __len__(self):
+        return len(self.values)
+
+    def __array__(self, dtype=None, copy=None):
+        self.readings += 1
+        return np.array(self.values if self.readings == 1 else self.later, dtype=dtype)
+
+
+@pytest.mark.parametrize("what", ["rows", "labels", "weights"])
+def test_what_only_claims_to_be_an_array_is_read_once(what):
+    """A second reading would be of values that nobody checked; the fit is that of the first, and no budget is lost."""
+    weights, ledger = np.ones(300), Ledger(limit=1.0)
+    parts = {"rows": X, "labels": LABELS, "weights": weights}
+    expected = confide.LogisticRegression(1.0, random_state=0).fit(X, LABELS, sample_weight=weights)
+    claimed = parts | {what: Claims(parts[what], np.full(np.shape(parts[what]), 9))}
+    model = confide.LogisticRegression(1.0, random_state=0, ledger=ledger)
+    model.fit(claimed["rows"], claimed["labels"], sample_weight=claimed["weights"])
+    assert np.array_equal(model.coef_, expected.coef_)
+    assert model.n_features_in_ == 2
+    assert ledger.spent().epsilon == 1.0
+    others = [
+        lambda X, y: confide.PrivateSearchCV(confide.LogisticRegression(), {"alpha": [1.0, 2.0]}, budget=1.0).fit(X, y),
+        lambda X, y: confide.intervals_from_parts(confide.LogisticRegression(1.0), X, y),
+        lambda X, y: confide.evaluate(expected, X, y, budget=1.0),
+        lambda X, y: confide.Ridge(1.0, target_bound=1.0).fit(X, y),
+    ]
+    for use in others:
+        claimed = parts | {what: Claims(parts[what], np.full(np.shape(parts[what]), 9))}
+        use(claimed["rows"], claimed["labels"])
