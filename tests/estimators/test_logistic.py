@@ -611,10 +611,11 @@ def test_so_many_rows_of_each_person_are_drawn(cap):
 
 
 def test_what_a_person_adds_beyond_the_cap_changes_nothing():
-    """Two data sets that differ in the third visits of all patients give the same seeded weights at a cap of two."""
+    """Two data sets that differ in the visits that are not drawn give the same seeded weights at a cap of two."""
     frame, label = visits(60, 3)
-    other, third = frame.copy(), frame.groupby("patient").cumcount() == 2
-    other.loc[third, "age"] = 99
+    drawn = RowsPerPerson(2, Entropy.seeded(1).permutation).drawn(frame["patient"].to_numpy())
+    other = frame.copy()
+    other.loc[~frame.index.isin(drawn), "age"] = 99
     first, second = (
         LogisticRegression(1.0, schema=VISITS, max_rows_per_person=2, random_state=1).fit(X, label) for X in (frame, other)
     )
@@ -694,6 +695,17 @@ def test_sparse_rows_may_be_whole_numbers_have_long_indices_and_entries_in_parts
     for given in (sparse, long, in_parts):
         np.testing.assert_allclose(LogisticRegression(INF).fit(given, y).coef_, expected, atol=1e-9)
     assert np.array_equal(in_parts.data, stored)
+
+
+@pytest.mark.parametrize(("axis", "place"), [(1, 7), (1, -1), (0, 900)])
+def test_places_of_entries_outside_of_the_matrix_are_refused(rows, axis, place):
+    """Compiled code would follow them out of its arrays. A matrix of coordinates checks them once, when it is made."""
+    X, y = rows
+    sparse, ledger = scipy.sparse.coo_array(X), Ledger(limit=1.0)
+    (sparse.row, sparse.col)[axis][3] = place
+    with pytest.raises(InputError, match="indices do not fit"):
+        LogisticRegression(1.0, ledger=ledger).fit(sparse, y)
+    assert ledger.remaining().epsilon == 1.0
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])

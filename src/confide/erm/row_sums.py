@@ -212,7 +212,10 @@ class MomentSum:
             bends, vectors = loss.of_scores(scores, labels, 2).curvature, slope.reshape(len(slope), -1, loss.n_outputs)
             curvatures = np.zeros(0) if bends is None else bends
             squares = (vectors[..., :, None] * vectors[..., None, :]).reshape(len(slope), -1)
-        self.of._add_hessian(totals.hessian, clipped, np.hstack([counts * curvatures, squares]))
+        made = np.zeros_like(totals.hessian)
+        self.of._add_hessian(made, clipped, np.hstack([counts * curvatures, squares]))
+        # Added once, for BLAS may add products to what is there one after the other, in a chain as long as all rows.
+        totals.hessian[...] += made
 
     def _slopes(self, scores: Array, labels: Targets) -> Array:
         slopes = self.of.loss.of_scores(scores, labels, 1).slope
@@ -257,9 +260,11 @@ class LeastSquaresSum:
             clipped = np.hstack([clipped, np.full((clipped.shape[0], 1), self.intercept)])
         targets = np.clip(labels, -self.target_bound, self.target_bound, dtype=np.float64)
         totals.value[...] += 0.5 * (targets @ targets)
-        for gradient, hessian in zip(totals.gradient, totals.hessian, strict=True):
+        made = np.zeros_like(totals.hessian)  # added once, as in `MomentSum`
+        for gradient, products in zip(totals.gradient, made, strict=True):
             gradient -= targets @ clipped
-            _add_products(hessian, clipped)
+            _add_products(products, clipped)
+        totals.hessian[...] += made
 
     def completed(self, totals: Totals) -> Totals:
         """The totals with both triangles of every Hessian filled, in place."""

@@ -539,9 +539,7 @@ def _chosen(plan: SearchPlan, trainings: list[_Training], entropy: Entropy) -> _
 
 
 def _part_of(budget: Budget, share: float) -> Budget:
-    """A part of the budget of a row, for a choice or a score, which need no delta."""
-    if share == 1.0:
-        return budget
+    """A part of the budget of a row, or all but a margin of it, for a choice or a score, which need no delta."""
     if isinstance(budget, ZCDP):
         return ZCDP(share * budget.rho * _DOWNWARDS)
     return PureDP(share * budget.epsilon * _DOWNWARDS)

@@ -137,7 +137,12 @@ def _sound_sparse(X: Any) -> Any:
             # A new object around the same arrays: the check may tidy the object it is asked of.
             X = type(X)((X.data, X.indices, X.indptr), shape=X.shape)
             X.check_format(full_check=True)
-        return X.tocsr()
+        elif X.format == "coo":
+            # The constructor checks where entries are, which could be changed since.
+            X = type(X)((X.data, (X.row, X.col)), shape=X.shape)
+        rows = X.tocsr()
+        rows.check_format(full_check=True)
+        return rows
     except (TypeError, ValueError, IndexError):
         message = "X is a sparse matrix whose indices do not fit its shape; build it anew, for example from X.tocoo()."
     raise InputError(message)

@@ -127,8 +127,8 @@ class GaussianObjective:
         if not self.monotone:
             if self.neighbours is Neighbours.ADD_OR_REMOVE_ONE:
                 return [(self.curvature, self.mu, 2.0)]
-            # Theorem 7: the corners are two opposite pairs, whose squared lengths add up to (2 mu)^2 at most. Where the
-            # curve is convex in the square the worst is one pair as long as can be and one of no length.
+            # target_losses.md, theorem 2: the corners are two opposite pairs, whose squared lengths add up to (2 mu)^2 at
+            # most. Where the curve is convex in the square the worst is one pair as long as can be and one of no length.
             convex = ((2.0 * self.mu) ** 2 + self.seal_mu**2) * _UP <= 2.0 * room**2 / (1.0 + math.hypot(1.0, room))
             return [(self.curvature, 2.0 * self.mu, 2.0), (self.curvature, 0.0 if convex else 2.0 * self.mu, 2.0)]
         if not kappa_form:
