@@ -127,16 +127,16 @@ def test_gross_errors_upset_least_squares_and_not_huber():
     y[::10] = 1.0
     distance = {
         type(model).__name__: np.mean((model.fit(X, y).predict(X) - truth) ** 2)
-        for model in (HuberRegressor(2.0, random_state=1), Ridge(2.0, random_state=1))
+        for model in (HuberRegressor(2.0, random_state=1, target_bound=1.0), Ridge(2.0, random_state=1, target_bound=1.0))
     }
     assert distance["HuberRegressor"] < 0.5 * distance["Ridge"]
 
 
 MODELS = {
-    "huber": lambda *args, **given: HuberRegressor(*args, **given),
-    "clipped": lambda *args, **given: HuberRegressor(*args, loss="clipped_squared", **given),
-    "poisson": lambda *args, **given: PoissonRegressor(*args, **given),
-    "erm": lambda *args, **given: ERMRegressor(*args, **given),
+    "huber": lambda *args, **given: HuberRegressor(*args, **{"target_bound": 1.0, **given}),
+    "clipped": lambda *args, **given: HuberRegressor(*args, loss="clipped_squared", **{"target_bound": 1.0, **given}),
+    "poisson": lambda *args, **given: PoissonRegressor(*args, **{"target_bound": 10.0, **given}),
+    "erm": lambda *args, **given: ERMRegressor(*args, **{"target_bound": 1.0, **given}),
 }
 BUDGETS = [PureDP(2.0), ApproxDP(2.0, 1e-6), ZCDP(0.5)]
 
@@ -261,10 +261,10 @@ def test_unknown_losses_are_refused():
     """By name, in one line that lists what there is."""
     X, y = counts(50)
     with pytest.raises(ParameterError, match="clipped_squared"):
-        HuberRegressor(loss="squared").fit(X, y)
+        HuberRegressor(loss="squared", target_bound=1.0).fit(X, y)
     for loss in ("hinge", None):
         with pytest.raises(ParameterError, match="poisson"):
-            ERMRegressor(loss=loss).fit(X, y)
+            ERMRegressor(loss=loss, target_bound=1.0).fit(X, y)
 
 
 @pytest.mark.parametrize("name", [*MODELS, "ridge"])
@@ -272,7 +272,7 @@ def test_a_saved_model_predicts_the_same(name, tmp_path):
     """Weights, guarantee, names and parameters survive; the schema too; NumPy numbers are fine."""
     X, y = counts(400)
     frame = pd.DataFrame(X, columns=list("abc"))
-    make = {**MODELS, "ridge": lambda *args, **given: Ridge(*args, **given)}[name]
+    make = {**MODELS, "ridge": lambda *args, **given: Ridge(*args, **{"target_bound": 1.0, **given})}[name]
     model = make(1.0, target_bound=np.float64(3.0)).fit(frame, y)
     model.save(tmp_path / "model.json")
     read = confide.load(tmp_path / "model.json")
@@ -296,7 +296,7 @@ def test_opened_labels_are_refused_before_a_charge(tmp_path, make):
     opened = confide.open_rows(tmp_path / "rows.parquet", Schema(columns={"age": {"low": 0, "high": 100}}, target=target))
     ledger = Ledger(limit=2.0)
     with pytest.raises(ParameterError, match="target=column"):
-        make(1.0, ledger=ledger).fit(opened)
+        make(1.0, target_bound=1.0, ledger=ledger).fit(opened)
     assert len(ledger.entries()) == 0
 
 
@@ -349,7 +349,7 @@ def test_the_command_line_refuses_a_regressor_in_one_line(tmp_path):
     from confide.cli import app
 
     X, y = counts(100)
-    HuberRegressor().fit(X, y).save(tmp_path / "model.json")
+    HuberRegressor(target_bound=1.0).fit(X, y).save(tmp_path / "model.json")
     result = CliRunner().invoke(app, ["inspect", str(tmp_path / "model.json")])
     assert result.exit_code != 0
     assert "confide.load" in " ".join(result.output.split())
@@ -362,7 +362,7 @@ def test_the_unit_of_the_target_does_not_matter(loss, budget):
     rng = np.random.default_rng(0)
     X = rng.uniform(-0.5, 0.5, size=(5_000, 3))
     y = X @ [0.6, -0.3, 0.1] + 0.05 * rng.normal(size=5_000)
-    plain = HuberRegressor(budget, loss=loss, random_state=0).fit(X, y)
+    plain = HuberRegressor(budget, loss=loss, random_state=0, target_bound=1.0).fit(X, y)
     for unit in (2.0**-10, 2.0**10, 2.0**20):
         scaled = HuberRegressor(budget, target_bound=unit, threshold=0.1 * unit, loss=loss, random_state=0).fit(X, unit * y)
         assert scaled.alpha_ == pytest.approx(plain.alpha_)

@@ -23,7 +23,7 @@ from confide.errors import InputError, ParameterError
 from confide.estimators import parameters
 from confide.estimators.assumptions import guarantee_of, weight_sentences
 from confide.estimators.coefficients import CoefficientIntervals
-from confide.estimators.fitting import charge_and_release
+from confide.estimators.fitting import charge_and_release, warn_of
 from confide.estimators.notebook import ShownWithGuarantee
 from confide.estimators.streamed import is_opened, schema_of, streamed_numbers
 from confide.estimators.validation import row_weights_of, rows_of, rows_of_fit, targets_of, weights_of
@@ -54,7 +54,7 @@ class LinearRegressor(CoefficientIntervals, ShownWithGuarantee, RegressorMixin, 
         row_norm: Any = None,
         fit_intercept: bool = True,
         intercept_scaling: float = 1.0,
-        target_bound: float = 1.0,
+        target_bound: float | None = None,
         mechanism: str = "auto",
         neighbours: str | Neighbours = "replace-one",
         n_rows_bounds: tuple[int, int] | None = None,
@@ -107,6 +107,7 @@ class LinearRegressor(CoefficientIntervals, ShownWithGuarantee, RegressorMixin, 
                 public_rows = rows.n_rows if settings.neighbours is Neighbours.REPLACE_ONE else None
                 plan = self._plan(settings, n_features, public_rows)
                 plan.problem.check(rows.n_rows, n_features)
+                warn_of(plan, ledger)
                 released, evidence = charge_and_release(
                     lambda entropy: self._released(plan, source, entropy),
                     plan.event,

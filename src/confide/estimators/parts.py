@@ -18,6 +18,7 @@ from sklearn.base import clone
 
 from confide.accounting.events import Event, as_events
 from confide.accounting.ledger import Batch, Ledger
+from confide.cautions import cautions, warn
 from confide.data.opened import ArrayRows
 from confide.errors import InputTypeError, ParameterError
 from confide.estimators import parameters
@@ -204,6 +205,7 @@ def intervals_from_parts(
     problem: Any = replace(plans[0].problem, n_rows_low=n_rows, n_rows_high=n_rows)
     whole: Plan | StatisticsPlan = replace(plans[0], problem=problem)
     event = Event(whole.budget, None, whole.problem.rows_per_person)
+    warn(cautions(event.budget, n_rows, n_rows))
     models = charge_and_release(release, event, Neighbours.REPLACE_ONE, charged, seed, "intervals_from_parts")
     said = (
         f"What is released are the coefficients of {n_parts} models, each trained at the whole budget on a part of the rows "

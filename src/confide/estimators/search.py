@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from confide.accounting.events import Event, as_events
 from confide.accounting.ledger import Batch, Ledger
+from confide.cautions import cautions, warn
 from confide.data.opened import ArrayRows
 from confide.errors import InputTypeError, ParameterError
 from confide.estimators import parameters
@@ -272,6 +273,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc] 
             pairs.append((model.set_params(budget=its_plan.budget), training[position % len(training)]))
             check_before_charge(*pairs[-1])
 
+        warn(cautions(plan.event.budget, n_rows, n_rows))
         choice = charge_and_release(
             lambda entropy: _chosen(plan, pairs, held_out, entropy),
             plan.event,

@@ -14,6 +14,7 @@ from scipy.sparse import issparse
 from sklearn import config_context
 from sklearn.utils.validation import column_or_1d, validate_data
 
+from confide.cautions import UNDECLARED_LABELS, warn
 from confide.data.arrays import ArrayBlocks, Blocks
 from confide.data.frames import EncodedBlocks
 from confide.data.sparse import SparseBlocks
@@ -127,6 +128,8 @@ def rows_of_fit(
 ) -> tuple[Blocks, Indices | None, int]:
     """The same for a fit: rows that `row_bound` can clip, whose columns are recorded."""
     given = rows_given(estimator, X, encoder, reset=True, rows_per_person=rows_per_person, accept_sparse=accept_sparse)
+    if encoder is not None and isinstance(given[0], EncodedBlocks):
+        encoder.refuse_unused(given[0].codes.used)
     if isinstance(given[0], SparseBlocks):
         # A bound that cannot clip sparse rows says so here, before anything is charged.
         row_bound.clip(given[0].block(0, 0))
@@ -225,11 +228,18 @@ def labels_of(y: Any, n_rows: int, classes: tuple[Any, ...] | None) -> tuple[Lab
     ------
     InputError
         If labels are missing, lie outside the domain, or do not tell what it is.
+
+    Warns
+    -----
+    PrivacyWarning
+        If the domain is that of the labels present.
     """
     labels = label_array(y)
     if labels.shape[0] != n_rows:
         raise InputError("X and y have inconsistent numbers of samples: there must be one label for each row.")
     domain = _undeclared_domain(labels) if classes is None else classes
+    if classes is None and domain not in ((0, 1), (-1, 1)):
+        warn((UNDECLARED_LABELS,))
     # Objects are compared one by one: as an array of one type, a single label could change the others.
     positions = np.full(labels.shape, -1, dtype=np.min_scalar_type(-len(domain)))
     for position, label in enumerate(domain):
