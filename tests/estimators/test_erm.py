@@ -62,13 +62,14 @@ def rows(n=600, seed=0):
 def test_the_library_s_losses_by_name_are_those_of_their_estimators():
     """Equal weights without noise, and the same plan with it."""
     X, labels, targets = rows()
+    bound = {"target_bound": 1.0}
     pairs = [
         (ERMClassifier, {"loss": "logistic"}, LogisticRegression, {}, labels),
         (ERMClassifier, {"loss": "huber_hinge"}, LinearSVC, {"loss": "huber_hinge"}, labels),
         (ERMClassifier, {"loss": "logistic_hinge"}, LinearSVC, {"loss": "logistic_hinge"}, labels),
         (ERMClassifier, {"loss": "smooth_hinge"}, LinearSVC, {"loss": "smooth_hinge"}, labels),
-        (ERMRegressor, {"loss": "huber"}, HuberRegressor, {}, targets),
-        (ERMRegressor, {"loss": "clipped_squared"}, HuberRegressor, {"loss": "clipped_squared"}, targets),
+        (ERMRegressor, {"loss": "huber"} | bound, HuberRegressor, bound, targets),
+        (ERMRegressor, {"loss": "clipped_squared"} | bound, HuberRegressor, {"loss": "clipped_squared"} | bound, targets),
     ]
     for general, named, special, own, y in pairs:
         np.testing.assert_array_equal(general(INF, **named).fit(X, y).coef_, special(INF, **own).fit(X, y).coef_)

@@ -59,8 +59,8 @@ _LEAST_CURVED = {"laplace": 0.7, "gaussian": 1.0}
 benchmarks/peers."""
 _LEAST_CURVED_OF_CLASSES = 0.7
 """The same for several classes with a margin of 2 and more, under any law of noise; 1 without a margin. It costs 1 to 6%
-more noise under replace-one, else 3 to 14%. Half was better still where noise is small, and worse where it is large: compared
-on Covertype, MNIST and made-up classes."""
+more noise under replace-one, else 3 to 14%. Half was better still where noise is small, and worse where it is large.
+Compared on Covertype, MNIST and made-up classes."""
 _SHARES = (0.3, 0.05, 0.1, 0.15, 0.2, 0.4, 0.5, 0.6)
 """What "auto" chooses from."""
 _MOST_NOISE_IN_THE_OBJECTIVE = 4.0
