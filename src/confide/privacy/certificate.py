@@ -81,10 +81,8 @@ def planned_tolerance(rounding: GradientRounding, noise_bound: float) -> float:
         If the ridge is too small for the theorem that the tolerance is always reached: it needs a worst rounding error of
         at most l2 W / 7.
     """
-    worst = rounding.worst(noise_bound)
-    loss = rounding.loss
-    steepness = loss.lipschitz if loss.monotone else min(loss.lipschitz, loss.smoothness)
-    least = _LEAST_RELATIVE_L2 * steepness * rounding.row_norm**2
+    loss, worst = rounding.loss, rounding.worst(noise_bound)
+    least = _LEAST_RELATIVE_L2 * min(loss.lipschitz, math.inf if loss.monotone else loss.smoothness) * rounding.row_norm**2
     if not (least <= rounding.l2 and 7.0 * worst <= rounding.l2 * rounding.minimiser_norm(noise_bound)):
         raise InsufficientRegularisation(INSUFFICIENT.format(rounding.n_rows))
     return _TOLERANCE_OVER_ROUNDING * worst
