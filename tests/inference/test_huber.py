@@ -66,7 +66,7 @@ def test_intervals_do_not_depend_on_the_unit_of_the_target():
     ends = []
     for unit in (1.0, 1e-3, 1e3):
         bounds = {"target_bound": unit, "threshold": 0.1 * unit}
-        model = HuberRegressor(2.0, alpha=0.01, inference_share=0.3, random_state=0, target_bound=1.0, **bounds)
+        model = HuberRegressor(2.0, alpha=0.01, inference_share=0.3, random_state=0, **bounds)
         ends.append(model.fit(X, unit * y).conf_int() / unit)
     # The grids of the last step differ.
     np.testing.assert_allclose(ends[1], ends[0], rtol=0.05, atol=0.02)

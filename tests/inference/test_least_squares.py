@@ -243,7 +243,7 @@ def test_a_plan_and_a_statement_say_what_is_released_for_intervals():
 def test_a_loaded_model_gives_the_same_intervals(parameters, tmp_path):
     """To the last bit; and a second save is the same file."""
     X, y = sample(3000, 4)
-    model = Ridge(intervals=True, target_bound=1.0, **parameters).fit(X, y)
+    model = Ridge(intervals=True, **{"target_bound": 1.0, **parameters}).fit(X, y)
     model.save(tmp_path / "one.json")
     again = confide.load(tmp_path / "one.json")
     for target in ("regularised", "unregularised"):
