@@ -53,7 +53,7 @@ def cases() -> dict[str, Callable[[], Any]]:
         "Adult, from its frame": lambda: logistic(1.0, schema=adult.schema).fit(adult.X_train, adult.y_train),
         "hinge": lambda: svc(1.0, loss="huber_hinge", classes=[0, 1]).fit(X[:20_000], y[:20_000]),
         "three classes": lambda: logistic(4.0, classes=[0, 1, 2]).fit(X[:10_000, :30], three[:10_000]),
-        "Ridge": lambda: confide.Ridge(1.0).fit(X, y * 1.0),
+        "Ridge": lambda: confide.Ridge(1.0, target_bound=1.0).fit(X, y * 1.0),
     }
 
 

@@ -104,8 +104,10 @@ class Linear:
     def estimator(self, budget: Any, mechanism: str, share: float | str) -> Any:
         """The model, unfitted."""
         if mechanism == "sums":
-            return confide.Ridge(budget, intervals=True)
-        return confide.HuberRegressor(budget, mechanism=mechanism, inference_share=share, threshold=self.threshold)
+            return confide.Ridge(budget, intervals=True, target_bound=1.0)
+        return confide.HuberRegressor(
+            budget, mechanism=mechanism, inference_share=share, threshold=self.threshold, target_bound=1.0
+        )
 
     def drawn(self, rng: np.random.Generator, places: np.ndarray) -> np.ndarray:
         """Targets of the rows at these places."""

@@ -51,13 +51,12 @@ def rows_of(task: Task) -> tuple[Schema, pd.DataFrame, np.ndarray, pd.DataFrame,
 
 def models_of(task: Task, budget: Any, schema: Schema) -> dict[str, Any]:
     """The estimators to compare, by name."""
-    facts = {"budget": budget, "schema": schema}
+    facts = {"budget": budget, "schema": schema, "target_bound": LARGEST_COUNT if task.counts else 1.0}
     if task.counts:
-        counts = {**facts, "target_bound": LARGEST_COUNT}
         return {
-            "Ridge": Ridge(**counts),
-            "Huber": HuberRegressor(**counts, threshold=1.0),
-            "Poisson": PoissonRegressor(**counts, threshold=2.0),
+            "Ridge": Ridge(**facts),
+            "Huber": HuberRegressor(**facts, threshold=1.0),
+            "Poisson": PoissonRegressor(**facts, threshold=2.0),
         }
     return {
         "Ridge": Ridge(**facts),

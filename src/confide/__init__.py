@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from confide.errors import LedgerError as LedgerError
     from confide.errors import NotCertified as NotCertified
     from confide.errors import ParameterError as ParameterError
+    from confide.errors import PrivacyWarning as PrivacyWarning
     from confide.errors import SchemaError as SchemaError
     from confide.estimators.erm import ERMClassifier as ERMClassifier
     from confide.estimators.erm import ERMRegressor as ERMRegressor
@@ -66,6 +67,7 @@ _EXPORTS = {
     "Neighbours": "confide.privacy.budgets",
     "NotCertified": "confide.errors",
     "ParameterError": "confide.errors",
+    "PrivacyWarning": "confide.errors",
     "PoissonRegressor": "confide.estimators.loss_regression",
     "PrivateSearchCV": "confide.estimators.search",
     "PureDP": "confide.privacy.budgets",

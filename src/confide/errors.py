@@ -1,4 +1,4 @@
-"""Every exception that confide raises on purpose.
+"""Every exception that confide raises on purpose, and the warning that it gives.
 
 ::
 
@@ -12,6 +12,8 @@
     ├── LedgerError (RuntimeError)       a ledger that cannot be used as asked
     │   └── BudgetExceeded               a charge that does not fit under the limit
     └── NotCertified (RuntimeError)      the minimiser failed its certificate: nothing is released
+
+    PrivacyWarning (UserWarning)         a fit goes on, and promises less than its user may think
 
 A message says what was expected, what came and what to do. It may name public things (parameters, declared columns,
 shapes); it never holds a value taken from the data.
@@ -29,6 +31,7 @@ __all__ = [
     "LedgerError",
     "NotCertified",
     "ParameterError",
+    "PrivacyWarning",
     "SchemaError",
 ]
 
@@ -71,3 +74,11 @@ class BudgetExceeded(LedgerError):  # noqa: N818 - a public name; what happened 
 
 class NotCertified(ConfideError, RuntimeError):  # noqa: N818 - as above
     """The computed minimiser could not be certified, so nothing is released; the charge stays."""
+
+
+class PrivacyWarning(UserWarning):
+    """A guarantee promises less than its user may think: a large budget, or labels that were learned from the rows.
+
+    It is given before anything is charged, so a filter that turns it into an error stops the fit. Who knows better silences
+    it by ``warnings.simplefilter("ignore", confide.PrivacyWarning)``; plans, guarantees and reports say the same always.
+    """

@@ -8,12 +8,11 @@ from dataclasses import dataclass, field, fields
 from html import escape
 from typing import Any
 
+from confide.cautions import EXAMPLE_DELTA
 from confide.errors import ParameterError
 from confide.privacy.budgets import ZCDP, ApproxDP, Budget, Neighbours, budget_from_dict
 
 STATEMENT_VERSION = 2
-
-_EXAMPLE_DELTA = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +66,10 @@ class Guarantee:
 
     def _promise(self, subject: str, question: str) -> str:
         budget = self.budget
-        implied = budget.to_approx(_EXAMPLE_DELTA) if isinstance(budget, ZCDP) else budget
+        implied = budget.to_approx(EXAMPLE_DELTA) if isinstance(budget, ZCDP) else budget
         epsilon, factor = implied.epsilon, _factor(implied.epsilon)
         opening = (
-            f"It implies epsilon = {epsilon:.12g} with delta = {_EXAMPLE_DELTA:g}: if" if implied is not budget else "If"
+            f"It implies epsilon = {epsilon:.12g} with delta = {EXAMPLE_DELTA:g}: if" if implied is not budget else "If"
         )
         claim = (
             f"{opening} {subject}, no set of possible released models would have been more or less probable by a factor "

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from confide.cautions import cautions
+
 
 def plan_document(plan: Any) -> dict[str, Any]:
     """A JSON form; the number of rows appears as its public bounds."""
@@ -98,8 +100,8 @@ def search_text(plan: Any) -> str:
         "budget": f"{plan.budget} ({plan.problem.neighbours})",
         "rows": f"{plan.n_rows:,}, of which {each} to train a candidate and {held_out:,} held out",
     }
-    if warned := large_delta(plan.budget, plan.n_rows):
-        lines["caution"] = warned
+    if found := cautions(plan.budget, plan.n_rows, plan.n_rows):
+        lines["caution"] = " ".join(found)
     if plan.repetition is not None:
         lines["tries"] = f"{plan.repetition.mean:.4g} in the mean, each with {plan.plans[0].budget}"
     else:
@@ -112,17 +114,6 @@ def search_text(plan: Any) -> str:
             f"{candidate.expected_distance:.4g}"
         )
     return _in_columns(lines)
-
-
-def large_delta(budget: Any, n_rows: int) -> str | None:
-    """The sentence on a delta that is not below one over the number of rows; None for others, and for no delta."""
-    delta = getattr(budget, "delta", 0.0)
-    if delta * n_rows < 1.0:
-        return None
-    return (
-        f"Its delta, {delta:g}, is not below one over the number of rows: it would allow a release that shows some rows "
-        f"outright. Choose a far smaller one."
-    )
 
 
 def _facts(plan: Any) -> dict[str, Any]:
@@ -138,6 +129,7 @@ def _facts(plan: Any) -> dict[str, Any]:
         "n_weights": problem.n_weights,
         "row_bound": problem.row_bound.to_dict(),
         "row_norm": problem.row_norm if math.isfinite(problem.row_norm) else "inf",
+        "cautions": list(cautions(plan.event.budget, problem.n_rows_low, problem.n_rows_high)),
     }
 
 
@@ -149,8 +141,8 @@ def _opening(plan: Any, mechanism: str) -> dict[str, str]:
         "budget": f"{plan.budget} ({problem.neighbours})" if plan.budget.is_private else str(plan.budget),
         "rows": f"{low:,}" if low == high else f"between {low:,} and {high:,} (private)",
     }
-    if warned := large_delta(plan.event.budget, high):
-        lines["caution"] = warned
+    if found := cautions(plan.event.budget, low, high):
+        lines["caution"] = " ".join(found)
     if problem.rows_per_person > 1:
         lines["person"] = f"at most {problem.rows_per_person:,} rows each"
     if getattr(problem, "largest_weight", 1.0) != 1.0:

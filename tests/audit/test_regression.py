@@ -24,17 +24,22 @@ ALPHA = 200.0
 """So large a ridge that weights stay near 0, where the slopes below are what they are."""
 LOSSES = {
     # Estimator, the target (or label) of the row that goes and of the row that comes, signs of the two rows, and |slope|.
-    "huber": (lambda budget, **given: HuberRegressor(budget, **given), (-1.0, 1.0), (1.0, 1.0), 0.1),
+    "huber": (lambda budget, **given: HuberRegressor(budget, target_bound=1.0, **given), (-1.0, 1.0), (1.0, 1.0), 0.1),
     "clipped": (
-        lambda budget, **given: HuberRegressor(budget, loss="clipped_squared", **given),
+        lambda budget, **given: HuberRegressor(budget, target_bound=1.0, loss="clipped_squared", **given),
         (-1.0, 1.0),
         (1.0, 1.0),
         0.1,
     ),
     # At score 0 the mean is 1: a count of 10 pulls one way on a row and the other way on its opposite.
-    "poisson": (lambda budget, **given: PoissonRegressor(budget, **given), (10.0, 10.0), (1.0, -1.0), 1.0),
+    "poisson": (
+        lambda budget, **given: PoissonRegressor(budget, target_bound=10.0, **given),
+        (10.0, 10.0),
+        (1.0, -1.0),
+        1.0,
+    ),
     "erm regressor": (
-        lambda budget, **given: ERMRegressor(budget, loss=Pseudo(0.1), **given),
+        lambda budget, **given: ERMRegressor(budget, loss=Pseudo(0.1), target_bound=1.0, **given),
         (-1.0, 1.0),
         (1.0, 1.0),
         None,

@@ -80,8 +80,10 @@ def test_a_regression_on_a_cluster_is_that_in_memory(client, tmp_path):
     frame = made_up(1500, age="float64")
     frame = frame.assign(visits=np.random.default_rng(1).poisson(3.0, 1500))
     schema = confide.Schema(columns=SCHEMA.columns)
-    model = confide.PoissonRegressor(2.0, random_state=3)
-    memory = confide.PoissonRegressor(2.0, random_state=3, schema=schema).fit(frame, frame["visits"]).coef_
+    model = confide.PoissonRegressor(2.0, random_state=3, target_bound=10.0)
+    memory = (
+        confide.PoissonRegressor(2.0, random_state=3, schema=schema, target_bound=10.0).fit(frame, frame["visits"]).coef_
+    )
     for rows in (
         open_rows(dd.from_pandas(frame, npartitions=11), schema, target="visits"),
         open_rows(written(frame, tmp_path, "parquet"), schema, target="visits", client=client),
@@ -89,8 +91,8 @@ def test_a_regression_on_a_cluster_is_that_in_memory(client, tmp_path):
         assert np.array_equal(model.fit(rows).coef_, memory)
     X = np.random.default_rng(0).normal(size=(1500, 4))
     rows = open_rows(da.from_array(X, chunks=(370, 3)), labels=da.from_array(X[:, 0], chunks=333))
-    there = confide.HuberRegressor(2.0, random_state=0).fit(rows)
-    assert np.array_equal(there.coef_, confide.HuberRegressor(2.0, random_state=0).fit(X, X[:, 0]).coef_)
+    there = confide.HuberRegressor(2.0, random_state=0, target_bound=1.0).fit(rows)
+    assert np.array_equal(there.coef_, confide.HuberRegressor(2.0, random_state=0, target_bound=1.0).fit(X, X[:, 0]).coef_)
     assert there.n_features_in_ == 4
 
 

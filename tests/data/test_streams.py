@@ -610,8 +610,8 @@ def test_a_row_group_is_not_read_whole(tmp_path):
 REGRESSORS = [
     lambda **more: confide.Ridge(confide.ApproxDP(2.0, 1e-6), random_state=3, target_bound=30.0, **more),
     lambda **more: confide.HuberRegressor(2.0, random_state=3, target_bound=30.0, threshold=5.0, **more),
-    lambda **more: confide.PoissonRegressor(2.0, random_state=3, **more),
-    lambda **more: confide.ERMRegressor(2.0, random_state=3, loss="clipped_squared", **more),
+    lambda **more: confide.PoissonRegressor(2.0, random_state=3, target_bound=10.0, **more),
+    lambda **more: confide.ERMRegressor(2.0, random_state=3, loss="clipped_squared", target_bound=1.0, **more),
 ]
 
 
@@ -649,11 +649,11 @@ def test_a_regression_draws_a_persons_rows_and_maps_numpy_files(tmp_path):
     X = np.random.default_rng(0).normal(size=(2000, 3))
     np.save(tmp_path / "X.npy", X)
     np.save(tmp_path / "y.npy", X[:, 0])
-    memory = confide.HuberRegressor(1.0, random_state=0).fit(X, X[:, 0])
+    memory = confide.HuberRegressor(1.0, random_state=0, target_bound=1.0).fit(X, X[:, 0])
     rows = open_rows(tmp_path / "X.npy", labels=tmp_path / "y.npy")
-    assert np.array_equal(confide.HuberRegressor(1.0, random_state=0).fit(rows).coef_, memory.coef_)
+    assert np.array_equal(confide.HuberRegressor(1.0, random_state=0, target_bound=1.0).fit(rows).coef_, memory.coef_)
     with pytest.raises(ValueError, match="leave y out"):
-        confide.HuberRegressor(1.0).fit(rows, X[:, 0])
+        confide.HuberRegressor(1.0, target_bound=1.0).fit(rows, X[:, 0])
 
 
 @pytest.mark.parametrize(
@@ -665,7 +665,7 @@ def test_a_bad_target_is_refused_before_the_charge(tmp_path, value, message):
     frame = frame.astype({"visits": "float64"})
     frame.loc[2999, "visits"] = value
     ledger = confide.Ledger(limit=confide.PureDP(5.0))
-    model = confide.PoissonRegressor(1.0, ledger=ledger)
+    model = confide.PoissonRegressor(1.0, ledger=ledger, target_bound=10.0)
     with pytest.raises(ValueError, match=message):
         model.fit(open_rows(written(frame, tmp_path, "parquet"), schema, target="visits"))
     assert len(ledger.entries()) == 0
@@ -679,7 +679,7 @@ def test_targets_and_labels_are_not_taken_for_each_other(tmp_path):
     frame, schema = with_visits()
     path = written(frame, tmp_path, "parquet")
     with pytest.raises(ValueError, match="target=column"):
-        confide.Ridge(1.0).fit(open_rows(path, SCHEMA))
+        confide.Ridge(1.0, target_bound=1.0).fit(open_rows(path, SCHEMA))
     with pytest.raises(ValueError, match="for a regressor"):
         confide.LogisticRegression(1.0).fit(open_rows(path, SCHEMA, target="visits"))
     with pytest.raises(ValueError, match="does not describe"):

@@ -62,13 +62,14 @@ def rows(n=600, seed=0):
 def test_the_library_s_losses_by_name_are_those_of_their_estimators():
     """Equal weights without noise, and the same plan with it."""
     X, labels, targets = rows()
+    bound = {"target_bound": 1.0}
     pairs = [
         (ERMClassifier, {"loss": "logistic"}, LogisticRegression, {}, labels),
         (ERMClassifier, {"loss": "huber_hinge"}, LinearSVC, {"loss": "huber_hinge"}, labels),
         (ERMClassifier, {"loss": "logistic_hinge"}, LinearSVC, {"loss": "logistic_hinge"}, labels),
         (ERMClassifier, {"loss": "smooth_hinge"}, LinearSVC, {"loss": "smooth_hinge"}, labels),
-        (ERMRegressor, {"loss": "huber"}, HuberRegressor, {}, targets),
-        (ERMRegressor, {"loss": "clipped_squared"}, HuberRegressor, {"loss": "clipped_squared"}, targets),
+        (ERMRegressor, {"loss": "huber"} | bound, HuberRegressor, bound, targets),
+        (ERMRegressor, {"loss": "clipped_squared"} | bound, HuberRegressor, {"loss": "clipped_squared"} | bound, targets),
     ]
     for general, named, special, own, y in pairs:
         np.testing.assert_array_equal(general(INF, **named).fit(X, y).coef_, special(INF, **own).fit(X, y).coef_)
@@ -102,12 +103,12 @@ def test_the_guarantee_names_the_constants_as_an_assumption(budget):
     """Of a user's loss, not of the library's; one fit is charged as any other."""
     X, labels, targets = rows()
     ledger = Ledger(limit=budget)
-    statement = ERMRegressor(budget, loss=Pseudo(), ledger=ledger).fit(X, targets).guarantee_.statement()
+    statement = ERMRegressor(budget, loss=Pseudo(), ledger=ledger, target_bound=1.0).fit(X, targets).guarantee_.statement()
     for words in ("The loss Pseudo is convex", "at most 0.1 in absolute", "checked on a grid of public numbers, not proven"):
         assert words in statement
     assert ledger.spent().epsilon == pytest.approx(1.0)
     assert "never positive" in ERMClassifier(budget, loss=Hyperbola()).fit(X, labels).guarantee_.statement()
-    assert "convex" not in ERMRegressor(budget).fit(X, targets).guarantee_.statement()
+    assert "convex" not in ERMRegressor(budget, target_bound=1.0).fit(X, targets).guarantee_.statement()
 
 
 def test_a_claim_of_one_sign_makes_gaussian_noise_cheaper():
@@ -210,7 +211,7 @@ def test_a_wrong_loss_of_scores_and_targets_is_refused(loss, words):
     """A factor of 2 in either constant, a loss of the margin, and what is no loss."""
     X, _, targets = rows(60)
     with pytest.raises(ParameterError, match=words):
-        ERMRegressor(loss=loss).fit(X, targets)
+        ERMRegressor(loss=loss, target_bound=1.0).fit(X, targets)
     with pytest.raises(ParameterError, match="finite target_bound"):
         ERMRegressor(INF, loss=Pseudo(), target_bound=INF).fit(X, targets)
 
@@ -219,7 +220,7 @@ def test_a_loss_that_changes_between_two_fits_is_read_again():
     """The same object with another constant: another plan, another noise; a plan from before is not used."""
     X, _, targets = rows()
     loss = Pseudo(0.1)
-    model = ERMRegressor(1.0, loss=loss, alpha=0.1)
+    model = ERMRegressor(1.0, loss=loss, alpha=0.1, target_bound=1.0)
     before = model.plan(600, 2)
     assert model.fit(X, targets).guarantee_.statement().count("0.1 in absolute") == 1
     loss.__init__(0.2)
@@ -234,7 +235,7 @@ def test_a_loss_that_changes_between_two_fits_is_read_again():
 def test_a_file_holds_the_weights_and_not_the_loss(tmp_path):
     """What is read predicts and states its guarantee; another fit asks for the loss."""
     X, labels, targets = rows()
-    for model, y in ((ERMClassifier(loss=Hyperbola()), labels), (ERMRegressor(loss=Pseudo()), targets)):
+    for model, y in ((ERMClassifier(loss=Hyperbola()), labels), (ERMRegressor(loss=Pseudo(), target_bound=1.0), targets)):
         model.fit(X, y).save(tmp_path / "model.json")
         read = confide.load(tmp_path / "model.json")
         np.testing.assert_array_equal(read.predict(X), model.predict(X))

@@ -6,6 +6,7 @@ import os
 import signal
 import threading
 import time
+from functools import partial
 
 import joblib
 import numpy as np
@@ -27,10 +28,10 @@ ESTIMATORS = [
     confide.LinearSVC,
     confide.KernelSVC,
     confide.ERMClassifier,
-    confide.Ridge,
-    confide.HuberRegressor,
-    confide.PoissonRegressor,
-    confide.ERMRegressor,
+    partial(confide.Ridge, target_bound=1.0),
+    partial(confide.HuberRegressor, target_bound=1.0),
+    partial(confide.PoissonRegressor, target_bound=10.0),
+    partial(confide.ERMRegressor, target_bound=1.0),
 ]
 
 
@@ -92,7 +93,7 @@ def test_the_number_is_read_as_scikit_learn_reads_it(used):
 
 
 @pytest.mark.parametrize("n_jobs", [0, 1.5, True, "2"])
-@pytest.mark.parametrize("kind", [confide.LogisticRegression, confide.Ridge, confide.HuberRegressor])
+@pytest.mark.parametrize("kind", [ESTIMATORS[0], *ESTIMATORS[4:6]])
 def test_other_values_are_refused_before_anything_is_charged(kind, n_jobs):
     """With what would do."""
     ledger = Ledger(limit=10.0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -127,16 +128,16 @@ def test_gross_errors_upset_least_squares_and_not_huber():
     y[::10] = 1.0
     distance = {
         type(model).__name__: np.mean((model.fit(X, y).predict(X) - truth) ** 2)
-        for model in (HuberRegressor(2.0, random_state=1), Ridge(2.0, random_state=1))
+        for model in (HuberRegressor(2.0, random_state=1, target_bound=1.0), Ridge(2.0, random_state=1, target_bound=1.0))
     }
     assert distance["HuberRegressor"] < 0.5 * distance["Ridge"]
 
 
 MODELS = {
-    "huber": lambda *args, **given: HuberRegressor(*args, **given),
-    "clipped": lambda *args, **given: HuberRegressor(*args, loss="clipped_squared", **given),
-    "poisson": lambda *args, **given: PoissonRegressor(*args, **given),
-    "erm": lambda *args, **given: ERMRegressor(*args, **given),
+    "huber": lambda *args, **given: HuberRegressor(*args, **{"target_bound": 1.0, **given}),
+    "clipped": lambda *args, **given: HuberRegressor(*args, loss="clipped_squared", **{"target_bound": 1.0, **given}),
+    "poisson": lambda *args, **given: PoissonRegressor(*args, **{"target_bound": 10.0, **given}),
+    "erm": lambda *args, **given: ERMRegressor(*args, **{"target_bound": 1.0, **given}),
 }
 BUDGETS = [PureDP(2.0), ApproxDP(2.0, 1e-6), ZCDP(0.5)]
 
@@ -261,10 +262,10 @@ def test_unknown_losses_are_refused():
     """By name, in one line that lists what there is."""
     X, y = counts(50)
     with pytest.raises(ParameterError, match="clipped_squared"):
-        HuberRegressor(loss="squared").fit(X, y)
+        HuberRegressor(loss="squared", target_bound=1.0).fit(X, y)
     for loss in ("hinge", None):
         with pytest.raises(ParameterError, match="poisson"):
-            ERMRegressor(loss=loss).fit(X, y)
+            ERMRegressor(loss=loss, target_bound=1.0).fit(X, y)
 
 
 @pytest.mark.parametrize("name", [*MODELS, "ridge"])
@@ -272,7 +273,7 @@ def test_a_saved_model_predicts_the_same(name, tmp_path):
     """Weights, guarantee, names and parameters survive; the schema too; NumPy numbers are fine."""
     X, y = counts(400)
     frame = pd.DataFrame(X, columns=list("abc"))
-    make = {**MODELS, "ridge": lambda *args, **given: Ridge(*args, **given)}[name]
+    make = {**MODELS, "ridge": lambda *args, **given: Ridge(*args, **{"target_bound": 1.0, **given})}[name]
     model = make(1.0, target_bound=np.float64(3.0)).fit(frame, y)
     model.save(tmp_path / "model.json")
     read = confide.load(tmp_path / "model.json")
@@ -296,22 +297,22 @@ def test_opened_labels_are_refused_before_a_charge(tmp_path, make):
     opened = confide.open_rows(tmp_path / "rows.parquet", Schema(columns={"age": {"low": 0, "high": 100}}, target=target))
     ledger = Ledger(limit=2.0)
     with pytest.raises(ParameterError, match="target=column"):
-        make(1.0, ledger=ledger).fit(opened)
+        make(1.0, target_bound=1.0, ledger=ledger).fit(opened)
     assert len(ledger.entries()) == 0
 
 
 ESTIMATORS = {
-    "huber": HuberRegressor(1e6, row_norm=1e3, target_bound=1e4),
-    "clipped": HuberRegressor(1e6, row_norm=1e3, target_bound=1e4, loss="clipped_squared"),
+    "huber": HuberRegressor(1e6, row_norm=1e3, target_bound=1e4, threshold=0.1),
+    "clipped": HuberRegressor(1e6, row_norm=1e3, target_bound=1e4, threshold=0.1, loss="clipped_squared"),
     "poisson": PoissonRegressor(1e6, row_norm=1e3, target_bound=1e4),
-    "erm": ERMRegressor(1e6, row_norm=1e3, target_bound=1e4),
+    "erm": ERMRegressor(1e6, row_norm=1e3, target_bound=1e4, threshold=0.1),
     "erm, counts": ERMRegressor(1e6, row_norm=1e3, target_bound=1e4, loss="poisson"),
 }
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_scikit_learns_checks_pass(name):
-    """check_estimator at a large budget and wide bounds, thresholds at their defaults."""
+    """check_estimator at a large budget and wide bounds, where the default threshold would drown 200 rows."""
     assert not failed_checks(ESTIMATORS[name])
 
 
@@ -349,22 +350,70 @@ def test_the_command_line_refuses_a_regressor_in_one_line(tmp_path):
     from confide.cli import app
 
     X, y = counts(100)
-    HuberRegressor().fit(X, y).save(tmp_path / "model.json")
+    HuberRegressor(target_bound=1.0).fit(X, y).save(tmp_path / "model.json")
     result = CliRunner().invoke(app, ["inspect", str(tmp_path / "model.json")])
     assert result.exit_code != 0
     assert "confide.load" in " ".join(result.output.split())
 
 
-@pytest.mark.parametrize("loss", ["huber", "clipped_squared"])
-@pytest.mark.parametrize("budget", [confide.PureDP(1.0), confide.ApproxDP(1.0, 1e-6)], ids=["pure", "approximate"])
-def test_the_unit_of_the_target_does_not_matter(loss, budget):
-    """Targets, their bound and the threshold in thousandths or thousands: the same alpha, and weights in that unit."""
+UNITS = {
+    "huber": HuberRegressor,
+    "clipped": partial(HuberRegressor, loss="clipped_squared"),
+    "noise on the weights": partial(HuberRegressor, mechanism="output"),
+    "erm": ERMRegressor,
+    "least squares": Ridge,
+}
+
+
+@pytest.mark.parametrize("name", UNITS)
+@pytest.mark.parametrize("budget", [PureDP(1.0), ApproxDP(1.0, 1e-6), ZCDP(0.1)], ids=lambda budget: budget.kind)
+def test_the_unit_of_the_target_does_not_matter(name, budget):
+    """From millionths to millions: the same alpha, and the weights of one seed in that unit; thresholds by default."""
     rng = np.random.default_rng(0)
     X = rng.uniform(-0.5, 0.5, size=(5_000, 3))
     y = X @ [0.6, -0.3, 0.1] + 0.05 * rng.normal(size=5_000)
-    plain = HuberRegressor(budget, loss=loss, random_state=0).fit(X, y)
-    for unit in (2.0**-10, 2.0**10, 2.0**20):
-        scaled = HuberRegressor(budget, target_bound=unit, threshold=0.1 * unit, loss=loss, random_state=0).fit(X, unit * y)
-        assert scaled.alpha_ == pytest.approx(plain.alpha_)
-        assert scaled.coef_ / unit == pytest.approx(plain.coef_, abs=1e-6)
-        assert scaled.score(X, unit * y) > 0.8
+
+    def fitted(unit):
+        return UNITS[name](budget, target_bound=unit, random_state=0).fit(X, unit * y)
+
+    plain = fitted(1.0)
+    if name != "noise on the weights":
+        assert plain.score(X, y) > 0.5
+    for unit in (2.0**-20, 2.0**-10, 2.0**10, 2.0**20, 2.0**40):
+        scaled = fitted(unit)
+        # Such a unit shifts all numbers by whole bits.
+        assert scaled.alpha_ == pytest.approx(plain.alpha_, rel=1e-12)
+        assert scaled.coef_ / unit == pytest.approx(plain.coef_, abs=1e-9)
+        assert scaled.intercept_ / unit == pytest.approx(plain.intercept_, abs=1e-9)
+    for unit in (1e-6, 1e-3, 1e3, 1e6):
+        # Grids are powers of two, so noise on a grid is not the same here, and noise on the weights is grid noise alone.
+        assert fitted(unit).alpha_ == pytest.approx(plain.alpha_, rel=1e-3)
+        if name in ("huber", "clipped", "erm") and not isinstance(budget, ZCDP):
+            assert fitted(unit).coef_ / unit == pytest.approx(plain.coef_, abs=0.01)
+
+
+@pytest.mark.parametrize("make", [Ridge, HuberRegressor, PoissonRegressor, ERMRegressor])
+def test_every_regressor_asks_for_the_bound_on_targets(make):
+    """In fit and plan, before a charge: what it is, and how it is chosen; without privacy too."""
+    X, y = made_up()
+    ledger = Ledger(limit=2.0)
+    assert make().target_bound is None
+    for model in (make(1.0, ledger=ledger), make(INF)):
+        for ask in (lambda model=model: model.fit(X, abs(y)), lambda model=model: model.plan(100, 3)):
+            with pytest.raises(ParameterError, match=r"give target_bound, the largest size .* public knowledge and never"):
+                ask()
+    assert len(ledger.entries()) == 0
+    assert clone(make(target_bound=3.0)).get_params()["target_bound"] == 3.0
+
+
+@pytest.mark.parametrize("make", [HuberRegressor, ERMRegressor])
+def test_the_default_threshold_is_a_tenth_of_the_bound(make):
+    """In the units of the target, so real prices are learned without another number."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-0.5, 0.5, size=(20_000, 3))
+    prices = 300.0 * X[:, 0] - 100.0 * X[:, 1] + rng.normal(0.0, 20.0, 20_000)
+    model = make(1.0, target_bound=500.0)
+    assert model.plan(20_000, 3).problem.loss.threshold == pytest.approx(50.0)
+    assert model.fit(X, prices).score(X, prices) > 0.8
+    with pytest.raises(ParameterError, match="has no default"):
+        make(INF, target_bound=INF).plan(100, 3)

@@ -71,7 +71,7 @@ def test_attributes_follow_scikit_learn():
     """Shapes, names and nothing fitted beyond the documented."""
     X, y = made_up()
     frame = pd.DataFrame(X, columns=list("abcde"))
-    model = Ridge().fit(frame, y)
+    model = Ridge(target_bound=1.0).fit(frame, y)
     assert model.coef_.shape == (5,)
     assert type(model.intercept_) is float
     assert model.coefficient_names_.tolist() == list("abcde") == model.feature_names_in_.tolist()
@@ -81,17 +81,17 @@ def test_attributes_follow_scikit_learn():
     assert {name for name in vars(model) if name.endswith("_")} == public
     with pytest.raises(InputError, match="feature names"):
         model.predict(frame.rename(columns={"a": "z"}))
-    assert Ridge(fit_intercept=False).fit(X, y).intercept_ == 0.0
+    assert Ridge(fit_intercept=False, target_bound=1.0).fit(X, y).intercept_ == 0.0
     assert clone(Ridge(ZCDP(1.0), target_bound=2.0)).get_params()["target_bound"] == 2.0
 
 
 def test_noise_is_fresh_unless_seeded():
     """Two fits differ; a seed repeats the fit and voids the guarantee."""
     X, y = made_up()
-    first, second = (Ridge(1.0).fit(X, y) for _ in range(2))
+    first, second = (Ridge(1.0, target_bound=1.0).fit(X, y) for _ in range(2))
     assert not np.array_equal(first.coef_, second.coef_)
     assert first.guarantee_.void is None
-    seeded = [Ridge(1.0, random_state=3).fit(X, y) for _ in range(2)]
+    seeded = [Ridge(1.0, random_state=3, target_bound=1.0).fit(X, y) for _ in range(2)]
     assert np.array_equal(seeded[0].coef_, seeded[1].coef_)
     assert "seed" in seeded[0].guarantee_.void
 
@@ -103,7 +103,7 @@ def test_every_currency_fits_states_itself_and_is_charged(budget, neighbours):
     X, y = made_up()
     bounds = (1500, 2500) if neighbours == "add-or-remove-one" else None
     ledger = Ledger(limit=budget, neighbours=neighbours)
-    model = Ridge(budget, neighbours=neighbours, n_rows_bounds=bounds, ledger=ledger).fit(X, y)
+    model = Ridge(budget, neighbours=neighbours, n_rows_bounds=bounds, ledger=ledger, target_bound=1.0).fit(X, y)
     assert model.guarantee_.budget == budget
     assert str(budget) in model.guarantee_.statement()
     plan = model.plan(*X.shape)
@@ -124,7 +124,7 @@ def test_an_intercept_costs_no_budget_of_its_own():
     for fit_intercept in (True, False):
         ledger = Ledger(limit=1.0)
         for _ in range(10):
-            Ridge(0.1, fit_intercept=fit_intercept, ledger=ledger).fit(X, y)
+            Ridge(0.1, fit_intercept=fit_intercept, ledger=ledger, target_bound=1.0).fit(X, y)
         assert ledger.spent().epsilon == 1.0
 
 
@@ -143,9 +143,9 @@ def test_bounds_that_begin_at_zero_have_a_width():
 def test_rows_and_targets_are_clipped_as_the_sensitivity_assumes():
     """DPpack: the clipping that the proof assumes is not done. One huge row and one huge target change little."""
     X, y = made_up(n=3000)
-    plain = Ridge(INF).fit(X, y)
+    plain = Ridge(INF, target_bound=1.0).fit(X, y)
     X[0], y[0] = 1e12, 1e12
-    wild = Ridge(INF).fit(X, y)
+    wild = Ridge(INF, target_bound=1.0).fit(X, y)
     assert np.abs(wild.coef_ - plain.coef_).max() < 0.05
     sentences = " ".join(wild.guarantee_.assumptions)
     assert "Every target is clipped to its declared bound, 1 in absolute value." in sentences
@@ -168,26 +168,31 @@ def test_many_rows_lose_little_to_noise(budget, limit, neighbours):
         return np.mean((model.fit(X, y).predict(X) - y) ** 2)
 
     bounds = (50_000, 200_000) if neighbours == "add-or-remove-one" else None
-    assert error(Ridge(budget, neighbours=neighbours, n_rows_bounds=bounds)) < limit * error(Ridge(INF))
+    assert error(Ridge(budget, neighbours=neighbours, n_rows_bounds=bounds, target_bound=1.0)) < limit * error(
+        Ridge(INF, target_bound=1.0)
+    )
 
 
 def test_the_automatic_ridge_is_public_and_falls_with_the_budget():
     """The same for other rows of the same shape; under an infinite budget it is 1 in the sum form."""
-    alphas = [Ridge(ApproxDP(epsilon, 1e-6)).plan(1000, 5).alpha for epsilon in (0.1, 1.0, 10.0)]
+    alphas = [Ridge(ApproxDP(epsilon, 1e-6), target_bound=1.0).plan(1000, 5).alpha for epsilon in (0.1, 1.0, 10.0)]
     assert alphas[0] > 4 * alphas[1] > 16 * alphas[2] > 0.0
-    assert Ridge(1.0).fit(*made_up(seed=1)).alpha_ == Ridge(1.0).fit(*made_up(seed=2)).alpha_
-    assert Ridge(INF).plan(1000, 5).alpha == 1e-3
-    assert Ridge(1.0, alpha=0.25).fit(*made_up()).alpha_ == 0.25
+    assert (
+        Ridge(1.0, target_bound=1.0).fit(*made_up(seed=1)).alpha_
+        == Ridge(1.0, target_bound=1.0).fit(*made_up(seed=2)).alpha_
+    )
+    assert Ridge(INF, target_bound=1.0).plan(1000, 5).alpha == 1e-3
+    assert Ridge(1.0, alpha=0.25, target_bound=1.0).fit(*made_up()).alpha_ == 0.25
 
 
 def test_persons_with_several_rows():
     """A cap of 3 costs at least as much noise as a third of epsilon; with a column of persons rows beyond it are dropped."""
-    one, three = (Ridge(1.0, max_rows_per_person=k).plan(1000, 5) for k in (1, 3))
+    one, three = (Ridge(1.0, max_rows_per_person=k, target_bound=1.0).plan(1000, 5) for k in (1, 3))
     assert three.product_deviation == pytest.approx(3.0 * one.product_deviation, rel=1e-6)
     schema = Schema(columns={"x": {"low": -1, "high": 1}}, person="who")
     frame = pd.DataFrame({"x": np.ones(900), "who": np.repeat(np.arange(300), 3)})
     y = np.where(np.arange(900) % 3 == 0, 0.5, -0.5)  # the first row of each person says 1/2, the others -1/2
-    model = Ridge(INF, schema=schema).fit(frame, y)
+    model = Ridge(INF, schema=schema, target_bound=1.0).fit(frame, y)
     assert model.predict(frame)[0] == pytest.approx(0.5, abs=0.01)
 
 
@@ -198,16 +203,17 @@ def test_a_schema_encodes_and_shapes_the_bound(library):
     rng = np.random.default_rng(0)
     columns = {"x": rng.uniform(0, 10, 500), "kind": rng.choice(["a", "b", "c"], 500)}
     frame, y = library.DataFrame(columns), columns["x"] / 10 - (columns["kind"] == "a") * 0.5
-    model = Ridge(INF, schema=schema).fit(frame, y)
+    model = Ridge(INF, schema=schema, target_bound=1.0).fit(frame, y)
     encoder = SchemaEncoder(schema)
-    pipeline = make_pipeline(encoder, Ridge(INF, row_norm=encoder.row_bound)).fit(frame, y)
+    pipeline = make_pipeline(encoder, Ridge(INF, row_norm=encoder.row_bound, target_bound=1.0)).fit(frame, y)
     np.testing.assert_allclose(model.predict(frame), pipeline.predict(frame), rtol=1e-9)
     assert model.score(frame, y) > 0.9
     assert len(model.coefficient_names_) == len(model.coef_) == encoder.row_bound.n_features
     ball = BallBound(encoder.row_bound.l2_norm)
     width = encoder.row_bound.n_features
     assert (
-        Ridge(1.0, schema=schema).plan(500).product_deviation <= Ridge(1.0, row_norm=ball).plan(500, width).product_deviation
+        Ridge(1.0, schema=schema, target_bound=1.0).plan(500).product_deviation
+        <= Ridge(1.0, row_norm=ball, target_bound=1.0).plan(500, width).product_deviation
     )
 
 
@@ -224,7 +230,7 @@ BAD_PARAMETERS = [
 def test_wrong_parameters_are_refused_before_any_charge(wrong):
     """ParameterError in one line; nothing is charged and nothing is fitted."""
     ledger = Ledger(limit=10.0)
-    model = Ridge(ledger=ledger).set_params(**wrong)
+    model = Ridge(ledger=ledger, target_bound=1.0).set_params(**wrong)
     with pytest.raises(ParameterError) as failure:
         model.fit(*made_up(n=50))
     assert len(str(failure.value).splitlines()) == 1
@@ -258,7 +264,7 @@ def test_bad_targets_are_refused(name):
     y, expected = BAD_Y[name]
     ledger = Ledger(limit=10.0)
     with pytest.raises(InputError) as failure:
-        Ridge(ledger=ledger).fit(made_up(n=50)[0], y)
+        Ridge(ledger=ledger, target_bound=1.0).fit(made_up(n=50)[0], y)
     assert expected in str(failure.value)
     assert "987654321" not in str(failure.value)
     assert ledger.spent().epsilon == 0.0
@@ -270,13 +276,15 @@ def test_targets_may_be_any_real_numbers(kind):
     X, y = made_up(n=300)
     y = np.rint(y).clip(0, 1)
     given = list(y) if kind is list else kind(y) if kind in (pd.Series, pl.Series) else y.astype(kind)
-    np.testing.assert_allclose(Ridge(INF).fit(X, given).coef_, Ridge(INF).fit(X, y).coef_, atol=1e-12)
+    np.testing.assert_allclose(
+        Ridge(INF, target_bound=1.0).fit(X, given).coef_, Ridge(INF, target_bound=1.0).fit(X, y).coef_, atol=1e-12
+    )
 
 
 def test_the_score_is_that_of_scikit_learn():
     """R^2, with weights of rows too."""
     X, y = made_up()
-    model, weights = Ridge(5.0).fit(X, y), np.arange(1.0, 2001.0)
+    model, weights = Ridge(5.0, target_bound=1.0).fit(X, y), np.arange(1.0, 2001.0)
     residuals = (y - model.predict(X)) ** 2
     assert model.score(X, y) == pytest.approx(1.0 - residuals.mean() / y.var())
     mean = np.average(y, weights=weights)
@@ -291,15 +299,15 @@ def test_a_plan_needs_no_data():
     assert "sufficient statistics" in text
     for arguments in ((), (0, 3), (10, 0), (10, True), (1.5, 3)):
         with pytest.raises(ParameterError):
-            Ridge().plan(*arguments)
+            Ridge(target_bound=1.0).plan(*arguments)
     bounds = {"neighbours": "add-or-remove-one", "n_rows_bounds": (100, 200)}
-    assert Ridge(**bounds).plan(n_features=3).problem.n_rows_high == 200
+    assert Ridge(target_bound=1.0, **bounds).plan(n_features=3).problem.n_rows_high == 200
 
 
 def test_rows_beyond_double_range_need_a_bound():
     """Without privacy and without a row norm sums may overflow; said in one line, without a warning."""
     with pytest.raises(confide.ParameterError, match="overflow"):
-        Ridge(INF, row_norm=INF).fit(np.full((5, 2), 1e200), np.ones(5))
+        Ridge(INF, row_norm=INF, target_bound=1.0).fit(np.full((5, 2), 1e200), np.ones(5))
 
 
 @pytest.mark.parametrize("bound", [1e2, 1e3])
@@ -308,5 +316,5 @@ def test_scikit_learns_checks_pass(bound):
     ridge = Ridge(1e6, row_norm=bound, target_bound=10.0 * bound)
     assert failed_checks(ridge) == ""
     assert ridge.__sklearn_tags__().regressor_tags.poor_score is (bound == 1e3)
-    assert Ridge(1.0).__sklearn_tags__().regressor_tags.poor_score
-    assert not Ridge(INF).__sklearn_tags__().regressor_tags.poor_score
+    assert Ridge(1.0, target_bound=1.0).__sklearn_tags__().regressor_tags.poor_score
+    assert not Ridge(INF, target_bound=1.0).__sklearn_tags__().regressor_tags.poor_score

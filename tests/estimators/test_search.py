@@ -373,7 +373,7 @@ def bad_searches():
     ledger = Ledger(limit=9.0)
     return {
         "a foreign estimator": (search(estimator=ScikitLogisticRegression()), "classifier of confide"),
-        "a regressor": (search(estimator=Ridge()), "classifier of confide"),
+        "a regressor": (search(estimator=Ridge(target_bound=1.0)), "classifier of confide"),
         "its own ledger": (search(estimator=clone(model).set_params(ledger=ledger)), "to the search"),
         "its own seed": (search(estimator=clone(model).set_params(random_state=1)), "to the search"),
         "a private number of rows": (search(estimator=neighbours), "replace-one"),

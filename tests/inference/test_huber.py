@@ -27,7 +27,7 @@ def test_without_noise_intervals_are_those_of_the_sandwich():
     X, y = sample(900, 0)
     design = np.column_stack([X, np.ones(900)])
     for alpha in (1e-9, 0.03):
-        model = HuberRegressor(math.inf, alpha=alpha, threshold=0.12, inference_share=0.5).fit(X, y)
+        model = HuberRegressor(math.inf, alpha=alpha, threshold=0.12, inference_share=0.5, target_bound=1.0).fit(X, y)
         weights = np.append(model.coef_, model.intercept_)
         residuals, l2 = design @ weights - y, 900 * alpha
         assert 0.1 < np.mean(np.abs(residuals) > 0.12) < 0.6
@@ -46,7 +46,7 @@ def test_with_a_threshold_beyond_all_residuals_it_is_least_squares_with_robust_e
     """By NumPy, and by statsmodels OLS with HC0, to 1e-6: estimates, errors, intervals and p-values."""
     X, y = sample(900, 0)
     design = np.column_stack([X, np.ones(900)])
-    model = HuberRegressor(math.inf, alpha=1e-10, threshold=10.0, inference_share=0.5).fit(X, y)
+    model = HuberRegressor(math.inf, alpha=1e-10, threshold=10.0, inference_share=0.5, target_bound=1.0).fit(X, y)
     weights = np.linalg.lstsq(design, y)[0]
     residuals, inverse = y - design @ weights, np.linalg.inv(design.T @ design)
     errors = np.sqrt(np.diagonal(inverse @ (design * residuals[:, None] ** 2).T @ design @ inverse))
@@ -87,9 +87,9 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_intervals_hold_the_populations_coefficients(name):
     """150 samples of 4,000 rows: coverage of the regularised minimiser near 0.95, over four coefficients."""
-    model = HuberRegressor(inference_share=0.3, **CASES[name])
+    model = HuberRegressor(inference_share=0.3, target_bound=1.0, **CASES[name])
     X, y = sample(200_000, 10)
-    population = HuberRegressor(math.inf, alpha=model.plan(4000, 3).alpha).fit(X, y)
+    population = HuberRegressor(math.inf, alpha=model.plan(4000, 3).alpha, target_bound=1.0).fit(X, y)
     target = np.append(population.coef_, population.intercept_)
     hits, rng = [], np.random.default_rng(11)
     for trial in range(150):
@@ -104,7 +104,7 @@ def test_one_charge_covers_weights_and_moments(tmp_path):
     X, y = sample(5000, 2)
     for budget in (3.0, ApproxDP(3.0, 1e-6), ZCDP(0.5)):
         ledger = Ledger(limit=budget)
-        model = HuberRegressor(budget, inference_share=0.4, ledger=ledger).fit(X, y)
+        model = HuberRegressor(budget, inference_share=0.4, ledger=ledger, target_bound=1.0).fit(X, y)
         assert ledger.entries()["purpose"].tolist() == ["HuberRegressor.fit"]
         with pytest.raises(confide.BudgetExceeded):
             model.fit(X, y)
@@ -122,12 +122,16 @@ def test_sparse_rows_weights_of_rows_and_private_numbers_of_rows():
     from scipy.sparse import csr_array
 
     X, y = sample(6000, 3)
-    model = HuberRegressor(math.inf, inference_share=0.3, max_sample_weight=2.0)
+    model = HuberRegressor(math.inf, inference_share=0.3, max_sample_weight=2.0, target_bound=1.0)
     counts = np.random.default_rng(0).integers(0, 3, 6000).astype(float)
     dense = model.fit(X, y, sample_weight=counts).conf_int()
     np.testing.assert_allclose(model.fit(csr_array(X), y, sample_weight=counts).conf_int(), dense, rtol=1e-9)
     private = HuberRegressor(
-        ApproxDP(4.0, 1e-6), inference_share="auto", neighbours="add-or-remove-one", n_rows_bounds=(5000, 7000)
+        ApproxDP(4.0, 1e-6),
+        inference_share="auto",
+        neighbours="add-or-remove-one",
+        n_rows_bounds=(5000, 7000),
+        target_bound=1.0,
     )
     assert private.fit(X, y).conf_int().shape == (3, 2)
 
@@ -137,17 +141,17 @@ def test_what_has_no_intervals_says_so():
     X, y = sample(3000, 3)
     ledger = Ledger(limit=10.0)
     with pytest.raises(ParameterError, match="use loss='huber'"):
-        HuberRegressor(4.0, loss="clipped_squared", inference_share=0.3, ledger=ledger).fit(X, y)
+        HuberRegressor(4.0, loss="clipped_squared", inference_share=0.3, ledger=ledger, target_bound=1.0).fit(X, y)
     with pytest.raises(ParameterError, match="use loss='huber'"):
-        HuberRegressor(math.inf, loss="clipped_squared", inference_share=0.3).fit(X, y)
+        HuberRegressor(math.inf, loss="clipped_squared", inference_share=0.3, target_bound=1.0).fit(X, y)
     with pytest.raises(ParameterError, match="more rows, a larger budget or inference_share"):
-        HuberRegressor(0.1, inference_share=0.3, ledger=ledger).fit(X[:300], y[:300])
+        HuberRegressor(0.1, inference_share=0.3, ledger=ledger, target_bound=1.0).fit(X[:300], y[:300])
     assert len(ledger.entries()) == 0
-    for plain in (PoissonRegressor(math.inf), ERMRegressor(math.inf)):
+    for plain in (PoissonRegressor(math.inf, target_bound=10.0), ERMRegressor(math.inf, target_bound=1.0)):
         with pytest.raises(ParameterError, match="has no intervals in this version"):
             plain.fit(X, np.abs(y)).conf_int()
     with pytest.raises(ParameterError, match="set inference_share"):
-        HuberRegressor(4.0).fit(X, y).summary()
-    model = HuberRegressor(4.0, inference_share=0.3, mechanism="output").fit(X, y)
+        HuberRegressor(4.0, target_bound=1.0).fit(X, y).summary()
+    model = HuberRegressor(4.0, inference_share=0.3, mechanism="output", target_bound=1.0).fit(X, y)
     with pytest.raises(ParameterError, match="the ridge cannot be taken back"):
         model.conf_int(target="unregularised")

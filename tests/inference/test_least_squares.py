@@ -31,7 +31,7 @@ def test_without_noise_intervals_are_those_of_ordinary_least_squares():
     """For almost no ridge: s^2 (X^T X)^-1 with n - D degrees of freedom, by NumPy and by statsmodels, to 1e-6."""
     X, y = sample(300, 0)
     design = with_constant(X)
-    model = Ridge(math.inf, alpha=1e-10, intervals=True).fit(X, y)
+    model = Ridge(math.inf, alpha=1e-10, intervals=True, target_bound=1.0).fit(X, y)
     weights, residual, _, _ = np.linalg.lstsq(design, y)
     errors = np.sqrt(residual[0] / 296 * np.diagonal(np.linalg.inv(design.T @ design)))
     ends = np.column_stack([weights - 1.959963984540054 * errors, weights + 1.959963984540054 * errors])
@@ -52,7 +52,7 @@ def test_without_noise_a_ridge_is_accounted_for():
     """Both targets of one fit: the minimiser with the ridge and its errors written out, and least squares."""
     X, y = sample(300, 1)
     design, l2 = with_constant(X), 300 * 0.05
-    model = Ridge(math.inf, alpha=0.05, intervals=True).fit(X, y)
+    model = Ridge(math.inf, alpha=0.05, intervals=True, target_bound=1.0).fit(X, y)
     G = design.T @ design
     inverse = np.linalg.inv(G + l2 * np.eye(4))
     weights = inverse @ design.T @ y
@@ -65,7 +65,7 @@ def test_without_noise_a_ridge_is_accounted_for():
     variance = left / (300 - np.trace(steep @ inverse @ G @ inverse))
     errors = np.sqrt(np.diagonal(inverse @ (variance * G + ridge) @ inverse))
     np.testing.assert_allclose(known.sampling_error, errors, rtol=1e-6)
-    plain = Ridge(math.inf, alpha=1e-10, intervals=True).fit(X, y).uncertainty()
+    plain = Ridge(math.inf, alpha=1e-10, intervals=True, target_bound=1.0).fit(X, y).uncertainty()
     again = model.uncertainty("unregularised")
     np.testing.assert_allclose(again.estimates, plain.estimates, rtol=1e-6)
     np.testing.assert_allclose(again.sampling_error, plain.sampling_error, rtol=1e-6)
@@ -75,22 +75,25 @@ def test_the_intercept_is_in_the_units_of_intercept():
     """Whatever constant the rows get; and a model without one has a line less."""
     X, y = sample(900, 0)
     tables = [
-        Ridge(math.inf, alpha=1e-10, intervals=True, intercept_scaling=scaling).fit(X, y).summary().to_frame()
+        Ridge(math.inf, alpha=1e-10, intervals=True, intercept_scaling=scaling, target_bound=1.0)
+        .fit(X, y)
+        .summary()
+        .to_frame()
         for scaling in (1.0, 7.0)
     ]
     np.testing.assert_allclose(tables[0], tables[1], rtol=1e-4, atol=1e-6)
-    assert len(Ridge(math.inf, intervals=True, fit_intercept=False).fit(X, y).summary().coefficients) == 3
+    assert len(Ridge(math.inf, intervals=True, fit_intercept=False, target_bound=1.0).fit(X, y).summary().coefficients) == 3
 
 
 def test_one_column_and_many_work():
     """A single weight without intercept; 60 of them, whose noise is taken for Gaussian; columns that hang together."""
     rng = np.random.default_rng(0)
     X, noise = rng.uniform(-0.1, 0.1, size=(50_000, 60)), rng.uniform(-0.2, 0.2, size=50_000)
-    one = Ridge(1.0, intervals=True, fit_intercept=False, random_state=0).fit(X[:, :1], X[:, 0] + noise)
+    one = Ridge(1.0, intervals=True, fit_intercept=False, random_state=0, target_bound=1.0).fit(X[:, :1], X[:, 0] + noise)
     assert one.conf_int().shape == (1, 2)
-    many = Ridge(ApproxDP(8.0, 1e-6), intervals=True, random_state=0).fit(X, 0.5 * X[:, 0] + noise)
+    many = Ridge(ApproxDP(8.0, 1e-6), intervals=True, random_state=0, target_bound=1.0).fit(X, 0.5 * X[:, 0] + noise)
     assert many.conf_int(target="unregularised").shape == (60, 2)
-    same = Ridge(math.inf, intervals=True).fit(X[:, [0, 0]], X[:, 0] + noise)
+    same = Ridge(math.inf, intervals=True, target_bound=1.0).fit(X[:, [0, 0]], X[:, 0] + noise)
     assert same.conf_int().shape == (2, 2)
     with pytest.raises(ParameterError, match="the columns hang together"):
         same.conf_int(target="unregularised")
@@ -103,7 +106,7 @@ LAWS = {"laplace": {"budget": 2.0}, "gaussian": {"budget": ZCDP(0.2)}}
 def test_the_law_of_the_noise_is_that_of_the_weights_over_it(law):
     """On the same rows: estimates scatter by the privacy error, within what 300 fits tell; 30% off would be seen."""
     X, y = sample(4000, 2)
-    model = Ridge(intervals=True, **LAWS[law])
+    model = Ridge(intervals=True, target_bound=1.0, **LAWS[law])
     known = [model.set_params(random_state=seed).fit(X, y).uncertainty() for seed in range(300)]
     assert known[0].privacy_errors.shape[0] == 4000
     scattered = np.std([one.estimates for one in known], axis=0)
@@ -118,7 +121,7 @@ def test_the_law_of_the_noise_is_that_of_the_weights_over_it(law):
 def test_the_residual_variance_is_right_on_average(law):
     """By the sums of 200 releases, to 5%."""
     X, y = sample(6000, 3)
-    model = Ridge(intervals=True, **LAWS[law])
+    model = Ridge(intervals=True, target_bound=1.0, **LAWS[law])
     design = with_constant(X)
     products = np.linalg.inv(design.T @ design)
     found = []
@@ -140,7 +143,7 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_intervals_hold_the_populations_coefficients(name):
     """200 samples of 3,000 rows: coverage of both targets near 0.95, over four coefficients."""
-    model = Ridge(intervals=True, **CASES[name])
+    model = Ridge(intervals=True, target_bound=1.0, **CASES[name])
     X, y = sample(200_000, 10)
     design = with_constant(X)
     # The ridge of the sum is alpha times the lower bound.
@@ -165,7 +168,7 @@ def test_many_numbers_with_laplace_noise_are_taken_for_gaussian():
     from confide.inference import least_squares
 
     X, y = sample(4000, 2)
-    evidence = Ridge(2.0, intervals=True, random_state=0).fit(X, y)._evidence
+    evidence = Ridge(2.0, intervals=True, random_state=0, target_bound=1.0).fit(X, y)._evidence
     one = uncertainty_of_sums(evidence).privacy_error
     most, least_squares._MOST_DRAWN = least_squares._MOST_DRAWN, 3
     try:
@@ -179,14 +182,14 @@ def test_intervals_that_cannot_be_trusted_are_refused_before_the_charge():
     """Few rows, many columns; more of them, or another currency, is accepted."""
     ledger = Ledger(limit=10.0)
     rng = np.random.default_rng(0)
-    model = Ridge(0.5, intervals=True, ledger=ledger)
+    model = Ridge(0.5, intervals=True, ledger=ledger, target_bound=1.0)
     with pytest.raises(ParameterError, match="more rows, a larger budget, fewer columns, or ApproxDP"):
         model.fit(rng.normal(size=(500, 20)), rng.normal(size=500))
     assert len(ledger.entries()) == 0
-    assert Ridge(0.5, intervals=True).plan(1_000_000, 20).intervals.ratio < 1.0
-    assert Ridge(ApproxDP(0.5, 1e-6), intervals=True).plan(50_000, 20).intervals.ratio < 1.0
+    assert Ridge(0.5, intervals=True, target_bound=1.0).plan(1_000_000, 20).intervals.ratio < 1.0
+    assert Ridge(ApproxDP(0.5, 1e-6), intervals=True, target_bound=1.0).plan(50_000, 20).intervals.ratio < 1.0
     # n |x|^2 / d, a third of 1 in the mean, against 2 s sqrt(D).
-    plan = Ridge(1.0, intervals=True).plan(30_000, 5)
+    plan = Ridge(1.0, intervals=True, target_bound=1.0).plan(30_000, 5)
     assert plan.intervals.usual_curvature == pytest.approx(30_000 / 3 / 5)
     assert plan.intervals.curvature_noise == pytest.approx(2 * math.sqrt(6) * plan.product_deviation)
 
@@ -194,33 +197,35 @@ def test_intervals_that_cannot_be_trusted_are_refused_before_the_charge():
 def test_a_plan_and_a_statement_say_what_is_released_for_intervals():
     """And what it costs: nothing for Gaussian noise and replace-one, a little for others; without it nothing changes."""
     for budget, most in ((ZCDP(0.5), 1.0 + 1e-4), (1.0, 1.03)):
-        plans = [Ridge(budget, intervals=flag).plan(10_000, 5) for flag in (False, True)]
+        plans = [Ridge(budget, intervals=flag, target_bound=1.0).plan(10_000, 5) for flag in (False, True)]
         assert 1.0 <= plans[1].product_deviation / plans[0].product_deviation < most
         assert "squared targets" in str(plans[1])
         assert "squared targets" not in str(plans[0])
         assert plans[1].to_dict()["square_deviation"] == plans[1].square_deviation > 0.0
         assert plans[0].to_dict()["intervals"] is None
     plans = [
-        Ridge(ZCDP(0.5), intervals=flag, neighbours="add-or-remove-one", n_rows_bounds=(9000, 11_000)).plan(n_features=5)
+        Ridge(
+            ZCDP(0.5), intervals=flag, neighbours="add-or-remove-one", n_rows_bounds=(9000, 11_000), target_bound=1.0
+        ).plan(n_features=5)
         for flag in (False, True)
     ]
     assert plans[1].product_deviation / plans[0].product_deviation == pytest.approx(math.sqrt(1.125), rel=1e-3)
     X, y = sample(3000, 4)
     ledger = Ledger(limit=ZCDP(0.6))
-    model = Ridge(ZCDP(0.5), intervals=True, ledger=ledger).fit(X, y)
+    model = Ridge(ZCDP(0.5), intervals=True, ledger=ledger, target_bound=1.0).fit(X, y)
     assert len(ledger.entries()) == 1
     assert ledger.spent().rho == pytest.approx(0.5)
     assert "squared targets" in model.guarantee_.statement()
     text = str(model.summary())
     assert "residuals to vary alike" in text
     assert "in favour of" not in text
-    plain = Ridge(2.0).fit(X, y)
+    plain = Ridge(2.0, target_bound=1.0).fit(X, y)
     assert "squared targets" not in plain.guarantee_.statement()
     for ask in (plain.uncertainty, plain.conf_int, plain.summary):
         with pytest.raises(ParameterError, match="set intervals=True"):
             ask()
     with pytest.raises(ParameterError, match="intervals must be True or False"):
-        Ridge(2.0, intervals=0.3).plan(1000, 3)
+        Ridge(2.0, intervals=0.3, target_bound=1.0).plan(1000, 3)
     with pytest.raises(ParameterError, match="target must be"):
         model.conf_int(target="true")
 
@@ -238,7 +243,7 @@ def test_a_plan_and_a_statement_say_what_is_released_for_intervals():
 def test_a_loaded_model_gives_the_same_intervals(parameters, tmp_path):
     """To the last bit; and a second save is the same file."""
     X, y = sample(3000, 4)
-    model = Ridge(intervals=True, **parameters).fit(X, y)
+    model = Ridge(intervals=True, **{"target_bound": 1.0, **parameters}).fit(X, y)
     model.save(tmp_path / "one.json")
     again = confide.load(tmp_path / "one.json")
     for target in ("regularised", "unregularised"):
@@ -267,7 +272,7 @@ def test_a_loaded_model_gives_the_same_intervals(parameters, tmp_path):
 def test_parts_that_do_not_fit_are_refused(name, value):
     """A file cannot make intervals of something else."""
     X, y = sample(3000, 4)
-    document = Ridge(2.0, intervals=True).fit(X, y)._evidence.to_dict()
+    document = Ridge(2.0, intervals=True, target_bound=1.0).fit(X, y)._evidence.to_dict()
     SumsEvidence.from_dict(document)
     with pytest.raises((ParameterError, ValueError)):
         SumsEvidence.from_dict(document | {name: value})
@@ -278,7 +283,7 @@ def test_a_file_whose_intervals_speak_of_other_weights_is_refused(tmp_path):
     from confide.files import read_document, write_document
 
     X, y = sample(3000, 4)
-    Ridge(2.0, intervals=True).fit(X, y).save(tmp_path / "m.json")
+    Ridge(2.0, intervals=True, target_bound=1.0).fit(X, y).save(tmp_path / "m.json")
     content = read_document(tmp_path / "m.json")
     content["intervals"]["weights"][0] += 1e-9
     (tmp_path / "m.json").unlink()

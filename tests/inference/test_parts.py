@@ -44,7 +44,10 @@ MODELS = {
     "hinge": (LinearSVC(8.0, loss="hinge", alpha=0.3, classes=[0, 1]), sample),
     "logistic, zcdp": (LogisticRegression(ZCDP(2.0), alpha=0.1, classes=[0, 1]), sample),
     "counts": (PoissonRegressor(8.0, target_bound=5.0, threshold=2.0, alpha=0.5), counts),
-    "least squares": (Ridge(4.0, alpha=0.3), lambda n, seed: (lambda X, y: (X, 0.4 * y - 0.2))(*sample(n, seed))),
+    "least squares": (
+        Ridge(4.0, alpha=0.3, target_bound=1.0),
+        lambda n, seed: (lambda X, y: (X, 0.4 * y - 0.2))(*sample(n, seed)),
+    ),
 }
 
 
@@ -129,7 +132,7 @@ def test_what_is_not_divided_says_so_before_the_charge():
         (LogisticRegression(1.0, random_state=0), "to the call"),
         (LogisticRegression(1.0, neighbours="add-or-remove-one", n_rows_bounds=(500, 700)), "replace-one"),
         (LogisticRegression(1.0, inference_share=0.3), "leave inference_share"),
-        (Ridge(1.0, intervals=True), "leave inference_share or intervals"),
+        (Ridge(1.0, intervals=True, target_bound=1.0), "leave inference_share or intervals"),
         ("model", "linear classifier or regressor"),
     ):
         with pytest.raises(ParameterError, match=match):

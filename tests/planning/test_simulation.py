@@ -191,7 +191,7 @@ def test_guesses_outside_their_ranges_are_refused(guess):
 def test_other_estimators_are_refused():
     """Regressors, several classes, and models without noise."""
     with pytest.raises(ParameterError, match="two classes"):
-        simulate(HuberRegressor(1.0), 1000, 3, error=0.1)
+        simulate(HuberRegressor(1.0, target_bound=1.0), 1000, 3, error=0.1)
     with pytest.raises(ParameterError, match="two classes"):
         simulate(LogisticRegression(float("inf")), 1000, 3, error=0.1)
 

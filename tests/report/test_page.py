@@ -49,8 +49,8 @@ MODELS = {
     "intervals": lambda X, y: LogisticRegression(200.0, inference_share=0.3).fit(X, y),
     "intervals of classes": lambda X, y: LogisticRegression(300.0, inference_share=0.3).fit(X, y + (X[:, 1] > 0.2)),
     "classes": lambda X, y: LinearSVC(1.0, classes=[0, 1, 2]).fit(X, y),
-    "ridge": lambda X, y: Ridge(1.0).fit(X, y.astype(float)),
-    "huber": lambda X, y: HuberRegressor(1.0).fit(X, y.astype(float)),
+    "ridge": lambda X, y: Ridge(1.0, target_bound=1.0).fit(X, y.astype(float)),
+    "huber": lambda X, y: HuberRegressor(1.0, target_bound=1.0).fit(X, y.astype(float)),
     "not private": lambda X, y: LogisticRegression(float("inf")).fit(X, y),
     "no intercept": lambda X, y: LogisticRegression(1.0, fit_intercept=False).fit(X, y),
 }

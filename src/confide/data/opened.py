@@ -120,11 +120,11 @@ class FileRows:
             if self.cache is not None:
                 store = PieceFile(Path(self.cache) if self.cache else None)
                 until_released.callback(store.close)
-            n_rows = 0
+            n_rows, used = 0, frozenset[str]()
             told = self.progress or watching()
             kept = KeptSample(most_in_sample(reading.n_features))
             for piece in reading.pieces(rows, refuse=True):
-                n_rows += piece.labels.size
+                n_rows, used = n_rows + piece.labels.size, used | piece.used
                 kept.add(piece)
                 if store is not None:
                     store.append(piece)
@@ -132,6 +132,7 @@ class FileRows:
                     told("checking", n_rows)
             if n_rows == 0:
                 raise self._empty()
+            reading.refuse_unused(used)
             pieces = partial(_unrefusing, reading, rows) if store is None else store.pieces
             source = StreamedSource(pieces, reading, n_rows, kept, told=self.progress)
             yield CheckedRows(source, n_rows if n_given is None else n_given)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -49,6 +49,8 @@ class NumericPiece:
 
     rows: Rows
     labels: Targets
+
+    used: ClassVar[frozenset[str]] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +100,9 @@ class NumericReading:
             raise InputError("y holds labels outside the declared classes. Correct the labels or the declaration.")
         return NumericPiece(usable, targets_at(positions, len(self.domain)))
 
+    def refuse_unused(self, used: frozenset[str]) -> None:
+        """Nothing is known of numeric columns that rows could contradict."""
+
     def source(self, piece: NumericPiece) -> MemorySource:
         """The rows of a piece, in memory."""
         counts = counts_of(piece.labels, self.class_weights)
@@ -126,7 +131,7 @@ class Task:
 
     def run(self, part: int, pieces: Callable[[bool], Iterator[Any]]) -> Outcome:
         """The outcome for one partition, whose pieces are read refusing or not."""
-        n_rows = 0
+        n_rows, used = 0, frozenset[str]()
 
         def groups() -> Iterator[Iterator[CountedBlock]]:
             nonlocal n_rows
@@ -148,14 +153,15 @@ class Task:
                 if self.stride:
                     sample = Sample.of(list(sampled()))
                 elif self.row_sum is None or self.weights is None:
-                    n_rows = sum(piece.labels.size for piece in pieces(True))
+                    for piece in pieces(True):
+                        n_rows, used = n_rows + piece.labels.size, used | piece.used
                 else:
                     totals = sum_over_groups(self.row_sum, groups(), self.reading.n_features, self.weights)
             except (InputError, FileError) as error:
                 refusal = str(error)
             except Exception as error:  # noqa: BLE001 - its message may hold data, and would go to the logs of a cluster
                 refusal = f"a worker failed with {type(error).__name__}."
-        return Outcome((part,), (n_rows,), totals, refusal, sample)
+        return Outcome((part,), (n_rows,), totals, refusal, sample, used)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -197,6 +203,7 @@ class Outcome:
     totals : sums over all their rows, not completed; None where they were checked or refused
     refusal : what is wrong, or None
     sample : some rows, where they were asked for
+    used : the columns that their rows use, where they were checked
     """
 
     parts: tuple[int, ...]
@@ -204,6 +211,7 @@ class Outcome:
     totals: Totals | None
     refusal: str | None
     sample: Sample | None = None
+    used: frozenset[str] = frozenset()
 
     def __repr__(self) -> str:
         return "Outcome()"
@@ -218,6 +226,7 @@ class Outcome:
             totals,
             self.refusal if other.refusal is None else other.refusal,
             other.sample if self.sample is None else self.sample if other.sample is None else self.sample + other.sample,
+            self.used | other.used,
         )
 
 
@@ -284,6 +293,7 @@ class PartitionedSource:
         n_rows = dict(zip(outcome.parts, outcome.n_rows, strict=True))
         if sum(n_rows.values()) == 0:
             raise InputError("the partitions have no rows; at least one is needed.")
+        reading.refuse_unused(outcome.used)
         source = cls(run, reading, n_rows)
         return CheckedRows(source, source.n_rows)
 

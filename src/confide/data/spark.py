@@ -117,6 +117,8 @@ def _packed(outcome: Outcome) -> bytes:
         sums |= {"rows": outcome.sample.rows, "labels": outcome.sample.labels, "counts": outcome.sample.counts}
     if outcome.refusal is not None:
         sums["refusal"] = np.array(outcome.refusal)
+    if outcome.used:
+        sums["used"] = np.array(sorted(outcome.used))
     stream = io.BytesIO()
     np.savez(stream, parts=np.array(outcome.parts), n_rows=np.array(outcome.n_rows), **sums)
     return stream.getvalue()
@@ -127,4 +129,5 @@ def _unpacked(content: bytes) -> Outcome:
         totals = Totals(arrays["value"], arrays["gradient"], arrays["hessian"]) if "value" in arrays else None
         refusal = str(arrays["refusal"]) if "refusal" in arrays else None
         sample = Sample(arrays["rows"], arrays["labels"], arrays["counts"]) if "rows" in arrays else None
-        return Outcome(tuple(arrays["parts"].tolist()), tuple(arrays["n_rows"].tolist()), totals, refusal, sample)
+        used = frozenset(arrays["used"].tolist()) if "used" in arrays else frozenset[str]()
+        return Outcome(tuple(arrays["parts"].tolist()), tuple(arrays["n_rows"].tolist()), totals, refusal, sample, used)

@@ -76,6 +76,11 @@ class Piece:
     codes: Codes
     labels: Targets
 
+    @property
+    def used(self) -> frozenset[str]:
+        """The columns with a cell as the schema describes it."""
+        return self.codes.used
+
     def taken(self, which: Indices | slice) -> Piece:
         """Some of the rows, copied."""
         return Piece(self.codes.taken(which), self.labels[which])
@@ -135,6 +140,10 @@ class Reading:
             labels = read_labels(given, *self.domain, refuse=refuse)
         return Piece(self.encoder.read(table, refuse=refuse), labels)
 
+    def refuse_unused(self, used: frozenset[str]) -> None:
+        """Refuse checked rows, as `Encoder.refuse_unused` does, by the columns that all their pieces use."""
+        self.encoder.refuse_unused(used)
+
     def source(self, piece: Piece) -> MemorySource:
         """The rows of a piece, in memory."""
         counts = counts_of(piece.labels, self.class_weights)
@@ -146,7 +155,8 @@ def joined(pieces: Sequence[Piece]) -> Piece:
     schema, codes = pieces[0].codes.schema, [piece.codes for piece in pieces]
     numbers = np.concatenate([each.numbers for each in codes], axis=1)
     others = tuple(np.concatenate(parts) for parts in zip(*(each.others for each in codes), strict=True))
-    return Piece(Codes(schema, numbers, others), np.concatenate([piece.labels for piece in pieces]))
+    used = frozenset[str]().union(*(each.used for each in codes))
+    return Piece(Codes(schema, numbers, others, used=used), np.concatenate([piece.labels for piece in pieces]))
 
 
 def counts_of(labels: Any, class_weights: tuple[float, ...] | None) -> Array | None:

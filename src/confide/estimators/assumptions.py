@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from confide.accounting.ledger import Batch, Ledger
+from confide.cautions import cautions
 from confide.erm.declared_losses import DeclaredLoss
 from confide.guarantee import Guarantee
 from confide.inference.forecast import IntervalsPlan
-from confide.plan_text import large_delta
 from confide.privacy.budgets import Budget, Neighbours
 from confide.privacy.mechanism import Plan
 from confide.privacy.moments import MomentsPlan
@@ -16,8 +16,8 @@ from confide.privacy.noise import LARGEST_PROVEN_EPSILON
 from confide.privacy.sufficient_statistics import StatisticsPlan
 
 _CHECKED = (
-    "The rows were checked beforehand for shape, labels, finite values and, with a schema, cells that a column cannot hold; "
-    "that they passed is not protected."
+    "The rows were checked beforehand for shape, labels, finite values and, with a schema, cells that a column cannot hold "
+    "and columns without any cell that the schema lists or bounds; that they passed is not protected."
 )
 _CHOSEN = "; bounds, categories and parameters were chosen without looking at the rows."
 
@@ -62,9 +62,8 @@ def guarantee_of(
         sentences += [
             "How the rows were read into memory, such as the types of columns, did not depend on single rows.",
             _CHECKED,
+            *cautions(budget, problem.n_rows_low, problem.n_rows_high),
         ]
-        if warned := large_delta(budget, problem.n_rows_high):
-            sentences.append(warned)
         sentences.append(
             f"It holds for every bit of the released weights{' and moments' if intervals else ''}, which are "
             f"{_exact_part(plan, plan.lattice.exponent, intervals)} with "

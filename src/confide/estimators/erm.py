@@ -152,10 +152,10 @@ class ERMRegressor(LossRegressor):
         As in `HuberRegressor` and `PoissonRegressor`; or an object of your own, as in `ERMClassifier`, but its functions
         take two one-dimensional arrays, ``value(score, target)`` and so on, with derivatives in the score, and it has no
         `monotone`.
-    target_bound : float, default 1.0
-        Every target is clipped to [-target_bound, target_bound], counts to [0, target_bound].
-    threshold : float, default None
-        For the losses that go by a name; None is 0.1, of counts 1, as in their estimators.
+    target_bound : float
+        Needed in every fit and plan: every target is clipped to [-target_bound, target_bound], counts to [0, target_bound].
+    threshold : float or None
+        For the losses that go by a name; None is a tenth of `target_bound`, of counts 1, as in their estimators.
     alpha, schema, row_norm, fit_intercept, intercept_scaling, mechanism, neighbours, n_rows_bounds, max_rows_per_person, \
 max_sample_weight, ledger, n_jobs, random_state :
         As in `LogisticRegression`.
@@ -182,7 +182,7 @@ max_sample_weight, ledger, n_jobs, random_state :
     ...     def second_derivative(self, score, target):
     ...         return np.hypot(1.0, (score - target) / 0.1) ** -3.0
     >>> X = np.random.default_rng(0).uniform(-0.5, 0.5, size=(10_000, 2))
-    >>> model = ERMRegressor(1.0, loss=PseudoHuber()).fit(X, X @ [0.5, -0.5])
+    >>> model = ERMRegressor(1.0, loss=PseudoHuber(), target_bound=0.5).fit(X, X @ [0.5, -0.5])
     >>> bool(model.score(X, X @ [0.5, -0.5]) > 0.9)
     True
     """
@@ -192,7 +192,7 @@ max_sample_weight, ledger, n_jobs, random_state :
         budget: float | Budget = 1.0,
         *,
         loss: Any = "huber",
-        target_bound: float = 1.0,
+        target_bound: float | None = None,
         threshold: float | None = None,
         alpha: float | str = "auto",
         schema: Schema | None = None,
@@ -234,9 +234,9 @@ max_sample_weight, ledger, n_jobs, random_state :
 
     def _loss(self, target_bound: float) -> Loss:
         if self._has_counts:
-            return poisson_loss(target_bound, 1.0 if self.threshold is None else self.threshold)
+            return poisson_loss(target_bound, self.threshold)
         if isinstance(self.loss, str) and self.loss in _TARGET_LOSSES:
-            return squared_loss(self.loss, target_bound, 0.1 if self.threshold is None else self.threshold)
+            return squared_loss(self.loss, target_bound, self.threshold)
         if target_bound == float("inf"):
             raise ParameterError("a loss of your own needs a finite target_bound.")
         return _of_user(self.loss, _TARGET_LOSSES, target_bound)

@@ -12,12 +12,16 @@ from confide.erm.row_sums import RowSum
 from confide.errors import ParameterError
 from confide.estimators.linear import LinearClassifier
 from confide.estimators.streamed import schema_of
+from confide.features.encoder import Encoder
 
 
 def take_part(connection: Connection, estimator: LinearClassifier, X: Any, y: Any = None) -> None:
     """Check this party's rows, then send sums over them until the coordinator ends. Nothing is charged here.
 
     The bound on rows is this party's: rows are clipped to it before they are summed, whatever is asked.
+
+    A column of which no cell is as the schema describes it is refused by a fit to rows of one place. Here it is not: others
+    may have such cells, and no party says which columns its rows use. Look at your own rows by this before you take part.
 
     Parameters
     ----------
@@ -35,7 +39,8 @@ def take_part(connection: Connection, estimator: LinearClassifier, X: Any, y: An
     if schema is None:
         raise ParameterError("parties need a schema: without one they could read the same columns in different ways.")
     refuse_persons(schema)
-    settings, encoder, domain = party._settings(schema)
+    settings, _, domain = party._settings(schema)
+    encoder = Encoder(schema, of_part=True)
     with party._checked_rows(X, y, settings, encoder, domain, None) as rows:
         row_sum = RowSum(party._loss(len(rows.domain)), settings.row_bound, settings.intercept, 2, settings.largest_weight)
         answer(connection, rows.source, row_sum)

@@ -25,11 +25,19 @@ from confide.estimators import parameters
 from confide.estimators.assumptions import guarantee_of, weight_sentences
 from confide.estimators.coefficients import CoefficientIntervals
 from confide.estimators.direction import Direction
-from confide.estimators.fitting import Fit, Settings, charge_and_release, make_plan, release_by, rows_per_person
+from confide.estimators.fitting import Fit, Settings, charge_and_release, make_plan, release_by, rows_per_person, warn_of
 from confide.estimators.notebook import ShownWithGuarantee
 from confide.estimators.scores import LinearModel, favoured
 from confide.estimators.streamed import FitRows, ReadRows, is_opened, schema_of, streamed
-from confide.estimators.validation import labels_of, row_weights_of, rows_given, rows_of, weight_array, weights_of
+from confide.estimators.validation import (
+    labels_of,
+    refuse_unused,
+    row_weights_of,
+    rows_given,
+    rows_of,
+    weight_array,
+    weights_of,
+)
 from confide.features.encoder import Encoder, RowsPerPerson, read_labels
 from confide.features.fourier import FourierMap
 from confide.features.labels import positions_of
@@ -172,6 +180,7 @@ class LinearClassifier(CoefficientIntervals, ShownWithGuarantee, ClassifierMixin
                 weighting = weight_sentences(given, cap, settings.class_weight)
                 guarantee = guarantee_of(plan, rows.label_sentence, person, ledger, seed, weighting)
                 names = self._coefficient_names(encoder, rows.fourier)
+                warn_of(plan, ledger)
                 purpose, source = f"{type(self).__name__}.fit", rows.source
                 fit = charge_and_release(
                     lambda entropy: release_by(plan, source, entropy), plan.event, settings.neighbours, ledger, seed, purpose
@@ -242,6 +251,7 @@ class LinearClassifier(CoefficientIntervals, ShownWithGuarantee, ClassifierMixin
         blocks, kept, n_rows = rows_given(
             self, X, encoder, reset=True, rows_per_person=persons, accept_sparse=self._accepts_sparse
         )
+        refuse_unused(encoder, blocks)
         labels, domain, sentence = self._labels(y, n_rows, domain)
         own = None if sample_weight is None else weight_array(sample_weight)
         return ReadRows(blocks, kept, labels, own, n_rows, domain, sentence, stamps)

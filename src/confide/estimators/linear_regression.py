@@ -23,10 +23,10 @@ from confide.errors import InputError, ParameterError
 from confide.estimators import parameters
 from confide.estimators.assumptions import guarantee_of, weight_sentences
 from confide.estimators.coefficients import CoefficientIntervals
-from confide.estimators.fitting import charge_and_release, rows_per_person
+from confide.estimators.fitting import charge_and_release, rows_per_person, warn_of
 from confide.estimators.notebook import ShownWithGuarantee
 from confide.estimators.streamed import is_opened, schema_of, streamed_numbers
-from confide.estimators.validation import row_weights_of, rows_given, rows_of, targets_of, weights_of
+from confide.estimators.validation import refuse_unused, row_weights_of, rows_given, rows_of, targets_of, weights_of
 from confide.features.encoder import Encoder
 from confide.features.schema import Schema
 from confide.guarantee import Guarantee
@@ -55,7 +55,7 @@ class LinearRegressor(CoefficientIntervals, ShownWithGuarantee, RegressorMixin, 
         row_norm: Any = None,
         fit_intercept: bool = True,
         intercept_scaling: float = 1.0,
-        target_bound: float = 1.0,
+        target_bound: float | None = None,
         mechanism: str = "auto",
         neighbours: str | Neighbours = "replace-one",
         n_rows_bounds: tuple[int, int] | None = None,
@@ -109,6 +109,7 @@ class LinearRegressor(CoefficientIntervals, ShownWithGuarantee, RegressorMixin, 
                 weighting = weight_sentences(sample_weight is not None, largest, None)
                 guarantee = guarantee_of(plan, self._target_sentence(), person, ledger, seed, weighting)
                 names = self._coefficient_names(encoder)
+                warn_of(plan, ledger)
                 purpose, source = f"{type(self).__name__}.fit", rows.source
                 released, evidence = charge_and_release(
                     lambda entropy: self._released(plan, source, entropy),
@@ -184,6 +185,7 @@ class LinearRegressor(CoefficientIntervals, ShownWithGuarantee, RegressorMixin, 
         blocks, kept, n_rows = rows_given(
             self, X, encoder, reset=True, rows_per_person=persons, accept_sparse=self._accepts_sparse
         )
+        refuse_unused(encoder, blocks)
         # A bound that cannot clip such rows says so here, before anything is charged.
         settings.row_bound.clip(blocks.block(0, 0))
         targets = self._targets(y, n_rows)

@@ -77,6 +77,12 @@ def checked_intercept(fit_intercept: Any, intercept_scaling: Any) -> float:
 
 def checked_target_bound(target_bound: Any, budget: Budget) -> float:
     """Targets are clipped to [-target_bound, target_bound]."""
+    if target_bound is None:
+        raise ParameterError(
+            "give target_bound, the largest size that a target can have, in its own units: every target is clipped to it, "
+            "and noise grows with it. Choose it by public knowledge and never from the rows: where a scale ends, or what a "
+            "law or a published table says. Where targets lie far from 0, first subtract a usual value that is public."
+        )
     ok = isinstance(target_bound, Real) and not isinstance(target_bound, bool)
     if not ok or not (SMALLEST_BOUND <= target_bound <= LARGEST_BOUND or target_bound == math.inf):
         raise ParameterError(
@@ -87,11 +93,14 @@ def checked_target_bound(target_bound: Any, budget: Budget) -> float:
     return float(target_bound)
 
 
-def checked_threshold(threshold: Any) -> float:
-    """The derivative of a loss of residuals is clipped to it."""
+def checked_threshold(threshold: Any, default: float) -> float:
+    """The derivative of a loss of residuals is clipped to it; None is the default."""
+    threshold = default if threshold is None else threshold
     ok = isinstance(threshold, Real) and not isinstance(threshold, bool)
     if not ok or not SMALLEST_BOUND <= threshold <= LARGEST_BOUND:
-        raise ParameterError("threshold must be a positive finite number: noise grows with it.")
+        raise ParameterError(
+            "threshold must be a positive finite number: noise grows with it. Where target_bound is inf it has no default."
+        )
     return float(threshold)
 
 

@@ -20,6 +20,7 @@ from sklearn.base import clone
 
 from confide.accounting.events import Event
 from confide.accounting.ledger import Batch, Ledger
+from confide.cautions import cautions, warn
 from confide.data.source import RowSource
 from confide.errors import ParameterError
 from confide.estimators import parameters
@@ -202,6 +203,7 @@ def intervals_from_parts(
             return np.array([release(by_size[part.size], rows.part(part).source, entropy) for part in parts])
 
         event = Event(whole.budget, None, whole.problem.rows_per_person)
+        warn(cautions(event.budget, n_rows, n_rows))
         of_parts = charge_and_release(released, event, Neighbours.REPLACE_ONE, charged, seed, "intervals_from_parts")
     return PartIntervals(names, of_parts, plan.alpha, guarantee)
 

@@ -99,9 +99,9 @@ class Ridge(LinearRegressor):
         The constant appended to every clipped row. Larger values shrink the intercept less and cost noise. Where rows
         are not about 1 long take about `row_norm`: beside rows of norm 1000 a constant of 1 shifts no score, and
         beside rows of norm 0.001 nearly all noise is on its account.
-    target_bound : float, default 1.0
-        Every target is clipped to [-target_bound, target_bound]. Never inferred: scale and centre targets by public
-        knowledge. ``float("inf")`` needs an infinite budget.
+    target_bound : float
+        Needed in every fit and plan: every target is clipped to [-target_bound, target_bound], in its own units. Never
+        inferred: scale and centre targets by public knowledge. ``float("inf")`` needs an infinite budget.
     mechanism : {"auto", "sufficient-statistics"}, default "auto"
     neighbours : {"replace-one", "add-or-remove-one"}
         Which data sets the guarantee calls neighbours.
@@ -146,7 +146,7 @@ class Ridge(LinearRegressor):
     --------
     >>> import numpy as np
     >>> X = np.random.default_rng(0).uniform(-0.5, 0.5, size=(10_000, 2))
-    >>> model = Ridge(budget=1.0).fit(X, X @ [0.5, -0.5])
+    >>> model = Ridge(budget=1.0, target_bound=0.5).fit(X, X @ [0.5, -0.5])
     >>> bool(model.score(X, X @ [0.5, -0.5]) > 0.9)
     True
     """
@@ -160,7 +160,7 @@ class Ridge(LinearRegressor):
         row_norm: Any = None,
         fit_intercept: bool = True,
         intercept_scaling: float = 1.0,
-        target_bound: float = 1.0,
+        target_bound: float | None = None,
         mechanism: str = "auto",
         neighbours: str | Neighbours = "replace-one",
         n_rows_bounds: tuple[int, int] | None = None,

@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from confide.accounting.events import Event
 from confide.accounting.ledger import Batch, Ledger
+from confide.cautions import cautions, warn
 from confide.errors import ParameterError
 from confide.estimators import parameters
 from confide.estimators.assumptions import guarantee_of, weight_sentences
@@ -273,6 +274,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc] 
             ]
             for model in candidates:
                 model.set_params(ledger=ledger, random_state=seed)
+            warn(cautions(plan.event.budget, rows.n_rows, rows.n_rows))
             purpose = f"{type(self).__name__}.fit"
             choice = charge_and_release(
                 lambda entropy: _chosen(plan, trainings, entropy), plan.event, Neighbours.REPLACE_ONE, ledger, seed, purpose

@@ -116,7 +116,8 @@ def scored(
     encoder = model._encoder
     if encoder is None or encoder.schema != X.schema or getattr(X, "target", None) is not None:
         raise ParameterError("the rows must be opened with the schema that the model was fitted with, and with its labels.")
-    reading = Reading(encoder, tuple(model.classes_.tolist()), None, model._fourier)
+    # Rows to be predicted need not use every column.
+    reading = Reading(replace(encoder, of_part=True), tuple(model.classes_.tolist()), None, model._fourier)
     with X.checked(reading, rows_per_person) as checked:
         source = checked.source
         if not isinstance(source, StreamedSource):

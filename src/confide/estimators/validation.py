@@ -14,6 +14,7 @@ from scipy.sparse import issparse
 from sklearn import config_context
 from sklearn.utils.validation import column_or_1d, validate_data
 
+from confide.cautions import UNDECLARED_LABELS, warn
 from confide.data.arrays import ArrayBlocks, Blocks
 from confide.data.frames import EncodedBlocks
 from confide.data.sparse import SparseBlocks
@@ -124,6 +125,12 @@ def rows_given(
     return blocks, kept, blocks.n_rows if kept is None else len(X)
 
 
+def refuse_unused(encoder: Encoder | None, blocks: Blocks) -> None:
+    """Refuse a whole table with a column of which no cell is as the schema describes it."""
+    if encoder is not None and isinstance(blocks, EncodedBlocks):
+        encoder.refuse_unused(blocks.codes.used)
+
+
 def _sound_sparse(X: Any) -> Any:
     """A sparse matrix of real numbers whose indices are where its shape says: compiled code will follow them unchecked."""
     if X.dtype.kind == "c":
@@ -226,11 +233,18 @@ def labels_of(y: Any, n_rows: int, classes: tuple[Any, ...] | None) -> tuple[Lab
     ------
     InputError
         If labels are missing, lie outside the domain, or do not tell what it is.
+
+    Warns
+    -----
+    PrivacyWarning
+        If the domain is that of the labels present.
     """
     labels = label_array(y)
     if labels.shape[0] != n_rows:
         raise InputError("X and y have inconsistent numbers of samples: there must be one label for each row.")
     domain = _undeclared_domain(labels) if classes is None else classes
+    if classes is None and domain not in ((0, 1), (-1, 1)):
+        warn((UNDECLARED_LABELS,))
     # Objects are compared one by one: as an array of one type, a single label could change the others.
     positions = np.full(labels.shape, -1, dtype=np.min_scalar_type(-len(domain)))
     for position, label in enumerate(domain):

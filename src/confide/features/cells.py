@@ -53,13 +53,13 @@ def columns_of(frame: Any, names: Sequence[str]) -> list[Any]:
         raise InputError("a schema needs a frame in memory; call .collect() (Polars) or .compute() (Dask) on it first.")
     if table is None and hasattr(frame, "columns"):
         repeated = [name for name in names if list(getattr(frame, "columns", ())).count(name) > 1]
-        which = f" (these occur more than once: {_listed(repeated)})" if repeated else ""
+        which = f" (these occur more than once: {listed(repeated)})" if repeated else ""
         raise InputError(f"the frame cannot be read: the names of its columns must all be different{which}.")
     if not isinstance(table, nw.DataFrame):
         raise InputError("a schema needs a pandas or Polars frame, whose columns have names.")
     absent = [name for name in names if name not in present]
     if absent:
-        raise InputError(f"the frame lacks columns that the schema describes: {_listed(absent)}.")
+        raise InputError(f"the frame lacks columns that the schema describes: {listed(absent)}.")
     if n_rows == 0:
         raise InputError("the frame has no rows; at least one is needed.")
     return [table[name] for name in names]
@@ -105,7 +105,7 @@ def read_levels(what: str, cells: Any, levels: Mapping[str | None, int], missing
     what : how messages name the cells, for example 'column "sex"'
     cells : a Series, an Arrow array, a NumPy array or a list
     levels : level of each category in canonical form
-    missing, unknown : what stands for a missing cell, and for a category that is not listed; at least -2
+    missing, unknown : what stands for a missing cell, and for a category that is not listed; at least -3
 
     Raises
     ------
@@ -278,5 +278,6 @@ def _number(value: object) -> float | None:
         return math.inf
 
 
-def _listed(names: Sequence[str]) -> str:
+def listed(names: Sequence[str]) -> str:
+    """Names of columns in a message."""
     return ", ".join(f'"{name}"' for name in names)

@@ -37,13 +37,14 @@ from numpy.typing import NDArray
 
 from confide.erm.row_bounds import GroupBound
 from confide.errors import InputError, ParameterError, SchemaError
-from confide.features.cells import Levels, columns_of, read_identities, read_levels, read_numbers
+from confide.features.cells import Levels, columns_of, listed, read_identities, read_levels, read_numbers
 from confide.features.labels import targets_at
 from confide.features.schema import CategoryColumn, Label, NumberColumn, Schema, canonical_label, shown_number
 from confide.types import Array, Indices, Labels
 
 _UNKNOWN = -1
 _REFUSED = -2
+_AS_LISTED = -3
 _LARGE = 2.0**100
 """Single precision has room for smaller bounds, and for ranges above the inverse."""
 _BLOCK_ROWS = 1024
@@ -104,12 +105,15 @@ class Codes:
         knots its position among them, 0 for its low; NaN where it is missing; for a category, its level as a small integer,
         -1 for no level
     kept : read-only positions (n_rows,) in the frame of the rows that are held here, rising, or None if all are
+    used : the columns with a cell that is a listed category or lies within its bounds, for `Encoder.refuse_unused`; of rows
+        that were let pass, none
     """
 
     schema: Schema
     numbers: NDArray[np.floating[Any]]
     others: tuple[Array | Levels, ...]
     kept: Indices | None = None
+    used: frozenset[str] = frozenset()
 
     @property
     def n_rows(self) -> int:
@@ -135,8 +139,8 @@ class _Part(Protocol):
     def linked(self) -> bool:
         """Whether exactly one of the encoded columns is 1 in every row, and the others 0."""
 
-    def read(self, cells: Any, refuse: bool) -> Any:
-        """Check the cells of the column, or let them pass, and give the codes (n,)."""
+    def read(self, cells: Any, refuse: bool) -> tuple[Any, bool]:
+        """Check the cells of the column, or let them pass: the codes (n,), and whether a checked cell is as described."""
 
     def write(self, codes: Any, out: Array) -> None:
         """Fill `out`, the group's columns of one block (size, m), from the block's codes (m,)."""
@@ -149,6 +153,7 @@ class Encoder:
     Parameters
     ----------
     schema : the public description of the columns
+    of_part : whether the rows that it reads are a part of others, which may use columns that these do not
 
     Attributes
     ----------
@@ -175,6 +180,7 @@ class Encoder:
     """
 
     schema: Schema
+    of_part: bool = field(default=False, compare=False, repr=False)
     n_features: int = field(init=False, compare=False, repr=False)
     feature_names: tuple[str, ...] = field(init=False, compare=False, repr=False)
     groups: tuple[Group, ...] = field(init=False, compare=False, repr=False)
@@ -242,9 +248,11 @@ class Encoder:
         names = self.schema.column_names
         series = columns_of(frame, names if person is None else (*names, person))
         numbers: NDArray[np.floating[Any]] = np.empty((self._numbers.count, len(series[0])), dtype=np.float32)
-        others, position = [], 0
-        for part, cells in zip(self._parts, series, strict=False):
-            codes = part.read(cells, refuse)
+        others, position, used = [], 0, set()
+        for part, name, cells in zip(self._parts, names, series, strict=False):
+            codes, is_used = part.read(cells, refuse)
+            if is_used:
+                used.add(name)
             if not _is_plain(part):
                 others.append(codes)
                 continue
@@ -262,7 +270,28 @@ class Encoder:
             numbers, others = numbers[:, kept], [codes[kept] for codes in others]
         for codes in (numbers, *others):
             codes.setflags(write=False)
-        return Codes(self.schema, numbers, tuple(others), kept)
+        return Codes(self.schema, numbers, tuple(others), kept, frozenset(used))
+
+    def refuse_unused(self, used: Set[str]) -> None:
+        """Refuse rows that use only some of the columns: the weights of the others would be noise alone.
+
+        Parameters
+        ----------
+        used : the columns that some row uses: `Codes.used`, of rows in several pieces the union
+
+        Raises
+        ------
+        InputError
+            If a column is not among them, and the rows are no part of others. The message names the column.
+        """
+        unused = [name for name in self.schema.column_names if name not in used]
+        if unused and not self.of_part:
+            raise InputError(
+                f"the schema does not describe these columns as the rows hold them: {listed(unused)}. No row has a category "
+                f"that is listed there, or a number within the bounds, so all that a fit would find is noise. Correct "
+                f'categories and bounds by public knowledge (codes such as 1 and 2 are not "male" and "female"), or leave '
+                f"such a column out of the schema."
+            )
 
     def expand(self, codes: Codes, start: int, stop: int) -> Array:
         """Encoded rows start to stop.
@@ -414,14 +443,19 @@ class _NumberPart:
         names = tuple(f"{name}~{shown_number(value)}" for value in self.column.bends) or (name,)
         return (*names, f"{name}=(missing)") if self.column.missing else names
 
-    def read(self, cells: Any, refuse: bool) -> NDArray[np.floating[Any]]:
+    def read(self, cells: Any, refuse: bool) -> tuple[NDArray[np.floating[Any]], bool]:
+        values, is_used = self._checked(read_numbers(f'column "{self.column.name}"', cells, refuse), refuse)
+        return (values if self.is_plain else self._stretched(values)), is_used
+
+    def _checked(self, values: NDArray[np.floating[Any]], refuse: bool) -> tuple[NDArray[np.floating[Any]], bool]:
+        """The numbers, NaN for missing ones, and whether one lies within the bounds."""
         column = self.column
-        values = read_numbers(f'column "{column.name}"', cells, refuse)
         if self.is_plain and not refuse:
             # Whatever is no finite number is told block by block.
-            return values
+            return values, False
         # The ends are finite where all numbers are, and cheaper to find than to ask each number.
-        if not (math.isfinite(values.min(initial=0.0)) and math.isfinite(values.max(initial=0.0))):
+        ends = (values.min(initial=np.inf), values.max(initial=-np.inf))
+        if values.size and not (math.isfinite(ends[0]) and math.isfinite(ends[1])):
             infinite = np.isinf(values)
             if refuse and infinite.any():
                 raise InputError(
@@ -433,8 +467,16 @@ class _NumberPart:
                     "or fill them in by a rule that does not depend on the data."
                 )
             values = np.where(infinite, np.nan, values).astype(values.dtype)
-        if self.is_plain:
-            return values
+        is_used = refuse and (
+            any(column.low <= end <= column.high for end in ends)
+            # Not one of the ends, but one between them, which may be missing ones.
+            or bool(((values >= column.low) & (values <= column.high)).any())
+        )
+        return values, is_used
+
+    def _stretched(self, values: NDArray[np.floating[Any]]) -> NDArray[np.floating[Any]]:
+        """Numbers on their scale, or their positions among knots."""
+        column = self.column
         stretched = column.stretched(values.astype(np.float64))
         if not column.missing:
             stretched[np.isnan(stretched)] = 0.0
@@ -540,13 +582,14 @@ class _CategoryPart:
     def linked(self) -> bool:
         return not self.single.size and self.column.other is not False
 
-    def read(self, cells: Any, refuse: bool) -> Levels:
+    def read(self, cells: Any, refuse: bool) -> tuple[Levels, bool]:
         column = self.column
-        listed = {canonical_label(category): level for level, category in enumerate(column.categories)}
-        other = listed[column.other] if isinstance(column.other, str) else len(listed) if column.other else _UNKNOWN
+        known = {canonical_label(category): level for level, category in enumerate(column.categories)}
+        other = _AS_LISTED if isinstance(column.other, str) else len(known) if column.other else _UNKNOWN
         # The level of its own comes last. Without one a missing category is an unlisted one, where those have a level.
-        missing = len(listed) + (column.other is True) if column.missing else other if column.other else _REFUSED
-        levels = read_levels(f'column "{column.name}"', cells, listed, missing=missing, unknown=other)
+        missing = len(known) + (column.other is True) if column.missing else other if column.other else _REFUSED
+        levels = read_levels(f'column "{column.name}"', cells, known, missing=missing, unknown=other)
+        is_used = refuse and bool(((levels >= 0) & (levels < len(known))).any())
         refused = levels == _REFUSED
         if refuse and refused.any():
             raise InputError(
@@ -554,7 +597,9 @@ class _CategoryPart:
                 "for it in the schema."
             )
         levels[refused] = _UNKNOWN
-        return levels
+        if isinstance(column.other, str):
+            levels[levels == _AS_LISTED] = known[column.other]
+        return levels, is_used
 
     def write(self, codes: Levels, out: Array) -> None:
         if self.single.size:

@@ -68,7 +68,8 @@ _TOLERANCE_OVER_ROUNDING = 8.0
 """The tolerance of a plan over the worst rounding error: the fallback methods reach it whatever the rows are."""
 
 _LEAST_RELATIVE_L2 = 2.0**-20
-"""Least ridge over L R^2. Below it noise drowns every model, and solvers may take for ever."""
+"""Least ridge over L R^2, or over min(L, c) R^2 where L may be in the unit of a target, which a ridge is not. Below it noise
+drowns every model, and solvers may take for ever."""
 
 
 def planned_tolerance(rounding: GradientRounding, noise_bound: float) -> float:
@@ -80,8 +81,8 @@ def planned_tolerance(rounding: GradientRounding, noise_bound: float) -> float:
         If the ridge is too small for the theorem that the tolerance is always reached: it needs a worst rounding error of
         at most l2 W / 7.
     """
-    worst = rounding.worst(noise_bound)
-    least = _LEAST_RELATIVE_L2 * rounding.loss.lipschitz * rounding.row_norm**2
+    loss, worst = rounding.loss, rounding.worst(noise_bound)
+    least = _LEAST_RELATIVE_L2 * min(loss.lipschitz, math.inf if loss.monotone else loss.smoothness) * rounding.row_norm**2
     if not (least <= rounding.l2 and 7.0 * worst <= rounding.l2 * rounding.minimiser_norm(noise_bound)):
         raise InsufficientRegularisation(INSUFFICIENT.format(rounding.n_rows))
     return _TOLERANCE_OVER_ROUNDING * worst
