@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from sklearn.base import clone
 
 from confide.data.federated import Connection, answer
 from confide.data.partitions import refuse_persons
-from confide.erm.row_sums import RowSum
 from confide.errors import ParameterError
 from confide.estimators.linear import LinearClassifier
 from confide.estimators.streamed import schema_of
@@ -17,7 +17,9 @@ from confide.estimators.streamed import schema_of
 def take_part(connection: Connection, estimator: LinearClassifier, X: Any, y: Any = None) -> None:
     """Check this party's rows, then send sums over them until the coordinator ends. Nothing is charged here.
 
-    The bound on rows is this party's: rows are clipped to it before they are summed, whatever is asked.
+    The bound on rows is this party's: rows are clipped to it before they are summed, whatever is asked. For which loss an
+    automatic one stands, and with which bound, is decided by the coordinator's plan: the party agrees to each that it may
+    stand for, and to no other. It agrees to every width of the joint of a hinge.
 
     Parameters
     ----------
@@ -37,5 +39,5 @@ def take_part(connection: Connection, estimator: LinearClassifier, X: Any, y: An
     refuse_persons(schema)
     settings, encoder, domain = party._settings(schema)
     with party._checked_rows(X, y, settings, encoder, domain, None) as rows:
-        row_sum = RowSum(party._loss(len(rows.domain)), settings.row_bound, settings.intercept, 2, settings.largest_weight)
-        answer(connection, rows.source, row_sum)
+        settings = replace(settings, loss=party._loss(len(rows.domain)))
+        answer(connection, rows.source, settings.row_sums)

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from confide.accounting.ledger import Batch, Ledger
 from confide.data.arrays import ArrayBlocks, Blocks, MemorySource
-from confide.data.federated import FederatedRows
+from confide.data.federated import FederatedRows, FederatedSource
 from confide.data.mapped import MappedBlocks
 from confide.data.on_disk import Stamp
 from confide.data.opened import ArrayRows, StampedSource
@@ -23,7 +23,7 @@ from confide.erm.losses import Loss
 from confide.erm.row_bounds import RowBound
 from confide.errors import ParameterError
 from confide.estimators import parameters
-from confide.estimators.assumptions import guarantee_of, weight_sentences
+from confide.estimators.assumptions import guarantee_of, place_sentences, weight_sentences
 from confide.estimators.coefficients import CoefficientIntervals
 from confide.estimators.direction import Direction
 from confide.estimators.fitting import Settings, fit_privately, make_plan
@@ -157,15 +157,14 @@ class LinearClassifier(CoefficientIntervals, ShownWithGuarantee, ClassifierMixin
         seed = parameters.checked_seed(self.random_state)
         ledger = parameters.checked_ledger(self.ledger)
 
-        if isinstance(X, FederatedRows):
-            if settings.inference_share != 0.0:
-                raise ParameterError("the parties send no sums for intervals; leave inference_share at 0 for their rows.")
-            # Parties agree on a loss by its name alone, without budget and number of rows.
-            settings = replace(settings, smoother=None)
+        if isinstance(X, FederatedRows) and settings.inference_share != 0.0:
+            raise ParameterError("the parties send no sums for intervals; leave inference_share at 0 for their rows.")
         before = dict(vars(self))
         try:
             with self._checked_rows(X, y, settings, encoder, domain, sample_weight) as rows:
                 settings = replace(settings, loss=self._loss(len(rows.domain)))
+                if isinstance(rows.source, FederatedSource):
+                    rows.source.check(settings.row_sums)
                 fit = fit_privately(settings, rows.source, rows.n_rows, ledger, seed, f"{type(self).__name__}.fit")
                 release = fit.release
         except BaseException:
@@ -180,7 +179,8 @@ class LinearClassifier(CoefficientIntervals, ShownWithGuarantee, ClassifierMixin
         self.alpha_ = release.plan.alpha
         person = None if schema is None else schema.person
         weighting = weight_sentences(sample_weight is not None, settings.largest_sample_weight, settings.class_weight)
-        self.guarantee_ = guarantee_of(release.plan, rows.label_sentence, person, ledger, seed, weighting)
+        sentences = (*weighting, *place_sentences(rows.source))
+        self.guarantee_ = guarantee_of(release.plan, rows.label_sentence, person, ledger, seed, sentences)
         self.coefficient_names_ = self._coefficient_names(encoder, rows.fourier)
         self._evidence = fit.evidence
         self._encoder = encoder

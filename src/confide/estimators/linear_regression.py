@@ -21,7 +21,7 @@ from confide.data.source import RowSource
 from confide.data.streams import StreamedSource
 from confide.errors import InputError, ParameterError
 from confide.estimators import parameters
-from confide.estimators.assumptions import guarantee_of, weight_sentences
+from confide.estimators.assumptions import guarantee_of, place_sentences, weight_sentences
 from confide.estimators.coefficients import CoefficientIntervals
 from confide.estimators.fitting import charge_and_release
 from confide.estimators.notebook import ShownWithGuarantee
@@ -124,8 +124,8 @@ class LinearRegressor(CoefficientIntervals, ShownWithGuarantee, RegressorMixin, 
         self.intercept_ = float(settings.intercept * released[-1]) if settings.intercept > 0.0 else 0.0
         self.alpha_ = plan.alpha
         person = None if schema is None else schema.person
-        weighting = weight_sentences(sample_weight is not None, largest, None)
-        self.guarantee_ = guarantee_of(plan, self._target_sentence(), person, ledger, seed, weighting)
+        sentences = (*weight_sentences(sample_weight is not None, largest, None), *place_sentences(rows.source))
+        self.guarantee_ = guarantee_of(plan, self._target_sentence(), person, ledger, seed, sentences)
         self.coefficient_names_ = self._coefficient_names(encoder)
         self._evidence = evidence
         self._encoder = encoder

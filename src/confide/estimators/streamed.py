@@ -12,6 +12,7 @@ import numpy as np
 from confide.data.opened import CheckedRows
 from confide.data.partitions import NumericReading
 from confide.data.source import RowSource
+from confide.data.speed import Pass
 from confide.data.streams import Numbers, Reading, StreamedSource
 from confide.errors import InputError, ParameterError
 from confide.estimators.fitting import Settings
@@ -93,10 +94,12 @@ def scored(
             )
 
         def pieces(one_by_one: bool) -> Iterator[tuple[Array, Targets]]:
+            passing = Pass("scoring", source.told)
             for memory in source.in_memory():
                 # Rows of a person that are left out move others in their blocks, as rows do where their number is private.
                 alone = one_by_one or encoder.schema.person is not None
                 yield model._scores_of(memory.blocks, one_by_one=alone), memory.labels
+                passing.used(memory.n_rows)
 
         yield checked.n_rows, pieces
 
