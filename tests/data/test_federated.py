@@ -74,7 +74,7 @@ def test_a_fit_over_parties_is_the_fit_on_all_their_rows(tmp_path):
     assert max(len(message) for connection in connections for message in connection.received) < 8 * (width**2 + width) + 2000
 
 
-def in_a_thread(connection, model, frame):
+def in_a_thread(connection, model, frame, closes=True):
     caught = []
 
     def work():
@@ -83,7 +83,8 @@ def in_a_thread(connection, model, frame):
         except ValueError as error:
             caught.append(str(error))
         finally:
-            connection.close()
+            if closes:
+                connection.close()
 
     thread = threading.Thread(target=work)
     thread.start()
@@ -141,6 +142,8 @@ def test_a_party_sends_no_other_sum_than_was_agreed(ask):
     with np.load(io.BytesIO(ours.recv_bytes())) as sums:
         assert sorted(sums.files) == ["gradient", "hessian", "value"]
     ours.send_bytes(ask(row_sum, start))
+    with np.load(io.BytesIO(ours.recv_bytes())) as end:
+        assert end.files == []
     with pytest.raises(EOFError):
         ours.recv_bytes()
     thread.join(60)
@@ -215,12 +218,13 @@ def test_a_party_whose_rows_change_stops_the_fit(tmp_path):
     assert len(ledger.entries()) == 1
 
 
-def test_bad_rows_of_a_party_stop_the_fit_before_the_charge():
-    """The party says what is wrong to its own people alone."""
+@pytest.mark.parametrize("closes", [True, False])
+def test_bad_rows_of_a_party_stop_the_fit_before_the_charge(closes):
+    """The party says what is wrong to its own people alone; nobody waits for one whose process goes on."""
     frame = made_up(200)
     frame.loc[7, "ill"] = "secret"
     ours, theirs = Pipe()
-    thread, caught = in_a_thread(theirs, estimator(), frame)
+    thread, caught = in_a_thread(theirs, estimator(), frame, closes=closes)
     ledger = confide.Ledger(limit=confide.PureDP(5.0))
     with pytest.raises(ValueError, match="a party left, or sent what cannot be understood"):
         estimator(ledger=ledger).fit(FederatedRows(SCHEMA, [ours]))

@@ -78,7 +78,7 @@ class FederatedRows:
             yield CheckedRows(source, source.n_rows)
         finally:
             for connection in self.connections:
-                _end(connection)
+                send_end(connection)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -198,8 +198,9 @@ def _has_joint(loss: Loss) -> bool:
     return isinstance(loss, Hinge) or joint_of(loss) is not None
 
 
-def _end(connection: Connection) -> None:
-    with suppress(OSError):  # the party has left
+def send_end(connection: Connection) -> None:
+    """Tell the other side that nothing more will come, so that it does not wait."""
+    with suppress(OSError):  # it has left
         connection.send_bytes(_packed())
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from sklearn.base import clone
 
-from confide.data.federated import Connection, answer
+from confide.data.federated import Connection, answer, send_end
 from confide.data.partitions import refuse_persons
 from confide.errors import ParameterError
 from confide.estimators.linear import LinearClassifier
@@ -32,12 +32,16 @@ def take_part(connection: Connection, estimator: LinearClassifier, X: Any, y: An
     InputError, ParameterError
         If the rows cannot be used, or the coordinator asks for another sum.
     """
-    party = clone(estimator)  # what a check of rows records stays here
-    schema = schema_of(party.schema, X)
-    if schema is None:
-        raise ParameterError("parties need a schema: without one they could read the same columns in different ways.")
-    refuse_persons(schema)
-    settings, encoder, domain = party._settings(schema)
-    with party._checked_rows(X, y, settings, encoder, domain, None) as rows:
-        settings = replace(settings, loss=party._loss(len(rows.domain)))
-        answer(connection, rows.source, settings.row_sums)
+    try:
+        party = clone(estimator)  # what a check of rows records stays here
+        schema = schema_of(party.schema, X)
+        if schema is None:
+            raise ParameterError("parties need a schema: without one they could read the same columns in different ways.")
+        refuse_persons(schema)
+        settings, encoder, domain = party._settings(schema)
+        with party._checked_rows(X, y, settings, encoder, domain, None) as rows:
+            settings = replace(settings, loss=party._loss(len(rows.domain)))
+            answer(connection, rows.source, settings.row_sums)
+    except BaseException:
+        send_end(connection)
+        raise
