@@ -386,25 +386,28 @@ def test_fit_reads_all_files_of_a_pattern(folder):
     assert "no file matches" in refused("fit", "parts/*.parquet", "--schema", "people.toml", "--epsilon", 1)
 
 
-def test_progress_shows_no_count_of_passes(monkeypatch):
-    """On a terminal: what is done, how far the pass is, and rows a second; nothing where their number is private."""
+def test_progress_shows_the_pass_its_share_and_an_honest_speed(monkeypatch):
+    """On a terminal, by a clock of the test: rows of this pass alone. Nothing where their number is private."""
     from confide.cli import display
 
     stream = io.StringIO()
     console = display.Console(file=stream, force_terminal=True, width=80)
     monkeypatch.setattr(display, "Console", lambda **options: console)
-    with display.rows_passing(1000) as passing:
-        passing("checking", 500)
-        passing("checking", 1000)
-        for _ in range(3):
-            passing("training", 250)
+    now = 0.0
+    with display.rows_passing(1000, clock=lambda: now) as passing:
+        for what, n_passes in (("checking", 1), ("training", 7)):
+            for number in range(n_passes):
+                passing(what, 0)
+                now += 2.0
+                # Half of the last pass; the others are told at once, as by a cluster.
+                passing(what, 500 if number == 6 else 1000)
     with display.rows_passing(None) as passing:
         assert passing is None
     shown = stream.getvalue()
-    assert "training" in shown
-    assert "25%" in shown
-    assert "750" not in shown
-    assert "rows/s" in shown
+    assert "training, pass 7" in shown
+    assert "50%" in shown
+    assert "250 rows/s" in shown
+    assert set(re.findall(r"[0-9,]+ rows/s", shown)) <= {"250 rows/s", "500 rows/s"}
 
 
 def test_fit_never_tells_a_private_number_of_rows(folder):

@@ -1,16 +1,18 @@
-"""Sums over partitions elsewhere: added in a short tree, each partition once, and nothing of them in logs."""
+"""Sums over partitions elsewhere: added in a short tree, each partition once and the same, and nothing of them in logs."""
 
 from __future__ import annotations
 
 import math
 import pickle
+import traceback
 from dataclasses import dataclass
 
 import numpy as np
 import pytest
 
 from confide.data.arrays import TREE_ADDITIONS, sampled_positions, summation_depth
-from confide.data.partitions import FAN_IN, NumericReading, Outcome, PartitionedSource, Task, added
+from confide.data.fingerprints import SIZE
+from confide.data.partitions import FAN_IN, NumericReading, Outcome, PartitionedSource, Seen, Task, added, computed
 from confide.data.spark import _packed, _unpacked
 from confide.data.streams import Reading
 from confide.erm.losses import LogisticLoss
@@ -88,9 +90,10 @@ def test_sums_over_partitions_are_those_over_all_rows():
     assert pickle.dumps(outcomes) == before
 
 
-@pytest.mark.parametrize("fault", ["twice", "lost", "shorter"])
-def test_a_partition_that_comes_twice_or_not_at_all_is_refused(fault):
-    """Every row counts once, or nothing is released."""
+@pytest.mark.parametrize("fault", ["twice", "lost", "shorter", "number", "label", "order", "exchanged"])
+@pytest.mark.parametrize("sampled", [False, True])
+def test_a_partition_that_comes_twice_or_not_at_all_or_with_other_rows_is_refused(fault, sampled):
+    """Every row counts once, and is in every pass what it was when it was checked; or nothing is released."""
     _, _, parts = numeric_parts()
     source = PartitionedSource.checked(run_on(parts), NumericReading(3, (0, 1))).source
     numbered = list(enumerate(parts))
@@ -99,15 +102,27 @@ def test_a_partition_that_comes_twice_or_not_at_all_is_refused(fault):
     elif fault == "lost":
         del numbered[2]
     else:
-        X, y = parts[2]
-        numbered[2] = (2, (X[1:], y[1:]))
+        X, y = (part.copy() for part in parts[2])
+        if fault == "shorter":
+            X, y = X[1:], y[1:]
+        elif fault == "number":
+            X[-1, 1] = np.nextafter(X[-1, 1], 9.0)
+        elif fault == "label":
+            y[0] = 1 - y[0]
+        elif fault == "order":
+            X[[3, 7]], y[[3, 7]] = X[[7, 3]], y[[7, 3]]
+        else:
+            there, labels = parts[0]
+            X[0], y[0] = there[0], labels[0]
+            numbered[0] = (0, (np.vstack([parts[2][0][:1], there[1:]]), np.append(parts[2][1][0], labels[1:])))
+        numbered[2] = (2, (X, y))
 
     def run(task):
         return added([outcome_of(task, number, pair) for number, pair in numbered])
 
-    faulty = PartitionedSource(run, source.reading, source.n_rows_of_parts)
-    with pytest.raises(ValueError, match="changed"):
-        faulty.sum_over_rows(ROW_SUM, np.zeros((1, 4)))
+    faulty = PartitionedSource(run, source.reading, source.seen)
+    with pytest.raises(ValueError, match="changed while it was read, so nothing is released"):
+        faulty.sample(64) if sampled else faulty.sum_over_rows(ROW_SUM, np.zeros((1, 4)))
 
 
 def test_workers_return_what_they_refuse_in_words_without_data():
@@ -133,7 +148,7 @@ def test_workers_return_what_they_refuse_in_words_without_data():
 
     outcome = Task(reading, ROW_SUM, np.zeros((1, 4))).run(0, failing)
     assert outcome.refusal == "a worker failed with MemoryError."
-    source = PartitionedSource(lambda task: outcome, reading, {0: 1})
+    source = PartitionedSource(lambda task: outcome, reading, outcome.seen)
     with pytest.raises(ValueError, match=r"a worker failed with MemoryError\. Nothing is released"):
         source.sum_over_rows(ROW_SUM, np.zeros((1, 4)))
 
@@ -149,7 +164,26 @@ def test_what_travels_is_picklable_and_shows_nothing_in_logs():
     outcomes = [one.run(0, lambda refuse, one=one: iter([one.reading.piece(frame, refuse=refuse)])) for one in (task, copy)]
     assert np.array_equal(outcomes[0].totals.gradient, outcomes[1].totals.gradient)
     assert repr(task) == "Task()"
-    assert repr(outcomes[0]) == repr(Outcome((0,), (1,), None, None)) == "Outcome()"
+    assert repr(outcomes[0]) == repr(Outcome((), None, None)) == "Outcome()"
+    assert repr(outcomes[0].seen) == "(Seen(),)"
+    assert outcomes[0].seen == outcomes[1].seen
+    for fingerprint in (bytes(SIZE), bytes(range(SIZE)), bytes(range(SIZE))[::-1]):
+        # Zeros at the end are a part of it.
+        seen = (Seen(3, 50, fingerprint), Seen(70, 0, fingerprint))
+        assert _unpacked(_packed(Outcome(seen, None, None))).seen == seen
+
+
+def test_an_error_of_a_cluster_is_named_by_its_type_alone():
+    """The partitions are computed by code of the user, whose messages may quote cells."""
+
+    def failing():
+        raise LookupError("secret")
+
+    with pytest.raises(ValueError, match="the cluster failed with LookupError, so nothing is released") as caught:
+        computed(failing)
+    assert "secret" not in "".join(traceback.format_exception(caught.value))
+    assert caught.value.__context__ is None
+    assert computed(lambda: 3) == 3
 
 
 @pytest.mark.parametrize("class_weights", [None, (0.5, 2.0)])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import textwrap
+import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from confide.cli.failures import printable
+from confide.data.speed import Pace
 from confide.estimators.direction import Direction, weights_by_class
 
 if TYPE_CHECKING:
@@ -150,14 +152,17 @@ def working(on: str) -> Iterator[None]:
 
 
 @contextmanager
-def rows_passing(n_rows: int | None) -> Iterator[Callable[[str, int], None] | None]:
-    """A bar on standard error, where that is a terminal: what is done, how far the pass is, and rows a second.
+def rows_passing(
+    n_rows: int | None, clock: Callable[[], float] = time.monotonic
+) -> Iterator[Callable[[str, int], None] | None]:
+    """A bar on standard error, where that is a terminal: what is done, in which pass, how far it is, and rows a second.
 
-    Each pass begins anew and none is counted: how many there are depends on the rows.
+    How many passes there are depends on the rows: the bar is gone when they have ended.
 
     Parameters
     ----------
     n_rows : number of rows of a pass; None where it is private, for a sign of life alone
+    clock : seconds that only rise
     """
     console = Console(stderr=True, markup=False, emoji=False, highlight=False)
     if n_rows is None or not console.is_terminal:
@@ -167,18 +172,12 @@ def rows_passing(n_rows: int | None) -> Iterator[Callable[[str, int], None] | No
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TextColumn("{task.fields[speed]}"))
     with RichProgress(*columns, console=console, transient=True) as bar:
         task = bar.add_task("checking the rows", total=n_rows, speed="")
-        begun = 0.0
-        seen = n_rows
+        pace = Pace(clock)
 
         def passing(what: str, rows: int) -> None:
-            nonlocal begun, seen
-            if rows <= seen:
-                begun = bar.get_time()
-            seconds = bar.get_time() - begun
-            seen = rows
-            speed = f"{rows / seconds:,.0f} rows/s" if seconds > 0.0 else ""
-            description = "checking the rows" if what == "checking" else "training"
-            bar.update(task, completed=rows, description=description, speed=speed)
+            pace(what, rows)
+            description = "checking the rows" if what == "checking" else f"training, pass {pace.number}"
+            bar.update(task, completed=rows, description=description, speed=pace.speed)
 
         yield passing
 

@@ -11,7 +11,7 @@ from typing import Protocol, TypeAlias
 
 import numpy as np
 
-from confide.data.speed import Progress, watching
+from confide.data.speed import Pass
 from confide.data.threads import made_in_order
 from confide.erm.row_sums import SumOverRows, Totals
 from confide.types import Array, Indices, Rows, Targets, Weights
@@ -96,25 +96,39 @@ CountedBlock: TypeAlias = tuple[Rows, Targets, Array | None]
 
 
 def sum_over_groups(
-    row_sum: SumOverRows, groups: Iterable[Iterable[CountedBlock]], n_features: int, weights: Weights, n_threads: int = 1
+    row_sum: SumOverRows,
+    groups: Iterable[Iterable[CountedBlock]],
+    n_features: int,
+    weights: Weights,
+    n_threads: int = 1,
+    passing: Pass | None = None,
 ) -> Totals:
     """Totals over groups of blocks, not yet `completed`: wherever the same blocks come from, the same to the bit.
 
-    Groups are added in their order, whoever made them, so the sum does not depend on the number of threads.
+    Groups are added in their order, whoever made them, so the sum does not depend on the number of threads. Of a pass over
+    all rows, `passing` is told of each group when it is summed.
     """
     n_problems = weights.shape[0]
 
-    def total_of(group: Iterable[CountedBlock]) -> Totals:
-        total = row_sum.start(n_problems, n_features)
+    def total_of(group: Iterable[CountedBlock]) -> tuple[Totals, int]:
+        total, n_rows = row_sum.start(n_problems, n_features), 0
         for block in group:
             for rows, labels, counts in _parts(block, n_problems):
                 row_sum.add_block(total, rows, labels, weights, counts)
-        return total
+            n_rows += block[0].shape[0]
+        return total, n_rows
+
+    def told(made: Iterable[tuple[Totals, int]]) -> Iterator[Totals]:
+        for total, n_rows in made:
+            if passing is not None:
+                passing.used(n_rows)
+            yield total
 
     totals = row_sum.start(n_problems, n_features)
     with closing(made_in_order(total_of, groups, n_threads)) as made:
-        for first in made:
-            for other in islice(made, _GROUPS_IN_BUNDLE - 1):
+        in_order = told(made)
+        for first in in_order:
+            for other in islice(in_order, _GROUPS_IN_BUNDLE - 1):
                 first.add(other)
             totals.add(first)
     return totals
@@ -191,8 +205,8 @@ class ArrayBlocks:
 
 
 @dataclass(frozen=True, slots=True)
-class _Copied:
-    """Blocks of rows of any kind that were copied out of others."""
+class CopiedBlocks:
+    """Blocks of rows of any kind that were copied out of others. Who watches is not told of passes over them."""
 
     rows: Rows
     rows_in_block: int
@@ -211,8 +225,8 @@ class _Copied:
     def copied(self, positions: Indices) -> Rows:
         return self.rows[positions]
 
-    def taken(self, positions: Indices) -> _Copied:
-        return _Copied(self.rows[positions], self.rows_in_block)
+    def taken(self, positions: Indices) -> CopiedBlocks:
+        return CopiedBlocks(self.rows[positions], self.rows_in_block)
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,7 +274,7 @@ class MemorySource:
 
     def copied(self, positions: Indices) -> MemorySource:
         """The rows at the positions, which rise, copied."""
-        rows = _Copied(self.blocks.copied(positions), self.blocks.rows_in_block)
+        rows = CopiedBlocks(self.blocks.copied(positions), self.blocks.rows_in_block)
         row_weights = None if self.row_weights is None else self.row_weights[positions]
         return MemorySource(rows, self.labels[positions], row_weights, self.n_threads)
 
@@ -275,13 +289,6 @@ class MemorySource:
         return None if made is None else replace(self, blocks=made())
 
     def sum_over_rows(self, row_sum: SumOverRows, weights: Weights) -> Totals:
-        told = None if isinstance(self.blocks, _Copied) else watching()  # a sample is no pass over the rows
-        groups = self.groups() if told is None else self._watched(told)
-        return row_sum.completed(sum_over_groups(row_sum, groups, self.n_features, weights, self.n_threads))
-
-    def _watched(self, told: Progress) -> Iterator[Iterator[CountedBlock]]:
-        """The groups, while somebody is told how many rows are through."""
-        step = self.blocks.rows_in_block * _BLOCKS_IN_GROUP
-        for number, group in enumerate(self.groups(), start=1):
-            yield group
-            told("training", min(number * step, self.n_rows))
+        passing = None if isinstance(self.blocks, CopiedBlocks) else Pass("training")
+        groups, n_features = self.groups(), self.n_features
+        return row_sum.completed(sum_over_groups(row_sum, groups, n_features, weights, self.n_threads, passing))

@@ -11,7 +11,17 @@ import numpy as np
 
 from confide.data.on_disk import FilePart
 from confide.data.opened import CheckedRows, FileRows
-from confide.data.partitions import FAN_IN, NumericReading, Outcome, PartitionedSource, Task, added, names_in, refuse_persons
+from confide.data.partitions import (
+    FAN_IN,
+    NumericReading,
+    Outcome,
+    PartitionedSource,
+    Task,
+    added,
+    computed,
+    names_in,
+    refuse_persons,
+)
 from confide.data.streams import Reading
 from confide.errors import InputError, InputTypeError, ParameterError
 from confide.features.encoder import RowsPerPerson
@@ -22,7 +32,8 @@ from confide.features.schema import Schema
 class DaskRows:
     """Rows in partitions that Dask computes; `open_rows` makes it.
 
-    The partitions are computed anew in each pass unless the collection is persisted, and must come out the same.
+    The partitions are computed anew in each pass unless the collection is persisted, and must come out the same: one
+    that does not is refused.
 
     Parameters
     ----------
@@ -71,7 +82,7 @@ class DaskRows:
         return outcome
 
     def _computed(self, result: Any) -> Any:
-        return result.compute() if self.client is None else self.client.compute(result).result()
+        return computed(lambda: result.compute() if self.client is None else self.client.compute(result).result())
 
 
 def rows_of_frame(frame: Any, schema: Schema, client: Any, target: str | None) -> DaskRows:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import io
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
@@ -24,11 +24,14 @@ import numpy as np
 from confide.data.opened import CheckedRows
 from confide.data.partitions import Outcome, added, refuse_persons
 from confide.data.source import RowSource
+from confide.data.speed import Pass
 from confide.data.streams import Reading
+from confide.erm.losses import Hinge, Loss
 from confide.erm.row_sums import RowSum, SumOverRows, Totals
 from confide.errors import InputError
 from confide.features.encoder import RowsPerPerson
 from confide.features.schema import Schema
+from confide.solvers.narrowing import joint_of, with_joint
 from confide.types import Weights
 
 _HIGHEST_ORDER = 2
@@ -64,28 +67,62 @@ class FederatedRows:
     def checked(self, reading: Reading, rows_per_person: RowsPerPerson) -> Iterator[CheckedRows]:
         refuse_persons(self.schema)
         try:
-            n_rows = [_int(_received(connection, "n_rows")["n_rows"]) for connection in self.connections]
+            passing, n_rows, agreed = Pass("checking"), [], []
+            for connection in self.connections:
+                party = _received(connection, "n_rows", "agreed")
+                n_rows.append(_int(party["n_rows"]))
+                agreed.append(frozenset(str(each) for each in party["agreed"].ravel()))
+                passing.used(n_rows[-1])
             if not n_rows or min(n_rows) < 1:
                 raise InputError("every party must hold at least one row, and there must be at least one party.")
-            yield CheckedRows(FederatedSource(self.connections, reading.n_features, sum(n_rows)), sum(n_rows))
+            source = FederatedSource(self.connections, reading.n_features, tuple(n_rows), frozenset.intersection(*agreed))
+            yield CheckedRows(source, source.n_rows)
         finally:
             for connection in self.connections:
-                _end(connection)
+                send_end(connection)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FederatedSource:
-    """A `RowSource` over the rows of all parties."""
+    """A `RowSource` over the rows of all parties.
+
+    Parameters
+    ----------
+    connections : one to each party
+    n_features : number of columns of a row
+    n_rows_of_parties : how many rows each has
+    agreed : the sums that all of them agree to, see `agreement`
+    """
 
     connections: tuple[Connection, ...] = field(repr=False)
     n_features: int
-    n_rows: int
+    n_rows_of_parties: tuple[int, ...]
+    agreed: frozenset[str]
+
+    @property
+    def n_rows(self) -> int:
+        return sum(self.n_rows_of_parties)
+
+    def check(self, row_sums: Sequence[RowSum]) -> None:
+        """Refuse, before anything is charged, a fit that may ask for a sum to which not all parties agree."""
+        if not self.agreed.issuperset(agreement(row_sum) for row_sum in row_sums):
+            raise InputError(
+                "a party agrees to other sums than this fit asks for: all sides need the same version and the same "
+                "parameters, but for budget, ledger and alpha."
+            )
 
     def sum_over_rows(self, row_sum: SumOverRows, weights: Weights) -> Totals:
         if not isinstance(row_sum, RowSum):
             raise InputError("parties send sums of a loss alone.")
+        passing = Pass("training")
         # All parties work at the same time.
-        request = _packed(order=np.array(row_sum.order), weights=weights, agreed=np.array(agreement(row_sum)))
+        joint = joint_of(row_sum.loss)
+        request = _packed(
+            order=np.array(row_sum.order),
+            weights=weights,
+            agreed=np.array(agreement(row_sum)),
+            joint=np.array([] if joint is None else [joint]),
+        )
         for connection in self.connections:
             connection.send_bytes(request)
         start = row_sum.start(weights.shape[0], self.n_features)
@@ -100,36 +137,37 @@ class FederatedSource:
                 raise InputError(
                     "a party sent sums of another shape; all must run the same version with the same parameters."
                 )
-            outcomes.append(Outcome((number,), (0,), totals, None))
+            outcomes.append(Outcome((), totals, None))
+            passing.used(self.n_rows_of_parties[number])
         total = added(outcomes).totals
         assert total is not None  # noqa: S101 - every outcome has totals
         return total
 
 
-def answer(connection: Connection, source: RowSource, row_sum: RowSum) -> None:
+def answer(connection: Connection, source: RowSource, row_sums: Sequence[RowSum]) -> None:
     """A party's part: sums over its own rows, clipped as it decides itself, until the coordinator ends.
 
     Parameters
     ----------
     connection : to the coordinator
     source : the party's rows
-    row_sum : what was agreed to be summed, at order 2
+    row_sums : what was agreed to be summed, at order 2: the first that is asked for, and then no other
 
     Raises
     ------
     InputError
         If the coordinator asks for another sum than was agreed.
     """
-    connection.send_bytes(_packed(n_rows=np.array(source.n_rows)))
-    n_weights = row_sum.n_weights(source.n_features)
+    known = {agreement(row_sum): row_sum for row_sum in row_sums}
+    connection.send_bytes(_packed(n_rows=np.array(source.n_rows), agreed=np.array(list(known))))
     while True:
         request = _received(connection)
         if not request:
             return
-        order, weights = _int(request["order"]), request["weights"]
-        asked = replace(row_sum, order=order)
-        fits = weights.ndim == 2 and weights.shape[1] == n_weights and weights.dtype == np.float64
-        if not (0 <= order <= _HIGHEST_ORDER and fits and str(request["agreed"]) == agreement(asked)):
+        asked = _asked(known, request)
+        weights = request["weights"]
+        width = None if asked is None else asked.n_weights(source.n_features)
+        if asked is None or weights.dtype != np.float64 or weights.ndim != 2 or weights.shape[1] != width:
             raise InputError(
                 "the coordinator asks for another sum than was agreed: both sides need the same version and the same "
                 "parameters."
@@ -138,13 +176,32 @@ def answer(connection: Connection, source: RowSource, row_sum: RowSum) -> None:
         connection.send_bytes(_packed(value=totals.value, gradient=totals.gradient, hessian=totals.hessian))
 
 
+def _asked(known: Mapping[str, RowSum], request: Mapping[str, Any]) -> RowSum | None:
+    """The sum that the coordinator asks for, None if it is none that was agreed."""
+    row_sum, order, joint = known.get(str(request["agreed"])), _int(request["order"]), request["joint"]
+    if row_sum is None or not 0 <= order <= _HIGHEST_ORDER or joint.size != _has_joint(row_sum.loss):
+        return None
+    loss = row_sum.loss
+    return replace(row_sum, order=order, loss=with_joint(loss, float(joint[0])) if joint.shape == (1,) else loss)
+
+
 def agreement(row_sum: RowSum) -> str:
-    """By which both sides see that they speak of the same sum: loss, bound on rows, intercept, order, cap on weights."""
-    return hashlib.sha256(repr(row_sum).encode()).hexdigest()
+    """By which both sides see that they speak of the same sum: loss, bound on rows, intercept and cap on weights.
+
+    Not the joint of a hinge: solvers go by way of wider ones, a plan may take a narrower one, and no slope depends on it.
+    """
+    loss = with_joint(row_sum.loss, 1.0) if _has_joint(row_sum.loss) else row_sum.loss
+    return hashlib.sha256(repr(replace(row_sum, loss=loss, order=_HIGHEST_ORDER)).encode()).hexdigest()
 
 
-def _end(connection: Connection) -> None:
-    with suppress(OSError):  # the party has left
+def _has_joint(loss: Loss) -> bool:
+    """Whether it is a hinge, for which a plan or a solver chooses a joint; the hinge itself gets one in every plan."""
+    return isinstance(loss, Hinge) or joint_of(loss) is not None
+
+
+def send_end(connection: Connection) -> None:
+    """Tell the other side that nothing more will come, so that it does not wait."""
+    with suppress(OSError):  # it has left
         connection.send_bytes(_packed())
 
 

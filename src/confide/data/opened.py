@@ -16,7 +16,7 @@ import numpy as np
 from confide.data.arrays import MemorySource, most_in_sample
 from confide.data.on_disk import BATCH_ROWS, FilePart, Kind, Stamp, changed, files_of
 from confide.data.source import RowSource
-from confide.data.speed import Progress, watching
+from confide.data.speed import Pass, Progress
 from confide.data.streams import KeptRows, KeptSample, Part, Piece, PieceFile, Reading, StreamedSource, read_ahead
 from confide.errors import FileError, InputError, ParameterError
 from confide.features.cells import read_identities
@@ -121,15 +121,14 @@ class FileRows:
                 store = PieceFile(Path(self.cache) if self.cache else None)
                 until_released.callback(store.close)
             n_rows, used = 0, frozenset[str]()
-            told = self.progress or watching()
+            passing = Pass("checking", self.progress)
             kept = KeptSample(most_in_sample(reading.n_features))
             for piece in reading.pieces(rows, refuse=True):
                 n_rows, used = n_rows + piece.labels.size, used | piece.used
                 kept.add(piece)
                 if store is not None:
                     store.append(piece)
-                if told is not None:
-                    told("checking", n_rows)
+                passing.used(piece.labels.size)
             if n_rows == 0:
                 raise self._empty()
             reading.refuse_unused(used)
@@ -252,9 +251,8 @@ def open_rows(
         data on a disk. The file has no name, is its owner's alone, and vanishes with the fit, even a killed one (Linux
         and macOS).
     progress : callable or None
-        Called with "checking" or "training" and the number of rows used in this pass; `confide.progress` does the same for
-        all fits. Who sees how often rows are read
-        learns the number of passes, which depends on them: keep it on the curator's screen.
+        Called as that of `confide.progress`, which does the same for all fits. Who sees how often rows are read learns the
+        number of passes, which depends on them: keep it on the curator's screen.
     client : dask.distributed.Client or None
         Files are then read by its workers, which must see them under the same paths.
 

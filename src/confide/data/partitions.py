@@ -1,8 +1,11 @@
 """Sums over rows whose partitions live in several processes: each sends its totals, and totals are added in a tree.
 
 What a worker runs is a pure function of its partition and of a `Task`. A cluster that runs one twice, because a worker was
-lost or slow, takes one of two equal results; each result says of which partitions it is and how many rows it counted, and
-the driver compares with what was checked before the charge. Noise, ledger and certificate never leave the driver.
+lost or slow, takes one of the results. Each result says of which partitions it is, how many rows it counted, and a
+fingerprint of those rows as they were decoded; the driver compares with what was checked before the charge. So every pass is
+over the same rows, in the same partitions. In which partition a row lies, and where in it, decides how sums are rounded,
+which every plan allows for, and which rows a solver has in its sample, which nobody trusts; nothing else. Noise, ledger and
+certificate never leave the driver.
 
 Workers return what they refuse, and never raise: a cluster writes errors to logs, beside what the function was called with.
 """
@@ -11,23 +14,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
 from confide.data.arrays import (
     ArrayBlocks,
+    CopiedBlocks,
     CountedBlock,
     MemorySource,
     most_in_sample,
+    rows_in_block,
     sample_stride,
     sampled_positions,
     sum_over_groups,
 )
+from confide.data.fingerprints import Fingerprint
 from confide.data.on_disk import changed, listed
 from confide.data.opened import CheckedRows
-from confide.data.speed import watching
+from confide.data.speed import Pass
 from confide.data.streams import Numbers, Reading, counts_of, source_of
 from confide.erm.row_sums import SumOverRows, Totals
 from confide.errors import FileError, InputError
@@ -51,6 +57,11 @@ class NumericPiece:
     labels: Targets
 
     used: ClassVar[frozenset[str]] = frozenset()
+
+    @property
+    def arrays(self) -> tuple[Any, ...]:
+        """All that it holds, in order."""
+        return self.rows, self.labels
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,19 +142,22 @@ class Task:
 
     def run(self, part: int, pieces: Callable[[bool], Iterator[Any]]) -> Outcome:
         """The outcome for one partition, whose pieces are read refusing or not."""
-        n_rows, used = 0, frozenset[str]()
+        n_rows, fingerprint, used = 0, Fingerprint(), frozenset[str]()
+
+        def seen(refuse: bool) -> Iterator[Any]:
+            nonlocal n_rows
+            for piece in pieces(refuse):
+                fingerprint.add(piece.arrays)
+                yield piece
+                n_rows += piece.labels.size
 
         def groups() -> Iterator[Iterator[CountedBlock]]:
-            nonlocal n_rows
-            for piece in pieces(False):
-                n_rows += piece.labels.size
+            for piece in seen(False):
                 yield from self.reading.source(piece).groups()
 
         def sampled() -> Iterator[MemorySource]:
-            nonlocal n_rows
-            for piece in pieces(False):
-                first, n_rows = n_rows, n_rows + piece.labels.size
-                wanted = sampled_positions(first, n_rows, self.stride) - first
+            for piece in seen(False):
+                wanted = sampled_positions(n_rows, n_rows + piece.labels.size, self.stride) - n_rows
                 yield self.reading.source(piece).copied(wanted)
 
         refusal, totals, sample = None, None, None
@@ -153,15 +167,15 @@ class Task:
                 if self.stride:
                     sample = Sample.of(list(sampled()))
                 elif self.row_sum is None or self.weights is None:
-                    for piece in pieces(True):
-                        n_rows, used = n_rows + piece.labels.size, used | piece.used
+                    for piece in seen(True):
+                        used |= piece.used
                 else:
                     totals = sum_over_groups(self.row_sum, groups(), self.reading.n_features, self.weights)
             except (InputError, FileError) as error:
                 refusal = str(error)
             except Exception as error:  # noqa: BLE001 - its message may hold data, and would go to the logs of a cluster
                 refusal = f"a worker failed with {type(error).__name__}."
-        return Outcome((part,), (n_rows,), totals, refusal, sample, used)
+        return Outcome((Seen(part, n_rows, fingerprint.digest()),), totals, refusal, sample, used)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -192,22 +206,32 @@ class Sample:
         )
 
 
+@dataclass(frozen=True, slots=True, repr=False, order=True)
+class Seen:
+    """What a pass saw of one partition: its number, how many rows it has, and their fingerprint. Its repr shows nothing."""
+
+    part: int
+    n_rows: int
+    fingerprint: bytes
+
+    def __repr__(self) -> str:
+        return "Seen()"
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class Outcome:
     """What partitions give. It holds data; its repr shows none.
 
     Parameters
     ----------
-    parts : numbers of the partitions
-    n_rows : how many rows each of them has
+    seen : of each partition
     totals : sums over all their rows, not completed; None where they were checked or refused
     refusal : what is wrong, or None
     sample : some rows, where they were asked for
     used : the columns that their rows use, where they were checked
     """
 
-    parts: tuple[int, ...]
-    n_rows: tuple[int, ...]
+    seen: tuple[Seen, ...]
     totals: Totals | None
     refusal: str | None
     sample: Sample | None = None
@@ -221,8 +245,7 @@ class Outcome:
         if self.totals is not None and other.totals is not None:
             totals = Totals(*(a + b for a, b in zip(_sums(self.totals), _sums(other.totals), strict=True)))
         return Outcome(
-            self.parts + other.parts,
-            self.n_rows + other.n_rows,
+            self.seen + other.seen,
             totals,
             self.refusal if other.refusal is None else other.refusal,
             other.sample if self.sample is None else self.sample if other.sample is None else self.sample + other.sample,
@@ -240,6 +263,21 @@ def added(outcomes: Sequence[Outcome]) -> Outcome:
     while len(left) > 1:
         left = [left[i] + left[i + 1] if i + 1 < len(left) else left[i] for i in range(0, len(left), 2)]
     return left[0]
+
+
+Result = TypeVar("Result")
+
+
+def computed(compute: Callable[[], Result]) -> Result:
+    """What a cluster computes. Its own errors, which may quote cells, are named by their type alone."""
+    try:
+        return compute()
+    except Exception as error:  # noqa: BLE001 - see above
+        failure = type(error).__name__
+    raise FileError(
+        f"the cluster failed with {failure}, so nothing is released; what was charged stays charged. Compute the partitions "
+        f"without confide to see why, and see that all workers have confide."
+    )
 
 
 def refuse_persons(schema: Schema | None) -> None:
@@ -271,12 +309,12 @@ class PartitionedSource:
     ----------
     run : gives the outcome of a task over all partitions, added up
     reading : how raw rows become blocks
-    n_rows_of_parts : how many rows each partition had when it was checked
+    seen : each partition as it was when it was checked, in order
     """
 
     run: Callable[[Task], Outcome]
     reading: Reading | NumericReading
-    n_rows_of_parts: dict[int, int]
+    seen: tuple[Seen, ...]
 
     @classmethod
     def checked(cls, run: Callable[[Task], Outcome], reading: Reading | NumericReading) -> CheckedRows:
@@ -287,14 +325,15 @@ class PartitionedSource:
         InputError
             If a row cannot be used; without any value from it.
         """
+        passing = Pass("checking")
         outcome = run(Task(reading))
         if outcome.refusal is not None:
             raise InputError(outcome.refusal)
-        n_rows = dict(zip(outcome.parts, outcome.n_rows, strict=True))
-        if sum(n_rows.values()) == 0:
+        source = cls(run, reading, tuple(sorted(outcome.seen)))
+        if source.n_rows == 0:
             raise InputError("the partitions have no rows; at least one is needed.")
         reading.refuse_unused(outcome.used)
-        source = cls(run, reading, n_rows)
+        passing.used(source.n_rows)
         return CheckedRows(source, source.n_rows)
 
     @property
@@ -303,7 +342,7 @@ class PartitionedSource:
 
     @property
     def n_rows(self) -> int:
-        return sum(self.n_rows_of_parts.values())
+        return sum(seen.n_rows for seen in self.seen)
 
     def sample(self, n_rows: int) -> MemorySource:
         """About so many of the rows, brought here in a pass of its own. For solvers, which are not trusted."""
@@ -313,22 +352,21 @@ class PartitionedSource:
         if sample is None:
             raise changed("what the partitions hold")
         counts = sample.counts if sample.counts.size else None
-        return MemorySource(ArrayBlocks(sample.rows), sample.labels, counts)
+        return MemorySource(CopiedBlocks(sample.rows, rows_in_block(self.n_features)), sample.labels, counts)
 
     def _outcome(self, task: Task) -> Outcome:
+        passing = Pass("training")
         outcome = self.run(task)
         if outcome.refusal is not None:
             raise FileError(f"{outcome.refusal} Nothing is released; what was charged stays charged.")
-        # Each partition once, and with as many rows as it had.
-        if sorted(zip(outcome.parts, outcome.n_rows, strict=True)) != sorted(self.n_rows_of_parts.items()):
+        # Each partition once, and with the rows that it had.
+        if tuple(sorted(outcome.seen)) != self.seen:
             raise changed("what the partitions hold")
+        passing.used(self.n_rows)
         return outcome
 
     def sum_over_rows(self, row_sum: SumOverRows, weights: Weights) -> Totals:
         outcome = self._outcome(Task(self.reading, row_sum, weights))
         if outcome.totals is None:
             raise changed("what the partitions hold")
-        told = watching()
-        if told is not None:
-            told("training", self.n_rows)
         return row_sum.completed(outcome.totals)

@@ -13,8 +13,20 @@ from typing import Any
 
 import numpy as np
 
+from confide.data.fingerprints import SIZE
 from confide.data.opened import CheckedRows
-from confide.data.partitions import FAN_IN, Outcome, PartitionedSource, Sample, Task, added, names_in, refuse_persons
+from confide.data.partitions import (
+    FAN_IN,
+    Outcome,
+    PartitionedSource,
+    Sample,
+    Seen,
+    Task,
+    added,
+    computed,
+    names_in,
+    refuse_persons,
+)
 from confide.data.streams import Reading
 from confide.erm.row_sums import Totals
 from confide.errors import InputTypeError
@@ -30,8 +42,8 @@ _COLUMNS = "number long, outcome binary"
 class SparkRows:
     """The partitions of a Spark DataFrame; `open_rows` makes it.
 
-    They are persisted for the time of the fit. A frame whose rows come out different when they are computed again, such as
-    an unseeded sample, must be written to files first.
+    They are persisted for the time of the fit; Spark computes what it drops anew. A frame whose rows come out different when
+    they are computed again, such as an unseeded sample, is refused then, and must be written to files first.
 
     Parameters
     ----------
@@ -103,7 +115,7 @@ def _outcome(frame: Any, reading: Reading, task: Task) -> Outcome:
         group = (outcomes["number"] / FAN_IN).cast("long").alias("group")
         outcomes = outcomes.groupBy(group).applyInPandas(on_group, _COLUMNS)
         n_left = -(-n_left // FAN_IN)
-    collected = sorted(outcomes.collect(), key=lambda row: int(row["number"]))
+    collected = sorted(computed(outcomes.collect), key=lambda row: int(row["number"]))
     return added([_unpacked(row["outcome"]) for row in collected])
 
 
@@ -120,7 +132,10 @@ def _packed(outcome: Outcome) -> bytes:
     if outcome.used:
         sums["used"] = np.array(sorted(outcome.used))
     stream = io.BytesIO()
-    np.savez(stream, parts=np.array(outcome.parts), n_rows=np.array(outcome.n_rows), **sums)
+    seen = outcome.seen
+    fingerprints = np.frombuffer(b"".join(each.fingerprint for each in seen), np.uint8).reshape(len(seen), SIZE)
+    counts = np.array([(each.part, each.n_rows) for each in seen])
+    np.savez(stream, seen=counts, fingerprints=fingerprints, **sums)
     return stream.getvalue()
 
 
@@ -129,5 +144,7 @@ def _unpacked(content: bytes) -> Outcome:
         totals = Totals(arrays["value"], arrays["gradient"], arrays["hessian"]) if "value" in arrays else None
         refusal = str(arrays["refusal"]) if "refusal" in arrays else None
         sample = Sample(arrays["rows"], arrays["labels"], arrays["counts"]) if "rows" in arrays else None
+        pairs = zip(arrays["seen"].tolist(), arrays["fingerprints"], strict=True)
+        seen = tuple(Seen(part, n_rows, fingerprint.tobytes()) for (part, n_rows), fingerprint in pairs)
         used = frozenset(arrays["used"].tolist()) if "used" in arrays else frozenset[str]()
-        return Outcome(tuple(arrays["parts"].tolist()), tuple(arrays["n_rows"].tolist()), totals, refusal, sample, used)
+        return Outcome(seen, totals, refusal, sample, used)

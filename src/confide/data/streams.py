@@ -35,7 +35,7 @@ from confide.data.arrays import (
 from confide.data.frames import EncodedBlocks
 from confide.data.mapped import MappedBlocks
 from confide.data.on_disk import changed
-from confide.data.speed import Progress, watching
+from confide.data.speed import Pass, Progress
 from confide.erm.row_sums import SumOverRows, Totals
 from confide.errors import FileError
 from confide.features.encoder import Codes, Encoder, read_labels, read_targets
@@ -80,6 +80,11 @@ class Piece:
     def used(self) -> frozenset[str]:
         """The columns with a cell as the schema describes it."""
         return self.codes.used
+
+    @property
+    def arrays(self) -> tuple[Any, ...]:
+        """All that it holds, in order."""
+        return (self.codes.numbers, *self.codes.others, self.labels)
 
     def taken(self, which: Indices | slice) -> Piece:
         """Some of the rows, copied."""
@@ -218,13 +223,11 @@ class StreamedSource:
 
     def in_memory(self) -> Generator[MemorySource, None, None]:
         """All rows, a piece at a time; refused at the end where their number is no longer what it was."""
-        counted, told = 0, self.told or watching()
+        counted = 0
         # A thread reads what comes next.
         for piece in read_ahead(self.pieces()):
             counted += piece.labels.size
             yield self.reading.source(piece)
-            if told is not None:
-                told("training", counted)
         if counted != self.n_rows:
             raise changed("what holds the rows")
 
@@ -233,7 +236,8 @@ class StreamedSource:
         with closing(self.in_memory()) as pieces:
             # Threads that add up expand each block themselves, and use it while it is in the cache.
             groups = (group for memory in pieces for group in memory.groups())
-            return row_sum.completed(sum_over_groups(row_sum, groups, self.n_features, weights, self.n_threads))
+            passing = Pass("training", self.told)
+            return row_sum.completed(sum_over_groups(row_sum, groups, self.n_features, weights, self.n_threads, passing))
 
 
 def _picked(begin: Callable[[], Iterator[Piece]], positions: Indices, n_rows: int) -> Iterator[Piece]:
@@ -325,10 +329,10 @@ class PieceFile:
 
     def append(self, piece: Piece) -> None:
         """Write one piece after the others."""
-        self._schema, self._n_arrays = piece.codes.schema, 2 + len(piece.codes.others)
+        self._schema, self._n_arrays = piece.codes.schema, len(piece.arrays)
         full = None
         try:
-            for array in (piece.codes.numbers, *piece.codes.others, piece.labels):
+            for array in piece.arrays:
                 np.save(self._file, array, allow_pickle=False)
         except OSError as error:
             full = error.strerror

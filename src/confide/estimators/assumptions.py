@@ -6,6 +6,9 @@ from typing import Any
 
 from confide.accounting.ledger import Batch, Ledger
 from confide.cautions import cautions
+from confide.data.federated import FederatedSource
+from confide.data.partitions import PartitionedSource
+from confide.data.source import RowSource
 from confide.erm.declared_losses import DeclaredLoss
 from confide.guarantee import Guarantee
 from confide.inference.forecast import IntervalsPlan
@@ -19,6 +22,11 @@ _CHECKED = (
     "The rows were checked beforehand for shape, labels, finite values and, with a schema, cells that a column cannot hold "
     "and columns without any cell that the schema lists or bounds; that they passed is not protected."
 )
+_PARTITIONS = (
+    "Every row lay in exactly one partition, and each partition came out the same whenever it was computed; one that "
+    "differed between two passes would have been refused, and that none was is not protected."
+)
+_PARTIES = "Every row lay at exactly one of the parties, and each party summed the same rows in every pass."
 _CHOSEN = "; bounds, categories and parameters were chosen without looking at the rows."
 
 
@@ -110,6 +118,13 @@ def weight_sentences(
         named = ", ".join(f"{label!r}: {weight:g}" for label, weight in class_weight)
         sentences.append(f"The weights of the classes, {{{named}}}, were chosen without looking at the rows.")
     return tuple(sentences)
+
+
+def place_sentences(source: RowSource) -> tuple[str, ...]:
+    """What must be true of where the rows lie, if that is not here."""
+    if isinstance(source, PartitionedSource):
+        return (_PARTITIONS,)
+    return (_PARTIES,) if isinstance(source, FederatedSource) else ()
 
 
 def _declared(problem: Any) -> tuple[str, ...]:

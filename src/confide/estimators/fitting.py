@@ -27,6 +27,7 @@ from confide.erm.class_losses import OneVsRest
 from confide.erm.declared_losses import DeclaredLoss
 from confide.erm.losses import Loss
 from confide.erm.row_bounds import BallBound, GroupBound, RowBound
+from confide.erm.row_sums import RowSum
 from confide.erm.target_losses import PoissonLoss
 from confide.errors import InsufficientRegularisation, ParameterError
 from confide.estimators.non_private import NonPrivate
@@ -127,6 +128,14 @@ class Settings:
     def largest_weight(self) -> float:
         """The most that one row counts."""
         return self.largest_sample_weight * max((weight for _, weight in self.class_weight or ()), default=1.0)
+
+    @property
+    def row_sums(self) -> list[RowSum]:
+        """The sums over rows that a plan may ask for: one, or those of `_decided`. Without budget or number of rows."""
+        found, smoother = [(self.loss, self.row_bound)], self.smoother
+        if smoother is not None and self.loss.n_outputs == 1:
+            found += [(smoother.loss, bound) for bound in (self.row_bound, smoother.row_bound) if bound is not None]
+        return [RowSum(loss, bound, self.intercept, 2, self.largest_weight) for loss, bound in found]
 
     @property
     def mechanism_name(self) -> str:

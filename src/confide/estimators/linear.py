@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from confide.accounting.ledger import Batch, Ledger
 from confide.data.arrays import MemorySource
-from confide.data.federated import FederatedRows
+from confide.data.federated import FederatedRows, FederatedSource
 from confide.data.mapped import MappedBlocks
 from confide.data.on_disk import Stamp
 from confide.data.opened import ArrayRows, StampedSource
@@ -22,7 +22,7 @@ from confide.erm.losses import Loss
 from confide.erm.row_bounds import RowBound
 from confide.errors import ParameterError
 from confide.estimators import parameters
-from confide.estimators.assumptions import guarantee_of, weight_sentences
+from confide.estimators.assumptions import guarantee_of, place_sentences, weight_sentences
 from confide.estimators.coefficients import CoefficientIntervals
 from confide.estimators.direction import Direction
 from confide.estimators.fitting import Fit, Settings, charge_and_release, make_plan, release_by, rows_per_person, warn_of
@@ -166,19 +166,18 @@ class LinearClassifier(CoefficientIntervals, ShownWithGuarantee, ClassifierMixin
         seed = parameters.checked_seed(self.random_state)
         ledger = parameters.checked_ledger(self.ledger)
 
-        if isinstance(X, FederatedRows):
-            if settings.inference_share != 0.0:
-                raise ParameterError("the parties send no sums for intervals; leave inference_share at 0 for their rows.")
-            # Parties agree on a loss by its name alone, without budget and number of rows.
-            settings = replace(settings, smoother=None)
+        if isinstance(X, FederatedRows) and settings.inference_share != 0.0:
+            raise ParameterError("the parties send no sums for intervals; leave inference_share at 0 for their rows.")
         before = dict(vars(self))
         try:
             with self._checked_rows(X, y, settings, encoder, domain, sample_weight, seed) as rows:
+                if isinstance(rows.source, FederatedSource):
+                    rows.source.check(replace(settings, loss=self._loss(len(rows.domain))).row_sums)
                 plan = self._plan_for(settings, rows)
                 person = None if schema is None else schema.person
                 cap, given = settings.largest_sample_weight, sample_weight is not None
-                weighting = weight_sentences(given, cap, settings.class_weight)
-                guarantee = guarantee_of(plan, rows.label_sentence, person, ledger, seed, weighting)
+                sentences = (*weight_sentences(given, cap, settings.class_weight), *place_sentences(rows.source))
+                guarantee = guarantee_of(plan, rows.label_sentence, person, ledger, seed, sentences)
                 names = self._coefficient_names(encoder, rows.fourier)
                 warn_of(plan, ledger)
                 purpose, source = f"{type(self).__name__}.fit", rows.source

@@ -21,7 +21,7 @@ from confide.data.source import RowSource
 from confide.data.streams import StreamedSource
 from confide.errors import InputError, ParameterError
 from confide.estimators import parameters
-from confide.estimators.assumptions import guarantee_of, weight_sentences
+from confide.estimators.assumptions import guarantee_of, place_sentences, weight_sentences
 from confide.estimators.coefficients import CoefficientIntervals
 from confide.estimators.fitting import charge_and_release, rows_per_person, warn_of
 from confide.estimators.notebook import ShownWithGuarantee
@@ -106,8 +106,8 @@ class LinearRegressor(CoefficientIntervals, ShownWithGuarantee, RegressorMixin, 
             with self._checked_rows(X, y, settings, encoder, sample_weight, largest, seed) as rows:
                 plan = self._plan_for(settings, rows)
                 person = None if schema is None else schema.person
-                weighting = weight_sentences(sample_weight is not None, largest, None)
-                guarantee = guarantee_of(plan, self._target_sentence(), person, ledger, seed, weighting)
+                sentences = (*weight_sentences(sample_weight is not None, largest, None), *place_sentences(rows.source))
+                guarantee = guarantee_of(plan, self._target_sentence(), person, ledger, seed, sentences)
                 names = self._coefficient_names(encoder)
                 warn_of(plan, ledger)
                 purpose, source = f"{type(self).__name__}.fit", rows.source

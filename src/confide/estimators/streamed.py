@@ -14,6 +14,7 @@ from confide.data.on_disk import Stamp
 from confide.data.opened import CheckedRows
 from confide.data.partitions import NumericReading
 from confide.data.source import RowSource
+from confide.data.speed import Pass
 from confide.data.streams import Numbers, Reading, StreamedSource
 from confide.errors import InputError, ParameterError
 from confide.estimators.fitting import Settings
@@ -128,8 +129,10 @@ def scored(
         scoring = model._model
 
         def pieces() -> Iterator[tuple[Array, Targets]]:
+            passing = Pass("scoring", source.told)
             for memory in source.in_memory():
                 yield scoring.scores_alone(memory.blocks), memory.labels
+                passing.used(memory.n_rows)
 
         yield checked.n_rows, pieces
 

@@ -47,7 +47,7 @@ class LinearSVC(LinearClassifier):
         wide; it needs noise on the weights, so `mechanism` "auto" is "output".
 
         "auto" is "huber_hinge" where noise is small beside the rows, without privacy, for three classes and more, for noise
-        on the weights, for rows of several parties and in `intervals_from_parts`; and "logistic_hinge" where it is large.
+        on the weights and in `intervals_from_parts`; and "logistic_hinge" where it is large.
         Then, if the noise is Gaussian, a schema is given and no intervals are asked for, encoded rows are clipped to the
         norm of a usual row that follows from the schema. All of it is decided from public facts, and the plan says it.
     smoothing : float, default 0.5

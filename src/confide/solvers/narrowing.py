@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from confide.erm.class_losses import OneVsRest
-from confide.erm.losses import HuberHinge, Loss, SmoothHinge
+from confide.erm.losses import Hinge, HuberHinge, Loss, SmoothHinge
 from confide.erm.objective import Objective
 from confide.solvers.solver import Solution, Solver
 from confide.types import Weights
@@ -31,14 +31,14 @@ class Narrowing:
     inner: Solver
 
     def solve(self, objective: Objective, start: Weights, tolerance: float) -> Solution:
-        width_asked = _joint(objective.loss)
+        width_asked = joint_of(objective.loss)
         if width_asked is None or width_asked >= _WIDEST / _FACTOR:
             return self.inner.solve(objective, start, tolerance)
         norms = np.linalg.norm(objective.evaluate(start, order=1).gradient, axis=1)
         enough = max(tolerance, _ENOUGH * float(norms.min()))
         width, before, weights = _WIDEST, start, start
         while width > width_asked:
-            wider = replace(objective, loss=_with_joint(objective.loss, width))
+            wider = replace(objective, loss=with_joint(objective.loss, width))
             # The line through the last two solutions, at the new width.
             guess = weights + (weights - before) / _FACTOR if width < _WIDEST / _FACTOR else weights
             before, weights = weights, self.inner.solve(wider, guess, enough).weights
@@ -46,14 +46,14 @@ class Narrowing:
         return self.inner.solve(objective, weights, tolerance)
 
 
-def _joint(loss: Loss) -> float | None:
+def joint_of(loss: Loss) -> float | None:
     """Half the width of the joint of a hinge, or of one a class; None for other losses."""
     of_one = loss.loss if isinstance(loss, OneVsRest) else loss
     return of_one.smoothing if isinstance(of_one, (HuberHinge, SmoothHinge)) else None
 
 
-def _with_joint(loss: Any, half_width: float) -> Any:
-    """The same loss with a joint of another width."""
+def with_joint(loss: Any, half_width: float) -> Any:
+    """The same loss with a joint of another width; the hinge itself with a parabola."""
     if isinstance(loss, OneVsRest):
-        return replace(loss, loss=_with_joint(loss.loss, half_width))
-    return replace(loss, smoothing=half_width)
+        return replace(loss, loss=with_joint(loss.loss, half_width))
+    return HuberHinge(half_width) if isinstance(loss, Hinge) else replace(loss, smoothing=half_width)
