@@ -195,7 +195,7 @@ def test_a_file_is_replaced_in_one_step_and_readable_as_any_new_file(rows, tmp_p
     model = LogisticRegression(1.0).fit(*rows)
     path = tmp_path / "m.json"
     path.write_text("old")
-    model.save(path)
+    model.save(path, overwrite=True)
     assert [p.name for p in tmp_path.iterdir()] == ["m.json"]
     mask = os.umask(0)
     os.umask(mask)
@@ -209,12 +209,12 @@ def test_links_devices_and_permissions_survive_a_save(rows, tmp_path):
     real.write_text("old")
     real.chmod(0o600)
     link.symlink_to(real)
-    model.save(link)
+    model.save(link, overwrite=True)
     assert link.is_symlink()
     assert confide.load(real).guarantee_ == model.guarantee_
     assert stat.S_IMODE(real.stat().st_mode) == 0o600
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     with pytest.raises(FileError, match="ordinary"):
-        model.save(pipe)
+        model.save(pipe, overwrite=True)
     assert pipe.is_fifo()
