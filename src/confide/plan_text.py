@@ -50,7 +50,7 @@ def plan_text(plan: Any) -> str:
             lines["noise"] = f"{noise.law}, shape {noise.shape.name}, norm {noise.norm:.6g} {where}"
             lines["seal"] = f"{plan.seal_share:.2g} of the budget, norm {plan.seal_norm:.3g} on the weights"
         rows = noise_in_rows(plan)
-        lines["noise in rows"] = f"as much as {rows:.4g} rows can pull together, {100.0 * rows / low:.3g}% of the rows"
+        lines["noise in rows"] = f"as much as {rows:.4g} rows can pull together, {rows / low:.3g} of all"
         lines["grid"] = f"weights are multiples of 2^{lattice.exponent}"
         lines["tolerance"] = f"gradient norm {plan.tolerance:.3g} in the summed objective"
         lines["expected distance"] = f"at most {plan.expected_distance:.4g} from the non-private weights at this alpha"

@@ -73,6 +73,7 @@ class UtilityBound:
     excess_loss_of_zero: float
 
     def __str__(self) -> str:
+        probability = f"{1.0 - self.failure:.15g}"
         against = f"above that of any weights of norm {self.reference_norm:g}"
         bounds = {
             f"weights within {self.distance:.3g} of the non-private ones": self.distance < self.distance_of_zero,
@@ -84,8 +85,10 @@ class UtilityBound:
         }
         useful = [sentence for sentence, is_useful in bounds.items() if is_useful]
         if not useful:
-            return "No useful bound: whatever is certain of the released weights is true of weights of zero too."
-        told = f"With probability {1.0 - self.failure:.15g}: {', '.join(useful)}."
+            return (
+                f"No useful bound holds with probability {probability}: weights of zero, which need no rows, keep each too."
+            )
+        told = f"With probability {probability}: {', '.join(useful)}."
         if len(useful) == len(bounds):
             return told
         names = ("the distance", "the regularised loss", "the loss", "the loss on new rows")
