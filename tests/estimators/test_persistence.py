@@ -236,7 +236,6 @@ def test_an_unknown_part_is_refused_at_every_level(every_kind, tmp_path):
 CONTRADICTIONS = {
     "two budgets": ("intervals", lambda c: c["parameters"]["budget"].update(epsilon=1.0)),
     "classes of a regressor": ("huber", lambda c: c.update(classes=[0, 1])),
-    "kernel of a regressor": ("huber", lambda c: c.update(fourier_map={"kind": "fourier"})),
     "links of a ball": ("intervals", lambda c: c["intervals"]["noises"][0].update(linked=[True])),
     "a target's classes": ("schema", lambda c: c["schema"]["target"].update(classes=None)),
 }
