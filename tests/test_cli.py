@@ -95,7 +95,7 @@ def run_elsewhere(*arguments, **environment):
 
 
 def fit(*options, data="people.csv", code=0):
-    return run("fit", data, "--schema", "people.toml", "--epsilon", "1", *options, code=code)
+    return run("fit", data, "--schema", "people.toml", "--epsilon", "1", "--force", *options, code=code)
 
 
 def refused(*arguments, code=2):
@@ -120,7 +120,8 @@ def test_help_lists_exactly_the_commands_that_work():
         "0  done",
         "2  bad input or usage",
         "3  budget exceeded, or the guarantee is void",
-        "4  internal error",
+        "4  internal error, or a failure after the budget was charged",
+        "130  stopped by control-C",
     ):
         assert line in text
 
@@ -380,7 +381,7 @@ def test_fit_reads_all_files_of_a_pattern(folder):
     write_rows(Path("parts/a.csv"), rows[:250])
     Path("cache").mkdir()
     for options in ((), ("--cache", "cache")):
-        text = run("fit", "parts/*.csv", "--schema", "people.toml", "--epsilon", 1, *options).stdout
+        text = fit(*options, data="parts/*.csv").stdout
         assert "The number of rows, 400, is public." in " ".join(text.split())
     assert list(Path("cache").iterdir()) == []
     assert "no file matches" in refused("fit", "parts/*.parquet", "--schema", "people.toml", "--epsilon", 1)
@@ -505,7 +506,7 @@ def test_names_are_never_taken_for_markup(folder):
 
 def test_an_infinite_epsilon_is_loud_about_it(folder):
     """It must be asked for by name; the model is written and marked."""
-    result = run("fit", "people.csv", "--schema", "people.toml", "--epsilon", "inf")
+    result = fit("--epsilon", "inf", code=3)
     assert "\nNOT PRIVATE." in result.stdout
     assert confide.load("model.json").guarantee_.void
 
@@ -521,9 +522,9 @@ def test_binary_tables_train_and_score_like_csv(folder, suffix):
         parquet.write_table(table, path)
     else:
         feather.write_feather(table, path)
-    options = ("--schema", "people.toml", "--epsilon", "inf", "--format", "json")
-    from_csv = json.loads(run("fit", "people.csv", *options, "--out", "a.json").stdout)
-    from_table = json.loads(run("fit", path, *options, "--out", "b.json").stdout)
+    options = ("--epsilon", "inf", "--format", "json")
+    from_csv = json.loads(fit(*options, "--out", "a.json", code=3).stdout)
+    from_table = json.loads(fit(*options, "--out", "b.json", data=path, code=3).stdout)
     assert from_csv["weights"] == from_table["weights"]
     run("predict", "a.json", "people.csv", "--out", "a.csv")
     run("predict", "a.json", path, "--out", f"b.{suffix}")
@@ -541,7 +542,7 @@ def test_types_come_from_the_schema_and_not_from_the_rows(folder):
     )
     cells = [("1", "2.5", "1"), ("2", "NA", "0"), ("01", "", "1.0"), ("x", "8", "0")]
     Path("people.csv").write_text("code,size,y\n" + "".join(",".join(row) + "\n" for row in cells), encoding="utf-8")
-    run("fit", "people.csv", "--schema", "people.toml", "--epsilon", "inf", "--out", "a.json")
+    fit("--epsilon", "inf", "--out", "a.json", code=3)
     frame = pd.DataFrame({"code": ["1", "2", "1", "x"], "size": [2.5, None, None, 8.0]})
     expected = LogisticRegression(float("inf"), schema=confide.Schema.from_toml("people.toml")).fit(frame, [1, 0, 1, 0])
     assert np.array_equal(confide.load("a.json").coef_, expected.coef_)
@@ -659,7 +660,7 @@ def test_predict_adds_two_columns_and_keeps_the_rest(folder):
     fit()
     rows = [{key: value for key, value in row.items() if key != "income"} for row in rows_of()]
     write_rows(Path("new.csv"), rows)
-    result = run("predict", "model.json", "new.csv", "--out", "scored.csv")
+    result = run("predict", "model.json", "new.csv", "--out", "scored.csv", "--force")
     assert result.stdout == 'Wrote scored.csv: prediction, and probability of income = "high".\n'
     scored = read_rows(Path("scored.csv"))
     assert list(scored[0]) == [*rows[0], "prediction", "probability"]
@@ -721,7 +722,7 @@ def test_predict_shows_no_cell_either(folder):
 
 def test_predict_warns_of_a_model_without_privacy(folder):
     """On standard error, so that the table stays clean."""
-    run("fit", "people.csv", "--schema", "people.toml", "--epsilon", "inf")
+    fit("--epsilon", "inf", code=3)
     result = run("predict", "model.json", "people.csv", "--out", "-")
     assert result.stderr.startswith("warning: this model is NOT PRIVATE.")
     assert "NOT PRIVATE" not in result.stdout
@@ -733,15 +734,15 @@ def test_a_model_without_a_schema_finds_its_columns_by_name(folder):
     model = LogisticRegression(5.0).fit(frame, [0, 0, 1, 1])
     model.save("model.json")
     Path("new.csv").write_text("size,note,age\n0.1,a,0.2\n0.5,b,0.7\n", encoding="utf-8")
-    run("predict", "model.json", "new.csv", "--out", "scored.csv")
+    run("predict", "model.json", "new.csv", "--out", "scored.csv", "--force")
     scored = read_rows(Path("scored.csv"))
     expected = model.predict_proba(pd.DataFrame({"age": [0.2, 0.7], "size": [0.1, 0.5]}))[:, 1]
     assert [float(row["probability"]) for row in scored] == expected.tolist()
     assert [row["note"] for row in scored] == ["a", "b"]
     Path("new.csv").write_text(f"size,age\n0.1,{SENTINEL}\n", encoding="utf-8")
-    assert 'column "age"' in refused("predict", "model.json", "new.csv", "--out", "scored.csv")
+    assert 'column "age"' in refused("predict", "model.json", "new.csv", "--out", "scored.csv", "--force")
     Path("new.csv").write_text("size,age\n0.1,\n", encoding="utf-8")
-    assert "NaN" in refused("predict", "model.json", "new.csv", "--out", "scored.csv")
+    assert "NaN" in refused("predict", "model.json", "new.csv", "--out", "scored.csv", "--force")
 
 
 def test_a_model_without_names_says_why_it_cannot_score_a_file(folder):
@@ -766,7 +767,7 @@ def test_inspect_shows_statement_and_weights_of_a_private_model(folder):
 
 def test_inspect_gives_3_for_a_void_guarantee(folder):
     """Whether without noise or with a seed; for people and for machines."""
-    run("fit", "people.csv", "--schema", "people.toml", "--epsilon", "inf")
+    fit("--epsilon", "inf", code=3)
     assert "NOT PRIVATE." in run("inspect", "model.json", code=3).stdout
     LogisticRegression(1.0, random_state=1).fit(np.array([[0.1], [0.9]]), [0, 1]).save("seeded.json")
     document = json.loads(run("inspect", "seeded.json", "--format", "json", code=3).stdout)
@@ -775,9 +776,9 @@ def test_inspect_gives_3_for_a_void_guarantee(folder):
 
 
 def test_inspect_speaks_json(folder):
-    """The same as fit said, but for the plan."""
+    """The same as fit said, but for the plan and the charge."""
     said = json.loads(fit("--format", "json").stdout)
-    del said["plan"]
+    del said["plan"], said["charge"]
     assert json.loads(run("inspect", "model.json", "--format", "json").stdout) == said
 
 
@@ -960,7 +961,7 @@ def test_the_demo_speaks_json(folder, monkeypatch):
 def test_the_demo_with_an_infinite_epsilon_is_not_called_private(folder, monkeypatch):
     """Nobody should mistake it."""
     monkeypatch.setattr("confide.datasets.load_adult", small_adult)
-    text = run("demo", "--epsilon", "inf").stdout
+    text = run("demo", "--epsilon", "inf", code=3).stdout
     assert "\nNOT PRIVATE." in text
     assert "the model written, NOT PRIVATE" in text
 

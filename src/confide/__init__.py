@@ -6,9 +6,11 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from confide._version import __version__
+from confide.submodules import on_first_use
 
 if TYPE_CHECKING:
     from confide import datasets as datasets
+    from confide import planning as planning
     from confide.accounting.ledger import Ledger as Ledger
     from confide.data.opened import open_rows as open_rows
     from confide.data.speed import progress as progress
@@ -84,17 +86,17 @@ _EXPORTS = {
     "progress": "confide.data.speed",
 }
 
-__all__ = ["__version__", "datasets", *_EXPORTS]  # noqa: PLE0604 - every element is a string
+_module_of = on_first_use(__name__)
+
+__all__ = ["__version__", "datasets", "planning", *_EXPORTS]  # noqa: PLE0604 - every element is a string
 
 
 def __getattr__(name: str) -> Any:
-    if name == "datasets":
-        return importlib.import_module("confide.datasets")
     if name in _EXPORTS:
         value = getattr(importlib.import_module(_EXPORTS[name]), name)
         globals()[name] = value
         return value
-    raise AttributeError(f"module 'confide' has no attribute {name!r}")
+    return _module_of(name)
 
 
 def __dir__() -> list[str]:

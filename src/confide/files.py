@@ -1,6 +1,7 @@
 """Files that can be checked: JSON with a kind, a format version and a checksum. No pickle, no code.
 
-The checksum finds damage, not forgery: whoever can write the file can write the checksum.
+The checksum finds damage, not forgery: whoever can write the file can write the checksum. Every file that confide writes for
+its users appears in one step, and none replaces another unasked.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ import json
 import os
 import stat
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -19,33 +22,110 @@ _KIND = "confide-model"
 FORMAT_VERSION = 1
 
 
-def write_document(path: str | os.PathLike[str], content: dict[str, Any]) -> None:
-    """Write `content` (JSON values, finite numbers) as one document, replacing the file in one step."""
+def write_document(path: str | os.PathLike[str], content: dict[str, Any], *, overwrite: bool = False) -> None:
+    """Write `content` (JSON values, finite numbers) as one document, in one step; see `new_file`."""
+    write_text(path, document_text(content), overwrite=overwrite)
+
+
+def document_text(content: dict[str, Any]) -> str:
+    """The text of the file that `write_document` writes."""
     document = {"kind": _KIND, "format_version": FORMAT_VERSION, "checksum": _checksum(content), "content": content}
-    replace_file(path, json.dumps(document, indent=2, allow_nan=False) + "\n")
+    return json.dumps(document, indent=2, allow_nan=False) + "\n"
 
 
-def replace_file(path: str | os.PathLike[str], text: str) -> None:
-    """Write `text`, replacing the file in one step: whoever reads it meanwhile sees the old one or the new one."""
-    # A link keeps pointing at the file; a device or a pipe must not be replaced by a file.
+def write_text(path: str | os.PathLike[str], text: str, *, overwrite: bool = False) -> None:
+    """Write a file of text in one step; see `new_file`."""
+    with new_file(path, overwrite=overwrite) as unfinished:
+        unfinished.write_text(text, encoding="utf-8")
+
+
+@contextmanager
+def new_file(path: str | os.PathLike[str], *, overwrite: bool = False) -> Iterator[Path]:
+    """A file beside `path` to write to. It takes its name in one step, and is removed where writing fails.
+
+    Whoever reads meanwhile sees the old file or the new one. A link keeps pointing at its file, and a file that is replaced
+    hands on its permissions.
+
+    Parameters
+    ----------
+    path : str or path
+    overwrite : bool, default False
+        Whether a file that exists is replaced. One without write permission never is.
+
+    Raises
+    ------
+    FileError
+        If the file exists, is not an ordinary file, or cannot be written.
+    """
+    check_output(path, overwrite=overwrite)
     target = Path(path).resolve()
-    if target.exists() and not target.is_file():
-        raise FileError(f"cannot write {target}: it is not an ordinary file.")
     try:
-        # mkstemp makes files that only their owner may read. A model is meant to be shared like any new file, and an old
-        # one keeps its permissions.
+        # mkstemp makes files that only their owner may read. A model is meant to be shared like any new file.
         mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else 0o666 & ~_umask()
-        handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
+        unfinished = _created_in(target.parent)
         try:
-            with os.fdopen(handle, "w", encoding="utf-8") as stream:
-                stream.write(text)
-            Path(temporary).chmod(mode)
-            Path(temporary).replace(target)
+            yield unfinished
+            with unfinished.open("rb") as written:
+                os.fsync(written.fileno())  # a full disk may show only here
+            unfinished.chmod(mode)
+            _check_existing(path, target, overwrite)  # it may have come in the meantime
+            unfinished.replace(target)
         except BaseException:
-            Path(temporary).unlink(missing_ok=True)
+            unfinished.unlink(missing_ok=True)
             raise
     except OSError as error:
-        raise FileError(f"cannot write {target}: {error.strerror}.") from None
+        raise _unwritable(path, error.strerror or "the system refused") from None
+
+
+def check_output(path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+    """Raise FileError unless a file can be written there now: one is created beside it and removed again.
+
+    Parameters
+    ----------
+    path : str or path
+    overwrite : bool, default False
+        Whether a file that exists may be replaced. One without write permission may not.
+    """
+    try:
+        target = Path(path).resolve()
+        _check_existing(path, target, overwrite)
+        if not target.parent.is_dir():
+            raise _unwritable(path, "its folder does not exist")
+        _created_in(target.parent).unlink()
+    except (OSError, RuntimeError, ValueError) as error:  # also links in a circle, and names that no file can have
+        if isinstance(error, FileError):
+            raise
+        raise _unwritable(path, getattr(error, "strerror", None) or "no file can have this name") from None
+
+
+def _check_existing(path: str | os.PathLike[str], target: Path, overwrite: bool) -> None:
+    if target.exists():
+        if not target.is_file():
+            raise _unwritable(path, "it is a folder" if target.is_dir() else "it is not an ordinary file")
+        if overwrite and not _may_write(target):
+            raise _unwritable(path, "it has no write permission. Give another name, or the permission")
+    if not overwrite and os.path.lexists(path):
+        raise FileError(
+            f"{os.fspath(path)} exists already; give another name, or replace it with overwrite=True (on the command "
+            f"line --force)."
+        )
+
+
+def _may_write(target: Path) -> bool:
+    """Whether the user may write the file. Its bits count for the superuser too, who may write whatever they say."""
+    status = target.stat()
+    own = stat.S_IWUSR if status.st_uid == os.geteuid() else stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
+    return bool(status.st_mode & own) and os.access(target, os.W_OK)
+
+
+def _created_in(folder: Path) -> Path:
+    handle, name = tempfile.mkstemp(dir=folder, prefix=".confide-", suffix=".part")
+    os.close(handle)
+    return Path(name)
+
+
+def _unwritable(path: str | os.PathLike[str], reason: str) -> FileError:
+    return FileError(f"cannot write {os.fspath(path)}: {reason}.")
 
 
 def read_document(path: str | os.PathLike[str]) -> dict[str, Any]:
@@ -57,9 +137,11 @@ def read_document(path: str | os.PathLike[str]) -> dict[str, Any]:
     except UnicodeDecodeError:
         raise FileError(f"{path} is not a model file of confide: it is not text.") from None
     try:
-        document = json.loads(text)
+        document = json.loads(text, object_pairs_hook=_without_doubles)
     except (ValueError, RecursionError):
-        raise FileError(f"{path} is not a model file of confide, or it was cut short: it is not JSON.") from None
+        raise FileError(
+            f"{path} is not a model file of confide, or it was cut short: it is not JSON, or has a part twice."
+        ) from None
     if not isinstance(document, dict) or document.get("kind") != _KIND:
         raise FileError(f"{path} is not a model file of confide.")
     if document.get("format_version") != FORMAT_VERSION:
@@ -76,6 +158,14 @@ def read_document(path: str | os.PathLike[str]) -> dict[str, Any]:
     if not isinstance(content, dict) or document.get("checksum") != _checksum(content):
         raise FileError(f"{path} is damaged: its checksum does not match. Get a fresh copy.")
     return content
+
+
+def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of JSON. Of two parts of one name one would be lost, and nobody could tell which was meant."""
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError
+    return found
 
 
 def _umask() -> int:

@@ -20,6 +20,7 @@ def plan_document(plan: Any) -> dict[str, Any]:
         "added_alpha": plan.added_l2 / problem.n_rows_low,
         "noise": {"law": noise.law, "shape": noise.shape.name, "scale": noise.scale, "norm": noise.norm} if noise else None,
         "noise_norm": plan.noise_norm,
+        "noise_in_rows": noise_in_rows(plan),
         "seal_norm": plan.seal_norm,
         "seal_share": plan.seal_share,
         "grid_exponent": lattice.exponent if lattice else None,
@@ -50,12 +51,25 @@ def plan_text(plan: Any) -> str:
             where = "in the summed objective" if plan.mechanism == "objective" else "on the weights"
             lines["noise"] = f"{noise.law}, shape {noise.shape.name}, norm {noise.norm:.6g} {where}"
             lines["seal"] = f"{plan.seal_share:.2g} of the budget, norm {plan.seal_norm:.3g} on the weights"
+        rows = noise_in_rows(plan)
+        lines["noise in rows"] = f"as much as {rows:.4g} rows can pull together, {rows / low:.3g} of all"
         lines["grid"] = f"weights are multiples of 2^{lattice.exponent}"
         lines["tolerance"] = f"gradient norm {plan.tolerance:.3g} in the summed objective"
         lines["expected distance"] = f"at most {plan.expected_distance:.4g} from the non-private weights at this alpha"
     if plan.intervals is not None:
         lines |= plan.intervals.lines()
     return _in_columns(lines)
+
+
+def noise_in_rows(plan: Any) -> float:
+    """How many rows, each with the longest slope that is possible, pull as hard as the noise does together.
+
+    Over the number of rows it compares plans of any number of rows, budget and alpha. The expected distance does not: it is
+    counted from weights that move with alpha, and the automatic alpha falls as rows are added.
+    """
+    problem = plan.problem
+    longest = problem.loss_bounds.lipschitz * problem.row_norm
+    return float(plan.noise_norm * plan.l2 / longest) if plan.lattice else 0.0
 
 
 def statistics_document(plan: Any) -> dict[str, Any]:

@@ -157,7 +157,7 @@ def test_a_fit_on_files_is_the_fit_in_memory(tmp_path, estimator):
         assert list(model.coefficient_names_) == list(memory.coefficient_names_)
         assert list(model.feature_names_in_) == list(SCHEMA.column_names)
         assert model.score(frame, frame["ill"]) == memory.score(frame, frame["ill"])
-        model.save(tmp_path / "model.json")
+        model.save(tmp_path / "model.json", overwrite=True)
         assert confide.load(tmp_path / "model.json").score(frame, frame["ill"]) == model.score(frame, frame["ill"])
 
 

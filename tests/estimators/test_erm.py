@@ -236,7 +236,7 @@ def test_a_file_holds_the_weights_and_not_the_loss(tmp_path):
     """What is read predicts and states its guarantee; another fit asks for the loss."""
     X, labels, targets = rows()
     for model, y in ((ERMClassifier(loss=Hyperbola()), labels), (ERMRegressor(loss=Pseudo(), target_bound=1.0), targets)):
-        model.fit(X, y).save(tmp_path / "model.json")
+        model.fit(X, y).save(tmp_path / "model.json", overwrite=True)
         read = confide.load(tmp_path / "model.json")
         np.testing.assert_array_equal(read.predict(X), model.predict(X))
         assert read.guarantee_.statement() == model.guarantee_.statement()

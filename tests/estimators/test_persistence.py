@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import os
 import re
@@ -159,6 +160,138 @@ def test_files_that_are_not_understood_are_refused(rows, tmp_path, name):
     assert len(str(caught.value).splitlines()) == 1
 
 
+@pytest.fixture(scope="module")
+def every_kind():
+    """Fitted models whose files hold every part there is."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-0.5, 0.5, (6000, 2))
+    y, kinds = (X[:, 0] > 0).astype(int), np.array(["a", "b", "c"])[np.arange(6000) % 3]
+    groups = GroupBound((1, 1), (1.0, 0.5))
+    schema = Schema(
+        columns={
+            "age": {"low": 0, "high": 100, "knots": [25, 60]},
+            "size": {"low": 0, "high": 9, "scale": "log"},
+            "job": {"categories": ["a", "b", "c"], "other": True},
+        },
+        target={"column": "y", "negative": "no", "positive": "yes"},
+        interact=[["age", "job"]],
+    )
+    frame, label = table(6000)
+    return {
+        "intervals": LogisticRegression(4.0, inference_share=0.3).fit(X, y),
+        "groups": LogisticRegression(ApproxDP(2.0, 1e-6), row_norm=groups, inference_share=0.3).fit(X, y),
+        "schema": LogisticRegression(ZCDP(1.0), schema=schema).fit(frame.assign(size=1.0), label),
+        "weights": LogisticRegression(1.0, class_weight={0: 0.5, 1: 1.0}).fit(X, y),
+        "kernel": confide.KernelSVC(5.0, n_features=8).fit(X, y),
+        "classes": LogisticRegression(8.0, classes=["a", "b", "c"], inference_share=0.3).fit(X, kinds),
+        "ridge": confide.Ridge(2.0, intervals=True, target_bound=1.0).fit(X, X[:, 0]),
+        "huber": confide.HuberRegressor(1.0, target_bound=1.0).fit(X, X[:, 0]),
+        "counts": confide.PoissonRegressor(1.0).fit(X, y),
+        "void": LogisticRegression(float("inf")).fit(X, y),
+    }
+
+
+def objects_in(value, path=()):
+    """Paths of the objects of a JSON value."""
+    if isinstance(value, dict):
+        yield path
+    pairs = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, part in pairs:
+        yield from objects_in(part, (*path, key))
+
+
+def at(document, path):
+    for key in path:
+        document = document[key]
+    return document
+
+
+def test_an_unknown_part_is_refused_at_every_level(every_kind, tmp_path):
+    """In every object of every kind of file a name that no version knows; in some also each name that stands elsewhere."""
+    from confide.files import read_document, write_document
+
+    documents = {}
+    for kind, model in every_kind.items():
+        model.save(tmp_path / f"{kind}.json")
+        documents[kind] = read_document(tmp_path / f"{kind}.json")
+    known = {name: at(d, p)[name] for d in documents.values() for p in objects_in(d) for name in at(d, p)}
+    path, accepted = tmp_path / "spoiled.json", []
+    for kind, document in documents.items():
+        for place in objects_in(document):
+            elsewhere = known if kind in ("schema", "ridge", "groups") else {}
+            for name, value in ({"no_such_part": 1, "nor_this": None} | elsewhere).items():
+                if name in at(document, place):
+                    continue
+                spoiled = copy.deepcopy(document)
+                at(spoiled, place)[name] = value
+                write_document(path, spoiled, overwrite=True)
+                try:
+                    confide.load(path)
+                    accepted.append((kind, place, name))
+                except FileError:
+                    pass
+    assert accepted == []
+
+
+CONTRADICTIONS = {
+    "two budgets": ("intervals", lambda c: c["parameters"]["budget"].update(epsilon=1.0)),
+    "classes of a regressor": ("huber", lambda c: c.update(classes=[0, 1])),
+    "links of a ball": ("intervals", lambda c: c["intervals"]["noises"][0].update(linked=[True])),
+    "a target's classes": ("schema", lambda c: c["schema"]["target"].update(classes=None)),
+}
+
+
+@pytest.mark.parametrize("name", CONTRADICTIONS)
+def test_a_part_that_would_be_left_out_is_refused(every_kind, tmp_path, name):
+    """What a file says and its model would not say again was not understood."""
+    kind, change = CONTRADICTIONS[name]
+    path = tmp_path / "m.json"
+    every_kind[kind].save(path)
+    assert confide.load(path).guarantee_
+    spoil(path, lambda document: change(document["content"]))
+    with pytest.raises(FileError):
+        confide.load(path)
+
+
+def test_a_part_that_stands_twice_is_refused(rows, tmp_path):
+    """Of two, JSON readers keep one, and the checksum would fit."""
+    path = tmp_path / "m.json"
+    LogisticRegression(1.0).fit(*rows).save(path)
+    text = path.read_text()
+    path.write_text(text.replace('"alpha": ', '"alpha": 7.0, "alpha": ', 1))
+    with pytest.raises(FileError, match="twice"):
+        confide.load(path)
+
+
+def test_a_file_is_replaced_when_asked_alone(rows, tmp_path):
+    """By save of a model and of a search, and for a page; a file without write permission never is."""
+    from confide.report import write_report
+
+    X, y = rows
+    model = LogisticRegression(1.0).fit(X, y)
+    search = confide.PrivateSearchCV(LogisticRegression(classes=[0, 1]), {"alpha": [0.1, 1.0]}, budget=1.0).fit(X, y)
+    path = tmp_path / "m.json"
+    for write in (model.save, search.save, lambda *a, **o: write_report(model, *a, **o)):
+        path.write_text("mine")
+        with pytest.raises(FileError, match="overwrite=True"):
+            write(path)
+        path.chmod(0o444)
+        with pytest.raises(FileError, match="no write permission"):
+            write(path, overwrite=True)
+        assert path.read_text() == "mine"
+        path.chmod(0o644)
+        write(path, overwrite=True)
+        assert path.read_text() != "mine"
+    assert [p.name for p in tmp_path.iterdir()] == ["m.json"]
+
+
+def test_a_name_as_long_as_a_name_may_be_can_be_written(rows, tmp_path):
+    """The unfinished file beside it has a short name of its own."""
+    path = tmp_path / ("m" * 250 + ".json")
+    LogisticRegression(1.0).fit(*rows).save(path)
+    assert confide.load(path).guarantee_.void is None
+
+
 def test_reordered_columns_are_noticed(tmp_path):
     """The order of the schema's columns is the order of the coefficients."""
     path = tmp_path / "m.json"
@@ -195,7 +328,7 @@ def test_a_file_is_replaced_in_one_step_and_readable_as_any_new_file(rows, tmp_p
     model = LogisticRegression(1.0).fit(*rows)
     path = tmp_path / "m.json"
     path.write_text("old")
-    model.save(path)
+    model.save(path, overwrite=True)
     assert [p.name for p in tmp_path.iterdir()] == ["m.json"]
     mask = os.umask(0)
     os.umask(mask)
@@ -209,12 +342,12 @@ def test_links_devices_and_permissions_survive_a_save(rows, tmp_path):
     real.write_text("old")
     real.chmod(0o600)
     link.symlink_to(real)
-    model.save(link)
+    model.save(link, overwrite=True)
     assert link.is_symlink()
     assert confide.load(real).guarantee_ == model.guarantee_
     assert stat.S_IMODE(real.stat().st_mode) == 0o600
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     with pytest.raises(FileError, match="ordinary"):
-        model.save(pipe)
+        model.save(pipe, overwrite=True)
     assert pipe.is_fifo()

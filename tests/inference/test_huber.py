@@ -110,7 +110,7 @@ def test_one_charge_covers_weights_and_moments(tmp_path):
             model.fit(X, y)
         assert "second moments" in model.guarantee_.statement()
         assert "0.4 of the budget" in model.guarantee_.statement()
-        model.save(tmp_path / "model.json")
+        model.save(tmp_path / "model.json", overwrite=True)
         again = confide.load(tmp_path / "model.json")
         assert np.array_equal(again.conf_int(), model.conf_int())
         assert str(again.summary()) == str(model.summary())

@@ -485,7 +485,7 @@ def test_a_file_whose_intervals_speak_of_other_weights_is_refused(tmp_path):
     content = read_document(tmp_path / "m.json")
     content["intervals"]["weights"][0] += 1e-9
     (tmp_path / "m.json").unlink()
-    write_document(tmp_path / "m.json", content)
+    write_document(tmp_path / "m.json", content, overwrite=True)
     with pytest.raises(FileError, match="do not fit each other"):
         confide.load(tmp_path / "m.json")
 

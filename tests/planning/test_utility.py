@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -195,3 +196,65 @@ def test_a_sample_size_for_a_private_number_of_rows_is_refused():
 def test_a_small_probability_of_failure_is_not_rounded_away():
     """In words too."""
     assert "probability 0.999999999:" in str(utility_bound(LogisticRegression(1.0).plan(1000, 3), failure=1e-9))
+
+
+SIZES = [(epsilon, width) for epsilon in (0.1, 1.0, 4.0) for width in (2, 14, 105)]
+
+
+@pytest.mark.parametrize("mechanism", ["objective", "output", "output-laplace"])
+@pytest.mark.parametrize(("epsilon", "width"), SIZES)
+def test_more_rows_lower_the_noise_in_rows(mechanism, epsilon, width):
+    """The number that a plan is compared by, over all rows, at the same budget; the distance does not fall."""
+    sizes = (200, 1_000, 5_000, 24_000, 200_000)
+    plans = [LogisticRegression(epsilon, mechanism=mechanism).plan(n, width) for n in sizes]
+    shares = [plan.to_dict()["noise_in_rows"] / n for plan, n in zip(plans, sizes, strict=True)]
+    assert all(more < 0.3 * fewer for fewer, more in pairwise(shares))
+    assert f"{shares[0] * 200:.4g} rows can pull together, {shares[0]:.3g} of all" in str(plans[0])
+
+
+def test_the_noise_in_rows_is_that_of_the_gradient():
+    """By hand: Laplace noise of a ball is sqrt(D (D + 1)) long at rate 1, and one row moves the sum by 2 L R."""
+    plan = LogisticRegression(0.5).plan(24_000, 14)
+    assert plan.to_dict()["noise_in_rows"] == pytest.approx(math.sqrt(15 * 16) * 2 / 0.5, rel=0.02)
+    same = LogisticRegression(0.5, row_norm=7.0, intercept_scaling=7.0).plan(24_000, 14)
+    assert same.to_dict()["noise_in_rows"] == pytest.approx(plan.to_dict()["noise_in_rows"], rel=1e-3)
+    assert "noise in rows" not in str(LogisticRegression(math.inf).plan(24_000, 14))
+
+
+def test_a_bound_that_weights_of_zero_keep_is_called_useless():
+    """Against the largest values that weights of zero can have, computed by hand."""
+    few = utility_bound(LogisticRegression(0.5).plan(200, 14))
+    assert str(few).startswith("No useful bound")
+    plan = LogisticRegression(0.5).plan(24_000, 14)
+    some = utility_bound(plan)
+    text = str(some)
+    assert f"mean loss at most {some.excess_loss:.3g} above" in text
+    assert f"{some.excess_risk:.3g}" not in text
+    assert "No useful bound on the loss on new rows" in text
+    assert some.excess_objective_of_zero == pytest.approx(math.log(2.0))
+    assert some.excess_loss_of_zero == pytest.approx(math.log(2.0))
+    assert utility_bound(plan, reference_norm=0.1).excess_loss_of_zero == pytest.approx(0.1 * math.sqrt(2.0))
+    assert some.distance_of_zero == pytest.approx(math.sqrt(2.0 * math.log(2.0) / plan.alpha))
+    many = str(utility_bound(LogisticRegression(4.0, alpha=0.05).plan(10**7, 14)))
+    assert "useful" not in many
+    assert "on new rows at most" in many
+
+
+def test_weights_of_zero_keep_what_is_said_of_them():
+    """On rows of every kind: their distance, their regularised loss and their loss above the best of norm 1."""
+    rng = np.random.default_rng(3)
+    for alpha in (1e-3, 0.1):
+        plan = LogisticRegression(0.5, alpha=alpha, fit_intercept=False).plan(500, 3)
+        bound = utility_bound(plan)
+        X = rng.normal(size=(500, 3))
+        X /= np.linalg.norm(X, axis=1, keepdims=True)
+        y = np.where(X[:, 0] > 0.0, 1.0, -1.0)
+
+        def mean_loss(w, margins=y[:, None] * X):
+            return float(np.logaddexp(0.0, -margins @ w).mean())
+
+        best = LogisticRegression(math.inf, alpha=alpha, fit_intercept=False).fit(X, y).coef_[0]
+        assert np.linalg.norm(best) <= bound.distance_of_zero
+        regularised = mean_loss(best) + 0.5 * alpha * best @ best
+        assert math.log(2.0) - regularised <= bound.excess_objective_of_zero
+        assert math.log(2.0) - mean_loss(best / np.linalg.norm(best)) <= bound.excess_loss_of_zero

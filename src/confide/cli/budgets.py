@@ -33,3 +33,8 @@ def chosen_budget(epsilon: float | None, delta: float | None, rho: float | None,
     if not epsilon > 0.0:
         raise ParameterError("--epsilon must be a positive number, or inf for a model without privacy.")
     return PureDP(epsilon) if delta is None else ApproxDP(epsilon, delta)
+
+
+def named(budget: Budget) -> str:
+    """A budget in a few words, or what is left of one."""
+    return ", ".join(f"{name} = {getattr(budget, name):g}" for name in budget.ranges)

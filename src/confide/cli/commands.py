@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from confide._version import __version__
-from confide.cli.budgets import Delta, Epsilon, Rho, chosen_budget
+from confide.cli.budgets import Delta, Epsilon, Rho, chosen_budget, named
 from confide.cli.failures import EXIT_CODES, NO_GUARANTEE, FailingInOneLine, printable
 from confide.cli.ledger import ledger_app
 from confide.cli.options import (
     Alpha,
+    Force,
     Format,
     Intervals,
     KernelName,
@@ -38,9 +39,10 @@ from confide.errors import FileError, InputError, ParameterError
 if TYPE_CHECKING:
     from confide.estimators.linear import LinearClassifier
     from confide.features.schema import Schema
-    from confide.privacy.budgets import Budget
 
 LARGEST_WEIGHTS = 10
+_ENDINGS_OF_LEDGERS = ("", "-wal", "-shm", "-journal")
+"""Of the files that SQLite keeps beside a ledger."""
 
 ModelOut = Annotated[Path, typer.Option(metavar="FILE", help="Where the model goes.")]
 ModelFile = Annotated[Path, typer.Argument(metavar="MODEL.json", show_default=False)]
@@ -88,7 +90,7 @@ def demo(
     epsilon: Epsilon = 1.0,
     delta: Delta = None,
     out: ModelOut = Path("model.json"),
-    force: Annotated[bool, typer.Option("--force", help="Replace the file if it exists.")] = False,
+    force: Force = False,
     output_format: Format = "text",
 ) -> None:
     """Train on real data and see what privacy costs.
@@ -96,12 +98,11 @@ def demo(
     The data are the Adult census of 1994, which ship with confide. The model is compared with one without privacy.
     """
     from confide.cli import display
+    from confide.cli.charges import Charges
     from confide.datasets import load_adult
 
     budget = chosen_budget(epsilon, delta, None)
-    _check_model_out(out)
-    if (out.exists() or out.is_symlink()) and not force:
-        raise FileError(f"{out} exists already; give another name with --out, or replace it with --force.")
+    _check_model_out(out, force=force)
     with display.working("reading the Adult data"):
         adult = load_adult()
         n_rows = len(adult.X_train)
@@ -116,7 +117,7 @@ def demo(
         screen.plan(plan)
     with display.working("training the private model"):
         model.fit(adult.X_train, adult.y_train)
-        model.save(out)
+        model.save(out, overwrite=force)
     with display.working("training a model without privacy, to compare"):
         without_privacy = estimator_of("logistic", chosen_budget(math.inf, None, None), schema=adult.schema).fit(
             adult.X_train, adult.y_train
@@ -134,11 +135,12 @@ def demo(
     ]
     if screen is None:
         document = {"model": str(out), "plan": plan.to_dict(), **display.model_document(model)}
-        display.print_json(document | {"test_accuracy": accuracies, "next": commands})
+        display.print_json(document | {"charge": Charges(None).document(), "test_accuracy": accuracies, "next": commands})
+        _leave(model)
         return
     screen.guarantee(model.guarantee_)
     names = {
-        "released": f"private, {_named(budget)}" if plan.budget.is_private else "the model written, NOT PRIVATE",
+        "released": f"private, {named(budget)}" if plan.budget.is_private else "the model written, NOT PRIVATE",
         "without_privacy": "without privacy (its guarantee is void)",
         "majority_class": f'always "{majority}"',
     }
@@ -151,9 +153,11 @@ def demo(
         "These data are public, so that their scores may be shown. A score on private rows is outside the guarantee."
     )
     screen.heading("Next")
+    screen.text("Charged to no ledger: these data are public. Rows of your own need one; `confide ledger init` makes it.")
     screen.verbatim(f"Wrote {out}. Try:")
     for command in commands:
         screen.verbatim(f"  {command}")
+    _leave(model)
 
 
 @app.command(epilog="\b\nExample:\n  confide fit adult.csv --schema adult.toml --epsilon 1 --out model.json")
@@ -191,6 +195,7 @@ def fit(
     report: Annotated[
         Path | None, typer.Option(metavar="FILE.html", help="Write a page too: guarantee, coefficients, columns.")
     ] = None,
+    force: Force = False,
     output_format: Format = "text",
 ) -> None:
     """Train a private model and write it to a file.
@@ -200,18 +205,18 @@ def fit(
     Nothing about columns is learned from the data: types, bounds, categories and labels are those of the schema. Beside
     the released weights, nothing is shown that depends on the rows.
     """
-    from confide.accounting.ledger import Ledger
     from confide.cli import display
+    from confide.cli.charges import Charges
     from confide.data.on_disk import files_of
     from confide.data.opened import open_rows
     from confide.features.schema import Schema
 
     budget = chosen_budget(epsilon, delta, rho)
     files = files_of(data)
-    inputs = [*files, schema, *([] if ledger is None else [Path(ledger)])]
-    _check_model_out(out, *inputs)
+    inputs = [*files, schema, *([] if ledger is None else [Path(ledger + end) for end in _ENDINGS_OF_LEDGERS])]
+    _check_model_out(out, *inputs, force=force)
     if report is not None:
-        _check_report(report, *inputs, out)
+        _check_report(report, *inputs, out, force=force)
     described = Schema.from_toml(schema)
     target = described.target
     if target is None:
@@ -219,6 +224,7 @@ def fit(
             f'{schema} names no target; add a line such as target = {{ column = "income", negative = "no", positive = '
             f'"yes" }} above its columns.'
         )
+    charges = Charges(ledger)
     model = estimator_of(
         kind,
         budget,
@@ -230,35 +236,39 @@ def fit(
         neighbours=neighbours,
         n_rows_bounds=n_rows_bounds,
         max_rows_per_person=max_rows_per_person,
-        ledger=None if ledger is None else Ledger(ledger),
+        ledger=charges.ledger,
     )
-    with display.working(f"counting the rows of {data}"):
-        rows: Any = open_rows(files, described)
-        n_rows = rows.count()
-    plan = model.plan(None if n_rows_bounds else n_rows)
-    screen = display.Screen() if output_format == "text" else None
-    if screen:
-        screen.plan(plan)
-    # How far a bar has come would tell the number of rows, where that is private.
-    with display.rows_passing(None if n_rows_bounds else n_rows) as passing:
-        model.fit(open_rows(files, described, cache=False if cache is None else cache, progress=passing))
-    model.save(out)
-    if report is not None:
-        from confide.report import write_report
+    with charges.told():
+        with display.working(f"counting the rows of {data}"):
+            rows: Any = open_rows(files, described)
+            n_rows = rows.count()
+        plan = model.plan(None if n_rows_bounds else n_rows)
+        screen = display.Screen() if output_format == "text" else None
+        if screen:
+            screen.plan(plan)
+        # How far a bar has come would tell the number of rows, where that is private.
+        with display.rows_passing(None if n_rows_bounds else n_rows) as passing:
+            model.fit(open_rows(files, described, cache=False if cache is None else cache, progress=passing))
+        charges.keep(model, out, overwrite=force)
+        if report is not None:
+            from confide.report import write_report
 
-        write_report(model, report)
-    if screen is None:
-        display.print_json({"model": str(out), "plan": plan.to_dict(), **display.model_document(model)})
-        return
-    screen.guarantee(model.guarantee_)
-    if intervals is None:
-        screen.weights(model, LARGEST_WEIGHTS)
-    else:
-        screen.coefficients(model)
-    screen.heading("Done")
-    if report is not None:
-        screen.verbatim(f"Wrote {report}")
-    screen.verbatim(f"Wrote {out}; show it with: confide inspect {shlex.quote(str(out))}")
+            write_report(model, report, overwrite=force)
+        if screen is None:
+            document = {"model": str(out), "plan": plan.to_dict(), **display.model_document(model)}
+            display.print_json(document | {"charge": charges.document()})
+        else:
+            screen.guarantee(model.guarantee_)
+            if intervals is None:
+                screen.weights(model, LARGEST_WEIGHTS)
+            else:
+                screen.coefficients(model)
+            screen.heading("Done")
+            screen.text(charges.sentence())
+            if report is not None:
+                screen.verbatim(f"Wrote {report}")
+            screen.verbatim(f"Wrote {out}; show it with: confide inspect {shlex.quote(str(out))}")
+    _leave(model)
 
 
 @app.command(epilog="\b\nExample:\n  confide predict model.json new.csv --out scored.csv")
@@ -266,6 +276,7 @@ def predict(
     model_file: ModelFile,
     data: Annotated[Path, typer.Argument(metavar="DATA", help="CSV, Parquet or Feather file.", show_default=False)],
     out: Annotated[str, typer.Option(metavar="FILE", help="CSV, Parquet or Feather file to write, or - to show CSV.")],
+    force: Force = False,
     output_format: Format = "text",
 ) -> None:
     """Add the columns `prediction` and `probability`, or `score`, to a table.
@@ -287,7 +298,7 @@ def predict(
             "--out - shows the table on standard output, so --format json has no place there; leave it out."
         )
     if not to_stdout:
-        tables.check_output(Path(out), (model_file, data), READABLE)
+        tables.check_path(Path(out), (model_file, data), READABLE, overwrite=force)
     model = load(model_file)
     direction = Direction.of(model)
     with display.working(f"reading {data}"):
@@ -316,7 +327,7 @@ def predict(
         stream.flush()
         return
     with display.working(f"writing {out}"):
-        tables.write_table(table, Path(out))
+        tables.write_table(table, Path(out), overwrite=force)
     if output_format == "json":
         label = "prediction" if direction.position is None else direction.label
         display.print_json({"out": out, "rows": table.num_rows, "target": direction.column, f"{name}_of": label})
@@ -344,8 +355,7 @@ def inspect(model_file: ModelFile, output_format: Format = "text") -> None:
             screen.coefficients(model)
         else:
             screen.weights(model)
-    if model.guarantee_.void is not None:
-        raise typer.Exit(NO_GUARANTEE)
+    _leave(model)
 
 
 @app.command(epilog="\b\nExample:\n  confide report model.json --out report.html")
@@ -353,6 +363,7 @@ def report(
     model_file: ModelFile,
     out: Annotated[Path, typer.Option(metavar="FILE.html", help="Where the page goes.")] = Path("report.html"),
     level: Annotated[float, typer.Option(metavar="L", help="Of intervals, between 0 and 1.")] = 0.95,
+    force: Force = False,
 ) -> None:
     """Write a model as a page of HTML, for those who must sign it.
 
@@ -363,28 +374,30 @@ def report(
     from confide.estimators.persistence import load
     from confide.report import write_report
 
-    _check_report(out, model_file)
-    write_report(load(model_file), out, level=level)
+    _check_report(out, model_file, force=force)
+    write_report(load(model_file), out, level=level, overwrite=force)
     display.Screen().verbatim(f"Wrote {out}")
 
 
 app.add_typer(ledger_app, name="ledger")
 
 
-def _named(budget: Budget) -> str:
-    return ", ".join(f"{name} = {getattr(budget, name):g}" for name in budget.ranges)
+def _leave(model: LinearClassifier) -> None:
+    """The exit code says whether there is a guarantee."""
+    if model.guarantee_.void is not None:
+        raise typer.Exit(NO_GUARANTEE)
 
 
-def _check_report(out: Path, *others: Path) -> None:
+def _check_report(out: Path, *others: Path, force: bool) -> None:
     from confide.cli import tables
 
-    tables.check_output(out, others, (".html", ".htm"))
+    tables.check_path(out, others, (".html", ".htm"), overwrite=force)
 
 
-def _check_model_out(out: Path, *inputs: Path) -> None:
+def _check_model_out(out: Path, *inputs: Path, force: bool) -> None:
     from confide.cli import tables
 
-    tables.check_output(out, inputs)
+    tables.check_path(out, inputs, overwrite=force)
 
 
 def _kinds(schema: Schema) -> dict[str, Literal["number", "text"]]:

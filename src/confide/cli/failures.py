@@ -31,7 +31,23 @@ Exit codes:
   0  done
   2  bad input or usage
   3  budget exceeded, or the guarantee is void
-  4  internal error"""
+  4  internal error, or a failure after the budget was charged
+  130  stopped by control-C; the last line says what was charged"""
+
+
+class StoppedAfterCharge(Exception):  # noqa: N818 - says what happened
+    """A command was stopped, and what it charged must be said.
+
+    Parameters
+    ----------
+    error : what stopped it
+    sentence : what was charged, and where the model is
+    """
+
+    def __init__(self, error: BaseException, sentence: str) -> None:
+        super().__init__(sentence)
+        self.error = error
+        self.sentence = sentence
 
 
 class FailingInOneLine(TyperGroup):
@@ -42,6 +58,8 @@ class FailingInOneLine(TyperGroup):
         with _without_warnings():
             try:
                 answer = super().main(*args, **options)
+                if answer == INTERRUPTED:
+                    print("error: stopped by control-C. Nothing was charged.", file=sys.stderr)
             except typer.Abort:
                 answer = INTERRUPTED
             except Exception as error:
@@ -57,7 +75,11 @@ def printable(text: str) -> str:
     return "".join(letter if letter.isprintable() else "?" for letter in re.sub(r"\s*\n\s*", " ", text.strip("\n")))
 
 
-def _message(error: Exception) -> str:
+def _message(error: BaseException) -> str:
+    if isinstance(error, StoppedAfterCharge):
+        return f"{_message(error.error)} {error.sentence}"
+    if isinstance(error, KeyboardInterrupt):
+        return "stopped by control-C."
     if isinstance(error, ConfideError):
         return str(error)
     if _is_usage_error(error):
@@ -69,6 +91,8 @@ def _message(error: Exception) -> str:
 
 
 def _exit_code(error: Exception) -> int:
+    if isinstance(error, StoppedAfterCharge):
+        return INTERRUPTED if isinstance(error.error, KeyboardInterrupt) else INTERNAL
     if isinstance(error, BudgetExceeded):
         return NO_GUARANTEE
     if isinstance(error, NotCertified):
@@ -76,7 +100,7 @@ def _exit_code(error: Exception) -> int:
     return BAD_INPUT if isinstance(error, ConfideError) or _is_usage_error(error) else INTERNAL
 
 
-def _is_usage_error(error: Exception) -> bool:
+def _is_usage_error(error: BaseException) -> bool:
     # Typer gives no public name to the class, but to one below it.
     return isinstance(error, typer.BadParameter.__bases__)
 

@@ -47,6 +47,7 @@ Intervals = Annotated[
         metavar="SHARE|auto", help="Share of the budget for intervals of coefficients, for example 0.3.  [default: none]"
     ),
 ]
+Force = Annotated[bool, typer.Option("--force", help="Replace files that exist.")]
 Format = Annotated[Literal["text", "json"], typer.Option("--format", help="For people or for machines.")]
 
 

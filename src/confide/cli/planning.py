@@ -170,6 +170,10 @@ class _Beside:
 
     def show(self, screen: Screen) -> None:
         screen.heading("What to expect")
+        screen.text(
+            "Compare plans by the noise in rows, over all rows: the smaller the better. Distances can be compared at one "
+            "alpha alone: the automatic one falls as rows are added, and weights grow."
+        )
         screen.text(str(self.bound))
         distances = self._distances()
         if len(distances) > 1:

@@ -27,6 +27,7 @@ from confide.data.on_disk import (
     suffix_of,
 )
 from confide.errors import FileError, InputError
+from confide.files import check_output, new_file
 
 _ROWS_AT_A_TIME = 10_000
 
@@ -65,22 +66,20 @@ def read_all(path: Path) -> Any:
     return _read_csv(path, dict.fromkeys(header_of(path), pa.string()), None)
 
 
-def write_table(table: Any, path: Path) -> None:
-    """Write a CSV, Parquet or Feather file, by the end of its name."""
-    try:
+def write_table(table: Any, path: Path, *, overwrite: bool = False) -> None:
+    """Write a CSV, Parquet or Feather file, by the end of its name, in one step; see `confide.files.new_file`."""
+    with new_file(path, overwrite=overwrite) as unfinished:
         if suffix_of(path) == ".csv":
-            with path.open("w", encoding="utf-8", newline="") as stream:
+            with unfinished.open("w", encoding="utf-8", newline="") as stream:
                 write_csv(table, stream)
         elif suffix_of(path) == ".parquet":
             import pyarrow.parquet as parquet
 
-            parquet.write_table(table, path)
+            parquet.write_table(table, unfinished)
         else:
             import pyarrow.feather as feather
 
-            feather.write_feather(table, str(path))
-    except OSError as error:
-        raise FileError(f"cannot write {path}: {error.strerror or 'the system refused'}.") from None
+            feather.write_feather(table, str(unfinished))
 
 
 def write_csv(table: Any, stream: TextIO) -> None:
@@ -91,14 +90,22 @@ def write_csv(table: Any, stream: TextIO) -> None:
         writer.writerows(zip(*(column.to_pylist() for column in batch.columns), strict=True))
 
 
-def check_output(path: Path, inputs: Collection[Path], endings: Collection[str] | None = None) -> None:
-    """Refuse, before any work, an output that could not be written or would replace an input."""
+def check_path(
+    path: Path, others: Collection[Path], endings: Collection[str] | None = None, *, overwrite: bool = False
+) -> None:
+    """Refuse, before any work, an output that could not be written, or would replace an input or another output."""
     if endings is not None and path.suffix.lower() not in endings:
         raise FileError(f"{path}: the name of the output must end in {listed(endings)}.")
-    if (path.exists() and not path.is_file()) or not path.parent.is_dir():
-        raise FileError(f"cannot write {path}: it must be an ordinary file in a folder that exists.")
-    if any(path.resolve() == other.resolve() for other in inputs):
-        raise FileError(f"{path} is an input of this command and would be lost; give another name with --out.")
+    if any(_is_same(path, other) for other in others):
+        raise FileError(f"{path} is an input of this command, or its other output, and would be lost; give another name.")
+    check_output(path, overwrite=overwrite)
+
+
+def _is_same(one: Path, other: Path) -> bool:
+    """Whether two paths lead to one file, by other names or links too."""
+    with suppress(OSError, RuntimeError):  # a file that does not exist, or links in a circle
+        return one.resolve() == other.resolve() or one.samefile(other)
+    return False
 
 
 def _read_arrow(path: Path, kinds: Mapping[str, Kind] | None) -> Any:

@@ -308,11 +308,14 @@ class LinearClassifier(CoefficientIntervals, ShownWithGuarantee, ClassifierMixin
         direction = Direction.of(self)
         return direction.sign, "the class named before each" if direction.position is None else str(direction)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model as JSON: weights, schema, guarantee, version and a checksum. `confide.load` reads it."""
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Write the model as JSON: weights, schema, guarantee, version and a checksum. `confide.load` reads it.
+
+        A file that exists is refused, unless `overwrite` is true and it may be written.
+        """
         from confide.estimators.persistence import save_model
 
-        save_model(self, path)
+        save_model(self, path, overwrite=overwrite)
 
     def _loss(self, n_classes: int) -> Loss:
         """The loss for so many classes, from checked parameters."""

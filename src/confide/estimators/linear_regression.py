@@ -212,11 +212,14 @@ class LinearRegressor(CoefficientIntervals, ShownWithGuarantee, RegressorMixin, 
         targets, weights = targets_of(y, len(predicted)), weights_of(sample_weight, len(predicted))
         return float(r2_score(targets, predicted, sample_weight=weights))
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model as JSON: weights, schema, guarantee, version and a checksum. `confide.load` reads it."""
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Write the model as JSON: weights, schema, guarantee, version and a checksum. `confide.load` reads it.
+
+        A file that exists is refused, unless `overwrite` is true and it may be written.
+        """
         from confide.estimators.persistence import save_model
 
-        save_model(self, path)
+        save_model(self, path, overwrite=overwrite)
 
     @property
     def _has_counts(self) -> bool:

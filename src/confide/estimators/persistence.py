@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 from collections.abc import Collection
@@ -68,8 +69,13 @@ _LATER_PARAMETERS = {"max_rows_per_person", "class_weight", "max_sample_weight"}
 """Those that the first version did not write."""
 
 
-def save_model(model: LinearClassifier | LinearRegressor, path: str | os.PathLike[str]) -> None:
+def save_model(model: LinearClassifier | LinearRegressor, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
     """Write a fitted model; see `LinearClassifier.save`."""
+    write_document(path, content_of(model), overwrite=overwrite)
+
+
+def content_of(model: LinearClassifier | LinearRegressor) -> dict[str, Any]:
+    """What the file of a fitted model holds: JSON values."""
     from sklearn.utils.validation import check_is_fitted
 
     check_is_fitted(model)
@@ -77,36 +83,33 @@ def save_model(model: LinearClassifier | LinearRegressor, path: str | os.PathLik
     names = getattr(model, "feature_names_in_", None)
     encoder: Encoder | None = model._encoder
     own = model.get_params(deep=False)
-    write_document(
-        path,
-        {
-            "version": __version__,
-            "estimator": type(model).__name__,
-            "parameters": {
-                "budget": guarantee.budget.to_dict(),
-                "alpha": model.alpha if model.alpha == "auto" else float(model.alpha),
-                "fit_intercept": bool(model.fit_intercept),
-                "intercept_scaling": float(model.intercept_scaling),
-                "mechanism": model.mechanism,
-                "neighbours": str(guarantee.neighbours),
-                **{name: _written(getattr(model, name)) for name in _OWN_PARAMETERS if name in own},
-                "max_rows_per_person": int(model.max_rows_per_person),
-                **(_class_weight_of(model) if isinstance(model, LinearClassifier) else {}),
-                "n_rows_bounds": None if model.n_rows_bounds is None else [int(n) for n in model.n_rows_bounds],
-            },
-            "schema": None if encoder is None else encoder.schema.to_dict(),
-            "row_bound": model._row_bound.to_dict(),
-            **_classes_of(model),
-            "alpha": model.alpha_,
-            "coef": model.coef_.tolist(),
-            "intercept": np.asarray(model.intercept_).tolist(),
-            "coefficient_names": [str(name) for name in model.coefficient_names_],
-            "n_features_in": int(model.n_features_in_),
-            "feature_names_in": None if names is None else [str(name) for name in names],
-            "guarantee": guarantee.to_dict(),
-            "intervals": None if model._evidence is None else model._evidence.to_dict(),
+    return {
+        "version": __version__,
+        "estimator": type(model).__name__,
+        "parameters": {
+            "budget": guarantee.budget.to_dict(),
+            "alpha": model.alpha if model.alpha == "auto" else float(model.alpha),
+            "fit_intercept": bool(model.fit_intercept),
+            "intercept_scaling": float(model.intercept_scaling),
+            "mechanism": model.mechanism,
+            "neighbours": str(guarantee.neighbours),
+            **{name: _written(getattr(model, name)) for name in _OWN_PARAMETERS if name in own},
+            "max_rows_per_person": int(model.max_rows_per_person),
+            **(_class_weight_of(model) if isinstance(model, LinearClassifier) else {}),
+            "n_rows_bounds": None if model.n_rows_bounds is None else [int(n) for n in model.n_rows_bounds],
         },
-    )
+        "schema": None if encoder is None else encoder.schema.to_dict(),
+        "row_bound": model._row_bound.to_dict(),
+        **_classes_of(model),
+        "alpha": model.alpha_,
+        "coef": model.coef_.tolist(),
+        "intercept": np.asarray(model.intercept_).tolist(),
+        "coefficient_names": [str(name) for name in model.coefficient_names_],
+        "n_features_in": int(model.n_features_in_),
+        "feature_names_in": None if names is None else [str(name) for name in names],
+        "guarantee": guarantee.to_dict(),
+        "intervals": None if model._evidence is None else model._evidence.to_dict(),
+    }
 
 
 def _written(value: Any) -> Any:
@@ -155,11 +158,22 @@ def load(path: str | os.PathLike[str]) -> LinearClassifier | LinearRegressor:
     content = read_document(path)
     try:
         _check_keys(content, _PARTS, since_first={"fourier_map", "intervals"})
-        return _restored(content)
+        model = _restored(content)
+        if not _says_again(json.loads(json.dumps(content_of(model))), content):
+            raise FileError("the file holds parts that do not fit each other, or that this version does not understand.")
+        return model
     except FileError:
         raise
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, ConfideError):
         raise FileError(f"{path} lacks parts of a model, or holds parts that this version does not understand.") from None
+
+
+def _says_again(written: Any, read: Any, name: str = "") -> bool:
+    """Whether a restored model would write all that was read: what it leaves out, or says otherwise, was not understood."""
+    if isinstance(written, dict) and isinstance(read, dict):
+        return all(key in written and _says_again(written[key], value, key) for key, value in read.items())
+    # The first version wrote a budget as a number; each writes its own version.
+    return written == read or (name in ("version", "budget") and not isinstance(read, dict))
 
 
 def _restored(content: dict[str, Any]) -> LinearClassifier | LinearRegressor:

@@ -354,10 +354,13 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc] 
         check_is_fitted(self)
         return float(self.best_estimator_.score(X, y, sample_weight))
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the released model as JSON, with the guarantee of the whole search. `confide.load` reads it."""
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Write the released model as JSON, with the guarantee of the whole search. `confide.load` reads it.
+
+        A file that exists is refused, unless `overwrite` is true and it may be written.
+        """
         check_is_fitted(self)
-        self.best_estimator_.save(path)
+        self.best_estimator_.save(path, overwrite=overwrite)
 
     def _checked_budget(self) -> Budget:
         budget = as_budget(self.budget)

@@ -58,6 +58,8 @@ class UtilityBound:
         The same for a new row of the population from which the rows are independent draws. Probability over the rows too.
     reference_norm : float
         L2 norm of the weights that are compared with, in the units of encoded rows and with the intercept.
+    distance_of_zero, excess_objective_of_zero, excess_loss_of_zero : float
+        What the same numbers are at most for weights of zero, which need no rows. A bound that is no smaller is of no use.
     """
 
     failure: float
@@ -66,14 +68,32 @@ class UtilityBound:
     excess_loss: float
     excess_risk: float
     reference_norm: float
+    distance_of_zero: float
+    excess_objective_of_zero: float
+    excess_loss_of_zero: float
 
     def __str__(self) -> str:
-        return (
-            f"With probability {1.0 - self.failure:.15g}: weights within {self.distance:.3g} of the non-private ones, mean "
-            f"regularised loss at most {self.excess_objective:.3g} above its least value, mean loss at most "
-            f"{self.excess_loss:.3g} (of a new row {self.excess_risk:.3g}) above that of any weights of norm "
-            f"{self.reference_norm:g}."
-        )
+        probability = f"{1.0 - self.failure:.15g}"
+        against = f"above that of any weights of norm {self.reference_norm:g}"
+        bounds = {
+            f"weights within {self.distance:.3g} of the non-private ones": self.distance < self.distance_of_zero,
+            f"mean regularised loss at most {self.excess_objective:.3g} above its least value": (
+                self.excess_objective < self.excess_objective_of_zero
+            ),
+            f"mean loss at most {self.excess_loss:.3g} {against}": self.excess_loss < self.excess_loss_of_zero,
+            f"mean loss on new rows at most {self.excess_risk:.3g} {against}": self.excess_risk < self.excess_loss_of_zero,
+        }
+        useful = [sentence for sentence, is_useful in bounds.items() if is_useful]
+        if not useful:
+            return (
+                f"No useful bound holds with probability {probability}: weights of zero, which need no rows, keep each too."
+            )
+        told = f"With probability {probability}: {', '.join(useful)}."
+        if len(useful) == len(bounds):
+            return told
+        names = ("the distance", "the regularised loss", "the loss", "the loss on new rows")
+        missing = [name for name, is_useful in zip(names, bounds.values(), strict=True) if not is_useful]
+        return f"{told} No useful bound on {' and '.join(missing)}: weights of zero keep it too."
 
 
 def utility_bound(plan: Plan, *, reference_norm: float = 1.0, failure: float = 0.05) -> UtilityBound:
@@ -122,7 +142,12 @@ def utility_bound(plan: Plan, *, reference_norm: float = 1.0, failure: float = 0
     distance = pull / l2 + shift
     shrinkage = 0.5 * plan.alpha * reference_norm**2
     risk = shrinkage + 2.0 * steepness**2 / (l2 * each) + steepness * distance
-    return UtilityBound(failure, distance, excess, shrinkage + excess, risk, reference_norm)
+    # Losses are at least 0, and no score of a reference is longer than its norm times that of a row.
+    of_zero = min(loss.value_at_zero, steepness * reference_norm)
+    nearest = min(math.sqrt(2.0 * loss.value_at_zero * problem.n_rows_high / l2), problem.n_rows_high * steepness / l2)
+    return UtilityBound(
+        failure, distance, excess, shrinkage + excess, risk, reference_norm, nearest, loss.value_at_zero, of_zero
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from scipy.special import ndtri
 from confide._version import __version__
 from confide.errors import ParameterError
 from confide.estimators.direction import Direction, weights_by_class
-from confide.files import replace_file
+from confide.files import write_text
 from confide.guarantee import Guarantee
 from confide.inference.table import CoefficientTable
 
@@ -87,15 +87,15 @@ def report_page(model: Any, *, level: float = 0.95) -> str:
     )
 
 
-def write_report(model: Any, path: str | os.PathLike[str], *, level: float = 0.95) -> None:
-    """Write the page of a model to a file, replacing what is there; see `report_page`.
+def write_report(model: Any, path: str | os.PathLike[str], *, level: float = 0.95, overwrite: bool = False) -> None:
+    """Write the page of a model to a file; see `report_page`.
 
     Raises
     ------
     FileError
-        If the file cannot be written.
+        If the file cannot be written, or exists and `overwrite` is false.
     """
-    replace_file(path, report_page(model, level=level))
+    write_text(path, report_page(model, level=level), overwrite=overwrite)
 
 
 def _section(title: str, content: str) -> str:
