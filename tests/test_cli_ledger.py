@@ -102,6 +102,24 @@ def test_init_fixes_relation_and_accounting():
     assert (ledger.neighbours, ledger.accounting) == ("add-or-remove-one", "renyi")
 
 
+def test_init_fixes_the_persons_and_show_names_them():
+    """One row a person unless told; rows of single charges are shown where they differ."""
+    assert "for persons with at most 1 row." in " ".join(run("ledger", "init", "one.db", "--epsilon", 1).stdout.split())
+    text = run("ledger", "init", "study.db", "--epsilon", 1, "--max-rows-per-person", 5).stdout
+    assert "for persons with at most 5 rows." in " ".join(text.split())
+    ledger = Ledger("study.db")
+    assert ledger.max_rows_per_person == 5
+    ledger.charge(0.25)
+    text = run("ledger", "show", "study.db").stdout
+    assert text.startswith("study.db: replace-one, persons with at most 5 rows, accounting sum\n")
+    assert "rows_per_person" not in text
+    assert json.loads(run("ledger", "show", "study.db", "--format", "json").stdout)["max_rows_per_person"] == 5
+    assert "max_rows_per_person=5" in fit("--ledger", "study.db", "--epsilon", 0.25, code=2).stderr
+    fit("--ledger", "study.db", "--epsilon", 0.25, "--max-rows-per-person", 6)
+    assert "rows_per_person" in run("ledger", "show", "study.db").stdout
+    assert "--max-rows-per-person" in refused("ledger", "init", "new.db", "--epsilon", 1, "--max-rows-per-person", 0)
+
+
 @pytest.mark.parametrize(
     ("options", "advice"),
     [

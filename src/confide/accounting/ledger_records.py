@@ -12,11 +12,12 @@ import os
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from numbers import Integral
 from typing import Any, NamedTuple, Protocol
 
 from confide.accounting.events import Event
-from confide.errors import LedgerError
+from confide.errors import LedgerError, ParameterError
 from confide.privacy.budgets import Budget, Neighbours, budget_from_dict
 
 FORMAT_VERSION = 1
@@ -38,19 +39,22 @@ class Header:
     limit: Budget
     neighbours: Neighbours
     accounting: str
+    max_rows_per_person: int | None
+    """None in older ledgers, which did not state it."""
 
     @property
     def text(self) -> str:
         """Canonical JSON."""
-        facts = {"format": FORMAT_VERSION, "identity": self.identity, "limit": self.limit.to_dict()}
-        return _canonical(facts | {"neighbours": str(self.neighbours), "accounting": self.accounting})
+        facts = asdict(self) | {"format": FORMAT_VERSION, "limit": self.limit.to_dict()}
+        return _canonical({name: fact for name, fact in facts.items() if fact is not None})
 
     @classmethod
     def from_text(cls, text: str) -> Header:
         """Read `text`."""
         facts = json.loads(text)
         neighbours = Neighbours.parse(facts["neighbours"])
-        return cls(facts["identity"], budget_from_dict(facts["limit"]), neighbours, facts["accounting"])
+        rows = checked_rows(facts["max_rows_per_person"]) if "max_rows_per_person" in facts else None
+        return cls(facts["identity"], budget_from_dict(facts["limit"]), neighbours, facts["accounting"], rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,6 +178,14 @@ def damaged(place: object, what: str) -> LedgerError:
         f"{place} is damaged or was changed by hand: {what}. Nothing was used or charged. Put back the newest copy; a new "
         f"ledger would not know what was spent."
     )
+
+
+def checked_rows(max_rows_per_person: Any) -> int:
+    """The most rows of one person: a whole number of at least 1."""
+    is_number = isinstance(max_rows_per_person, Integral) and not isinstance(max_rows_per_person, bool)
+    if is_number and int(max_rows_per_person) >= 1:
+        return int(max_rows_per_person)
+    raise ParameterError("max_rows_per_person must be a whole number of at least 1.")
 
 
 def _canonical(facts: dict[str, Any]) -> str:

@@ -16,7 +16,7 @@ import numpy as np
 from scipy.special import stdtr, stdtrit
 from sklearn.base import clone
 
-from confide.accounting.events import Event, as_events
+from confide.accounting.events import as_events
 from confide.accounting.ledger import Batch, Ledger
 from confide.data.opened import ArrayRows
 from confide.errors import InputTypeError, ParameterError
@@ -203,7 +203,7 @@ def intervals_from_parts(
     # Each row is in one part: together the fits cost a row what its own costs (proofs/selection.md).
     problem: Any = replace(plans[0].problem, n_rows_low=n_rows, n_rows_high=n_rows)
     whole: Plan | StatisticsPlan = replace(plans[0], problem=problem)
-    event = Event(whole.budget, None, whole.problem.rows_per_person)
+    event = whole.problem.event(whole.budget)
     models = charge_and_release(release, event, Neighbours.REPLACE_ONE, charged, seed, "intervals_from_parts")
     said = (
         f"What is released are the coefficients of {n_parts} models, each trained at the whole budget on a part of the rows "
