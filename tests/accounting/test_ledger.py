@@ -456,15 +456,16 @@ def plan_of(kind, neighbours="replace-one", rows=1):
     """A plan of each kind that a ledger is charged."""
     facts = {"neighbours": neighbours, "max_rows_per_person": rows}
     if neighbours != "replace-one":
-        facts["n_rows_bounds"] = (1000, 5000)
-    training = confide.LogisticRegression(confide.ApproxDP(1.0, 1e-6), inference_share=0.3, **facts).plan(1000, 3)
+        facts["n_rows_bounds"] = (10**6, 2 * 10**6)
     match kind:
         case "weights":
-            return training
+            return confide.LogisticRegression(confide.ApproxDP(1.0, 1e-6), **facts).plan(10**6, 3)
+        case "weights and moments":
+            return confide.LogisticRegression(1.0, inference_share=0.3, **facts).plan(10**6, 3)
         case "moments":
-            return training.intervals.moments
+            return plan_of("weights and moments", neighbours, rows).intervals.moments
         case "sums":
-            return confide.Ridge(1.0, **facts).plan(1000, 3)
+            return confide.Ridge(1.0, **facts).plan(10**6, 3)
         case "counts":
             return NoisyCounts().plan(8, PureDP(1.0), Neighbours.parse(neighbours), rows)
         case _:
@@ -472,7 +473,7 @@ def plan_of(kind, neighbours="replace-one", rows=1):
             return confide.PrivateSearchCV(model, {"alpha": [0.1, 1.0]}, budget=1.0, method=kind).plan(1000, 3)
 
 
-KINDS = ["weights", "moments", "sums", "counts", "permute-and-flip", "exponential", "repeated"]
+KINDS = ["weights", "weights and moments", "moments", "sums", "counts", "permute-and-flip", "exponential", "repeated"]
 
 
 @pytest.mark.parametrize("part", [lambda plan: plan, lambda plan: plan.event])
@@ -540,13 +541,13 @@ def test_a_budget_by_hand_is_for_the_persons_of_the_ledger(new_ledger):
     ledger = new_ledger(limit=ApproxDP(5.0, 1e-5), max_rows_per_person=5)
     ledger.charge(0.25)
     ledger.charge(dp_accounting.LaplaceDpEvent(4.0))
-    batch = ledger.plan([ApproxDP(0.1, 1e-7)] * 20)
+    batch = ledger.plan([ApproxDP(0.1, 1e-7)] * 20, delta=4e-6)
     batch.charge(ApproxDP(0.1, 1e-7))
     with pytest.raises(BudgetExceeded, match="no release left"):
         batch.charge(Event(ApproxDP(0.1, 1e-7)))
     assert batch.max_rows_per_person == 5
     assert ledger.entries()["rows_per_person"].tolist() == [5, 5, 5]
-    ledger.plan([Event(ApproxDP(0.1, 1e-7), None, rows) for rows in (7, 6, 8)] * 7, delta=1e-6)
+    ledger.plan([Event(ApproxDP(0.1, 1e-7), None, rows) for rows in (7, 6, 8)] * 7, delta=4e-6)
     assert ledger.entries()["rows_per_person"].tolist()[-1] == 6
 
 
@@ -568,7 +569,7 @@ def test_a_fit_is_for_the_persons_of_its_ledger():
     equal, more = (
         confide.LogisticRegression(1.0, classes=[0, 1], max_rows_per_person=k, ledger=ledger).fit(X, y) for k in (3, 4)
     )
-    assert "ledger with the limit: pure differential privacy, epsilon = 4;" in equal.guarantee_.statement()
+    assert "ledger with the limit: pure differential privacy with epsilon = 4;" in equal.guarantee_.statement()
     assert "epsilon = 4 for persons with at most 3 rows;" in more.guarantee_.statement()
     assert ledger.spent() == PureDP(2.0)
 
