@@ -1,4 +1,4 @@
-"""Every exception that confide raises on purpose.
+"""Every exception that confide raises on purpose, and every warning.
 
 ::
 
@@ -13,6 +13,12 @@
     │   └── BudgetExceeded               a charge that does not fit under the limit
     └── NotCertified (RuntimeError)      the minimiser failed its certificate: nothing is released
 
+and every warning:
+
+::
+
+    BudgetWarning (UserWarning)          fits are about to spend what their caller may not have in mind
+
 A message says what was expected, what came and what to do. It may name public things (parameters, declared columns,
 shapes); it never holds a value taken from the data.
 """
@@ -21,6 +27,7 @@ from __future__ import annotations
 
 __all__ = [
     "BudgetExceeded",
+    "BudgetWarning",
     "ConfideError",
     "FileError",
     "InputError",
@@ -71,3 +78,7 @@ class BudgetExceeded(LedgerError):  # noqa: N818 - a public name; what happened 
 
 class NotCertified(ConfideError, RuntimeError):  # noqa: N818 - as above
     """The computed minimiser could not be certified, so nothing is released; the charge stays."""
+
+
+class BudgetWarning(UserWarning):
+    """Fits are about to spend a budget more than once, or outside of every ledger. Nothing was used or charged yet."""

@@ -618,6 +618,7 @@ def test_a_database_admits_exactly_what_a_file_admits(url, tmp_path, options, se
 # Wrappers and the command line
 
 
+@pytest.mark.filterwarnings("ignore::confide.errors.BudgetWarning")
 def test_grid_search_in_several_processes_charges_the_one_ledger(url):
     """Two candidates on three folds and one refit: seven fits, whoever ran them."""
     rng = np.random.default_rng(0)

@@ -780,6 +780,7 @@ def test_a_ledger_pickles_as_its_path_and_identity(charged):
     assert ledger.spent() == again.spent() == ApproxDP(2.0, 1e-7)
 
 
+@pytest.mark.filterwarnings("ignore::confide.errors.BudgetWarning")
 def test_grid_search_in_several_processes_charges_the_one_file(path, rows):
     """Two candidates on three folds and one refit: seven fits, whoever ran them."""
     X, y = rows
@@ -790,6 +791,7 @@ def test_grid_search_in_several_processes_charges_the_one_file(path, rows):
     assert search.best_estimator_.ledger._records.path == path
 
 
+@pytest.mark.filterwarnings("ignore::confide.errors.BudgetWarning")
 def test_nested_fits_clones_and_deep_copies_charge_the_one_file(path, rows):
     """A search inside a cross-validation, with worker processes outside."""
     X, y = rows
@@ -799,6 +801,7 @@ def test_nested_fits_clones_and_deep_copies_charge_the_one_file(path, rows):
     assert ledger.spent() == PureDP(2 * 5 * 0.5)
 
 
+@pytest.mark.filterwarnings("ignore::confide.errors.BudgetWarning")
 def test_a_search_beyond_the_limit_stops_there(path, rows):
     """The fits that no longer fit raise; what was granted stays within the limit."""
     X, y = rows

@@ -28,6 +28,7 @@ from confide.estimators.coefficients import CoefficientIntervals
 from confide.estimators.direction import Direction
 from confide.estimators.fitting import Settings, fit_privately, make_plan
 from confide.estimators.notebook import ShownWithGuarantee
+from confide.estimators.spending import TellsOfRepeatedFits, tell_of_no_ledger
 from confide.estimators.streamed import FitRows, is_opened, schema_of, streamed
 from confide.estimators.validation import labels_of, row_weights_of, rows_of, rows_of_fit, weights_of
 from confide.features.encoder import Encoder, read_labels
@@ -45,7 +46,7 @@ class FactsOfRows(TypedDict, total=False):
     sample_weight: Any
 
 
-class LinearClassifier(CoefficientIntervals, ShownWithGuarantee, ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
+class LinearClassifier(CoefficientIntervals, TellsOfRepeatedFits, ShownWithGuarantee, ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
     """A linear classifier, released under differential privacy. Its loss is that of a subclass."""
 
     _accepts_sparse = True
@@ -156,6 +157,7 @@ class LinearClassifier(CoefficientIntervals, ShownWithGuarantee, ClassifierMixin
         settings, encoder, domain = self._settings(schema)
         seed = parameters.checked_seed(self.random_state)
         ledger = parameters.checked_ledger(self.ledger)
+        tell_of_no_ledger(self, ledger)
 
         if isinstance(X, FederatedRows):
             if settings.inference_share != 0.0:

@@ -25,6 +25,7 @@ from confide.estimators.assumptions import guarantee_of, weight_sentences
 from confide.estimators.divided import GivenRows, check_before_charge, parts_of
 from confide.estimators.fitting import charge_and_release
 from confide.estimators.linear import LinearClassifier
+from confide.estimators.spending import TellsOfRepeatedFits
 from confide.estimators.streamed import is_opened
 from confide.estimators.validation import labels_of
 from confide.guarantee import Guarantee
@@ -98,7 +99,7 @@ def _only_if_estimator_has(name: str) -> Any:
     return available_if(lambda search: hasattr(search.estimator, name))
 
 
-class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
+class PrivateSearchCV(TellsOfRepeatedFits, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
     """Choice of parameters from a public grid, and the chosen model, released together under one budget.
 
     Whatever is learned from the candidates that lose stays private: there is no `cv_results_`. The whole search is one
