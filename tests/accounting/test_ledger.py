@@ -528,9 +528,9 @@ def test_charges_for_fewer_rows_of_a_person_are_refused(new_ledger):
     ledger.charge(Event(PureDP(0.25), None, 6))
     for charge in (ledger.charge, lambda event: ledger.plan([event])):
         for rows in (1, 4):
-            with pytest.raises(LedgerError, match=f"max_rows_per_person=5, and the charge protects at most {rows}"):
+            with pytest.raises(LedgerError, match=f"max_rows_per_person=5; .* more for a charge that protects {rows}\\."):
                 charge(Event(PureDP(0.125), None, rows))
-    with pytest.raises(LedgerError, match="protects at most 1 of them"):
+    with pytest.raises(LedgerError, match="protects 1"):
         ledger.plan([Event(PureDP(0.125), None, 9), Event(PureDP(0.125), None, 1)])
     assert ledger.spent() == PureDP(0.5)
     assert ledger.entries()["rows_per_person"].tolist() == [5, 6]

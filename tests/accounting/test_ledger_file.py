@@ -590,7 +590,7 @@ def test_who_may_read_alone_sees_all_and_leaves_nothing(mode_of_file, mode_of_fo
 
 
 def test_who_may_read_alone_sees_the_newest_charges_in_the_log():
-    """While others have the file open; where a crash left a log without its index, nothing rather than too little."""
+    """While others have the file open; and where a crash left a log without its index, of which a copy is read."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         path = folder / "study.db"
@@ -612,7 +612,28 @@ def test_who_may_read_alone_sees_the_newest_charges_in_the_log():
             beside(aside / "study.db", "-shm").unlink()
             folder.chmod(0o755)
             aside.chmod(0o555)
-            assert "holds charges that a crash left" in refusal_without_rights(lambda: Ledger(aside / "study.db"))
+
+            def read_aside():
+                assert Ledger(aside / "study.db").verify() == 1
+                raise LedgerError(str(Ledger(aside / "study.db").spent().epsilon))
+
+            assert refusal_without_rights(read_aside) == "0.25"
+            assert sorted(entry.name for entry in aside.iterdir()) == ["study.db", "study.db-wal"]
+            beside(aside / "study.db", "-wal").chmod(0o000)
+            assert "cannot be opened" in refusal_without_rights(read_aside)
+            beside(aside / "study.db", "-wal").chmod(0o644)
+            with pytest.MonkeyPatch.context() as patched:
+                copied = shutil.copyfile
+
+                def copied_while_it_is_charged(source, target):
+                    with beside(aside / "study.db", "-wal").open("ab") as log:
+                        log.write(b"more")
+                    return copied(source, target)
+
+                patched.setattr(os, "access", lambda path, mode, **options: False)
+                patched.setattr(shutil, "copyfile", copied_while_it_is_charged)
+                with pytest.raises(LedgerError, match="was charged by another user while it was read"):
+                    Ledger(aside / "study.db")
             aside.chmod(stat.S_IRWXU)
             assert Ledger(aside / "study.db").spent() == PureDP(0.25)
 

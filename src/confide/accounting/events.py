@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from dataclasses import asdict, dataclass, replace
+from numbers import Integral
 from typing import Any
 
 from confide.errors import ParameterError
@@ -107,6 +108,13 @@ def _log_cosh(x: float) -> float:
     if x < 20.0:
         return math.log1p(2.0 * math.sinh(0.5 * x) ** 2)
     return x - math.log(2.0) + math.log1p(math.exp(-2.0 * x))
+
+
+def checked_rows(rows: Any) -> int:
+    """The most rows of one person: a whole number of at least 1."""
+    if isinstance(rows, bool) or not isinstance(rows, Integral) or int(rows) < 1:
+        raise ParameterError("max_rows_per_person must be a whole number of at least 1.")
+    return int(rows)
 
 
 def as_events(value: object, neighbours: Neighbours | None = None, rows_per_person: int = 1) -> tuple[Event, ...]:

@@ -20,9 +20,9 @@ from functools import lru_cache
 from typing import Any, NoReturn, Self
 
 from confide.accounting import filters
-from confide.accounting.events import Event, as_events
+from confide.accounting.events import Event, as_events, checked_rows
 from confide.accounting.ledger_database import stored_records
-from confide.accounting.ledger_records import Entry, Header, Record, Records, RecordsInMemory, Session, checked_rows
+from confide.accounting.ledger_records import Entry, Header, Record, Records, RecordsInMemory, Session
 from confide.errors import BudgetExceeded, LedgerError, ParameterError
 from confide.privacy.budgets import ApproxDP, Budget, Neighbours, PureDP, as_budget
 
@@ -56,7 +56,7 @@ class Ledger(_Shared):
         A file on a local disk (SQLite's write-ahead log needs one; network file systems lose charges). With a limit it is
         created where it is missing, and must agree with all parameters where it is not; without a limit it must exist.
         Move or copy it together with the files of the same name that end in -wal and -shm, if any. Who may read it, but not
-        write, sees what was spent; only where a -wal is there without its -shm, somebody who may write has to look first.
+        write, sees what was spent.
         Or the URL of a PostgreSQL database, "postgresql://user@host/database?schema=study&sslmode=verify-full" (extra
         `postgres`); the ledger is a schema of it, `confide_ledger` if none is named. It holds no password: that stands in
         ~/.pgpass or in PGPASSWORD.
@@ -127,8 +127,7 @@ class Ledger(_Shared):
     @property
     def max_rows_per_person(self) -> int:
         """The most rows of a person for whom `limit` and `spent` speak."""
-        charged = (filters.least_rows(entry.events) for entry in self._entries)
-        return self._header.max_rows_per_person or min(charged, default=1)
+        return self._header.max_rows_per_person or min((filters.least_rows(e.events) for e in self._entries), default=1)
 
     @property
     def accounting(self) -> str:
@@ -249,9 +248,8 @@ class Ledger(_Shared):
             filter_ = filters.filter_for(self.limit, accounting)
             if filters.least_rows(events) < self.max_rows_per_person:
                 raise LedgerError(
-                    f"this ledger is for max_rows_per_person={self.max_rows_per_person}, and the charge protects at most "
-                    f"{filters.least_rows(events)} of them together, so such a person would pay more. Fit with "
-                    f"max_rows_per_person={self.max_rows_per_person}. Nothing was used or charged."
+                    f"this ledger is for max_rows_per_person={self.max_rows_per_person}; fit with the same. Such a person "
+                    f"would pay more for a charge that protects {filters.least_rows(events)}. Nothing was used or charged."
                 )
             if not filter_.admits(self._total + _cost(self.limit, accounting, events)):
                 raise self._refusal(filter_, events)

@@ -13,11 +13,10 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass
-from numbers import Integral
 from typing import Any, NamedTuple, Protocol
 
-from confide.accounting.events import Event
-from confide.errors import LedgerError, ParameterError
+from confide.accounting.events import Event, checked_rows
+from confide.errors import LedgerError
 from confide.privacy.budgets import Budget, Neighbours, budget_from_dict
 
 FORMAT_VERSION = 1
@@ -178,14 +177,6 @@ def damaged(place: object, what: str) -> LedgerError:
         f"{place} is damaged or was changed by hand: {what}. Nothing was used or charged. Put back the newest copy; a new "
         f"ledger would not know what was spent."
     )
-
-
-def checked_rows(max_rows_per_person: Any) -> int:
-    """The most rows of one person: a whole number of at least 1."""
-    is_number = isinstance(max_rows_per_person, Integral) and not isinstance(max_rows_per_person, bool)
-    if is_number and int(max_rows_per_person) >= 1:
-        return int(max_rows_per_person)
-    raise ParameterError("max_rows_per_person must be a whole number of at least 1.")
 
 
 def _canonical(facts: dict[str, Any]) -> str:
