@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import multiprocessing
 import os
 import re
+import shutil
+import sqlite3
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -215,6 +220,50 @@ def test_a_ledger_that_may_not_be_written_can_be_shown(monkeypatch):
     assert run("ledger", "verify", "study.db").exit_code == 0
     assert Path("study.db").read_bytes() == before
     assert not list(Path().glob("study.db-*"))
+
+
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() != 0, reason="only the superuser can become another user")
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+@pytest.mark.parametrize("left", [(), ("-wal", "-shm"), ("-wal",)])
+@pytest.mark.parametrize(("mode_of_file", "mode_of_folder"), [(0o444, 0o777), (0o666, 0o555), (0o444, 0o555)])
+def test_another_user_who_may_only_read_is_shown_every_charge(left, mode_of_file, mode_of_folder):
+    """Also those that a crash left in the log, with its index or without; nothing is left behind."""
+    with tempfile.TemporaryDirectory() as name:
+        folder, own = Path(name) / "shared", Path(name) / "study.db"
+        folder.mkdir()
+        ledger = Ledger(own, limit=1.0)
+        with contextlib.closing(sqlite3.connect(own)) as connection:
+            connection.execute("SELECT * FROM tip").fetchall()  # the last to close moves the log into the file
+            if not left:
+                connection.close()
+            ledger.charge(0.25, purpose="mean")
+            for ending in ("", *left):
+                shutil.copy(f"{own}{ending}", folder)
+        Path(name).chmod(0o755)
+        files = sorted(folder.iterdir())
+        for file in files:
+            file.chmod(mode_of_file)
+        folder.chmod(mode_of_folder)
+        run("ledger", "show", own)  # imports what another user may not be able to read
+
+        def show(queue):
+            os.setgroups([])
+            os.setgid(65534)
+            os.setuid(65534)
+            shown = CliRunner().invoke(app, ["ledger", "show", str(folder / "study.db")])
+            queue.put((shown.exit_code, shown.output))
+
+        fork = multiprocessing.get_context("fork")
+        queue = fork.Queue()
+        child = fork.Process(target=show, args=(queue,))
+        child.start()
+        code, text = queue.get(timeout=60)
+        child.join()
+        assert code == 0, text
+        assert re.search(r"^spent +0\.25$", text, re.MULTILINE)
+        assert "mean" in text
+        assert sorted(folder.iterdir()) == files
+        folder.chmod(0o700)
 
 
 def test_a_ledger_that_others_write_meanwhile_is_not_shown(monkeypatch):

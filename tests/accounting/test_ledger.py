@@ -20,7 +20,7 @@ from confide.accounting.ledger import Ledger
 from confide.errors import BudgetExceeded, LedgerError, ParameterError
 from confide.privacy.budgets import ZCDP, ApproxDP, Neighbours, PureDP
 from confide.privacy.counts import NoisyCounts
-from confide.privacy.gaussian import GaussianMechanism
+from confide.privacy.gaussian import GaussianMechanism, GaussianObjective
 
 COLUMNS = ["number", "time", "purpose", "epsilon", "delta", "rho", "rows_per_person"]
 
@@ -492,6 +492,20 @@ def test_a_plan_of_the_other_relation_is_refused(new_ledger, kind, part):
     with pytest.raises(LedgerError, match="one ledger for each relation"):
         ledger.charge(plan, neighbours=ledger.neighbours)
     assert len(ledger.entries()) == 1
+
+
+def test_an_event_by_hand_is_of_the_relation_of_its_curve(new_ledger):
+    """Where it says no other; one without a curve that speaks of neighbours is of the ledger's relation."""
+    ledger = new_ledger(limit=ApproxDP(5.0, 1e-5))
+    for relation in Neighbours:
+        event = Event(ApproxDP(1.0, 1e-6), GaussianObjective(0.1, 0.01, math.inf, 0.01, relation))
+        if relation is ledger.neighbours:
+            ledger.charge(event)
+        else:
+            with pytest.raises(LedgerError, match="one ledger for each relation"):
+                ledger.charge(event)
+    ledger.charge(Event(PureDP(0.1)))
+    assert len(ledger.entries()) == 2
 
 
 @pytest.mark.parametrize("kind", KINDS)
