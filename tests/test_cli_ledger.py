@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import multiprocessing
 import os
 import re
+import shutil
+import sqlite3
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -100,6 +105,24 @@ def test_init_fixes_relation_and_accounting():
     run("ledger", "init", "study.db", "--epsilon", 1, "--delta", "1e-6", *options)
     ledger = Ledger("study.db")
     assert (ledger.neighbours, ledger.accounting) == ("add-or-remove-one", "renyi")
+
+
+def test_init_fixes_the_persons_and_show_names_them():
+    """One row a person unless told; rows of single charges are shown where they differ."""
+    assert "for persons with at most 1 row." in " ".join(run("ledger", "init", "one.db", "--epsilon", 1).stdout.split())
+    text = run("ledger", "init", "study.db", "--epsilon", 1, "--max-rows-per-person", 5).stdout
+    assert "for persons with at most 5 rows." in " ".join(text.split())
+    ledger = Ledger("study.db")
+    assert ledger.max_rows_per_person == 5
+    ledger.charge(0.25)
+    text = run("ledger", "show", "study.db").stdout
+    assert text.startswith("study.db: replace-one, persons with at most 5 rows, accounting sum\n")
+    assert "rows_per_person" not in text
+    assert json.loads(run("ledger", "show", "study.db", "--format", "json").stdout)["max_rows_per_person"] == 5
+    assert "max_rows_per_person=5" in fit("--ledger", "study.db", "--epsilon", 0.25, code=2).stderr
+    fit("--ledger", "study.db", "--epsilon", 0.25, "--max-rows-per-person", 6)
+    assert "rows_per_person" in run("ledger", "show", "study.db").stdout
+    assert "--max-rows-per-person" in refused("ledger", "init", "new.db", "--epsilon", 1, "--max-rows-per-person", 0)
 
 
 @pytest.mark.parametrize(
@@ -197,6 +220,50 @@ def test_a_ledger_that_may_not_be_written_can_be_shown(monkeypatch):
     assert run("ledger", "verify", "study.db").exit_code == 0
     assert Path("study.db").read_bytes() == before
     assert not list(Path().glob("study.db-*"))
+
+
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() != 0, reason="only the superuser can become another user")
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+@pytest.mark.parametrize("left", [(), ("-wal", "-shm"), ("-wal",)])
+@pytest.mark.parametrize(("mode_of_file", "mode_of_folder"), [(0o444, 0o777), (0o666, 0o555), (0o444, 0o555)])
+def test_another_user_who_may_only_read_is_shown_every_charge(left, mode_of_file, mode_of_folder):
+    """Also those that a crash left in the log, with its index or without; nothing is left behind."""
+    with tempfile.TemporaryDirectory() as name:
+        folder, own = Path(name) / "shared", Path(name) / "study.db"
+        folder.mkdir()
+        ledger = Ledger(own, limit=1.0)
+        with contextlib.closing(sqlite3.connect(own)) as connection:
+            connection.execute("SELECT * FROM tip").fetchall()  # the last to close moves the log into the file
+            if not left:
+                connection.close()
+            ledger.charge(0.25, purpose="mean")
+            for ending in ("", *left):
+                shutil.copy(f"{own}{ending}", folder)
+        Path(name).chmod(0o755)
+        files = sorted(folder.iterdir())
+        for file in files:
+            file.chmod(mode_of_file)
+        folder.chmod(mode_of_folder)
+        run("ledger", "show", own)  # imports what another user may not be able to read
+
+        def show(queue):
+            os.setgroups([])
+            os.setgid(65534)
+            os.setuid(65534)
+            shown = CliRunner().invoke(app, ["ledger", "show", str(folder / "study.db")])
+            queue.put((shown.exit_code, shown.output))
+
+        fork = multiprocessing.get_context("fork")
+        queue = fork.Queue()
+        child = fork.Process(target=show, args=(queue,))
+        child.start()
+        code, text = queue.get(timeout=60)
+        child.join()
+        assert code == 0, text
+        assert re.search(r"^spent +0\.25$", text, re.MULTILINE)
+        assert "mean" in text
+        assert sorted(folder.iterdir()) == files
+        folder.chmod(0o700)
 
 
 def test_a_ledger_that_others_write_meanwhile_is_not_shown(monkeypatch):

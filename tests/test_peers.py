@@ -129,6 +129,7 @@ def test_a6_an_intercept_costs_no_budget_of_its_own(rows):
     assert noise[True] > 1.4 * noise[False]
 
 
+@pytest.mark.filterwarnings("ignore::confide.errors.BudgetWarning")
 def test_a7_wrappers_cannot_escape_the_ledger(rows):
     """A7 (diffprivlib: GridSearchCV copies the accountant). Three folds, two candidates and the refit cost seven fits."""
     X, y = rows

@@ -52,9 +52,7 @@ EXCEPTIONS = {
     "confide.privacy.budgets.budget_from_dict",
     "confide.accounting.events.Event.from_dict",
     "confide.accounting.events.Event.to_dict",
-    "confide.accounting.events.as_events",
-    "confide.accounting.events.relation_of",
-    # What is shown of a total, and the choice of how to add; what is admitted does not depend on them.
+    # What is shown of a total or said of a refusal, and the choice of how to add; what is admitted does not depend on them.
     "confide.accounting.filters.ConcentratedFilter.remaining",
     "confide.accounting.filters.ConcentratedFilter.spent",
     "confide.accounting.filters.RenyiFilter.remaining",
@@ -62,6 +60,7 @@ EXCEPTIONS = {
     "confide.accounting.filters.SumFilter.remaining",
     "confide.accounting.filters.SumFilter.spent",
     "confide.accounting.filters.accounting_of",
+    "confide.accounting.filters.why_foreign",
 }
 
 

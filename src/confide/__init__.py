@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from confide.erm.row_bounds import BoxBound as BoxBound
     from confide.erm.row_bounds import GroupBound as GroupBound
     from confide.errors import BudgetExceeded as BudgetExceeded
+    from confide.errors import BudgetWarning as BudgetWarning
     from confide.errors import ConfideError as ConfideError
     from confide.errors import FileError as FileError
     from confide.errors import InputError as InputError
@@ -53,6 +54,7 @@ _EXPORTS = {
     "BallBound": "confide.erm.row_bounds",
     "BoxBound": "confide.erm.row_bounds",
     "BudgetExceeded": "confide.errors",
+    "BudgetWarning": "confide.errors",
     "ConfideError": "confide.errors",
     "ERMClassifier": "confide.estimators.erm",
     "ERMRegressor": "confide.estimators.erm",

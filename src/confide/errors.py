@@ -1,4 +1,4 @@
-"""Every exception that confide raises on purpose, and the warning that it gives.
+"""Every exception that confide raises on purpose, and every warning.
 
 ::
 
@@ -13,7 +13,12 @@
     │   └── BudgetExceeded               a charge that does not fit under the limit
     └── NotCertified (RuntimeError)      the minimiser failed its certificate: nothing is released
 
+and every warning:
+
+::
+
     PrivacyWarning (UserWarning)         a fit goes on, and promises less than its user may think
+    BudgetWarning (UserWarning)          fits are about to spend what their caller may not have in mind
 
 A message says what was expected, what came and what to do. It may name public things (parameters, declared columns,
 shapes); it never holds a value taken from the data.
@@ -23,6 +28,7 @@ from __future__ import annotations
 
 __all__ = [
     "BudgetExceeded",
+    "BudgetWarning",
     "ConfideError",
     "FileError",
     "InputError",
@@ -82,3 +88,7 @@ class PrivacyWarning(UserWarning):
     It is given before anything is charged, so a filter that turns it into an error stops the fit. Who knows better silences
     it by ``warnings.simplefilter("ignore", confide.PrivacyWarning)``; plans, guarantees and reports say the same always.
     """
+
+
+class BudgetWarning(UserWarning):
+    """Fits are about to spend a budget more than once, or outside of every ledger. Nothing was used or charged yet."""

@@ -10,14 +10,17 @@ import threading
 from functools import partial
 
 import dp_accounting
+import numpy as np
 import pytest
 from dp_accounting import pld
 
+import confide
 from confide.accounting.events import Event
 from confide.accounting.ledger import Ledger
 from confide.errors import BudgetExceeded, LedgerError, ParameterError
 from confide.privacy.budgets import ZCDP, ApproxDP, Neighbours, PureDP
-from confide.privacy.gaussian import GaussianMechanism
+from confide.privacy.counts import NoisyCounts
+from confide.privacy.gaussian import GaussianMechanism, GaussianObjective
 
 COLUMNS = ["number", "time", "purpose", "epsilon", "delta", "rho", "rows_per_person"]
 
@@ -438,28 +441,155 @@ def test_a_fork_while_other_threads_charge_leaves_no_lock_behind(tmp_path):
 
 
 def test_a_ledger_shows_what_it_is(tmp_path):
-    """Place, limit and relation; not what is spent, which would need the file."""
-    assert repr(Ledger(limit=2.0)) == "<Ledger in memory: limit epsilon 2, replace-one>"
+    """Place, limit, relation and persons; not what is spent, which would need the file."""
+    shown = "limit epsilon 2, replace-one, max_rows_per_person=1>"
+    assert repr(Ledger(limit=2.0)) == f"<Ledger in memory: {shown}"
     path = tmp_path / "study.db"
-    assert repr(Ledger(path, limit=ApproxDP(2.0, 1e-6))) == f"<Ledger '{path}': limit epsilon 2, delta 1e-06, replace-one>"
+    ledger = Ledger(path, limit=2.0, max_rows_per_person=5)
+    assert repr(ledger) == f"<Ledger '{path}': {shown.replace('=1', '=5')}"
 
 
-def test_a_plan_of_the_other_relation_is_refused(new_ledger):
-    """By charge and by plan, before anything is charged: an add-or-remove-one plan may cost twice as much here."""
-    import confide
+# What a plan says of neighbours
 
-    ledger = new_ledger(limit=PureDP(5.0))
-    plan = confide.LogisticRegression(1.0, neighbours="add-or-remove-one", n_rows_bounds=(100, 5000)).plan(None, 3)
-    for charge in (lambda: ledger.charge(plan), lambda: ledger.plan([PureDP(0.1), plan])):
-        with pytest.raises(LedgerError, match="relation"):
-            charge()
-    assert len(ledger.entries()) == 0
+
+def plan_of(kind, neighbours="replace-one", rows=1):
+    """A plan of each kind that a ledger is charged."""
+    facts = {"neighbours": neighbours, "max_rows_per_person": rows}
+    if neighbours != "replace-one":
+        facts["n_rows_bounds"] = (10**6, 2 * 10**6)
+    match kind:
+        case "weights":
+            return confide.LogisticRegression(confide.ApproxDP(1.0, 1e-6), **facts).plan(10**6, 3)
+        case "weights and moments":
+            return confide.LogisticRegression(1.0, inference_share=0.3, **facts).plan(10**6, 3)
+        case "moments":
+            return plan_of("weights and moments", neighbours, rows).intervals.moments
+        case "sums":
+            return confide.Ridge(1.0, **facts).plan(10**6, 3)
+        case "counts":
+            return NoisyCounts().plan(8, PureDP(1.0), Neighbours.parse(neighbours), rows)
+        case _:
+            model = confide.LogisticRegression(classes=[0, 1], max_rows_per_person=rows)
+            return confide.PrivateSearchCV(model, {"alpha": [0.1, 1.0]}, budget=1.0, method=kind).plan(1000, 3)
+
+
+KINDS = ["weights", "weights and moments", "moments", "sums", "counts", "permute-and-flip", "exponential", "repeated"]
+
+
+@pytest.mark.parametrize("part", [lambda plan: plan, lambda plan: plan.event])
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_plan_of_the_other_relation_is_refused(new_ledger, kind, part):
+    """By charge, plan and batch, of whatever kind, and by its event alone; nothing is charged."""
+    other = "add-or-remove-one"
+    if kind in KINDS[-3:]:  # searches are for replace-one alone
+        plan, ledger = part(plan_of(kind)), new_ledger(limit=ApproxDP(5.0, 1e-5), neighbours=other)
+    else:
+        plan, ledger = part(plan_of(kind, other)), new_ledger(limit=ApproxDP(5.0, 1e-5))
+    batch = ledger.plan([PureDP(0.1)])
+    for charge in (ledger.charge, lambda plan: ledger.plan([PureDP(0.1), plan]), batch.charge):
+        with pytest.raises(LedgerError, match="one ledger for each relation"):
+            charge(plan)
+    with pytest.raises(LedgerError, match="one ledger for each relation"):
+        ledger.charge(plan, neighbours=ledger.neighbours)
+    assert len(ledger.entries()) == 1
+
+
+def test_an_event_by_hand_is_of_the_relation_of_its_curve(new_ledger):
+    """Where it says no other; one without a curve that speaks of neighbours is of the ledger's relation."""
+    ledger = new_ledger(limit=ApproxDP(5.0, 1e-5))
+    for relation in Neighbours:
+        event = Event(ApproxDP(1.0, 1e-6), GaussianObjective(0.1, 0.01, math.inf, 0.01, relation))
+        if relation is ledger.neighbours:
+            ledger.charge(event)
+        else:
+            with pytest.raises(LedgerError, match="one ledger for each relation"):
+                ledger.charge(event)
+    ledger.charge(Event(PureDP(0.1)))
+    assert len(ledger.entries()) == 2
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_plan_is_charged_and_batched_by_what_it_says(new_ledger, kind):
+    """Of its own relation, and for as many rows of a person as it protects."""
+    ledger = new_ledger(limit=ApproxDP(9.0, 1e-5), max_rows_per_person=3)
+    plan = plan_of(kind, rows=3)
+    ledger.charge(plan)
+    ledger.plan([plan]).charge(plan)
+    assert ledger.entries()["rows_per_person"].tolist() == [3, 3]
+    with pytest.raises(LedgerError, match="max_rows_per_person=3"):
+        ledger.charge(plan_of(kind, rows=2))
+    assert len(ledger.entries()) == 2
+
+
+def test_an_infinite_budget_is_refused_as_too_much():
+    """Whatever the ledger's persons: the reason is the budget."""
+    ledger = Ledger(limit=1.0, max_rows_per_person=4)
+    for model in (confide.LogisticRegression, confide.Ridge):
+        with pytest.raises(BudgetExceeded):
+            ledger.charge(model(math.inf, max_rows_per_person=4).plan(1000, 3))
+    with pytest.raises(BudgetExceeded):
+        ledger.charge(NoisyCounts().plan(8, PureDP(math.inf), Neighbours.REPLACE_ONE, 4))
+
+
+# For whom a limit speaks
+
+
+def test_charges_for_fewer_rows_of_a_person_are_refused(new_ledger):
+    """A person with five rows pays five times what a release for single rows costs; one for more rows costs no more."""
+    ledger = new_ledger(limit=1.0, max_rows_per_person=5)
+    assert ledger.max_rows_per_person == 5
+    ledger.charge(Event(PureDP(0.25), None, 5))
+    ledger.charge(Event(PureDP(0.25), None, 6))
+    for charge in (ledger.charge, lambda event: ledger.plan([event])):
+        for rows in (1, 4):
+            with pytest.raises(LedgerError, match=f"max_rows_per_person=5; .* more for a charge that protects {rows}\\."):
+                charge(Event(PureDP(0.125), None, rows))
+    with pytest.raises(LedgerError, match="protects 1"):
+        ledger.plan([Event(PureDP(0.125), None, 9), Event(PureDP(0.125), None, 1)])
+    assert ledger.spent() == PureDP(0.5)
+    assert ledger.entries()["rows_per_person"].tolist() == [5, 6]
+
+
+def test_a_budget_by_hand_is_for_the_persons_of_the_ledger(new_ledger):
+    """So are events of dp_accounting, and what a batch makes of several."""
+    ledger = new_ledger(limit=ApproxDP(5.0, 1e-5), max_rows_per_person=5)
+    ledger.charge(0.25)
+    ledger.charge(dp_accounting.LaplaceDpEvent(4.0))
+    batch = ledger.plan([ApproxDP(0.1, 1e-7)] * 20, delta=4e-6)
+    batch.charge(ApproxDP(0.1, 1e-7))
+    with pytest.raises(BudgetExceeded, match="no release left"):
+        batch.charge(Event(ApproxDP(0.1, 1e-7)))
+    assert batch.max_rows_per_person == 5
+    assert ledger.entries()["rows_per_person"].tolist() == [5, 5, 5]
+    ledger.plan([Event(ApproxDP(0.1, 1e-7), None, rows) for rows in (7, 6, 8)] * 7, delta=4e-6)
+    assert ledger.entries()["rows_per_person"].tolist()[-1] == 6
+
+
+@pytest.mark.parametrize("rows", [0, -1, 1.5, 2.0, True, "2", None])
+def test_persons_that_are_no_number_are_refused(new_ledger, rows):
+    """Nothing is created."""
+    with pytest.raises(ParameterError, match="max_rows_per_person must be a whole number of at least 1"):
+        new_ledger(limit=1.0, max_rows_per_person=rows)
+    assert new_ledger(limit=1.0, max_rows_per_person=np.int64(2)).max_rows_per_person == 2
+
+
+def test_a_fit_is_for_the_persons_of_its_ledger():
+    """One for fewer rows is refused before a row is used; one for more says for whom the limit speaks."""
+    X = np.random.default_rng(0).uniform(-0.5, 0.5, size=(200, 2))
+    y = (X[:, 0] > 0).astype(int)
+    ledger = Ledger(limit=4.0, max_rows_per_person=3)
+    with pytest.raises(LedgerError, match="max_rows_per_person=3"):
+        confide.LogisticRegression(1.0, classes=[0, 1], ledger=ledger).fit(X, y)
+    equal, more = (
+        confide.LogisticRegression(1.0, classes=[0, 1], max_rows_per_person=k, ledger=ledger).fit(X, y) for k in (3, 4)
+    )
+    assert "ledger with the limit: pure differential privacy with epsilon = 4;" in equal.guarantee_.statement()
+    assert "epsilon = 4 for persons with at most 3 rows;" in more.guarantee_.statement()
+    assert ledger.spent() == PureDP(2.0)
 
 
 def test_a_batch_for_persons_is_not_used_up_by_fits_for_rows(new_ledger):
     """What protects three rows together and what protects one are not equal."""
-    import confide
-
     ledger = new_ledger(limit=PureDP(5.0))
     plans = [confide.LogisticRegression(1.0, max_rows_per_person=k).plan(100, 3) for k in (1, 3)]
     batch = ledger.plan(plans[1:])

@@ -72,10 +72,11 @@ def test_what_was_charged_is_there_after_reopening(charged):
         ({"limit": ApproxDP(4.0, 1e-6), "neighbours": "add-or-remove-one"}, "replace-one guarantees, not add-or-remove-one"),
         ({"neighbours": "add-or-remove-one"}, "one ledger for each relation"),
         ({"accounting": "renyi"}, "accounting='sum', not 'renyi'"),
+        ({"max_rows_per_person": 2}, "is for max_rows_per_person=1, not 2"),
     ],
 )
 def test_a_ledger_that_is_not_as_the_caller_says_is_refused(charged, options, advice):
-    """Limit, relation and way of adding are fixed once."""
+    """Limit, relation, persons and way of adding are fixed once."""
     with pytest.raises(LedgerError, match=advice):
         Ledger(charged, **options)
 
@@ -617,6 +618,7 @@ def test_a_database_admits_exactly_what_a_file_admits(url, tmp_path, options, se
 # Wrappers and the command line
 
 
+@pytest.mark.filterwarnings("ignore::confide.errors.BudgetWarning")
 def test_grid_search_in_several_processes_charges_the_one_ledger(url):
     """Two candidates on three folds and one refit: seven fits, whoever ran them."""
     rng = np.random.default_rng(0)
@@ -636,7 +638,8 @@ def run(*arguments, code=0):
 def test_the_command_line_takes_a_url(url, tmp_path, monkeypatch):
     """init, show, verify and fit; an existing ledger is never replaced."""
     monkeypatch.chdir(tmp_path)
-    run("ledger", "init", url, "--epsilon", 2)
+    run("ledger", "init", url, "--epsilon", 2, "--max-rows-per-person", 3)
+    assert Ledger(url).max_rows_per_person == 3
     assert "exists already" in run("ledger", "init", url, "--epsilon", 2, code=2).stderr
     rows = [f"{17 + i % 70},{'high' if i % 70 > 30 else 'low'}" for i in range(140)]
     Path("people.csv").write_text("\n".join(["age,income", *rows, ""]), encoding="utf-8")
@@ -645,6 +648,8 @@ def test_the_command_line_takes_a_url(url, tmp_path, monkeypatch):
         encoding="utf-8",
     )
     fit = ("fit", "people.csv", "--schema", "people.toml", "--ledger", url)
+    assert "max_rows_per_person=3" in run(*fit, "--epsilon", 1.5, code=2).stderr
+    fit += ("--max-rows-per-person", 3)
     run(*fit, "--epsilon", 1.5)
     assert "1.5" in run("ledger", "show", url).stdout
     facts = json.loads(run("ledger", "verify", url, "--format", "json").stdout)

@@ -23,6 +23,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 
 from confide import LogisticRegression
 from confide.accounting import ledger_file
+from confide.accounting.events import Event
 from confide.accounting.ledger import Ledger
 from confide.errors import BudgetExceeded, LedgerError, ParameterError
 from confide.privacy.budgets import ZCDP, ApproxDP, PureDP
@@ -110,10 +111,11 @@ def test_the_same_call_creates_and_opens(path, options):
         ({"limit": ApproxDP(4.0, 1e-6), "neighbours": "add-or-remove-one"}, "replace-one guarantees, not add-or-remove-one"),
         ({"neighbours": "add-or-remove-one"}, "one ledger for each relation"),
         ({"accounting": "renyi"}, "accounting='sum', not 'renyi'"),
+        ({"max_rows_per_person": 2}, "is for max_rows_per_person=1, not 2"),
     ],
 )
 def test_a_ledger_that_is_not_as_the_caller_says_is_refused(charged, options, advice):
-    """Limit, relation and way of adding are fixed once."""
+    """Limit, relation, persons and way of adding are fixed once."""
     with pytest.raises(LedgerError, match=advice):
         Ledger(charged, **options)
 
@@ -345,6 +347,7 @@ def rewritten(path, change):
         lambda facts: facts | {"more": 1},
         lambda facts: facts | {"number": 7},
         lambda facts: facts | {"accounting": "renyi"},
+        lambda facts: facts | {"events": [facts["events"][0] | {"rows_per_person": 0}]},
         lambda facts: facts | {"events": [{"budget": {"kind": "magic"}, "curve": None}]},
         lambda facts: facts | {"events": [{"budget": {"kind": "pure", "epsilon": -3.0}, "curve": None}]},
         lambda facts: facts | {"events": [{"budget": {"kind": "pure", "epsilon": "inf"}, "curve": None}]},
@@ -360,11 +363,75 @@ def test_records_with_a_right_hash_and_a_wrong_content_are_refused(charged, chan
         Ledger(charged)
 
 
-@pytest.mark.parametrize("change", [lambda facts: facts | {"format": 2}, lambda facts: facts | {"limit": {"kind": "pure"}}])
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda facts: facts | {"format": 2},
+        lambda facts: facts | {"limit": {"kind": "pure"}},
+        *(lambda facts, rows=rows: facts | {"max_rows_per_person": rows} for rows in (None, 0, True, 2.0, "2")),
+    ],
+)
 def test_a_header_with_a_right_hash_and_a_wrong_content_is_refused(path, change):
     """It may come from a newer version."""
     Ledger(path, limit=1.0)
     rewritten(path, change)
+    with pytest.raises(LedgerError, match="cannot be understood"):
+        Ledger(path)
+
+
+# Ledgers that do not state for which persons they are
+
+
+def older(path, rows, limit=2.0):
+    """A file as versions wrote it that did not state the persons, with charges of 0.25 that protect so many rows each."""
+    Ledger(path, limit=limit)
+    rewritten(path, lambda facts: {name: fact for name, fact in facts.items() if name != "max_rows_per_person"})
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        (text, previous) = connection.execute("SELECT text, hash FROM records").fetchone()
+        assert "max_rows_per_person" not in text
+        for number, k in enumerate(rows, start=1):
+            event = {"budget": {"epsilon": 0.25, "kind": "pure"}, "curve": None, "rows_per_person": k}
+            facts = {"accounting": "sum", "events": [event], "number": number, "purpose": "", "time": "2026-01-01"}
+            text = json.dumps(facts, sort_keys=True, separators=(",", ":"))
+            previous = hashlib.sha256(f"{previous}\n{text}".encode()).hexdigest()
+            connection.execute("INSERT INTO records VALUES (?, ?, ?)", (number, text, previous))
+            connection.execute("UPDATE tip SET number = ?, hash = ?", (number, previous))
+        connection.commit()
+
+
+@pytest.mark.parametrize(("rows", "persons"), [((), 1), ((1,), 1), ((5, 5), 5), ((5, 7), 5), ((5, 1), 1), ((1, 5), 1)])
+def test_an_older_ledger_is_for_the_persons_that_all_its_charges_protect(path, rows, persons):
+    """It opens and verifies, and what it counts is true of such persons."""
+    older(path, rows)
+    ledger = Ledger(path)
+    assert ledger.max_rows_per_person == Ledger(path, limit=2.0, max_rows_per_person=persons).max_rows_per_person == persons
+    assert ledger.verify(ledger.head) == len(rows)
+    assert ledger.spent() == PureDP.of_sum(0.25 * len(rows))
+    with pytest.raises(LedgerError, match=f"is for max_rows_per_person={persons}, not {persons + 1}"):
+        Ledger(path, max_rows_per_person=persons + 1)
+    ledger.charge(0.25)
+    assert Ledger(path).entries()["rows_per_person"].tolist() == [*rows, persons]
+
+
+def test_the_first_charge_of_an_older_ledger_fixes_its_persons(path):
+    """For those who had it open too: their charges for fewer rows are refused."""
+    older(path, ())
+    first, second = Ledger(path), Ledger(path)
+    first.charge(Event(PureDP(0.25), None, 5))
+    for charge in (0.25, Event(PureDP(0.25), None, 4)):
+        with pytest.raises(LedgerError, match="max_rows_per_person=5"):
+            second.charge(charge)
+    second.charge(0.25)
+    assert Ledger(path).max_rows_per_person == 5
+    assert second.entries()["rows_per_person"].tolist() == [5, 5]
+
+
+def test_the_persons_are_part_of_the_file(path):
+    """Stated at its creation; a record for fewer rows, put in by hand, is not understood."""
+    Ledger(path, limit=1.0, max_rows_per_person=5).charge(0.25)
+    assert Ledger(path).max_rows_per_person == Ledger(path, limit=1.0).max_rows_per_person == 5
+    assert pickle.loads(pickle.dumps(Ledger(path))).max_rows_per_person == 5
+    rewritten(path, lambda facts: facts | {"events": [facts["events"][0] | {"rows_per_person": 4}]})
     with pytest.raises(LedgerError, match="cannot be understood"):
         Ledger(path)
 
@@ -523,7 +590,7 @@ def test_who_may_read_alone_sees_all_and_leaves_nothing(mode_of_file, mode_of_fo
 
 
 def test_who_may_read_alone_sees_the_newest_charges_in_the_log():
-    """While others have the file open; where a crash left a log without its index, nothing rather than too little."""
+    """While others have the file open; and where a crash left a log without its index, of which a copy is read."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         path = folder / "study.db"
@@ -545,7 +612,28 @@ def test_who_may_read_alone_sees_the_newest_charges_in_the_log():
             beside(aside / "study.db", "-shm").unlink()
             folder.chmod(0o755)
             aside.chmod(0o555)
-            assert "holds charges that a crash left" in refusal_without_rights(lambda: Ledger(aside / "study.db"))
+
+            def read_aside():
+                assert Ledger(aside / "study.db").verify() == 1
+                raise LedgerError(str(Ledger(aside / "study.db").spent().epsilon))
+
+            assert refusal_without_rights(read_aside) == "0.25"
+            assert sorted(entry.name for entry in aside.iterdir()) == ["study.db", "study.db-wal"]
+            beside(aside / "study.db", "-wal").chmod(0o000)
+            assert "cannot be opened" in refusal_without_rights(read_aside)
+            beside(aside / "study.db", "-wal").chmod(0o644)
+            with pytest.MonkeyPatch.context() as patched:
+                copied = shutil.copyfile
+
+                def copied_while_it_is_charged(source, target):
+                    with beside(aside / "study.db", "-wal").open("ab") as log:
+                        log.write(b"more")
+                    return copied(source, target)
+
+                patched.setattr(os, "access", lambda path, mode, **options: False)
+                patched.setattr(shutil, "copyfile", copied_while_it_is_charged)
+                with pytest.raises(LedgerError, match="was charged by another user while it was read"):
+                    Ledger(aside / "study.db")
             aside.chmod(stat.S_IRWXU)
             assert Ledger(aside / "study.db").spent() == PureDP(0.25)
 
@@ -713,6 +801,7 @@ def test_a_ledger_pickles_as_its_path_and_identity(charged):
     assert ledger.spent() == again.spent() == ApproxDP(2.0, 1e-7)
 
 
+@pytest.mark.filterwarnings("ignore::confide.errors.BudgetWarning")
 def test_grid_search_in_several_processes_charges_the_one_file(path, rows):
     """Two candidates on three folds and one refit: seven fits, whoever ran them."""
     X, y = rows
@@ -723,6 +812,7 @@ def test_grid_search_in_several_processes_charges_the_one_file(path, rows):
     assert search.best_estimator_.ledger._records.path == path
 
 
+@pytest.mark.filterwarnings("ignore::confide.errors.BudgetWarning")
 def test_nested_fits_clones_and_deep_copies_charge_the_one_file(path, rows):
     """A search inside a cross-validation, with worker processes outside."""
     X, y = rows
@@ -732,6 +822,7 @@ def test_nested_fits_clones_and_deep_copies_charge_the_one_file(path, rows):
     assert ledger.spent() == PureDP(2 * 5 * 0.5)
 
 
+@pytest.mark.filterwarnings("ignore::confide.errors.BudgetWarning")
 def test_a_search_beyond_the_limit_stops_there(path, rows):
     """The fits that no longer fit raise; what was granted stays within the limit."""
     X, y = rows

@@ -207,6 +207,7 @@ def test_the_ledger_is_charged_once_before_the_fit(rows):
     assert ledger.spent().epsilon == 1.0
 
 
+@pytest.mark.filterwarnings("ignore::confide.errors.BudgetWarning")
 def test_clones_and_nested_fits_charge_the_same_ledger(rows):
     """Cross-validation of 3 folds costs 3 fits."""
     from sklearn.model_selection import cross_val_score

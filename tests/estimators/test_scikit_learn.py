@@ -230,6 +230,7 @@ def test_weights_are_routed_through_a_pipeline(people, kind):
     assert search.best_estimator_.coef_.shape == by_hand.coef_.shape
 
 
+@pytest.mark.filterwarnings("ignore::confide.errors.BudgetWarning")
 @pytest.mark.parametrize("n_jobs", [None, 2])
 def test_every_fit_of_a_search_is_charged_to_the_file(people, tmp_path, n_jobs):
     """Folds, candidates and the last fit, from one process or several; cross_val_score too."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from numbers import Integral
 from typing import Any
 
 from confide.errors import ParameterError
@@ -41,11 +42,13 @@ class Event:
     budget : what it costs by itself
     curve : a finer account of the same release, or None
     rows_per_person : the most rows of one person that it protects together
+    neighbours : the relation that it is private under; None where only the ledger says it, as in records
     """
 
     budget: Budget
     curve: Curve | PureMechanism | None = None
     rows_per_person: int = 1
+    neighbours: Neighbours | None = None
 
     def renyi(self, order: float) -> float:
         """Upper bound on its Rényi divergence of this order, above 1; of the part outside `slack`."""
@@ -107,12 +110,24 @@ def _log_cosh(x: float) -> float:
     return x - math.log(2.0) + math.log1p(math.exp(-2.0 * x))
 
 
-def as_events(value: object) -> tuple[Event, ...]:
-    """The events that a budget, an event, a plan or an event of dp_accounting stands for; the unknown is refused."""
+def checked_rows(rows: Any) -> int:
+    """The most rows of one person: a whole number of at least 1."""
+    if isinstance(rows, bool) or not isinstance(rows, Integral) or int(rows) < 1:
+        raise ParameterError("max_rows_per_person must be a whole number of at least 1.")
+    return int(rows)
+
+
+def as_events(value: object, neighbours: Neighbours | None = None, rows_per_person: int = 1) -> tuple[Event, ...]:
+    """The events that a budget, an event, a plan or an event of dp_accounting stands for; the unknown is refused.
+
+    A budget and an event of dp_accounting say nothing of neighbours and persons: there they are those that are given.
+    """
     if type(value).__module__.split(".")[0] == "dp_accounting":  # its composed events have an `event` too
-        return _translated(value)
+        return tuple(replace(e, neighbours=neighbours, rows_per_person=rows_per_person) for e in _translated(value))
     event = getattr(value, "event", value)
-    return (event,) if isinstance(event, Event) else (Event(as_budget(value)),)
+    if not isinstance(event, Event):
+        event = Event(as_budget(value), None, rows_per_person)
+    return (replace(event, neighbours=event.neighbours or getattr(event.curve, "neighbours", neighbours)),)
 
 
 def _translated(value: Any) -> tuple[Event, ...]:
@@ -135,15 +150,6 @@ def _translated(value: Any) -> tuple[Event, ...]:
         f"{type(value).__name__} cannot be counted here. Give a budget, a plan, or a Gaussian, Laplace, zCDP or composed "
         f"event of dp_accounting, with noise."
     )
-
-
-def relation_of(value: object) -> Neighbours | None:
-    """The neighbour relation that a plan or an event is for, where it tells one."""
-    for holder in (getattr(value, "problem", None), getattr(getattr(value, "event", value), "curve", None)):
-        relation = getattr(holder, "neighbours", None)
-        if isinstance(relation, Neighbours):
-            return relation
-    return None
 
 
 def joint_epsilon(events: tuple[Event, ...], delta: float) -> float:

@@ -167,6 +167,27 @@ def accounting_of(event: Event) -> str:
     return "renyi" if isinstance(event.budget, ZCDP) else "sum"
 
 
+def why_foreign(filter_: Filter, events: tuple[Event, ...]) -> str | None:
+    """Why charges of this currency can never be counted by this filter, and what to do; None if they can."""
+    kinds = {type(event.budget) for event in events}
+    if isinstance(filter_, ConcentratedFilter) and any(event.slack for event in events):
+        return (
+            "an approximate charge without a finer account has no rho, which is what this ledger adds. Charge a plan or a "
+            "ZCDP budget, or use a ledger with an ApproxDP limit."
+        )
+    if isinstance(filter_.limit, PureDP) and kinds != {PureDP}:
+        return (
+            "this ledger has a pure limit, and the charge is not pure: no epsilon covers it without a delta. Use a "
+            "mechanism with pure privacy, or a ledger with an ApproxDP or ZCDP limit."
+        )
+    if isinstance(filter_, SumFilter) and ZCDP in kinds:
+        return (
+            "this ledger adds epsilons and deltas, and a ZCDP charge has neither. Charge its joint epsilon at a delta with "
+            "`ledger.plan([...])` if delta is left, or use a new ledger with accounting='renyi' for what is left."
+        )
+    return None
+
+
 def total_amount(filter_: Filter, events: Iterable[Event]) -> Amount:
     """What several events cost together."""
     return sum((filter_.amount(event) for event in events), Amount())
@@ -184,7 +205,12 @@ def joint_events(filter_: Filter, events: tuple[Event, ...], delta: float) -> tu
     # A joint account that saves less than a hundredth is not worth its delta.
     if alone.epsilon is not None and alone.epsilon <= 1.01 * joint and alone.delta <= exact(delta):
         return events
-    return (Event(ApproxDP(max(joint, 1e-9), delta)),)
+    return (Event(ApproxDP(max(joint, 1e-9), delta), None, least_rows(events)),)
+
+
+def least_rows(events: Iterable[Event]) -> int:
+    """The most rows of one person that all events protect together."""
+    return min(event.rows_per_person for event in events)
 
 
 def exact(number: float) -> Fraction:

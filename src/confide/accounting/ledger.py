@@ -19,24 +19,12 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any, NoReturn, Self
 
-from confide.accounting.events import Event, as_events, relation_of
-from confide.accounting.filters import (
-    ACCOUNTINGS,
-    Amount,
-    ConcentratedFilter,
-    Filter,
-    RenyiFilter,
-    SumFilter,
-    accounting_of,
-    exact,
-    filter_for,
-    joint_events,
-    total_amount,
-)
+from confide.accounting import filters
+from confide.accounting.events import Event, as_events, checked_rows
 from confide.accounting.ledger_database import stored_records
 from confide.accounting.ledger_records import Entry, Header, Record, Records, RecordsInMemory, Session
 from confide.errors import BudgetExceeded, LedgerError, ParameterError
-from confide.privacy.budgets import ZCDP, ApproxDP, Budget, Neighbours, PureDP, as_budget
+from confide.privacy.budgets import ApproxDP, Budget, Neighbours, PureDP, as_budget
 
 _CURRENCY = ("epsilon", "delta", "rho")
 
@@ -77,6 +65,12 @@ class Ledger(_Shared):
         The most that all charges together may cost; finite. A number is an epsilon.
     neighbours : str or Neighbours
         The relation that every charge must have.
+    max_rows_per_person : int, default 1
+        The unit of protection, fixed for good: the limit is for what a person pays who has so many rows at most. A charge
+        that protects fewer rows of a person together is refused, because such a person would pay more for it. One that
+        protects more counts in full. A budget alone, charged by hand, counts as one for this unit. A ledger that exists may
+        be for more rows than are asked for here. An older one that does not state its unit is for as many rows as every
+        charge in it protects, and for 1 as long as there is none.
     accounting : "auto", "sum" or "renyi"
         How charges add up under an ApproxDP limit. "sum" adds epsilons and deltas, and suits pure charges and few
         approximate ones. "renyi" adds Rényi divergences of one order, and suits many releases with Gaussian noise.
@@ -98,12 +92,13 @@ class Ledger(_Shared):
         *,
         limit: Budget | float | None = None,
         neighbours: Neighbours | str = Neighbours.REPLACE_ONE,
+        max_rows_per_person: int = 1,
         accounting: str = "auto",
     ) -> None:
-        relation = Neighbours.parse(neighbours)
-        if accounting not in ("auto", *ACCOUNTINGS):
+        relation, rows = Neighbours.parse(neighbours), checked_rows(max_rows_per_person)
+        if accounting not in ("auto", *filters.ACCOUNTINGS):
             raise ParameterError("accounting must be 'auto', 'sum' or 'renyi'.")
-        header = None if limit is None else _new_header(as_budget(limit), relation, accounting)
+        header = None if limit is None else _new_header(as_budget(limit), relation, rows, accounting)
         self._records: Records
         if path is not None:
             self._records = stored = stored_records(path)
@@ -115,9 +110,9 @@ class Ledger(_Shared):
             raise ParameterError("give a limit for a ledger in memory, or the path of a ledger that exists.")
         self._last: Record | None = None
         self._entries: list[Entry] = []
-        self._total = Amount()
+        self._total = filters.Amount()
         with self._up_to_date():
-            self._check_agreement(header, relation, accounting)
+            self._check_agreement(header, relation, rows, accounting)
 
     @property
     def limit(self) -> Budget:
@@ -128,6 +123,11 @@ class Ledger(_Shared):
     def neighbours(self) -> Neighbours:
         """The neighbour relation of every charge."""
         return self._header.neighbours
+
+    @property
+    def max_rows_per_person(self) -> int:
+        """The most rows of a person for whom `limit` and `spent` speak."""
+        return self._header.max_rows_per_person or min((filters.least_rows(e.events) for e in self._entries), default=1)
 
     @property
     def accounting(self) -> str:
@@ -152,18 +152,18 @@ class Ledger(_Shared):
         purpose : str
             What it is for; public, shown in `entries` with the time.
         neighbours : str, Neighbours or None
-            The relation the release is private under; None means the ledger's own.
+            The relation the release is private under; None means what a plan or an event says, or else the ledger's own.
 
         Raises
         ------
         BudgetExceeded
             If the total would exceed the limit. Nothing was charged.
         LedgerError
-            If the charge has another neighbour relation or a currency that this ledger does not count, if the file or
-            database is missing, damaged or in doubt, or if this is another process.
+            If the charge has another neighbour relation, protects fewer rows of a person than `max_rows_per_person`, or has
+            a currency that this ledger does not count; if the file or database is missing, damaged or in doubt, or if this
+            is another process.
         """
-        _check_relation(self.neighbours, neighbours, relation_of(budget))
-        self._append(as_events(budget), purpose)
+        self._append(_of_relation(self, budget, neighbours), purpose)
 
     def plan(self, items: Iterable[object], *, delta: float | None = None, purpose: str = "") -> Batch:
         """Charge releases that are all fixed beforehand, once, at their joint cost.
@@ -184,25 +184,23 @@ class Ledger(_Shared):
         Batch
             To be given to estimators as their `ledger`, or charged by hand, once for each item.
         """
-        items = tuple(items)
-        _check_relation(self.neighbours, *map(relation_of, items))
-        releases = tuple(as_events(item) for item in items)
+        releases = tuple(_of_relation(self, item, None) for item in items)
         events = tuple(event for release in releases for event in release)
         if not events:
             raise ParameterError("a plan needs at least one release that costs something.")
         if isinstance(self.limit, ApproxDP) and self.accounting != "renyi":
             with self._up_to_date():
-                left = exact(self.limit.delta) - self._total.delta
+                left = filters.exact(self.limit.delta) - self._total.delta
             delta = _rounded_down(left) if delta is None else ApproxDP(1.0, delta).delta
             if delta >= ApproxDP.ranges["delta"][0] and all(event.budget.is_private for event in events):
-                events = joint_events(filter_for(self.limit, "sum"), events, delta)
+                events = filters.joint_events(filters.filter_for(self.limit, "sum"), events, delta)
         elif delta is not None:
             raise ParameterError("delta is for ledgers that add epsilons and deltas under an ApproxDP limit; leave it out.")
         self._append(events, purpose)
         return Batch(self, releases)
 
     def spent(self) -> Budget:
-        """What all charges cost together, in the currency of the limit."""
+        """What all charges cost a person with at most `max_rows_per_person` rows, in the currency of the limit."""
         with self._up_to_date():
             return self._filter.spent(self._total)
 
@@ -220,7 +218,7 @@ class Ledger(_Shared):
 
         with self._up_to_date():
             entries = tuple(self._entries)
-        costs = [(*_costs(e.events).values(), min(event.rows_per_person for event in e.events)) for e in entries]
+        costs = [(*_costs(e.events).values(), filters.least_rows(e.events)) for e in entries]
         rows = [(e.number, e.time, e.purpose, *cost) for e, cost in zip(entries, costs, strict=True)]
         frame = pd.DataFrame(rows, columns=["number", "time", "purpose", *_CURRENCY, "rows_per_person"])
         return frame.astype({"number": int, "rows_per_person": int} | dict.fromkeys(_CURRENCY, float))
@@ -246,8 +244,13 @@ class Ledger(_Shared):
         if not events:
             return  # dp_accounting's event of nothing costs nothing
         with self._up_to_date(writing=True) as session:
-            accounting = accounting_of(events[0]) if self._accounting == "auto" else self._accounting
-            filter_ = filter_for(self.limit, accounting)
+            accounting = filters.accounting_of(events[0]) if self._accounting == "auto" else self._accounting
+            filter_ = filters.filter_for(self.limit, accounting)
+            if filters.least_rows(events) < self.max_rows_per_person:
+                raise LedgerError(
+                    f"this ledger is for max_rows_per_person={self.max_rows_per_person}; fit with the same. Such a person "
+                    f"would pay more for a charge that protects {filters.least_rows(events)}. Nothing was used or charged."
+                )
             if not filter_.admits(self._total + _cost(self.limit, accounting, events)):
                 raise self._refusal(filter_, events)
             # Whole seconds: the time between two charges tells how long a fit took.
@@ -256,12 +259,12 @@ class Ledger(_Shared):
             entry = Entry(len(self._entries) + 1, time, readable, accounting, events)
             session.append(Record.after(self._last, entry.text))
 
-    def _refusal(self, filter_: Filter, events: tuple[Event, ...]) -> LedgerError:
-        foreign = _foreign(filter_, events)
+    def _refusal(self, filter_: filters.Filter, events: tuple[Event, ...]) -> LedgerError:
+        foreign = filters.why_foreign(filter_, events)
         if foreign is not None:
             return LedgerError(f"{foreign} Nothing was used or charged.")
         share = ""
-        if isinstance(filter_, RenyiFilter) and any(event.slack for event in events):
+        if isinstance(filter_, filters.RenyiFilter) and any(event.slack for event in events):
             share = (
                 " Where Rényi divergences add up, a hundredth of the limit's delta is for charges that are approximate "
                 "without a finer account."
@@ -277,8 +280,8 @@ class Ledger(_Shared):
         return self._entries[0].accounting if self._entries else self._header.accounting
 
     @property
-    def _filter(self) -> Filter:
-        return filter_for(self.limit, "sum" if self._accounting == "auto" else self._accounting)
+    def _filter(self) -> filters.Filter:
+        return filters.filter_for(self.limit, "sum" if self._accounting == "auto" else self._accounting)
 
     @contextmanager
     def _up_to_date(self, *, writing: bool = False) -> Iterator[Session]:
@@ -310,11 +313,13 @@ class Ledger(_Shared):
         entry = Entry.from_text(record.text)
         if (entry.text, entry.number) != (record.text, record.number) or self._accounting not in ("auto", entry.accounting):
             return False
+        if filters.least_rows(entry.events) < (self._header.max_rows_per_person or 1):
+            return False
         self._total = self._total + _cost(self.limit, entry.accounting, entry.events)
         self._entries.append(entry)
         return True
 
-    def _check_agreement(self, header: Header | None, relation: Neighbours, accounting: str) -> None:
+    def _check_agreement(self, header: Header | None, relation: Neighbours, rows: int, accounting: str) -> None:
         """Refuse to open a ledger that is not as the caller says."""
         place = self._records.path
         if header is not None and header.limit != self.limit:
@@ -326,6 +331,11 @@ class Ledger(_Shared):
             raise LedgerError(
                 f"{place} counts {self.neighbours} guarantees, not {relation}. Use one ledger for each relation."
             )
+        if rows > self.max_rows_per_person:
+            raise LedgerError(
+                f"{place} is for max_rows_per_person={self.max_rows_per_person}, not {rows}: a person with more rows would "
+                f"pay more than it counts. Use a new ledger for such persons."
+            )
         if accounting != "auto" and _accounting_for(self.limit, accounting) != self._accounting:
             raise LedgerError(
                 f"{place} has accounting={self._accounting!r}, not {accounting!r}, and it is fixed once. Leave `accounting` "
@@ -334,7 +344,8 @@ class Ledger(_Shared):
 
     def __repr__(self) -> str:
         place = "in memory" if self._records.path is None else repr(str(self._records.path))
-        return f"<Ledger {place}: limit {_amounts(self.limit)}, {self.neighbours}>"
+        unit = f"{self.neighbours}, max_rows_per_person={self.max_rows_per_person}"
+        return f"<Ledger {place}: limit {_amounts(self.limit)}, {unit}>"
 
     def __reduce__(self) -> tuple[Callable[[str, str], Ledger], tuple[str, str]]:
         if self._records.path is None:
@@ -369,6 +380,11 @@ class Batch(_Shared):
         """The neighbour relation of every release."""
         return self._ledger.neighbours
 
+    @property
+    def max_rows_per_person(self) -> int:
+        """The most rows of a person for whom the limit speaks."""
+        return self._ledger.max_rows_per_person
+
     def charge(self, budget: object, *, purpose: str = "", neighbours: Neighbours | str | None = None) -> None:
         """Use up one release that was planned and is equal to this one, or raise and use up nothing.
 
@@ -384,8 +400,7 @@ class Batch(_Shared):
                 "a batch cannot be used in another process: both would use up the same releases. Use it where it was "
                 "planned, or charge a ledger in a file. Nothing was used or charged."
             )
-        _check_relation(self.neighbours, neighbours, relation_of(budget))
-        release = as_events(budget)
+        release = _of_relation(self, budget, neighbours)
         with self._lock:
             if not self._unused[release]:
                 raise BudgetExceeded(
@@ -404,9 +419,9 @@ class Batch(_Shared):
         )
 
 
-def _new_header(limit: Budget, neighbours: Neighbours, accounting: str) -> Header:
-    filter_for(limit, "sum")  # refuses what is no limit
-    return Header(uuid.uuid4().hex, limit, neighbours, _accounting_for(limit, accounting))
+def _new_header(limit: Budget, neighbours: Neighbours, rows: int, accounting: str) -> Header:
+    filters.filter_for(limit, "sum")  # refuses what is no limit
+    return Header(uuid.uuid4().hex, limit, neighbours, _accounting_for(limit, accounting), rows)
 
 
 def _reopened(path: str, identity: str) -> Ledger:
@@ -424,45 +439,29 @@ def _accounting_for(limit: Budget, accounting: str) -> str:
     return "sum" if isinstance(limit, PureDP) else "renyi"
 
 
-def _check_relation(own: Neighbours, *asked: Neighbours | str | None) -> None:
-    for relation in (Neighbours.parse(neighbours) for neighbours in asked if neighbours is not None):
+def _of_relation(ledger: Ledger | Batch, value: object, neighbours: Neighbours | str | None) -> tuple[Event, ...]:
+    """The events of a charge, which must be private under the ledger's relation, as they and the caller say."""
+    own = ledger.neighbours
+    asked = own if neighbours is None else Neighbours.parse(neighbours)
+    events = as_events(value, asked, ledger.max_rows_per_person)
+    for relation in (asked, *(event.neighbours for event in events)):
         if relation is not own:
             raise LedgerError(
                 f"this ledger counts {own} guarantees, and the charge is for {relation}. Use one ledger for each relation. "
                 f"Nothing was used or charged."
             )
-
-
-def _foreign(filter_: Filter, events: tuple[Event, ...]) -> str | None:
-    """Why charges of this currency can never be counted by this filter, and what to do; None if they can."""
-    kinds = {type(event.budget) for event in events}
-    if isinstance(filter_, ConcentratedFilter) and any(event.slack for event in events):
-        return (
-            "an approximate charge without a finer account has no rho, which is what this ledger adds. Charge a plan or a "
-            "ZCDP budget, or use a ledger with an ApproxDP limit."
-        )
-    if isinstance(filter_.limit, PureDP) and kinds != {PureDP}:
-        return (
-            "this ledger has a pure limit, and the charge is not pure: no epsilon covers it without a delta. Use a "
-            "mechanism with pure privacy, or a ledger with an ApproxDP or ZCDP limit."
-        )
-    if isinstance(filter_, SumFilter) and ZCDP in kinds:
-        return (
-            "this ledger adds epsilons and deltas, and a ZCDP charge has neither. Charge its joint epsilon at a delta with "
-            "`ledger.plan([...])` if delta is left, or use a new ledger with accounting='renyi' for what is left."
-        )
-    return None
+    return events
 
 
 @lru_cache(maxsize=256)
-def _cost(limit: Budget, accounting: str, events: tuple[Event, ...]) -> Amount:
+def _cost(limit: Budget, accounting: str, events: tuple[Event, ...]) -> filters.Amount:
     # A process that shares a file adds up what all others charged, which is mostly alike.
-    return total_amount(filter_for(limit, accounting), events)
+    return filters.total_amount(filters.filter_for(limit, accounting), events)
 
 
 def _rounded_down(number: Fraction) -> float:
     nearest = float(number)
-    return nearest if exact(nearest) <= number else math.nextafter(nearest, 0.0)
+    return nearest if filters.exact(nearest) <= number else math.nextafter(nearest, 0.0)
 
 
 def _costs(events: tuple[Event, ...]) -> dict[str, float | None]:

@@ -6,10 +6,12 @@ Proof of durability: proofs/ledger.md, section 8.
 from __future__ import annotations
 
 import os
+import shutil
 import stat
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager, nullcontext, suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from confide.accounting.ledger_records import FORMAT_VERSION, Record, Session, damaged, following, one_at_a_time
@@ -23,6 +25,8 @@ _PATIENCE = 60.0
 """Seconds to wait for other processes."""
 _ALONE = "ro&immutable=1"
 """SQLite then reads the file without its log and without locks; whether somebody else wrote meanwhile is for us to see."""
+_COPIED = "rw&copied=1"
+"""A log without its index, as a crash may leave it, is read where an index may be made: beside a copy of both."""
 
 _SCHEMA = (
     "CREATE TABLE records (number INTEGER PRIMARY KEY, text TEXT NOT NULL, hash TEXT NOT NULL)",
@@ -118,15 +122,13 @@ class RecordsInFile:
             )
         if status.st_size == 0:
             raise damaged(self.path, "it is empty")
-        mode = "rw" if writing else self._mode_of_reading()
-        with one_at_a_time, _explained(self.path), closing(_connection(self.path, mode)) as connection:
+        before, mode = self._content(), "rw" if writing else self._mode_of_reading()
+        with one_at_a_time, _explained(self.path), self._opened(mode) as connection:
             connection.execute("BEGIN IMMEDIATE" if writing else "BEGIN")
             self._check_kind(connection)
             yield _FileSession(self.path, connection)
             connection.execute("COMMIT")
-        after = self._status()
-        unchanged = after is not None and (after.st_ino, after.st_mtime_ns) == (status.st_ino, status.st_mtime_ns)
-        if mode == _ALONE and (self._has_log() or not unchanged):
+        if mode in (_ALONE, _COPIED) and self._content() != before:
             raise LedgerError(f"{self.path} was charged by another user while it was read. Try again.")
 
     def _mode_of_reading(self) -> str:
@@ -134,18 +136,23 @@ class RecordsInFile:
         effective = os.access in os.supports_effective_ids
         if all(os.access(place, os.W_OK, effective_ids=effective) for place in (self.path, self.path.parent)):
             return "rw"
-        if not self._has_log():
+        if len(self._content()) == 1:
             return _ALONE
-        if self._status("-shm") is None:
-            raise LedgerError(
-                f"{self.path.name}-wal, beside {self.path}, holds charges that a crash left there. Have it shown once by a "
-                f"user who may write to the file and to its folder."
-            )
-        return "ro"
+        return _COPIED if self._status("-shm") is None else "ro"
 
-    def _has_log(self) -> bool:
-        log = self._status("-wal")
-        return log is not None and log.st_size > 0
+    def _content(self) -> list[tuple[int, int, int]]:
+        """Marks of the file, and of its log if there is one: while they stay the same, nobody writes."""
+        found = [self._status(ending) for ending in ("", "-wal")]
+        return [(status.st_ino, status.st_mtime_ns, status.st_size) for status in found if status and status.st_size > 0]
+
+    @contextmanager
+    def _opened(self, mode: str) -> Iterator[sqlite3.Connection]:
+        place = self.path
+        with TemporaryDirectory() if mode == _COPIED else nullcontext() as folder:
+            for ending in ("-wal", "") if folder else ():
+                place = Path(shutil.copyfile(f"{self.path}{ending}", f"{folder}/ledger{ending}"))
+            with closing(_connection(place, mode)) as connection:
+                yield connection
 
     def _status(self, ending: str = "") -> os.stat_result | None:
         try:
@@ -229,8 +236,8 @@ def _explained(path: Path) -> Iterator[None]:
 
     try:
         yield
-    except (sqlite3.Error, UnicodeDecodeError) as error:  # the second where SQLite quotes what it cannot read
-        name = getattr(error, "sqlite_errorname", None) or ""
+    except (sqlite3.Error, OSError, UnicodeDecodeError) as error:  # the last where SQLite quotes what it cannot read
+        name = "SQLITE_CANTOPEN" if isinstance(error, OSError) else getattr(error, "sqlite_errorname", None) or ""
         cause = next((cause for names, cause in _CAUSES.items() if name.startswith(names)), None)
         if cause is None:
             cause = "is damaged, or is not a ledger of confide. Put back the newest copy, or give the path of a ledger"

@@ -12,10 +12,10 @@ import os
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple, Protocol
 
-from confide.accounting.events import Event
+from confide.accounting.events import Event, checked_rows
 from confide.errors import LedgerError
 from confide.privacy.budgets import Budget, Neighbours, budget_from_dict
 
@@ -38,19 +38,22 @@ class Header:
     limit: Budget
     neighbours: Neighbours
     accounting: str
+    max_rows_per_person: int | None
+    """None in older ledgers, which did not state it."""
 
     @property
     def text(self) -> str:
         """Canonical JSON."""
-        facts = {"format": FORMAT_VERSION, "identity": self.identity, "limit": self.limit.to_dict()}
-        return _canonical(facts | {"neighbours": str(self.neighbours), "accounting": self.accounting})
+        facts = asdict(self) | {"format": FORMAT_VERSION, "limit": self.limit.to_dict()}
+        return _canonical({name: fact for name, fact in facts.items() if fact is not None})
 
     @classmethod
     def from_text(cls, text: str) -> Header:
         """Read `text`."""
         facts = json.loads(text)
         neighbours = Neighbours.parse(facts["neighbours"])
-        return cls(facts["identity"], budget_from_dict(facts["limit"]), neighbours, facts["accounting"])
+        rows = checked_rows(facts["max_rows_per_person"]) if "max_rows_per_person" in facts else None
+        return cls(facts["identity"], budget_from_dict(facts["limit"]), neighbours, facts["accounting"], rows)
 
 
 @dataclass(frozen=True, slots=True)

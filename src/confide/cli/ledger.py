@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from confide.cli.budgets import chosen_budget
+from confide.cli.options import RowsPerPerson
 from confide.errors import LedgerError
 
 if TYPE_CHECKING:
+    from confide.accounting.ledger import Ledger
     from confide.privacy.budgets import Budget
 
 LedgerPlace = Annotated[
@@ -41,6 +43,7 @@ def init(
     neighbours: Annotated[
         Literal["replace-one", "add-or-remove-one"], typer.Option(help="Which data sets count as neighbours.")
     ] = "replace-one",
+    max_rows_per_person: RowsPerPerson = 1,
     accounting: Annotated[
         Literal["auto", "sum", "renyi"],
         typer.Option(help="How charges add up under an approximate limit. auto: the first charge decides."),
@@ -54,10 +57,12 @@ def init(
     limit = chosen_budget(epsilon, delta, rho, "limit")
     if Path(path).is_symlink() or stored_records(path).exists():
         raise LedgerError(f"{path} exists already; show it with `confide ledger show`, or give another name.")
-    created = Ledger(path, limit=limit, neighbours=neighbours, accounting=accounting)
+    created = Ledger(
+        path, limit=limit, neighbours=neighbours, max_rows_per_person=max_rows_per_person, accounting=accounting
+    )
     screen = display.Screen()
     screen.verbatim(f"Created {path}.")
-    screen.text(f"All charges together: at most {created.limit} ({created.neighbours}).")
+    screen.text(f"All charges together: at most {created.limit} ({created.neighbours}), for {_persons(created)}.")
 
 
 @ledger_app.command(epilog="\b\nExample:\n  confide ledger show study.db")
@@ -75,19 +80,20 @@ def show(path: LedgerPlace, output_format: Format = "text") -> None:
             {name: None if isinstance(value, float) and math.isnan(value) else value for name, value in row.items()}
             for row in frame.to_dict("records")
         ]
-        facts = {"ledger": str(path), "neighbours": str(opened.neighbours), "accounting": opened.accounting}
+        unit = {"neighbours": str(opened.neighbours), "max_rows_per_person": opened.max_rows_per_person}
+        facts = {"ledger": str(path), **unit, "accounting": opened.accounting}
         totals = {name: budget.to_dict() for name, budget in amounts.items()}
         display.print_json({**facts, **totals, "head": opened.head, "entries": charges})
         return
     screen = display.Screen()
-    screen.verbatim(f"{path}: {opened.neighbours}, accounting {opened.accounting}")
+    screen.verbatim(f"{path}: {opened.neighbours}, {_persons(opened)}, accounting {opened.accounting}")
     screen.heading("Budget")
     rows = [(title, *(f"{getattr(budget, name):.6g}" for name in names)) for title, budget in amounts.items()]
     screen.table(("", *names), rows)
     screen.heading("Charges" if len(frame) else "No charges yet")
     if len(frame):
         shown = [name for name in frame if frame[name].notna().any()]
-        if (frame["rows_per_person"] == 1).all():
+        if (frame["rows_per_person"] == opened.max_rows_per_person).all():
             shown.remove("rows_per_person")
         frame["time"] = [datetime.fromisoformat(time).strftime("%Y-%m-%d %H:%M:%S UTC") for time in frame["time"]]
         rows = [tuple(_cell(value) for value in row) for row in frame[shown].itertuples(index=False)]
@@ -119,6 +125,11 @@ def verify(
         f"{path}: the chain is whole; charges: {count}" + ("" if head is None else ", the given head among them")
     )
     screen.verbatim(f"head: {opened.head}")
+
+
+def _persons(ledger: Ledger) -> str:
+    rows = ledger.max_rows_per_person
+    return f"persons with at most {rows:,} row{'s' if rows > 1 else ''}"
 
 
 def _cell(value: object) -> str:

@@ -83,7 +83,8 @@ def guarantee_of(
         if draws:
             sentences.append(_failure(budget, draws))
         sentences.append(
-            f"It was charged to a ledger with the limit: {ledger.limit}; what is not charged there is not counted."
+            f"It was charged to a ledger with the limit: {ledger.limit}{_fewer_rows(ledger, problem)}; what is "
+            f"not charged there is not counted."
             if ledger is not None
             else "It covers this one fit alone; no other fit on these rows is counted. Scores computed on private rows, "
             "and choices made from them, are outside."
@@ -156,6 +157,12 @@ def _persons(rows_per_person: int, person_column: str | None) -> str:
     if rows_per_person == 1:
         return "Each person contributed one row at most."
     return f"Each person contributed {rows_per_person:,} rows at most."
+
+
+def _fewer_rows(ledger: Batch | Ledger, problem: Any) -> str:
+    """For whom a ledger's limit speaks, where that are not the persons of this release."""
+    rows = ledger.max_rows_per_person
+    return "" if rows == problem.rows_per_person else f" for persons with at most {rows:,} row{'s' if rows > 1 else ''}"
 
 
 def _failure(budget: Budget, draws: int) -> str:

@@ -28,6 +28,7 @@ from confide.estimators.direction import Direction
 from confide.estimators.fitting import Fit, Settings, charge_and_release, make_plan, release_by, rows_per_person, warn_of
 from confide.estimators.notebook import ShownWithGuarantee
 from confide.estimators.scores import LinearModel, favoured
+from confide.estimators.spending import TellsOfRepeatedFits, tell_of_no_ledger
 from confide.estimators.streamed import FitRows, ReadRows, is_opened, schema_of, streamed
 from confide.estimators.validation import (
     labels_of,
@@ -54,7 +55,7 @@ class FactsOfRows(TypedDict, total=False):
     sample_weight: Any
 
 
-class LinearClassifier(CoefficientIntervals, ShownWithGuarantee, ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
+class LinearClassifier(CoefficientIntervals, TellsOfRepeatedFits, ShownWithGuarantee, ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
     """A linear classifier, released under differential privacy. Its loss is that of a subclass."""
 
     _accepts_sparse = True
@@ -165,6 +166,7 @@ class LinearClassifier(CoefficientIntervals, ShownWithGuarantee, ClassifierMixin
         settings, encoder, domain = self._settings(schema)
         seed = parameters.checked_seed(self.random_state)
         ledger = parameters.checked_ledger(self.ledger)
+        tell_of_no_ledger(self, ledger)
 
         if isinstance(X, FederatedRows) and settings.inference_share != 0.0:
             raise ParameterError("the parties send no sums for intervals; leave inference_share at 0 for their rows.")

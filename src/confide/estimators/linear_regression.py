@@ -25,6 +25,7 @@ from confide.estimators.assumptions import guarantee_of, place_sentences, weight
 from confide.estimators.coefficients import CoefficientIntervals
 from confide.estimators.fitting import charge_and_release, rows_per_person, warn_of
 from confide.estimators.notebook import ShownWithGuarantee
+from confide.estimators.spending import TellsOfRepeatedFits, tell_of_no_ledger
 from confide.estimators.streamed import is_opened, schema_of, streamed_numbers
 from confide.estimators.validation import refuse_unused, row_weights_of, rows_given, rows_of, targets_of, weights_of
 from confide.features.encoder import Encoder
@@ -37,7 +38,7 @@ from confide.privacy.noise import Entropy
 from confide.types import Array
 
 
-class LinearRegressor(CoefficientIntervals, ShownWithGuarantee, RegressorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
+class LinearRegressor(CoefficientIntervals, TellsOfRepeatedFits, ShownWithGuarantee, RegressorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
     """A linear regressor, released under differential privacy. What is minimised is a subclass's."""
 
     _accepts_sparse = False
@@ -100,6 +101,7 @@ class LinearRegressor(CoefficientIntervals, ShownWithGuarantee, RegressorMixin, 
         largest = getattr(settings, "largest_sample_weight", 1.0)
         seed = parameters.checked_seed(self.random_state)
         ledger = parameters.checked_ledger(self.ledger)
+        tell_of_no_ledger(self, ledger)
 
         before = dict(vars(self))
         try:

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from confide.accounting.events import Event
 from confide.data.source import RowSource
 from confide.erm.losses import Hinge, HuberHinge
 from confide.errors import ParameterError
@@ -28,7 +27,9 @@ class NonPrivate:
             raise ParameterError("a finite budget needs a mechanism that adds noise.")
         if isinstance(problem.loss, Hinge):
             problem = replace(problem, loss=_JOINT)
-        return Plan(problem, budget, "none", problem.l2, None, tolerance=0.0, radius=0.0, lattice=None, event=Event(budget))
+        return Plan(
+            problem, budget, "none", problem.l2, None, tolerance=0.0, radius=0.0, lattice=None, event=problem.event(budget)
+        )
 
     def release(self, plan: Plan, source: RowSource, solver: Solver, entropy: Entropy) -> Release:
         if plan.budget.is_private:

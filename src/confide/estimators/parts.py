@@ -18,7 +18,6 @@ import numpy as np
 from scipy.special import stdtr, stdtrit
 from sklearn.base import clone
 
-from confide.accounting.events import Event
 from confide.accounting.ledger import Batch, Ledger
 from confide.cautions import cautions, warn
 from confide.data.source import RowSource
@@ -202,7 +201,7 @@ def intervals_from_parts(
             parts = divided(sizes, entropy)
             return np.array([release(by_size[part.size], rows.part(part).source, entropy) for part in parts])
 
-        event = Event(whole.budget, None, whole.problem.rows_per_person)
+        event = whole.problem.event(whole.budget)
         warn(cautions(event.budget, n_rows, n_rows))
         of_parts = charge_and_release(released, event, Neighbours.REPLACE_ONE, charged, seed, "intervals_from_parts")
     return PartIntervals(names, of_parts, plan.alpha, guarantee)

@@ -148,7 +148,8 @@ def load(path: str | os.PathLike[str]) -> LinearClassifier | LinearRegressor:
 
     Returns
     -------
-    A fitted estimator that predicts and states its guarantee. It has no ledger.
+    A fitted estimator that predicts and states its guarantee. It has no ledger: before a private fit of it without one, a
+    `BudgetWarning` says so.
 
     Raises
     ------
@@ -208,6 +209,7 @@ def _restored(content: dict[str, Any]) -> LinearClassifier | LinearRegressor:
         model.feature_names_in_ = np.array(content["feature_names_in"], dtype=object)
     model._encoder = None if schema is None else Encoder(schema)
     model._row_bound = row_bound
+    model._was_loaded = True
     model._evidence = None if content.get("intervals") is None else _evidence_of(content["intervals"])
     if model.guarantee_.void is None and not model.guarantee_.budget.is_private:
         raise FileError("the model claims a guarantee that an infinite budget cannot give.")

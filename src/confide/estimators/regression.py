@@ -7,7 +7,6 @@ from typing import Any, Self
 
 import numpy as np
 
-from confide.accounting.events import Event
 from confide.accounting.ledger import Batch, Ledger
 from confide.data.arrays import summation_depth
 from confide.data.source import RowSource
@@ -62,7 +61,7 @@ class _Settings:
         l2 = None if self.alpha is None else self.alpha * low
         if not self.budget.is_private:
             # Without privacy the automatic ridge is 1, as in scikit-learn.
-            event = Event(self.budget)
+            event = problem.event(self.budget)
             return StatisticsPlan(problem, self.budget, "none", None, 1.0, 0.0, event, 1.0 if l2 is None else l2)
         plan = SufficientStatistics().plan(problem, self.budget)
         automatic = noise_l2(plan.product_deviation, problem.n_weights)

@@ -27,6 +27,7 @@ from confide.estimators.divided import divided, mistakes, refuse_undivided
 from confide.estimators.fitting import Fit, charge_and_release, release_by, rows_per_person
 from confide.estimators.linear import LinearClassifier
 from confide.estimators.scores import LinearModel
+from confide.estimators.spending import TellsOfRepeatedFits
 from confide.estimators.streamed import FitRows, is_opened, schema_of
 from confide.features.encoder import Encoder
 from confide.guarantee import Guarantee
@@ -107,7 +108,7 @@ def _only_if_estimator_has(name: str) -> Any:
     return available_if(lambda search: hasattr(search.estimator, name))
 
 
-class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
+class PrivateSearchCV(TellsOfRepeatedFits, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
     """Choice of parameters from a public grid, and the chosen model, released together under one budget.
 
     Whatever is learned from the candidates that lose stays private: there is no `cv_results_`. The whole search is one
@@ -418,12 +419,12 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc] 
         n_held, m = self._held_out(n_rows, 1.0 / (len(candidates) + 1), len(candidates)), len(candidates)
         sizes = tuple((n_rows - n_held) // m + (part < (n_rows - n_held) % m) for part in range(m))
         plans = self._plans(budget, candidates, sizes, facts)
-        persons = plans[0].problem.rows_per_person
-        row = budget_of_row(budget, persons)
+        problem = plans[0].problem
+        row = budget_of_row(budget, problem.rows_per_person)
         share = float(self.score_share)
         noise = None if share == 0.0 else _score_noise(_part_of(row, share))
         selection = Selection.of_budget("auto" if self.method == "auto" else self.method, _part_of(row, 1.0 - share))
-        return SearchPlan(budget, plans, n_rows, (*sizes, n_held), selection, None, noise, Event(budget, None, persons))
+        return SearchPlan(budget, plans, n_rows, (*sizes, n_held), selection, None, noise, problem.event(budget))
 
     def _plan_repeated(self, budget: Budget, candidates: list[Any], n_rows: int, facts: _Facts) -> SearchPlan:
         """Tries of random candidates on all rows that are not held out, each with a noisy score."""
@@ -435,7 +436,7 @@ class PrivateSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc] 
         found = []
         for base in _bases(budget, persons, repetition):
             plans = self._plans(base, candidates, sizes * len(candidates), facts)
-            noise, event = _score_noise(budget_of_row(base, persons)), Event(budget, None, persons)
+            noise, event = _score_noise(budget_of_row(base, persons)), plans[0].problem.event(budget)
             found.append(SearchPlan(budget, plans, n_rows, (*sizes, n_held), None, repetition, noise, event))
         return min(found, key=lambda plan: plan.noise)
 

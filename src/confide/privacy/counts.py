@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,21 +56,21 @@ class NoisyCounts:
         if n_cells < 1 or rows_per_person < 1:
             raise ParameterError("counts need at least one cell, and at least one row a person.")
         if not budget.is_private:
-            return CountsPlan(n_cells, budget, neighbours, None, Event(budget))
+            return CountsPlan(n_cells, budget, neighbours, None, Event(budget, None, rows_per_person, neighbours))
         # Theorem 1: a replaced row leaves one cell and enters another.
         changed = 2.0 if neighbours is Neighbours.REPLACE_ONE else 1.0
         of_row = budget_of_row(budget, rows_per_person)
         epsilon = pure_epsilon(of_row)
         laplace = LatticeLaplace.of_l1(n_cells, changed, epsilon * _DOWN)
         speaks = rows_per_person == 1 and not isinstance(budget, PureDP)
-        event = Event(budget, PureMechanism(epsilon) if speaks else None, rows_per_person)
+        event = Event(budget, PureMechanism(epsilon) if speaks else None, rows_per_person, neighbours)
         plans = [CountsPlan(n_cells, budget, neighbours, laplace, event)]
         if not isinstance(of_row, PureDP):
             mu = mu_within(of_row)
             sensitivity = math.sqrt(changed) * _UP
             exponent = lattice_exponent(sensitivity / max(1.0, mu), n_cells)
             gaussian = LatticeGaussian.of_multiplier(n_cells, exponent, sensitivity, 1.0 / mu)
-            event = Event(budget, GaussianMechanism(1.0 / gaussian.multiplier) if speaks else None, rows_per_person)
+            event = replace(event, curve=GaussianMechanism(1.0 / gaussian.multiplier) if speaks else None)
             plans.append(CountsPlan(n_cells, budget, neighbours, gaussian, event))
         return min(plans, key=lambda plan: plan.deviation)
 

@@ -76,7 +76,7 @@ class RowFacts:
     def event(self, budget: Budget, curve: Curve | PureMechanism | None = None) -> Event:
         """What a ledger counts for a release at this budget. A curve speaks of one row, and a pure budget needs none."""
         speaks = self.rows_per_person == 1 and not isinstance(budget, PureDP)
-        return Event(budget, curve if speaks else None, self.rows_per_person)
+        return Event(budget, curve if speaks else None, self.rows_per_person, self.neighbours)
 
     def check(self, n_rows: int, n_features: int) -> None:
         """Raise ParameterError unless rows of this shape are such as these facts speak of."""

@@ -173,7 +173,7 @@ class SecondMoments:
         loss, size = problem.loss_bounds, n_entries(problem)
         scale = balanced_scale(loss)
         if not budget.is_private:
-            return MomentsPlan(problem, budget, scale, math.inf, 0.0, None, None, Event(budget))
+            return MomentsPlan(problem, budget, scale, math.inf, 0.0, None, None, problem.event(budget))
         if loss.by_length or not (math.isfinite(loss.smoothness) and math.isfinite(problem.row_norm)):
             # Theorem 1 bounds the slope of a row by L.
             raise ParameterError("intervals need a smooth loss of bounded slope, and a finite bound on rows.")

@@ -1,0 +1,126 @@
+"""What fits spend that a caller may not have in mind: told once, before the first of them."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from inspect import currentframe
+from numbers import Integral
+from types import FrameType
+from typing import Any
+from weakref import WeakSet
+
+from sklearn.model_selection import GridSearchCV, ParameterGrid, RandomizedSearchCV, check_cv
+from sklearn.pipeline import Pipeline
+
+from confide.accounting.ledger import Batch, Ledger
+from confide.errors import BudgetWarning, ParameterError
+from confide.privacy.budgets import Budget, as_budget
+
+_ONE_FIT_A_FOLD = ("cross_validate", "cross_val_score", "cross_val_predict")
+_told: WeakSet[Any] = WeakSet()
+"""Searches and estimators whose owner knows."""
+
+
+class TellsOfRepeatedFits:
+    """A private estimator that warns when scikit-learn is about to fit clones of it again and again."""
+
+    def __sklearn_clone__(self) -> Any:
+        # Each call of sklearn.model_selection clones in the caller's process, before work goes to others.
+        _tell_of_repeated_fits(self)
+        return super().__sklearn_clone__()  # type: ignore[misc]  # of scikit-learn's BaseEstimator
+
+
+def _tell_of_repeated_fits(estimator: Any) -> None:
+    """Warn once for each search, and for each estimator that is scored, if the budget promises anything."""
+    asked = list(_asked_for())
+    if not asked:
+        return
+    try:
+        budget = as_budget(estimator.budget)
+    except ParameterError:
+        return  # which each fit refuses
+    level, facts, name = asked[-1]  # the outermost call
+    whose = facts.get("self", facts["estimator"])
+    if not budget.is_private or whose in _told:
+        return
+    _told.add(whose)
+    n_fits = _number_of_fits(estimator, facts, name)
+    fits = "many fits" if n_fits is None else f"up to {n_fits:,} fits"
+    cost = "" if n_fits is None else f", together up to {_times(budget, n_fits)} where such costs add up"
+    ledger = "charged to no ledger" if estimator.ledger is None else "charged to the ledger"
+    kind = type(facts["self"]).__name__ if "self" in facts else name
+    warnings.warn(
+        f"{kind} makes {fits} of {type(estimator).__name__}. Each is a release of its own under {budget}, {ledger}{cost}. "
+        f"The scores, and a choice made from them, are not private. confide.PrivateSearchCV chooses parameters under one "
+        f"budget.",
+        BudgetWarning,
+        stacklevel=level,
+    )
+
+
+def tell_of_no_ledger(estimator: Any, ledger: Batch | Ledger | None) -> None:
+    """Warn where a model that was read from a file is fitted again: the file told of no ledger."""
+    if estimator.__dict__.pop("_was_loaded", False) and ledger is None and as_budget(estimator.budget).is_private:
+        warnings.warn(
+            "this model was read from a file, which names no ledger, so this fit is charged to none. Where the rows have "
+            "one, give it first: model.set_params(ledger=confide.Ledger(path)).",
+            BudgetWarning,
+            stacklevel=1 + _steps_outside(currentframe()),
+        )
+
+
+def _asked_for() -> Iterator[tuple[int, dict[str, Any], str]]:
+    """Calls of sklearn.model_selection on the stack, from the inside: steps from here to its caller, parameters, name.
+
+    They are known by the public names of their parameters, `estimator` and `cv`.
+    """
+    frame, steps = currentframe(), 0
+    while frame is not None:
+        if _module_of(frame).startswith("sklearn.model_selection"):
+            names = frame.f_locals
+            names = {**names, **getattr(names.get("self"), "__dict__", {})}
+            if {"estimator", "cv"} <= names.keys():
+                yield steps + _steps_outside(frame), names, frame.f_code.co_name
+        frame, steps = frame.f_back, steps + 1
+
+
+def _steps_outside(frame: FrameType | None) -> int:
+    """How many calls it is from here to code that is neither ours nor scikit-learn's."""
+    steps = 0
+    while frame is not None and _module_of(frame).split(".")[0] in ("confide", "sklearn"):
+        frame, steps = frame.f_back, steps + 1
+    return steps
+
+
+def _module_of(frame: FrameType) -> str:
+    return str(frame.f_globals.get("__name__"))
+
+
+def _number_of_fits(estimator: Any, facts: dict[str, Any], name: str) -> int | None:
+    """How often clones of the estimator are fitted at most; None where public parameters do not tell."""
+    cloned = facts["estimator"]
+    cloned = cloned.steps[-1][1] if isinstance(cloned, Pipeline) else cloned
+    search, cv = facts.get("self"), facts["cv"]
+    # Folds that are given one by one may be used up by looking.
+    if not (cv is None or isinstance(cv, Integral) or hasattr(cv, "get_n_splits")):
+        return None
+    if type(cloned) is not type(estimator) or not (search is None or type(search) in (GridSearchCV, RandomizedSearchCV)):
+        return None
+    try:
+        # Without the rows: how many splits there are must not be asked of them.
+        n_splits = int(check_cv(cv).get_n_splits())
+    except (TypeError, ValueError):
+        return None
+    if search is None:
+        return n_splits if name in _ONE_FIT_A_FOLD else None
+    grid = search.param_grid if isinstance(search, GridSearchCV) else search.param_distributions
+    varied = {key.split("__")[-1] for point in (grid if isinstance(grid, list) else [grid]) for key in point}
+    if "budget" in varied:
+        return None
+    n_candidates = len(ParameterGrid(grid)) if isinstance(search, GridSearchCV) else int(search.n_iter)
+    return n_splits * n_candidates + (search.refit is not False)
+
+
+def _times(budget: Budget, number: int) -> str:
+    return ", ".join(f"{name} {number * getattr(budget, name):.6g}" for name in budget.ranges)
