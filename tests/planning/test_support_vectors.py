@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -38,7 +39,7 @@ def test_the_upper_bound_is_the_epsilon_of_that_noise():
 def exact_scalar(products, slope):
     """The minimiser t of t^2 / 2 + (slope / n) sum of max(0, 1 - t s), s the products of labels and rows, by its corners."""
     n, corners = len(products), sorted({1.0 / s for s in products if s != 0.0})
-    middles = [corners[0] - 1.0, *((a + b) / 2.0 for a, b in zip(corners, corners[1:], strict=False)), corners[-1] + 1.0]
+    middles = [corners[0] - 1.0, *((a + b) / 2.0 for a, b in itertools.pairwise(corners)), corners[-1] + 1.0]
     # Between two corners the minimum is where the slopes of the active rows are; else it is at a corner.
     candidates = corners + [slope / n * products[middle * products < 1.0].sum() for middle in middles]
     return min(candidates, key=lambda t: t * t / 2.0 + slope / n * np.maximum(0.0, 1.0 - t * products).sum())

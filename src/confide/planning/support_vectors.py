@@ -57,9 +57,9 @@ def optimal_privacy(
 ) -> PrivacyRange:
     """Between which epsilons the best private linear machine lies.
 
-    The machine minimises |w|^2 / 2 + (C / n) sum of h(y w . x), without an intercept, h(z) = L max(0, 1 - z) and C = 1 / alpha.
-    Neighbours differ in one row replaced, its label too. Rows are at most k long and their entries at most Phi in absolute
-    value; over such rows decision functions are compared.
+    The machine minimises |w|^2 / 2 + (C / n) sum of L max(0, 1 - y w . x), without an intercept, C = 1 / alpha. Neighbours
+    differ in one row replaced, its label too. Rows are at most k long and their entries at most Phi in absolute value; over
+    such rows decision functions are compared.
 
     Upper: theorems 10 and 11, with the tight sensitivity 2 L C k / n and the factor sqrt(F) that corollary 19 lost,
     4 L k Phi C sqrt(F) (F log 2 + log(1 / f)) / (n a). It holds for any convex loss with slopes up to L.
@@ -84,10 +84,10 @@ def optimal_privacy(
 
     Notes
     -----
-    The paper proves its lower bound for one column and rows up to 1, by a pair of neighbours (lemma 22). This is the pair for
-    rows within other bounds. Let u be the direction of (1, ..., 1), in which rows are longest: B u is within both bounds and
-    no row x within them has |x . u| > B. All rows lie at -M u or M u, 0 < M <= B, labelled by their side; the last one is at
-    M u, labelled 1 in one data set and -1 in the other.
+    The paper proves its lower bound for one column and rows up to 1, by a pair of neighbours (lemma 22). This is such a pair
+    for rows within other bounds. Let u be the direction of (1, ..., 1), in which rows are longest: B u is within both
+    bounds, and no row x within them has |x . u| > B. All rows lie at -M u or M u, 0 < M <= B, labelled by their side; the
+    last one is at M u, labelled 1 in one data set and -1 in the other.
 
     Weights are t u. While t M < 1, every hinge slopes at all rows, whatever their label, and the minimum is at
     t = (L C / n) sum of y x . u. That is t = L C M in one data set and L C M (n - 2) / n in the other (n = 1: -L C M), if
@@ -96,8 +96,8 @@ def optimal_privacy(
     If a is less than half that distance, no decision function is within a of both. So the outputs within a of the first
     have probability at least 1 - f on the first data set and at most f on the second, and exp(epsilon) f >= 1 - f.
 
-    The paper's sqrt(C) / (2 n) is for k = Phi = F = L = 1, and it is half of this bound for C >= 1. Below C = 1 / 4 it is more
-    than this one, as its pair would need rows longer than 1.
+    The paper's sqrt(C) / (2 n) is for k = Phi = F = L = 1. It is half of this bound for C >= 1. For C below 1 / 4 it is more
+    than this one: its pair would need rows longer than 1.
     """
     check_whole(n_rows=n_rows, n_features=n_features)
     check_positive(alpha=alpha, accuracy=accuracy, row_norm=row_norm, largest_entry=largest_entry, lipschitz=lipschitz)
@@ -127,7 +127,7 @@ def optimal_privacy_of_kernel(
     Upper: theorem 13 for as many features as it asks for, 2^1.5 C sqrt(d) / (n scale) with the tight sensitivity and the
     scale of corollary 15; it grows as C^5 / (a^5 n), where the paper prints C / (a^3 n).
 
-    Lower: theorem 26, log((1 - f)(N - 1) / f), for n > C, where N >= 2 data sets of lemma 25 fit into the ball; see the notes.
+    Lower: theorem 26, log((1 - f)(N - 1) / f), for n > C, where N >= 2 data sets of lemma 25 fit into the ball (notes).
 
     Parameters
     ----------
