@@ -49,8 +49,8 @@ def plan_of(budget: Any, mechanism: str, alpha: float, d: int, n: int) -> Any:
     return replace(training, intervals=IntervalsPlan.of(budget, SHARE, training, moments, plan.intervals.usual_row_norm))
 
 
-def widths(plan: Any, population: Logistic, n: int, repetitions: int) -> tuple[float, float, float]:
-    """Median width, coverage of the regularised minimiser, and the standard error of that over repetitions."""
+def widths(plan: Any, population: Logistic, n: int, repetitions: int) -> tuple[float, tuple[float, float], float, float]:
+    """Median width, its quantiles of 10% and 90% over repetitions, coverage of the regularised minimiser, standard error."""
     target, rng = minimiser(population, plan.alpha), np.random.default_rng(n)
     found, hits = [], []
     for _ in range(repetitions):
@@ -61,7 +61,9 @@ def widths(plan: Any, population: Logistic, n: int, repetitions: int) -> tuple[f
         found.append(ends[:, 1] - ends[:, 0])
         hits.append((ends[:, 0] <= target) & (target <= ends[:, 1]))
     by_repetition = np.mean(hits, axis=1)
-    return float(np.median(found)), float(by_repetition.mean()), float(by_repetition.std() / repetitions**0.5)
+    low, high = np.quantile(np.median(found, axis=1), (0.1, 0.9))
+    coverage, error = float(by_repetition.mean()), float(by_repetition.std() / repetitions**0.5)
+    return float(np.median(found)), (float(low), float(high)), coverage, error
 
 
 def main() -> None:
@@ -81,7 +83,7 @@ def main() -> None:
             except confide.ParameterError:
                 print(f"{start}  refused", flush=True)
                 continue
-            width, coverage, _ = widths(plan, population, n, arguments.repetitions)
+            width, _, coverage, _ = widths(plan, population, n, arguments.repetitions)
             print(f"{start}  {width:7.4f} {width / plain:6.2f}x  {coverage:.3f}", flush=True)
 
 

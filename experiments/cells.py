@@ -9,10 +9,12 @@ from __future__ import annotations
 import json
 import time
 import zlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 Cell = dict[str, Any]
 
@@ -20,6 +22,12 @@ Cell = dict[str, Any]
 def seed_of(asked: Cell) -> int:
     """A seed that depends on what was asked alone."""
     return zlib.crc32(json.dumps(asked, sort_keys=True).encode())
+
+
+def spread(values: Sequence[float]) -> list[float]:
+    """Mean, standard deviation, and the quantiles of 10% and 90%."""
+    found = (np.mean(values), np.std(values), *np.quantile(values, (0.1, 0.9)))
+    return [round(float(value), 4) for value in found]
 
 
 @dataclass(frozen=True)

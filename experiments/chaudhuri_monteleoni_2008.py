@@ -16,7 +16,7 @@ from pathlib import Path
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
-from cells import Cell, seed_of
+from cells import Cell, seed_of, spread
 from pages import aligned, options
 from releases import mistakes, release_many
 
@@ -24,7 +24,9 @@ import confide
 
 N_ROWS, FOLDS, DIMENSION, ALPHA = 17_500, 5, 10, 0.01
 KINDS = ("separable", "unseparable")
-EPSILONS = (0.01, 0.015, 0.02, 0.03, 0.05, 0.1, 0.2)
+EPSILONS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.015, 0.02, 0.03, 0.05, 0.1, 0.2)
+LABELLED = (0.0005, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2)
+"""Of the epsilons, on the axis of the figure."""
 CURVE_EPSILON = 0.1
 METHODS = ("non-private", "output", "objective")
 REPORTED = {"separable": (0.0, 0.2962, 0.1426), "unseparable": (0.0530, 0.3257, 0.1903)}
@@ -64,7 +66,7 @@ def model_of(budget: float, mechanism: str) -> confide.LogisticRegression:
 
 
 def measure(cell: Cell) -> Cell:
-    """Test errors of all methods over folds and draws: mean and standard deviation."""
+    """Test errors of all methods over folds and draws: mean, standard deviation, and the quantiles of 10% and 90%."""
     rows, labels = rows_of(cell["kind"], cell["rows"], seed=2008)
     folds = np.random.default_rng(1).permutation(len(rows)).reshape(FOLDS, -1)
     found: dict[str, list[float]] = {name: [] for name in METHODS}
@@ -77,7 +79,7 @@ def measure(cell: Cell) -> Cell:
             found[mechanism].extend(mistakes(released.weights, rows[test], labels[test]))
             if released.exact is not None:
                 found["non-private"].extend(mistakes(released.exact, rows[test], labels[test]))
-    return {name: [round(float(np.mean(of)), 4), round(float(np.std(of)), 4)] for name, of in found.items()}
+    return {name: spread(of) for name, of in found.items()}
 
 
 def cells_of(quick: bool) -> Iterator[Cell]:
@@ -98,7 +100,7 @@ def text_of(lines: list[Cell]) -> str:
     def row(line: Cell, start: str) -> list[str]:
         cells = [f"{line[name][0]:.4f} +- {line[name][1]:.4f}" for name in METHODS]
         if line["part"] == "budget" and line["rows"] == N_ROWS:
-            cells += [f"{value:.4f}" for value in INDEPENDENT[line["kind"]][line["epsilon"]]]
+            cells += [f"{value:.4f}" for value in INDEPENDENT[line["kind"]].get(line["epsilon"], ())] or ["", ""]
         return [start, *cells]
 
     parts = []
@@ -116,7 +118,7 @@ def text_of(lines: list[Cell]) -> str:
 
 
 def draw(lines: list[Cell], path: Path) -> None:
-    """Errors by epsilon above, by number of rows below."""
+    """Errors by epsilon above, by number of rows below; shadows from the quantile of 10% to that of 90%."""
     import drawing
 
     figure, axes = drawing.panels(2, 2)
@@ -126,15 +128,16 @@ def draw(lines: list[Cell], path: Path) -> None:
             x = [line[by] for line in shown]
             for name in METHODS:
                 drawing.line(axis, name, x, [line[name][0] for line in shown])
+                drawing.band(axis, name, x, [line[name][2:] for line in shown])
             if part == "budget":
                 for place, name in enumerate(METHODS[1:]):
                     colour = drawing.STYLES[name]["color"]
-                    check = [INDEPENDENT[kind][epsilon][place] for epsilon in x]
+                    check = [INDEPENDENT[kind].get(epsilon, (None, None))[place] for epsilon in x]
                     drawing.line(axis, f"{name}, independent", x, check, "recalled", color=colour)
                     reported = [REPORTED[kind][1 + place]] * len(x)
                     drawing.line(axis, f"{name}, recalled", x, reported, color=colour, linewidth=0.8, linestyle=":")
                 axis.set_xscale("log")
-                axis.set_xticks(x, ["" if epsilon == 0.015 else f"{epsilon:g}" for epsilon in x])
+                axis.set_xticks(x, [f"{epsilon:g}" if epsilon in LABELLED else "" for epsilon in x])
                 axis.minorticks_off()
             axis.set(title=kind, xlabel="epsilon" if part == "budget" else "rows", ylabel="test error")
             axis.set_ylim(bottom=0.0)

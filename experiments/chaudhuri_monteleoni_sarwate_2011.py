@@ -6,9 +6,10 @@ divided by their largest value and rows shortened to norm 1, logistic regression
 
 - test error by lambda at epsilon .1, 10 draws of noise a fold;
 - test error by epsilon at the lambda that is best at epsilon .1, chosen with the test error as in the paper; 5 draws in each
-  of 3 folds;
+  of 3 folds, below epsilon .01 40 draws;
 - learning curves on KDD Cup 99, lambda chosen privately among five (the paper's algorithm 4, `PrivateSearchCV`), 25,000 rows
-  to choose and 25,000 to test, 3 permutations. The paper has more rows than the 10 percent, so our curves end earlier.
+  to choose and 25,000 to test, 3 permutations; without privacy all five on the same rows. The paper has more rows than the
+  10 percent, so our curves end earlier.
 
 Run: python experiments/chaudhuri_monteleoni_sarwate_2011.py [--quick]      KDD Cup 99 needs CONFIDE_DATA_DIR
 """
@@ -36,7 +37,7 @@ ESTIMATORS = {"logistic": confide.LogisticRegression, "svm": partial(confide.Lin
 METHODS = ("non-private", "output", "objective")
 N_ROWS = {"adult": None, "kddcup99": 70_000}
 LOG_LAMBDAS = {"adult": (-10, -7, -4, -3.5, -3, -2.5, -2, -1.5), "kddcup99": (-9, -7, -5, -3.5, -3, -2.5, -2, -1.5)}
-EPSILONS = (0.01, 0.05, 0.2, 0.5)
+EPSILONS = (0.001, 0.003, 0.01, 0.05, 0.2, 0.5)
 CURVE_GRID = (-4, -3.5, -3, -2.5, -2)
 CURVE_ROWS, CURVE_EPSILONS, HELD_OUT = (10_000, 20_000, 40_000), (0.01, 0.05), 25_000
 RECALLED = {
@@ -120,6 +121,9 @@ def measure_curve(cell: Cell) -> Cell:
     for permutation in range(cell["permutations"]):
         order = np.random.default_rng(permutation).permutation(len(rows))
         test, training = order[:held_out], order[held_out : held_out + n]
+        if cell["method"] == "non-private":
+            errors.append(_without_privacy(cell["loss"], grid, rows, labels, test, training[: cell["n"] + held_out]))
+            continue
         search = confide.PrivateSearchCV(
             model_of(cell["loss"], 1.0, 1.0, cell["method"]), {"alpha": grid}, budget=cell["epsilon"],
             method="exponential", held_out=held_out / n, random_state=(seed_of(cell) + permutation) % 2**31,
@@ -127,6 +131,19 @@ def measure_curve(cell: Cell) -> Cell:
         search.fit(rows[training], labels[training])
         errors.append(1.0 - search.score(rows[test], labels[test]))
     return {"error": summary(errors)}
+
+
+def _without_privacy(
+    loss: str, grid: list[float], rows: np.ndarray, labels: np.ndarray, test: np.ndarray, training: np.ndarray
+) -> float:
+    """Test error of the lambda that errs least on as many held out rows, all trained on the same other rows."""
+    held_out, others = training[: len(test)], training[len(test) :]
+    fitted = [
+        release_many(model_of(loss, float("inf"), alpha), rows[others], labels[others], 1, 0).weights for alpha in grid
+    ]
+    weights = np.concatenate(fitted)
+    chosen = int(mistakes(weights, rows[held_out], labels[held_out]).argmin())
+    return float(mistakes(weights[[chosen]], rows[test], labels[test])[0])
 
 
 MEASURES = {"lambda": measure_lambda, "epsilon": measure_epsilon, "curve": measure_curve}
@@ -150,7 +167,9 @@ def epsilon_cells(tables: list[Cell], quick: bool) -> Iterator[Cell]:
             best = min((line for line in of_both if line[method]), key=lambda line: line[method][0])
             kept = {name: best[name] for name in ("data", "loss", "log_lambda", "rows")} | {"folds": 2 if quick else 3}
             for epsilon in (0.05, 0.5) if quick else EPSILONS:
-                yield {"part": "epsilon", "method": method, "epsilon": epsilon, **kept, "draws": 2 if quick else 5}
+                # Near chance single releases differ most.
+                draws = 2 if quick else 5 if epsilon >= 0.01 else 40
+                yield {"part": "epsilon", "method": method, "epsilon": epsilon, **kept, "draws": draws}
 
 
 def curve_cells(quick: bool) -> Iterator[Cell]:
@@ -164,10 +183,29 @@ def curve_cells(quick: bool) -> Iterator[Cell]:
         for n in (1_000,) if quick else CURVE_ROWS:
             cell = {"part": "curve", "data": "kddcup99", "loss": loss, "method": method, "epsilon": epsilon, "n": n}
             yield cell | sizes
+    for loss, n in itertools.product(ESTIMATORS, (1_000,) if quick else CURVE_ROWS):
+        yield {"part": "curve", "data": "kddcup99", "loss": loss, "method": "non-private", "epsilon": None, "n": n} | sizes
 
 
 def shown(value: list[float] | None) -> str:
     return "refused" if value is None else f"{value[0]:.4f}"
+
+
+def error_of(value: list[float] | None, repetitions: int) -> float | None:
+    """Standard error of a mean, from the standard deviation of so many repetitions."""
+    return None if value is None else value[1] / max(1, repetitions - 1) ** 0.5
+
+
+def with_error(value: list[float] | None, repetitions: int) -> str:
+    """A mean with its standard error."""
+    return "refused" if value is None else f"{value[0]:.4f} +- {error_of(value, repetitions):.4f}"
+
+
+def without_privacy(tables: list[Cell], data: str, loss: str) -> Cell:
+    """The cell of the tables in which the model without privacy errs least."""
+    return min(
+        (line for line in tables if (line["data"], line["loss"]) == (data, loss)), key=lambda line: line["non-private"][0]
+    )
 
 
 def text_of(lines: list[Cell]) -> str:
@@ -186,21 +224,30 @@ def text_of(lines: list[Cell]) -> str:
         parts.append(aligned(["log10 lambda", *(f"{line['log_lambda']:g}" for line in of_both)], ours + theirs) + "\n")
     by_epsilon = [line for line in lines if line["part"] == "epsilon"]
     epsilons = sorted({line["epsilon"] for line in by_epsilon})
-    parts.append("Test error by epsilon, at the lambda that is best at epsilon .1.\n")
-    rows = {}
+    parts.append(
+        "Test error by epsilon, at the lambda that is best at epsilon .1: mean and standard error over folds and draws; "
+        "without privacy at its own best lambda of the tables.\n"
+    )
+    rows: dict[str, list[str]] = {}
     for line in by_epsilon:
+        plain = without_privacy(tables, line["data"], line["loss"])
+        key = f"{line['data']}, {line['loss']}, non-private, log10 lambda {plain['log_lambda']:g}"
+        rows.setdefault(key, [key, *[shown(plain["non-private"])] * len(epsilons)])
         key = f"{line['data']}, {line['loss']}, {line['method']}, log10 lambda {line['log_lambda']:g}"
-        rows.setdefault(key, [key]).append(shown(line["error"]))
+        rows.setdefault(key, [key]).append(with_error(line["error"], line["folds"] * line["draws"]))
     parts.append(aligned(["", *(f"{epsilon:g}" for epsilon in epsilons)], list(rows.values())) + "\n")
     curves = [line for line in lines if line["part"] == "curve"]
-    if curves:
-        parts.append("KDD Cup 99, lambda chosen privately among five: test error by number of rows for each.\n")
-        rows = {}
-        for line in curves:
-            key = f"{line['loss']}, {line['method']}, epsilon {line['epsilon']:g}"
-            error = line["error"]
-            rows.setdefault(key, [key]).append("refused" if error is None else f"{error[0]:.4f} +- {error[1]:.4f}")
-        parts.append(aligned(["", *map(str, sorted({line["n"] for line in curves}))], list(rows.values())))
+    if not curves:
+        return "\n".join(parts)
+    parts.append(
+        "KDD Cup 99, lambda chosen among five, privately but for the non-private lines: test error by number of rows for "
+        "each, mean and standard error over permutations.\n"
+    )
+    rows = {}
+    for line in curves:
+        key = f"{line['loss']}, {line['method']}" + (f", epsilon {line['epsilon']:g}" if line["epsilon"] else "")
+        rows.setdefault(key, [key]).append(with_error(line["error"], line["permutations"]))
+    parts.append(aligned(["", *map(str, sorted({line["n"] for line in curves}))], list(rows.values())))
     return "\n".join(parts)
 
 
@@ -211,12 +258,13 @@ def draw(lines: list[Cell], path: Path) -> None:
     tables = [line for line in lines if line["part"] == "lambda"]
     pairs = list(dict.fromkeys((line["data"], line["loss"]) for line in tables))
     curves = [line for line in lines if line["part"] == "curve"]
-    figure, axes = drawing.panels(3 if curves else 2, max(2, len(pairs)))
+    figure, axes = drawing.panels(3, max(4, len(pairs)))
     for (data, loss), upper, middle in zip(pairs, axes[0], axes[1], strict=False):
         of_both = [line for line in tables if (line["data"], line["loss"]) == (data, loss)]
         x = [line["log_lambda"] for line in of_both]
         for method in METHODS:
-            drawing.line(upper, method, x, [line[method] and line[method][0] for line in of_both])
+            repetitions = [line["folds"] * (1 if method == "non-private" else line["draws"]) for line in of_both]
+            bars(upper, method, x, [line[method] for line in of_both], repetitions)
             recalled = dict(zip(LOG_LAMBDAS[data], RECALLED[data, loss][method], strict=True))
             colour = drawing.STYLES[method]["color"]
             drawing.line(upper, f"{method}, recalled", x, [recalled[place] for place in x], "recalled", color=colour)
@@ -224,16 +272,22 @@ def draw(lines: list[Cell], path: Path) -> None:
                 line for line in lines
                 if line["part"] == "epsilon" and (line["data"], line["loss"], line["method"]) == (data, loss, method)
             ]  # fmt: skip
-            errors = [line["error"] and line["error"][0] for line in chosen]
-            drawing.line(middle, method, [line["epsilon"] for line in chosen], errors)
+            repetitions = [line["folds"] * line["draws"] for line in chosen]
+            bars(middle, method, [line["epsilon"] for line in chosen], [line["error"] for line in chosen], repetitions)
+        middle.axhline(without_privacy(tables, data, loss)["non-private"][0], **drawing.STYLES["non-private"])
         upper.set(title=f"{data}, {loss}, epsilon .1", xlabel="log10 lambda", ylabel="test error")
         middle.set(title=f"{data}, {loss}, best lambda", xlabel="epsilon", ylabel="test error", xscale="log")
-    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=6)
+    handles, names = axes[0, 0].get_legend_handles_labels()
+    figure.legend(handles, names, loc="outside upper center", ncols=6)
     places = [(loss, epsilon) for loss in ESTIMATORS for epsilon in CURVE_EPSILONS]
-    for (loss, epsilon), axis in zip(places, axes[2] if curves else [], strict=False):
-        for method in METHODS[1:]:
-            of_all = [line for line in curves if (line["loss"], line["epsilon"], line["method"]) == (loss, epsilon, method)]
-            drawing.line(axis, method, [line["n"] for line in of_all], [line["error"][0] for line in of_all])
+    for (loss, epsilon), axis in zip(places, axes[2], strict=False):
+        for method in METHODS:
+            of_all = [
+                line for line in curves
+                if (line["loss"], line["method"]) == (loss, method) and line["epsilon"] in (epsilon, None)
+            ]  # fmt: skip
+            found = [line["error"] for line in of_all]
+            bars(axis, method, [line["n"] for line in of_all], found, [line["permutations"] for line in of_all])
         axis.set(
             title=f"kddcup99, {loss}, epsilon {epsilon:g}, tuned",
             xlabel="rows for each lambda",
@@ -243,6 +297,16 @@ def draw(lines: list[Cell], path: Path) -> None:
         axis.set_ylim(bottom=0.0)
         axis.set_visible(bool(axis.lines))
     drawing.save(figure, path)
+
+
+def bars(axis: Any, method: str, x: list[float], found: list[list[float] | None], repetitions: list[int]) -> None:
+    """Means with two standard errors to either side; a cell that was refused is marked."""
+    import drawing
+
+    errors = [error_of(value, times) for value, times in zip(found, repetitions, strict=True)]
+    lengths = [None if error is None else 2.0 * error for error in errors]
+    drawing.line(axis, method, x, [value and value[0] for value in found], lengths=lengths)
+    drawing.refused(axis, method, [place for place, value in zip(x, found, strict=True) if value is None])
 
 
 def main() -> None:

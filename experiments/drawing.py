@@ -30,11 +30,42 @@ def panels(rows: int, columns: int, **given: Any) -> tuple[Any, Any]:
     return plt.subplots(rows, columns, figsize=(3.6 * columns, 2.7 * rows), squeeze=False, layout="constrained", **given)
 
 
-def line(axis: Any, name: str, x: Iterable[float], y: Iterable[float], style: str | None = None, **given: Any) -> None:
-    """One line in the style of its name; None and NaN are left out of it."""
-    points = [(a, b) for a, b in zip(x, y, strict=True) if b is not None and b == b]
-    if points:
-        axis.plot(*zip(*points, strict=True), label=name, **(STYLES.get(style or name, {}) | given))
+def line(
+    axis: Any,
+    name: str,
+    x: Iterable[float],
+    y: Iterable[float | None],
+    style: str | None = None,
+    lengths: Iterable[float | None] | None = None,
+    **given: Any,
+) -> None:
+    """One line in the style of its name, with error bars of these lengths; None and NaN are left out of it."""
+    places, values = list(x), list(y)
+    sizes = [0.0] * len(values) if lengths is None else list(lengths)
+    points = [(a, b, c) for a, b, c in zip(places, values, sizes, strict=True) if b is not None and b == b]
+    if not points:
+        return
+    a, b, c = zip(*points, strict=True)
+    given = STYLES.get(style or name, {}) | given
+    if lengths is None:
+        axis.plot(a, b, label=name, **given)
+    else:
+        axis.errorbar(a, b, yerr=c, label=name, elinewidth=0.7, **given)
+
+
+def band(axis: Any, name: str, x: Iterable[float], spread: Iterable[Iterable[float]], style: str | None = None) -> None:
+    """A shadow in the colour of a name, between the (low, high) of each point."""
+    low, high = zip(*spread, strict=True)
+    axis.fill_between(list(x), low, high, color=STYLES[style or name]["color"], alpha=0.15, linewidth=0.0)
+
+
+def refused(axis: Any, name: str, x: Iterable[float]) -> None:
+    """A cross at the foot of the panel for each cell that was refused."""
+    for place in x:
+        axis.plot(
+            [place], [0.04], transform=axis.get_xaxis_transform(), color=STYLES[name]["color"], marker="X", markersize=6,
+            linestyle="none",
+        )  # fmt: skip
 
 
 def save(figure: Any, path: Path) -> None:

@@ -37,6 +37,11 @@ from confide.planning.support_vectors import features_for_kernel
 FAILURE = 0.05
 
 
+def tenths(values: Any) -> list[float]:
+    """The quantiles of 10% and 90%."""
+    return [float(value) for value in np.quantile(values, (0.1, 0.9))]
+
+
 def machine(budget: float, c: float, row_norm: float = 1.0) -> Any:
     """The hinge with independent Laplace noise on the weights, as in the paper; without privacy the machine itself."""
     mechanism = "output-laplace" if math.isfinite(budget) else "auto"
@@ -60,6 +65,7 @@ def measure_finite(cell: Cell) -> Cell:
         "scale": scale,
         "planned_scale": released.plan.lattice.scale,
         "median": float(np.median(distances)),
+        "tenths": tenths(distances),
         "quantile": float(np.quantile(distances, 1.0 - FAILURE)),
         "law": float(gamma.ppf(1.0 - FAILURE, width) * scale),
         "promised": promised,
@@ -138,7 +144,10 @@ def measure_kernel(cell: Cell) -> Cell:
         "gap": gap,
         "size": float(np.abs(exact).max()),
         "features": float(np.mean(by_features)),
+        "features_tenths": tenths(by_features),
         "noise": float(np.quantile(by_noise, 1.0 - FAILURE / 2.0)),
+        "noise_median": float(np.median(by_noise)),
+        "noise_tenths": tenths(by_noise),
         "noise_bound": noise_bound,
         "whole": float(np.quantile(whole, 1.0 - FAILURE)),
         "promised": promised_accuracy(pairs, cell),
@@ -232,7 +241,7 @@ def cells_of(quick: bool) -> Iterator[Cell]:
         draws, n = (200, 1_000) if quick else (1_000, 10_000)
         yield {"part": "finite", "width": width, "n": n, "c": 1.0, "epsilon": 1.0, "draws": draws}
     for pairs in (16, 64) if quick else (8, 16, 32, 64, 128):
-        sizes = {"n": 300, "maps": 2, "draws": 20} if quick else {"n": 3_000, "maps": 3, "draws": 40}
+        sizes = {"n": 300, "maps": 2, "draws": 20} if quick else {"n": 3_000, "maps": 10, "draws": 40}
         yield {"part": "kernel", "pairs": pairs, "length_scale": 0.3, "c": 50.0, "epsilon": 1.0, **sizes}
     for n, c, largest, gap in ((10, 1.0, 0.5, 0.1), (10, 1.0, 0.5, 1e-6), (100, 4.0, 0.3, 0.01), (100, 4.0, 0.3, 1e-6)):
         yield {"part": "sensitivity", "n": n, "c": c, "largest": largest, "gap": gap}
@@ -300,20 +309,27 @@ def text_of(lines: list[Cell]) -> str:
 
 
 def draw(lines: list[Cell], path: Path) -> None:
-    """Distances by width, by number of features, and failures by epsilon."""
+    """Distances by width, by number of features, and failures by epsilon; shadows from 10% to 90% of releases or maps."""
     import drawing
 
     figure, axes = drawing.panels(1, 3)
     finite, kernel, floor = ([line for line in lines if line["part"] == part] for part in ("finite", "kernel", "floor"))
     x = [line["width"] for line in finite]
-    drawing.line(axes[0, 0], "theorem 11", x, [line["promised"] for line in finite], "theorem")
+    drawing.line(axes[0, 0], "theorem 11, for 95%", x, [line["promised"] for line in finite], "theorem")
     drawing.line(axes[0, 0], "measured, 95%", x, [line["quantile"] for line in finite], "output")
-    axes[0, 0].set(title="PrivateSVM-Finite", xlabel="columns", ylabel="largest distance", xscale="log", yscale="log")
+    drawing.line(axes[0, 0], "measured, median", x, [line["median"] for line in finite], "output", linestyle="--")
+    drawing.band(axes[0, 0], "output", x, [line["tenths"] for line in finite])
+    axes[0, 0].set(
+        title="PrivateSVM-Finite", xlabel="columns", ylabel="distance from the exact machine", xscale="log", yscale="log"
+    )
     x = [line["pairs"] for line in kernel]
-    drawing.line(axes[0, 1], "theorem 13 (whole)", x, [line["promised"] for line in kernel], "theorem")
-    drawing.line(axes[0, 1], "corollary 15 (noise)", x, [line["noise_bound"] for line in kernel], "theorem", linestyle="-.")
+    drawing.line(axes[0, 1], "corollary 15, for 97.5%", x, [line["noise_bound"] for line in kernel], "theorem")
     drawing.line(axes[0, 1], "noise, 97.5%", x, [line["noise"] for line in kernel], "output")
+    drawing.line(axes[0, 1], "noise, median", x, [line["noise_median"] for line in kernel], "output", linestyle="--")
+    drawing.band(axes[0, 1], "output", x, [line["noise_tenths"] for line in kernel])
     drawing.line(axes[0, 1], "random features, mean", x, [line["features"] for line in kernel], "objective")
+    drawing.band(axes[0, 1], "objective", x, [line["features_tenths"] for line in kernel])
+    drawing.line(axes[0, 1], "largest score, exact", x, [line["size"] for line in kernel], "non-private")
     axes[0, 1].set(
         title="PrivateSVM, Gaussian kernel",
         xlabel="pairs of features",
@@ -322,11 +338,14 @@ def draw(lines: list[Cell], path: Path) -> None:
         yscale="log",
     )
     x = [line["epsilon"] for line in floor]
-    drawing.line(axes[0, 2], "least possible (theorem 23)", x, [line["least"] for line in floor], "theorem")
-    drawing.line(axes[0, 2], "measured", x, [line["failure"] for line in floor], "output")
-    axes[0, 2].set(title="lemma 22, n = 100", xlabel="epsilon", ylabel="not accurate enough", xscale="log")
+    drawing.line(axes[0, 2], "least possible, theorem 23", x, [line["least"] for line in floor], "theorem")
+    # Two standard errors of a share of so many releases.
+    lengths = [2.0 * math.sqrt(line["failure"] * (1.0 - line["failure"]) / line["draws"]) for line in floor]
+    drawing.line(axes[0, 2], "measured", x, [line["failure"] for line in floor], "output", lengths)
+    drawing.line(axes[0, 2], "without privacy", x, [0.0] * len(x), "non-private")
+    axes[0, 2].set(title="the pair of lemma 22, n = 100", xlabel="epsilon", ylabel="share not accurate enough", xscale="log")
     for axis in axes.flat:
-        axis.legend(fontsize=7)
+        axis.legend(fontsize=6)
     drawing.save(figure, path)
 
 

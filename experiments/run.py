@@ -1,6 +1,6 @@
 """All experiments, one after another, each where an earlier run ended; `make experiments`.
 
-About 50 minutes of one busy core for all of them, from nothing. What is finished stands in experiments/results and is not
+About an hour of one busy core for all of them, from nothing. What is finished stands in experiments/results and is not
 computed again: remove the file of an experiment to begin it anew. CONFIDE_DATA_DIR names a folder with the data sets;
 without it only Adult and made-up rows are used.
 

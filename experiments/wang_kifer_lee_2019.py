@@ -84,7 +84,7 @@ def measure(cell: Cell) -> Cell:
         plan = plan_of(budget_of(cell["currency"], cell["epsilon"]), cell["mechanism"], ALPHA, width, cell["n"])
     except confide.ParameterError:
         return {"columns": width, "refused": True}
-    size, coverage, error = widths(plan, population, cell["n"], cell["repetitions"])
+    size, tenths, coverage, error = widths(plan, population, cell["n"], cell["repetitions"])
     target, plain = minimiser(population, plan.alpha), plain_width(population, cell["n"], plan.alpha)
     return {
         "columns": width,
@@ -93,6 +93,7 @@ def measure(cell: Cell) -> Cell:
         "largest_coefficient": round(float(np.abs(target).max()), 3),
         "plain_width": round(plain, 4),
         "width": round(size, 4),
+        "width_tenths": [round(value, 4) for value in tenths],
         "coverage": round(coverage, 4),
         "standard_error": round(error, 4),
     }
@@ -143,30 +144,48 @@ def text_of(lines: list[Cell]) -> str:
 
 
 def draw(lines: list[Cell], path: Path) -> None:
-    """Coverage above, width over that without privacy below, by data set."""
+    """Coverage above, width over that without privacy below, by data set and epsilon; cells that were refused are marked."""
     import drawing
 
     figure, axes = drawing.panels(2, 2, sharey="row")
     names = list(dict.fromkeys(line["data"] for line in lines))
     epsilons = sorted({line["epsilon"] for line in lines})
     places = [f"{name}\n{epsilon:g}" for name in names for epsilon in epsilons]
+
+    def place_of(line: Cell) -> int:
+        return places.index(f"{line['data']}\n{line['epsilon']:g}")
+
     for (currency, mechanisms), upper, lower in zip(MECHANISMS.items(), *axes, strict=True):
         for shift, mechanism in enumerate(mechanisms):
             of_it = [
                 line for line in lines if (line["currency"], line["mechanism"]) == (currency, mechanism) and "width" in line
             ]
-            x = [places.index(f"{line['data']}\n{line['epsilon']:g}") + 0.18 * (shift - 1) for line in of_it]
+            x = [place_of(line) + 0.18 * (shift - 1) for line in of_it]
             style = drawing.STYLES[mechanism] | {"linestyle": "none"}
             errors = [2.0 * line["standard_error"] for line in of_it]
             upper.errorbar(x, [line["coverage"] for line in of_it], yerr=errors, label=mechanism, **style)
-            lower.plot(x, [line["width"] / line["plain_width"] for line in of_it], label=mechanism, **style)
+            # From the quantile of 10% to that of 90% over repetitions.
+            low, high = np.array([line["width_tenths"] for line in of_it]).T
+            width, plain = (np.array([line[name] for line in of_it]) for name in ("width", "plain_width"))
+            ends = np.maximum(0.0, (width - low, high - width)) / plain
+            lower.errorbar(x, width / plain, yerr=ends, label=mechanism, **style)
+            none = [
+                place_of(line) + 0.18 * (shift - 1)
+                for line in lines
+                if (line["currency"], line["mechanism"]) == (currency, mechanism) and line.get("refused")
+            ]
+            for axis in (upper, lower):
+                drawing.refused(axis, mechanism, none)
+                for place in sorted({round(place) for place in none}):
+                    axis.text(place, 0.09, "refused", transform=axis.get_xaxis_transform(), ha="center", fontsize=6)
         upper.axhline(0.95, color="#555555", linewidth=0.7, linestyle="--")
+        lower.axhline(1.0, label="without privacy", **drawing.STYLES["non-private"])
         upper.set(title=f"{currency} budget", ylabel="coverage")
         lower.set(ylabel="width over that without privacy", yscale="log")
         for axis in (upper, lower):
             axis.set_xticks(range(len(places)), [place.replace("kddcup99", "kdd") for place in places], fontsize=6)
             axis.set_xlim(-0.6, len(places) - 0.4)
-    axes[1, 1].legend(fontsize=7)
+    figure.legend(*axes[1, 1].get_legend_handles_labels(), loc="outside upper center", ncols=4)
     drawing.save(figure, path)
 
 

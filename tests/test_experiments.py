@@ -130,12 +130,19 @@ def test_errors_of_2008_are_those_of_an_independent_program(first_script, kind):
 
 
 def test_committed_errors_of_2008_are_those_of_an_independent_program(first_script):
-    """All of the table within .02, and objective perturbation better everywhere, on learning curves too."""
+    """All of the table within .02; objective perturbation better everywhere, but hardly where both are near chance."""
     lines = lines_of("chaudhuri_monteleoni_2008")
-    assert len(lines) == 42
+    assert len(lines) == 50
     for line in lines:
         assert line["non-private"][0] <= line["objective"][0] < line["output"][0]
-        if line["part"] == "budget":
+        for mean, _, low, high in (line[name] for name in ("non-private", "objective", "output")):
+            assert low <= mean <= high
+        if line["epsilon"] < 0.005:
+            assert 0.45 < line["objective"][0] < line["output"][0] < 0.5
+            assert line["output"][0] - line["objective"][0] < 0.02
+        elif line["part"] == "budget":
+            assert line["output"][0] - line["objective"][0] > 0.015
+        if line["part"] == "budget" and line["epsilon"] in first_script.INDEPENDENT[line["kind"]]:
             expected = first_script.INDEPENDENT[line["kind"]][line["epsilon"]]
             assert abs(line["output"][0] - expected[0]) < 0.02
             assert abs(line["objective"][0] - expected[1]) < 0.02
@@ -186,6 +193,50 @@ def test_committed_intervals_of_2019_hold_their_coefficients():
             assert places[data, currency, epsilon, "output"] < places[data, currency, epsilon, "objective, Laplace"]
 
 
+def test_the_page_of_2011_counts_recalled_numbers_that_say_otherwise(first_script):
+    """In five recalled cells objective perturbation is the worse one, in three by much; the pages say so."""
+    recalled = importlib.import_module("chaudhuri_monteleoni_sarwate_2011").RECALLED
+    worse = [
+        (place, round(objective - output, 4))
+        for place, of in recalled.items()
+        for output, objective in zip(of["output"], of["objective"], strict=True)
+        if objective >= output
+    ]
+    assert [place for place, _ in worse] == [("adult", "logistic")] * 4 + [("adult", "svm")]
+    assert sorted(difference > 0.1 for _, difference in worse) == [False, False, True, True, True]
+    text = " ".join((ROOT / "docs/experiments/chaudhuri_monteleoni_sarwate_2011.md").read_text(encoding="utf-8").split())
+    assert "So do the recalled numbers but for five" in text
+    assert "by .0019 and .0002 at the largest one" in text
+    assert {difference for _, difference in worse if difference < 0.1} == {0.0019, 0.0002}
+    index = (ROOT / "docs/experiments.md").read_text(encoding="utf-8")
+    assert "five recalled cells say otherwise" in index
+    assert "objective, everywhere" not in index
+
+
+@pytest.mark.parametrize(
+    ("name", "spread", "shown", "not_shown"),
+    [
+        ("chaudhuri_monteleoni_2008", "FillBetweenPolyCollection", ("non-private",), ()),
+        ("chaudhuri_monteleoni_sarwate_2011", "LineCollection", ("non-private",), ()),
+        ("rubinstein_2012", "FillBetweenPolyCollection", ("without privacy", "corollary 15", "theorem 23"), ("theorem 13",)),
+        ("wang_kifer_lee_2019", "LineCollection", ("without privacy", "refused"), ()),
+    ],
+)
+def test_figures_show_spread_the_model_without_privacy_and_what_was_refused(name, spread, shown, not_shown):
+    """Captions name the theorems that the figure shows, and no other."""
+    figure = (RESULTS / f"{name}.svg").read_text(encoding="utf-8")
+    assert spread in figure
+    for text in shown:
+        assert text in figure
+    page = (ROOT / "docs" / "experiments" / f"{name}.md").read_text(encoding="utf-8")
+    caption = re.search(r"!\[(.*?)\]", page).group(1)
+    for text in not_shown:
+        assert text not in figure
+        assert text not in caption
+    for theorem in re.findall(r"(?:theorem|corollary|lemma) \d+", caption):
+        assert theorem in figure
+
+
 def test_committed_errors_of_2011_are_ordered_as_in_the_paper():
     """Objective perturbation errs at most as often as output perturbation at every lambda, epsilon and number of rows."""
     lines = lines_of("chaudhuri_monteleoni_sarwate_2011")
@@ -199,9 +250,11 @@ def test_committed_errors_of_2011_are_ordered_as_in_the_paper():
             assert 0.15 < line["non-private"][0] < 0.25
     errors = {}
     for line in lines:
-        if line["part"] != "lambda":
+        if line["part"] == "curve" and line["method"] == "non-private":
+            assert 0.0 < line["error"][0] < 0.011
+        elif line["part"] != "lambda":
             place = (line["part"], line["data"], line["loss"], line["epsilon"], line.get("n"))
             errors.setdefault(place, {})[line["method"]] = line["error"][0]
     pairs = errors.values()
-    assert len(pairs) == 16 + 12
+    assert len(pairs) == 24 + 12
     assert all(pair["objective"] < pair["output"] for pair in pairs)

@@ -85,6 +85,7 @@ def statistics_document(plan: Any) -> dict[str, Any]:
         "target_deviation": plan.target_deviation,
         "square_deviation": plan.square_deviation if plan.problem.with_square else None,
         "grid_exponent": lattice.exponent if lattice else None,
+        "forecast": plan.forecast.to_dict() if plan.forecast else None,
         "intervals": plan.intervals.to_dict() if plan.intervals else None,
     }
 
@@ -100,8 +101,10 @@ def statistics_text(plan: Any) -> str:
             f"{plan.product_deviation:.6g} on sums of products, {plan.target_deviation:.6g} on those with the target"
         )
         lines["grid"] = f"scaled sums are multiples of 2^{plan.lattice.exponent}"
+    if plan.forecast is not None:
+        lines |= plan.forecast.lines()
     if plan.intervals is not None:
-        lines |= plan.intervals.lines()
+        lines |= plan.intervals.interval_lines()
     return _in_columns(lines)
 
 

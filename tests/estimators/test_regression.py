@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -290,6 +292,50 @@ def test_the_score_is_that_of_scikit_learn():
     mean = np.average(y, weights=weights)
     expected = 1.0 - np.average(residuals, weights=weights) / np.average((y - mean) ** 2, weights=weights)
     assert model.score(X, y, sample_weight=weights) == pytest.approx(expected)
+
+
+def test_a_plan_says_where_a_poor_fit_is_to_be_expected():
+    """Where the largest eigenvalue of the noise, 2 t sqrt(D), is more than half of n |x|^2 / d; and what to do instead."""
+    for n_rows, n_features, budget in (
+        (20_000, 5, 1.0), (20_000, 20, 1.0), (20_000, 40, 1.0), (20_000, 40, ApproxDP(1.0, 1e-6)), (2_000, 10, 4.0),
+    ):  # fmt: skip
+        plan = Ridge(budget).plan(n_rows, n_features)
+        noise, usual = 2.0 * math.sqrt(n_features + 1) * plan.product_deviation, n_rows / 3.0 / n_features
+        assert plan.forecast.ratio == pytest.approx(noise / usual)
+        assert plan.forecast.is_poor == (noise / usual > 0.5) == plan.to_dict()["forecast"]["is_poor"]
+        text = str(plan)
+        assert ("poor fit" in text) == plan.forecast.is_poor
+        assert f"a ratio of {noise / usual:.2g}" in text
+        if plan.forecast.is_poor:
+            assert "HuberRegressor" in text
+            assert ("ApproxDP or ZCDP in place of PureDP" in text) == (budget == 1.0 or budget == 4.0)
+    assert "poor fit" in str(Ridge(1.0).plan(20_000, 20))
+    assert "poor fit" not in str(Ridge(ApproxDP(1.0, 1e-6)).plan(20_000, 20))
+    assert "poor fit" not in str(Ridge(INF).plan(20, 20))
+    # The sentence grows with the ratio, and the ratio falls with the number of rows alone.
+    sizes = [str(Ridge(1.0).plan(n_rows, 20)) for n_rows in (10**6, 50_000, 5_000)]
+    assert ["lost 0.03 of R^2" in text for text in sizes] == [False, True, False]
+    assert ["lost 0.05 of R^2" in text for text in sizes] == [False, False, True]
+
+
+def test_fits_that_a_plan_warns_of_are_far_worse_and_others_are_not():
+    """Independent columns, as much signal as noise: R^2 without privacy is about a half."""
+
+    def lost(n_rows, n_features):
+        rng = np.random.default_rng(n_features)
+        X = rng.normal(size=(n_rows + 4000, n_features))
+        X /= np.maximum(np.quantile(np.linalg.norm(X, axis=1), 0.9), np.linalg.norm(X, axis=1))[:, None]
+        scores = X @ rng.normal(size=n_features)
+        y = np.clip(0.3 * scores / scores.std() + 0.3 * rng.normal(size=len(X)), -1.0, 1.0)
+        train, test = slice(n_rows), slice(n_rows, None)
+        found = [Ridge(1.0, random_state=seed).fit(X[train], y[train]).score(X[test], y[test]) for seed in range(5)]
+        plain = Ridge(INF, alpha=1e-6).fit(X[train], y[train]).score(X[test], y[test])
+        return Ridge(1.0).plan(n_rows, n_features).forecast, plain - np.mean(found)
+
+    for n_rows, n_features, is_poor in ((50_000, 10, False), (60_000, 15, False), (5_000, 15, True), (20_000, 40, True)):
+        forecast, difference = lost(n_rows, n_features)
+        assert forecast.is_poor == is_poor
+        assert (difference > 0.1) if is_poor else (difference < 0.03)
 
 
 def test_a_plan_needs_no_data():

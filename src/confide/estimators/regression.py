@@ -66,10 +66,10 @@ class _Settings:
         plan = SufficientStatistics().plan(problem, self.budget)
         automatic = noise_l2(plan.product_deviation, problem.n_weights)
         plan = replace(plan, l2=automatic if l2 is None else l2)
+        forecast = SumsForecast.of(plan, usual_norm(self.row_bound, 0.0))
         if self.intervals:
-            plan = replace(plan, intervals=SumsForecast.of(plan, usual_norm(self.row_bound, 0.0)))
-            plan.intervals.check()
-        return plan
+            forecast.check()
+        return replace(plan, forecast=forecast, intervals=forecast if self.intervals else None)
 
 
 class Ridge(LinearRegressor):
@@ -82,7 +82,8 @@ class Ridge(LinearRegressor):
     ----------
     budget : float, PureDP, ApproxDP or ZCDP, default 1.0
         A number is the epsilon of pure differential privacy, whose noise grows with the square of the number of columns:
-        beyond ten of them an `ApproxDP` gives far better weights. ``float("inf")`` gives the model without privacy, and
+        beyond ten of them an `ApproxDP` gives far better weights, and beyond twenty often `HuberRegressor`. The plan says
+        where a poor fit is to be expected. ``float("inf")`` gives the model without privacy, and
         its guarantee says so.
     alpha : "auto" or float, default "auto"
         Ridge of the mean objective, positive; alpha times the number of rows is the alpha of scikit-learn's Ridge. "auto" is

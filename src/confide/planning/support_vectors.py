@@ -10,7 +10,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from confide.errors import ParameterError
 from confide.planning.asked import check_failure, check_positive, check_whole
+
+_LEAST_LOG_THETA = -600.0
+"""Below, the number of features of theorem 13 would overflow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +57,14 @@ def optimal_privacy(
 ) -> PrivacyRange:
     """Between which epsilons the best private linear machine lies.
 
+    The machine minimises |w|^2 / 2 + (C / n) sum of L max(0, 1 - y w . x), without an intercept, C = 1 / alpha. Neighbours
+    differ in one row replaced, its label too. Rows are at most k long and their entries at most Phi in absolute value; over
+    such rows decision functions are compared.
+
     Upper: theorems 10 and 11, with the tight sensitivity 2 L C k / n and the factor sqrt(F) that corollary 19 lost,
-    4 L k Phi C sqrt(F) (F log 2 + log(1 / f)) / (n a). Lower: theorem 23, log((1 - f) / f) where a < sqrt(C) / (2 n).
+    4 L k Phi C sqrt(F) (F log 2 + log(1 / f)) / (n a). It holds for any convex loss with slopes up to L.
+
+    Lower: theorem 23, log((1 - f) / f) where a < (L C / n) B min(B, 1 / sqrt(L C)), B = min(k, Phi sqrt(F)); see the notes.
 
     Parameters
     ----------
@@ -65,20 +75,39 @@ def optimal_privacy(
     failure : float
     row_norm : k, largest L2 norm of a row
     largest_entry : Phi, largest entry of a row
-    lipschitz : L of the loss
+    lipschitz : L, slope of the hinge
+        For another loss with slopes up to L only the upper bound holds.
 
     Returns
     -------
     PrivacyRange
+
+    Notes
+    -----
+    The paper proves its lower bound for one column and rows up to 1, by a pair of neighbours (lemma 22). This is such a pair
+    for rows within other bounds. Let u be the direction of (1, ..., 1), in which rows are longest: B u is within both
+    bounds, and no row x within them has |x . u| > B. All rows lie at -M u or M u, 0 < M <= B, labelled by their side; the
+    last one is at M u, labelled 1 in one data set and -1 in the other.
+
+    Weights are t u. While t M < 1, every hinge slopes at all rows, whatever their label, and the minimum is at
+    t = (L C / n) sum of y x . u. That is t = L C M in one data set and L C M (n - 2) / n in the other (n = 1: -L C M), if
+    L C M^2 <= 1. Over the rows B u the decision functions are 2 L C M B / n apart. The largest M is min(B, 1 / sqrt(L C)).
+
+    If a is less than half that distance, no decision function is within a of both. So the outputs within a of the first
+    have probability at least 1 - f on the first data set and at most f on the second, and exp(epsilon) f >= 1 - f.
+
+    The paper's sqrt(C) / (2 n) is for k = Phi = F = L = 1. It is half of this bound for C >= 1. For C below 1 / 4 it is more
+    than this one: its pair would need rows longer than 1.
     """
     check_whole(n_rows=n_rows, n_features=n_features)
     check_positive(alpha=alpha, accuracy=accuracy, row_norm=row_norm, largest_entry=largest_entry, lipschitz=lipschitz)
     check_failure(failure)
-    c = 1.0 / alpha
+    slope = lipschitz / alpha
     scale = laplace_scale_for_accuracy(accuracy, failure, n_features, largest_entry)
-    upper = 2.0 * lipschitz * c * row_norm * math.sqrt(n_features) / (scale * int(n_rows))
-    reached = accuracy < math.sqrt(c) / (2.0 * n_rows)
-    return PrivacyRange(max(0.0, math.log((1.0 - failure) / failure)) if reached else 0.0, upper)
+    upper = 2.0 * slope * row_norm * math.sqrt(n_features) / (scale * int(n_rows))
+    longest = min(row_norm, largest_entry * math.sqrt(n_features))
+    half_distance = slope / n_rows * longest * min(longest, math.sqrt(alpha / lipschitz))
+    return PrivacyRange(max(0.0, math.log((1.0 - failure) / failure)) if accuracy < half_distance else 0.0, upper)
 
 
 def optimal_privacy_of_kernel(
@@ -93,9 +122,12 @@ def optimal_privacy_of_kernel(
 ) -> PrivacyRange:
     """The same for the hinge and the kernel exp(-|x - y|^2 / (2 s^2)), by random Fourier features.
 
+    Rows lie in a ball of this diameter, over which decision functions are compared.
+
     Upper: theorem 13 for as many features as it asks for, 2^1.5 C sqrt(d) / (n scale) with the tight sensitivity and the
-    scale of corollary 15; it grows as C^5 / (a^5 n), where the paper prints C / (a^3 n). Lower: theorem 26,
-    log((1 - f)(N - 1) / f), N = floor((2 / s) sqrt(2 / log 2)), for a < C / (4 n), s < sqrt(1 / (2 log 2)) and n > C.
+    scale of corollary 15; it grows as C^5 / (a^5 n), where the paper prints C / (a^3 n).
+
+    Lower: theorem 26, log((1 - f)(N - 1) / f), for n > C, where N >= 2 data sets of lemma 25 fit into the ball (notes).
 
     Parameters
     ----------
@@ -105,8 +137,22 @@ def optimal_privacy_of_kernel(
     alpha, accuracy, failure :
         As in `optimal_privacy`.
     length_scale : s
-    diameter : float
-        Of the set in which rows lie.
+    diameter : D, of the ball in which rows lie
+
+    Notes
+    -----
+    In each data set of lemma 25, n - 1 rows with label -1 lie at the centre and one row with label 1 at a point p of the
+    sphere, |p| = D / 2. Any two of them are neighbours. With q = exp(-|p|^2 / (2 s^2)) the machine is
+    b k(p, x) - A k(0, x), b <= C / n the dual variable of the one row. Its margin b - A q is below 1 as C < n, so b = C / n.
+    A = min((n - 1) C / n, 1 + b q) is the same for all p. Hence machines of p and p' differ at p by
+    (C / n) (1 - exp(-|p - p'|^2 / (2 s^2))).
+
+    N points p that are evenly spread over a circle are D sin(pi / N) apart. All machines are more than 2 a apart if
+    sin(pi / N)^2 > -(2 s^2 / D^2) log(1 - 2 n a / C), and N is the largest number for which this holds. One column has no
+    circle: there the sphere is two points, N <= 2.
+
+    The paper has D = 2, a < C / (4 n) and s < sqrt(1 / (2 log 2)), and its N = floor((2 / s) sqrt(2 / log 2)) is smaller: it
+    bounds the sine by a chord.
     """
     check_whole(n_rows=n_rows, n_inputs=n_inputs)
     check_positive(alpha=alpha, accuracy=accuracy, length_scale=length_scale, diameter=diameter)
@@ -121,11 +167,19 @@ def optimal_privacy_of_kernel(
         accuracy * math.sqrt(n_pairs) / (8.0 * math.log(2.0 / failure)),
     )
     upper = 2.0**1.5 * c * math.sqrt(n_pairs) / (scale * n_rows)
-    lower = 0.0
-    if length_scale < math.sqrt(0.5 / math.log(2.0)) and n_rows > c and accuracy < c / (4.0 * n_rows):
-        databases = math.floor(2.0 / length_scale * math.sqrt(2.0 / math.log(2.0)))
-        lower = max(0.0, math.log((1.0 - failure) * (databases - 1) / failure))
+    databases = 1 if n_rows <= c else _databases_apart(2.0 * n_rows * accuracy * alpha, length_scale / diameter)
+    if n_inputs == 1:
+        databases = min(2, databases)
+    lower = max(0.0, math.log((1.0 - failure) * (databases - 1) / failure)) if databases >= 2 else 0.0
     return PrivacyRange(lower, upper)
+
+
+def _databases_apart(share: float, relative_scale: float) -> int:
+    """Data sets of lemma 25 whose machines are all more than this share of C / n apart, s / D being the relative scale."""
+    if share >= 1.0:
+        return 1
+    sine = relative_scale * math.sqrt(-2.0 * math.log1p(-share))
+    return math.ceil(math.pi / math.asin(sine)) - 1 if 0.0 < sine < 1.0 else 1
 
 
 def features_for_kernel(
@@ -139,6 +193,12 @@ def features_for_kernel(
     check_whole(n_inputs=n_inputs)
     check_positive(accuracy=accuracy, alpha=alpha, length_scale=length_scale, diameter=diameter)
     check_failure(failure)
-    theta = min(1.0, (accuracy * alpha / (2.0 * (1.0 + math.sqrt(6.0)))) ** 4)
-    spread = n_inputs / length_scale**2 * diameter**2
-    return max(1, math.ceil(4.0 * (n_inputs + 2) / theta * math.log(2.0**9 * spread / (failure * theta))))
+    log_theta = 4.0 * min(0.0, math.log(accuracy) + math.log(alpha) - math.log(2.0 * (1.0 + math.sqrt(6.0))))
+    if log_theta < _LEAST_LOG_THETA:
+        raise ParameterError(
+            "the theorem asks for more features than can be counted. Ask for less accuracy (a larger number) or give a "
+            "larger alpha."
+        )
+    log_spread = math.log(n_inputs) + 2.0 * (math.log(diameter) - math.log(length_scale))
+    logarithm = 9.0 * math.log(2.0) + log_spread - math.log(failure) - log_theta
+    return max(1, math.ceil(4.0 * (n_inputs + 2) * math.exp(-log_theta) * logarithm))

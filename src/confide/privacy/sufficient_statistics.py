@@ -140,8 +140,10 @@ class StatisticsPlan:
         What a ledger counts.
     l2 : float
         Ridge of the sum form for the weights that are made of the noisy sums. The guarantee does not depend on it.
-    intervals : SumsIntervalsPlan or None
-        What intervals that are made of the sums will be like. The guarantee does not depend on it either.
+    forecast : SumsForecast or None
+        How much of what the rows tell the noise will hide. The guarantee does not depend on it either.
+    intervals : SumsForecast or None
+        The same, where intervals will be made of the sums.
     """
 
     problem: LeastSquares
@@ -152,6 +154,7 @@ class StatisticsPlan:
     square_scale: float
     event: Event
     l2: float = 0.0
+    forecast: Any = None
     intervals: Any = None
 
     @property
@@ -177,11 +180,7 @@ class StatisticsPlan:
     @property
     def square_deviation(self) -> float:
         """The same for y^T y; 0 where it is not released."""
-        return (
-            self.target_deviation / self.problem.target_scale / self.square_scale
-            if self.lattice and self.square_scale
-            else 0.0
-        )
+        return self.target_deviation / self.problem.target_scale / self.square_scale if self.square_scale else 0.0
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON form, for people and machines; the number of rows appears as its public bounds."""
