@@ -42,6 +42,8 @@ from confide.estimators.divided import divided
 from confide.estimators.scores import LinearModel
 from confide.estimators.validation import rows_of
 from confide.privacy.budgets import budget_of_row
+from confide.privacy.certificate import planned_tolerance
+from confide.privacy.mechanism import log_failure
 from confide.privacy.noise import Entropy
 from tests.estimators.conventions import failed_checks
 
@@ -183,6 +185,24 @@ def test_what_the_parts_may_cost(budget, persons):
     else:
         assert 0.999 * row.epsilon < 2.5 * of_row.epsilon <= row.epsilon
     assert repeated.score_noise.epsilon == of_row.epsilon
+
+
+@pytest.mark.parametrize("budget", [PureDP(2.0), PureDP(150.0), ApproxDP(40.0, 1e-6), ZCDP(0.5)], ids=str)
+@pytest.mark.parametrize("method", METHODS)
+def test_what_trainings_set_aside_adds_up_to_no_more_than_of_one_fit(budget, method):
+    """(1 + exp(epsilon)) p, times the number of trainings in the mean, stays below 2^-199: epsilon is that of the search."""
+    plan = search(budget, grid={"alpha": [1e-2, 1e-1]}, method=method, expected_tries=1000.0).plan(3000, 3)
+    trainings = 2.0 if plan.repetition is None else plan.repetition.mean
+    epsilon = 0.0 if isinstance(budget, ZCDP) else budget.epsilon
+    for candidate in plan.plans:
+        total = log_failure(candidate.budget, candidate.problem) + math.log(trainings) + math.log1p(math.exp(epsilon))
+        assert total <= -199.0 * math.log(2.0)
+        assert candidate.radius >= candidate.tolerance / candidate.l2
+        # The planned tolerance allows for a draw that is as long as that.
+        if candidate.noise is not None and candidate.mechanism == "objective":
+            needed = candidate.noise.bound(log_failure(candidate.budget, candidate.problem))
+            rounding = candidate.problem.rounding(candidate.l2)
+            assert candidate.tolerance == planned_tolerance(rounding, needed)
 
 
 def test_gaussian_tries_are_taken_where_they_have_less_noise():

@@ -105,6 +105,7 @@ class Settings:
     score_size : a public guess of how large scores are, for the automatic alpha; None for margins
     inference_share : part of the budget that is kept for intervals, 0 for none, or "auto"
     smoother : what loss and bound on rows give way to where noise is large, see `_decided`; None where they are asked for
+    set_aside : as in `Problem`, for a release that is one of several
     n_threads : how many threads share rows in memory or in files; no plan or release depends on it
     """
 
@@ -122,6 +123,7 @@ class Settings:
     score_size: float | None = None
     inference_share: float | str = 0.0
     smoother: Smoother | None = None
+    set_aside: float = 0.0
     n_threads: int = 1
 
     @property
@@ -248,6 +250,7 @@ def _training_plan(settings: Settings, n_features: int, n_rows: int | None, budg
         neighbours=settings.neighbours,
         rows_per_person=settings.rows_per_person,
         largest_weight=settings.largest_weight,
+        set_aside=settings.set_aside,
     )
 
     def planned_by(name: str) -> Plan:

@@ -118,6 +118,12 @@ class LinearClassifier(CoefficientIntervals, TellsOfRepeatedFits, ShownWithGuara
         n_classes : int
             Number of classes; where they are declared theirs, and not needed; otherwise 2 by default.
         """
+        return self._plan_one_of_several(n_rows, n_features, n_classes, set_aside=0.0)
+
+    def _plan_one_of_several(
+        self, n_rows: int | None, n_features: int | None, n_classes: int | None, *, set_aside: float
+    ) -> Plan:
+        """The same, where the fit is one of several that leave together, or of which one leaves; see `Problem`."""
         settings, encoder, domain = self._settings(self.schema)
         declared = 2 if domain is None else len(domain)
         n_classes = declared if n_classes is None else n_classes
@@ -126,7 +132,7 @@ class LinearClassifier(CoefficientIntervals, TellsOfRepeatedFits, ShownWithGuara
             raise ParameterError(
                 f"n_classes must be a whole number from 2 to {parameters.MOST_CLASSES}, that of declared classes."
             )
-        settings = replace(settings, loss=self._loss(int(n_classes)))
+        settings = replace(settings, loss=self._loss(int(n_classes)), set_aside=set_aside)
         columns = parameters.checked_shape(n_rows, n_features, encoder, settings.n_rows_bounds)
         fourier = self._fourier_map(columns)
         return make_plan(settings, columns if fourier is None else fourier.n_features, n_rows)

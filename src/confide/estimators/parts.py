@@ -25,7 +25,7 @@ from confide.errors import ParameterError
 from confide.estimators import parameters
 from confide.estimators.assumptions import guarantee_of, weight_sentences
 from confide.estimators.divided import divided, refuse_undivided
-from confide.estimators.fitting import charge_and_release, release_by
+from confide.estimators.fitting import Settings, charge_and_release, release_by
 from confide.estimators.linear import LinearClassifier
 from confide.estimators.linear_regression import LinearRegressor
 from confide.estimators.scores import LinearModel
@@ -180,7 +180,7 @@ def intervals_from_parts(
         # Of parts that differ by a row one could take another loss than the others.
         estimator.set_params(loss="huber_hinge")
     training = _of_classifier if isinstance(estimator, LinearClassifier) else _of_regressor
-    with training(estimator, X, y, sample_weight, seed) as (rows, sentence, weighting, plan_for, release):
+    with training(estimator, X, y, sample_weight, n_parts, seed) as (rows, sentence, weighting, plan_for, release):
         n_rows = rows.n_rows
         if n_rows < n_parts:
             raise ParameterError(f"{n_parts} parts need as many rows.")
@@ -214,8 +214,11 @@ _Training = tuple[
 
 
 @contextmanager
-def _of_classifier(estimator: LinearClassifier, X: Any, y: Any, sample_weight: Any, seed: int | None) -> Iterator[_Training]:
+def _of_classifier(
+    estimator: LinearClassifier, X: Any, y: Any, sample_weight: Any, n_parts: int, seed: int | None
+) -> Iterator[_Training]:
     settings, encoder, domain = estimator._settings(estimator.schema)
+    settings = replace(settings, set_aside=math.log(n_parts))
     with estimator._checked_rows(X, y, settings, encoder, domain, sample_weight, seed) as rows:
         estimator.coefficient_names_ = estimator._coefficient_names(encoder, rows.fourier)
 
@@ -230,8 +233,12 @@ def _of_classifier(estimator: LinearClassifier, X: Any, y: Any, sample_weight: A
 
 
 @contextmanager
-def _of_regressor(estimator: LinearRegressor, X: Any, y: Any, sample_weight: Any, seed: int | None) -> Iterator[_Training]:
+def _of_regressor(
+    estimator: LinearRegressor, X: Any, y: Any, sample_weight: Any, n_parts: int, seed: int | None
+) -> Iterator[_Training]:
     settings, encoder = estimator._settings(estimator.schema)
+    if isinstance(settings, Settings):
+        settings = replace(settings, set_aside=math.log(n_parts))
     cap = getattr(settings, "largest_sample_weight", 1.0)
     with estimator._checked_rows(X, y, settings, encoder, sample_weight, cap, seed) as rows:
         estimator.coefficient_names_ = estimator._coefficient_names(encoder)

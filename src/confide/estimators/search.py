@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
@@ -418,7 +419,7 @@ class PrivateSearchCV(TellsOfRepeatedFits, MetaEstimatorMixin, BaseEstimator):  
         """Each candidate once, on a part of its own, and a private choice."""
         n_held, m = self._held_out(n_rows, 1.0 / (len(candidates) + 1), len(candidates)), len(candidates)
         sizes = tuple((n_rows - n_held) // m + (part < (n_rows - n_held) % m) for part in range(m))
-        plans = self._plans(budget, candidates, sizes, facts)
+        plans = self._plans(budget, candidates, sizes, facts, math.log(m))
         problem = plans[0].problem
         row = budget_of_row(budget, problem.rows_per_person)
         share = float(self.score_share)
@@ -433,9 +434,11 @@ class PrivateSearchCV(TellsOfRepeatedFits, MetaEstimatorMixin, BaseEstimator):  
         repetition = Repetition.of_mean(_SHAPE, tries)
         n_held = self._held_out(n_rows, _HELD_OUT_SHARE, 1)
         sizes = (n_rows - n_held,)
-        found = []
+        found, total = [], 0.0 if isinstance(budget, ZCDP) else budget.epsilon
         for base in _bases(budget, persons, repetition):
-            plans = self._plans(base, candidates, sizes * len(candidates), facts)
+            # What a try sets aside counts once for each, and against the budget of the search.
+            more = max(0.0, total - (0.0 if isinstance(base, ZCDP) else base.epsilon)) + math.log(repetition.mean)
+            plans = self._plans(base, candidates, sizes * len(candidates), facts, more)
             noise, event = _score_noise(budget_of_row(base, persons)), plans[0].problem.event(budget)
             found.append(SearchPlan(budget, plans, n_rows, (*sizes, n_held), None, repetition, noise, event))
         return min(found, key=lambda plan: plan.noise)
@@ -444,9 +447,14 @@ class PrivateSearchCV(TellsOfRepeatedFits, MetaEstimatorMixin, BaseEstimator):  
         share = share if self.held_out is None else float(self.held_out)
         return min(max(1, round(share * n_rows)), n_rows - others)
 
-    def _plans(self, budget: Budget, candidates: list[Any], sizes: Sequence[int], facts: _Facts) -> tuple[Plan, ...]:
+    def _plans(
+        self, budget: Budget, candidates: list[Any], sizes: Sequence[int], facts: _Facts, set_aside: float
+    ) -> tuple[Plan, ...]:
         pairs = zip(candidates, sizes, strict=True)
-        return tuple(clone(model).set_params(budget=budget).plan(size, **facts) for model, size in pairs)
+        return tuple(
+            clone(model).set_params(budget=budget)._plan_one_of_several(size, **facts, set_aside=set_aside)
+            for model, size in pairs
+        )
 
     def _guarantee(
         self,
@@ -468,8 +476,7 @@ class PrivateSearchCV(TellsOfRepeatedFits, MetaEstimatorMixin, BaseEstimator):  
             *weight_sentences(weighted, float(model.max_sample_weight), parameters.checked_class_weight(model.class_weight)),
             (
                 f"It covers a whole search: the model is {how}, among {len(plan.plans)} candidates of a public grid. What "
-                f"was not released of it, such as the scores of the others, stays private and was kept nowhere. An event of "
-                f"small probability that is set aside below counts once for each model that was trained."
+                f"was not released of it, such as the scores of the others, stays private and was kept nowhere."
             ),
             (
                 f"All {plan.n_rows:,} rows, of which it was trained on a part, were divided by a secret draw that knew "

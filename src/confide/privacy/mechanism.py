@@ -100,11 +100,14 @@ class Problem(RowFacts):
     loss : what one row adds, see `confide.erm.row_sums.RowSum`
     l2 : ridge of the sum form, positive; alpha times `n_rows_low`
     largest_weight : the most that one row counts; means divide by the number of rows, never by the sum of weights
+    set_aside : where this is one of several releases, of which all leave or one: a logarithm, by how much less probable the
+        event must be that proofs set aside
     """
 
     loss: Loss
     l2: float
     largest_weight: float = 1.0
+    set_aside: float = 0.0
 
     def __post_init__(self) -> None:
         RowFacts.__post_init__(self)
@@ -178,9 +181,9 @@ class Noise:
         return (entropy.laplace if self.law == "laplace" else entropy.gaussian)(self.shape, 1, self.scale)
 
 
-def log_failure(budget: Budget) -> float:
+def log_failure(budget: Budget, problem: Problem) -> float:
     """Logarithm of the probability p at which a draw may exceed its bound: (1 + exp(epsilon)) p stays below 2^-199."""
-    return LOG_FAILURE - (0.0 if isinstance(budget, ZCDP) else budget.epsilon)
+    return LOG_FAILURE - problem.set_aside - (0.0 if isinstance(budget, ZCDP) else budget.epsilon)
 
 
 @dataclass(frozen=True, slots=True)

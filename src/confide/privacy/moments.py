@@ -178,7 +178,9 @@ class SecondMoments:
             # Theorem 1 bounds the slope of a row by L.
             raise ParameterError("intervals need a smooth loss of bounded slope, and a finite bound on rows.")
         noise_bound = (
-            training.noise.bound(log_failure(budget)) if training.noise and training.mechanism == "objective" else 0.0
+            training.noise.bound(log_failure(budget, problem))
+            if training.noise and training.mechanism == "objective"
+            else 0.0
         )
         longest = 2.0 * problem.rounding(training.l2).minimiser_norm(noise_bound) + 10.0 * training.noise_norm
         rounding = self._rounding(problem, scale, longest)
@@ -193,7 +195,7 @@ class SecondMoments:
         of_row = budget_of_row(budget, problem.rows_per_person)
         epsilon = pure_epsilon(of_row)
         noise = Noise(Ball(size, exact), "laplace", epsilon * (1.0 - _SEAL_SHARE) * _DOWN)
-        failure = log_failure(budget)
+        failure = log_failure(budget, problem)
         # The sum of moments and noise is rounded once for each entry.
         largest = problem.n_rows_high * joint_bound(loss, scale) * problem.row_norm**2 + 2.0 * noise.bound(failure)
         radius = (rounding + noise.error(failure) + _UNIT * largest) * _UP

@@ -130,7 +130,7 @@ def _gaussian_plan(problem: Problem, budget: Budget, shape: Shape, share: float)
 
 def _tolerance_and_radius(problem: Problem, budget: Budget, l2: float, noise: Noise) -> tuple[float, float]:
     """The tolerance, and how far from the exact minimiser for noise of the exact law the certified weights may lie."""
-    failure = log_failure(budget)
+    failure = log_failure(budget, problem)
     tolerance = planned_tolerance(problem.rounding(l2), noise.bound(failure))
     return tolerance, (tolerance + noise.error(failure)) / l2 * _UP
 

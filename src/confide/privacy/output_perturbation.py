@@ -91,7 +91,7 @@ class OutputPerturbation:
     def _spherical(self, problem: Problem, budget: Budget, epsilon: float, exact: float, tolerance: float) -> Plan:
         """Spherical noise at the sensitivity of the exact minimiser; the seal covers all that is inexact."""
         noise = Noise(Ball(problem.n_weights, exact), "laplace", epsilon * (1.0 - _SEAL_SHARE) * _DOWN)
-        failure = log_failure(budget)
+        failure = log_failure(budget, problem)
         # The sum of weights and noise is rounded once for each coordinate.
         longest = 2.0 * problem.rounding(problem.l2).minimiser_norm(0.0) + 2.0 * noise.bound(failure)
         radius = (tolerance / problem.l2 + noise.error(failure) + _UNIT * longest) * _UP
