@@ -11,7 +11,7 @@ from confide.data.source import RowSource
 from confide.erm.losses import Hinge, HuberHinge
 from confide.errors import ParameterError
 from confide.privacy.budgets import Budget
-from confide.privacy.mechanism import Plan, Problem, Release, zero_weights
+from confide.privacy.mechanism import ANOTHERS, Plan, Problem, Release, made_by, zero_weights
 from confide.privacy.noise import Entropy
 from confide.solvers.solver import Solver
 
@@ -31,8 +31,8 @@ class NonPrivate:
         return Plan(problem, budget, "none", problem.l2, None, tolerance=0.0, radius=0.0, lattice=None, event=Event(budget))
 
     def release(self, plan: Plan, source: RowSource, solver: Solver, entropy: Entropy) -> Release:
-        if plan.budget.is_private:
-            raise ParameterError("this plan was made by another mechanism.")
+        if not made_by(plan, Plan, "none") or plan.budget.is_private:
+            raise ParameterError(ANOTHERS)
         problem = plan.problem
         objective = problem.objective(source, plan.l2, zero_weights(problem))
         solution = solver.solve(objective, zero_weights(problem), tolerance=0.0)

@@ -19,7 +19,7 @@ from confide.privacy.budgets import ZCDP, ApproxDP, Budget, PureDP, budget_of_ro
 from confide.privacy.certificate import INSUFFICIENT, certify, planned_tolerance, solver_tolerance
 from confide.privacy.gaussian import GaussianObjective, concentrated_rho, largest_mu
 from confide.privacy.lattice import LatticeGaussian, LatticeLaplace, lattice_exponent
-from confide.privacy.mechanism import Noise, Plan, Problem, Release, log_failure, zero_weights
+from confide.privacy.mechanism import ANOTHERS, Noise, Plan, Problem, Release, log_failure, made_by, zero_weights
 from confide.privacy.noise import Entropy
 from confide.privacy.sensitivity import calibrated_objective, curvature_cost, gradient_shift, least_l2
 from confide.privacy.shapes import Shape
@@ -57,9 +57,9 @@ class ObjectivePerturbation:
         return min(possible, key=lambda plan: plan.noise.norm if plan.noise else math.inf)
 
     def release(self, plan: Plan, source: RowSource, solver: Solver, entropy: Entropy) -> Release:
+        if not made_by(plan, Plan, "objective") or plan.noise is None or plan.lattice is None:
+            raise ParameterError(ANOTHERS)
         problem = plan.problem
-        if plan.noise is None or plan.lattice is None:
-            raise ParameterError("this plan was made by another mechanism.")
         objective = problem.objective(source, plan.l2, plan.noise.draw(entropy))
         solution = solver.solve(objective, zero_weights(problem), solver_tolerance(plan.tolerance))
         certify(objective, solution.weights, plan.tolerance, problem.rounding(plan.l2))

@@ -19,7 +19,7 @@ from confide.privacy.budgets import ZCDP, ApproxDP, Budget, PureDP, budget_of_ro
 from confide.privacy.certificate import INSUFFICIENT, certify, planned_tolerance, solver_tolerance
 from confide.privacy.gaussian import GaussianMechanism, mu_within
 from confide.privacy.lattice import LatticeGaussian, LatticeLaplace, LatticeNoise, lattice_exponent
-from confide.privacy.mechanism import Noise, Plan, Problem, Release, log_failure, zero_weights
+from confide.privacy.mechanism import ANOTHERS, Noise, Plan, Problem, Release, log_failure, made_by, zero_weights
 from confide.privacy.noise import Entropy
 from confide.privacy.sensitivity import output_sensitivity
 from confide.privacy.shapes import Ball
@@ -101,9 +101,9 @@ class OutputPerturbation:
         return Plan(problem, budget, self.name, problem.l2, noise, tolerance, radius, seal, event, _SEAL_SHARE)
 
     def release(self, plan: Plan, source: RowSource, solver: Solver, entropy: Entropy) -> Release:
+        if not made_by(plan, Plan, self.name) or plan.lattice is None:
+            raise ParameterError(ANOTHERS)
         problem = plan.problem
-        if plan.lattice is None:
-            raise ParameterError("this plan was made by another mechanism.")
         objective = problem.objective(source, plan.l2, zero_weights(problem))
         solution = solver.solve(objective, zero_weights(problem), solver_tolerance(plan.tolerance))
         certify(objective, solution.weights, plan.tolerance, problem.rounding(plan.l2))

@@ -23,7 +23,7 @@ from confide.plan_text import statistics_document, statistics_text
 from confide.privacy.budgets import Budget, Neighbours, PureDP, budget_of_row, pure_epsilon
 from confide.privacy.gaussian import GaussianMechanism, mu_within
 from confide.privacy.lattice import LatticeGaussian, LatticeLaplace, LatticeNoise, lattice_exponent
-from confide.privacy.mechanism import RowFacts
+from confide.privacy.mechanism import ANOTHERS, RowFacts, made_by
 from confide.privacy.noise import Entropy
 from confide.types import Array, Weights
 
@@ -238,9 +238,9 @@ class SufficientStatistics:
 
     def release(self, plan: StatisticsPlan, source: RowSource, entropy: Entropy) -> NoisyStatistics:
         """Sum over the rows once and release. The event of the plan was charged before this call."""
+        if not made_by(plan, StatisticsPlan, "sufficient-statistics") or plan.lattice is None:
+            raise ParameterError(ANOTHERS)
         problem = plan.problem
-        if plan.lattice is None:
-            raise ParameterError("this plan adds no noise.")
         problem.check_source(source)
         totals = source.sum_over_rows(problem.row_sum, np.zeros((1, problem.n_weights)))
         noisy = plan.lattice.release(_scaled(plan, totals), entropy)[0]
