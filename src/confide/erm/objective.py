@@ -8,14 +8,18 @@ The sum form is used throughout: dividing by the number of rows gives the mean f
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
+from threading import Lock
 
 import numpy as np
 
+from confide.data.lent import lent
 from confide.data.source import RowSource
 from confide.erm.losses import Loss, Weighted
 from confide.erm.row_bounds import RowBound, norm_with_intercept
-from confide.erm.row_sums import RowSum
+from confide.erm.row_sums import RowSum, Totals
 from confide.types import Array, Indices, Weights
 
 _PASSES_KEPT = 4
@@ -54,10 +58,12 @@ class Objective:
     l2: float
     linear: Weights
     largest_weight: float = 1.0
-    _passes: deque[tuple[Weights, Array]] = field(
-        init=False, compare=False, repr=False, default_factory=lambda: deque(maxlen=_PASSES_KEPT)
-    )
-    """The last weights and sums of gradients over these rows, kept where nobody else writes."""
+    _sums: Callable[..., Totals] = field(init=False, compare=False, repr=False)
+    """See `_sums_of`."""
+
+    def __post_init__(self) -> None:
+        # Whatever is replaced, other rows say, begins with no sums.
+        object.__setattr__(self, "_sums", _sums_of(self))
 
     @property
     def loss_bounds(self) -> Weighted:
@@ -75,16 +81,22 @@ class Objective:
         return (self.l2 + self.source.n_rows * self.loss_bounds.smoothness * self.row_norm**2) * (1.0 + 2.0**-40)
 
     def restrict(self, which: Indices) -> Objective:
-        """The same for some of the k problems."""
-        some = replace(self, linear=self.linear[which])
-        # The sums do not depend on the linear terms. Whatever else is replaced begins with none.
-        object.__setattr__(some, "_passes", self._passes)
-        return some
+        """The same for some of the k problems, whose sums over rows do not depend on the linear terms."""
+        return self._with_same_sums(replace(self, linear=self.linear[which]))
+
+    def lent(self) -> Objective:
+        """The same for a solver: whatever it writes to what it is given, these objectives and their sums stay as they are."""
+        loss, row_bound, linear = deepcopy((self.loss, self.row_bound, self.linear))
+        face = replace(self, source=lent(self.source), loss=loss, row_bound=row_bound, linear=linear)
+        return self._with_same_sums(face)
+
+    def _with_same_sums(self, other: Objective) -> Objective:
+        object.__setattr__(other, "_sums", self._sums)
+        return other
 
     def evaluate(self, weights: Weights, order: int) -> Evaluation:
         """Values (order 0), gradients (1), or gradients and Hessians (2) at (k, D) weights, in one pass over the rows."""
-        row_sum = RowSum(self.loss, self.row_bound, self.intercept, order, self.largest_weight)
-        totals = self.source.sum_over_rows(row_sum, weights)
+        totals = self._sums(weights, order)
         if order == 0:
             ridge = 0.5 * self.l2 * np.einsum("kd,kd->k", weights, weights)
             totals.value[...] += ridge + np.einsum("kd,kd->k", self.linear, weights)
@@ -92,19 +104,47 @@ class Objective:
         if order >= 2:
             diagonal = np.arange(weights.shape[1])
             totals.hessian[:, diagonal, diagonal] += self.l2
-        self._passes.append((weights.copy(), totals.gradient.copy()))
         return Evaluation(totals.value, self._with_ridge(totals.gradient, weights), totals.hessian)
 
     def gradients(self, weights: Weights) -> Array:
         """Gradients (k, D) at (k, D) weights: from sums of the last passes at the same weights, else by a pass."""
-        sums = np.empty_like(weights)
-        for sum_, point in zip(sums, weights, strict=True):
-            found = [kept[same.argmax()] for points, kept in self._passes if (same := (points == point).all(axis=1)).any()]
-            if not found:
-                return self.evaluate(weights, order=1).gradient
-            sum_[...] = found[-1]
-        return self._with_ridge(sums, weights)
+        return self._with_ridge(self._sums(weights, 1, look_back=True).gradient, weights)
 
     def _with_ridge(self, sums: Array, weights: Weights) -> Array:
         gradients: Array = sums + (self.l2 * weights + self.linear)
         return gradients
+
+
+def _sums_of(objective: Objective) -> Callable[..., Totals]:
+    """A function that makes the sums over rows of an objective, and remembers the gradients of its last passes.
+
+    What it uses is bound here. It makes passes at weights of its own, and gives away copies: so what it remembers are sums
+    over these rows at those weights, whoever calls it with whatever.
+    """
+    source, width, kept = objective.source, objective.linear.shape[1], deque[tuple[Weights, Array]](maxlen=_PASSES_KEPT)
+    one_at_a_time = Lock()
+    row_sum = RowSum(objective.loss, objective.row_bound, objective.intercept, 1, objective.largest_weight)
+
+    def remembered(points: Weights) -> Array | None:
+        sums = np.empty_like(points)
+        for sum_, point in zip(sums, points, strict=True):
+            found = [sums_[same.argmax()] for past, sums_ in kept if (same := (past == point).all(axis=1)).any()]
+            if not found:
+                return None
+            sum_[...] = found[-1]
+        return sums
+
+    def sums(weights: Weights, order: int, look_back: bool = False) -> Totals:
+        # Filled, since an object may say that it was copied: numbers enter, and nothing else.
+        points = np.empty((len(weights), width))
+        points[...] = weights
+        order = int(order)
+        with one_at_a_time:
+            if look_back and (found := remembered(points)) is not None:
+                return Totals(np.full(len(points), np.nan), found, np.empty((len(points), 0, 0)))
+            totals = source.sum_over_rows(replace(row_sum, order=order), points)
+            if order >= 1:
+                kept.append((points, totals.gradient.copy()))
+        return totals
+
+    return sums

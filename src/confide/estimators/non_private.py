@@ -35,7 +35,7 @@ class NonPrivate:
             raise ParameterError(ANOTHERS)
         problem = plan.problem
         objective = problem.objective(source, plan.l2, zero_weights(problem))
-        solution = solver.solve(objective, zero_weights(problem), tolerance=0.0)
+        solution = solver.solve(objective.lent(), zero_weights(problem), tolerance=0.0)
         if not np.isfinite(solution.gradient_norm).all():
             raise ParameterError("rows this large overflow without a row norm; scale them, or give a finite row_norm.")
         return Release(solution.weights, plan)
