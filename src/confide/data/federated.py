@@ -16,6 +16,7 @@ import io
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from threading import Lock
 from typing import Any, Protocol
 from zipfile import BadZipFile
 
@@ -79,10 +80,16 @@ class FederatedSource:
     connections: tuple[Connection, ...] = field(repr=False)
     n_features: int
     n_rows: int
+    _one_at_a_time: Lock = field(init=False, repr=False, default_factory=Lock)
 
     def sum_over_rows(self, row_sum: SumOverRows, weights: Weights) -> Totals:
         if not isinstance(row_sum, RowSum):
             raise InputError("parties send sums of a loss alone.")
+        # An answer does not say which question it belongs to.
+        with self._one_at_a_time:
+            return self._asked(row_sum, weights)
+
+    def _asked(self, row_sum: RowSum, weights: Weights) -> Totals:
         # All parties work at the same time.
         request = _packed(order=np.array(row_sum.order), weights=weights, agreed=np.array(agreement(row_sum)))
         for connection in self.connections:

@@ -11,7 +11,6 @@ from collections import deque
 from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
-from threading import Lock
 
 import numpy as np
 
@@ -122,7 +121,6 @@ def _sums_of(objective: Objective) -> Callable[..., Totals]:
     over these rows at those weights, whoever calls it with whatever.
     """
     source, width, kept = objective.source, objective.linear.shape[1], deque[tuple[Weights, Array]](maxlen=_PASSES_KEPT)
-    one_at_a_time = Lock()
     row_sum = RowSum(objective.loss, objective.row_bound, objective.intercept, 1, objective.largest_weight)
 
     def remembered(points: Weights) -> Array | None:
@@ -139,12 +137,11 @@ def _sums_of(objective: Objective) -> Callable[..., Totals]:
         points = np.empty((len(weights), width))
         points[...] = weights
         order = int(order)
-        with one_at_a_time:
-            if look_back and (found := remembered(points)) is not None:
-                return Totals(np.full(len(points), np.nan), found, np.empty((len(points), 0, 0)))
-            totals = source.sum_over_rows(replace(row_sum, order=order), points)
-            if order >= 1:
-                kept.append((points, totals.gradient.copy()))
+        if look_back and (found := remembered(points)) is not None:
+            return Totals(np.full(len(points), np.nan), found, np.empty((len(points), 0, 0)))
+        totals = source.sum_over_rows(replace(row_sum, order=order), points)
+        if order >= 1:
+            kept.append((points, totals.gradient.copy()))
         return totals
 
     return sums
