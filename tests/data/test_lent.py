@@ -54,7 +54,7 @@ class Foreign:
 
 SOURCES = {
     "dense": lambda: MemorySource(ArrayBlocks(ROWS), LABELS, COUNTS),
-    "single precision, strided": lambda: MemorySource(ArrayBlocks(np.asfortranarray(ROWS.astype(np.float32))[::2]), LABELS[::2]),
+    "single, strided": lambda: MemorySource(ArrayBlocks(np.asfortranarray(ROWS.astype(np.float32))[::2]), LABELS[::2]),
     "sparse": lambda: MemorySource(SparseBlocks(scipy.sparse.csr_array(np.where(ROWS > 0, ROWS, 0.0))), LABELS, COUNTS),
     "encoded": lambda: MemorySource(EncodedBlocks(ENCODER, CODES), LABELS),
     "mapped": lambda: MemorySource(MappedBlocks(ArrayBlocks(ROWS), FourierMap(4, 6)), LABELS),
@@ -131,7 +131,11 @@ class Writing:
         """Write, by each way that there is to an array's memory, and count how often that failed."""
         arrays = [rows.data, rows.indices] if scipy.sparse.issparse(rows) else [rows]
         for array in (*arrays, labels, *(() if row_weights is None else (row_weights,))):
-            for attempt in (lambda a: a.__setitem__(..., 0), lambda a: a.setflags(write=True), lambda a: a.base[...].fill(0)):
+            for attempt in (
+                lambda a: a.__setitem__(..., 0),
+                lambda a: a.setflags(write=True),
+                lambda a: a.base[...].fill(0),
+            ):
                 with pytest.raises((ValueError, TypeError)):
                     attempt(array)
                 self.refused += 1
@@ -164,7 +168,9 @@ def test_lent_rows_have_the_verbs_of_their_source(name):
     ours, theirs = source.sample(64), face.sample(64)
     row_sum = RowSum(LogisticLoss(), BallBound(1.0), 0.0, 2)
     weights = np.zeros((1, source.n_features))
-    np.testing.assert_array_equal(ours.sum_over_rows(row_sum, weights).hessian, theirs.sum_over_rows(row_sum, weights).hessian)
+    np.testing.assert_array_equal(
+        ours.sum_over_rows(row_sum, weights).hessian, theirs.sum_over_rows(row_sum, weights).hessian
+    )
     assert not np.shares_memory(theirs.blocks.rows.data, ROWS)
     single = source.in_single_precision()
     assert (single is None) == (face.in_single_precision() is None)

@@ -169,7 +169,7 @@ NOISES = [LatticeLaplace(50, -10, 1.0, 1.0), LatticeGaussian(50, -10, 1.0, 2.0)]
 
 @pytest.mark.parametrize("noise", NOISES, ids=["laplace", "gaussian"])
 def test_every_release_reads_the_operating_system_for_all_of_its_bits(noise, monkeypatch):
-    """Two bytes for each event at least, in each release alike; the same bytes give the same noise, others give other noise."""
+    """Two bytes for each event at least, in each release alike; the same bytes give the same noise, others do not."""
     weights, system, reads = np.zeros((1, 50)), os.urandom, []
 
     def urandom(n):

@@ -22,7 +22,8 @@ from tests.privacy.problems import problem, source
 
 MECHANISMS = {"objective": ObjectivePerturbation(), "output": OutputPerturbation()}
 PLANS = {
-    name: mechanism.plan(problem(200, 3, loss=HuberHinge(0.5), l2=60.0), PureDP(1.0)) for name, mechanism in MECHANISMS.items()
+    name: mechanism.plan(problem(200, 3, loss=HuberHinge(0.5), l2=60.0), PureDP(1.0))
+    for name, mechanism in MECHANISMS.items()
 }
 SEED = 7
 

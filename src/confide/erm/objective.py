@@ -7,22 +7,19 @@ The sum form is used throughout: dividing by the number of rows gives the mean f
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from confide.data.kept_sums import kept_sums
 from confide.data.lent import lent
 from confide.data.source import RowSource
 from confide.erm.losses import Loss, Weighted
 from confide.erm.row_bounds import RowBound, norm_with_intercept
 from confide.erm.row_sums import RowSum, Totals
 from confide.types import Array, Indices, Weights
-
-_PASSES_KEPT = 4
-"""Of many problems some are finished a few passes before the last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +55,12 @@ class Objective:
     linear: Weights
     largest_weight: float = 1.0
     _sums: Callable[..., Totals] = field(init=False, compare=False, repr=False)
-    """See `_sums_of`."""
+    """See `kept_sums`."""
 
     def __post_init__(self) -> None:
         # Whatever is replaced, other rows say, begins with no sums.
-        object.__setattr__(self, "_sums", _sums_of(self))
+        row_sum = RowSum(self.loss, self.row_bound, self.intercept, 1, self.largest_weight)
+        object.__setattr__(self, "_sums", kept_sums(self.source, row_sum, self.linear.shape[1]))
 
     @property
     def loss_bounds(self) -> Weighted:
@@ -84,7 +82,7 @@ class Objective:
         return self._with_same_sums(replace(self, linear=self.linear[which]))
 
     def lent(self) -> Objective:
-        """The same for a solver: whatever it writes to what it is given, these objectives and their sums stay as they are."""
+        """The same for a solver: whatever it writes to what it is given, this objective stays as it is."""
         loss, row_bound, linear = deepcopy((self.loss, self.row_bound, self.linear))
         face = replace(self, source=lent(self.source), loss=loss, row_bound=row_bound, linear=linear)
         return self._with_same_sums(face)
@@ -103,45 +101,8 @@ class Objective:
         if order >= 2:
             diagonal = np.arange(weights.shape[1])
             totals.hessian[:, diagonal, diagonal] += self.l2
-        return Evaluation(totals.value, self._with_ridge(totals.gradient, weights), totals.hessian)
+        return Evaluation(totals.value, totals.gradient + (self.l2 * weights + self.linear), totals.hessian)
 
     def gradients(self, weights: Weights) -> Array:
         """Gradients (k, D) at (k, D) weights: from sums of the last passes at the same weights, else by a pass."""
-        return self._with_ridge(self._sums(weights, 1, look_back=True).gradient, weights)
-
-    def _with_ridge(self, sums: Array, weights: Weights) -> Array:
-        gradients: Array = sums + (self.l2 * weights + self.linear)
-        return gradients
-
-
-def _sums_of(objective: Objective) -> Callable[..., Totals]:
-    """A function that makes the sums over rows of an objective, and remembers the gradients of its last passes.
-
-    What it uses is bound here. It makes passes at weights of its own, and gives away copies: so what it remembers are sums
-    over these rows at those weights, whoever calls it with whatever.
-    """
-    source, width, kept = objective.source, objective.linear.shape[1], deque[tuple[Weights, Array]](maxlen=_PASSES_KEPT)
-    row_sum = RowSum(objective.loss, objective.row_bound, objective.intercept, 1, objective.largest_weight)
-
-    def remembered(points: Weights) -> Array | None:
-        sums = np.empty_like(points)
-        for sum_, point in zip(sums, points, strict=True):
-            found = [sums_[same.argmax()] for past, sums_ in kept if (same := (past == point).all(axis=1)).any()]
-            if not found:
-                return None
-            sum_[...] = found[-1]
-        return sums
-
-    def sums(weights: Weights, order: int, look_back: bool = False) -> Totals:
-        # Filled, since an object may say that it was copied: numbers enter, and nothing else.
-        points = np.empty((len(weights), width))
-        points[...] = weights
-        order = int(order)
-        if look_back and (found := remembered(points)) is not None:
-            return Totals(np.full(len(points), np.nan), found, np.empty((len(points), 0, 0)))
-        totals = source.sum_over_rows(replace(row_sum, order=order), points)
-        if order >= 1:
-            kept.append((points, totals.gradient.copy()))
-        return totals
-
-    return sums
+        return self._sums(weights, 1, look_back=True).gradient + (self.l2 * weights + self.linear)

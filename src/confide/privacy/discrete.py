@@ -40,13 +40,13 @@ def discrete_gaussian(scale: Fraction, n: int, entropy: Entropy) -> Any:
     while left.size:
         sizes = np.abs(drawn := discrete_laplace(width, left.size, entropy))
         near = np.exp(-0.5 * ((sizes.astype(np.float64) - float(centre)) / float(scale)) ** 2)
-        kept = _events(near, lambda i, x=sizes: (x[i] - centre) ** 2 / (2 * scale**2), False, left.size, entropy)
+        kept = _events(near, lambda i: (sizes[i] - centre) ** 2 / (2 * scale**2), False, left.size, entropy)  # noqa: B023
         found[left[kept]], left = drawn[kept], left[~kept]
     return found
 
 
 def _geometric(scale: Fraction, n: int, entropy: Entropy) -> Any:
-    """(n,) Python integers, independent, at least x with probability exp(-x / scale). Their binary digits are independent."""
+    """(n,) Python integers, independent, at least x with probability exp(-x / scale). Binary digits are independent."""
     n_digits = math.ceil(scale).bit_length()
 
     def alike(digit: int, odds: bool, n: int) -> Any:

@@ -73,7 +73,8 @@ class LatticeNoise:
         if entropy.is_secret and not confirms(self):
             raise NotCertified("OpenDP finds the noise less private than claimed, so nothing is released.")
         sums = [float(int(step) + z) for step, z in zip(steps.tolist(), _integers(self, steps.size, entropy), strict=True)]
-        return np.ldexp(np.array(sums), self.exponent).reshape(weights.shape)
+        released: Weights = np.ldexp(np.array(sums), self.exponent).reshape(weights.shape)
+        return released
 
 
 @dataclass(frozen=True, slots=True)

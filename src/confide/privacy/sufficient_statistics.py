@@ -183,12 +183,9 @@ class StatisticsPlan:
             else 0.0
         )
 
-    def to_dict(self) -> dict[str, Any]:
-        """A JSON form, for people and machines; the number of rows appears as its public bounds."""
-        return statistics_document(self)
-
-    def __str__(self) -> str:
-        return statistics_text(self)
+    to_dict = statistics_document
+    """A JSON form, for people and machines; the number of rows appears as its public bounds."""
+    __str__ = statistics_text
 
 
 @dataclass(frozen=True, slots=True)
