@@ -205,11 +205,13 @@ def _lent_blocks(blocks: Blocks) -> Any:
     own, single = (getattr(blocks, name, None) for name in ("lent", "in_single_precision"))
     if own is not None:
         return own()
+    block = blocks.block
     return _LentBlocks(
         blocks.n_rows,
         blocks.n_features,
         blocks.rows_in_block,
-        lambda start, stop: unwritable(blocks.block(start, stop)),
+        # What is made anew when it is asked for may be written to.
+        (lambda *rows: block(*rows)) if getattr(blocks, "made_anew", False) else lambda *rows: unwritable(block(*rows)),
         lambda positions: blocks.copied(positions),
         None if single is None else lambda: _lent_blocks(single()),
     )
