@@ -38,7 +38,6 @@ EXCEPTIONS = {
     "confide.privacy.sufficient_statistics.StatisticsPlan.product_deviation",
     "confide.privacy.sufficient_statistics.StatisticsPlan.target_deviation",
     "confide.privacy.sufficient_statistics.StatisticsPlan.square_deviation",
-    "confide.privacy.sufficient_statistics.StatisticsPlan.to_dict",
     "confide.privacy.moments.MomentsPlan.deviation",
     "confide.privacy.counts.CountsPlan.deviation",
     # A public choice that no theorem rests on.

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
+from confide.data.lent import unwritable
 from confide.data.speed import Pass
 from confide.data.threads import made_in_order
 from confide.erm.row_sums import SumOverRows, Totals
@@ -203,6 +204,38 @@ class ArrayBlocks:
     def taken(self, positions: Indices) -> ArrayBlocks:
         return ArrayBlocks(self.rows[positions])
 
+    def lent(self) -> ArrayBlocks:
+        """The same rows for a solver, which cannot write to them."""
+        return ArrayBlocks(unwritable(self.rows))
+
+
+@dataclass(frozen=True, slots=True)
+class _LentBlocks:
+    """Blocks for a solver that are made when it asks: the verbs of those behind them, and none of their attributes."""
+
+    n_rows: int
+    n_features: int
+    rows_in_block: int
+    block: Callable[[int, int], Rows]
+    copied: Callable[[Indices], Rows]
+    in_single_precision: Callable[[], _LentBlocks] | None
+
+
+def _lent_blocks(blocks: Blocks) -> Any:
+    own, single = (getattr(blocks, name, None) for name in ("lent", "in_single_precision"))
+    if own is not None:
+        return own()
+    block = blocks.block
+    return _LentBlocks(
+        blocks.n_rows,
+        blocks.n_features,
+        blocks.rows_in_block,
+        # What is made anew when it is asked for may be written to.
+        (lambda *rows: block(*rows)) if getattr(blocks, "made_anew", False) else lambda *rows: unwritable(block(*rows)),
+        lambda positions: blocks.copied(positions),
+        None if single is None else lambda: _lent_blocks(single()),
+    )
+
 
 @dataclass(frozen=True, slots=True)
 class CopiedBlocks:
@@ -266,6 +299,11 @@ class MemorySource:
         """All rows in the groups of blocks in which they are summed. A block is made when it is asked for."""
         step = self.blocks.rows_in_block * _BLOCKS_IN_GROUP
         return (self.counted_blocks(first, first + step) for first in range(0, self.n_rows, step))
+
+    def lent(self) -> MemorySource:
+        """The same rows for a solver, which cannot write to them."""
+        labels, row_weights = unwritable(self.labels), unwritable(self.row_weights)
+        return MemorySource(_lent_blocks(self.blocks), labels, row_weights, self.n_threads)
 
     def sample(self, n_rows: int) -> MemorySource:
         """About so many of the rows, copied, in short runs spread evenly over all. For solvers, which are not trusted."""

@@ -16,6 +16,7 @@ import io
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from threading import Lock
 from typing import Any, Protocol
 from zipfile import BadZipFile
 
@@ -98,6 +99,7 @@ class FederatedSource:
     n_features: int
     n_rows_of_parties: tuple[int, ...]
     agreed: frozenset[str]
+    _one_at_a_time: Lock = field(init=False, repr=False, default_factory=Lock)
 
     @property
     def n_rows(self) -> int:
@@ -114,6 +116,11 @@ class FederatedSource:
     def sum_over_rows(self, row_sum: SumOverRows, weights: Weights) -> Totals:
         if not isinstance(row_sum, RowSum):
             raise InputError("parties send sums of a loss alone.")
+        # An answer does not say which question it belongs to.
+        with self._one_at_a_time:
+            return self._asked(row_sum, weights)
+
+    def _asked(self, row_sum: RowSum, weights: Weights) -> Totals:
         passing = Pass("training")
         # All parties work at the same time.
         joint = joint_of(row_sum.loss)

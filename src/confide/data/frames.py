@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
@@ -24,6 +25,9 @@ class EncodedBlocks:
     encoder: Encoder
     codes: Codes
     single: bool = False
+
+    made_anew: ClassVar[bool] = True
+    """Nobody keeps a block that was made."""
 
     @property
     def n_rows(self) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from confide.data.arrays import Blocks, rows_in_block
 from confide.features.fourier import FourierMap
@@ -21,6 +22,9 @@ class MappedBlocks:
 
     blocks: Blocks
     fourier_map: FourierMap
+
+    made_anew: ClassVar[bool] = True
+    """Nobody keeps a block that was made."""
 
     @property
     def n_rows(self) -> int:

@@ -9,7 +9,10 @@ from confide.types import Weights
 
 
 class RowSource(Protocol):
-    """Rows with their labels, wherever they live. Owes one sentence: every row is counted exactly once."""
+    """Rows with their labels, wherever they live. Owes one sentence: every row is counted exactly once.
+
+    One with more verbs for solvers owes another: `sample` gives copies. What else it has no solver sees (`data/lent.py`).
+    """
 
     @property
     def n_features(self) -> int:

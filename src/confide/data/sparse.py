@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from scipy.sparse import csr_array
 
 from confide.data.arrays import rows_in_sparse_block
+from confide.data.lent import unwritable
 from confide.types import Indices, SparseRows
 
 
@@ -46,3 +47,7 @@ class SparseBlocks:
 
     def copied(self, positions: Indices) -> SparseRows:
         return self.rows[positions]
+
+    def lent(self) -> SparseBlocks:
+        """The same rows for a solver, which cannot write to them."""
+        return SparseBlocks(unwritable(self.rows))

@@ -323,14 +323,15 @@ class PieceFile:
             self._file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - closed by `close`
         except OSError as error:
             raise FileError(f"cannot write to the cache's folder: {error.strerror}.") from None
-        self._n_pieces = 0
+        self._starts: list[int] = []
+        self._reading = threading.Lock()
         self._schema: Any = None
         self._n_arrays = 0
 
     def append(self, piece: Piece) -> None:
         """Write one piece after the others."""
         self._schema, self._n_arrays = piece.codes.schema, len(piece.arrays)
-        full = None
+        full, start = None, self._file.tell()
         try:
             for array in piece.arrays:
                 np.save(self._file, array, allow_pickle=False)
@@ -338,13 +339,14 @@ class PieceFile:
             full = error.strerror
         if full is not None:
             raise FileError(f"cannot write to the cache: {full}. Give a folder with more room, or leave the cache out.")
-        self._n_pieces += 1
+        self._starts.append(start)
 
     def pieces(self) -> Iterator[Piece]:
-        """All pieces, in order. One pass at a time."""
-        self._file.seek(0)
-        for _ in range(self._n_pieces):
-            numbers, *others, labels = (np.load(self._file, allow_pickle=False) for _ in range(self._n_arrays))
+        """All pieces, in order, whatever other passes begin or end meanwhile."""
+        for start in self._starts:
+            with self._reading:
+                self._file.seek(start)
+                numbers, *others, labels = (np.load(self._file, allow_pickle=False) for _ in range(self._n_arrays))
             yield Piece(Codes(self._schema, numbers, tuple(others)), labels)
 
     def close(self) -> None:

@@ -7,19 +7,19 @@ The sum form is used throughout: dividing by the number of rows gives the mean f
 
 from __future__ import annotations
 
-from collections import deque
+from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from confide.data.kept_sums import kept_sums
+from confide.data.lent import lent
 from confide.data.source import RowSource
 from confide.erm.losses import Loss, Weighted
 from confide.erm.row_bounds import RowBound, norm_with_intercept
-from confide.erm.row_sums import RowSum
+from confide.erm.row_sums import RowSum, Totals
 from confide.types import Array, Indices, Weights
-
-_PASSES_KEPT = 4
-"""Of many problems some are finished a few passes before the last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +54,13 @@ class Objective:
     l2: float
     linear: Weights
     largest_weight: float = 1.0
-    _passes: deque[tuple[Weights, Array]] = field(
-        init=False, compare=False, repr=False, default_factory=lambda: deque(maxlen=_PASSES_KEPT)
-    )
-    """The last weights and sums of gradients over these rows, kept where nobody else writes."""
+    _sums: Callable[..., Totals] = field(init=False, compare=False, repr=False)
+    """See `kept_sums`."""
+
+    def __post_init__(self) -> None:
+        # Whatever is replaced, other rows say, begins with no sums.
+        row_sum = RowSum(self.loss, self.row_bound, self.intercept, 1, self.largest_weight)
+        object.__setattr__(self, "_sums", kept_sums(self.source, row_sum, self.linear.shape[1]))
 
     @property
     def loss_bounds(self) -> Weighted:
@@ -75,16 +78,22 @@ class Objective:
         return (self.l2 + self.source.n_rows * self.loss_bounds.smoothness * self.row_norm**2) * (1.0 + 2.0**-40)
 
     def restrict(self, which: Indices) -> Objective:
-        """The same for some of the k problems."""
-        some = replace(self, linear=self.linear[which])
-        # The sums do not depend on the linear terms. Whatever else is replaced begins with none.
-        object.__setattr__(some, "_passes", self._passes)
-        return some
+        """The same for some of the k problems, whose sums over rows do not depend on the linear terms."""
+        return self._with_same_sums(replace(self, linear=self.linear[which]))
+
+    def lent(self) -> Objective:
+        """The same for a solver: whatever it writes to what it is given, this objective stays as it is."""
+        loss, row_bound, linear = deepcopy((self.loss, self.row_bound, self.linear))
+        face = replace(self, source=lent(self.source), loss=loss, row_bound=row_bound, linear=linear)
+        return self._with_same_sums(face)
+
+    def _with_same_sums(self, other: Objective) -> Objective:
+        object.__setattr__(other, "_sums", self._sums)
+        return other
 
     def evaluate(self, weights: Weights, order: int) -> Evaluation:
         """Values (order 0), gradients (1), or gradients and Hessians (2) at (k, D) weights, in one pass over the rows."""
-        row_sum = RowSum(self.loss, self.row_bound, self.intercept, order, self.largest_weight)
-        totals = self.source.sum_over_rows(row_sum, weights)
+        totals = self._sums(weights, order)
         if order == 0:
             ridge = 0.5 * self.l2 * np.einsum("kd,kd->k", weights, weights)
             totals.value[...] += ridge + np.einsum("kd,kd->k", self.linear, weights)
@@ -92,19 +101,8 @@ class Objective:
         if order >= 2:
             diagonal = np.arange(weights.shape[1])
             totals.hessian[:, diagonal, diagonal] += self.l2
-        self._passes.append((weights.copy(), totals.gradient.copy()))
-        return Evaluation(totals.value, self._with_ridge(totals.gradient, weights), totals.hessian)
+        return Evaluation(totals.value, totals.gradient + (self.l2 * weights + self.linear), totals.hessian)
 
     def gradients(self, weights: Weights) -> Array:
         """Gradients (k, D) at (k, D) weights: from sums of the last passes at the same weights, else by a pass."""
-        sums = np.empty_like(weights)
-        for sum_, point in zip(sums, weights, strict=True):
-            found = [kept[same.argmax()] for points, kept in self._passes if (same := (points == point).all(axis=1)).any()]
-            if not found:
-                return self.evaluate(weights, order=1).gradient
-            sum_[...] = found[-1]
-        return self._with_ridge(sums, weights)
-
-    def _with_ridge(self, sums: Array, weights: Weights) -> Array:
-        gradients: Array = sums + (self.l2 * weights + self.linear)
-        return gradients
+        return self._sums(weights, 1, look_back=True).gradient + (self.l2 * weights + self.linear)

@@ -75,8 +75,8 @@ def guarantee_of(
         sentences.append(
             f"It holds for every bit of the released weights{' and moments' if intervals else ''}, which are "
             f"{_exact_part(plan, plan.lattice.exponent, intervals)} with "
-            f"exact noise; it rests on the operating system's random numbers, on OpenDP's samplers, and on functions of the "
-            f"mathematical library that err by no more than the proof pages allow for."
+            f"exact noise; it rests on the operating system's random numbers, which every draw reads, and on functions of "
+            f"the mathematical library that err by no more than the proof pages allow for."
         )
         parts = [plan, *([] if intervals is None else [intervals.moments])]
         draws = sum(isinstance(part, Plan | MomentsPlan) and part.noise is not None for part in parts)

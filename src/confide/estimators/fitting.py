@@ -144,8 +144,9 @@ class Settings:
         """The mechanism that "auto" stands for, decided from public facts."""
         if not self.budget.is_private:
             return "none"
-        # For a smooth loss of one score objective perturbation never has a larger noise norm over ridge than output
-        # perturbation, and it does better wherever the loss adds curvature of its own. Of several scores see `_planned`.
+        # Objective perturbation does better wherever the loss adds curvature of its own, which damps its noise. Without that
+        # its noise over the ridge is the larger one where the ridge is small: up to twice as large for pure and approximate
+        # budgets, and many times for small concentrated ones, whose account is loose. Several scores: `_training_plan`.
         if self.mechanism == "auto":
             return "objective" if math.isfinite(self.loss.smoothness) else "output"
         return self.mechanism

@@ -10,7 +10,7 @@ from confide.data.source import RowSource
 from confide.erm.losses import Hinge, HuberHinge
 from confide.errors import ParameterError
 from confide.privacy.budgets import Budget
-from confide.privacy.mechanism import Plan, Problem, Release, zero_weights
+from confide.privacy.mechanism import ANOTHERS, Plan, Problem, Release, made_by, zero_weights
 from confide.privacy.noise import Entropy
 from confide.solvers.solver import Solver
 
@@ -32,11 +32,11 @@ class NonPrivate:
         )
 
     def release(self, plan: Plan, source: RowSource, solver: Solver, entropy: Entropy) -> Release:
-        if plan.budget.is_private:
-            raise ParameterError("this plan was made by another mechanism.")
+        if not made_by(plan, Plan, "none") or plan.budget.is_private:
+            raise ParameterError(ANOTHERS)
         problem = plan.problem
         objective = problem.objective(source, plan.l2, zero_weights(problem))
-        solution = solver.solve(objective, zero_weights(problem), tolerance=0.0)
+        solution = solver.solve(objective.lent(), zero_weights(problem), tolerance=0.0)
         if not np.isfinite(solution.gradient_norm).all():
             raise ParameterError("rows this large overflow without a row norm; scale them, or give a finite row_norm.")
         return Release(solution.weights, plan)

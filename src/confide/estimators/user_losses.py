@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from copy import deepcopy
 from dataclasses import replace
 from numbers import Real
 from typing import Any
@@ -43,6 +44,7 @@ def declared_loss(loss: Any, target_bound: float | None) -> DeclaredLoss:
     monotone = getattr(loss, "monotone", False)
     if not isinstance(monotone, (bool, np.bool_)) or (monotone and target_bound is not None):
         raise _refusal(loss, "monotone must be True or False, and may be True for a loss of the margin alone")
+    _check_that_it_can_be_copied(loss)
     scores, targets = _grid(target_bound)
     at_zero = np.zeros((1, len(targets)))
     declared = DeclaredLoss(
@@ -63,6 +65,16 @@ def declared_loss(loss: Any, target_bound: float | None) -> DeclaredLoss:
         return declared
     # Between targets of the grid it may be a little more.
     return replace(declared, value_at_zero=largest if target_bound is None else 2.0 * largest)
+
+
+def _check_that_it_can_be_copied(loss: Any) -> None:
+    """Solvers, which are not trusted, get a copy of the loss; what goes wrong there must not go wrong after a charge."""
+    try:
+        deepcopy(loss)
+        return
+    except Exception as error:  # noqa: BLE001 - a user's code may raise anything
+        kind = type(error).__name__
+    raise _refusal(loss, f"copy.deepcopy cannot copy it and raises {kind}; keep locks and open files out of it")
 
 
 def _check_functions(declared: DeclaredLoss, scores: Array, targets: Array) -> None:

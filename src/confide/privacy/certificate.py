@@ -13,6 +13,7 @@ import numpy as np
 from confide.erm.losses import LossBounds
 from confide.erm.objective import Objective
 from confide.errors import InsufficientRegularisation, NotCertified
+from confide.solvers.solver import Solver
 from confide.types import Weights
 
 _UNIT = 2.0**-53
@@ -101,6 +102,25 @@ def solver_tolerance(tolerance: float) -> float:
     for the certificate's own term.
     """
     return tolerance * (1.0 - 3.1 / _TOLERANCE_OVER_ROUNDING)
+
+
+def certified_minimiser(objective: Objective, solver: Solver, tolerance: float, rounding: GradientRounding) -> Weights:
+    """Weights (k, D) of the solver that the certificate accepts: a copy of its answer, made before they are looked at.
+
+    Raises
+    ------
+    NotCertified
+        If the answer is none, or the check fails.
+    """
+    weights = np.zeros(objective.linear.shape)
+    solution = solver.solve(objective.lent(), weights.copy(), solver_tolerance(tolerance))
+    try:
+        # Filled, as in `Objective`: an object may keep what it gives as a copy.
+        weights[...] = solution.weights
+    except Exception:  # noqa: BLE001 - a solver may give anything, whose message might show data
+        weights[...] = np.nan
+    certify(objective, weights, tolerance, rounding)
+    return weights
 
 
 def certify(objective: Objective, weights: Weights, tolerance: float, rounding: GradientRounding) -> None:

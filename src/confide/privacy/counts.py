@@ -13,6 +13,7 @@ from confide.errors import ParameterError
 from confide.privacy.budgets import Budget, Neighbours, PureDP, budget_of_row, pure_epsilon
 from confide.privacy.gaussian import GaussianMechanism, mu_within
 from confide.privacy.lattice import LatticeGaussian, LatticeLaplace, LatticeNoise, lattice_exponent
+from confide.privacy.mechanism import ANOTHERS, made_by
 from confide.privacy.noise import Entropy
 from confide.types import Array
 
@@ -76,6 +77,8 @@ class NoisyCounts:
 
     def release(self, plan: CountsPlan, cells: NDArray[np.intp], entropy: Entropy) -> Array:
         """Count the rows by their cells (n,) and release (n_cells,). The event was charged before this call."""
+        if not made_by(plan, CountsPlan):
+            raise ParameterError(ANOTHERS)
         # A row whose cell does not exist counts in the nearest one, so that each counts exactly once.
         counts = np.bincount(np.clip(cells, 0, plan.n_cells - 1), minlength=plan.n_cells).astype(np.float64)
         released: Array = counts if plan.lattice is None else plan.lattice.release(counts[None], entropy)[0]

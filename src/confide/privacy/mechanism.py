@@ -269,6 +269,14 @@ class Release:
     version: str = __version__
 
 
+def made_by(plan: object, kind: type, mechanism: str | None = None) -> bool:
+    """Whether a plan is of this kind and of the mechanism of this name: noise that one needs is too little for another."""
+    return type(plan) is kind and getattr(plan, "mechanism", None) == mechanism
+
+
+ANOTHERS = "this plan was made by another mechanism, whose noise is another. Release it by the mechanism that made it."
+
+
 class Mechanism(Protocol):
     """A way to release weights privately. Between its two verbs the caller charges the plan's event."""
 

@@ -25,7 +25,7 @@ from confide.errors import ParameterError
 from confide.privacy.budgets import Budget, Neighbours, PureDP, budget_of_row, pure_epsilon
 from confide.privacy.gaussian import GaussianMechanism, mu_within
 from confide.privacy.lattice import LatticeGaussian, LatticeLaplace, LatticeNoise, lattice_exponent
-from confide.privacy.mechanism import Noise, Plan, Problem, log_failure
+from confide.privacy.mechanism import ANOTHERS, Noise, Plan, Problem, log_failure, made_by
 from confide.privacy.noise import Entropy
 from confide.privacy.shapes import Ball
 from confide.types import Array, Weights
@@ -228,6 +228,8 @@ class SecondMoments:
 
     def release(self, plan: MomentsPlan, weights: Weights, source: RowSource, entropy: Entropy) -> NoisyMoments:
         """Sum over the rows once, at released weights (1, D), and release. The event was charged before this call."""
+        if not made_by(plan, MomentsPlan):
+            raise ParameterError(ANOTHERS)
         problem = plan.problem
         problem.check_source(source)
         norm = float(np.linalg.norm(weights))

@@ -16,10 +16,10 @@ from confide.accounting.events import PureMechanism
 from confide.data.source import RowSource
 from confide.errors import InsufficientRegularisation, ParameterError
 from confide.privacy.budgets import ZCDP, ApproxDP, Budget, PureDP, budget_of_row, pure_epsilon
-from confide.privacy.certificate import INSUFFICIENT, certify, planned_tolerance, solver_tolerance
+from confide.privacy.certificate import INSUFFICIENT, certified_minimiser, planned_tolerance
 from confide.privacy.gaussian import GaussianObjective, concentrated_rho, largest_mu
 from confide.privacy.lattice import LatticeGaussian, LatticeLaplace, lattice_exponent
-from confide.privacy.mechanism import Noise, Plan, Problem, Release, log_failure, zero_weights
+from confide.privacy.mechanism import ANOTHERS, Noise, Plan, Problem, Release, log_failure, made_by
 from confide.privacy.noise import Entropy
 from confide.privacy.sensitivity import calibrated_objective, curvature_cost, gradient_shift, least_l2
 from confide.privacy.shapes import Shape
@@ -57,13 +57,12 @@ class ObjectivePerturbation:
         return min(possible, key=lambda plan: plan.noise.norm if plan.noise else math.inf)
 
     def release(self, plan: Plan, source: RowSource, solver: Solver, entropy: Entropy) -> Release:
+        if not made_by(plan, Plan, "objective") or plan.noise is None or plan.lattice is None:
+            raise ParameterError(ANOTHERS)
         problem = plan.problem
-        if plan.noise is None or plan.lattice is None:
-            raise ParameterError("this plan was made by another mechanism.")
         objective = problem.objective(source, plan.l2, plan.noise.draw(entropy))
-        solution = solver.solve(objective, zero_weights(problem), solver_tolerance(plan.tolerance))
-        certify(objective, solution.weights, plan.tolerance, problem.rounding(plan.l2))
-        return Release(plan.lattice.release(solution.weights, entropy), plan)
+        weights = certified_minimiser(objective, solver, plan.tolerance, problem.rounding(plan.l2))
+        return Release(plan.lattice.release(weights, entropy), plan)
 
 
 def _first(plan_at: Callable[[float], Plan], shares: tuple[float, ...]) -> Plan | None:

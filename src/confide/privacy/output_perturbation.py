@@ -16,10 +16,10 @@ from confide.data.source import RowSource
 from confide.erm.losses import Hinge, HuberHinge
 from confide.errors import InsufficientRegularisation, ParameterError
 from confide.privacy.budgets import ZCDP, ApproxDP, Budget, PureDP, budget_of_row, pure_epsilon
-from confide.privacy.certificate import INSUFFICIENT, certify, planned_tolerance, solver_tolerance
+from confide.privacy.certificate import INSUFFICIENT, certified_minimiser, planned_tolerance
 from confide.privacy.gaussian import GaussianMechanism, mu_within
 from confide.privacy.lattice import LatticeGaussian, LatticeLaplace, LatticeNoise, lattice_exponent
-from confide.privacy.mechanism import Noise, Plan, Problem, Release, log_failure, zero_weights
+from confide.privacy.mechanism import ANOTHERS, Noise, Plan, Problem, Release, log_failure, made_by, zero_weights
 from confide.privacy.noise import Entropy
 from confide.privacy.sensitivity import output_sensitivity
 from confide.privacy.shapes import Ball
@@ -101,13 +101,13 @@ class OutputPerturbation:
         return Plan(problem, budget, self.name, problem.l2, noise, tolerance, radius, seal, event, _SEAL_SHARE)
 
     def release(self, plan: Plan, source: RowSource, solver: Solver, entropy: Entropy) -> Release:
+        if not made_by(plan, Plan, self.name) or plan.lattice is None:
+            raise ParameterError(ANOTHERS)
         problem = plan.problem
-        if plan.lattice is None:
-            raise ParameterError("this plan was made by another mechanism.")
         objective = problem.objective(source, plan.l2, zero_weights(problem))
-        solution = solver.solve(objective, zero_weights(problem), solver_tolerance(plan.tolerance))
-        certify(objective, solution.weights, plan.tolerance, problem.rounding(plan.l2))
-        weights = solution.weights if plan.noise is None else solution.weights + plan.noise.draw(entropy)
+        weights = certified_minimiser(objective, solver, plan.tolerance, problem.rounding(plan.l2))
+        if plan.noise is not None:
+            weights = weights + plan.noise.draw(entropy)
         return Release(plan.lattice.release(weights, entropy), plan)
 
 

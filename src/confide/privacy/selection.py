@@ -13,7 +13,7 @@ from typing import Self
 
 from confide.errors import ParameterError
 from confide.privacy.budgets import ZCDP, Budget, concentrated_epsilon, pure_within
-from confide.privacy.lattice import bernoulli_exp
+from confide.privacy.discrete import bernoulli_exp
 from confide.privacy.noise import Entropy
 
 _DOWNWARDS = 1.0 - 2.0**-38

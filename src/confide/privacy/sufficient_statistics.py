@@ -23,7 +23,7 @@ from confide.plan_text import statistics_document, statistics_text
 from confide.privacy.budgets import Budget, Neighbours, PureDP, budget_of_row, pure_epsilon
 from confide.privacy.gaussian import GaussianMechanism, mu_within
 from confide.privacy.lattice import LatticeGaussian, LatticeLaplace, LatticeNoise, lattice_exponent
-from confide.privacy.mechanism import RowFacts
+from confide.privacy.mechanism import ANOTHERS, RowFacts, made_by
 from confide.privacy.noise import Entropy
 from confide.types import Array, Weights
 
@@ -182,12 +182,9 @@ class StatisticsPlan:
         """The same for y^T y; 0 where it is not released."""
         return self.target_deviation / self.problem.target_scale / self.square_scale if self.square_scale else 0.0
 
-    def to_dict(self) -> dict[str, Any]:
-        """A JSON form, for people and machines; the number of rows appears as its public bounds."""
-        return statistics_document(self)
-
-    def __str__(self) -> str:
-        return statistics_text(self)
+    to_dict = statistics_document
+    """A JSON form, for people and machines; the number of rows appears as its public bounds."""
+    __str__ = statistics_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,9 +234,9 @@ class SufficientStatistics:
 
     def release(self, plan: StatisticsPlan, source: RowSource, entropy: Entropy) -> NoisyStatistics:
         """Sum over the rows once and release. The event of the plan was charged before this call."""
+        if not made_by(plan, StatisticsPlan, "sufficient-statistics") or plan.lattice is None:
+            raise ParameterError(ANOTHERS)
         problem = plan.problem
-        if plan.lattice is None:
-            raise ParameterError("this plan adds no noise.")
         problem.check_source(source)
         totals = source.sum_over_rows(problem.row_sum, np.zeros((1, problem.n_weights)))
         noisy = plan.lattice.release(_scaled(plan, totals), entropy)[0]

@@ -1,4 +1,4 @@
-"""What a solver owes. Solvers are not trusted: the certificate checks their answer by sums that they have no hand in."""
+"""What a solver owes. Solvers are not trusted: the certificate checks a copy of their answer by sums out of their reach."""
 
 from __future__ import annotations
 

@@ -1,0 +1,198 @@
+"""Rows that are lent to solvers: the same numbers at the same place, and no way to write to them."""
+
+from __future__ import annotations
+
+import pickle
+from functools import partial
+from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse
+
+from confide.data.arrays import ArrayBlocks, MemorySource
+from confide.data.frames import EncodedBlocks
+from confide.data.lent import LentSource, _Reading, lent, unwritable
+from confide.data.mapped import MappedBlocks
+from confide.data.sparse import SparseBlocks
+from confide.data.streams import KeptSample, Piece, Reading, StreamedSource
+from confide.erm.losses import LogisticLoss
+from confide.erm.objective import Objective
+from confide.erm.row_bounds import BallBound
+from confide.erm.row_sums import RowSum
+from confide.features.encoder import Encoder
+from confide.features.fourier import FourierMap
+from confide.features.schema import Schema
+
+N, RNG = 300, np.random.default_rng(0)
+ROWS, LABELS = RNG.normal(size=(N, 4)), RNG.choice([-1, 1], size=N).astype(np.int8)
+COUNTS = RNG.uniform(size=N)
+ENCODER = Encoder(Schema(columns={"age": {"low": 0, "high": 100, "knots": [30]}, "kind": {"categories": ["a", "b", "c"]}}))
+FRAME = pd.DataFrame({"age": RNG.uniform(0, 100, N), "kind": RNG.choice(["a", "b", "c"], N)})
+CODES = ENCODER.read(FRAME)
+
+
+def streamed():
+    """A stream of one piece that is kept in memory, where it would hurt most."""
+    piece, kept = Piece(CODES, LABELS), KeptSample(10**6)
+    kept.add(piece)
+    return StreamedSource(lambda: iter([piece]), Reading(ENCODER, (-1, 1)), N, kept)
+
+
+class Foreign:
+    """A source of somebody else, which knows of nothing but its two numbers and one verb."""
+
+    def __init__(self):
+        self.behind = MemorySource(ArrayBlocks(ROWS), LABELS)
+        self.n_rows, self.n_features = N, 4
+
+    def sum_over_rows(self, row_sum, weights):
+        """Pass on."""
+        return self.behind.sum_over_rows(row_sum, weights)
+
+
+SOURCES = {
+    "dense": lambda: MemorySource(ArrayBlocks(ROWS), LABELS, COUNTS),
+    "single, strided": lambda: MemorySource(ArrayBlocks(np.asfortranarray(ROWS.astype(np.float32))[::2]), LABELS[::2]),
+    "sparse": lambda: MemorySource(SparseBlocks(scipy.sparse.csr_array(np.where(ROWS > 0, ROWS, 0.0))), LABELS, COUNTS),
+    "encoded": lambda: MemorySource(EncodedBlocks(ENCODER, CODES), LABELS),
+    "mapped": lambda: MemorySource(MappedBlocks(ArrayBlocks(ROWS), FourierMap(4, 6)), LABELS),
+    "streamed": streamed,
+    "foreign": Foreign,
+}  # fmt: skip
+
+
+def reached(*given):
+    """Everything that attributes, items and elements lead to, but no module, no class, and nothing inside of functions."""
+    seen, left = {}, list(given)
+    while left:
+        value = left.pop()
+        plain = isinstance(value, (type, ModuleType, BuiltinFunctionType, str, bytes, int, float, complex, np.dtype))
+        if plain or value is None or id(value) in seen:
+            continue
+        seen[id(value)] = value
+        if isinstance(value, FunctionType):
+            left += [value.__defaults__, value.__kwdefaults__, value.__dict__]
+        elif isinstance(value, MethodType):
+            left += [value.__self__, value.__func__]
+        elif isinstance(value, partial):
+            left += [value.func, value.args, value.keywords]
+        elif isinstance(value, np.ndarray):
+            left += [value.base]
+        elif isinstance(value, memoryview):
+            left += [value.obj]
+        elif isinstance(value, dict):
+            left += [*value, *value.values()]
+        elif isinstance(value, (tuple, list, set, frozenset)):
+            left += value
+        elif not isinstance(value, np.generic):
+            slots = [name for kind in type(value).__mro__ for name in np.atleast_1d(getattr(kind, "__slots__", ()))]
+            left += [getattr(value, str(name), None) for name in (*slots, *getattr(value, "__dict__", ()))]
+    return list(seen.values())
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_no_attribute_of_what_a_solver_is_given_leads_to_what_the_certificate_reads(name):
+    """No writable array shares memory with the rows, labels, counts or noise; no object is shared that could be changed.
+
+    The walk has power: it finds the noise of the objective itself, and writable rows or codes in the source itself.
+    """
+    source = SOURCES[name]()
+    objective = Objective(source, LogisticLoss(), BallBound(1.0), 0.0, 2.0, np.ones((1, source.n_features)))
+    face = objective.lent()
+    own = [ROWS, LABELS, COUNTS, objective.linear, *reached(source, objective)]
+    arrays = [value for value in own if isinstance(value, np.ndarray)]
+    mutable = [value for value in own if not isinstance(value, (tuple, FunctionType, MethodType))]
+    assert any(array is objective.linear for array in arrays)
+    assert len(arrays) > 4
+    found = reached(face, face.evaluate, face.restrict(np.arange(1)), face.evaluate(np.ones((1, source.n_features)), 2))
+    shared = {id(value) for value in found} & {id(value) for value in mutable}
+    assert not [type(value) for value in mutable if id(value) in shared and type(value).__module__ != "builtins"]
+    for array in (value for value in found if isinstance(value, np.ndarray)):
+        if not any(np.shares_memory(array, mine) for mine in arrays):
+            continue
+        assert not array.flags.writeable
+        assert memoryview(array).readonly
+        with pytest.raises(ValueError, match="WRITEABLE"):
+            array.flags.writeable = True
+
+
+class Writing:
+    """A sum over rows that tries to write to each block that it is shown."""
+
+    def __init__(self, of, made_anew):
+        self.of, self.made_anew, self.refused = of, made_anew, 0
+
+    def __getattr__(self, name):
+        return getattr(self.of, name)
+
+    def add_block(self, totals, rows, labels, weights, row_weights=None):
+        """Write, by each way that there is to an array's memory, and count how often that failed."""
+        arrays = [rows.data, rows.indices] if scipy.sparse.issparse(rows) else [] if self.made_anew else [rows]
+        for array in (*arrays, labels, *(() if row_weights is None else (row_weights,))):
+            for attempt in (
+                lambda a: a.__setitem__(..., 0),
+                lambda a: a.setflags(write=True),
+                lambda a: a.base[...].fill(0),
+            ):
+                with pytest.raises((ValueError, TypeError)):
+                    attempt(array)
+                self.refused += 1
+        self.of.add_block(totals, rows, labels, weights, row_weights)
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_a_sum_of_a_solvers_own_cannot_write_to_its_blocks(name):
+    """Each block that was not made for it, and each label and weight, refuses; sums are those of the source, to the bit."""
+    source = SOURCES[name]()
+    row_sum = RowSum(LogisticLoss(), BallBound(1.0), 0.0, 2)
+    weights = np.linspace(-1.0, 1.0, source.n_features)[None]
+    expected, writing = source.sum_over_rows(row_sum, weights), Writing(row_sum, name in ("encoded", "mapped"))
+    totals = lent(source).sum_over_rows(writing, weights)
+    assert writing.refused >= (3 if writing.made_anew else 6)
+    np.testing.assert_array_equal(totals.gradient, expected.gradient)
+    np.testing.assert_array_equal(totals.hessian, expected.hessian)
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_lent_rows_have_the_verbs_of_their_source(name):
+    """A sample and rows in single precision, where the source has them; the sample is a copy."""
+    source = SOURCES[name]()
+    face = lent(source)
+    assert (face.n_rows, face.n_features) == (source.n_rows, source.n_features)
+    if name == "foreign":
+        assert face.sample is None
+        assert face.in_single_precision() is None
+        return
+    ours, theirs = source.sample(64), face.sample(64)
+    row_sum = RowSum(LogisticLoss(), BallBound(1.0), 0.0, 2)
+    weights = np.zeros((1, source.n_features))
+    np.testing.assert_array_equal(
+        ours.sum_over_rows(row_sum, weights).hessian, theirs.sum_over_rows(row_sum, weights).hessian
+    )
+    assert not np.shares_memory(theirs.blocks.rows.data, ROWS)
+    single = source.in_single_precision()
+    assert (single is None) == (face.in_single_precision() is None)
+    if single is not None:
+        found = face.in_single_precision().sum_over_rows(row_sum, weights).hessian
+        np.testing.assert_array_equal(found, single.sum_over_rows(row_sum, weights).hessian)
+
+
+def test_lent_memory_is_that_of_the_array_and_is_kept_alive():
+    """No copy is made, and what was lent may outlive the name of its owner."""
+    array = np.arange(12.0).reshape(3, 4)[:, ::2]
+    view = unwritable(array)
+    assert np.shares_memory(view, array)
+    assert (view.strides, view.dtype) == (array.strides, array.dtype)
+    expected = array.copy()
+    del array
+    np.testing.assert_array_equal(view, expected)
+    assert unwritable(None) is None
+
+
+def test_a_sum_that_is_lent_blocks_can_be_sent_to_workers():
+    """It is pickled with the sum of the solver."""
+    reading = pickle.loads(pickle.dumps(_Reading(RowSum(LogisticLoss(), BallBound(1.0), 0.0, 1))))
+    assert reading.row_sum.order == 1
+    assert isinstance(lent(Foreign()), LentSource)
