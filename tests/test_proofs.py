@@ -33,15 +33,6 @@ CLIPPING = ("BallBound.clip", "BallBound.l2_norm", "GroupBound.clip", "GroupBoun
 EXCEPTIONS = {
     # What a plan shows.
     "confide.privacy.output_perturbation.OutputPerturbation.name",
-    "confide.privacy.sufficient_statistics.StatisticsPlan.alpha",
-    "confide.privacy.sufficient_statistics.StatisticsPlan.diagonal_deviation",
-    "confide.privacy.sufficient_statistics.StatisticsPlan.product_deviation",
-    "confide.privacy.sufficient_statistics.StatisticsPlan.target_deviation",
-    "confide.privacy.sufficient_statistics.StatisticsPlan.square_deviation",
-    "confide.privacy.moments.MomentsPlan.deviation",
-    "confide.privacy.counts.CountsPlan.deviation",
-    # A public choice that no theorem rests on.
-    "confide.privacy.moments.balanced_scale",
     # Reading, checking and writing of values.
     "confide.privacy.budgets.Neighbours.parse",
     "confide.privacy.budgets._Amounts.is_private",

@@ -7,7 +7,7 @@ import math
 from typing import Any
 
 
-@functools.lru_cache(maxsize=16)
+@functools.lru_cache(maxsize=1024)
 def confirms(noise: Any) -> bool:
     """Whether OpenDP finds a `confide.privacy.lattice.LatticeNoise` no less private than it claims to be."""
     # Imported here, and without opendp.prelude, because that is slow.

@@ -19,8 +19,9 @@ from confide.erm.row_bounds import BallBound
 from confide.erm.row_sums import MomentSum, RowSum
 from confide.errors import ParameterError
 from confide.estimators.non_private import NonPrivate
+from confide.expected_noise import balanced_scale
 from confide.privacy.budgets import ApproxDP, PureDP
-from confide.privacy.moments import _WINDOW, SecondMoments, balanced_scale, directions_of, joint_bound, window_of
+from confide.privacy.moments import _WINDOW, SecondMoments, directions_of, joint_bound, window_of
 from confide.privacy.noise import Entropy
 from confide.privacy.output_perturbation import OutputPerturbation
 from tests.privacy.class_densities import slope_and_curvature
@@ -97,7 +98,9 @@ def test_the_joint_bound_of_one_vs_rest_is_that_of_one_score_times_the_root_of_t
             assert joint_bound(Weighted(OneVsRest(margin_loss, 5), 3.0), scale) == pytest.approx(
                 math.sqrt(5.0) * one, rel=1e-9
             )
-    assert balanced_scale(Weighted(OneVsRest(LogisticLoss(), 5), 3.0)) == balanced_scale(Weighted(LogisticLoss(), 3.0))
+    assert balanced_scale(joint_bound, Weighted(OneVsRest(LogisticLoss(), 5), 3.0)) == balanced_scale(
+        joint_bound, Weighted(LogisticLoss(), 3.0)
+    )
 
 
 @pytest.mark.parametrize("layout", ["dense", "sparse"])

@@ -29,19 +29,21 @@ from confide.erm.losses import Loss
 from confide.erm.row_bounds import BallBound, GroupBound, RowBound
 from confide.erm.row_sums import RowSum
 from confide.erm.target_losses import PoissonLoss
-from confide.errors import InsufficientRegularisation, ParameterError
+from confide.errors import InsufficientRegularisation, NotCertified, ParameterError
 from confide.estimators.non_private import NonPrivate
 from confide.estimators.regularisation import balanced_l2, curvature_free_l2, usual_norm
 from confide.features.encoder import RowsPerPerson
 from confide.inference.evidence import Evidence
 from confide.inference.forecast import IntervalsPlan
 from confide.privacy.budgets import ApproxDP, Budget, Neighbours, budget_of_row
+from confide.privacy.lattice import LatticeNoise
 from confide.privacy.mechanism import Mechanism, Plan, Problem, Release
 from confide.privacy.moments import SecondMoments
 from confide.privacy.noise import Entropy
 from confide.privacy.objective_perturbation import ObjectivePerturbation
 from confide.privacy.output_perturbation import OutputPerturbation
 from confide.privacy.sufficient_statistics import StatisticsPlan
+from confide.second_account import confirms
 from confide.solvers.fallback import NewtonThenFallback
 
 MECHANISMS: dict[str, Mechanism] = {
@@ -381,10 +383,27 @@ class Fit:
     evidence: Evidence | None
 
 
-def warn_of(plan: Plan | StatisticsPlan, ledger: Ledger | Batch | None) -> None:
-    """Warn of an unusual budget, before it is charged. What a batch pays for is a part of something larger."""
+def before_charge(plan: Plan | StatisticsPlan, ledger: Ledger | Batch | None) -> None:
+    """What remains to be done before a charge: the second account, and a warning of an unusual budget.
+
+    Of a batch nothing is warned: what it pays for is a part of something larger.
+    """
+    confirm_noise(*lattices_of(plan))
     if not isinstance(ledger, Batch):
         warn(cautions(plan.event.budget, plan.problem.n_rows_low, plan.problem.n_rows_high))
+
+
+def confirm_noise(*lattices: LatticeNoise | None) -> None:
+    """Ask OpenDP for its account of the noise now, before the charge: a release asks again, and is answered the same."""
+    for lattice in lattices:
+        if lattice is not None and not confirms(lattice):
+            raise NotCertified("OpenDP finds the noise less private than claimed. Nothing was used or charged.")
+
+
+def lattices_of(plan: Plan | StatisticsPlan) -> tuple[LatticeNoise | None, ...]:
+    """All noise on a grid that a release by this plan draws."""
+    moments = plan.intervals.moments.lattice if isinstance(plan, Plan) and plan.intervals is not None else None
+    return plan.lattice, moments
 
 
 def release_by(plan: Plan, source: RowSource, entropy: Entropy) -> Fit:

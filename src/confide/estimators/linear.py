@@ -25,7 +25,15 @@ from confide.estimators import parameters
 from confide.estimators.assumptions import guarantee_of, place_sentences, weight_sentences
 from confide.estimators.coefficients import CoefficientIntervals
 from confide.estimators.direction import Direction
-from confide.estimators.fitting import Fit, Settings, charge_and_release, make_plan, release_by, rows_per_person, warn_of
+from confide.estimators.fitting import (
+    Fit,
+    Settings,
+    before_charge,
+    charge_and_release,
+    make_plan,
+    release_by,
+    rows_per_person,
+)
 from confide.estimators.notebook import ShownWithGuarantee
 from confide.estimators.scores import LinearModel, favoured
 from confide.estimators.spending import TellsOfRepeatedFits, tell_of_no_ledger
@@ -187,7 +195,7 @@ class LinearClassifier(CoefficientIntervals, TellsOfRepeatedFits, ShownWithGuara
                 sentences = (*weight_sentences(given, cap, settings.class_weight), *place_sentences(rows.source))
                 guarantee = guarantee_of(plan, rows.label_sentence, person, ledger, seed, sentences)
                 names = self._coefficient_names(encoder, rows.fourier)
-                warn_of(plan, ledger)
+                before_charge(plan, ledger)
                 purpose, source = f"{type(self).__name__}.fit", rows.source
                 fit = charge_and_release(
                     lambda entropy: release_by(plan, source, entropy), plan.event, settings.neighbours, ledger, seed, purpose

@@ -23,7 +23,7 @@ from confide.errors import InputError, ParameterError
 from confide.estimators import parameters
 from confide.estimators.assumptions import guarantee_of, place_sentences, weight_sentences
 from confide.estimators.coefficients import CoefficientIntervals
-from confide.estimators.fitting import charge_and_release, rows_per_person, warn_of
+from confide.estimators.fitting import before_charge, charge_and_release, rows_per_person
 from confide.estimators.notebook import ShownWithGuarantee
 from confide.estimators.spending import TellsOfRepeatedFits, tell_of_no_ledger
 from confide.estimators.streamed import is_opened, schema_of, streamed_numbers
@@ -111,7 +111,7 @@ class LinearRegressor(CoefficientIntervals, TellsOfRepeatedFits, ShownWithGuaran
                 sentences = (*weight_sentences(sample_weight is not None, largest, None), *place_sentences(rows.source))
                 guarantee = guarantee_of(plan, self._target_sentence(), person, ledger, seed, sentences)
                 names = self._coefficient_names(encoder)
-                warn_of(plan, ledger)
+                before_charge(plan, ledger)
                 purpose, source = f"{type(self).__name__}.fit", rows.source
                 released, evidence = charge_and_release(
                     lambda entropy: self._released(plan, source, entropy),

@@ -25,7 +25,7 @@ from confide.errors import ParameterError
 from confide.estimators import parameters
 from confide.estimators.assumptions import guarantee_of, weight_sentences
 from confide.estimators.divided import divided, refuse_undivided
-from confide.estimators.fitting import Settings, charge_and_release, release_by
+from confide.estimators.fitting import Settings, charge_and_release, confirm_noise, lattices_of, release_by
 from confide.estimators.linear import LinearClassifier
 from confide.estimators.linear_regression import LinearRegressor
 from confide.estimators.scores import LinearModel
@@ -202,6 +202,7 @@ def intervals_from_parts(
             return np.array([release(by_size[part.size], rows.part(part).source, entropy) for part in parts])
 
         event = whole.problem.event(whole.budget)
+        confirm_noise(*(noise for its_plan in by_size.values() for noise in lattices_of(its_plan)))
         warn(cautions(event.budget, n_rows, n_rows))
         of_parts = charge_and_release(released, event, Neighbours.REPLACE_ONE, charged, seed, "intervals_from_parts")
     return PartIntervals(names, of_parts, plan.alpha, guarantee)

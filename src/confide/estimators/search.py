@@ -25,7 +25,7 @@ from confide.errors import ParameterError
 from confide.estimators import parameters
 from confide.estimators.assumptions import guarantee_of, weight_sentences
 from confide.estimators.divided import divided, mistakes, refuse_undivided
-from confide.estimators.fitting import Fit, charge_and_release, release_by, rows_per_person
+from confide.estimators.fitting import Fit, charge_and_release, confirm_noise, lattices_of, release_by, rows_per_person
 from confide.estimators.linear import LinearClassifier
 from confide.estimators.scores import LinearModel
 from confide.estimators.spending import TellsOfRepeatedFits
@@ -100,7 +100,7 @@ class SearchPlan:
     @property
     def noise(self) -> float:
         """Noise of the candidates together, as displacements of their weights: what "auto" compares."""
-        return sum(plan.noise_norm for plan in self.plans)
+        return float(sum(plan.noise_norm for plan in self.plans))
 
     __str__ = search_text
 
@@ -276,6 +276,7 @@ class PrivateSearchCV(TellsOfRepeatedFits, MetaEstimatorMixin, BaseEstimator):  
             ]
             for model in candidates:
                 model.set_params(ledger=ledger, random_state=seed)
+            confirm_noise(plan.score_noise, *(noise for its_plan in plan.plans for noise in lattices_of(its_plan)))
             warn(cautions(plan.event.budget, rows.n_rows, rows.n_rows))
             purpose = f"{type(self).__name__}.fit"
             choice = charge_and_release(

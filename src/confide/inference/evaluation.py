@@ -21,7 +21,7 @@ from confide.data.opened import ArrayRows
 from confide.errors import ParameterError
 from confide.estimators import parameters
 from confide.estimators.direction import Direction
-from confide.estimators.fitting import charge_and_release, rows_per_person
+from confide.estimators.fitting import charge_and_release, confirm_noise, rows_per_person
 from confide.estimators.streamed import is_opened, scored
 from confide.estimators.validation import rows_given
 from confide.features.encoder import RowsPerPerson
@@ -146,7 +146,7 @@ class Evaluation:
 
     def _is_known(self, counts: Array, which: Array) -> bool:
         noise = self.plan.deviation * math.sqrt(which.sum())
-        return float((which * counts).sum()) > max(_LEAST_SIGNAL * noise, 0.0)
+        return bool((which * counts).sum() > max(_LEAST_SIGNAL * noise, 0.0))
 
     def _rate(self, part: Callable[[Array], float], of: Array) -> Rate:
         """A sum of counts over the sum of those in `of`."""
@@ -301,6 +301,7 @@ def evaluate(
     outcome, has_probabilities = str(direction), hasattr(model, "predict_proba")
     # How many rows were left of a public number tells how many persons there are.
     names_persons = encoder is not None and encoder.schema.person is not None
+    confirm_noise(plan.lattice)
     # Rows and labels are checked before the charge, and scored after it.
     with _checked_pieces(model, X, y, rows_per_person(persons, seed)) as (n_given, pieces):
 

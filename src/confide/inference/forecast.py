@@ -216,7 +216,7 @@ def _not_trustworthy(noise: float, usual: float, limit: float, what: str) -> Par
 
 def _deviation(moments: MomentsPlan) -> float:
     """Standard deviation of the noise on an entry of the curvature off the diagonal."""
-    return moments.deviation * moments.unit_of_curvature / math.sqrt(2.0)
+    return float(moments.deviation * moments.unit_of_curvature / math.sqrt(2.0))
 
 
 def _usual_curvature(moments: MomentsPlan, usual_row_norm: float) -> float:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from confide import expected_noise
 from confide.accounting.events import Event, PureMechanism
 from confide.errors import ParameterError
 from confide.privacy.budgets import Budget, Neighbours, PureDP, budget_of_row, pure_epsilon
@@ -42,10 +43,7 @@ class CountsPlan:
     lattice: LatticeNoise | None
     event: Event
 
-    @property
-    def deviation(self) -> float:
-        """Standard deviation of the noise on a count."""
-        return self.lattice.norm / math.sqrt(self.n_cells) if self.lattice else 0.0
+    deviation = property(expected_noise.deviation)
 
 
 @dataclass(frozen=True, slots=True)

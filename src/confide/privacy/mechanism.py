@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from confide import expected_noise
 from confide._version import __version__
 from confide.accounting.events import Event, PureMechanism
 from confide.data.source import RowSource
@@ -227,32 +228,11 @@ class Plan:
     seal_share: float = 0.0
     intervals: Any = None
 
-    @property
-    def added_l2(self) -> float:
-        """Ridge that was added to the one asked for, sum form."""
-        return self.l2 - self.problem.l2
-
-    @property
-    def alpha(self) -> float:
-        """Total ridge of the mean form: mean loss + alpha / 2 |w|^2."""
-        return self.l2 / self.problem.n_rows_low
-
-    @property
-    def noise_norm(self) -> float:
-        """Root mean square of the main noise, as a displacement of weights where the loss adds no curvature."""
-        if self.noise is None:
-            return self.lattice.norm if self.lattice else 0.0
-        return self.noise.norm / (self.l2 if self.mechanism == "objective" else 1.0)
-
-    @property
-    def seal_norm(self) -> float:
-        """Root mean square of the noise that covers inexactness; 0 where the main noise itself does."""
-        return self.lattice.norm if self.lattice and self.noise else 0.0
-
-    @property
-    def expected_distance(self) -> float:
-        """Upper bound on the root mean square distance between the released and the non-private weights at this alpha."""
-        return math.hypot(self.noise_norm, self.seal_norm) + self.radius
+    added_l2 = property(expected_noise.added_l2)
+    alpha = property(expected_noise.alpha)
+    noise_norm = property(expected_noise.noise_norm)
+    seal_norm = property(expected_noise.seal_norm)
+    expected_distance = property(expected_noise.expected_distance)
 
     to_dict = plan_document
     """A JSON form, for people and machines; the number of rows appears as its public bounds."""

@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 from scipy.linalg import helmert
 
+from confide import expected_noise
 from confide.accounting.events import Event, PureMechanism
 from confide.data.source import RowSource
 from confide.erm.losses import LossBounds
@@ -40,7 +40,6 @@ In units of L / c where a loss bends suddenly, for that is how wide its bend is.
 _UNIT = 2.0**-53
 _DOWN, _UP = 1.0 - 2.0**-40, 1.0 + 2.0**-40
 _GRID = np.linspace(0.0, 1.0, 2**12 + 1)
-_SCALES = np.geomspace(0.1, 10.0, 201)
 
 
 def joint_bound(loss: LossBounds, curvature_scale: float) -> float:
@@ -87,17 +86,6 @@ def window_of(loss: LossBounds, window: float) -> float:
     return window if loss.self_concordant else window * loss.lipschitz / loss.smoothness
 
 
-@lru_cache(maxsize=64)
-def balanced_scale(loss: LossBounds) -> float:
-    """u: the scale of curvatures beside slopes at which the noise disturbs an interval the least.
-
-    The curvature enters the width twice as strongly as the slope, and a row that is usual has half the largest curvature and
-    half the largest slope: G(u)^2 (4 / (u / 2)^2 + 1 / (1 / 4)^2) is least. Public; the guarantee does not depend on it.
-    """
-    costs = [joint_bound(loss, scale) ** 2 * (16.0 / scale**2 + 16.0) for scale in _SCALES]
-    return float(_SCALES[int(np.argmin(costs))])
-
-
 @dataclass(frozen=True, slots=True)
 class MomentsPlan:
     """Everything about the moments that is decided before any row is read. Public.
@@ -141,13 +129,7 @@ class MomentsPlan:
         """The same for the moments of the slope, L^2 of one score where each has its own."""
         return self.problem.loss_bounds.lipschitz**2 / blocks_of(self.problem.loss)
 
-    @property
-    def deviation(self) -> float:
-        """Standard deviation of the noise on one entry of the released vector."""
-        if self.lattice is None:
-            return 0.0
-        norm = self.lattice.norm if self.noise is None else math.hypot(self.noise.norm, self.lattice.norm)
-        return norm / math.sqrt(n_entries(self.problem))
+    deviation = property(expected_noise.deviation)
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +153,7 @@ class SecondMoments:
         """The plan for weights that `training` will release, with the least noise. No data is used."""
         problem = training.problem
         loss, size = problem.loss_bounds, n_entries(problem)
-        scale = balanced_scale(loss)
+        scale = expected_noise.balanced_scale(joint_bound, loss)
         if not budget.is_private:
             return MomentsPlan(problem, budget, scale, math.inf, 0.0, None, None, problem.event(budget))
         if loss.by_length or not (math.isfinite(loss.smoothness) and math.isfinite(problem.row_norm)):

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 
 from confide.accounting.events import PureMechanism
 from confide.data.source import RowSource
 from confide.errors import InsufficientRegularisation, ParameterError
+from confide.expected_noise import first_small_seal
 from confide.privacy.budgets import ZCDP, ApproxDP, Budget, PureDP, budget_of_row, pure_epsilon
 from confide.privacy.certificate import INSUFFICIENT, certified_minimiser, planned_tolerance
 from confide.privacy.gaussian import GaussianObjective, concentrated_rho, largest_mu
@@ -29,13 +29,6 @@ _LAPLACE_SHARES = (1e-3, 3e-3, 1e-2, 5e-2, 0.25)
 """Shares of epsilon that the seal may take; the first at which it is small is taken."""
 _GAUSSIAN_SHARES = (1e-2, 5e-2, 0.14)
 """The seal's whitened sensitivity over the objective's. The last adds 1% to the Gaussian noise."""
-_LAST_RESORT = 0.2
-"""A larger share is taken where no other keeps the seal within its largest."""
-_SMALL_SEAL_NOISE, _LARGEST_SEAL_NOISE = 0.01, 0.14
-"""Of the seal's noise over the displacement by the main noise where no row bends the loss; the larger adds 1% to it."""
-_SMALL_ON_SCORES = 0.05
-"""Of the seal's noise on the score of a longest row, over the least score at which the loss may be 0. Rows damp the main
-noise in directions that they determine, by factors of hundreds where they are many, and the seal in none."""
 _DOWN, _UP = 1.0 - 2.0**-40, 1.0 + 2.0**-40
 
 
@@ -47,10 +40,10 @@ class ObjectivePerturbation:
         """The plan with the least noise in the objective among the laws, each in its best shape."""
         # All shapes of one bound on rows have its L2 norm, so the calibration is the same and their noise can be compared.
         best = min(problem.shapes, key=lambda shape: shape.laplace_norm(1.0))
-        plans = [_first(partial(_laplace_plan, problem, budget, best), _LAPLACE_SHARES)]
+        plans = [first_small_seal(partial(_laplace_plan, problem, budget, best), _LAPLACE_SHARES)]
         if not isinstance(budget, PureDP):
             best = min(problem.shapes, key=lambda shape: shape.gaussian_norm(1.0))
-            plans.append(_first(partial(_gaussian_plan, problem, budget, best), _GAUSSIAN_SHARES))
+            plans.append(first_small_seal(partial(_gaussian_plan, problem, budget, best), _GAUSSIAN_SHARES))
         possible = [plan for plan in plans if plan is not None]
         if not possible:
             raise InsufficientRegularisation(INSUFFICIENT.format(problem.n_rows_high))
@@ -63,27 +56,6 @@ class ObjectivePerturbation:
         objective = problem.objective(source, plan.l2, plan.noise.draw(entropy))
         weights = certified_minimiser(objective, solver, plan.tolerance, problem.rounding(plan.l2))
         return Release(plan.lattice.release(weights, entropy), plan)
-
-
-def _first(plan_at: Callable[[float], Plan], shares: tuple[float, ...]) -> Plan | None:
-    """The plan at the first share at which the seal's noise is small; else at the last at which it is not too large."""
-    found = None
-    for share in shares:
-        if found is not None and (_is_small(found) or share > _LAST_RESORT):
-            break
-        with suppress(InsufficientRegularisation):
-            plan = plan_at(share)
-            if plan.seal_norm <= _LARGEST_SEAL_NOISE * plan.noise_norm:
-                found = plan
-    return found
-
-
-def _is_small(plan: Plan) -> bool:
-    """Whether the seal's noise is small, beside the main noise or beside the scores that the loss asks for."""
-    problem, loss = plan.problem, plan.problem.loss_bounds
-    on_scores = plan.seal_norm * problem.row_norm / math.sqrt(problem.n_weights)
-    asked_for = loss.value_at_zero / loss.lipschitz
-    return plan.seal_norm <= _SMALL_SEAL_NOISE * plan.noise_norm or on_scores <= _SMALL_ON_SCORES * asked_for
 
 
 def _laplace_plan(problem: Problem, budget: Budget, shape: Shape, share: float) -> Plan:

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from confide import expected_noise
 from confide._version import __version__
 from confide.accounting.events import Event, PureMechanism
 from confide.data.source import RowSource
@@ -157,30 +158,11 @@ class StatisticsPlan:
     forecast: Any = None
     intervals: Any = None
 
-    @property
-    def alpha(self) -> float:
-        """Ridge of the mean form: half the mean squared residual + alpha / 2 |w|^2."""
-        return self.l2 / self.problem.n_rows_low
-
-    @property
-    def diagonal_deviation(self) -> float:
-        """Standard deviation of the noise on an entry of the diagonal of X^T X."""
-        return float(self.lattice.deviation) if self.lattice else 0.0  # type: ignore[attr-defined]  # both laws have it
-
-    @property
-    def product_deviation(self) -> float:
-        """The same off the diagonal."""
-        return self.diagonal_deviation / self.off_diagonal
-
-    @property
-    def target_deviation(self) -> float:
-        """The same for an entry of X^T y."""
-        return self.diagonal_deviation / self.problem.target_scale if self.lattice else 0.0
-
-    @property
-    def square_deviation(self) -> float:
-        """The same for y^T y; 0 where it is not released."""
-        return self.target_deviation / self.problem.target_scale / self.square_scale if self.square_scale else 0.0
+    alpha = property(expected_noise.alpha)
+    diagonal_deviation = property(expected_noise.diagonal_deviation)
+    product_deviation = property(expected_noise.product_deviation)
+    target_deviation = property(expected_noise.target_deviation)
+    square_deviation = property(expected_noise.square_deviation)
 
     to_dict = statistics_document
     """A JSON form, for people and machines; the number of rows appears as its public bounds."""

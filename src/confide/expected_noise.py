@@ -1,0 +1,114 @@
+"""How large the noise of a plan is, for people and for the choice among plans. No guarantee depends on it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from contextlib import suppress
+from functools import lru_cache
+from typing import Any, TypeVar
+
+import numpy as np
+
+from confide.errors import InsufficientRegularisation
+
+_SCALES = np.geomspace(0.1, 10.0, 201)
+_LAST_RESORT = 0.2
+"""A larger share is taken where no other keeps the seal within its largest."""
+_SMALL_SEAL_NOISE, _LARGEST_SEAL_NOISE = 0.01, 0.14
+"""Of the seal's noise over the displacement by the main noise where no row bends the loss; the larger adds 1% to it."""
+_SMALL_ON_SCORES = 0.05
+"""Of the seal's noise on the score of a longest row, over the least score at which the loss may be 0. Rows damp the main
+noise in directions that they determine, by factors of hundreds where they are many, and the seal in none."""
+
+
+def added_l2(plan: Any) -> float:
+    """Ridge that was added to the one asked for, sum form."""
+    return float(plan.l2 - plan.problem.l2)
+
+
+def alpha(plan: Any) -> float:
+    """Total ridge of the mean form, of mean loss + alpha / 2 |w|^2."""
+    return float(plan.l2 / plan.problem.n_rows_low)
+
+
+def noise_norm(plan: Any) -> float:
+    """Root mean square of the main noise, as a displacement of weights where the loss adds no curvature."""
+    if plan.noise is None:
+        return float(plan.lattice.norm) if plan.lattice else 0.0
+    return float(plan.noise.norm / (plan.l2 if plan.mechanism == "objective" else 1.0))
+
+
+def seal_norm(plan: Any) -> float:
+    """Root mean square of the noise that covers inexactness; 0 where the main noise itself does."""
+    return float(plan.lattice.norm) if plan.lattice and plan.noise else 0.0
+
+
+def expected_distance(plan: Any) -> float:
+    """Upper bound on the root mean square distance between the released and the non-private weights at this alpha."""
+    return math.hypot(plan.noise_norm, plan.seal_norm) + float(plan.radius)
+
+
+def diagonal_deviation(plan: Any) -> float:
+    """Standard deviation of the noise on an entry of the diagonal of X^T X."""
+    return float(plan.lattice.deviation) if plan.lattice else 0.0
+
+
+def product_deviation(plan: Any) -> float:
+    """The same off the diagonal."""
+    return float(plan.diagonal_deviation / plan.off_diagonal)
+
+
+def target_deviation(plan: Any) -> float:
+    """The same for an entry of X^T y."""
+    return float(plan.diagonal_deviation / plan.problem.target_scale) if plan.lattice else 0.0
+
+
+def square_deviation(plan: Any) -> float:
+    """The same for y^T y; 0 where it is not released."""
+    return float(plan.target_deviation / plan.problem.target_scale / plan.square_scale) if plan.square_scale else 0.0
+
+
+def deviation(plan: Any) -> float:
+    """Standard deviation of the noise on one entry of a released vector of moments or counts."""
+    if plan.lattice is None:
+        return 0.0
+    noise = getattr(plan, "noise", None)
+    norm = plan.lattice.norm if noise is None else math.hypot(noise.norm, plan.lattice.norm)
+    return float(norm / math.sqrt(plan.lattice.dimension))
+
+
+@lru_cache(maxsize=64)
+def balanced_scale(joint_bound: Callable[[Any, float], float], loss: Any) -> float:
+    """u: the scale of curvatures beside slopes at which the noise of moments disturbs an interval the least.
+
+    The curvature enters the width twice as strongly as the slope, and a row that is usual has half the largest curvature and
+    half the largest slope: G(u)^2 (4 / (u / 2)^2 + 1 / (1 / 4)^2) is least, G(u) the joint bound.
+    """
+    costs = [joint_bound(loss, scale) ** 2 * (16.0 / scale**2 + 16.0) for scale in _SCALES]
+    return float(_SCALES[int(np.argmin(costs))])
+
+
+Planned = TypeVar("Planned")
+
+
+def first_small_seal(plan_at: Callable[[float], Planned], shares: tuple[float, ...]) -> Planned | None:
+    """The plan at the first share at which the seal's noise is small; else at the last at which it is not too large."""
+    found: Any = None
+    for share in shares:
+        if found is not None and (_is_small(found) or share > _LAST_RESORT):
+            break
+        with suppress(InsufficientRegularisation):
+            plan: Any = plan_at(share)
+            if plan.seal_norm <= _LARGEST_SEAL_NOISE * plan.noise_norm:
+                found = plan
+    answer: Planned | None = found
+    return answer
+
+
+def _is_small(plan: Any) -> bool:
+    """Whether the seal's noise is small, beside the main noise or beside the scores that the loss asks for."""
+    problem, loss = plan.problem, plan.problem.loss_bounds
+    on_scores = plan.seal_norm * problem.row_norm / math.sqrt(problem.n_weights)
+    asked_for = loss.value_at_zero / loss.lipschitz
+    return bool(plan.seal_norm <= _SMALL_SEAL_NOISE * plan.noise_norm or on_scores <= _SMALL_ON_SCORES * asked_for)
