@@ -22,7 +22,14 @@ ROOMS = ("confide.privacy.", "confide.solvers.", "confide.erm.", "confide.data."
 OUTSIDE = ("confide", "sklearn", "narwhals", "pandas", "polars", "pyarrow")
 """Where a call would be seen that is in no room."""
 HOLDING = {
-    "confide.expected_noise": {"alpha"},
+    "confide.expected_noise": {
+        "alpha",
+        "deviation",
+        "diagonal_deviation",
+        "product_deviation",
+        "target_deviation",
+        "square_deviation",
+    },
     "confide.estimators.fitting": {"release_by"},
     "confide.estimators.scores": {"LinearModel.of", "LinearModel.scores_alone", "_added_up", "_clipped_alone", "favoured"},
     "confide.estimators.divided": {"divided", "mistakes", "_in_memory"},
