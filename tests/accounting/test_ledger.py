@@ -465,7 +465,7 @@ def plan_of(kind, neighbours="replace-one", rows=1):
         case "moments":
             return plan_of("weights and moments", neighbours, rows).intervals.moments
         case "sums":
-            return confide.Ridge(1.0, **facts).plan(10**6, 3)
+            return confide.Ridge(1.0, target_bound=1.0, **facts).plan(10**6, 3)
         case "counts":
             return NoisyCounts().plan(8, PureDP(1.0), Neighbours.parse(neighbours), rows)
         case _:
@@ -524,9 +524,9 @@ def test_a_plan_is_charged_and_batched_by_what_it_says(new_ledger, kind):
 def test_an_infinite_budget_is_refused_as_too_much():
     """Whatever the ledger's persons: the reason is the budget."""
     ledger = Ledger(limit=1.0, max_rows_per_person=4)
-    for model in (confide.LogisticRegression, confide.Ridge):
+    for model in (confide.LogisticRegression(math.inf), confide.Ridge(math.inf, target_bound=1.0)):
         with pytest.raises(BudgetExceeded):
-            ledger.charge(model(math.inf, max_rows_per_person=4).plan(1000, 3))
+            ledger.charge(model.set_params(max_rows_per_person=4).plan(1000, 3))
     with pytest.raises(BudgetExceeded):
         ledger.charge(NoisyCounts().plan(8, PureDP(math.inf), Neighbours.REPLACE_ONE, 4))
 

@@ -703,7 +703,7 @@ def test_targets_and_labels_are_not_taken_for_each_other(tmp_path):
     with pytest.raises(ValueError, match="does not describe"):
         open_rows(path, schema, target="age")
     with pytest.raises(ValueError, match="leave y out"):
-        confide.Ridge(1.0).fit(open_rows(path, schema, target="visits"), frame["visits"])
+        confide.Ridge(1.0, target_bound=1.0).fit(open_rows(path, schema, target="visits"), frame["visits"])
 
 
 @pytest.mark.parametrize("neighbours", ["replace-one", "add-or-remove-one"])

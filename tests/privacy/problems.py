@@ -9,6 +9,7 @@ import numpy as np
 from confide.data.arrays import ArrayBlocks, MemorySource, summation_depth
 from confide.erm.losses import LogisticLoss
 from confide.erm.row_bounds import BallBound, GroupBound
+from confide.expected_noise import first_small_seal
 from confide.privacy import objective_perturbation
 from confide.privacy.budgets import Neighbours
 from confide.privacy.mechanism import Problem
@@ -84,7 +85,7 @@ def objective_plan(facts, budget, law, shape):
         "laplace": (objective_perturbation._laplace_plan, objective_perturbation._LAPLACE_SHARES),
         "gaussian": (objective_perturbation._gaussian_plan, objective_perturbation._GAUSSIAN_SHARES),
     }[law]
-    plan = objective_perturbation._first(partial(planned, facts, budget, shape_named(facts, shape)), shares)
+    plan = first_small_seal(partial(planned, facts, budget, shape_named(facts, shape)), shares)
     assert plan is not None, "the seal would drown the noise"
     return plan
 

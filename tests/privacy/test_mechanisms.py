@@ -14,6 +14,7 @@ from scipy import stats
 from confide.erm.losses import HuberHinge, LogisticLoss
 from confide.errors import InsufficientRegularisation, ParameterError
 from confide.estimators.non_private import NonPrivate
+from confide.expected_noise import first_small_seal
 from confide.privacy import objective_perturbation
 from confide.privacy.budgets import ZCDP, ApproxDP, Neighbours, PureDP
 from confide.privacy.counts import NoisyCounts
@@ -384,7 +385,7 @@ def planned_at_each_share(facts, budget, law):
     for share in shares:
         with suppress(InsufficientRegularisation):
             plans[share] = plan_at(share)
-    return plans, objective_perturbation._first(plan_at, shares)
+    return plans, first_small_seal(plan_at, shares)
 
 
 @pytest.mark.parametrize("law", ["laplace", "gaussian"])
