@@ -131,6 +131,9 @@ def entries(folder):
         "a regression on a file": lambda ledger: confide.Ridge(RICH, ledger=ledger, **numbers).fit(
             open_rows(path, SCHEMA, target="t")
         ),
+        "partitions": lambda ledger: confide.LogisticRegression(RICH, ledger=ledger).fit(
+            open_rows(pytest.importorskip("dask.dataframe").from_pandas(FRAME.assign(y=LABELS), npartitions=3), SCHEMA)
+        ),
         "a search": search("permute-and-flip"),
         "a repeated search": search("repeated"),
         "parts": lambda ledger: confide.intervals_from_parts(confide.LogisticRegression(RICH), X, LABELS, ledger=ledger),
