@@ -25,12 +25,11 @@ from confide.privacy.sensitivity import calibrated_objective, curvature_cost, gr
 from confide.privacy.shapes import Shape
 from confide.solvers.solver import Solver
 
-_LAPLACE_SHARES = (1e-3, 3e-3, 1e-2, 5e-2, 0.25)
-"""Shares of epsilon that the seal may take; the first at which it is small is taken."""
+_LAPLACE_SHARES, _LAST_RESORT = (1e-3, 3e-3, 1e-2, 5e-2, 0.25), 0.2
+"""Shares of epsilon that the seal may take; the first at which it is small is taken. A share above the second is taken where
+no other keeps the seal within its largest."""
 _GAUSSIAN_SHARES = (1e-2, 5e-2, 0.14)
 """The seal's whitened sensitivity over the objective's. The last adds 1% to the Gaussian noise."""
-_LAST_RESORT = 0.2
-"""A larger share is taken where no other keeps the seal within its largest."""
 _SMALL_SEAL_NOISE, _LARGEST_SEAL_NOISE = 0.01, 0.14
 """Of the seal's noise over the displacement by the main noise where no row bends the loss; the larger adds 1% to it."""
 _SMALL_ON_SCORES = 0.05
@@ -41,7 +40,14 @@ _DOWN, _UP = 1.0 - 2.0**-40, 1.0 + 2.0**-40
 
 @dataclass(frozen=True, slots=True)
 class ObjectivePerturbation:
-    """Adds a random linear term to the objective, minimises, and seals. See `Mechanism`."""
+    """Adds a random linear term to the objective, minimises, and seals. See `Mechanism`.
+
+    Parameters
+    ----------
+    largest_seal_share : the most that the seal may take of the budget, which that of Gaussian noise keeps below 0.01
+    """
+
+    largest_seal_share: float = 1.0
 
     def plan(self, problem: Problem, budget: Budget) -> Plan:
         """The plan with the least noise in the objective among the laws, each in its best shape."""
@@ -51,7 +57,7 @@ class ObjectivePerturbation:
         if not isinstance(budget, PureDP):
             best = min(problem.shapes, key=lambda shape: shape.gaussian_norm(1.0))
             plans.append(_first(partial(_gaussian_plan, problem, budget, best), _GAUSSIAN_SHARES))
-        possible = [plan for plan in plans if plan is not None]
+        possible = [plan for plan in plans if plan is not None and plan.seal_share <= self.largest_seal_share]
         if not possible:
             raise InsufficientRegularisation(INSUFFICIENT.format(problem.n_rows_high))
         return min(possible, key=lambda plan: plan.noise.norm if plan.noise else math.inf)
@@ -74,6 +80,9 @@ def _first(plan_at: Callable[[float], Plan], shares: tuple[float, ...]) -> Plan 
             break
         with suppress(InsufficientRegularisation):
             plan = plan_at(share)
+            # The seal's noise shrinks as its share grows, and the main noise changes by less than half.
+            if plan.seal_norm * share > 2.0 * _LARGEST_SEAL_NOISE * plan.noise_norm * shares[-1]:
+                break
             if plan.seal_norm <= _LARGEST_SEAL_NOISE * plan.noise_norm:
                 found = plan
     return found
@@ -88,8 +97,7 @@ def _is_small(plan: Plan) -> bool:
 
 
 def _laplace_plan(problem: Problem, budget: Budget, shape: Shape, share: float) -> Plan:
-    of_row = budget_of_row(budget, problem.rows_per_person)
-    epsilon = pure_epsilon(of_row)
+    epsilon = pure_epsilon(budget_of_row(budget, problem.rows_per_person))
     rate, l2 = calibrated_objective(
         epsilon * (1.0 - share), problem.loss_bounds, shape.l2_norm, problem.l2, problem.neighbours
     )
@@ -124,8 +132,7 @@ def _gaussian_plan(problem: Problem, budget: Budget, shape: Shape, share: float)
     exponent = lattice_exponent(2.0 * radius, problem.n_weights)
     seal = LatticeGaussian.of_multiplier(problem.n_weights, exponent, 2.0 * radius, 1.0 / curve.seal_mu)
     event = problem.event(budget, curve)
-    growth = math.hypot(1.0, share) - 1.0
-    return Plan(problem, budget, "objective", l2, noise, tolerance, radius, seal, event, growth)
+    return Plan(problem, budget, "objective", l2, noise, tolerance, radius, seal, event, math.hypot(1.0, share) - 1.0)
 
 
 def _tolerance_and_radius(problem: Problem, budget: Budget, l2: float, noise: Noise) -> tuple[float, float]:
