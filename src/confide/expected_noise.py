@@ -100,6 +100,9 @@ def first_small_seal(plan_at: Callable[[float], Planned], shares: tuple[float, .
             break
         with suppress(InsufficientRegularisation):
             plan: Any = plan_at(share)
+            # The seal's noise shrinks as its share grows, and the main noise changes by less than half.
+            if plan.seal_norm * share > 2.0 * _LARGEST_SEAL_NOISE * plan.noise_norm * shares[-1]:
+                break
             if plan.seal_norm <= _LARGEST_SEAL_NOISE * plan.noise_norm:
                 found = plan
     answer: Planned | None = found

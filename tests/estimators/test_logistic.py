@@ -43,6 +43,7 @@ from confide.estimators.fitting import share_of
 from confide.estimators.regularisation import curvature_free_l2
 from confide.features.encoder import RowsPerPerson
 from confide.privacy.noise import Entropy
+from confide.privacy.objective_perturbation import ObjectivePerturbation
 from tests.estimators.conventions import failed_checks
 
 INF = float("inf")
@@ -913,6 +914,18 @@ def test_an_automatic_ridge_is_the_first_that_is_allowed(first, length):
     assert fitting._first_plan(Allowed(), problem, PureDP(1.0)).l2 == l2
     if length >= 8:
         assert len(tried) <= first / 8 + 5
+
+
+@pytest.mark.parametrize("rho", [1e-3, 0.1, 1e3])
+def test_a_concentrated_plan_for_a_thousand_million_rows_is_made_by_few_calibrations(monkeypatch, rho):
+    """Noise of a law whose seal costs too much does not stand before noise of another that is possible."""
+    made = []
+    first = ObjectivePerturbation.plan
+    monkeypatch.setattr(ObjectivePerturbation, "plan", lambda *given: made.append(0) or first(*given))
+    plan = LogisticRegression(ZCDP(rho), row_norm=1.0).plan(10**9, 6)
+    assert plan.noise.law == "gaussian"
+    assert plan.seal_share <= 0.01
+    assert len(made) <= 60
 
 
 def test_rows_so_many_that_no_ridge_of_600_is_allowed_are_refused():

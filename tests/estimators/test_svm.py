@@ -376,12 +376,15 @@ def test_adult_under_approximate_privacy_at_the_defaults():
     assert np.mean(errors) < 0.1585
 
 
-def test_a_joint_too_narrow_for_the_logistic_hinge_leaves_the_hinge():
-    """Nobody asked for the logistic hinge, so nothing is refused in its name."""
-    plan = confide.LinearSVC(confide.ApproxDP(0.1, 1e-6), smoothing=1e-9, mechanism="output", row_norm=1.0, alpha=1.0).plan(
-        1000, 3
-    )
-    assert plan.problem.loss == HuberHinge(1e-9)
+@pytest.mark.parametrize("loss", ["auto", "huber_hinge", "smooth_hinge"])
+@pytest.mark.parametrize("classes", [(0, 1), (0, 1, 2)])
+def test_a_joint_narrower_than_that_of_the_hinge_is_refused(loss, classes):
+    """A fit may take very long there. 2^-12 itself is planned for, and the message says what to take."""
+    given = {"mechanism": "output", "row_norm": 1.0, "alpha": 1.0, "classes": list(classes), "loss": loss}
+    assert confide.LinearSVC(1.0, smoothing=2.0**-12, **given).plan(1000, 3).problem.loss.smoothness > 2.0**10
+    for smoothing in (2.0**-12.01, 2.0**-20, 1e-9):
+        with pytest.raises(ParameterError, match=r"at least 2\^-12.*loss='hinge'"):
+            confide.LinearSVC(1.0, smoothing=smoothing, **given).plan(1000, 3)
 
 
 @pytest.mark.parametrize(

@@ -354,6 +354,9 @@ def _first_plan(
     The ridges that allow it lie between two ends, for doubles are too coarse for those too small and for those too large. So
     every few are tried, then halves of what lies between; all, one after the other, only where so long steps meet none.
     """
+    if isinstance(mechanism, ObjectivePerturbation):
+        # So that a law whose seal costs too much does not stand before one that is possible.
+        mechanism = ObjectivePerturbation(largest_seal_share)
     ridges = list(accumulate(range(1, _MOST_STEPS), lambda l2, _: 1.1 * l2, initial=problem.l2))
 
     @cache

@@ -27,6 +27,8 @@ _LOSSES: dict[str, type[HuberHinge] | type[SmoothHinge] | type[LogisticHinge]] =
     "logistic_hinge": LogisticHinge,
 }
 """What "auto" gives way to where noise is large is `LinearSVC._smoother`."""
+_NARROWEST = 2.0**-12
+"""The narrowest joint: that of loss="hinge" is no narrower."""
 
 
 class LinearSVC(LinearClassifier):
@@ -51,8 +53,9 @@ class LinearSVC(LinearClassifier):
         Then, if the noise is Gaussian, a schema is given and no intervals are asked for, encoded rows are clipped to the
         norm of a usual row that follows from the schema. All of it is decided from public facts, and the plan says it.
     smoothing : float, default 0.5
-        Half-width of the joint, not used by "hinge". A narrower one is closer to the hinge and costs objective perturbation
-        more of the budget, or a larger alpha; of "logistic_hinge" it costs little, and scores are larger.
+        Half-width of the joint, at least 2^-12 (of "logistic_hinge" 2^-20); not used by "hinge". A narrower one is closer
+        to the hinge and costs objective perturbation more of the budget, or a larger alpha; of "logistic_hinge" it costs
+        little, and scores are larger.
     alpha, schema, row_norm, fit_intercept, intercept_scaling, classes, mechanism, neighbours, n_rows_bounds, \
 max_rows_per_person, class_weight, max_sample_weight, inference_share, ledger, n_jobs, random_state :
         As in `LogisticRegression`. There are no intervals for the "hinge", which does not bend.
@@ -139,6 +142,11 @@ max_rows_per_person, class_weight, max_sample_weight, inference_share, ledger, n
             loss = Hinge() if name == "hinge" else _LOSSES[name](smoothing)
         except (TypeError, ValueError):
             raise ParameterError("smoothing must be a positive finite number.") from None
+        if isinstance(loss, (HuberHinge, SmoothHinge)) and smoothing < _NARROWEST:
+            raise ParameterError(
+                f"smoothing must be at least 2^-12, about 0.00025, and is {smoothing:g}: the narrower the joint, the longer "
+                f"a fit may take. Take a larger smoothing, or loss='hinge', whose joint is chosen for you."
+            )
         return loss if n_classes == 2 else OneVsRest(loss, n_classes)
 
     def _settings(self, schema: Schema | None) -> tuple[Settings, Encoder | None, tuple[Any, ...] | None]:
@@ -150,11 +158,7 @@ max_rows_per_person, class_weight, max_sample_weight, inference_share, ledger, n
     def _smoother(self, encoder: Encoder | None) -> Smoother | None:
         """What "auto" gives way to where noise is large."""
         usual = None if encoder is None else BallBound(usual_norm(encoder.row_bound, 0.0))
-        try:
-            return Smoother(LogisticHinge(float(self.smoothing)), usual)
-        except ParameterError:
-            # A joint narrower than its margin admits is one of the hinge alone.
-            return None
+        return Smoother(LogisticHinge(float(self.smoothing)), usual)
 
 
 class KernelSVC(LinearSVC):

@@ -29,6 +29,8 @@ from confide.planning.asked import is_number
 from confide.privacy.mechanism import Plan, Problem
 from confide.privacy.noise import Entropy
 from confide.solvers.fallback import NewtonThenFallback
+from confide.solvers.lbfgs import LimitedMemory
+from confide.solvers.sampled import Metric
 from confide.types import Array
 
 _ROWS = 6000
@@ -36,6 +38,8 @@ _ROWS = 6000
 _DESIGNS, _DRAWS = 6, 4
 _WIDE, _WIDE_DESIGNS = 200, 3
 """Fewer designs for more weights, whose fits cost more: designs differ the less, the more columns they are drawn for."""
+_MOST_STEPS, _MOST_SLOW_STEPS = 40, 8
+"""In the metric of one Hessian, which serves as long as a fit is near."""
 _SKEW = 1.0
 """Levels of a category have shares in proportion to 1 / rank^skew."""
 _SPREAD = 0.35
@@ -210,7 +214,18 @@ class _MadeUp:
         facts, m = self.facts, self.facts.n_rows
         source = MemorySource(ArrayBlocks(self.rows[:m]), self.labels[:m])
         objective = Objective(source, facts.loss, facts.row_bound, facts.intercept, l2, linear)
-        return NewtonThenFallback().solve(objective, start, 1e-6 * m * objective.row_norm).weights
+        enough = 1e-6 * m * objective.row_norm
+        if start.shape[1] <= _WIDE:
+            return NewtonThenFallback().solve(objective, start, enough).weights
+        # A Hessian of many weights takes the time of many gradients. One is shared by all problems and all steps.
+        middle = replace(objective, linear=linear.mean(axis=0, keepdims=True))
+        metric = Metric.of(middle.evaluate(start.mean(axis=0, keepdims=True), order=2).hessian[0])
+        method = LimitedMemory(_MOST_STEPS, metric=metric, most_slow_steps=_MOST_SLOW_STEPS)
+        solution = method.solve(objective, start, enough)
+        weights, left = solution.weights, np.flatnonzero(~(solution.gradient_norm <= enough))
+        if left.size:
+            weights[left] = NewtonThenFallback().solve(objective.restrict(left), weights[left], enough).weights
+        return weights
 
     def errors(self, weights: Array) -> Array:
         """(k,) shares of mistakes on the new rows."""
@@ -227,15 +242,20 @@ def _made_up(facts: _Facts, error: float, positive_rate: float, seed: int) -> _M
     little = _LITTLE_RIDGE * facts.n_rows * norm_with_intercept(facts.row_bound, facts.intercept) ** 2
     nothing = np.zeros((1, facts.n_features + (facts.intercept != 0.0)))
     weights, low, high = nothing, 0.02, _STRONGEST
+    middle, wanted, at_ends = math.sqrt(low * high), float(ndtri(error)), [math.nan, math.nan]
     while True:
-        middle = math.sqrt(low * high)
         made_up = _MadeUp(facts, design.rows(middle), design.labels)
         weights = made_up.minimisers(little, nothing, weights)
         exact = float(made_up.errors(weights)[0])
         # No nearer than mistakes on so many rows can tell.
         if high < 1.1 * low or abs(exact - error) < _NEAR * math.sqrt(error * (1.0 - error) / _ROWS):
             return replace(made_up, error=exact if high < _STRONGEST else error)
-        low, high = (middle, high) if exact > error else (low, middle)
+        weak = exact > error
+        low, high = (middle, high) if weak else (low, middle)
+        at_ends[0 if weak else 1] = float(ndtri(min(max(exact, 1.0 / _ROWS), 0.5)))
+        # Errors are about normal tails at a distance in proportion to the strength: between two of them, a straight line.
+        share = (at_ends[0] - wanted) / (at_ends[0] - at_ends[1])
+        middle = low + share * (high - low) if 0.1 < share < 0.9 else math.sqrt(low * high)
 
 
 @dataclass(frozen=True, slots=True)

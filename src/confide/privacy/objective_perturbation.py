@@ -34,7 +34,14 @@ _DOWN, _UP = 1.0 - 2.0**-40, 1.0 + 2.0**-40
 
 @dataclass(frozen=True, slots=True)
 class ObjectivePerturbation:
-    """Adds a random linear term to the objective, minimises, and seals. See `Mechanism`."""
+    """Adds a random linear term to the objective, minimises, and seals. See `Mechanism`.
+
+    Parameters
+    ----------
+    largest_seal_share : the most that the seal may take of the budget, which that of Gaussian noise keeps below 0.01
+    """
+
+    largest_seal_share: float = 1.0
 
     def plan(self, problem: Problem, budget: Budget) -> Plan:
         """The plan with the least noise in the objective among the laws, each in its best shape."""
@@ -44,7 +51,7 @@ class ObjectivePerturbation:
         if not isinstance(budget, PureDP):
             best = min(problem.shapes, key=lambda shape: shape.gaussian_norm(1.0))
             plans.append(first_small_seal(partial(_gaussian_plan, problem, budget, best), _GAUSSIAN_SHARES))
-        possible = [plan for plan in plans if plan is not None]
+        possible = [plan for plan in plans if plan is not None and plan.seal_share <= self.largest_seal_share]
         if not possible:
             raise InsufficientRegularisation(INSUFFICIENT.format(problem.n_rows_high))
         return min(possible, key=lambda plan: plan.noise.norm if plan.noise else math.inf)
@@ -59,8 +66,7 @@ class ObjectivePerturbation:
 
 
 def _laplace_plan(problem: Problem, budget: Budget, shape: Shape, share: float) -> Plan:
-    of_row = budget_of_row(budget, problem.rows_per_person)
-    epsilon = pure_epsilon(of_row)
+    epsilon = pure_epsilon(budget_of_row(budget, problem.rows_per_person))
     rate, l2 = calibrated_objective(
         epsilon * (1.0 - share), problem.loss_bounds, shape.l2_norm, problem.l2, problem.neighbours
     )
@@ -95,8 +101,7 @@ def _gaussian_plan(problem: Problem, budget: Budget, shape: Shape, share: float)
     exponent = lattice_exponent(2.0 * radius, problem.n_weights)
     seal = LatticeGaussian.of_multiplier(problem.n_weights, exponent, 2.0 * radius, 1.0 / curve.seal_mu)
     event = problem.event(budget, curve)
-    growth = math.hypot(1.0, share) - 1.0
-    return Plan(problem, budget, "objective", l2, noise, tolerance, radius, seal, event, growth)
+    return Plan(problem, budget, "objective", l2, noise, tolerance, radius, seal, event, math.hypot(1.0, share) - 1.0)
 
 
 def _tolerance_and_radius(problem: Problem, budget: Budget, l2: float, noise: Noise) -> tuple[float, float]:

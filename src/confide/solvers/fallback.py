@@ -14,8 +14,9 @@ import numpy as np
 
 from confide.erm.objective import Objective
 from confide.errors import ConfideError
+from confide.solvers.few_rows import InSpanOfRows
 from confide.solvers.narrowing import Narrowing
-from confide.solvers.newton import newton_directions
+from confide.solvers.newton import Newton, newton_directions
 from confide.solvers.sampled import SampledNewton
 from confide.solvers.solver import Solution, Solver
 from confide.solvers.wide import ByColumns
@@ -104,9 +105,16 @@ class GradientDescent:
         return Solution(weights, np.linalg.norm(gradient, axis=1))
 
 
+_OF_FEW_WEIGHTS = Narrowing(SampledNewton(), narrow=Newton())
+_WIDE = InSpanOfRows(Narrowing(Newton()), Narrowing(ByColumns()))
+
+
 @dataclass(frozen=True, slots=True)
 class NewtonThenFallback:
     """Newton for all k problems, then for each that did not reach the tolerance a method that provably does.
+
+    In a search over public parameters and hostile rows the first methods alone took at most 113 times as many passes as an
+    ordinary fit, which is one of the logistic loss at the automatic alpha. That is measured, not proved.
 
     L-BFGS takes Newton's place where there are too many weights for a Hessian; a hinge with a narrow joint is reached by way
     of wider ones. A tolerance of 0 asks for the best that
@@ -121,7 +129,7 @@ class NewtonThenFallback:
 
     def solve(self, objective: Objective, start: Weights, tolerance: float) -> Solution:
         wide = start.shape[1] > (_WIDEST_HESSIAN if objective.loss.separable else _WIDEST_JOINT_HESSIAN)
-        first: Solver = self.first or Narrowing(ByColumns() if wide else SampledNewton())
+        first = self.first or (_WIDE if wide else _OF_FEW_WEIGHTS)
         try:
             solution = first.solve(objective, start, tolerance)
         except ConfideError:

@@ -114,8 +114,8 @@ class LimitedMemory:
     units : (D,) without a metric: about the inverse curvature of each weight, up to a factor for all; 1.0 for alike
     roughly : a problem also ends at this share of the largest gradient norm met
     most_slow_steps : a problem ends unfinished when so many steps did not bring its gradient to a tenth; None for never
-    from_afar : what the first steps are made on, one after the other; where they do not lead to the tolerance all begins
-        again without them
+    from_afar : what the first steps are made on, one after the other
+    anew : whether all begins again without them where they do not lead to the tolerance
     """
 
     most_steps: int = 2000
@@ -125,12 +125,13 @@ class LimitedMemory:
     roughly: float = 0.0
     most_slow_steps: int | None = None
     from_afar: tuple[FromAfar, ...] = ()
+    anew: bool = True
 
     def solve(self, objective: Objective, start: Weights, tolerance: float) -> Solution:
         if self.from_afar:
             guarded = replace(self, most_slow_steps=self.most_slow_steps or _SLOW_STEPS_AFAR)
             solution = guarded._steps(objective, self.from_afar, start, tolerance)
-            if (solution.gradient_norm <= tolerance).all():
+            if not self.anew or (solution.gradient_norm <= tolerance).all():
                 return solution
         return self._steps(objective, (), start, tolerance)
 

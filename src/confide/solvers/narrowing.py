@@ -23,17 +23,28 @@ _FACTOR = 4.0
 _ENOUGH = 1e-7
 """Of the gradient's norm at the start: solutions on the way need not be closer."""
 
+_FEW_WEIGHTS = 300
+"""For so many a Hessian costs as few gradients as would be needed in a metric that is soon of another place."""
+
 
 @dataclass(frozen=True, slots=True)
 class Narrowing:
-    """`inner` on ever narrower joints where the loss has one; on other losses, `inner` itself. Without a theorem."""
+    """`inner` where the joint is wide, and on losses without one; else `narrow` on ever narrower joints. Without a theorem.
+
+    Parameters
+    ----------
+    inner : for one problem as it stands
+    narrow : for the joints on the way and the narrow one itself, up to `_FEW_WEIGHTS` weights; None for `inner`
+    """
 
     inner: Solver
+    narrow: Solver | None = None
 
     def solve(self, objective: Objective, start: Weights, tolerance: float) -> Solution:
         width_asked = joint_of(objective.loss)
         if width_asked is None or width_asked >= _WIDEST / _FACTOR:
             return self.inner.solve(objective, start, tolerance)
+        narrow = self.narrow if self.narrow is not None and start.shape[1] <= _FEW_WEIGHTS else self.inner
         norms = np.linalg.norm(objective.evaluate(start, order=1).gradient, axis=1)
         enough = max(tolerance, _ENOUGH * float(norms.min()))
         width, before, weights = _WIDEST, start, start
@@ -41,9 +52,9 @@ class Narrowing:
             wider = replace(objective, loss=with_joint(objective.loss, width))
             # The line through the last two solutions, at the new width.
             guess = weights + (weights - before) / _FACTOR if width < _WIDEST / _FACTOR else weights
-            before, weights = weights, self.inner.solve(wider, guess, enough).weights
+            before, weights = weights, narrow.solve(wider, guess, enough).weights
             width /= _FACTOR
-        return self.inner.solve(objective, weights, tolerance)
+        return narrow.solve(objective, weights, tolerance)
 
 
 def joint_of(loss: Loss) -> float | None:

@@ -51,6 +51,8 @@ _CENTRE = 0.1
 _FEW_STEPS = 8
 """So many lead from the minimiser over a part of the sample to that over the sample, where the part tells enough."""
 _MOST_SLOW_STEPS = 25
+_MOST_STEPS_OF_A_HINGE, _MOST_SLOW_STEPS_OF_A_HINGE = 40, 8
+"""Where a loss bends suddenly the metric is soon of another place: a Hessian of all rows costs less than many searches."""
 _HESSIAN_PER_PROBLEM = 4
 """With so many weights for each problem or fewer a Hessian of all rows costs less than a gradient of all problems."""
 _FEW_PROBLEMS = 4
@@ -58,14 +60,14 @@ _FEW_PROBLEMS = 4
 
 
 @dataclass(frozen=True, slots=True)
-class _Metric:
+class Metric:
     """Takes gradients (k, D) to steps: `share` times the inverse of a factored Hessian."""
 
     factor: tuple[Array, bool]
     share: float = 1.0
 
     @classmethod
-    def of(cls, hessian: Array) -> _Metric | None:
+    def of(cls, hessian: Array) -> Metric | None:
         """That of a Hessian, which is written over; None where it is not numerically positive definite."""
         try:
             return cls(cho_factor(hessian.T, lower=True, overwrite_a=True, check_finite=False))
@@ -128,7 +130,9 @@ class SampledNewton:
         # Written so that a NaN counts as unfinished. A tolerance of 0 is never met: there all is left as it is.
         left = np.flatnonzero(~(norms <= tolerance)) if tolerance > 0.0 else np.flatnonzero(~np.isfinite(norms))
         if left.size:
-            again = Newton().solve(objective.restrict(left), weights[left], tolerance)
+            # Steps from afar may lead where nothing can be computed.
+            begin = np.where(np.isfinite(weights[left]), weights[left], start[left])
+            again = Newton().solve(objective.restrict(left), begin, tolerance)
             weights[left], norms[left] = again.weights, again.gradient_norm
         return Solution(weights, norms)
 
@@ -143,7 +147,7 @@ class SampledNewton:
             # Which rows lie in the joint of a hinge changes on the way, and the Hessian with them.
             afar = Newton(roughly=_LESS_ROUGHLY, most_steps=30).solve(bent, afar, 0.0).weights
         there = bent.evaluate(afar, order=2)
-        on_sample = _Metric.of(there.hessian[0])
+        on_sample = Metric.of(there.hessian[0])
         if on_sample is None:
             return Solution(start.copy(), np.full(len(start), np.nan))
         few_problems = len(start) <= _FEW_PROBLEMS
@@ -155,13 +159,16 @@ class SampledNewton:
             if not closer.gradient_norm[0] <= enough:
                 # The few rows were too few, as where they can nearly be told apart: their metric is of another place.
                 afar = Newton(most_steps=30).solve(middle, afar, enough).weights
-                on_sample = _Metric.of(middle.evaluate(afar, order=2).hessian[0]) or on_sample
+                on_sample = Metric.of(middle.evaluate(afar, order=2).hessian[0]) or on_sample
         begin = np.repeat(afar, len(start), axis=0)
         metric = replace(on_sample, share=share)
         if len(start) > 1:
             single = None if few_problems or tolerance == 0.0 else in_single_precision(objective, fewer, first)
             begin, metric = self._spread(objective, near, share, begin, metric, single)
         method = LimitedMemory(100, metric=metric, most_slow_steps=_MOST_SLOW_STEPS)
+        if not objective.loss.self_concordant:
+            most_steps, most_slow_steps = _MOST_STEPS_OF_A_HINGE, _MOST_SLOW_STEPS_OF_A_HINGE
+            method = replace(method, most_steps=most_steps, most_slow_steps=most_slow_steps, anew=False)
         return replace(method, from_afar=found).solve(objective, begin, tolerance)
 
     def _spread(
@@ -170,9 +177,9 @@ class SampledNewton:
         near: Objective,
         share: float,
         begin: Weights,
-        metric: _Metric,
+        metric: Metric,
         single: RoughObjective | None,
-    ) -> tuple[Weights, _Metric]:
+    ) -> tuple[Weights, Metric]:
         """From a rough centre to where each problem ends, roughly; and the metric there, the best that is cheap."""
         middle = _mean(objective)
         method = LimitedMemory(30, metric=metric, roughly=_CLOSELY, most_slow_steps=_MOST_SLOW_STEPS)
@@ -185,7 +192,7 @@ class SampledNewton:
         missing = np.zeros((begin.shape[1],) * 2)
         if cheap:
             missing = share * there.hessian[0] - on_sample.hessian[0]
-            metric = _Metric.of(there.hessian[0]) or metric
+            metric = Metric.of(there.hessian[0]) or metric
         corrected = _Corrected(
             replace(near, linear=near.linear + (share * there.gradient - on_sample.gradient)), centre, missing
         )
