@@ -45,12 +45,12 @@ CASES = {
     "hinge": (LinearSVC, COMMON | {"loss": "hinge"}, *CLASSES, 3.0),
     "kernel": (KernelSVC, MAPPED, *CLASSES, 3.0),
     "kernel, laplace noise": (KernelSVC, MAPPED | {"mechanism": "output-laplace"}, *CLASSES, 6.0),
-    "least squares": (Ridge, COMMON, *TARGETS, 4.0),
-    "huber": (HuberRegressor, COMMON, *TARGETS, 3.0),
-    "clipped square": (HuberRegressor, COMMON | {"loss": "clipped_squared"}, *TARGETS, 3.0),
-    "counts": (PoissonRegressor, COMMON, [1.0, 1.0], 10.0, 0.0, 3.0),
+    "least squares": (Ridge, COMMON | {"target_bound": 1.0}, *TARGETS, 4.0),
+    "huber": (HuberRegressor, COMMON | {"target_bound": 1.0}, *TARGETS, 3.0),
+    "clipped square": (HuberRegressor, COMMON | {"target_bound": 1.0} | {"loss": "clipped_squared"}, *TARGETS, 3.0),
+    "counts": (PoissonRegressor, COMMON | {"target_bound": 10.0}, [1.0, 1.0], 10.0, 0.0, 3.0),
     "own loss of classes": (ERMClassifier, COMMON | {"loss": Hyperbola()}, *CLASSES, 6.0),
-    "own loss of targets": (ERMRegressor, COMMON | {"loss": Pseudo(0.1)}, *TARGETS, 4.0),
+    "own loss of targets": (ERMRegressor, COMMON | {"target_bound": 1.0} | {"loss": Pseudo(0.1)}, *TARGETS, 4.0),
 }
 AUDITS = [(name, PURE) for name in CASES] + [
     (name, APPROXIMATE) for name in ("huber hinge", "automatic loss", "softmax", "huber", "least squares")

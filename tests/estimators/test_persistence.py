@@ -186,7 +186,7 @@ def every_kind():
         "classes": LogisticRegression(8.0, classes=["a", "b", "c"], inference_share=0.3).fit(X, kinds),
         "ridge": confide.Ridge(2.0, intervals=True, target_bound=1.0).fit(X, X[:, 0]),
         "huber": confide.HuberRegressor(1.0, target_bound=1.0).fit(X, X[:, 0]),
-        "counts": confide.PoissonRegressor(1.0).fit(X, y),
+        "counts": confide.PoissonRegressor(1.0, target_bound=10.0).fit(X, y),
         "void": LogisticRegression(float("inf")).fit(X, y),
     }
 

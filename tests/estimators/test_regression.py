@@ -299,7 +299,7 @@ def test_a_plan_says_where_a_poor_fit_is_to_be_expected():
     for n_rows, n_features, budget in (
         (20_000, 5, 1.0), (20_000, 20, 1.0), (20_000, 40, 1.0), (20_000, 40, ApproxDP(1.0, 1e-6)), (2_000, 10, 4.0),
     ):  # fmt: skip
-        plan = Ridge(budget).plan(n_rows, n_features)
+        plan = Ridge(budget, target_bound=1.0).plan(n_rows, n_features)
         noise, usual = 2.0 * math.sqrt(n_features + 1) * plan.product_deviation, n_rows / 3.0 / n_features
         assert plan.forecast.ratio == pytest.approx(noise / usual)
         assert plan.forecast.is_poor == (noise / usual > 0.5) == plan.to_dict()["forecast"]["is_poor"]
@@ -309,11 +309,11 @@ def test_a_plan_says_where_a_poor_fit_is_to_be_expected():
         if plan.forecast.is_poor:
             assert "HuberRegressor" in text
             assert ("ApproxDP or ZCDP in place of PureDP" in text) == (budget == 1.0 or budget == 4.0)
-    assert "poor fit" in str(Ridge(1.0).plan(20_000, 20))
-    assert "poor fit" not in str(Ridge(ApproxDP(1.0, 1e-6)).plan(20_000, 20))
-    assert "poor fit" not in str(Ridge(INF).plan(20, 20))
+    assert "poor fit" in str(Ridge(1.0, target_bound=1.0).plan(20_000, 20))
+    assert "poor fit" not in str(Ridge(ApproxDP(1.0, 1e-6), target_bound=1.0).plan(20_000, 20))
+    assert "poor fit" not in str(Ridge(INF, target_bound=1.0).plan(20, 20))
     # The sentence grows with the ratio, and the ratio falls with the number of rows alone.
-    sizes = [str(Ridge(1.0).plan(n_rows, 20)) for n_rows in (10**6, 50_000, 5_000)]
+    sizes = [str(Ridge(1.0, target_bound=1.0).plan(n_rows, 20)) for n_rows in (10**6, 50_000, 5_000)]
     assert ["lost 0.03 of R^2" in text for text in sizes] == [False, True, False]
     assert ["lost 0.05 of R^2" in text for text in sizes] == [False, False, True]
 
@@ -328,9 +328,12 @@ def test_fits_that_a_plan_warns_of_are_far_worse_and_others_are_not():
         scores = X @ rng.normal(size=n_features)
         y = np.clip(0.3 * scores / scores.std() + 0.3 * rng.normal(size=len(X)), -1.0, 1.0)
         train, test = slice(n_rows), slice(n_rows, None)
-        found = [Ridge(1.0, random_state=seed).fit(X[train], y[train]).score(X[test], y[test]) for seed in range(5)]
-        plain = Ridge(INF, alpha=1e-6).fit(X[train], y[train]).score(X[test], y[test])
-        return Ridge(1.0).plan(n_rows, n_features).forecast, plain - np.mean(found)
+        found = [
+            Ridge(1.0, random_state=seed, target_bound=1.0).fit(X[train], y[train]).score(X[test], y[test])
+            for seed in range(5)
+        ]
+        plain = Ridge(INF, alpha=1e-6, target_bound=1.0).fit(X[train], y[train]).score(X[test], y[test])
+        return Ridge(1.0, target_bound=1.0).plan(n_rows, n_features).forecast, plain - np.mean(found)
 
     for n_rows, n_features, is_poor in ((50_000, 10, False), (60_000, 15, False), (5_000, 15, True), (20_000, 40, True)):
         forecast, difference = lost(n_rows, n_features)

@@ -102,7 +102,7 @@ def test_a_cross_validation_tells_once_what_its_fits_cost_together(rows, tmp_pat
     assert told(lambda: cross_val_score(scored, *rows, cv=3, n_jobs=n_jobs)) == []
     assert ledger.spent().epsilon == 3.0
     X = rows[0]
-    assert "up to 5 fits of Ridge" in one(lambda: cross_val_score(Ridge(), X, X[:, 0], n_jobs=n_jobs))
+    assert "up to 5 fits of Ridge" in one(lambda: cross_val_score(Ridge(target_bound=1.0), X, X[:, 0], n_jobs=n_jobs))
     search = PrivateSearchCV(model(), ALPHAS, budget=2.0)
     message = one(lambda: cross_val_score(search, *rows, cv=KFold(2), n_jobs=n_jobs))
     assert "up to 2 fits of PrivateSearchCV" in message
