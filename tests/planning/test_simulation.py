@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from confide import ApproxDP, HuberRegressor, LinearSVC, LogisticRegression, ParameterError, PureDP, Schema, datasets
+from confide.erm.objective import Objective
 from confide.erm.row_bounds import BallBound
 from confide.planning import simulate, simulation
 
@@ -260,3 +261,15 @@ def test_what_is_no_number_is_refused_in_words(given):
     """Like numbers outside their ranges."""
     with pytest.raises(ParameterError, match="must"):
         simulate(LogisticRegression(1.0), 1000, 3, **{"error": 0.1} | given)
+
+
+def test_a_fit_of_many_weights_makes_one_hessian(monkeypatch):
+    """One serves all steps of all problems: more would take most of the time of a forecast."""
+    hessians, fits = [], []
+    evaluate, minimisers = Objective.evaluate, simulation._MadeUp.minimisers
+    monkeypatch.setattr(
+        Objective, "evaluate", lambda *given, **named: hessians.append(named.get("order")) or evaluate(*given, **named)
+    )
+    monkeypatch.setattr(simulation._MadeUp, "minimisers", lambda *given: fits.append(1) or minimisers(*given))
+    simulate(LogisticRegression(1.0), 3000, 220, error=0.2, seed=77)
+    assert len(fits) <= hessians.count(2) <= 1.5 * len(fits)

@@ -242,20 +242,15 @@ def _made_up(facts: _Facts, error: float, positive_rate: float, seed: int) -> _M
     little = _LITTLE_RIDGE * facts.n_rows * norm_with_intercept(facts.row_bound, facts.intercept) ** 2
     nothing = np.zeros((1, facts.n_features + (facts.intercept != 0.0)))
     weights, low, high = nothing, 0.02, _STRONGEST
-    middle, wanted, at_ends = math.sqrt(low * high), float(ndtri(error)), [math.nan, math.nan]
     while True:
+        middle = math.sqrt(low * high)
         made_up = _MadeUp(facts, design.rows(middle), design.labels)
         weights = made_up.minimisers(little, nothing, weights)
         exact = float(made_up.errors(weights)[0])
         # No nearer than mistakes on so many rows can tell.
         if high < 1.1 * low or abs(exact - error) < _NEAR * math.sqrt(error * (1.0 - error) / _ROWS):
             return replace(made_up, error=exact if high < _STRONGEST else error)
-        weak = exact > error
-        low, high = (middle, high) if weak else (low, middle)
-        at_ends[0 if weak else 1] = float(ndtri(min(max(exact, 1.0 / _ROWS), 0.5)))
-        # Errors are about normal tails at a distance in proportion to the strength: between two of them, a straight line.
-        share = (at_ends[0] - wanted) / (at_ends[0] - at_ends[1])
-        middle = low + share * (high - low) if 0.1 < share < 0.9 else math.sqrt(low * high)
+        low, high = (middle, high) if exact > error else (low, middle)
 
 
 @dataclass(frozen=True, slots=True)

@@ -113,8 +113,8 @@ _WIDE = InSpanOfRows(Narrowing(Newton()), Narrowing(ByColumns()))
 class NewtonThenFallback:
     """Newton for all k problems, then for each that did not reach the tolerance a method that provably does.
 
-    In a search over public parameters and hostile rows the first methods alone took at most 113 times as many passes as an
-    ordinary fit, which is one of the logistic loss at the automatic alpha. That is measured, not proved.
+    In 1,003 random fits of classifiers to hostile rows the first methods were enough. The slowest took 153 times as many
+    passes as an ordinary fit, one of the logistic loss at the automatic alpha. That is measured and no bound.
 
     L-BFGS takes Newton's place where there are too many weights for a Hessian; a hinge with a narrow joint is reached by way
     of wider ones. A tolerance of 0 asks for the best that
