@@ -64,7 +64,7 @@ SOURCES = {
 
 
 def reached(*given):
-    """Everything that attributes, items and elements lead to, but no module, no class, and nothing inside of functions."""
+    """Everything that attributes, items, elements and functions without parameters lead to, but no module and no class."""
     seen, left = {}, list(given)
     while left:
         value = left.pop()
@@ -74,6 +74,11 @@ def reached(*given):
         seen[id(value)] = value
         if isinstance(value, FunctionType):
             left += [value.__defaults__, value.__kwdefaults__, value.__dict__]
+            code = value.__code__
+            # Each once, for what is made anew by a call may have such a function again.
+            if id(code) not in seen and not (code.co_argcount or code.co_kwonlyargcount or code.co_flags & 12):
+                seen[id(code)] = code
+                left.append(value())
         elif isinstance(value, MethodType):
             left += [value.__self__, value.__func__]
         elif isinstance(value, partial):

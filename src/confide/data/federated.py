@@ -22,6 +22,7 @@ from zipfile import BadZipFile
 
 import numpy as np
 
+from confide.data.lent import LentSource
 from confide.data.opened import CheckedRows
 from confide.data.partitions import Outcome, added, refuse_persons
 from confide.data.source import RowSource
@@ -112,6 +113,10 @@ class FederatedSource:
                 "a party agrees to other sums than this fit asks for: all sides need the same version and the same "
                 "parameters, but for budget, ledger and alpha."
             )
+
+    def lent(self) -> LentSource:
+        """The same for a solver: sums of parties show no rows, so they are passed on as they are asked for."""
+        return LentSource(self.n_features, self.n_rows, lambda *asked: self.sum_over_rows(*asked), None, lambda: None)
 
     def sum_over_rows(self, row_sum: SumOverRows, weights: Weights) -> Totals:
         if not isinstance(row_sum, RowSum):

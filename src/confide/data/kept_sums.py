@@ -28,7 +28,7 @@ def kept_sums(source: RowSource, row_sum: RowSum, width: int) -> Callable[..., T
     def remembered(points: Weights) -> Array | None:
         found = np.empty_like(points)
         for sums_, point in zip(found, points, strict=True):
-            past = [known[same.argmax()] for at, known in kept if (same := (at == point).all(axis=1)).any()]
+            past = [known[same.argmax()] for at, known in tuple(kept) if (same := (at == point).all(axis=1)).any()]
             if not past:
                 return None
             sums_[...] = past[-1]

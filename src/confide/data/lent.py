@@ -1,7 +1,9 @@
 """Rows for solvers, which are not trusted: the same memory, in which nothing that a solver is given can write.
 
 A read-only view does not do: its `base` is the array that can be written to. What is lent here leads back to no such array
-by any attribute. Its owner is kept in the closure of a function, where one has to search for it.
+by attributes, and by calls of what they lead to. Its owner is kept in the closure of a function, where one has to search for
+it. NumPy makes arrays at any address that it is told; that a solver does not tell it one is assumed (proofs/certificate.md,
+section 6).
 """
 
 from __future__ import annotations
@@ -19,18 +21,22 @@ from confide.types import Array, Rows, Targets, Weights
 
 
 class _Borrowed:
-    """The memory of an array, for NumPy to read."""
+    """The memory of an array, for NumPy to read. It tells where that is, and gives the array to nobody."""
 
-    __slots__ = ("__array_interface__", "_owner")
+    __slots__ = ("_interface",)
 
     def __init__(self, array: Any) -> None:
-        address, _ = array.__array_interface__["data"]
-        self.__array_interface__ = {**array.__array_interface__, "data": (address, True)}
-        self._owner = lambda: array
+        facts = {**array.__array_interface__, "data": (array.__array_interface__["data"][0], True)}
+        # The array lives as long as this function, which it does not leave.
+        self._interface = lambda: facts.copy() if array is not None else {}
+
+    @property
+    def __array_interface__(self) -> dict[str, Any]:
+        return self._interface()
 
 
 def unwritable(array: Any) -> Any:
-    """The same numbers in the same memory, as an array that cannot be made writable; CSR rows likewise; None for None."""
+    """The same numbers in the same memory, as an array that refuses to be made writable; CSR rows likewise; None for None."""
     if array is None:
         return None
     if issparse(array):
