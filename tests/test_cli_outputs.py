@@ -286,7 +286,7 @@ def test_a_failure_after_the_charge_says_what_was_charged(monkeypatch, error, wo
     def fail(*arguments):
         raise error
 
-    monkeypatch.setattr("confide.estimators.fitting.release_by", fail)
+    monkeypatch.setattr("confide.estimators.linear.release_by", fail)
     line = line_of(*FIT, code=4)
     assert word in line
     assert line.endswith(" Charged epsilon = 0.5 to study.db. No model was written.\n")
@@ -306,7 +306,7 @@ def interrupt(*arguments, **options):
     [
         ("confide.cli.display.Screen.plan", "Nothing was charged. No model was written.", 0.0),
         ("confide.accounting.ledger.Ledger.charge", "A charge of epsilon = 0.5 to study.db may stand", 0.0),
-        ("confide.estimators.fitting.release_by", "Charged epsilon = 0.5 to study.db. No model was written.", 0.5),
+        ("confide.estimators.linear.release_by", "Charged epsilon = 0.5 to study.db. No model was written.", 0.5),
         ("confide.cli.charges.write_text", "Charged epsilon = 0.5 to study.db. No model was written.", 0.5),
         ("confide.cli.display.Screen.guarantee", "Charged epsilon = 0.5 to study.db. The model is in model.json.", 0.5),
     ],

@@ -232,6 +232,7 @@ def test_a_loss_that_changes_between_two_fits_is_read_again():
         model.fit(X, targets)
 
 
+@pytest.mark.filterwarnings("ignore::confide.BudgetWarning")
 def test_a_file_holds_the_weights_and_not_the_loss(tmp_path):
     """What is read predicts and states its guarantee; another fit asks for the loss."""
     X, labels, targets = rows()

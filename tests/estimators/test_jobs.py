@@ -42,9 +42,9 @@ def used(monkeypatch):
     monkeypatch.setattr(arrays, "_BLOCKS_IN_GROUP", 4)
     seen, original = [], arrays.sum_over_groups
 
-    def watched(row_sum, groups, n_features, weights, n_threads=1):
+    def watched(row_sum, groups, n_features, weights, n_threads=1, *more):
         seen.append(n_threads)
-        return original(row_sum, groups, n_features, weights, n_threads)
+        return original(row_sum, groups, n_features, weights, n_threads, *more)
 
     monkeypatch.setattr(arrays, "sum_over_groups", watched)
     return seen

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import warnings
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -167,8 +168,8 @@ def test_a_model_from_a_file_tells_once_that_it_has_no_ledger(rows, tmp_path):
     """Before it is fitted again, whatever its kind; not where it predicts, got a ledger, or promises nothing."""
     X, y = rows
     path = tmp_path / "model.json"
-    for kind, targets in ((model, y), (Ridge, X[:, 0])):
-        kind(1.0, ledger=Ledger(limit=1.0)).fit(X, targets).save(path)
+    for kind, targets in ((model, y), (partial(Ridge, target_bound=1.0), X[:, 0])):
+        kind(1.0, ledger=Ledger(limit=1.0)).fit(X, targets).save(path, overwrite=True)
         loaded = confide.load(path)
         assert told(lambda: loaded.predict(X)) == []  # noqa: B023 - called here
         message = one(lambda: loaded.fit(X, targets))  # noqa: B023
@@ -179,7 +180,7 @@ def test_a_model_from_a_file_tells_once_that_it_has_no_ledger(rows, tmp_path):
         again = confide.load(path).set_params(ledger=ledger)
         assert told(lambda: again.fit(X, targets)) == []  # noqa: B023
         assert ledger.spent().epsilon == 1.0
-    model(math.inf).fit(X, y).save(path)
+    model(math.inf).fit(X, y).save(path, overwrite=True)
     assert told(lambda: confide.load(path).fit(X, y)) == []
 
 

@@ -36,7 +36,7 @@ class _Borrowed:
 
 
 def unwritable(array: Any) -> Any:
-    """The same numbers in the same memory, as an array that refuses to be made writable; CSR rows likewise; None for None."""
+    """The same numbers in the same memory, as an array that refuses to be made writable; likewise CSR rows and None."""
     if array is None:
         return None
     if issparse(array):
