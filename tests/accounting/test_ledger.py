@@ -597,3 +597,11 @@ def test_a_batch_for_persons_is_not_used_up_by_fits_for_rows(new_ledger):
     with pytest.raises(BudgetExceeded, match="no release left"):
         batch.charge(plans[0])
     batch.charge(plans[1])
+
+
+@pytest.mark.parametrize("rows", [0, -1, 3.5, True, math.inf, math.nan, "2"])
+def test_an_event_for_an_impossible_number_of_rows_is_refused(rows):
+    """When it is made, before any ledger sees it; NumPy's whole numbers become Python's."""
+    with pytest.raises(confide.ParameterError, match="whole number"):
+        Event(PureDP(0.1), None, rows)
+    assert type(Event(PureDP(0.1), None, np.int64(2)).rows_per_person) is int

@@ -197,3 +197,9 @@ def test_laplace_noise_for_l1_distances_has_their_scale():
             assert 7.0 / epsilon <= noise.scale <= 1.001 * 7.0 / epsilon
             assert noise.step < noise.scale
             noise.release(np.zeros((1, dimension)), Entropy.fresh())  # OpenDP confirms it
+
+
+@pytest.mark.parametrize("size", [0.0, 5e-324, 1e-320, 1e-310])
+def test_the_grid_of_a_size_that_underflows_is_the_finest(size):
+    """Not one of a half, which is what no size at all would give."""
+    assert lattice_exponent(size, 3) == -1000

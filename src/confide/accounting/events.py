@@ -50,6 +50,9 @@ class Event:
     rows_per_person: int = 1
     neighbours: Neighbours | None = None
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "rows_per_person", checked_rows(self.rows_per_person))
+
     def renyi(self, order: float) -> float:
         """Upper bound on its Rényi divergence of this order, above 1; of the part outside `slack`."""
         if self.curve is not None:
@@ -64,11 +67,10 @@ class Event:
     @property
     def rho(self) -> float:
         """Upper bound on renyi(order) / order over all orders."""
-        if isinstance(self.curve, PureMechanism):
-            return PureDP(self.curve.epsilon).to_zcdp().rho
-        if self.curve is not None:
+        if self.curve is not None and not isinstance(self.curve, PureMechanism):
             return concentrated_rho(self.curve)
-        return self.budget.rho if isinstance(self.budget, ZCDP) else PureDP(self.budget.epsilon).to_zcdp().rho
+        cost = self.curve or self.budget
+        return cost.rho if isinstance(cost, ZCDP) else PureDP(cost.epsilon).to_zcdp().rho
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON form."""
@@ -86,8 +88,7 @@ class Event:
         if value["curve"] is None:
             return cls(budget, None, value["rows_per_person"])
         facts: dict[str, Any] = {name: math.inf if fact == "inf" else fact for name, fact in value["curve"].items()}
-        kind = facts.pop("kind")
-        if kind not in _CURVES:
+        if (kind := facts.pop("kind")) not in _CURVES:
             raise ParameterError("an event of an unknown kind.")
         if "neighbours" in facts:
             facts["neighbours"] = Neighbours.parse(facts["neighbours"])

@@ -28,7 +28,7 @@ class _Borrowed:
     def __init__(self, array: Any) -> None:
         facts = {**array.__array_interface__, "data": (array.__array_interface__["data"][0], True)}
         # The array lives as long as this function, which it does not leave.
-        self._interface = lambda: facts.copy() if array is not None else {}
+        self._interface: Callable[[], dict[str, Any]] = lambda: facts.copy() if array is not None else {}
 
     @property
     def __array_interface__(self) -> dict[str, Any]:

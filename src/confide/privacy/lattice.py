@@ -28,8 +28,8 @@ _SMOOTHING, _LEAST_DEVIATION = 6.0, 40.0
 
 
 def lattice_exponent(size: float, dimension: int) -> int:
-    """k of the largest grid step 2^k <= size / (1000 sqrt(dimension)): rounding adds a thousandth to the sensitivity."""
-    return max(-1000, math.frexp(size / (1000.0 * math.sqrt(dimension)))[1] - 1)
+    """k of the largest grid step 2^k <= size / (1000 sqrt(dimension)), at least 2^-1000: rounding adds a thousandth."""
+    return math.frexp(max(size / (1000.0 * math.sqrt(dimension)), 2.0**-1000))[1] - 1
 
 
 @dataclass(frozen=True, slots=True)
