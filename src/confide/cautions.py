@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 import warnings
 from typing import Any
 
@@ -33,10 +34,22 @@ def cautions(budget: Any, n_rows_low: int, n_rows_high: int) -> tuple[str, ...]:
     return tuple(sentence for sentence in found if sentence is not None)
 
 
+def _steps_outside() -> int:
+    """How many calls lie between the caller's and code that is neither ours nor scikit-learn's: a warning points there."""
+    frame, steps = sys._getframe(2), 0
+    while frame.f_back is not None and str(frame.f_globals.get("__name__")).split(".")[0] in (
+        "confide",
+        "sklearn",
+        "contextlib",
+    ):
+        frame, steps = frame.f_back, steps + 1
+    return steps
+
+
 def warn(sentences: tuple[str, ...]) -> None:
     """Give each sentence as a `PrivacyWarning`."""
     for sentence in sentences:
-        warnings.warn(sentence, PrivacyWarning, stacklevel=3)
+        warnings.warn(sentence, PrivacyWarning, stacklevel=2 + _steps_outside())
 
 
 def _large_delta(delta: float, low: int, high: int) -> str | None:

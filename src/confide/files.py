@@ -106,8 +106,8 @@ def _check_existing(path: str | os.PathLike[str], target: Path, overwrite: bool)
             raise _unwritable(path, "it has no write permission. Give another name, or the permission")
     if not overwrite and os.path.lexists(path):
         raise FileError(
-            f"{os.fspath(path)} exists already; give another name, or replace it with overwrite=True (on the command "
-            f"line --force)."
+            f"{os.fspath(path)} exists already; give another name, or ask to replace it: --force on the command line, "
+            f"overwrite=True in Python."
         )
 
 

@@ -119,3 +119,12 @@ def test_labels_that_are_learned_from_y_are_warned_of_without_naming_one(rows):
         with pytest.raises(PrivacyWarning):
             LogisticRegression(1.0, ledger=ledger).fit(X, texts)
     assert len(ledger.entries()) == 0
+
+
+def test_a_warning_points_to_the_line_that_asked():
+    """Not into the library, from where a filter would show it once for all fits."""
+    X = np.random.default_rng(0).uniform(-0.5, 0.5, size=(300, 2))
+    with pytest.warns(confide.PrivacyWarning) as told:
+        confide.LogisticRegression(20.0).fit(X, np.where(X[:, 0] > 0, "a", "b"))
+    assert len(told) == 2
+    assert {warning.filename for warning in told} == {__file__}

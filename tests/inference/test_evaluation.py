@@ -228,3 +228,20 @@ def test_models_of_several_classes_are_not_evaluated():
     with pytest.raises(ParameterError, match="two classes"):
         confide.evaluate(fitted, X, y, budget=1.0, ledger=ledger)
     assert len(ledger.entries()) == 0
+
+
+def test_a_model_of_opened_rows_is_judged_by_the_schemas_positive_class(tmp_path):
+    """Also where that class sorts first: the rows brought the schema, and the estimator had none."""
+    X, y = population(1500, 3)
+    names = np.where(y > 0, "hi", "lo")
+    frame = pd.DataFrame(X, columns=["a", "b", "c"]).assign(p=names)
+    schema = Schema(
+        columns={name: {"low": -1.0, "high": 1.0} for name in "abc"},
+        target={"column": "p", "negative": "lo", "positive": "hi"},
+    )
+    frame.to_parquet(tmp_path / "rows.parquet")
+    opened = confide.open_rows(tmp_path / "rows.parquet", schema)
+    fits = [LogisticRegression(math.inf).fit(opened), LogisticRegression(math.inf, schema=schema).fit(frame, names)]
+    answers = [confide.evaluate(model, frame, names, budget=math.inf) for model in fits]
+    assert [answer.outcome for answer in answers] == ['p = "hi"'] * 2
+    assert answers[0].sensitivity.value == pytest.approx(answers[1].sensitivity.value, abs=1e-3)

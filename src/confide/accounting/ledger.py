@@ -248,7 +248,7 @@ class Ledger(_Shared):
             filter_ = filters.filter_for(self.limit, accounting)
             if filters.least_rows(events) < self.max_rows_per_person:
                 raise LedgerError(
-                    f"this ledger is for max_rows_per_person={self.max_rows_per_person}; fit with the same. Such a person "
+                    f"this ledger is for max_rows_per_person={self.max_rows_per_person}; fit with it or more. Such a person "
                     f"would pay more for a charge that protects {filters.least_rows(events)}. Nothing was used or charged."
                 )
             if not filter_.admits(self._total + _cost(self.limit, accounting, events)):

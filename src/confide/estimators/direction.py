@@ -32,7 +32,10 @@ class Direction:
         if not hasattr(model, "classes_"):
             raise ParameterError("the command line knows classifiers alone; read a regressor in Python, with confide.load.")
         labels = model.classes_.tolist()
-        target = None if model.schema is None else model.schema.target
+        # Rows that were opened bring a schema of their own.
+        encoder = getattr(model, "_encoder", None)
+        schema = model.schema if model.schema is not None or encoder is None else encoder.schema
+        target = None if schema is None else schema.target
         if len(labels) > 2:
             return cls(None, None if target is None else target.column, None)
         if target is None:

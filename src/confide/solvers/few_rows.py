@@ -41,7 +41,9 @@ class InSpanOfRows:
         left = np.flatnonzero(~(norms <= tolerance))
         if left.size:
             again = then(objective.restrict(left), weights[left], tolerance)
-            weights[left], norms[left] = again.weights, again.gradient_norm
+            # A tolerance of 0 is never met, and what comes second may have nothing to say.
+            gains = ~(again.gradient_norm >= norms[left]) & np.isfinite(again.gradient_norm)
+            weights[left[gains]], norms[left[gains]] = again.weights[gains], again.gradient_norm[gains]
         return Solution(weights, norms)
 
     def _in_span(self, objective: Objective, start: Weights, tolerance: float) -> Solution:
