@@ -112,6 +112,14 @@ def on_disk(release, folder):
     return released
 
 
+def on_partitions(X, y):
+    """Releases the weights of a fit on four partitions, cut by the order of the table."""
+    frame = pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "y": y})
+    parts = pytest.importorskip("dask.dataframe").from_pandas(frame, npartitions=4, sort=False)
+    with pytest.importorskip("dask").config.set(scheduler="synchronous"):
+        return weights(confide.LogisticRegression(EPSILON).fit(open_rows(parts, SCHEMA)))
+
+
 def evaluated():
     """Releases the counts of a model that is public here."""
     model = confide.LogisticRegression(math.inf, classes=[0, 1], row_norm=1.0).fit([[0.5, 0.0], [-0.5, 0.0]], [1, 0])
@@ -165,6 +173,7 @@ def entries(folder):
         "parts": (parts, numeric),
         "evaluation": (evaluated(), turned),
         "a fit on a file": (on_disk(fit(confide.LogisticRegression(EPSILON)), folder), turned),
+        "a fit on partitions": (on_partitions, turned),
         "an evaluation on a file": (on_disk(evaluated_file(), folder), turned),
         "a search on a file": (on_disk(searched_file, folder), numeric),
         "parts of a file": (on_disk(parts_file, folder), numeric),
