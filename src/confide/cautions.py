@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import sys
 import warnings
+from types import FrameType
 from typing import Any
 
 from confide.errors import PrivacyWarning
@@ -34,22 +35,22 @@ def cautions(budget: Any, n_rows_low: int, n_rows_high: int) -> tuple[str, ...]:
     return tuple(sentence for sentence in found if sentence is not None)
 
 
-def _steps_outside() -> int:
-    """How many calls lie between the caller's and code that is neither ours nor scikit-learn's: a warning points there."""
-    frame, steps = sys._getframe(2), 0
-    while frame.f_back is not None and str(frame.f_globals.get("__name__")).split(".")[0] in (
-        "confide",
-        "sklearn",
-        "contextlib",
-    ):
+def steps_outside(frame: FrameType) -> int:
+    """How many calls it is from a frame to code that is neither ours nor scikit-learn's: a warning points there."""
+    steps = 0
+    while frame.f_back is not None and _package_of(frame) in ("confide", "sklearn", "contextlib"):
         frame, steps = frame.f_back, steps + 1
     return steps
+
+
+def _package_of(frame: FrameType) -> str:
+    return str(frame.f_globals.get("__name__")).split(".")[0]
 
 
 def warn(sentences: tuple[str, ...]) -> None:
     """Give each sentence as a `PrivacyWarning`."""
     for sentence in sentences:
-        warnings.warn(sentence, PrivacyWarning, stacklevel=2 + _steps_outside())
+        warnings.warn(sentence, PrivacyWarning, stacklevel=1 + steps_outside(sys._getframe()))
 
 
 def _large_delta(delta: float, low: int, high: int) -> str | None:

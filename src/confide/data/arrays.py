@@ -239,7 +239,7 @@ def _lent_blocks(blocks: Blocks) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class CopiedBlocks:
-    """Blocks of rows of any kind that were copied out of others. Who watches is not told of passes over them."""
+    """Blocks of rows of any kind that were copied out of others. `progress` does not report passes over these copies."""
 
     rows: Rows
     rows_in_block: int

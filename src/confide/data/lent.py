@@ -27,7 +27,7 @@ class _Borrowed:
 
     def __init__(self, array: Any) -> None:
         facts = {**array.__array_interface__, "data": (array.__array_interface__["data"][0], True)}
-        # The array lives as long as this function, which it does not leave.
+        # The function keeps the array alive, and returns only these facts about it, never the array itself.
         self._interface: Callable[[], dict[str, Any]] = lambda: facts.copy() if array is not None else {}
 
     @property

@@ -160,7 +160,7 @@ def _persons(rows_per_person: int, person_column: str | None) -> str:
 
 
 def _fewer_rows(ledger: Batch | Ledger, problem: Any) -> str:
-    """For whom a ledger's limit speaks, where that are not the persons of this release."""
+    """The persons for whom a ledger's limit holds, where they differ from those of this release."""
     rows = ledger.max_rows_per_person
     return "" if rows == problem.rows_per_person else f" for persons with at most {rows:,} row{'s' if rows > 1 else ''}"
 

@@ -1,8 +1,8 @@
 """Rows divided at random: which row lies in which part is drawn in secret, anew for every fit.
 
-A table may be sorted by what it holds. Then the positions of all rows depend on each row, and a division by position would
-hand every part of it to whoever changes one. A uniform draw gives each row its part and its place there whatever the order
-was: proofs/selection.md, section 2.
+A table may be sorted by what it holds. Then one changed row can move all others, and every part of a division by position
+could change. A uniform draw gives each row its part, and its place within the part, independently of the order:
+proofs/selection.md, section 2.
 """
 
 from __future__ import annotations

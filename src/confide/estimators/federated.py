@@ -23,7 +23,8 @@ def take_part(connection: Connection, estimator: LinearClassifier, X: Any, y: An
     stand for, and to no other. It agrees to every width of the joint of a hinge.
 
     A column of which no cell is as the schema describes it is refused by a fit to rows of one place. Here it is not: others
-    may have such cells, and no party says which columns its rows use. Look at your own rows by this before you take part.
+    may have such cells, and no party says which columns its rows use. Compare your own rows with the schema before you
+    take part.
 
     Parameters
     ----------

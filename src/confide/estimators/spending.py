@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Iterator
 from inspect import currentframe
@@ -14,6 +15,7 @@ from sklearn.model_selection import GridSearchCV, ParameterGrid, RandomizedSearc
 from sklearn.pipeline import Pipeline
 
 from confide.accounting.ledger import Batch, Ledger
+from confide.cautions import steps_outside
 from confide.errors import BudgetWarning, ParameterError
 from confide.privacy.budgets import Budget, as_budget
 
@@ -66,7 +68,7 @@ def tell_of_no_ledger(estimator: Any, ledger: Batch | Ledger | None) -> None:
             "this model was read from a file, which names no ledger, so this fit is charged to none. Where the rows have "
             "one, give it first: model.set_params(ledger=confide.Ledger(path)).",
             BudgetWarning,
-            stacklevel=1 + _steps_outside(currentframe()),
+            stacklevel=1 + steps_outside(sys._getframe()),
         )
 
 
@@ -81,16 +83,8 @@ def _asked_for() -> Iterator[tuple[int, dict[str, Any], str]]:
             names = frame.f_locals
             names = {**names, **getattr(names.get("self"), "__dict__", {})}
             if {"estimator", "cv"} <= names.keys():
-                yield steps + _steps_outside(frame), names, frame.f_code.co_name
+                yield steps + steps_outside(frame), names, frame.f_code.co_name
         frame, steps = frame.f_back, steps + 1
-
-
-def _steps_outside(frame: FrameType | None) -> int:
-    """How many calls it is from here to code that is neither ours nor scikit-learn's."""
-    steps = 0
-    while frame is not None and _module_of(frame).split(".")[0] in ("confide", "sklearn"):
-        frame, steps = frame.f_back, steps + 1
-    return steps
 
 
 def _module_of(frame: FrameType) -> str:
