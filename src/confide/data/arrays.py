@@ -11,6 +11,7 @@ from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
+from confide.data.checked_source import CheckedSource
 from confide.data.lent import unwritable
 from confide.data.speed import Pass
 from confide.data.threads import made_in_order
@@ -263,7 +264,7 @@ class CopiedBlocks:
 
 
 @dataclass(frozen=True, slots=True)
-class MemorySource:
+class MemorySource(CheckedSource):
     """A `RowSource` over blocks in memory, their labels and their weights.
 
     Parameters
@@ -320,6 +321,9 @@ class MemorySource:
         """The rows at the positions, in their order, copied in the form in which they are held."""
         row_weights = None if self.row_weights is None else self.row_weights[positions]
         return MemorySource(self.blocks.taken(positions), self.labels[positions], row_weights, self.n_threads)
+
+    def in_memory(self, purpose: str = "") -> Iterator[MemorySource]:
+        yield self
 
     def in_single_precision(self) -> MemorySource | None:
         """The same rows, made in single precision; None where they are not made but stored."""

@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 
 from confide.data.on_disk import FilePart
-from confide.data.opened import CheckedRows, FileRows
+from confide.data.opened_rows import OpenedRows
+from confide.data.checked_source import CheckedPass
+from confide.data.file_rows import FileRows
 from confide.data.partitions import (
     FAN_IN,
     NumericReading,
@@ -29,7 +31,7 @@ from confide.features.schema import Schema
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class DaskRows:
+class DaskRows(OpenedRows):
     """Rows in partitions that Dask computes; `open_rows` makes it.
 
     The partitions are computed anew in each pass unless the collection is persisted, and must come out the same: one
@@ -65,7 +67,9 @@ class DaskRows:
         return np.unique(np.concatenate(self._computed(delayed(list)(distinct))))
 
     @contextmanager
-    def checked(self, reading: Reading | NumericReading, rows_per_person: RowsPerPerson) -> Iterator[CheckedRows]:
+    def checked(
+        self, reading: Reading | NumericReading, rows_per_person: RowsPerPerson, n_threads: int
+    ) -> Iterator[CheckedPass]:
         refuse_persons(self.schema)
         yield PartitionedSource.checked(self._outcome, reading)
 

@@ -23,14 +23,15 @@ from zipfile import BadZipFile
 import numpy as np
 
 from confide.data.lent import LentSource
-from confide.data.opened import CheckedRows
+from confide.data.checked_source import CheckedPass, CheckedSource
+from confide.data.opened_rows import OpenedRows
 from confide.data.partitions import Outcome, added, refuse_persons
 from confide.data.source import RowSource
 from confide.data.speed import Pass
 from confide.data.streams import Reading
 from confide.erm.losses import Hinge, Loss
 from confide.erm.row_sums import RowSum, SumOverRows, Totals
-from confide.errors import InputError
+from confide.errors import InputError, ParameterError
 from confide.features.encoder import RowsPerPerson
 from confide.features.schema import Schema
 from confide.solvers.narrowing import joint_of, with_joint
@@ -50,8 +51,8 @@ class Connection(Protocol):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class FederatedRows:
-    """Rows of several parties, for the coordinator's `fit`. Each party runs `confide.estimators.federated.take_part`.
+class FederatedRows(OpenedRows):
+    """Rows of several parties, for the coordinator's `fit`. Each party runs `confide.take_part`.
 
     Parameters
     ----------
@@ -66,7 +67,9 @@ class FederatedRows:
         object.__setattr__(self, "connections", tuple(self.connections))
 
     @contextmanager
-    def checked(self, reading: Reading, rows_per_person: RowsPerPerson) -> Iterator[CheckedRows]:
+    def checked(
+        self, reading: Reading | NumericReading, rows_per_person: RowsPerPerson, n_threads: int
+    ) -> Iterator[CheckedPass]:
         refuse_persons(self.schema)
         try:
             passing, n_rows, agreed = Pass("checking"), [], []
@@ -78,14 +81,14 @@ class FederatedRows:
             if not n_rows or min(n_rows) < 1:
                 raise InputError("every party must hold at least one row, and there must be at least one party.")
             source = FederatedSource(self.connections, reading.n_features, tuple(n_rows), frozenset.intersection(*agreed))
-            yield CheckedRows(source, source.n_rows)
+            yield CheckedPass(source, source.n_rows)
         finally:
             for connection in self.connections:
                 send_end(connection)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class FederatedSource:
+class FederatedSource(CheckedSource):
     """A `RowSource` over the rows of all parties.
 
     Parameters
@@ -106,8 +109,13 @@ class FederatedSource:
     def n_rows(self) -> int:
         return sum(self.n_rows_of_parties)
 
-    def check(self, row_sums: Sequence[RowSum]) -> None:
-        """Refuse, before anything is charged, a fit that may ask for a sum to which not all parties agree."""
+    @property
+    def assumption(self) -> str:
+        return "Every row lay at exactly one of the parties, and each party summed the same rows in every pass."
+
+    def refuse_sums(self, row_sums: Sequence[RowSum], *, with_moments: bool) -> None:
+        if with_moments:
+            raise ParameterError("the parties send no sums for intervals; leave inference_share at 0 for their rows.")
         if not self.agreed.issuperset(agreement(row_sum) for row_sum in row_sums):
             raise InputError(
                 "a party agrees to other sums than this fit asks for: all sides need the same version and the same "

@@ -30,16 +30,16 @@ from confide.data.arrays import (
     sampled_positions,
     sum_over_groups,
 )
+from confide.data.checked_source import CheckedPass, CheckedSource
 from confide.data.fingerprints import Fingerprint
 from confide.data.on_disk import changed, listed
-from confide.data.opened import CheckedRows
 from confide.data.speed import Pass
-from confide.data.streams import Numbers, Reading, counts_of, source_of
+from confide.data.streams import NumberTarget, Reading, counts_of, source_of
 from confide.erm.row_sums import SumOverRows, Totals
 from confide.errors import FileError, InputError
 from confide.features.encoder import read_targets
 from confide.features.fourier import FourierMap
-from confide.features.labels import targets_at
+from confide.features.labels import INCONSISTENT_NUMBERS, NOT_FINITE, UNKNOWN_LABEL, class_positions, targets_at
 from confide.features.schema import Schema
 from confide.types import Array, Rows, Targets, Weights
 
@@ -81,7 +81,7 @@ class NumericReading:
     domain: tuple[Any, ...]
     class_weights: tuple[float, ...] | None = None
     fourier: FourierMap | None = None
-    numbers: Numbers | None = None
+    numbers: NumberTarget | None = None
 
     @property
     def n_features(self) -> int:
@@ -93,22 +93,20 @@ class NumericReading:
         rows, labels = (np.asarray(part) for part in given)
         rows = rows if rows.dtype in (np.float32, np.float64) else rows.astype(np.float64)
         if refuse and rows.shape != (labels.size, self.n_inputs):
-            raise InputError("X and y have inconsistent numbers of samples: there must be one label for each row.")
+            raise InputError(INCONSISTENT_NUMBERS)
         # The ends are finite where all numbers are, and cheaper to find than to ask each number.
         usable = rows
         if not (np.isfinite(rows.min(initial=0.0)) and np.isfinite(rows.max(initial=0.0))):
             if refuse:
-                raise InputError("Input X contains NaN or infinity. Fill the gaps by a public rule.")
+                raise InputError(NOT_FINITE)
             usable = np.where(np.isfinite(rows), rows, 0.0).astype(rows.dtype)
         if self.numbers is not None:
             return NumericPiece(usable, read_targets(labels, counts=self.numbers.counts, refuse=refuse))
-        # What is none of the labels counts as the first, once it is past refusing.
-        positions, known = np.zeros(labels.shape, dtype=np.intp), labels == self.domain[0]
-        for position, label in enumerate(self.domain[1:], start=1):
-            positions[labels == label] = position
-        known = known | (positions > 0)
-        if refuse and not np.all(known):
-            raise InputError("y holds labels outside the declared classes. Correct the labels or the declaration.")
+        positions = class_positions(labels, self.domain)
+        if refuse and (positions < 0).any():
+            raise InputError(UNKNOWN_LABEL)
+        # After the charge an unknown label, which cannot be refused any more, counts as the first class.
+        positions = np.maximum(positions, 0)
         return NumericPiece(usable, targets_at(positions, len(self.domain)))
 
     def refuse_unused(self, used: frozenset[str]) -> None:
@@ -302,7 +300,7 @@ def names_in(columns: Iterable[str], schema: Schema, target: str | None = None) 
 
 
 @dataclass(frozen=True, slots=True)
-class PartitionedSource:
+class PartitionedSource(CheckedSource):
     """A `RowSource` over partitions elsewhere.
 
     Parameters
@@ -317,7 +315,7 @@ class PartitionedSource:
     seen: tuple[Seen, ...]
 
     @classmethod
-    def checked(cls, run: Callable[[Task], Outcome], reading: Reading | NumericReading) -> CheckedRows:
+    def checked(cls, run: Callable[[Task], Outcome], reading: Reading | NumericReading) -> CheckedPass:
         """All partitions read once and checked.
 
         Raises
@@ -334,7 +332,7 @@ class PartitionedSource:
             raise InputError("the partitions have no rows; at least one is needed.")
         reading.refuse_unused(outcome.used)
         passing.used(source.n_rows)
-        return CheckedRows(source, source.n_rows)
+        return CheckedPass(source, source.n_rows)
 
     @property
     def n_features(self) -> int:
@@ -343,6 +341,13 @@ class PartitionedSource:
     @property
     def n_rows(self) -> int:
         return sum(seen.n_rows for seen in self.seen)
+
+    @property
+    def assumption(self) -> str:
+        return (
+            "Every row lay in exactly one partition, and each partition came out the same whenever it was computed; one "
+            "that differed between two passes would have been refused, and that none was is not protected."
+        )
 
     def sample(self, n_rows: int) -> MemorySource:
         """About so many of the rows, brought here in a pass of its own. For solvers, which are not trusted."""

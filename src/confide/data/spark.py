@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from confide.data.fingerprints import SIZE
-from confide.data.opened import CheckedRows
+from confide.data.checked_source import CheckedPass
+from confide.data.opened_rows import OpenedRows
 from confide.data.partitions import (
     FAN_IN,
     Outcome,
@@ -39,7 +40,7 @@ _COLUMNS = "number long, outcome binary"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class SparkRows:
+class SparkRows(OpenedRows):
     """The partitions of a Spark DataFrame; `open_rows` makes it.
 
     They are persisted for the time of the fit; Spark computes what it drops anew. A frame whose rows come out different when
@@ -60,7 +61,9 @@ class SparkRows:
         return f"SparkRows({self.schema!r})"
 
     @contextmanager
-    def checked(self, reading: Reading, rows_per_person: RowsPerPerson) -> Iterator[CheckedRows]:
+    def checked(
+        self, reading: Reading | NumericReading, rows_per_person: RowsPerPerson, n_threads: int
+    ) -> Iterator[CheckedPass]:
         from pyspark import StorageLevel
 
         refuse_persons(self.schema)

@@ -32,6 +32,7 @@ from confide.data.arrays import (
     sampled_positions,
     sum_over_groups,
 )
+from confide.data.checked_source import CheckedSource
 from confide.data.frames import EncodedBlocks
 from confide.data.mapped import MappedBlocks
 from confide.data.on_disk import changed
@@ -56,7 +57,7 @@ class Part(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Numbers:
+class NumberTarget:
     """What a regression is to predict, in place of labels.
 
     Parameters
@@ -109,7 +110,7 @@ class Reading:
     domain: tuple[Label, ...]
     class_weights: tuple[float, ...] | None = None
     fourier: FourierMap | None = None
-    numbers: Numbers | None = None
+    numbers: NumberTarget | None = None
     single: bool = False
 
     @property
@@ -178,7 +179,7 @@ def source_of(blocks: Blocks, labels: Targets, counts: Array | None, fourier: Fo
 
 
 @dataclass(frozen=True, slots=True)
-class StreamedSource:
+class StreamedSource(CheckedSource):
     """A `RowSource` over pieces that are read anew in each pass.
 
     Parameters
@@ -221,13 +222,16 @@ class StreamedSource:
         """The same rows, encoded in single precision; None where a map would make them doubles."""
         return None if self.reading.fourier else replace(self, reading=replace(self.reading, single=True))
 
-    def in_memory(self) -> Generator[MemorySource, None, None]:
+    def in_memory(self, purpose: str = "") -> Generator[MemorySource, None, None]:
         """All rows, a piece at a time; refused at the end where their number is no longer what it was."""
+        passing = Pass(purpose, self.told) if purpose else None
         counted = 0
         # A thread reads what comes next.
         for piece in read_ahead(self.pieces()):
             counted += piece.labels.size
             yield self.reading.source(piece)
+            if passing is not None:
+                passing.used(piece.labels.size)
         if counted != self.n_rows:
             raise changed("what holds the rows")
 

@@ -1,0 +1,199 @@
+"""Rows in files: tables that are read piece by piece in every pass, and numeric arrays mapped into memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from confide.data.arrays import MemorySource, most_in_sample
+from confide.data.checked_source import CheckedPass, CheckedSource
+from confide.data.on_disk import BATCH_ROWS, FilePart, Stamp, changed
+from confide.data.opened_rows import OpenedRows
+from confide.data.partitions import NumericReading
+from confide.data.speed import Pass, Progress
+from confide.data.streams import KeptRows, KeptSample, Part, Piece, PieceFile, Reading, StreamedSource, read_ahead
+from confide.erm.row_sums import SumOverRows, Totals
+from confide.errors import FileError, InputError, ParameterError
+from confide.features.cells import read_identities
+from confide.features.encoder import RowsPerPerson
+from confide.features.schema import Schema
+from confide.types import Indices, Weights
+
+
+@dataclass(frozen=True, slots=True)
+class FileRows(OpenedRows):
+    """Rows of tables in files; `open_rows` makes it.
+
+    Parameters
+    ----------
+    schema : the public description of their columns
+    parts : the files, in order
+    cache : folder of the file that keeps encoded rows between passes, "" for the system's, or None to read again
+    progress : told how many rows were read, or None
+    target : the column of numbers to be predicted, or None for the schema's labels
+    """
+
+    schema: Schema
+    parts: tuple[FilePart, ...]
+    cache: Path | str | None = None
+    progress: Progress | None = None
+    target: str | None = None
+
+    lies_here: ClassVar[bool] = True
+
+    def __repr__(self) -> str:
+        return f"FileRows({len(self.parts)} file{'s'[: len(self.parts) != 1]}, {self.schema!r})"
+
+    def tables(self, names: Sequence[str], n_rows: int = BATCH_ROWS) -> Iterator[Any]:
+        """All rows, file after file; a file that others write to is refused."""
+        for part in self.parts:
+            part.stamp.check()
+            yield from read_ahead(part.tables(names, n_rows))
+            part.stamp.check()
+
+    def count(self) -> int:
+        """The number of rows, from reading one column."""
+        for part in self.parts:
+            part.check()
+        name = self.schema.column_names[0]
+        n_rows = sum(int(table.num_rows) for table in self.tables([name]))
+        if n_rows == 0:
+            raise self._empty()
+        return n_rows
+
+    def _empty(self) -> InputError:
+        names = ", ".join(str(part.path) for part in self.parts[:3])
+        return InputError(f"{names} has no rows below its names; at least one is needed.")
+
+    @contextmanager
+    def checked(
+        self, reading: Reading | NumericReading, rows_per_person: RowsPerPerson, n_threads: int
+    ) -> Iterator[CheckedPass]:
+        if not isinstance(reading, Reading):
+            raise ParameterError("the rows of table files need a schema.")
+        for part in self.parts:
+            part.check()
+        rows: Part = self
+        n_given = None
+        if self.schema.person is not None:
+            self.count()
+            drawn, n_given = _rows_of_persons(self, self.schema.person, rows_per_person)
+            rows = self if drawn is None else KeptRows(self, drawn)
+        with ExitStack() as until_released:
+            store = None
+            if self.cache is not None:
+                store = PieceFile(Path(self.cache) if self.cache else None)
+                until_released.callback(store.close)
+            n_rows, used = 0, frozenset[str]()
+            passing = Pass("checking", self.progress)
+            kept = KeptSample(most_in_sample(reading.n_features))
+            for piece in reading.pieces(rows, refuse=True):
+                n_rows, used = n_rows + piece.labels.size, used | piece.used
+                kept.add(piece)
+                if store is not None:
+                    store.append(piece)
+                passing.used(piece.labels.size)
+            if n_rows == 0:
+                raise self._empty()
+            reading.refuse_unused(used)
+            pieces = partial(_unrefusing, reading, rows) if store is None else store.pieces
+            source = StreamedSource(pieces, reading, n_rows, kept, n_threads, self.progress)
+            yield CheckedPass(source, n_rows if n_given is None else n_given)
+
+
+def _unrefusing(reading: Reading, rows: Part) -> Iterator[Piece]:
+    """The pieces of a pass after the charge. A file that could be read before and cannot be now was changed."""
+    pieces = reading.pieces(rows, refuse=False)
+    while True:
+        try:
+            piece = next(pieces, None)
+            failed = False
+        except (InputError, FileError):
+            failed = True
+        if failed:
+            raise changed("what holds the rows")
+        if piece is None:
+            return
+        yield piece
+
+
+def _rows_of_persons(rows: Part, person: str, rows_per_person: RowsPerPerson) -> tuple[Any, int]:
+    """The positions of the rows that count, None for all, and the number of all. Takes memory for each row."""
+    import pyarrow as pa
+
+    columns = [table[person] for table in rows.tables([person], BATCH_ROWS)]
+    if len({column.type for column in columns}) > 1:
+        raise InputError(f'column "{person}": the files hold it in several types; write it in one.')
+    chunks = [chunk for column in columns for chunk in getattr(column, "chunks", [column])]
+    identities = read_identities(f'column "{person}"', pa.chunked_array(chunks))
+    return rows_per_person.drawn(identities), identities.size
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayRows:
+    """Numeric rows and labels in NumPy files, mapped into memory; `open_rows` makes it.
+
+    Parameters
+    ----------
+    rows : (n, d) memory map of float64 or float32
+    labels : (n,)
+    stamps : of the files
+    """
+
+    rows: Any
+    labels: Any
+    stamps: tuple[Stamp, ...]
+
+    def __repr__(self) -> str:
+        return f"ArrayRows({self.rows.shape[1]} columns)"
+
+
+@dataclass(frozen=True, slots=True)
+class StampedSource(CheckedSource):
+    """A `RowSource` whose rows lie in files: refuses a pass over files that changed.
+
+    Parameters
+    ----------
+    source : the rows
+    stamps : of the files
+    """
+
+    source: MemorySource
+    stamps: tuple[Stamp, ...]
+
+    @property
+    def n_features(self) -> int:
+        return self.source.n_features
+
+    @property
+    def n_rows(self) -> int:
+        return self.source.n_rows
+
+    def sample(self, n_rows: int) -> Any:
+        """Some of the rows, for solvers."""
+        return self.source.sample(n_rows)
+
+    def taken(self, positions: Indices) -> MemorySource:
+        """The rows at the positions, in their order, copied."""
+        taken = self.source.taken(positions)
+        self._check_stamps()
+        return taken
+
+    def in_memory(self, purpose: str = "") -> Iterator[MemorySource]:
+        yield from self.source.in_memory(purpose)
+        self._check_stamps()
+
+    def sum_over_rows(self, row_sum: SumOverRows, weights: Weights) -> Totals:
+        totals = self.source.sum_over_rows(row_sum, weights)
+        self._check_stamps()
+        return totals
+
+    def _check_stamps(self) -> None:
+        for stamp in self.stamps:
+            stamp.check()

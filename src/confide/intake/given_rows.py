@@ -1,0 +1,151 @@
+"""The one way in: whatever a user passes as X and y becomes `GivenRows`, whose only verb gives checked rows.
+
+Everything here happens before a budget is charged. Its only outcome is to accept or to refuse, without showing a value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from confide.data.arrays import MemorySource
+from confide.data.checked_source import CheckedSource
+from confide.data.file_rows import ArrayRows, StampedSource
+from confide.data.mapped import MappedBlocks
+from confide.data.on_disk import Stamp
+from confide.data.opened_rows import OpenedRows
+from confide.data.partitions import NumericReading
+from confide.data.streams import Reading
+from confide.errors import InputError, ParameterError
+from confide.features.labels import targets_at
+from confide.features.schema import Schema
+from confide.intake.arrays import MemoryTable, table_of
+from confide.intake.row_weights import row_weights_of, weight_array
+from confide.intake.specification import CheckedRows, Columns, RowSpecification
+from confide.intake.targets import ReadTargets
+from confide.types import Array
+
+
+class GivenRows(Protocol):
+    """Rows of any kind, as a user gave them."""
+
+    @property
+    def lies_here(self) -> bool:
+        """Whether this process reads the rows itself, so that it can divide and score them."""
+
+    def schema_for(self, schema: Schema | None) -> Schema | None:
+        """The schema by which the rows are read, of an estimator with this one."""
+
+    def checked(self, specifications: Sequence[RowSpecification]) -> AbstractContextManager[tuple[CheckedRows, ...]]:
+        """The rows as each of several fits takes them, checked; what was made for them is removed at the end.
+
+        Raises
+        ------
+        InputError, ParameterError, FileError
+            If the rows cannot be used; without any value from them.
+        """
+
+
+def rows_given(X: Any, y: Any, sample_weight: Any = None) -> GivenRows:
+    """The rows that a user passed to `fit`, to a search or to an evaluation. Reads none of them."""
+    if not isinstance(X, OpenedRows | ArrayRows):
+        return _RowsInMemory(X, y, sample_weight)
+    if y is not None:
+        raise ParameterError("rows from open_rows bring their labels or targets; leave y out.")
+    if isinstance(X, ArrayRows):
+        return _RowsInMemory(X.rows, X.labels, sample_weight, X.stamps)
+    if sample_weight is not None:
+        raise InputError("sample_weight is for rows in memory; rows from open_rows count alike, or by class_weight.")
+    return _RowsElsewhere(X)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _RowsInMemory:
+    """Arrays, sparse matrices and frames. They are read once, whatever the number of fits."""
+
+    X: Any
+    y: Any
+    sample_weight: Any
+    stamps: tuple[Stamp, ...] = ()
+
+    @property
+    def lies_here(self) -> bool:
+        return True
+
+    def schema_for(self, schema: Schema | None) -> Schema | None:
+        return schema
+
+    @contextmanager
+    def checked(self, specifications: Sequence[RowSpecification]) -> Iterator[tuple[CheckedRows, ...]]:
+        first = specifications[0]
+        table = table_of(self.X, first)
+        targets = first.target.read(self.y, table.n_rows_given)
+        own_weights = None if self.sample_weight is None else weight_array(self.sample_weight)
+        yield tuple(self._as_taken_by(each, table, targets, own_weights) for each in specifications)
+
+    def _as_taken_by(
+        self, specification: RowSpecification, table: MemoryTable, targets: ReadTargets, own_weights: Array | None
+    ) -> CheckedRows:
+        """The rows as one fit takes them: mapped and weighted."""
+        # A bound that cannot clip such rows says so here, before anything is charged.
+        specification.row_bound.clip(table.blocks.block(0, 0))
+        fourier = specification.fourier_map(table.blocks.n_features)
+        blocks = table.blocks if fourier is None else MappedBlocks(table.blocks, fourier)
+        largest, class_weight = specification.largest_sample_weight, specification.class_weight
+        weights = row_weights_of(own_weights, largest, targets.values, targets.domain, class_weight)
+        values = targets.values
+        if table.kept is not None:
+            values, weights = values[table.kept], None if weights is None else weights[table.kept]
+        memory = MemorySource(blocks, values, weights, specification.n_threads)
+        source: CheckedSource = StampedSource(memory, self.stamps) if self.stamps else memory
+        has_weights, encoder = own_weights is not None, specification.encoder
+        return CheckedRows(
+            source, table.n_rows_given, targets.domain, targets.sentence, has_weights, table.columns, encoder, fourier
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _RowsElsewhere:
+    """Rows in files, on a cluster or at other parties. Each fit checks them in a pass of its own."""
+
+    rows: OpenedRows
+
+    @property
+    def lies_here(self) -> bool:
+        return self.rows.lies_here
+
+    def schema_for(self, schema: Schema | None) -> Schema | None:
+        if schema is not None and schema != self.rows.schema:
+            raise ParameterError(
+                "the rows were opened with another schema than the estimator's, or with none. Give the schema once: to "
+                "open_rows or to the estimator."
+            )
+        return self.rows.schema
+
+    @contextmanager
+    def checked(self, specifications: Sequence[RowSpecification]) -> Iterator[tuple[CheckedRows, ...]]:
+        with ExitStack() as until_released:
+            yield tuple(until_released.enter_context(self._as_taken_by(each)) for each in specifications)
+
+    @contextmanager
+    def _as_taken_by(self, specification: RowSpecification) -> Iterator[CheckedRows]:
+        target, encoder = specification.target.of_opened(self.rows), specification.encoder
+        each_class = targets_at(np.arange(len(target.domain)), len(target.domain))
+        largest, class_weight = specification.largest_sample_weight, specification.class_weight
+        of_classes = row_weights_of(None, largest, each_class, target.domain, class_weight)
+        counts = None if of_classes is None else tuple(of_classes.tolist())
+        fourier = specification.fourier_map(self.rows.n_inputs if encoder is None else encoder.n_features)
+        reading: Reading | NumericReading
+        if encoder is None:
+            reading = NumericReading(self.rows.n_inputs, target.domain, counts, fourier, target.numbers)
+            columns = Columns(self.rows.n_inputs, None)
+        else:
+            reading = Reading(encoder, target.domain, counts, fourier, target.numbers)
+            columns = Columns.of_schema(encoder)
+        with self.rows.checked(reading, specification.rows_per_person, specification.n_threads) as checked:
+            source, n_rows = checked.source, checked.n_rows
+            yield CheckedRows(source, n_rows, target.domain, target.sentence, False, columns, encoder, fourier)

@@ -1,0 +1,115 @@
+"""What a fit demands of rows, decided from parameters alone; and what it knows of rows that met the demand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from confide.data.checked_source import CheckedSource
+from confide.erm.row_bounds import RowBound
+from confide.features.encoder import Encoder, RowsPerPerson
+from confide.features.fourier import FourierMap
+from confide.intake.targets import TargetKind
+from confide.types import Indices
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RowSpecification:
+    """What rows must be like, and how they enter a fit. Public facts: no row is needed to know them.
+
+    Attributes
+    ----------
+    columns_of : an estimator that keeps the columns of X as scikit-learn does (`n_features_in_`, `feature_names_in_`); a fit
+        gives a copy of its own, and scoring the fitted estimator
+    is_fit : True for a fit, which records the columns; False for scoring, which compares with them
+    encoder : of the schema, None for rows of numbers
+    target : whether classes or numbers are to be predicted
+    row_bound : the bound to which rows are clipped
+    rows_per_person : which rows of each person count
+    fourier_map : gives the public map for rows of so many columns, or None for none
+    accepts_sparse : whether a SciPy sparse matrix will do
+    largest_sample_weight : the declared cap on a row's own weight
+    class_weight : pairs of class and public weight, or None
+    n_threads : threads that share the rows
+    """
+
+    columns_of: Any
+    is_fit: bool
+    encoder: Encoder | None
+    target: TargetKind
+    row_bound: RowBound
+    rows_per_person: RowsPerPerson
+    fourier_map: Callable[[int], FourierMap | None]
+    accepts_sparse: bool
+    largest_sample_weight: float = 1.0
+    class_weight: tuple[tuple[Any, float], ...] | None = None
+    n_threads: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """The columns of X by scikit-learn's conventions.
+
+    Attributes
+    ----------
+    n_features_in : their number, of a schema its raw columns
+    feature_names_in : (n_features_in,) their names, None where X has none
+    """
+
+    n_features_in: int
+    feature_names_in: Any
+
+    @classmethod
+    def of_schema(cls, encoder: Encoder) -> Columns:
+        """The raw columns of a schema."""
+        names = encoder.schema.column_names
+        return cls(len(names), np.array(names, dtype=object))
+
+    @classmethod
+    def recorded_by(cls, estimator: Any) -> Columns:
+        """The columns that scikit-learn's validation has recorded on an estimator."""
+        return cls(estimator.n_features_in_, getattr(estimator, "feature_names_in_", None))
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedRows:
+    """Rows that passed every check, and the public facts that came with them.
+
+    Attributes
+    ----------
+    source : the rows, which can be summed over
+    n_rows : how many were given, before those beyond a person's share were dropped
+    domain : the classes in sorted order; empty for a regression
+    target_sentence : what the guarantee says about labels or targets
+    has_weights : whether rows came with weights of their own
+    columns : the columns of X
+    encoder : of the schema, or None
+    fourier : the public map that rows pass through, or None
+    """
+
+    source: CheckedSource
+    n_rows: int
+    domain: tuple[Any, ...]
+    target_sentence: str
+    has_weights: bool
+    columns: Columns
+    encoder: Encoder | None
+    fourier: FourierMap | None
+
+    @property
+    def coefficient_names(self) -> Any:
+        """(n_features,) one name for each column as it enters the fit."""
+        if self.fourier is not None:
+            return np.array(self.fourier.names, dtype=object)
+        if self.encoder is not None:
+            return np.array(self.encoder.feature_names, dtype=object)
+        if self.columns.feature_names_in is not None:
+            return self.columns.feature_names_in
+        return np.array([f"x{i}" for i in range(self.columns.n_features_in)], dtype=object)
+
+    def part(self, positions: Indices) -> CheckedRows:
+        """The rows at the positions, of rows that are read here."""
+        return replace(self, source=self.source.taken(positions), n_rows=positions.size)

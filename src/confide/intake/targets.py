@@ -1,0 +1,256 @@
+"""What is to be predicted: labels of classes or numbers, read as a loss needs them, or refused without showing a value.
+
+Everything here happens before a budget is charged; its only outcome is to accept or to refuse, and the guarantee says so.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from scipy.sparse import issparse
+from sklearn.utils.validation import column_or_1d
+
+from confide.cautions import UNDECLARED_LABELS, warn
+from confide.data.opened_rows import OpenedRows
+from confide.data.streams import NumberTarget
+from confide.errors import InputError, InputTypeError, ParameterError
+from confide.features.encoder import read_labels
+from confide.features.labels import INCONSISTENT_NUMBERS, UNKNOWN_LABEL, class_positions, positions_of, targets_at
+from confide.intake.parameters import MOST_CLASSES
+from confide.types import Array, Targets
+
+_LABELS_AT_ONCE = 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class ReadTargets:
+    """Labels or numbers as a loss reads them. It holds data.
+
+    Attributes
+    ----------
+    values : (n,) labels in {-1, +1}, positions of three and more classes, or numbers
+    domain : the classes in sorted order; empty for numbers
+    sentence : what the guarantee says about them
+    """
+
+    values: Targets
+    domain: tuple[Any, ...]
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedTarget:
+    """What workers and readers of files need to know to read the target of opened rows: public facts.
+
+    Attributes
+    ----------
+    domain : the classes in sorted order; empty for numbers
+    numbers : which numbers are to be predicted, None for classes
+    sentence : what the guarantee says about them
+    """
+
+    domain: tuple[Any, ...]
+    numbers: NumberTarget | None
+    sentence: str
+
+
+class TargetKind(Protocol):
+    """Whether classes or numbers are to be predicted, and how they are read."""
+
+    def read(self, y: Any, n_rows: int) -> ReadTargets:
+        """The targets of rows in memory, checked."""
+
+    def of_opened(self, rows: OpenedRows) -> OpenedTarget:
+        """How the targets of opened rows, which bring their own, are to be read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Classes:
+    """Labels of two to a hundred classes.
+
+    Parameters
+    ----------
+    domain : the declared classes in sorted order, or None: then {0, 1}, {-1, 1} or {False, True} where the labels fit, and
+        otherwise the labels present
+    matched_as_text : whether a schema declared them, so that a label is recognised however a file wrote it (1, 1.0, "1")
+    """
+
+    domain: tuple[Any, ...] | None
+    matched_as_text: bool = False
+
+    def read(self, y: Any, n_rows: int) -> ReadTargets:
+        if self.matched_as_text and self.domain is not None and y is not None:
+            positions = positions_of(read_labels(y, *self.domain), len(self.domain))
+            y = np.array(self.domain, dtype=object)[positions]
+        labels = _label_array(y)
+        if labels.shape[0] != n_rows:
+            raise InputError(INCONSISTENT_NUMBERS)
+        domain = _undeclared_domain(labels) if self.domain is None else self.domain
+        if self.domain is None and domain not in ((0, 1), (-1, 1)):
+            warn((UNDECLARED_LABELS,))
+        positions = class_positions(labels, domain)
+        if (positions < 0).any():
+            raise InputError(UNKNOWN_LABEL)
+        return ReadTargets(targets_at(positions, len(domain)), domain, _domain_sentence(domain, self.domain is not None))
+
+    def of_opened(self, rows: OpenedRows) -> OpenedTarget:
+        if rows.target is not None:
+            raise ParameterError(
+                "the rows were opened with a target of numbers, for a regressor. A classifier predicts the target of the "
+                "schema: open the rows without `target`."
+            )
+        if self.domain is not None:
+            return OpenedTarget(self.domain, None, _domain_sentence(self.domain, declared=True))
+        present = rows.labels_present()
+        found = self.read(present, len(present))
+        return OpenedTarget(found.domain, None, found.sentence)
+
+
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """Finite real numbers.
+
+    Parameters
+    ----------
+    are_counts : whether none of them may be negative
+    sentence : what is done with them, for the guarantee
+    """
+
+    are_counts: bool = False
+    sentence: str = ""
+
+    def read(self, y: Any, n_rows: int) -> ReadTargets:
+        targets = numbers_of(y, n_rows)
+        if self.are_counts and (targets < 0.0).any():
+            raise InputError("y must hold counts, and no count is negative. Correct it.")
+        return ReadTargets(targets, (), self.sentence)
+
+    def of_opened(self, rows: OpenedRows) -> OpenedTarget:
+        if rows.schema is not None and rows.target is None:
+            raise ParameterError(
+                "a regression needs rows that were opened with the column of its numbers: open_rows(..., target=column)."
+            )
+        return OpenedTarget((), NumberTarget(rows.target or "", self.are_counts), self.sentence)
+
+
+def _domain_sentence(domain: tuple[Any, ...], declared: bool) -> str:
+    """Where the label domain comes from."""
+    named = f"{{{', '.join(map(repr, domain))}}}"
+    if declared:
+        return f"The label domain {named} was declared, not learned from the rows."
+    return f"The label domain {named} was not declared: it was taken from the labels present and is assumed to be public."
+
+
+def numbers_of(y: Any, n_rows: int) -> Array:
+    """Targets of a regression: (n_rows,) finite float64.
+
+    Raises
+    ------
+    InputError
+        If they are missing, of the wrong shape, or no finite real numbers; without any value of them.
+    """
+    if y is None:
+        raise InputError("this estimator requires y to be passed, but the target y is None.")
+    if issparse(y) or np.ma.isMaskedArray(y):
+        raise InputTypeError("y must be a one-dimensional array of numbers, not sparse and without a mask.")
+    try:
+        array = np.asarray(y)
+    except (TypeError, ValueError):
+        array = np.empty((0, 0))
+    if array.ndim != 1 and not (array.ndim == 2 and array.shape[1] == 1):
+        raise InputError("y should be a 1d array: one number for each row.")
+    if array.dtype.kind == "c" or (array.dtype.kind == "O" and any(isinstance(v, complex) for v in array.ravel())):
+        raise InputError("Complex data not supported: y must hold real numbers.")
+    if array.dtype.kind not in "fiubO":
+        raise InputTypeError("y must hold real numbers, but it is text or dates.")
+    try:
+        # Outside the range of doubles a number becomes infinite, which is refused below; the warning would tell.
+        with np.errstate(all="ignore"):
+            targets = column_or_1d(array, warn=True).astype(np.float64)
+    except (TypeError, ValueError, OverflowError):
+        targets = None
+    if targets is None:
+        raise InputTypeError("y must hold real numbers alone.")
+    if not np.isfinite(targets).all():
+        raise InputError("Input y contains NaN or infinity; targets must not be missing.")
+    if targets.shape[0] != n_rows:
+        raise InputError("X and y have inconsistent numbers of samples: there must be one target for each row.")
+    return np.asarray(targets)
+
+
+def _label_array(y: Any) -> Any:
+    """Labels as a one-dimensional array without missing values."""
+    if y is None:
+        raise InputError("this estimator requires y to be passed, but the target y is None.")
+    if issparse(y):
+        raise InputTypeError("y is sparse; labels must be a one-dimensional array.")
+    if np.ma.isMaskedArray(y):
+        raise InputTypeError("y is a masked array; labels must not be missing.")
+    try:
+        # A list is read cell by cell: NumPy would turn a missing label beside text into the text "nan".
+        array = np.array(y, dtype=object) if isinstance(y, (list, tuple)) else np.asarray(y)
+    except (TypeError, ValueError):
+        array = np.empty((0, 0))
+    if array.ndim != 1 and not (array.ndim == 2 and array.shape[1] == 1):
+        raise InputError("y should be a 1d array: one label for each row.")
+    if array.dtype.kind == "c":
+        raise InputError("Complex data not supported: y must hold two labels.")
+    if array.dtype.kind == "O":
+        _check_objects(array.ravel())
+    elif array.dtype.kind not in "fiubUT":
+        raise InputTypeError("y must hold numbers, booleans or text.")
+    if array.dtype.kind == "f" and not np.isfinite(array).all():
+        raise InputError("Input y contains NaN or infinity; labels must not be missing.")
+    return column_or_1d(array, warn=True)
+
+
+def _check_objects(labels: Any) -> None:
+    """Refuse Python objects that are not all text, all booleans or all real numbers."""
+    if set(map(type, labels)) in ({str}, {bool}, {int}):
+        return  # what most are, seen in a fraction of the time
+    if any(label is None or _differs_from_itself(label) for label in labels):
+        raise InputError("Input y contains missing labels (None or NaN).")
+    if any(isinstance(label, (complex, np.complexfloating)) for label in labels):
+        raise InputError("Complex data not supported: y must hold two labels.")
+    kinds: tuple[Any, ...] = (str, (bool, np.bool_), (int, float, np.integer, np.floating))
+    if not any(all(isinstance(label, kind) for label in labels) for kind in kinds):
+        raise InputTypeError("y must hold numbers, booleans or text, and labels of one type. Correct it.")
+    if any(label in (math.inf, -math.inf) for label in labels):
+        raise InputError("Input y contains NaN or infinity; labels must not be missing.")
+
+
+def _differs_from_itself(label: Any) -> bool:
+    """Whether a label is a NaN, a NaT or pandas' NA, which cannot even be compared."""
+    try:
+        return bool(label != label)
+    except Exception:  # noqa: BLE001 - any object may come here, and only whether it compares matters
+        return True
+
+
+def _undeclared_domain(labels: Any) -> tuple[Any, ...]:
+    if labels.dtype.kind == "O":
+        present = sorted(set(labels.tolist()))
+    else:
+        # In parts, since each is copied to be sorted.
+        parts = [np.unique(labels[start : start + _LABELS_AT_ONCE]) for start in range(0, labels.size, _LABELS_AT_ONCE)]
+        present = np.unique(np.concatenate(parts)).tolist()
+    is_text = isinstance(present[0], str)
+    if not is_text:
+        kind = type(present[0])
+        for first, second in ((0, 1), (-1, 1)):
+            if all(label in (first, second) for label in present):
+                return kind(first), kind(second)
+    if len(present) == 1:
+        raise InputError("y holds one label only, which does not tell the domain. Declare all labels with `classes`.")
+    if len(present) > 2 and not is_text and any(label != math.floor(label) for label in present):
+        raise InputError(
+            "Unknown label type: y looks continuous, and a classifier needs labels. Declare them with `classes`."
+        )
+    if len(present) > MOST_CLASSES:
+        raise InputError(f"y holds more than {MOST_CLASSES} different labels, the most that a classifier here takes.")
+    return tuple(present)
+
+
