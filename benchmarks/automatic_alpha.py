@@ -36,13 +36,13 @@ from confide.erm.losses import LogisticLoss
 from confide.erm.objective import Objective
 from confide.erm.row_bounds import BallBound, RowBound
 from confide.errors import InsufficientRegularisation
-from confide.estimators.regularisation import curvature_free_l2, usual_norm
 from confide.features.encoder import Encoder
 from confide.privacy.budgets import ZCDP, ApproxDP, Budget, Neighbours, PureDP
 from confide.privacy.mechanism import Mechanism, Plan, Problem
 from confide.privacy.noise import Entropy
 from confide.privacy.objective_perturbation import ObjectivePerturbation
 from confide.privacy.output_perturbation import OutputPerturbation
+from confide.training.alpha import curvature_free_l2, usual_norm
 from confide.types import Array
 
 MECHANISMS: dict[str, Mechanism] = {"objective": ObjectivePerturbation(), "output": OutputPerturbation()}

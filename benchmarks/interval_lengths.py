@@ -23,12 +23,14 @@ from coverage import Logistic, budget_of, minimiser, plain_width
 
 import confide
 from confide.data.arrays import ArrayBlocks, MemorySource
-from confide.estimators.fitting import MECHANISMS, make_plan, release_by, share_of
 from confide.inference.forecast import IntervalsPlan
 from confide.inference.intervals import uncertainty
 from confide.privacy.budgets import PureDP, pure_within
 from confide.privacy.moments import SecondMoments
 from confide.privacy.noise import Entropy
+from confide.training.fit import released
+from confide.training.interval_share import share_of
+from confide.training.mechanism_choice import MECHANISMS
 
 SHARE = 0.3
 
@@ -39,8 +41,7 @@ def plan_of(budget: Any, mechanism: str, alpha: float, d: int, n: int) -> Any:
     model = confide.LogisticRegression(
         budget, alpha=alpha, mechanism=name, inference_share=SHARE, classes=[0, 1], row_norm=1.0
     )
-    settings, _, _ = model._settings(None)
-    plan = make_plan(settings, d, n)
+    plan = model.plan(n, d)
     if not mechanism.endswith("Laplace"):
         return plan
     pure = PureDP(pure_within(share_of(budget, 1.0 - SHARE).rho))
@@ -57,7 +58,7 @@ def widths(plan: Any, population: Logistic, n: int, repetitions: int) -> tuple[f
         drawn = rng.integers(len(population.rows), size=n)
         labels = 2 * population.drawn(rng, drawn) - 1
         source = MemorySource(ArrayBlocks(population.rows[drawn]), labels.astype(np.int8))
-        ends = uncertainty(release_by(plan, source, Entropy.fresh()).evidence).intervals(0.95)
+        ends = uncertainty(released(plan, source, Entropy.fresh()).evidence).intervals(0.95)
         found.append(ends[:, 1] - ends[:, 0])
         hits.append((ends[:, 0] <= target) & (target <= ends[:, 1]))
     by_repetition = np.mean(hits, axis=1)

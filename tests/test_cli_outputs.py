@@ -286,7 +286,7 @@ def test_a_failure_after_the_charge_says_what_was_charged(monkeypatch, error, wo
     def fail(*arguments):
         raise error
 
-    monkeypatch.setattr("confide.estimators.linear.release_by", fail)
+    monkeypatch.setattr("confide.training.fit.released", fail)
     line = line_of(*FIT, code=4)
     assert word in line
     assert line.endswith(" Charged epsilon = 0.5 to study.db. No model was written.\n")
@@ -306,7 +306,7 @@ def interrupt(*arguments, **options):
     [
         ("confide.cli.display.Screen.plan", "Nothing was charged. No model was written.", 0.0),
         ("confide.accounting.ledger.Ledger.charge", "A charge of epsilon = 0.5 to study.db may stand", 0.0),
-        ("confide.estimators.linear.release_by", "Charged epsilon = 0.5 to study.db. No model was written.", 0.5),
+        ("confide.training.fit.released", "Charged epsilon = 0.5 to study.db. No model was written.", 0.5),
         ("confide.cli.charges.write_text", "Charged epsilon = 0.5 to study.db. No model was written.", 0.5),
         ("confide.cli.display.Screen.guarantee", "Charged epsilon = 0.5 to study.db. The model is in model.json.", 0.5),
     ],
@@ -327,15 +327,15 @@ def test_control_c_without_a_ledger_says_that_nothing_was_charged(monkeypatch):
     monkeypatch.setattr(LogisticRegression, "fit", interrupt)
     line = line_of(*FIT[:6], "--force", code=130)
     assert line == "error: stopped by control-C. No ledger was given, so nothing was charged. No model was written.\n"
-    monkeypatch.setattr("confide.estimators.persistence.load", interrupt)
+    monkeypatch.setattr("confide.saved_models.loading.load", interrupt)
     assert line_of("inspect", "model.json", code=130) == "error: stopped by control-C. Nothing was charged.\n"
 
 
 def test_a_real_signal_says_what_was_charged():
     """SIGINT to a process that has charged and trains."""
     script = (
-        "import time, confide.estimators.fitting as fitting\n"
-        "fitting.release_by = lambda *arguments: time.sleep(60)\n"
+        "import time, confide.training.fit as fitting\n"
+        "fitting.released = lambda *arguments: time.sleep(60)\n"
         f"import sys; sys.argv = ['confide', *{FIT!r}]\n"
         "from confide.cli import main; main()"
     )

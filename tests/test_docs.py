@@ -108,8 +108,8 @@ def test_names_in_the_pages_can_be_had_after_one_import():
     pages = [ROOT / "README.md", ROOT / "SECURITY.md", *ROOT.glob("docs/**/*.md")]
     text = "\n".join(page.read_text(encoding="utf-8") for page in pages)
     names = set(re.findall(r"(?<!from )\bconfide(?:\.[A-Za-z_]\w*)+", text)) | {"confide.report.write_report"}
-    assert {"confide.datasets.load_adult", "confide.estimators.federated.take_part", "confide.planning.utility"} <= names
+    assert {"confide.datasets.load_adult", "confide.take_part", "confide.planning.utility"} <= names
     # Each alone first: what another import brought along would not be missed.
-    for name in ("confide.planning.simulate", "confide.estimators.federated", "confide.inference.evaluation"):
+    for name in ("confide.planning.simulate", "confide.take_part", "confide.evaluate"):
         subprocess.run([sys.executable, "-c", f"import confide; {name}"], check=True)
     subprocess.run([sys.executable, "-c", f"import confide\nfor name in {sorted(names)}: assert eval(name)"], check=True)

@@ -1,18 +1,21 @@
-"""confide: models trained on data about people, released with a privacy guarantee that a sceptic can check."""
+"""confide: models trained on data about people, released with a privacy guarantee that a sceptic can check.
+
+The names below are all that users need. Modules of the package are plumbing, and may change between versions.
+"""
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from confide._version import __version__
-from confide.submodules import on_first_use
+from confide.first_use import public_names
 
+# The only list of public names. Each is imported on first use, so that `import confide` stays light.
 if TYPE_CHECKING:
     from confide import datasets as datasets
     from confide import planning as planning
     from confide.accounting.ledger import Ledger as Ledger
-    from confide.data.opened import open_rows as open_rows
+    from confide.data.federated import FederatedRows as FederatedRows
     from confide.data.speed import progress as progress
     from confide.erm.row_bounds import BallBound as BallBound
     from confide.erm.row_bounds import BoxBound as BoxBound
@@ -29,11 +32,12 @@ if TYPE_CHECKING:
     from confide.errors import SchemaError as SchemaError
     from confide.estimators.erm import ERMClassifier as ERMClassifier
     from confide.estimators.erm import ERMRegressor as ERMRegressor
+    from confide.estimators.evaluation import evaluate as evaluate
     from confide.estimators.logistic import LogisticRegression as LogisticRegression
     from confide.estimators.loss_regression import HuberRegressor as HuberRegressor
     from confide.estimators.loss_regression import PoissonRegressor as PoissonRegressor
+    from confide.estimators.parties import take_part as take_part
     from confide.estimators.parts import intervals_from_parts as intervals_from_parts
-    from confide.estimators.persistence import load as load
     from confide.estimators.regression import Ridge as Ridge
     from confide.estimators.search import PrivateSearchCV as PrivateSearchCV
     from confide.estimators.svm import KernelSVC as KernelSVC
@@ -42,64 +46,12 @@ if TYPE_CHECKING:
     from confide.estimators.transformers import SchemaEncoder as SchemaEncoder
     from confide.features.schema import Schema as Schema
     from confide.guarantee import Guarantee as Guarantee
-    from confide.inference.evaluation import evaluate as evaluate
+    from confide.intake.opening import open_rows as open_rows
     from confide.privacy.budgets import ZCDP as ZCDP
     from confide.privacy.budgets import ApproxDP as ApproxDP
     from confide.privacy.budgets import Neighbours as Neighbours
     from confide.privacy.budgets import PureDP as PureDP
+    from confide.saved_models.loading import load as load
 
-# Public names and their modules, imported on first use: `import confide` stays light.
-_EXPORTS = {
-    "ApproxDP": "confide.privacy.budgets",
-    "BallBound": "confide.erm.row_bounds",
-    "BoxBound": "confide.erm.row_bounds",
-    "BudgetExceeded": "confide.errors",
-    "BudgetWarning": "confide.errors",
-    "ConfideError": "confide.errors",
-    "ERMClassifier": "confide.estimators.erm",
-    "ERMRegressor": "confide.estimators.erm",
-    "FileError": "confide.errors",
-    "GroupBound": "confide.erm.row_bounds",
-    "Guarantee": "confide.guarantee",
-    "InputError": "confide.errors",
-    "HuberRegressor": "confide.estimators.loss_regression",
-    "KernelSVC": "confide.estimators.svm",
-    "Ledger": "confide.accounting.ledger",
-    "LedgerError": "confide.errors",
-    "LinearSVC": "confide.estimators.svm",
-    "LogisticRegression": "confide.estimators.logistic",
-    "Neighbours": "confide.privacy.budgets",
-    "NotCertified": "confide.errors",
-    "ParameterError": "confide.errors",
-    "PrivacyWarning": "confide.errors",
-    "PoissonRegressor": "confide.estimators.loss_regression",
-    "PrivateSearchCV": "confide.estimators.search",
-    "PureDP": "confide.privacy.budgets",
-    "RandomFourierFeatures": "confide.estimators.transformers",
-    "Ridge": "confide.estimators.regression",
-    "Schema": "confide.features.schema",
-    "SchemaEncoder": "confide.estimators.transformers",
-    "SchemaError": "confide.errors",
-    "ZCDP": "confide.privacy.budgets",
-    "evaluate": "confide.inference.evaluation",
-    "intervals_from_parts": "confide.estimators.parts",
-    "load": "confide.estimators.persistence",
-    "open_rows": "confide.data.opened",
-    "progress": "confide.data.speed",
-}
-
-_module_of = on_first_use(__name__)
-
-__all__ = ["__version__", "datasets", "planning", *_EXPORTS]  # noqa: PLE0604 - every element is a string
-
-
-def __getattr__(name: str) -> Any:
-    if name in _EXPORTS:
-        value = getattr(importlib.import_module(_EXPORTS[name]), name)
-        globals()[name] = value
-        return value
-    return _module_of(name)
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__all__, __getattr__, __dir__ = public_names(__name__, __file__)
+__all__ += ["__version__"]

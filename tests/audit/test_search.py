@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 
 from confide import LinearSVC, PrivateSearchCV
-from confide.estimators.divided import divided
 from confide.privacy.noise import Entropy
 from confide.privacy.selection import Repetition, Selection
+from confide.training.random_division import divided
 from tests.audit.attacks import lower_bound, upper_bound
 
 EPSILON, N_ROWS = 0.3, 27

@@ -11,12 +11,12 @@ import pytest
 
 import confide
 from confide.data.dask import DaskRows, _on_frame
-from confide.data.opened import open_rows
 from confide.data.partitions import Task
 from confide.data.streams import Reading
 from confide.erm.losses import LogisticLoss
 from confide.erm.row_sums import RowSum
 from confide.features.encoder import Encoder
+from confide.intake.opening import open_rows
 from tests.data.tables import SCHEMA, made_up, written
 
 dd = pytest.importorskip("dask.dataframe", reason="Dask is not installed")

@@ -12,12 +12,12 @@ import pytest
 
 import confide
 from confide.data.federated import FederatedRows, _packed, agreement
-from confide.data.opened import open_rows
 from confide.erm.losses import HuberHinge, LogisticLoss
 from confide.erm.row_bounds import BallBound
 from confide.erm.row_sums import RowSum
-from confide.estimators.federated import take_part
+from confide.estimators.parties import take_part
 from confide.features.encoder import Encoder
+from confide.intake.opening import open_rows
 from tests.data.tables import SCHEMA, made_up
 
 

@@ -14,14 +14,14 @@ import pytest
 import confide
 from confide.data.arrays import ArrayBlocks, MemorySource
 from confide.data.federated import FederatedRows
-from confide.data.opened import open_rows
 from confide.data.partitions import NumericReading, PartitionedSource, added
 from confide.data.speed import Pace, Pass, _Line
 from confide.erm.losses import LogisticLoss
 from confide.erm.row_bounds import BallBound
 from confide.erm.row_sums import RowSum
-from confide.estimators.federated import take_part
-from confide.inference.evaluation import evaluate
+from confide.estimators.evaluation import evaluate
+from confide.estimators.parties import take_part
+from confide.intake.opening import open_rows
 from tests.data.tables import SCHEMA, made_up
 
 

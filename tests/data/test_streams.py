@@ -26,12 +26,12 @@ import confide
 from confide.data import streams
 from confide.data.arrays import MemorySource, rows_in_block
 from confide.data.frames import EncodedBlocks
-from confide.data.opened import open_rows
-from confide.data.streams import KeptSample, Numbers, PieceFile, Reading, StreamedSource, read_ahead, recut
+from confide.data.streams import KeptSample, NumberTarget, PieceFile, Reading, StreamedSource, read_ahead, recut
 from confide.erm.losses import LogisticLoss
 from confide.erm.row_sums import RowSum
 from confide.features.encoder import Encoder, read_labels
 from confide.features.fourier import FourierMap
+from confide.intake.opening import open_rows
 from confide.solvers.rough import RoughSum
 from tests.data.tables import SCHEMA, made_up, written
 
@@ -688,7 +688,7 @@ def test_a_bad_target_is_refused_before_the_charge(tmp_path, value, message):
         model.fit(open_rows(written(frame, tmp_path, "parquet"), schema, target="visits"))
     assert len(ledger.entries()) == 0
     assert not hasattr(model, "coef_")
-    reading = Reading(Encoder(schema), (), numbers=Numbers("visits", counts=True))
+    reading = Reading(Encoder(schema), (), numbers=NumberTarget("visits", counts=True))
     assert reading.piece(frame, refuse=False).labels[-1] == (value if np.isfinite(value) else 0.0)
 
 

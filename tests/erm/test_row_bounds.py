@@ -17,7 +17,7 @@ from hypothesis.extra import numpy as hnp
 
 from confide.erm.row_bounds import BallBound, BoxBound, GroupBound, norm_with_intercept
 from confide.errors import ParameterError
-from confide.estimators.persistence import row_bound_from_dict
+from confide.saved_models.loading import row_bound_from_dict
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False, width=64)
 BLOCKS = hnp.arrays(np.float64, st.tuples(st.integers(1, 6), st.just(4)), elements=FINITE)

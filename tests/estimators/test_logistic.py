@@ -38,12 +38,12 @@ from confide import (
 )
 from confide.data.arrays import MemorySource
 from confide.errors import InsufficientRegularisation
-from confide.estimators import fitting
-from confide.estimators.fitting import share_of
-from confide.estimators.regularisation import curvature_free_l2
 from confide.features.encoder import RowsPerPerson
 from confide.privacy.noise import Entropy
 from confide.privacy.objective_perturbation import ObjectivePerturbation
+from confide.training import alpha as alpha_rule
+from confide.training.alpha import curvature_free_l2
+from confide.training.interval_share import share_of
 from tests.estimators.conventions import failed_checks
 
 INF = float("inf")
@@ -833,7 +833,7 @@ def test_weights_of_rows_beyond_a_persons_share_go_with_their_rows():
 def test_first_fits_in_threads_do_not_wait_for_each_other():
     """Libraries are looked for at import: in a fit it may meet another thread that loads one, and both hang."""
     script = (
-        "import threadpoolctl, confide.estimators.fitting\n"
+        "import threadpoolctl, confide.training.fit\n"
         "from concurrent.futures import ThreadPoolExecutor\n"
         "import numpy as np\n"
         "def looking(*_): raise AssertionError('libraries are looked for in a fit')\n"
@@ -912,7 +912,7 @@ def test_an_automatic_ridge_is_the_first_that_is_allowed(first, length):
     l2 = problem.l2
     for _ in range(first):
         l2 *= 1.1
-    assert fitting._first_plan(Allowed(), problem, PureDP(1.0)).l2 == l2
+    assert alpha_rule._first_possible_plan(Allowed(), problem, PureDP(1.0)).l2 == l2
     if length >= 8:
         assert len(tried) <= first / 8 + 5
 
@@ -939,5 +939,5 @@ def test_rows_so_many_that_no_ridge_of_600_is_allowed_are_refused():
             raise InsufficientRegularisation("too small")
 
     with pytest.raises(confide.ParameterError, match="no alpha is large enough"):
-        fitting._first_plan(Allowed(), LogisticRegression(1.0).plan(100, 2).problem, PureDP(1.0))
+        alpha_rule._first_possible_plan(Allowed(), LogisticRegression(1.0).plan(100, 2).problem, PureDP(1.0))
     assert len(set(tried)) == len(tried) == 600

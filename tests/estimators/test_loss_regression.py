@@ -31,9 +31,9 @@ from confide import (
     Schema,
 )
 from confide.errors import InsufficientRegularisation
-from confide.estimators.fitting import MECHANISMS
 from confide.features.encoder import RowsPerPerson
 from confide.privacy.noise import Entropy
+from confide.training.mechanism_choice import MECHANISMS
 from tests.estimators.conventions import failed_checks
 
 INF = float("inf")

@@ -18,8 +18,8 @@ from confide.data.federated import FederatedRows
 from confide.data.partitions import NumericReading
 from confide.erm.row_bounds import BallBound
 from confide.errors import ConfideError, InputError, ParameterError, SchemaError
-from confide.estimators.federated import take_part
-from confide.estimators.regularisation import curvature_free_l2
+from confide.estimators.parties import take_part
+from confide.training.alpha import curvature_free_l2
 from tests.estimators.conventions import failed_checks
 
 

@@ -259,11 +259,11 @@ def test_a_ledger_gives_no_refund():
 
 def test_one_label_never_changes_what_the_others_mean():
     """2^53 and 2^53 + 1 stay apart when a float joins them; a half-precision label leaves its neighbours alone."""
-    from confide.estimators.validation import labels_of
+    from confide.intake.targets import Classes
 
     a = 2**53
-    plain, _, _ = labels_of([a, a + 1, a, a + 1], 4, (a, a + 1))
-    joined, _, _ = labels_of([a, a + 1, a, float(a)], 4, (a, a + 1))
+    plain = Classes((a, a + 1)).read([a, a + 1, a, a + 1], 4).values
+    joined = Classes((a, a + 1)).read([a, a + 1, a, float(a)], 4).values
     assert plain.tolist() == [-1, 1, -1, 1]
     assert joined.tolist() == [-1, 1, -1, -1]
 

@@ -118,7 +118,7 @@ def test_every_frame_is_read_alike(kind, frame, monkeypatch):
     array = np.array(frame.to_pandas() if hasattr(frame, "to_pandas") else frame, dtype=np.float32)
     y = (array[:, 0] > 0).astype(int)
     seen = []
-    import confide.estimators.validation as validation
+    import confide.intake.arrays as validation
 
     blocks = validation.ArrayBlocks
     monkeypatch.setattr(validation, "ArrayBlocks", lambda rows: (seen.append(rows.dtype), blocks(rows))[1])

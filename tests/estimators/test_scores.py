@@ -12,13 +12,19 @@ import scipy.sparse
 from confide import BoxBound, GroupBound, KernelSVC, LinearSVC, LogisticRegression, Schema
 from confide.data.arrays import rows_in_block
 from confide.data.mapped import MappedBlocks
-from confide.estimators.validation import rows_of
+from confide.estimators.linear_model import released_model
+from confide.intake.arrays import rows_to_score
 
 
 def blocks_of(model, rows):
     """The rows as the model scores them."""
-    blocks = rows_of(model, rows, model._encoder, reset=False, accept_sparse=model._accepts_sparse)
+    blocks = rows_to_score(rows, model, model._encoder, accepts_sparse=model._accepts_sparse)
     return blocks if model._fourier is None else MappedBlocks(blocks, model._fourier)
+
+
+def scores_of(model, rows):
+    """Scores, each a function of its row alone."""
+    return released_model(model).scoring.scores_alone(blocks_of(model, rows))
 
 
 def models():
@@ -59,14 +65,14 @@ def test_a_score_is_that_of_its_row_alone(name):
     model.fit(make(rows), np.arange(n_rows) % n_classes)
     if model._encoder is None and name not in ("sparse rows", "single precision"):
         rows[5] = [1e200, -1e200, 3.0, 0.0]
-    scores = model._model.scores_alone(blocks_of(model, make(rows)))
+    scores = scores_of(model, make(rows))
     np.testing.assert_allclose(scores, model.decision_function(make(rows)), rtol=0, atol=1e-12 * np.abs(scores).max())
     shuffled = rng.permutation(n_rows)
-    assert np.array_equal(model._model.scores_alone(blocks_of(model, make(rows[shuffled]))), scores[shuffled])
+    assert np.array_equal(scores_of(model, make(rows[shuffled])), scores[shuffled])
     shifted = np.concatenate([rows[1:], 0.01 * rows[:1]])
-    assert np.array_equal(model._model.scores_alone(blocks_of(model, make(shifted)))[:-1], scores[1:])
+    assert np.array_equal(scores_of(model, make(shifted))[:-1], scores[1:])
     for position in (0, 5, 11, n_rows - 1):
-        alone = model._model.scores_alone(blocks_of(model, make(rows[position : position + 1])))
+        alone = scores_of(model, make(rows[position : position + 1]))
         assert np.array_equal(alone[0], scores[position])
 
 
@@ -79,4 +85,4 @@ def test_scores_of_a_product_depend_on_the_place_of_their_row():
         pytest.skip("this BLAS adds up all rows of a block in one order")
     model = LogisticRegression(math.inf, classes=[0, 1], row_norm=100.0).fit(rows[:10], np.arange(10) % 2)
     model.coef_ = coefficients[None]
-    assert len(set(model._model.scores_alone(blocks_of(model, rows)))) == 1
+    assert len(set(scores_of(model, rows))) == 1

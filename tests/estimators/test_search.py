@@ -38,13 +38,14 @@ from confide import (
 )
 from confide.data.arrays import MemorySource
 from confide.data.federated import FederatedRows
-from confide.estimators.divided import divided
-from confide.estimators.scores import LinearModel
-from confide.estimators.validation import rows_of
+from confide.estimators.linear_model import released_model
+from confide.intake.arrays import rows_to_score
 from confide.privacy.budgets import budget_of_row
 from confide.privacy.certificate import planned_tolerance
 from confide.privacy.mechanism import log_failure
 from confide.privacy.noise import Entropy
+from confide.released_models.scores import LinearModel
+from confide.training.random_division import divided
 from tests.estimators.conventions import failed_checks
 
 GRID = {"alpha": [1e-2, 1.0, 100.0]}
@@ -340,8 +341,8 @@ def test_no_row_changes_how_the_score_of_another_is_rounded(make, bound):
     outside[0] = [50.0, 0.0, 0.0, 0.0]
     model.fit(make(inside), np.arange(400) % 2)
     model.coef_ = 0.3 * np.array([[1.0, 0.7, 1.0, 0.2]])
-    scoring = [rows_of(model, make(rows), None, reset=False, accept_sparse=True) for rows in (inside, outside)]
-    before, after = map(model._model.scores_alone, scoring)
+    scoring = [rows_to_score(make(rows), model, None, accepts_sparse=True) for rows in (inside, outside)]
+    before, after = map(released_model(model).scoring.scores_alone, scoring)
     assert before[0] != after[0]
     assert np.array_equal(before[1:], after[1:])
 

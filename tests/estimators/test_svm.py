@@ -17,7 +17,8 @@ import confide
 from confide.erm.losses import HuberHinge, LogisticHinge, SmoothHinge
 from confide.erm.row_bounds import BallBound
 from confide.errors import ParameterError
-from confide.estimators.regularisation import balanced_l2, curvature_free_l2, usual_norm
+from confide.features.encoder import Encoder
+from confide.training.alpha import balanced_l2, curvature_free_l2, usual_norm
 from tests.estimators.conventions import failed_checks
 
 LinearSVC, KernelSVC = confide.LinearSVC, confide.KernelSVC
@@ -254,7 +255,7 @@ def test_an_automatic_loss_is_the_hinge_where_noise_is_small_and_logistic_where_
     """
     schema = columns(4 if budget == 1.0 else 12)
     model = LinearSVC(budget, schema=schema)
-    bound = model._settings(schema)[0].row_bound
+    bound = Encoder(schema).row_bound
     usual = usual_norm(bound, 1.0)
     strengths = {}
     for n_rows in (3_000, 30_000, 300_000, 3_000_000, 30_000_000):
@@ -276,7 +277,7 @@ def test_an_automatic_loss_is_the_hinge_where_noise_is_small_and_logistic_where_
 def test_the_threshold_of_the_automatic_loss_is_fifty():
     """Rows at which the hinge has 48 for each weight, and 52."""
     schema = columns(12)
-    usual = usual_norm(LinearSVC(schema=schema)._settings(schema)[0].row_bound, 1.0)
+    usual = usual_norm(Encoder(schema).row_bound, 1.0)
 
     def strength(n_rows):
         plan = LinearSVC(APPROXIMATE, schema=schema, loss="huber_hinge").plan(n_rows)
@@ -304,7 +305,7 @@ def test_rows_of_a_schema_are_clipped_for_an_automatic_loss_alone(model, name):
     """Not where a loss was asked for, nor for intervals, whose coefficients speak of rows as they are."""
     plan = model.plan(100_000)
     assert plan.problem.loss.name == name
-    assert plan.problem.row_bound == model._settings(model.schema)[0].row_bound
+    assert plan.problem.row_bound == Encoder(model.schema).row_bound
 
 
 def test_a_fit_does_what_its_plan_says():

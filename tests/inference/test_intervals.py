@@ -74,7 +74,7 @@ def test_the_sandwich_of_smoothed_hinges(name):
     """The same for losses that are no likelihood, where slope and curvature differ."""
     X, y = sample(900, 0)
     model = LinearSVC(math.inf, loss=name, smoothing=0.8, alpha=0.01, inference_share=0.5, classes=[0, 1]).fit(X, y)
-    weights, loss, signs = np.append(model.coef_[0], model.intercept_), model._loss(2), 2 * y - 1
+    weights, loss, signs = np.append(model.coef_[0], model.intercept_), model.plan(900, 3).problem.loss, 2 * y - 1
     errors = sandwich(
         X, y, weights, 9.0, lambda z, y: loss.derivative(signs * z), lambda z, y: loss.second_derivative(signs * z)
     )

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from confide import ZCDP, ApproxDP, LinearSVC, LogisticRegression, ParameterError, PureDP, Ridge
-from confide.estimators.fitting import MECHANISMS
 from confide.planning import compare_mechanisms, equivalent_budgets
+from confide.training.mechanism_choice import MECHANISMS
 
 
 def test_mechanisms_are_ordered_by_what_they_cost():

@@ -18,12 +18,12 @@ from confide.erm.losses import HuberHinge, LogisticLoss, Weighted
 from confide.erm.row_bounds import BallBound
 from confide.erm.row_sums import MomentSum, RowSum
 from confide.errors import ParameterError
-from confide.estimators.non_private import NonPrivate
 from confide.expected_noise import balanced_scale
 from confide.privacy.budgets import ApproxDP, PureDP
 from confide.privacy.moments import _WINDOW, SecondMoments, directions_of, joint_bound, window_of
 from confide.privacy.noise import Entropy
 from confide.privacy.output_perturbation import OutputPerturbation
+from confide.training.non_private import NonPrivate
 from tests.privacy.class_densities import slope_and_curvature
 from tests.privacy.test_moments import ADD, BUDGETS, REPLACE, check_law, computed, plan_of, problem_of, source_of
 

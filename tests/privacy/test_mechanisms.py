@@ -13,7 +13,6 @@ from scipy import stats
 
 from confide.erm.losses import HuberHinge, LogisticLoss
 from confide.errors import InsufficientRegularisation, ParameterError
-from confide.estimators.non_private import NonPrivate
 from confide.expected_noise import first_small_seal
 from confide.privacy import objective_perturbation
 from confide.privacy.budgets import ZCDP, ApproxDP, Neighbours, PureDP
@@ -26,6 +25,7 @@ from confide.privacy.objective_perturbation import ObjectivePerturbation
 from confide.privacy.output_perturbation import OutputPerturbation
 from confide.privacy.sufficient_statistics import LeastSquares, SufficientStatistics
 from confide.solvers.fallback import NewtonThenFallback
+from confide.training.non_private import NonPrivate
 from tests.privacy.densities import (
     exact_minimiser,
     gaussian_multiplier,

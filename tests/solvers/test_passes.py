@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse
 
 from confide.data.arrays import MemorySource
-from confide.estimators.linear import LinearClassifier
+from confide.estimators.linear_classifier import LinearClassifier
 from confide.estimators.logistic import LogisticRegression
 from confide.estimators.svm import LinearSVC
 from confide.privacy.budgets import ApproxDP

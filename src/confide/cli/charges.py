@@ -14,7 +14,7 @@ from confide.accounting.ledger import Ledger
 from confide.cli.budgets import named
 from confide.cli.failures import StoppedAfterCharge
 from confide.errors import FileError
-from confide.estimators.persistence import content_of
+from confide.estimators.linear_model import document_of_model
 from confide.files import document_text, write_text
 from confide.privacy.budgets import Budget, Neighbours
 
@@ -74,7 +74,7 @@ class Charges:
             If the model is not where it was wanted; `told` adds where it is.
         """
         self._is_fitted = True
-        text = document_text(content_of(model))
+        text = document_text(document_of_model(model))
         try:
             write_text(out, text, overwrite=overwrite)
         except Exception as error:

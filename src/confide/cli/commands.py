@@ -37,7 +37,7 @@ from confide.cli.planning import plan
 from confide.errors import FileError, InputError, ParameterError
 
 if TYPE_CHECKING:
-    from confide.estimators.linear import LinearClassifier
+    from confide.estimators.linear_classifier import LinearClassifier
     from confide.features.schema import Schema
 
 LARGEST_WEIGHTS = 10
@@ -208,8 +208,8 @@ def fit(
     from confide.cli import display
     from confide.cli.charges import Charges
     from confide.data.on_disk import files_of
-    from confide.data.opened import open_rows
     from confide.features.schema import Schema
+    from confide.intake.opening import open_rows
 
     budget = chosen_budget(epsilon, delta, rho)
     files = files_of(data)
@@ -289,8 +289,9 @@ def predict(
 
     from confide.cli import display, tables
     from confide.data.on_disk import READABLE
-    from confide.estimators.direction import Direction
-    from confide.estimators.persistence import load
+    from confide.estimators.linear_model import released_model
+    from confide.released_models.shown_class import ShownClass
+    from confide.saved_models.loading import load
 
     to_stdout = out == "-"
     if to_stdout and output_format == "json":
@@ -300,7 +301,7 @@ def predict(
     if not to_stdout:
         tables.check_path(Path(out), (model_file, data), READABLE, overwrite=force)
     model = load(model_file)
-    direction = Direction.of(model)
+    direction = ShownClass.of(released_model(model))
     with display.working(f"reading {data}"):
         rows = tables.read_columns(data, _kinds_of(model, model_file))
         table = tables.read_all(data)
@@ -342,7 +343,7 @@ app.command(epilog="\b\nExample:\n  confide plan --rows 45000 --features 105 --e
 def inspect(model_file: ModelFile, output_format: Format = "text") -> None:
     """Show the guarantee and the weights of a model file, with intervals if a share of the budget was kept for them."""
     from confide.cli import display
-    from confide.estimators.persistence import load
+    from confide.saved_models.loading import load
 
     model = load(model_file)
     if output_format == "json":
@@ -371,8 +372,8 @@ def report(
     schema says of the columns: nothing that is not in the model file.
     """
     from confide.cli import display
-    from confide.estimators.persistence import load
     from confide.report import write_report
+    from confide.saved_models.loading import load
 
     _check_report(out, model_file, force=force)
     write_report(load(model_file), out, level=level, overwrite=force)

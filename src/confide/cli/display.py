@@ -18,10 +18,11 @@ from rich.text import Text
 
 from confide.cli.failures import printable
 from confide.data.speed import Pace
-from confide.estimators.direction import Direction, weights_by_class
+from confide.estimators.linear_model import released_model
+from confide.released_models.shown_class import ShownClass, weights_by_class
 
 if TYPE_CHECKING:
-    from confide.estimators.linear import LinearClassifier
+    from confide.estimators.linear_classifier import LinearClassifier
     from confide.guarantee import Guarantee
     from confide.privacy.mechanism import Plan
 
@@ -99,8 +100,8 @@ class Screen:
 
     def weights(self, model: LinearClassifier, most: int | None = None) -> None:
         """The released weights: all, or the largest few."""
-        direction = Direction.of(model)
-        by_class = weights_by_class(model)
+        direction = ShownClass.of(released_model(model))
+        by_class = weights_by_class(released_model(model))
         before = {label: f"{label}: " if len(by_class) > 1 else "" for label in by_class}
         pairs = [(before[label] + name, w) for label, (weights, _) in by_class.items() for name, w in weights.items()]
         if most is None or len(pairs) <= most:
@@ -120,7 +121,7 @@ class Screen:
     def coefficients(self, model: LinearClassifier) -> None:
         """All coefficients with their intervals."""
         table = model.summary()
-        unit, direction = "log-odds" if hasattr(model, "predict_proba") else "score", Direction.of(model)
+        unit, direction = "log-odds" if hasattr(model, "predict_proba") else "score", ShownClass.of(released_model(model))
         of_what = "by class" if direction.position is None else f"in {unit} of {direction}"
         self.heading(f"Coefficients {of_what}, with intervals of {table.level:g}")
         self.table(
@@ -185,7 +186,7 @@ def rows_passing(
 def model_document(model: LinearClassifier) -> dict[str, Any]:
     """A released model, for machines."""
     guarantee = model.guarantee_
-    direction, by_class = Direction.of(model), weights_by_class(model)
+    direction, by_class = ShownClass.of(released_model(model)), weights_by_class(released_model(model))
     if direction.position is None:
         weights: Any = {str(label): weights for label, (weights, _) in by_class.items()}
         intercept: Any = {str(label): intercept for label, (_, intercept) in by_class.items()}

@@ -9,7 +9,7 @@ import typer
 from confide.errors import ParameterError
 
 if TYPE_CHECKING:
-    from confide.estimators.linear import LinearClassifier
+    from confide.estimators.linear_classifier import LinearClassifier
     from confide.privacy.budgets import Budget
 
 RowsPerPerson = Annotated[
@@ -56,8 +56,9 @@ def estimator_of(kind: str, budget: Budget, extra: dict[str, Any] | None = None,
     from confide.estimators.logistic import LogisticRegression
     from confide.estimators.svm import KernelSVC, LinearSVC
 
-    kinds: dict[str, type[LinearClassifier]] = {"logistic": LogisticRegression, "svm": LinearSVC, "kernel-svm": KernelSVC}
-    return kinds[kind](budget, **parameters, **(extra or {}))
+    kinds: dict[str, Any] = {"logistic": LogisticRegression, "svm": LinearSVC, "kernel-svm": KernelSVC}
+    estimator: LinearClassifier = kinds[kind](budget, **parameters, **(extra or {}))
+    return estimator
 
 
 def kernel_parameters(kind: str, **options: Any) -> dict[str, Any]:

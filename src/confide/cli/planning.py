@@ -29,7 +29,7 @@ from confide.errors import ParameterError
 
 if TYPE_CHECKING:
     from confide.cli.display import Screen
-    from confide.estimators.linear import LinearClassifier
+    from confide.estimators.linear_classifier import LinearClassifier
     from confide.planning import Compared, Forecast, UtilityBound
     from confide.privacy.budgets import Budget
     from confide.privacy.mechanism import Plan

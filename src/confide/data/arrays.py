@@ -11,7 +11,7 @@ from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
-from confide.data.checked_source import CheckedSource
+from confide.data.checked_source import RowsWithDefaults
 from confide.data.lent import unwritable
 from confide.data.speed import Pass
 from confide.data.threads import made_in_order
@@ -264,7 +264,7 @@ class CopiedBlocks:
 
 
 @dataclass(frozen=True, slots=True)
-class MemorySource(CheckedSource):
+class MemorySource(RowsWithDefaults):
     """A `RowSource` over blocks in memory, their labels and their weights.
 
     Parameters

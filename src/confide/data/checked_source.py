@@ -11,7 +11,7 @@ from confide.erm.row_sums import RowSum
 from confide.errors import InputTypeError
 from confide.types import Indices, Targets
 
-NOT_HERE = (
+_NOT_HERE = (
     "These rows stay on a cluster or with other parties, and this needs rows that are read here. Give rows in memory, or "
     "files that were opened without a client."
 )
@@ -34,12 +34,11 @@ class RowsInMemory(Protocol):
 
 
 class CheckedSource(RowSource, Protocol):
-    """A source of rows that were checked before a charge. A kind of rows overrides what is different for it."""
+    """A source of rows that were checked before a charge."""
 
     @property
     def assumption(self) -> str:
         """What a guarantee assumes about the place where the rows lie; empty for rows that are read here."""
-        return ""
 
     def refuse_sums(self, row_sums: Sequence[RowSum], *, with_moments: bool) -> None:
         """Refuse, before anything is charged, a fit that may ask for sums that this source does not give.
@@ -52,11 +51,28 @@ class CheckedSource(RowSource, Protocol):
 
     def taken(self, positions: Indices) -> CheckedSource:
         """The rows at the positions."""
-        raise InputTypeError(NOT_HERE)
 
     def in_memory(self, purpose: str = "") -> Iterator[RowsInMemory]:
         """All rows, a piece at a time. A pass with a purpose is reported to whoever watches the progress."""
-        raise InputTypeError(NOT_HERE)
+
+
+class RowsWithDefaults:
+    """What holds for most sources: any sum is given, nothing is assumed of the place, and rows stay where they are."""
+
+    __slots__ = ()
+
+    @property
+    def assumption(self) -> str:
+        return ""
+
+    def refuse_sums(self, row_sums: Sequence[RowSum], *, with_moments: bool) -> None:
+        return
+
+    def taken(self, positions: Indices) -> CheckedSource:
+        raise InputTypeError(_NOT_HERE)
+
+    def in_memory(self, purpose: str = "") -> Iterator[RowsInMemory]:
+        raise InputTypeError(_NOT_HERE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from confide.data.on_disk import FilePart
-from confide.data.opened_rows import OpenedRows
 from confide.data.checked_source import CheckedPass
 from confide.data.file_rows import FileRows
+from confide.data.on_disk import FilePart
+from confide.data.opened_rows import OpenedRows
 from confide.data.partitions import (
     FAN_IN,
     NumericReading,

@@ -22,10 +22,10 @@ from zipfile import BadZipFile
 
 import numpy as np
 
+from confide.data.checked_source import CheckedPass, RowsWithDefaults
 from confide.data.lent import LentSource
-from confide.data.checked_source import CheckedPass, CheckedSource
 from confide.data.opened_rows import OpenedRows
-from confide.data.partitions import Outcome, added, refuse_persons
+from confide.data.partitions import NumericReading, Outcome, added, refuse_persons
 from confide.data.source import RowSource
 from confide.data.speed import Pass
 from confide.data.streams import Reading
@@ -88,7 +88,7 @@ class FederatedRows(OpenedRows):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class FederatedSource(CheckedSource):
+class FederatedSource(RowsWithDefaults):
     """A `RowSource` over the rows of all parties.
 
     Parameters

@@ -9,10 +9,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
-import numpy as np
-
 from confide.data.arrays import MemorySource, most_in_sample
-from confide.data.checked_source import CheckedPass, CheckedSource
+from confide.data.checked_source import CheckedPass, RowsWithDefaults
 from confide.data.on_disk import BATCH_ROWS, FilePart, Stamp, changed
 from confide.data.opened_rows import OpenedRows
 from confide.data.partitions import NumericReading
@@ -155,7 +153,7 @@ class ArrayRows:
 
 
 @dataclass(frozen=True, slots=True)
-class StampedSource(CheckedSource):
+class StampedSource(RowsWithDefaults):
     """A `RowSource` whose rows lie in files: refuses a pass over files that changed.
 
     Parameters

@@ -30,7 +30,7 @@ from confide.data.arrays import (
     sampled_positions,
     sum_over_groups,
 )
-from confide.data.checked_source import CheckedPass, CheckedSource
+from confide.data.checked_source import CheckedPass, RowsWithDefaults
 from confide.data.fingerprints import Fingerprint
 from confide.data.on_disk import changed, listed
 from confide.data.speed import Pass
@@ -300,7 +300,7 @@ def names_in(columns: Iterable[str], schema: Schema, target: str | None = None) 
 
 
 @dataclass(frozen=True, slots=True)
-class PartitionedSource(CheckedSource):
+class PartitionedSource(RowsWithDefaults):
     """A `RowSource` over partitions elsewhere.
 
     Parameters

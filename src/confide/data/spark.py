@@ -13,11 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from confide.data.fingerprints import SIZE
 from confide.data.checked_source import CheckedPass
+from confide.data.fingerprints import SIZE
 from confide.data.opened_rows import OpenedRows
 from confide.data.partitions import (
     FAN_IN,
+    NumericReading,
     Outcome,
     PartitionedSource,
     Sample,
@@ -67,9 +68,12 @@ class SparkRows(OpenedRows):
         from pyspark import StorageLevel
 
         refuse_persons(self.schema)
+        if not isinstance(reading, Reading):
+            raise InputTypeError("rows of Spark need a schema.")
+        described = reading
         persisted = self.frame.persist(StorageLevel.MEMORY_AND_DISK)
         try:
-            yield PartitionedSource.checked(lambda task: _outcome(persisted, reading, task), reading)
+            yield PartitionedSource.checked(lambda task: _outcome(persisted, described, task), reading)
         finally:
             persisted.unpersist()
 

@@ -32,7 +32,7 @@ from confide.data.arrays import (
     sampled_positions,
     sum_over_groups,
 )
-from confide.data.checked_source import CheckedSource
+from confide.data.checked_source import RowsWithDefaults
 from confide.data.frames import EncodedBlocks
 from confide.data.mapped import MappedBlocks
 from confide.data.on_disk import changed
@@ -179,7 +179,7 @@ def source_of(blocks: Blocks, labels: Targets, counts: Array | None, fourier: Fo
 
 
 @dataclass(frozen=True, slots=True)
-class StreamedSource(CheckedSource):
+class StreamedSource(RowsWithDefaults):
     """A `RowSource` over pieces that are read anew in each pass.
 
     Parameters

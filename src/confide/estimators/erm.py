@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
-from confide.accounting.ledger import Batch, Ledger
-from confide.erm.class_losses import OneVsRest
+from confide.erm.declared_losses import DeclaredLoss
 from confide.erm.losses import HuberHinge, LogisticHinge, LogisticLoss, Loss, MarginLoss, SmoothHinge
 from confide.errors import ParameterError
-from confide.estimators.linear import LinearClassifier
+from confide.estimators.linear_classifier import LinearClassifier
 from confide.estimators.loss_regression import LossRegressor, poisson_loss, squared_loss
-from confide.estimators.user_losses import declared_loss
-from confide.features.schema import Schema
-from confide.privacy.budgets import Budget, Neighbours
+from confide.estimators.shared_parameters import RowNormParameter, estimator
+from confide.features.encoder import Encoder
+from confide.intake.user_losses import declared_loss
+from confide.privacy.budgets import Budget
+from confide.training.settings import ScoreLoss
 
 _MARGIN_LOSSES: dict[str, type[Any]] = {
     "logistic": LogisticLoss,
@@ -24,14 +24,15 @@ _MARGIN_LOSSES: dict[str, type[Any]] = {
 _TARGET_LOSSES = ("huber", "clipped_squared", "poisson")
 
 
-def _of_user(loss: Any, names: tuple[str, ...], target_bound: float | None) -> Loss:
+def _of_user(loss: Any, names: tuple[str, ...], target_bound: float | None) -> DeclaredLoss:
     if isinstance(loss, str) or loss is None:
-        # Of a model that was read from a file the user's loss is None.
+        # A model that was read from a file has no loss in the place of one that a user wrote.
         raise ParameterError(f"loss must be one of {', '.join(map(repr, names))}, or an object with a loss of your own.")
     return declared_loss(loss, target_bound)
 
 
-class ERMClassifier(LinearClassifier):
+@estimator
+class ERMClassifier(RowNormParameter, LinearClassifier):
     """A linear classifier with a loss of the margin, released under differential privacy.
 
     Minimises mean loss(y w . x) + alpha / 2 |w|^2 over clipped rows, perturbed so that the released weights are
@@ -40,7 +41,6 @@ class ERMClassifier(LinearClassifier):
 
     Parameters
     ----------
-    budget : float, PureDP, ApproxDP or ZCDP, default 1.0
     loss : {"logistic", "logistic_hinge", "huber_hinge", "smooth_hinge"} or object, default "logistic"
         An object of your own has
 
@@ -54,9 +54,7 @@ class ERMClassifier(LinearClassifier):
         The constants are read in `fit` and `plan`, and checked on a grid of public numbers before anything is charged. The
         guarantee rests on them, and names them as an assumption. With `n_jobs` the functions are called from several
         threads, so they keep no state.
-    alpha, schema, row_norm, fit_intercept, intercept_scaling, classes, mechanism, neighbours, n_rows_bounds, \
-max_rows_per_person, class_weight, max_sample_weight, ledger, n_jobs, random_state :
-        As in `LogisticRegression`.
+    other parameters : those that linear models share
 
     Attributes
     ----------
@@ -73,11 +71,15 @@ max_rows_per_person, class_weight, max_sample_weight, ledger, n_jobs, random_sta
     >>> import numpy as np
     >>> class HyperbolicHinge:
     ...     '''(sqrt(1 + (1 - z)^2) + (1 - z)) / 2: a hinge with a hyperbola for its corner.'''
+    ...
     ...     lipschitz, smoothness, monotone = 1.0, 0.5, True
+    ...
     ...     def value(self, margin):
     ...         return 0.5 * (np.hypot(1.0, 1.0 - margin) + (1.0 - margin))
+    ...
     ...     def derivative(self, margin):
     ...         return -0.5 * ((1.0 - margin) / np.hypot(1.0, 1.0 - margin) + 1.0)
+    ...
     ...     def second_derivative(self, margin):
     ...         return 0.5 / np.hypot(1.0, 1.0 - margin) ** 3
     >>> X = np.random.default_rng(0).uniform(-0.5, 0.5, size=(5_000, 2))
@@ -86,59 +88,22 @@ max_rows_per_person, class_weight, max_sample_weight, ledger, n_jobs, random_sta
     True
     """
 
-    def __init__(
-        self,
-        budget: float | Budget = 1.0,
-        *,
-        loss: Any = "logistic",
-        alpha: float | str = "auto",
-        schema: Schema | None = None,
-        row_norm: Any = None,
-        fit_intercept: bool = True,
-        intercept_scaling: float = 1.0,
-        classes: Any = None,
-        mechanism: str = "auto",
-        neighbours: str | Neighbours = "replace-one",
-        n_rows_bounds: tuple[int, int] | None = None,
-        max_rows_per_person: int = 1,
-        class_weight: Mapping[Any, float] | None = None,
-        max_sample_weight: float = 1.0,
-        ledger: Ledger | Batch | None = None,
-        n_jobs: int | None = None,
-        random_state: int | None = None,
-    ) -> None:
-        super().__init__(
-            budget,
-            alpha=alpha,
-            schema=schema,
-            row_norm=row_norm,
-            fit_intercept=fit_intercept,
-            intercept_scaling=intercept_scaling,
-            classes=classes,
-            mechanism=mechanism,
-            neighbours=neighbours,
-            n_rows_bounds=n_rows_bounds,
-            max_rows_per_person=max_rows_per_person,
-            class_weight=class_weight,
-            max_sample_weight=max_sample_weight,
-            ledger=ledger,
-            n_jobs=n_jobs,
-            random_state=random_state,
-        )
-        self.loss = loss
+    loss: Any = "logistic"
 
-    def _loss(self, n_classes: int) -> Loss:
+    def _minimised(self, budget: Budget, encoder: Encoder | None) -> ScoreLoss:
         if isinstance(self.loss, str) and self.loss in _MARGIN_LOSSES:
             known: MarginLoss = _MARGIN_LOSSES[self.loss]()
-            return known if n_classes == 2 else OneVsRest(known, n_classes)
-        if n_classes > 2:
-            raise ParameterError(
+            return ScoreLoss(known, one_vs_rest=known)
+        return ScoreLoss(
+            _of_user(self.loss, tuple(_MARGIN_LOSSES), None),
+            only_two=(
                 "Only binary classification is supported with a loss of your own. The type of the target is multiclass: say "
                 "which class against all others."
-            )
-        return _of_user(self.loss, tuple(_MARGIN_LOSSES), None)
+            ),
+        )
 
 
+@estimator
 class ERMRegressor(LossRegressor):
     """A linear regressor with a loss of score and target, released under differential privacy.
 
@@ -147,7 +112,6 @@ class ERMRegressor(LossRegressor):
 
     Parameters
     ----------
-    budget : float, PureDP, ApproxDP or ZCDP, default 1.0
     loss : {"huber", "clipped_squared", "poisson"} or object, default "huber"
         As in `HuberRegressor` and `PoissonRegressor`; or an object of your own, as in `ERMClassifier`, but its functions
         take two one-dimensional arrays, ``value(score, target)`` and so on, with derivatives in the score, and it has no
@@ -156,9 +120,7 @@ class ERMRegressor(LossRegressor):
         Needed in every fit and plan: every target is clipped to [-target_bound, target_bound], counts to [0, target_bound].
     threshold : float or None
         For the losses that go by a name; None is a tenth of `target_bound`, of counts 1, as in their estimators.
-    alpha, schema, row_norm, fit_intercept, intercept_scaling, mechanism, neighbours, n_rows_bounds, max_rows_per_person, \
-max_sample_weight, ledger, n_jobs, random_state :
-        As in `LogisticRegression`.
+    other parameters : those that linear models share
 
     Attributes
     ----------
@@ -174,11 +136,15 @@ max_sample_weight, ledger, n_jobs, random_state :
     >>> import numpy as np
     >>> class PseudoHuber:
     ...     '''h^2 (sqrt(1 + (r / h)^2) - 1), h = 0.1: Huber's loss without a kink.'''
+    ...
     ...     lipschitz, smoothness = 0.1, 1.0
+    ...
     ...     def value(self, score, target):
     ...         return 0.01 * (np.hypot(1.0, (score - target) / 0.1) - 1.0)
+    ...
     ...     def derivative(self, score, target):
     ...         return (score - target) / np.hypot(1.0, (score - target) / 0.1)
+    ...
     ...     def second_derivative(self, score, target):
     ...         return np.hypot(1.0, (score - target) / 0.1) ** -3.0
     >>> X = np.random.default_rng(0).uniform(-0.5, 0.5, size=(10_000, 2))
@@ -187,46 +153,8 @@ max_sample_weight, ledger, n_jobs, random_state :
     True
     """
 
-    def __init__(
-        self,
-        budget: float | Budget = 1.0,
-        *,
-        loss: Any = "huber",
-        target_bound: float | None = None,
-        threshold: float | None = None,
-        alpha: float | str = "auto",
-        schema: Schema | None = None,
-        row_norm: Any = None,
-        fit_intercept: bool = True,
-        intercept_scaling: float = 1.0,
-        mechanism: str = "auto",
-        neighbours: str | Neighbours = "replace-one",
-        n_rows_bounds: tuple[int, int] | None = None,
-        max_rows_per_person: int = 1,
-        max_sample_weight: float = 1.0,
-        ledger: Ledger | Batch | None = None,
-        n_jobs: int | None = None,
-        random_state: int | None = None,
-    ) -> None:
-        super().__init__(
-            budget,
-            target_bound=target_bound,
-            alpha=alpha,
-            schema=schema,
-            row_norm=row_norm,
-            fit_intercept=fit_intercept,
-            intercept_scaling=intercept_scaling,
-            mechanism=mechanism,
-            neighbours=neighbours,
-            n_rows_bounds=n_rows_bounds,
-            max_rows_per_person=max_rows_per_person,
-            max_sample_weight=max_sample_weight,
-            ledger=ledger,
-            n_jobs=n_jobs,
-            random_state=random_state,
-        )
-        self.loss = loss
-        self.threshold = threshold
+    loss: Any = "huber"
+    threshold: float | None = None
 
     @property
     def _has_counts(self) -> bool:

@@ -3,44 +3,37 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from typing import Any, ClassVar, Self, Unpack
 
 import numpy as np
 
-from confide.accounting.ledger import Batch, Ledger
-from confide.data.source import RowSource
 from confide.erm.losses import Loss
 from confide.erm.target_losses import PoissonLoss, SquaredLoss
-from confide.errors import InputError, ParameterError
-from confide.estimators import parameters
-from confide.estimators.fitting import Settings, make_plan, release_by
-from confide.estimators.linear import FactsOfRows
-from confide.estimators.linear_regression import LinearRegressor
+from confide.errors import ParameterError
+from confide.estimators.linear_model import WeightsOfRows, sample_weight_of
+from confide.estimators.linear_regressor import LinearRegressor
+from confide.estimators.shared_parameters import IntervalsParameter, SampleWeightParameter, estimator
 from confide.features.encoder import Encoder
-from confide.features.schema import Schema
-from confide.inference.evidence import Evidence
-from confide.privacy.budgets import Budget, Neighbours, as_budget
-from confide.privacy.mechanism import Plan
-from confide.privacy.noise import Entropy
+from confide.intake import parameters
+from confide.intake.targets import Numbers
+from confide.privacy.budgets import Budget
+from confide.training.settings import ScoreLoss
 from confide.types import Array
 
 THRESHOLD_SHARE = 0.1
-"""Of `target_bound`, the default threshold of residuals. From 0.1 to 0.2 root mean square errors are the same, absolute ones
-grow a little: compared on the data of benchmarks/regression_error.py, prices of diamonds, and made-up targets."""
+"""The default threshold of residuals, as a share of `target_bound`. Between 0.1 and 0.2 root mean square errors are the
+same, and absolute errors grow a little. Compared on the data of benchmarks/regression_error.py, on prices of diamonds, and
+on made-up targets."""
 
 
-class LossRegressor(LinearRegressor):
+class LossRegressor(SampleWeightParameter, LinearRegressor):
     """A linear regressor that minimises a mean loss with a ridge. Its loss is that of a subclass."""
 
-    _accepts_sparse = True
     # How scikit-learn is told of a parameter that is not written out in `fit`, see there.
     __metadata_request__fit: ClassVar[dict[str, Any]] = {"sample_weight": None}
 
-    def __init__(self, budget: float | Budget, *, max_sample_weight: float, **parameters: Any) -> None:
-        super().__init__(budget, **parameters)
-        self.max_sample_weight = max_sample_weight
-
-    def fit(self, X: Any, y: Any = None, **row_facts: Unpack[FactsOfRows]) -> Self:
+    def fit(self, X: Any, y: Any = None, **weights_of_rows: Unpack[WeightsOfRows]) -> Self:
         """Train and release.
 
         Parameters
@@ -67,58 +60,27 @@ class LossRegressor(LinearRegressor):
         `sample_weight` is given by name. It is not written out in the signature because ensembles that find it
         there pass how often they drew a row, far above any cap on a weight. So they draw rows instead.
         """
-        sample_weight = row_facts.pop("sample_weight", None)
-        if row_facts:
-            raise TypeError(f"fit() got an unexpected keyword argument {next(iter(row_facts))!r}")
-        return self._fit(X, y, sample_weight)
+        return self._train(X, y, sample_weight_of(weights_of_rows))
 
-    def _settings(self, schema: Schema | None) -> tuple[Settings, Encoder | None]:
-        budget = as_budget(self.budget)
-        encoder = parameters.checked_schema(schema)
-        neighbours = Neighbours.parse(self.neighbours)
+    def _minimised(self, budget: Budget, encoder: Encoder | None) -> ScoreLoss:
         target_bound = parameters.checked_target_bound(self.target_bound, budget)
-        settings = Settings(
-            budget=budget,
-            mechanism=parameters.checked_choice(
-                "mechanism", self.mechanism, ("auto", "objective", "output", "output-laplace")
-            ),
-            alpha=parameters.checked_alpha(self.alpha),
-            loss=self._loss(target_bound),
-            row_bound=parameters.checked_row_bound(self.row_norm, encoder, budget),
-            intercept=parameters.checked_intercept(self.fit_intercept, self.intercept_scaling),
-            neighbours=neighbours,
-            n_rows_bounds=parameters.checked_bounds(self.n_rows_bounds, neighbours),
-            rows_per_person=parameters.checked_rows_per_person(self.max_rows_per_person),
-            largest_sample_weight=parameters.checked_largest_sample_weight(self.max_sample_weight),
-            # Of counts the scores are logarithms.
-            score_size=1.0 if self._has_counts else target_bound,
-            inference_share=parameters.checked_share(getattr(self, "inference_share", 0.0)),
-            n_threads=parameters.checked_jobs(self.n_jobs),
-        )
-        return settings, encoder
+        # Of counts the scores are logarithms.
+        score_size = 1.0 if self._has_counts else target_bound
+        return ScoreLoss(self._loss(target_bound), score_size=score_size, raises_alpha=self._has_counts)
 
-    def _plan(self, settings: Settings, n_features: int, n_rows: int | None) -> Plan:
-        return make_plan(settings, n_features, n_rows)
+    def _target(self, encoder: Encoder | None) -> Numbers:
+        if not self._has_counts:
+            return super()._target(encoder)
+        return Numbers(True, f"Every target is clipped to its declared range, 0 to {self.target_bound:.6g}.")
 
-    def _released(self, plan: Plan, source: RowSource, entropy: Entropy) -> tuple[Array, Evidence | None]:
-        fit = release_by(plan, source, entropy)
-        return fit.release.weights[0], fit.evidence
+    @property
+    def _has_counts(self) -> bool:
+        """Whether targets are counts, whose mean is the exponential of the score."""
+        return False
 
-    def _why_no_intervals(self) -> str:
-        if "inference_share" not in self.get_params(deep=False):
-            return f"{type(self).__name__} has no intervals in this version; use HuberRegressor or Ridge."
-        return super()._why_no_intervals()
-
-    def _targets(self, y: Any, n_rows: int) -> Array:
-        targets = super()._targets(y, n_rows)
-        if self._has_counts and (targets < 0.0).any():
-            raise InputError("y must hold counts, and no count is negative. Correct it.")
-        return targets
-
-    def _target_sentence(self) -> str:
-        if self._has_counts:
-            return f"Every target is clipped to its declared range, 0 to {self.target_bound:.6g}."
-        return super()._target_sentence()
+    @abstractmethod
+    def _loss(self, target_bound: float) -> Loss:
+        """The loss, from checked parameters."""
 
     def _mean(self, scores: Array) -> Array:
         if not self._has_counts:
@@ -126,9 +88,10 @@ class LossRegressor(LinearRegressor):
         with np.errstate(over="ignore"):
             return np.fmin(np.exp(scores), np.finfo(np.float64).max)
 
-    def _loss(self, target_bound: float) -> Loss:
-        """The loss, from checked parameters."""
-        raise NotImplementedError
+    def _why_no_intervals(self) -> str:
+        if "inference_share" not in self.get_params(deep=False):
+            return f"{type(self).__name__} has no intervals in this version; use HuberRegressor or Ridge."
+        return super()._why_no_intervals()
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -149,8 +112,9 @@ def poisson_loss(target_bound: float, threshold: Any) -> PoissonLoss:
     return PoissonLoss(target_bound, parameters.checked_threshold(threshold, 1.0))
 
 
-class HuberRegressor(LossRegressor):
-    """Linear regression that gross errors do not upset, released under differential privacy.
+@estimator
+class HuberRegressor(IntervalsParameter, LossRegressor):
+    """Linear regression that is robust to outliers, released under differential privacy.
 
     Minimises mean loss(w . x - y) + alpha / 2 |w|^2 over clipped rows and targets, perturbed so that the released weights
     are differentially private. The loss is half the squared residual, made linear where its derivative would leave
@@ -159,10 +123,6 @@ class HuberRegressor(LossRegressor):
 
     Parameters
     ----------
-    budget : float, PureDP, ApproxDP or ZCDP, default 1.0
-    target_bound : float
-        Needed in every fit and plan: every target is clipped to [-target_bound, target_bound], in its own units. Never
-        inferred: scale and centre targets by public knowledge. ``float("inf")`` needs an infinite budget.
     threshold : float or None
         Residual, in the units of the target, beyond which a row pulls no harder. Public, never learned. A larger one is
         closer to least squares and costs noise. None is a tenth of `target_bound`.
@@ -170,9 +130,7 @@ class HuberRegressor(LossRegressor):
         "clipped_squared" lets a row of norm r pull up to residuals of threshold R / r, R the largest norm of a row with its
         intercept: closer to least squares where rows are much shorter than their bound, at the same noise. Its noise cannot
         be shaped by the columns.
-    alpha, schema, row_norm, fit_intercept, intercept_scaling, mechanism, neighbours, n_rows_bounds, max_rows_per_person, \
-max_sample_weight, inference_share, ledger, n_jobs, random_state :
-        As in `LogisticRegression`. The target is given as `y`, an array of numbers, with a schema too.
+    other parameters : those that linear models share
 
     Attributes
     ----------
@@ -202,54 +160,15 @@ max_sample_weight, inference_share, ledger, n_jobs, random_state :
     True
     """
 
-    def __init__(
-        self,
-        budget: float | Budget = 1.0,
-        *,
-        target_bound: float | None = None,
-        threshold: float | None = None,
-        loss: str = "huber",
-        alpha: float | str = "auto",
-        schema: Schema | None = None,
-        row_norm: Any = None,
-        fit_intercept: bool = True,
-        intercept_scaling: float = 1.0,
-        mechanism: str = "auto",
-        neighbours: str | Neighbours = "replace-one",
-        n_rows_bounds: tuple[int, int] | None = None,
-        max_rows_per_person: int = 1,
-        max_sample_weight: float = 1.0,
-        inference_share: float | str = 0.0,
-        ledger: Ledger | Batch | None = None,
-        n_jobs: int | None = None,
-        random_state: int | None = None,
-    ) -> None:
-        super().__init__(
-            budget,
-            target_bound=target_bound,
-            alpha=alpha,
-            schema=schema,
-            row_norm=row_norm,
-            fit_intercept=fit_intercept,
-            intercept_scaling=intercept_scaling,
-            mechanism=mechanism,
-            neighbours=neighbours,
-            n_rows_bounds=n_rows_bounds,
-            max_rows_per_person=max_rows_per_person,
-            max_sample_weight=max_sample_weight,
-            ledger=ledger,
-            n_jobs=n_jobs,
-            random_state=random_state,
-        )
-        self.threshold = threshold
-        self.loss = loss
-        self.inference_share = inference_share
+    threshold: float | None = None
+    loss: str = "huber"
 
     def _loss(self, target_bound: float) -> Loss:
         name = parameters.checked_choice("loss", self.loss, ("huber", "clipped_squared"))
         return squared_loss(name, target_bound, self.threshold)
 
 
+@estimator
 class PoissonRegressor(LossRegressor):
     """Regression of counts whose mean is exp(w . x), released under differential privacy.
 
@@ -259,16 +178,13 @@ class PoissonRegressor(LossRegressor):
 
     Parameters
     ----------
-    budget : float, PureDP, ApproxDP or ZCDP, default 1.0
     target_bound : float
         Needed in every fit and plan: every count is clipped to [0, target_bound]. Never inferred. The ridge grows with it:
         an `alpha` that the proof or double precision does not allow is raised, and `guarantee_` states by how much.
     threshold : float, default 1.0
         Difference of a count from its mean beyond which a row pulls no harder. Public, never learned. Noise grows with it;
         a small one draws predictions towards the median.
-    alpha, schema, row_norm, fit_intercept, intercept_scaling, mechanism, neighbours, n_rows_bounds, max_rows_per_person, \
-max_sample_weight, ledger, n_jobs, random_state :
-        As in `LogisticRegression`. The counts are given as `y`, an array of numbers, with a schema too.
+    other parameters : those that linear models share
 
     Attributes
     ----------
@@ -291,44 +207,7 @@ max_sample_weight, ledger, n_jobs, random_state :
     True
     """
 
-    def __init__(
-        self,
-        budget: float | Budget = 1.0,
-        *,
-        target_bound: float | None = None,
-        threshold: float = 1.0,
-        alpha: float | str = "auto",
-        schema: Schema | None = None,
-        row_norm: Any = None,
-        fit_intercept: bool = True,
-        intercept_scaling: float = 1.0,
-        mechanism: str = "auto",
-        neighbours: str | Neighbours = "replace-one",
-        n_rows_bounds: tuple[int, int] | None = None,
-        max_rows_per_person: int = 1,
-        max_sample_weight: float = 1.0,
-        ledger: Ledger | Batch | None = None,
-        n_jobs: int | None = None,
-        random_state: int | None = None,
-    ) -> None:
-        super().__init__(
-            budget,
-            target_bound=target_bound,
-            alpha=alpha,
-            schema=schema,
-            row_norm=row_norm,
-            fit_intercept=fit_intercept,
-            intercept_scaling=intercept_scaling,
-            mechanism=mechanism,
-            neighbours=neighbours,
-            n_rows_bounds=n_rows_bounds,
-            max_rows_per_person=max_rows_per_person,
-            max_sample_weight=max_sample_weight,
-            ledger=ledger,
-            n_jobs=n_jobs,
-            random_state=random_state,
-        )
-        self.threshold = threshold
+    threshold: float = 1.0
 
     @property
     def _has_counts(self) -> bool:

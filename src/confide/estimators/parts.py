@@ -8,10 +8,7 @@ the same noise, so that the noise of the mean is about the root of the number of
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,34 +16,29 @@ from scipy.special import stdtr, stdtrit
 from sklearn.base import clone
 
 from confide.accounting.ledger import Batch, Ledger
-from confide.cautions import cautions, warn
-from confide.data.source import RowSource
 from confide.errors import ParameterError
-from confide.estimators import parameters
-from confide.estimators.assumptions import guarantee_of, weight_sentences
-from confide.estimators.divided import divided, refuse_undivided
-from confide.estimators.fitting import Settings, charge_and_release, confirm_noise, lattices_of, release_by
-from confide.estimators.linear import LinearClassifier
-from confide.estimators.linear_regression import LinearRegressor
-from confide.estimators.scores import LinearModel
-from confide.estimators.streamed import schema_of
+from confide.estimators.linear_classifier import LinearClassifier
+from confide.estimators.linear_regressor import LinearRegressor
+from confide.estimators.svm import KernelSVC
 from confide.guarantee import Guarantee
 from confide.inference.intervals import checked_level
+from confide.intake import parameters
+from confide.intake.given_rows import rows_given
+from confide.intake.specification import CheckedRows
 from confide.privacy.budgets import Neighbours
-from confide.privacy.mechanism import Plan
 from confide.privacy.noise import Entropy
-from confide.privacy.sufficient_statistics import StatisticsPlan
+from confide.training.assumptions import guarantee_of, sentences_of_rows
+from confide.training.fit import Charge, before_charge, charge_and_release, lattices_of, released
+from confide.training.plan import AnyPlan, plan_for
+from confide.training.random_division import divided, refuse_persons, refuse_undivided
+from confide.training.settings import Settings
 from confide.types import Array
 
 if TYPE_CHECKING:
     import pandas as pd
 
-_NO_PERSONS = (
-    "intervals from parts need a schema without a column of persons: how many rows are left of them is private, and the "
-    "sizes of the parts are public. Keep at most k rows of each person yourself, and give max_rows_per_person=k."
-)
 _FEWEST_PARTS = 5
-"""Fewer make intervals more than twice as wide as a normal law would."""
+"""With fewer parts, Student's intervals are more than twice as wide as those of a normal law."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,98 +159,86 @@ def intervals_from_parts(
     >>> confide.intervals_from_parts(model, X, y).conf_int().shape
     (3, 2)
     """
-    charged, seed = parameters.checked_ledger(ledger), parameters.checked_seed(random_state)
+    charge = Charge(parameters.checked_ledger(ledger), parameters.checked_seed(random_state), "intervals_from_parts")
     _check_parameters(estimator, n_parts)
-    refuse_undivided(X)
-    if sample_weight is not None and not hasattr(estimator, "max_sample_weight"):
+    given = rows_given(X, y, sample_weight)
+    refuse_undivided(given)
+    if sample_weight is not None and "max_sample_weight" not in estimator.get_params(deep=False):
         raise ParameterError(f"{type(estimator).__name__} takes no weights of rows; leave sample_weight out.")
-    estimator, schema = clone(estimator), schema_of(estimator.schema, X)
-    if schema is not None and schema.person is not None:
-        raise ParameterError(_NO_PERSONS)
-    estimator.set_params(schema=schema)
-    if getattr(estimator, "loss", None) == "auto":
+    schema = given.schema_for(estimator.schema)
+    refuse_persons(schema, "intervals from parts need")
+    estimator = clone(estimator).set_params(schema=schema)
+    if estimator.get_params(deep=False).get("loss") == "auto":
         # Of parts that differ by a row one could take another loss than the others.
         estimator.set_params(loss="huber_hinge")
-    training = _of_classifier if isinstance(estimator, LinearClassifier) else _of_regressor
-    with training(estimator, X, y, sample_weight, n_parts, seed) as (rows, sentence, weighting, plan_for, release):
-        n_rows = rows.n_rows
-        if n_rows < n_parts:
-            raise ParameterError(f"{n_parts} parts need as many rows.")
-        sizes = tuple(n_rows // n_parts + (part < n_rows % n_parts) for part in range(n_parts))
-        by_size = {size: plan_for(replace(rows, n_rows=size)) for size in sorted(set(sizes), reverse=True)}
-        # Each row is in one part: together the fits cost a row what its own costs (proofs/selection.md).
-        plan = by_size[sizes[0]]
-        problem: Any = replace(plan.problem, n_rows_low=n_rows, n_rows_high=n_rows)
-        whole: Plan | StatisticsPlan = replace(plan, problem=problem)
-        said = (
-            f"What is released are the coefficients of {n_parts} models, each trained at the whole budget on a part of the "
-            f"rows that no other sees. The rows were divided by a secret draw that knew their public number alone."
-        )
-        guarantee = guarantee_of(whole, sentence, None, charged, seed, (*weighting, said))
-        names = _names(estimator, rows)
+    encoder = parameters.checked_schema(schema)
+    settings = estimator._settings(encoder, set_aside=math.log(n_parts))
+    with given.checked([estimator._specification(settings, encoder, charge.seed)]) as (rows,):
+        plans = _plans(settings, rows, n_parts)
+        guarantee = _guarantee(plans, rows, settings, charge)
+        names = _names(rows, has_intercept=settings.intercept > 0.0)
 
-        def released(entropy: Entropy) -> Array:
-            parts = divided(sizes, entropy)
-            return np.array([release(by_size[part.size], rows.part(part).source, entropy) for part in parts])
+        def release(entropy: Entropy) -> Array:
+            parts = divided(plans.part_sizes, entropy)
+            return np.array([_coefficients(plans.by_size[part.size], rows.part(part), entropy) for part in parts])
 
-        event = whole.problem.event(whole.budget)
-        confirm_noise(*(noise for its_plan in by_size.values() for noise in lattices_of(its_plan)))
-        warn(cautions(event.budget, n_rows, n_rows))
-        of_parts = charge_and_release(released, event, Neighbours.REPLACE_ONE, charged, seed, "intervals_from_parts")
-    return PartIntervals(names, of_parts, plan.alpha, guarantee)
+        event = plans.whole.problem.event(plans.whole.budget)
+        noises = [noise for plan in plans.by_size.values() for noise in lattices_of(plan)]
+        before_charge(noises, event, (rows.n_rows, rows.n_rows))
+        of_parts = charge_and_release(release, event, Neighbours.REPLACE_ONE, charge)
+    return PartIntervals(names, of_parts, plans.whole.alpha, guarantee)
 
 
-_Training = tuple[
-    Any, str, tuple[str, ...], Callable[[Any], Plan | StatisticsPlan], Callable[[Any, RowSource, Entropy], Array]
-]
-"""Checked rows; where labels or targets come from; what weights rest on; the plan for rows; what releases coefficients."""
+@dataclass(frozen=True, slots=True)
+class _PlansOfParts:
+    """The plans of fits to parts of the rows.
+
+    Attributes
+    ----------
+    part_sizes : numbers of rows of the parts, which differ by one at most
+    by_size : the plan for each of these numbers
+    whole : the plan of the largest part, of which the public facts are those of all rows
+    """
+
+    part_sizes: tuple[int, ...]
+    by_size: dict[int, AnyPlan]
+    whole: AnyPlan
 
 
-@contextmanager
-def _of_classifier(
-    estimator: LinearClassifier, X: Any, y: Any, sample_weight: Any, n_parts: int, seed: int | None
-) -> Iterator[_Training]:
-    settings, encoder, domain = estimator._settings(estimator.schema)
-    settings = replace(settings, set_aside=math.log(n_parts))
-    with estimator._checked_rows(X, y, settings, encoder, domain, sample_weight, seed) as rows:
-        estimator.coefficient_names_ = estimator._coefficient_names(encoder, rows.fourier)
-
-        def release(plan: Plan, source: RowSource, entropy: Entropy) -> Array:
-            model = LinearModel.of(release_by(plan, source, entropy).release)
-            columns = [model.coef, model.intercept[:, None]] if settings.intercept > 0.0 else [model.coef]
-            return np.hstack(columns).ravel()
-
-        given, cap = sample_weight is not None, settings.largest_sample_weight
-        weighting = weight_sentences(given, cap, settings.class_weight)
-        yield rows, rows.label_sentence, weighting, partial(estimator._plan_for, settings), release
+def _plans(settings: Settings, rows: CheckedRows, n_parts: int) -> _PlansOfParts:
+    n_rows = rows.n_rows
+    if n_rows < n_parts:
+        raise ParameterError(f"{n_parts} parts need as many rows.")
+    sizes = tuple(n_rows // n_parts + (part < n_rows % n_parts) for part in range(n_parts))
+    by_size = {size: plan_for(settings, replace(rows, n_rows=size)) for size in sorted(set(sizes), reverse=True)}
+    # Each row is in one part: together the fits cost a row what its own costs (proofs/selection.md).
+    largest: Any = by_size[sizes[0]]
+    whole = replace(largest, problem=replace(largest.problem, n_rows_low=n_rows, n_rows_high=n_rows))
+    return _PlansOfParts(sizes, by_size, whole)
 
 
-@contextmanager
-def _of_regressor(
-    estimator: LinearRegressor, X: Any, y: Any, sample_weight: Any, n_parts: int, seed: int | None
-) -> Iterator[_Training]:
-    settings, encoder = estimator._settings(estimator.schema)
-    if isinstance(settings, Settings):
-        settings = replace(settings, set_aside=math.log(n_parts))
-    cap = getattr(settings, "largest_sample_weight", 1.0)
-    with estimator._checked_rows(X, y, settings, encoder, sample_weight, cap, seed) as rows:
-        estimator.coefficient_names_ = estimator._coefficient_names(encoder)
+def _guarantee(plans: _PlansOfParts, rows: CheckedRows, settings: Settings, charge: Charge) -> Guarantee:
+    """What all parts promise together."""
+    released_together = (
+        f"What is released are the coefficients of {len(plans.part_sizes)} models, each trained at the whole budget on a "
+        f"part of the rows that no other sees. The rows were divided by a secret draw that knew their public number alone."
+    )
+    sentences = (*sentences_of_rows(rows, settings), released_together)
+    return guarantee_of(plans.whole, sentences, None, charge.ledger, charge.seed)
 
-        def release(plan: Any, source: RowSource, entropy: Entropy) -> Array:
-            weights, _ = estimator._released(plan, source, entropy)
-            if settings.intercept > 0.0:
-                weights = np.append(weights[:-1], settings.intercept * weights[-1])
-            return weights
 
-        weighting = weight_sentences(sample_weight is not None, cap, None)
-        yield rows, estimator._target_sentence(), weighting, partial(estimator._plan_for, settings), release
+def _coefficients(plan: AnyPlan, part: CheckedRows, entropy: Entropy) -> Array:
+    """The released coefficients of one part, class after class, the intercept last in each."""
+    model = released(plan, part.source, entropy).model
+    columns = [model.coef, model.intercept[:, None]] if plan.problem.intercept > 0.0 else [model.coef]
+    return np.hstack(columns).ravel()
 
 
 def _check_parameters(estimator: Any, n_parts: Any) -> None:
     """What can be refused before rows are looked at."""
     if not isinstance(estimator, LinearClassifier | LinearRegressor):
         raise ParameterError("estimator must be a linear classifier or regressor of confide.")
-    if hasattr(estimator, "kernel"):
+    if isinstance(estimator, KernelSVC):
         raise ParameterError("weights of random features mean nothing one by one; use LinearSVC or LogisticRegression.")
     if estimator.ledger is not None or estimator.random_state is not None:
         raise ParameterError("give ledger and random_state to the call, not to the estimator: all parts are one release.")
@@ -266,17 +246,17 @@ def _check_parameters(estimator: Any, n_parts: Any) -> None:
         raise ParameterError(
             "parts need neighbours='replace-one': with rows added or removed the sizes of the parts would be private."
         )
-    if getattr(estimator, "inference_share", 0.0) != 0.0 or getattr(estimator, "intervals", False):
+    given = estimator.get_params(deep=False)
+    if given.get("inference_share", 0.0) != 0.0 or given.get("intervals", False):
         raise ParameterError("these intervals need nothing beside the coefficients: leave inference_share or intervals out.")
     whole = isinstance(n_parts, (int, np.integer)) and not isinstance(n_parts, bool)
     if not whole or n_parts < _FEWEST_PARTS:
         raise ParameterError(f"n_parts must be a whole number of at least {_FEWEST_PARTS}, chosen without the rows.")
 
 
-def _names(model: Any, rows: Any) -> tuple[str, ...]:
+def _names(rows: CheckedRows, *, has_intercept: bool) -> tuple[str, ...]:
     """Names of the coefficients, of several classes with the class before; the intercept's last."""
-    names = [*map(str, model.coefficient_names_), *(["(intercept)"] if model.fit_intercept else [])]
-    classes = getattr(rows, "domain", ())
-    if len(classes) < 3:
+    names = [*map(str, rows.coefficient_names), *(["(intercept)"] if has_intercept else [])]
+    if len(rows.domain) < 3:
         return tuple(names)
-    return tuple(f"{label}: {name}" for label in classes for name in names)
+    return tuple(f"{label}: {name}" for label in rows.domain for name in names)

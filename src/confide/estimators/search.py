@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from numbers import Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, Unpack
 
 import numpy as np
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
@@ -20,32 +19,32 @@ from sklearn.utils.validation import check_is_fitted
 
 from confide.accounting.events import Event
 from confide.accounting.ledger import Batch, Ledger
-from confide.cautions import cautions, warn
 from confide.errors import ParameterError
-from confide.estimators import parameters
-from confide.estimators.assumptions import guarantee_of, weight_sentences
-from confide.estimators.divided import divided, mistakes, refuse_undivided
-from confide.estimators.fitting import Fit, charge_and_release, confirm_noise, lattices_of, release_by, rows_per_person
-from confide.estimators.linear import LinearClassifier
-from confide.estimators.scores import LinearModel
-from confide.estimators.spending import TellsOfRepeatedFits
-from confide.estimators.streamed import FitRows, is_opened, schema_of
-from confide.features.encoder import Encoder
+from confide.estimators.linear_classifier import LinearClassifier
+from confide.estimators.linear_model import WeightsOfRows, sample_weight_of
+from confide.estimators.repeated_fits import TellsOfRepeatedFits
+from confide.estimators.shared_parameters import estimator
 from confide.guarantee import Guarantee
+from confide.intake import parameters
+from confide.intake.given_rows import rows_given
+from confide.intake.specification import CheckedRows
 from confide.plan_text import search_text
 from confide.privacy.budgets import ZCDP, ApproxDP, Budget, Neighbours, PureDP, as_budget, budget_of_row, pure_epsilon
 from confide.privacy.lattice import LatticeGaussian, LatticeLaplace, lattice_exponent
 from confide.privacy.mechanism import Plan, Problem
 from confide.privacy.noise import Entropy
 from confide.privacy.selection import Repetition, Selection
+from confide.released_models.model import ReleasedModel
+from confide.training.assumptions import guarantee_of, sentences_of_rows
+from confide.training.fit import Charge, Fit, before_charge, charge_and_release, lattices_of, released
+from confide.training.random_division import divided, mistakes, refuse_persons, refuse_undivided
+from confide.training.settings import Settings
 from confide.types import Array
 
 METHODS = ("auto", "permute-and-flip", "exponential", "repeated")
 
 _OF_THE_SEARCH = ("budget", "ledger", "random_state")
 _ONE_FOR_ALL = ("neighbours", "n_rows_bounds", "max_rows_per_person", "schema", "classes", "inference_share")
-_Facts = Mapping[str, int | None]
-"""Numbers of features and of classes, as the `plan` of an estimator takes them."""
 
 _SHAPE = Fraction(1, 2)
 """Of the law of the number of tries: 2.5 times the epsilon of one. Measured: benchmarks/README.md."""
@@ -55,11 +54,17 @@ _MOST_TRIES = 1e6
 _DOWNWARDS = 1.0 - 2.0**-40
 
 
-_COLUMNS = ("n_features_in_", "feature_names_in_")
-_NO_PERSONS = (
-    "a search needs a schema without a column of persons: how many rows are left of them is private, and the sizes of the "
-    "parts are public. Keep at most k rows of each person yourself, and give max_rows_per_person=k."
-)
+@dataclass(frozen=True, slots=True)
+class _Facts:
+    """Numbers of columns and of classes, as the `plan` of a classifier takes them."""
+
+    n_features: int | None
+    n_classes: int | None
+
+    @classmethod
+    def of(cls, rows: CheckedRows) -> _Facts:
+        """Those of checked rows; a schema has its own number of columns."""
+        return cls(rows.columns.n_features_in if rows.encoder is None else None, len(rows.domain))
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +114,7 @@ def _only_if_estimator_has(name: str) -> Any:
     return available_if(lambda search: hasattr(search.estimator, name))
 
 
+@estimator
 class PrivateSearchCV(TellsOfRepeatedFits, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
     """Choice of parameters from a public grid, and the chosen model, released together under one budget.
 
@@ -189,28 +195,15 @@ class PrivateSearchCV(TellsOfRepeatedFits, MetaEstimatorMixin, BaseEstimator):  
     # As for its classifiers.
     __metadata_request__fit: ClassVar[dict[str, Any]] = {"sample_weight": None}
 
-    def __init__(
-        self,
-        estimator: Any,
-        param_grid: Any,
-        *,
-        budget: float | Budget = 1.0,
-        method: str = "auto",
-        held_out: float | None = None,
-        score_share: float = 0.0,
-        expected_tries: float | None = None,
-        ledger: Ledger | Batch | None = None,
-        random_state: int | None = None,
-    ) -> None:
-        self.estimator = estimator
-        self.param_grid = param_grid
-        self.budget = budget
-        self.method = method
-        self.held_out = held_out
-        self.score_share = score_share
-        self.expected_tries = expected_tries
-        self.ledger = ledger
-        self.random_state = random_state
+    estimator: Any = field(kw_only=False)
+    param_grid: Any = field(kw_only=False)
+    budget: float | Budget = 1.0
+    method: str = "auto"
+    held_out: float | None = None
+    score_share: float = 0.0
+    expected_tries: float | None = None
+    ledger: Ledger | Batch | None = None
+    random_state: int | None = None
 
     def plan(self, n_rows: int, n_features: int | None = None, *, n_classes: int | None = None) -> SearchPlan:
         """Everything a fit would decide from public facts. Reads no data and charges nothing.
@@ -224,8 +217,7 @@ class PrivateSearchCV(TellsOfRepeatedFits, MetaEstimatorMixin, BaseEstimator):  
         n_classes : int
             Number of classes; where they are declared theirs, and not needed; otherwise 2 by default.
         """
-        facts = {"n_features": n_features, "n_classes": n_classes}
-        return self._plan(self._checked_budget(), self._candidates(), n_rows, facts)
+        return self._plan(self._checked_budget(), self._candidates(), n_rows, _Facts(n_features, n_classes))
 
     def _plan(self, budget: Budget, candidates: list[Any], n_rows: int, facts: _Facts) -> SearchPlan:
         method = parameters.checked_choice("method", self.method, METHODS)
@@ -239,7 +231,7 @@ class PrivateSearchCV(TellsOfRepeatedFits, MetaEstimatorMixin, BaseEstimator):  
         plans = [make(budget, candidates, int(n_rows), facts) for make in (once, repeated) if make is not None]
         return min(plans, key=lambda plan: plan.noise)
 
-    def fit(self, X: Any, y: Any = None, **row_facts: Any) -> Self:
+    def fit(self, X: Any, y: Any = None, **weights_of_rows: Unpack[WeightsOfRows]) -> Self:
         """Search and release.
 
         Parameters
@@ -259,76 +251,57 @@ class PrivateSearchCV(TellsOfRepeatedFits, MetaEstimatorMixin, BaseEstimator):  
         BudgetExceeded
             If the ledger has too little left; no row was used.
         """
-        if row_facts.keys() - {"sample_weight"}:
-            raise TypeError(f"fit() got an unexpected keyword argument {next(iter(row_facts.keys() - {'sample_weight'}))!r}")
         budget, candidates, grid = self._checked_budget(), self._candidates(), list(ParameterGrid(self.param_grid))
         seed, ledger = parameters.checked_seed(self.random_state), parameters.checked_ledger(self.ledger)
-        sample_weight, weighted = row_facts.get("sample_weight"), row_facts.get("sample_weight") is not None
-        refuse_undivided(X)
-        with ExitStack() as until_released:
-            trainings = self._trainings(until_released, budget, candidates, X, y, sample_weight, seed)
-            rows, columns = trainings[0].rows, trainings[0].model.n_features_in_
-            facts = {"n_features": columns if candidates[0].schema is None else None, "n_classes": len(rows.domain)}
-            plan = self._plan(budget, candidates, rows.n_rows, facts)
-            guarantees = [
-                self._guarantee(plan, training, its_plan, ledger, seed, weighted)
-                for training, its_plan in zip(trainings, plan.plans, strict=True)
+        given = rows_given(X, y, sample_weight_of(weights_of_rows))
+        refuse_undivided(given)
+        schema = given.schema_for(candidates[0].schema)
+        refuse_persons(schema, "a search needs")
+        charge = Charge(ledger, seed, f"{type(self).__name__}.fit")
+        encoder = parameters.checked_schema(schema)
+        for model in candidates:
+            model.set_params(budget=budget, schema=schema)
+        settings = [model._settings(encoder) for model in candidates]
+        specifications = [
+            model._specification(its_settings, encoder, seed)
+            for model, its_settings in zip(candidates, settings, strict=True)
+        ]
+        with given.checked(specifications) as rows_of_all:
+            rows = rows_of_all[0]
+            if parameters.checked_classes(candidates[0].classes, schema) is None:
+                for model in candidates:
+                    model.set_params(classes=list(rows.domain))
+            plan = self._plan(budget, candidates, rows.n_rows, _Facts.of(rows))
+            trainings = [
+                _Training(its_rows, its_plan, self._guarantee(plan, its_rows, its_settings, its_plan, charge))
+                for its_rows, its_plan, its_settings in zip(rows_of_all, plan.plans, settings, strict=True)
             ]
             for model in candidates:
                 model.set_params(ledger=ledger, random_state=seed)
-            confirm_noise(plan.score_noise, *(noise for its_plan in plan.plans for noise in lattices_of(its_plan)))
-            warn(cautions(plan.event.budget, rows.n_rows, rows.n_rows))
-            purpose = f"{type(self).__name__}.fit"
+            noises = [plan.score_noise, *(noise for its_plan in plan.plans for noise in lattices_of(its_plan))]
+            before_charge(noises, plan.event, (rows.n_rows, rows.n_rows))
             choice = charge_and_release(
-                lambda entropy: _chosen(plan, trainings, entropy), plan.event, Neighbours.REPLACE_ONE, ledger, seed, purpose
+                lambda entropy: _chosen(plan, trainings, entropy), plan.event, Neighbours.REPLACE_ONE, charge
             )
-            index = choice.index
-            trainings[index].keep(choice.fit, guarantees[index])
-        self.best_index_ = index
-        self.best_params_ = grid[index]
-        self.plan_ = plan
-        self.guarantee_ = guarantees[index]
-        self.best_estimator_ = candidates[index]
+            chosen = trainings[choice.index].model_of(choice.fit)
+        self._hold(choice, chosen, candidates[choice.index], grid[choice.index], plan)
+        return self
+
+    def _hold(
+        self, choice: _Choice, chosen: ReleasedModel, model: LinearClassifier, values: dict[str, Any], plan: SearchPlan
+    ) -> None:
+        """Hold what was released, and the public facts beside it."""
+        model._hold(chosen)
+        self.best_index_, self.best_params_, self.best_estimator_ = choice.index, values, model
+        self.plan_, self.guarantee_ = plan, chosen.guarantee
         for name in ("best_score_", "best_score_deviation_", "feature_names_in_"):
             self.__dict__.pop(name, None)
         if choice.noisy_mistakes is not None and plan.score_noise is not None:
             self.best_score_ = 1.0 - choice.noisy_mistakes / plan.part_sizes[-1]
             self.best_score_deviation_ = plan.score_noise.deviation / plan.part_sizes[-1]
-        for name in ("classes_", *_COLUMNS):
-            if hasattr(self.best_estimator_, name):
-                setattr(self, name, getattr(self.best_estimator_, name))
-        return self
-
-    def _trainings(
-        self,
-        until_released: ExitStack,
-        budget: Budget,
-        candidates: list[Any],
-        X: Any,
-        y: Any,
-        sample_weight: Any,
-        seed: int | None,
-    ) -> list[_Training]:
-        """The rows as each candidate takes them, checked as its own fit would check them. In memory they are read once."""
-        first, trainings, read = candidates[0], [], None
-        schema = schema_of(first.schema, X)
-        if schema is not None and schema.person is not None:
-            raise ParameterError(_NO_PERSONS)
-        for model in candidates:
-            model.set_params(budget=budget, schema=schema)
-            settings, encoder, domain = model._settings(schema)
-            if is_opened(X):
-                opened = model._checked_rows(X, y, settings, encoder, domain, sample_weight, seed)
-                rows = until_released.enter_context(opened)
-            else:
-                read = read or model._read(X, y, encoder, domain, sample_weight, rows_per_person(1, seed))
-                vars(model).update({name: fact for name, fact in vars(first).items() if name in _COLUMNS})
-                rows = model._prepared(read, settings)
-            trainings.append(_Training(model, encoder, rows, model._coefficient_names(encoder, rows.fourier)))
-        if parameters.checked_classes(first.classes, schema) is None:
-            for model in candidates:
-                model.set_params(classes=list(trainings[0].rows.domain))
-        return trainings
+        self.classes_, self.n_features_in_ = model.classes_, model.n_features_in_
+        if hasattr(model, "feature_names_in_"):
+            self.feature_names_in_ = model.feature_names_in_
 
     def predict(self, X: Any) -> Any:
         """The class that the released model finds for each row, (n,)."""
@@ -338,7 +311,8 @@ class PrivateSearchCV(TellsOfRepeatedFits, MetaEstimatorMixin, BaseEstimator):  
     def decision_function(self, X: Any) -> Array:
         """Scores of the released model."""
         check_is_fitted(self)
-        return self.best_estimator_.decision_function(X)  # type: ignore[no-any-return]
+        scores: Array = self.best_estimator_.decision_function(X)
+        return scores
 
     @_only_if_estimator_has("predict_proba")  # type: ignore[untyped-decorator]  # scikit-learn ships no types
     def predict_proba(self, X: Any) -> Array:
@@ -396,9 +370,8 @@ class PrivateSearchCV(TellsOfRepeatedFits, MetaEstimatorMixin, BaseEstimator):  
                 "a search needs neighbours='replace-one': with rows added or removed the sizes of its parts would be "
                 "private. Use alpha='auto', which needs no search, or replace-one where the number of rows may be public."
             )
-        if estimator.schema is not None and getattr(estimator.schema, "person", None) is not None:
-            raise ParameterError(_NO_PERSONS)
-        if estimator.inference_share != 0.0:
+        refuse_persons(estimator.schema, "a search needs")
+        if estimator.get_params(deep=False).get("inference_share", 0.0) != 0.0:
             raise ParameterError(
                 "intervals do not hold after a choice among models, so a search has none: leave inference_share at 0."
             )
@@ -453,28 +426,23 @@ class PrivateSearchCV(TellsOfRepeatedFits, MetaEstimatorMixin, BaseEstimator):  
     ) -> tuple[Plan, ...]:
         pairs = zip(candidates, sizes, strict=True)
         return tuple(
-            clone(model).set_params(budget=budget)._plan_one_of_several(size, **facts, set_aside=set_aside)
+            clone(model)
+            .set_params(budget=budget)
+            ._plan_one_of_several(size, facts.n_features, facts.n_classes, set_aside=set_aside)
             for model, size in pairs
         )
 
     def _guarantee(
-        self,
-        plan: SearchPlan,
-        training: _Training,
-        its_plan: Plan,
-        ledger: Ledger | Batch | None,
-        seed: int | None,
-        weighted: bool,
+        self, plan: SearchPlan, rows: CheckedRows, settings: Settings, its_plan: Plan, charge: Charge
     ) -> Guarantee:
         """What the search promises if this candidate is chosen: the sentences of its model, and those of the search."""
-        model = training.model
         how = (
             f"the best of a random number of tries, {plan.repetition.mean:.4g} in the mean, which knew no row"
             if plan.repetition is not None
             else f"chosen by the {plan.method} mechanism"
         )
         sentences = (
-            *weight_sentences(weighted, float(model.max_sample_weight), parameters.checked_class_weight(model.class_weight)),
+            *sentences_of_rows(rows, settings),
             (
                 f"It covers a whole search: the model is {how}, among {len(plan.plans)} candidates of a public grid. What "
                 f"was not released of it, such as the scores of the others, stays private and was kept nowhere."
@@ -487,7 +455,7 @@ class PrivateSearchCV(TellsOfRepeatedFits, MetaEstimatorMixin, BaseEstimator):  
         # The rows and the budget are those of the search, not of the part and the try that made the model.
         problem = replace(its_plan.problem, n_rows_low=plan.n_rows, n_rows_high=plan.n_rows)
         whole = replace(its_plan, problem=problem, budget=plan.budget)
-        return guarantee_of(whole, training.rows.label_sentence, None, ledger, seed, sentences)
+        return guarantee_of(whole, sentences, None, charge.ledger, charge.seed)
 
     def __sklearn_tags__(self) -> Any:
         tags, inner = super().__sklearn_tags__(), get_tags(self.estimator)
@@ -498,16 +466,15 @@ class PrivateSearchCV(TellsOfRepeatedFits, MetaEstimatorMixin, BaseEstimator):  
 
 @dataclass(frozen=True, slots=True)
 class _Training:
-    """One candidate, and the rows as it takes them."""
+    """One candidate: the rows as it takes them, its plan, and what is promised if it is chosen."""
 
-    model: Any
-    encoder: Encoder | None
-    rows: FitRows
-    names: Any
+    rows: CheckedRows
+    plan: Plan
+    guarantee: Guarantee
 
-    def keep(self, fit: Fit, guarantee: Guarantee) -> None:
-        """Make the candidate the released model."""
-        self.model._keep(fit, self.rows, self.encoder, self.names, guarantee)
+    def model_of(self, fit: Fit) -> ReleasedModel:
+        """The candidate as the released model."""
+        return ReleasedModel.of(fit.model, fit.evidence, self.plan.alpha, self.guarantee, self.rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -530,8 +497,8 @@ def _chosen(plan: SearchPlan, trainings: list[_Training], entropy: Entropy) -> _
 
     def trained(index: int) -> tuple[Fit, int]:
         rows = trainings[index].rows
-        fit = release_by(plan.plans[index], rows.part(parts[index % len(parts)]).source, entropy)
-        return fit, mistakes(LinearModel.of(fit.release), rows.part(held_out))
+        fit = released(plan.plans[index], rows.part(parts[index % len(parts)]).source, entropy)
+        return fit, mistakes(fit.model, rows.part(held_out))
 
     def noisy(number: int) -> float:
         assert plan.score_noise is not None  # noqa: S101 - called where it is there

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
-from confide.accounting.ledger import Batch, Ledger
-from confide.erm.class_losses import OneVsRest
-from confide.erm.losses import Hinge, HuberHinge, LogisticHinge, Loss, SmoothHinge
+from confide.erm.losses import Hinge, HuberHinge, LogisticHinge, SmoothHinge
 from confide.erm.row_bounds import BallBound, RowBound
 from confide.errors import ParameterError
-from confide.estimators import parameters
-from confide.estimators.fitting import Settings, Smoother
-from confide.estimators.linear import LinearClassifier
-from confide.estimators.regularisation import usual_norm
+from confide.estimators.linear_classifier import LinearClassifier
+from confide.estimators.shared_parameters import IntervalsParameter, RowNormParameter, estimator
 from confide.features.encoder import Encoder
 from confide.features.fourier import FourierMap
-from confide.features.schema import Schema
-from confide.privacy.budgets import Budget, Neighbours
+from confide.intake import parameters
+from confide.privacy.budgets import Budget
+from confide.training.alpha import usual_norm
+from confide.training.settings import ScoreLoss
 
 _LOSSES: dict[str, type[HuberHinge] | type[SmoothHinge] | type[LogisticHinge]] = {
     "auto": HuberHinge,
@@ -26,12 +22,45 @@ _LOSSES: dict[str, type[HuberHinge] | type[SmoothHinge] | type[LogisticHinge]] =
     "smooth_hinge": SmoothHinge,
     "logistic_hinge": LogisticHinge,
 }
-"""What "auto" gives way to where noise is large is `LinearSVC._smoother`."""
+"""The losses by their names. For "auto" `training/loss_choice.py` may put the logistic hinge in the place of the hinge."""
 _NARROWEST = 2.0**-12
-"""The narrowest joint: that of loss="hinge" is no narrower."""
+"""The smallest `smoothing` of a joint. The joint of loss="hinge" is no narrower."""
 
 
-class LinearSVC(LinearClassifier):
+def hinge_loss(name: Any, smoothing: Any, bound_if_noisy: RowBound | None) -> ScoreLoss:
+    """The loss of a support vector machine, from its parameters.
+
+    Parameters
+    ----------
+    name, smoothing : as the user gave them
+    bound_if_noisy : a narrower bound on rows that an automatic loss may bring, or None
+    """
+    name = parameters.checked_choice("loss", name, (*_LOSSES, "hinge"))
+    if name == "hinge":
+        return ScoreLoss(
+            Hinge(),
+            only_two=(
+                "Only binary classification is supported with loss='hinge'. The type of the target is multiclass: take "
+                "loss='huber_hinge' with a small smoothing, such as 0.05."
+            ),
+        )
+    try:
+        half_width = float(smoothing)
+        loss = _LOSSES[name](half_width)
+    except (TypeError, ValueError):
+        raise ParameterError("smoothing must be a positive finite number.") from None
+    if isinstance(loss, (HuberHinge, SmoothHinge)) and half_width < _NARROWEST:
+        raise ParameterError(
+            f"smoothing must be at least 2^-12, about 0.00025, and is {half_width:g}: the narrower the joint, the longer "
+            f"a fit may take. Take a larger smoothing, or loss='hinge', whose joint is chosen for you."
+        )
+    if name != "auto":
+        return ScoreLoss(loss, one_vs_rest=loss)
+    return ScoreLoss(loss, one_vs_rest=loss, if_noisy=LogisticHinge(half_width), bound_if_noisy=bound_if_noisy)
+
+
+@estimator
+class LinearSVC(IntervalsParameter, RowNormParameter, LinearClassifier):
     """A linear support vector machine with the hinge or a smoothed hinge, released under differential privacy.
 
     Minimises mean loss(y w . x) + alpha / 2 |w|^2 over clipped rows, perturbed so that the released weights are
@@ -40,7 +69,6 @@ class LinearSVC(LinearClassifier):
 
     Parameters
     ----------
-    budget : float, PureDP, ApproxDP or ZCDP, default 1.0
     loss : {"auto", "huber_hinge", "smooth_hinge", "logistic_hinge", "hinge"}, default "auto"
         The joint is a parabola ("huber_hinge"), or a polynomial that is twice differentiable ("smooth_hinge").
         "logistic_hinge" is the logistic loss moved by a margin of 1 / smoothing, log(1 + exp(1 / smoothing - z)): the hinge
@@ -56,9 +84,7 @@ class LinearSVC(LinearClassifier):
         Half-width of the joint, at least 2^-12 (of "logistic_hinge" 2^-20); not used by "hinge". A narrower one is closer
         to the hinge and costs objective perturbation more of the budget, or a larger alpha; of "logistic_hinge" it costs
         little, and scores are larger.
-    alpha, schema, row_norm, fit_intercept, intercept_scaling, classes, mechanism, neighbours, n_rows_bounds, \
-max_rows_per_person, class_weight, max_sample_weight, inference_share, ledger, n_jobs, random_state :
-        As in `LogisticRegression`. There are no intervals for the "hinge", which does not bend.
+    other parameters : those that linear models share
 
     Attributes
     ----------
@@ -67,6 +93,8 @@ max_rows_per_person, class_weight, max_sample_weight, inference_share, ledger, n
 
     Notes
     -----
+    There are no intervals for the "hinge", which does not bend.
+
     Guarantee: as for `LogisticRegression`. The curvature of the hinges with a joint costs a part of the budget, which the
     logistic loss, with a margin or without, often does not pay. Scores and coefficients of the logistic hinge are 1 /
     smoothing times as large as those of the hinge, so do not compare them between losses. Where the plan clips encoded rows,
@@ -85,83 +113,16 @@ max_rows_per_person, class_weight, max_sample_weight, inference_share, ledger, n
     True
     """
 
-    def __init__(
-        self,
-        budget: float | Budget = 1.0,
-        *,
-        loss: str = "auto",
-        smoothing: float = 0.5,
-        alpha: float | str = "auto",
-        schema: Schema | None = None,
-        row_norm: Any = None,
-        fit_intercept: bool = True,
-        intercept_scaling: float = 1.0,
-        classes: Any = None,
-        mechanism: str = "auto",
-        neighbours: str | Neighbours = "replace-one",
-        n_rows_bounds: tuple[int, int] | None = None,
-        max_rows_per_person: int = 1,
-        class_weight: Mapping[Any, float] | None = None,
-        max_sample_weight: float = 1.0,
-        inference_share: float | str = 0.0,
-        ledger: Ledger | Batch | None = None,
-        n_jobs: int | None = None,
-        random_state: int | None = None,
-    ) -> None:
-        super().__init__(
-            budget,
-            alpha=alpha,
-            schema=schema,
-            row_norm=row_norm,
-            fit_intercept=fit_intercept,
-            intercept_scaling=intercept_scaling,
-            classes=classes,
-            mechanism=mechanism,
-            neighbours=neighbours,
-            n_rows_bounds=n_rows_bounds,
-            max_rows_per_person=max_rows_per_person,
-            class_weight=class_weight,
-            max_sample_weight=max_sample_weight,
-            inference_share=inference_share,
-            ledger=ledger,
-            n_jobs=n_jobs,
-            random_state=random_state,
-        )
-        self.loss = loss
-        self.smoothing = smoothing
+    loss: str = "auto"
+    smoothing: float = 0.5
 
-    def _loss(self, n_classes: int) -> Loss:
-        name = parameters.checked_choice("loss", self.loss, (*_LOSSES, "hinge"))
-        if name == "hinge" and n_classes > 2:
-            raise ParameterError(
-                "Only binary classification is supported with loss='hinge'. The type of the target is multiclass: take "
-                "loss='huber_hinge' with a small smoothing, such as 0.05."
-            )
-        try:
-            smoothing = float(self.smoothing)
-            loss = Hinge() if name == "hinge" else _LOSSES[name](smoothing)
-        except (TypeError, ValueError):
-            raise ParameterError("smoothing must be a positive finite number.") from None
-        if isinstance(loss, (HuberHinge, SmoothHinge)) and smoothing < _NARROWEST:
-            raise ParameterError(
-                f"smoothing must be at least 2^-12, about 0.00025, and is {smoothing:g}: the narrower the joint, the longer "
-                f"a fit may take. Take a larger smoothing, or loss='hinge', whose joint is chosen for you."
-            )
-        return loss if n_classes == 2 else OneVsRest(loss, n_classes)
-
-    def _settings(self, schema: Schema | None) -> tuple[Settings, Encoder | None, tuple[Any, ...] | None]:
-        settings, encoder, domain = super()._settings(schema)
-        if self.loss == "auto":
-            settings = replace(settings, smoother=self._smoother(encoder))
-        return settings, encoder, domain
-
-    def _smoother(self, encoder: Encoder | None) -> Smoother | None:
-        """What "auto" gives way to where noise is large."""
+    def _minimised(self, budget: Budget, encoder: Encoder | None) -> ScoreLoss:
         usual = None if encoder is None else BallBound(usual_norm(encoder.row_bound, 0.0))
-        return Smoother(LogisticHinge(float(self.smoothing)), usual)
+        return hinge_loss(self.loss, self.smoothing, usual)
 
 
-class KernelSVC(LinearSVC):
+@estimator
+class KernelSVC(LinearClassifier):
     """A support vector machine with a translation-invariant kernel, released under differential privacy.
 
     Rows pass through random Fourier features, whose kernel approximates the one asked for; on them it is `LinearSVC`. The
@@ -169,7 +130,6 @@ class KernelSVC(LinearSVC):
 
     Parameters
     ----------
-    budget : float, PureDP, ApproxDP or ZCDP, default 1.0
     kernel : {"rbf", "laplacian", "cauchy"}, default "rbf"
     length_scale : float, default 1.0
         Of the kernel, in the units of the columns of X (with a schema, of the encoded columns). Public, never learned.
@@ -182,9 +142,7 @@ class KernelSVC(LinearSVC):
     loss : as in `LinearSVC`, default "huber_hinge"
         "auto" is the logistic hinge where noise is large; mapped rows have one norm and are not clipped further.
     smoothing : as in `LinearSVC`
-    alpha, schema, fit_intercept, intercept_scaling, classes, mechanism, neighbours, n_rows_bounds, \
-max_rows_per_person, class_weight, max_sample_weight, ledger, n_jobs, random_state :
-        As in `LogisticRegression`.
+    other parameters : those that linear models share
 
     Attributes
     ----------
@@ -210,65 +168,22 @@ max_rows_per_person, class_weight, max_sample_weight, ledger, n_jobs, random_sta
     True
     """
 
+    kernel: str = "rbf"
+    length_scale: float = 1.0
+    n_features: int = 256
+    orthogonal: bool = False
+    map_seed: int = 0
+    loss: str = "huber_hinge"
+    smoothing: float = 0.5
+
     _accepts_sparse = False  # its features are dense
 
-    def __init__(
-        self,
-        budget: float | Budget = 1.0,
-        *,
-        kernel: str = "rbf",
-        length_scale: float = 1.0,
-        n_features: int = 256,
-        orthogonal: bool = False,
-        map_seed: int = 0,
-        loss: str = "huber_hinge",
-        smoothing: float = 0.5,
-        alpha: float | str = "auto",
-        schema: Schema | None = None,
-        fit_intercept: bool = True,
-        intercept_scaling: float = 1.0,
-        classes: Any = None,
-        mechanism: str = "auto",
-        neighbours: str | Neighbours = "replace-one",
-        n_rows_bounds: tuple[int, int] | None = None,
-        max_rows_per_person: int = 1,
-        class_weight: Mapping[Any, float] | None = None,
-        max_sample_weight: float = 1.0,
-        ledger: Ledger | Batch | None = None,
-        n_jobs: int | None = None,
-        random_state: int | None = None,
-    ) -> None:
-        super().__init__(
-            budget,
-            loss=loss,
-            smoothing=smoothing,
-            alpha=alpha,
-            schema=schema,
-            fit_intercept=fit_intercept,
-            intercept_scaling=intercept_scaling,
-            classes=classes,
-            mechanism=mechanism,
-            neighbours=neighbours,
-            n_rows_bounds=n_rows_bounds,
-            max_rows_per_person=max_rows_per_person,
-            class_weight=class_weight,
-            max_sample_weight=max_sample_weight,
-            ledger=ledger,
-            n_jobs=n_jobs,
-            random_state=random_state,
-        )
-        self.kernel = kernel
-        self.length_scale = length_scale
-        self.n_features = n_features
-        self.orthogonal = orthogonal
-        self.map_seed = map_seed
+    def _minimised(self, budget: Budget, encoder: Encoder | None) -> ScoreLoss:
+        # The random features of a row have norm 1, whatever the row, so no narrower bound helps.
+        return hinge_loss(self.loss, self.smoothing, None)
 
     def _fourier_map(self, n_inputs: int) -> FourierMap:
         return FourierMap(n_inputs, self.n_features, self.kernel, self.length_scale, self.map_seed, self.orthogonal)
 
     def _bound_of_rows(self, encoder: Encoder | None, budget: Budget) -> RowBound:
         return self._fourier_map(1).row_bound
-
-    def _smoother(self, encoder: Encoder | None) -> Smoother | None:
-        # The random features of a row have norm 1, whatever the row.
-        return super()._smoother(None)

@@ -10,11 +10,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from confide.erm.row_bounds import BallBound, GroupBound
 from confide.errors import ParameterError
-from confide.estimators.parameters import checked_schema
-from confide.estimators.validation import rows_of
 from confide.features.encoder import Encoder
 from confide.features.fourier import FourierMap
 from confide.features.schema import Schema
+from confide.intake.arrays import numeric_blocks
+from confide.intake.parameters import checked_schema
 from confide.types import Array
 
 
@@ -140,14 +140,14 @@ class RandomFourierFeatures(TransformerMixin, BaseEstimator):  # type: ignore[mi
     def fit(self, X: Any, y: Any = None) -> Self:
         """Count the columns of X; nothing else is learned."""
         self._map_of(n_inputs=1)  # a parameter outside its range is refused before any row
-        fourier_map = self._map_of(rows_of(self, X, None, reset=True).n_features)
+        fourier_map = self._map_of(numeric_blocks(X, self, is_fit=True, accepts_sparse=False).n_features)
         self.fourier_map_ = fourier_map
         return self
 
     def transform(self, X: Any) -> Array:
         """The mapped rows, (n, n_features) float64: cosines, then sines of the same angles."""
         check_is_fitted(self)
-        blocks = rows_of(self, X, None, reset=False)
+        blocks = numeric_blocks(X, self, is_fit=False, accepts_sparse=False)
         return self.fourier_map_.transform(blocks.block(0, blocks.n_rows))
 
     def get_feature_names_out(self, input_features: Any = None) -> Any:

@@ -1,5 +1,5 @@
 """From columns to bounded rows, by public knowledge only."""
 
-from confide.submodules import on_first_use
+from confide.first_use import submodules
 
-__getattr__ = on_first_use(__name__)
+__getattr__ = submodules(__name__)

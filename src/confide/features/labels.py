@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from confide.types import Indices, Labels, Targets
 
-
 INCONSISTENT_NUMBERS = "X and y have inconsistent numbers of samples: there must be one label for each row."
 UNKNOWN_LABEL = "y holds labels outside the declared classes. Correct the labels or the declaration."
 NOT_FINITE = "Input X contains NaN or infinity. Fill the gaps by a public rule, or declare them in a schema."

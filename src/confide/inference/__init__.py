@@ -1,5 +1,5 @@
 """How sure: intervals and tables, made of what was released and of public facts."""
 
-from confide.submodules import on_first_use
+from confide.first_use import submodules
 
-__getattr__ = on_first_use(__name__)
+__getattr__ = submodules(__name__)

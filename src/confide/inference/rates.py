@@ -1,42 +1,25 @@
-"""How good a model is on private rows: one noisy histogram of scores by class, and what follows from it.
+"""Rates on private rows, from one noisy histogram of scores by class: post-processing of what was released.
 
-Everything but the histogram is post-processing. Intervals hold both doubts: that the rows are a sample, and the noise.
+Intervals hold both doubts: that the rows are a sample, and the noise.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.special import logit, ndtri
+from scipy.special import ndtri
 
-from confide.accounting.ledger import Batch, Ledger
-from confide.data.mapped import MappedBlocks
-from confide.data.on_disk import Stamp
-from confide.data.opened import ArrayRows
 from confide.errors import ParameterError
-from confide.estimators import parameters
-from confide.estimators.direction import Direction
-from confide.estimators.fitting import charge_and_release, confirm_noise, rows_per_person
-from confide.estimators.streamed import is_opened, scored
-from confide.estimators.validation import rows_given
-from confide.features.encoder import RowsPerPerson
-from confide.inference.intervals import checked_level
-from confide.privacy.budgets import Budget, Neighbours, as_budget
-from confide.privacy.counts import CountsPlan, NoisyCounts
-from confide.privacy.noise import Entropy
-from confide.types import Array, Targets
+from confide.privacy.counts import CountsPlan
+from confide.types import Array
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from confide.estimators.linear import LinearClassifier
-
-_LEAST_BINS, _MOST_BINS = 2, 1000
 _LEAST_SIGNAL = 4.0
 """In standard deviations of the noise: below it a number of rows is not known well enough to divide by."""
 
@@ -215,139 +198,6 @@ class Evaluation:
             f"NOT PRIVATE. {self.void}" if self.void else f"Released under {self.plan.budget} ({self.plan.neighbours})."
         )
         return "\n".join(lines)
-
-
-def evaluate(
-    model: LinearClassifier,
-    X: Any,
-    y: Any = None,
-    *,
-    budget: float | Budget,
-    ledger: Ledger | Batch | None = None,
-    n_bins: int = 20,
-    level: float = 0.95,
-    neighbours: str | Neighbours = "replace-one",
-    max_rows_per_person: int = 1,
-    random_state: int | None = None,
-) -> Evaluation:
-    """Accuracy, confusion, calibration and AUC of a fitted classifier on private rows, each with an interval.
-
-    One histogram, class by bin of the score, is released with exact noise; all else is made of it.
-
-    Parameters
-    ----------
-    model : LogisticRegression, LinearSVC or KernelSVC, fitted
-    X, y : rows and labels as in `fit`, which the model has not learned from: otherwise the rates are too good, and the
-        privacy costs of both releases add up. Rows from `open_rows`, of files and the model's schema, bring their labels
-    budget : float, PureDP, ApproxDP or ZCDP
-        What the histogram costs.
-    ledger : Ledger, batch of one, or None
-        Charged before a score is computed.
-    n_bins : int, even
-        Bins of equal width between the probabilities 0 and 1. Public, chosen without the rows.
-    level : float
-        Of the intervals.
-    neighbours : {"replace-one", "add-or-remove-one"}
-        Under the second the number of rows is private.
-    max_rows_per_person : int
-        A public cap on the rows of one person. Where the model's schema names a column of persons, rows beyond so
-        many of each are dropped at random, as in `fit`; otherwise the cap is an assumption.
-    random_state : int or None
-        For tests: a seed makes the noise reproducible and the guarantee void.
-
-    Returns
-    -------
-    Evaluation
-
-    Raises
-    ------
-    ParameterError, InputError
-        Before anything is charged.
-    BudgetExceeded
-        If the ledger has too little left; no score was computed.
-
-    Examples
-    --------
-    >>> import confide
-    >>> adult = confide.datasets.load_adult()
-    >>> model = confide.LogisticRegression(1.0, schema=adult.schema).fit(adult.X_train, adult.y_train)
-    >>> bool(confide.evaluate(model, adult.X_test, adult.y_test, budget=0.5).accuracy.low > 0.8)
-    True
-    """
-    from confide.estimators.linear import LinearClassifier
-
-    if not isinstance(model, LinearClassifier) or not hasattr(model, "coef_"):
-        raise ParameterError("evaluate is for LogisticRegression, LinearSVC and KernelSVC, fitted or loaded.")
-    if len(model.classes_) != 2:
-        raise ParameterError("evaluate is for models of two classes.")
-    allowed, relation = as_budget(budget), Neighbours.parse(neighbours)
-    whole = isinstance(n_bins, (int, np.integer)) and not isinstance(n_bins, bool)
-    if not whole or not _LEAST_BINS <= n_bins <= _MOST_BINS or n_bins % 2:
-        raise ParameterError(f"n_bins must be an even number from {_LEAST_BINS} to {_MOST_BINS}.")
-    checked_level(level)
-    charged, seed = parameters.checked_ledger(ledger), parameters.checked_seed(random_state)
-    persons = parameters.checked_rows_per_person(max_rows_per_person)
-    encoder, direction = model._encoder, Direction.of(model)
-    # The bins in scores, of which 0 is one.
-    edges = logit(np.arange(1, n_bins) / n_bins)
-    edges[n_bins // 2 - 1] = 0.0
-    plan = NoisyCounts().plan(2 * int(n_bins), allowed, relation, persons)
-
-    void = None
-    if not allowed.is_private:
-        void = "The budget is infinite: no noise was added, and the counts may reveal any row."
-    elif seed is not None:
-        void = "The noise came from a fixed seed (random_state): whoever knows or guesses the seed can take it away."
-    outcome, has_probabilities = str(direction), hasattr(model, "predict_proba")
-    # How many rows were left of a public number tells how many persons there are.
-    names_persons = encoder is not None and encoder.schema.person is not None
-    confirm_noise(plan.lattice)
-    # Rows and labels are checked before the charge, and scored after it.
-    with _checked_pieces(model, X, y, rows_per_person(persons, seed)) as (n_given, pieces):
-
-        def release(entropy: Entropy) -> Array:
-            # A score on an edge belongs to the bin below it, as a score of 0 is no vote for the second class.
-            cells = [np.searchsorted(edges, scores, side="left") + n_bins * (labels > 0) for scores, labels in pieces()]
-            return NoisyCounts().release(plan, np.concatenate(cells), entropy)
-
-        counts = charge_and_release(release, plan.event, relation, charged, seed, "evaluate").reshape(2, int(n_bins))
-    if direction.position == 0:
-        counts = counts[::-1, ::-1].copy()
-    n_rows = n_given if relation is Neighbours.REPLACE_ONE and not names_persons else None
-    if n_rows is not None:
-        # The number of rows is public: what the noise added to the total goes, evenly.
-        counts = counts + (n_rows - counts.sum()) / counts.size
-    return Evaluation(counts, plan, float(level), outcome, n_rows, has_probabilities, void)
-
-
-@contextmanager
-def _checked_pieces(
-    model: LinearClassifier, X: Any, y: Any, persons: RowsPerPerson
-) -> Iterator[tuple[int, Callable[[], Iterable[tuple[Array, Targets]]]]]:
-    """How many rows were given, all checked, and what scores them, each alone: pieces of scores with labels."""
-    stamps: tuple[Stamp, ...] = ()
-    if is_opened(X) or isinstance(X, ArrayRows):
-        if y is not None:
-            raise ParameterError("rows from open_rows bring their labels; leave y out.")
-        if is_opened(X):
-            with scored(model, X, persons) as rows:
-                yield rows
-            return
-        X, y, stamps = X.rows, X.labels, X.stamps
-    blocks, kept, n_given = rows_given(
-        model, X, model._encoder, reset=False, rows_per_person=persons, accept_sparse=model._accepts_sparse
-    )
-    labels, _, _ = model._labels(y, n_given, tuple(model.classes_.tolist()))
-    labels = labels if kept is None else labels[kept]
-    scoring, mapped = model._model, blocks if model._fourier is None else MappedBlocks(blocks, model._fourier)
-
-    def pieces() -> Iterator[tuple[Array, Targets]]:
-        scores = scoring.scores_alone(mapped)
-        for stamp in stamps:
-            stamp.check()
-        yield scores, labels
-
-    yield n_given, pieces
 
 
 def _part(counts: Array, true: int, predicted: int) -> float:

@@ -68,7 +68,7 @@ def table_of(X: Any, specification: RowSpecification) -> MemoryTable:
     """
     encoder, columns_of = specification.encoder, specification.columns_of
     if encoder is None:
-        blocks = _numeric_blocks(X, columns_of, is_fit=specification.is_fit, accepts_sparse=specification.accepts_sparse)
+        blocks = numeric_blocks(X, columns_of, is_fit=specification.is_fit, accepts_sparse=specification.accepts_sparse)
         return MemoryTable(blocks, None, blocks.n_rows, Columns.recorded_by(columns_of))
     codes = encoder.read(X, specification.rows_per_person)
     encoder.refuse_unused(codes.used)
@@ -80,10 +80,10 @@ def rows_to_score(X: Any, estimator: Any, encoder: Encoder | None, *, accepts_sp
     """The rows that a fitted estimator is to score, checked against the columns of its fit. See `table_of`."""
     if encoder is not None:
         return EncodedBlocks(encoder, encoder.read(X))
-    return _numeric_blocks(X, estimator, is_fit=False, accepts_sparse=accepts_sparse)
+    return numeric_blocks(X, estimator, is_fit=False, accepts_sparse=accepts_sparse)
 
 
-def _numeric_blocks(X: Any, columns_of: Any, *, is_fit: bool, accepts_sparse: bool) -> Blocks:
+def numeric_blocks(X: Any, columns_of: Any, *, is_fit: bool, accepts_sparse: bool) -> Blocks:
     """Rows of numbers, checked, as blocks; their columns are recorded on `columns_of`, or compared with what it has."""
     if np.ma.isMaskedArray(X):
         raise InputTypeError(
@@ -217,5 +217,3 @@ def _holds_text_or_objects(array: Any) -> bool:
     except (TypeError, ValueError, OverflowError):
         return True
     return False
-
-

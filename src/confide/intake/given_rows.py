@@ -25,7 +25,7 @@ from confide.features.labels import targets_at
 from confide.features.schema import Schema
 from confide.intake.arrays import MemoryTable, table_of
 from confide.intake.row_weights import row_weights_of, weight_array
-from confide.intake.specification import CheckedRows, Columns, RowSpecification
+from confide.intake.specification import CheckedRows, Columns, RowSpecification, coefficient_names
 from confide.intake.targets import ReadTargets
 from confide.types import Array
 
@@ -102,9 +102,17 @@ class _RowsInMemory:
             values, weights = values[table.kept], None if weights is None else weights[table.kept]
         memory = MemorySource(blocks, values, weights, specification.n_threads)
         source: CheckedSource = StampedSource(memory, self.stamps) if self.stamps else memory
-        has_weights, encoder = own_weights is not None, specification.encoder
+        encoder, columns = specification.encoder, table.columns
         return CheckedRows(
-            source, table.n_rows_given, targets.domain, targets.sentence, has_weights, table.columns, encoder, fourier
+            source=source,
+            n_rows=table.n_rows_given,
+            domain=targets.domain,
+            target_sentence=targets.sentence,
+            has_weights=own_weights is not None,
+            columns=columns,
+            coefficient_names=coefficient_names(columns, encoder, fourier),
+            encoder=encoder,
+            fourier=fourier,
         )
 
 
@@ -147,5 +155,14 @@ class _RowsElsewhere:
             reading = Reading(encoder, target.domain, counts, fourier, target.numbers)
             columns = Columns.of_schema(encoder)
         with self.rows.checked(reading, specification.rows_per_person, specification.n_threads) as checked:
-            source, n_rows = checked.source, checked.n_rows
-            yield CheckedRows(source, n_rows, target.domain, target.sentence, False, columns, encoder, fourier)
+            yield CheckedRows(
+                source=checked.source,
+                n_rows=checked.n_rows,
+                domain=target.domain,
+                target_sentence=target.sentence,
+                has_weights=False,
+                columns=columns,
+                coefficient_names=coefficient_names(columns, encoder, fourier),
+                encoder=encoder,
+                fourier=fourier,
+            )

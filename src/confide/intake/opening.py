@@ -107,7 +107,9 @@ class _Options:
     def refuse_reading_options(self, *, client_too: bool = False) -> None:
         """Refuse options that only rows of table files take."""
         if self.cache is not False or self.progress is not None or (client_too and self.client is not None):
-            raise ParameterError("these rows take neither cache nor progress, and only rows of Dask and files take a client.")
+            raise ParameterError(
+                "these rows take neither cache nor progress, and only rows of Dask and files take a client."
+            )
 
     def refuse_schema(self) -> None:
         """Refuse what describes columns with names, for arrays of numbers."""

@@ -86,6 +86,7 @@ class CheckedRows:
     target_sentence : what the guarantee says about labels or targets
     has_weights : whether rows came with weights of their own
     columns : the columns of X
+    coefficient_names : (n_features,) one name for each column as it enters the fit
     encoder : of the schema, or None
     fourier : the public map that rows pass through, or None
     """
@@ -96,20 +97,21 @@ class CheckedRows:
     target_sentence: str
     has_weights: bool
     columns: Columns
+    coefficient_names: Any
     encoder: Encoder | None
     fourier: FourierMap | None
-
-    @property
-    def coefficient_names(self) -> Any:
-        """(n_features,) one name for each column as it enters the fit."""
-        if self.fourier is not None:
-            return np.array(self.fourier.names, dtype=object)
-        if self.encoder is not None:
-            return np.array(self.encoder.feature_names, dtype=object)
-        if self.columns.feature_names_in is not None:
-            return self.columns.feature_names_in
-        return np.array([f"x{i}" for i in range(self.columns.n_features_in)], dtype=object)
 
     def part(self, positions: Indices) -> CheckedRows:
         """The rows at the positions, of rows that are read here."""
         return replace(self, source=self.source.taken(positions), n_rows=positions.size)
+
+
+def coefficient_names(columns: Columns, encoder: Encoder | None, fourier: FourierMap | None) -> Any:
+    """(n_features,) one name for each column as it enters a fit."""
+    if fourier is not None:
+        return np.array(fourier.names, dtype=object)
+    if encoder is not None:
+        return np.array(encoder.feature_names, dtype=object)
+    if columns.feature_names_in is not None:
+        return columns.feature_names_in
+    return np.array([f"x{i}" for i in range(columns.n_features_in)], dtype=object)

@@ -252,5 +252,3 @@ def _undeclared_domain(labels: Any) -> tuple[Any, ...]:
     if len(present) > MOST_CLASSES:
         raise InputError(f"y holds more than {MOST_CLASSES} different labels, the most that a classifier here takes.")
     return tuple(present)
-
-

@@ -12,10 +12,11 @@ from typing import Any
 from scipy.optimize import brentq
 
 from confide.errors import ParameterError
-from confide.estimators.fitting import MECHANISMS, share_of
 from confide.planning.asked import estimator_with, plan_with_noise
 from confide.privacy.budgets import ZCDP, ApproxDP, Budget, PureDP
 from confide.privacy.mechanism import Plan
+from confide.training.interval_share import share_of
+from confide.training.mechanism_choice import MECHANISMS
 
 _NEAR = 1e-5
 """Relative distance at which a budget is near enough to that with as much noise."""

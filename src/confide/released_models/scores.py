@@ -11,8 +11,8 @@ from scipy.sparse import issparse
 from confide.data.arrays import Blocks
 from confide.data.frames import EncodedBlocks
 from confide.erm.row_bounds import BallBound, RowBound
-from confide.privacy.mechanism import Release
-from confide.types import Array
+from confide.privacy.mechanism import RowFacts
+from confide.types import Array, Weights
 
 _MODERATE = 2.0**1000
 """Squared norms up to it are scaled all at once."""
@@ -34,12 +34,10 @@ class LinearModel:
     row_bound: RowBound
 
     @classmethod
-    def of(cls, release: Release) -> Self:
-        """What leaves: coefficients of the columns, and intercepts."""
-        problem = release.plan.problem
-        released = release.weights.reshape(problem.loss.n_outputs, -1)
-        intercept = problem.intercept * released[:, -1] if problem.intercept > 0.0 else np.zeros(len(released))
-        return cls(released[:, : problem.n_features].copy(), intercept, problem.row_bound)
+    def of(cls, released: Weights, facts: RowFacts) -> Self:
+        """Coefficients of the columns and intercepts, from released weights (o, D) and public facts."""
+        intercept = facts.intercept * released[:, -1] if facts.intercept > 0.0 else np.zeros(len(released))
+        return cls(released[:, : facts.n_features].copy(), intercept, facts.row_bound)
 
     def scores(self, blocks: Blocks) -> Array:
         """Scores of encoded and mapped rows, (n,); of several scores (n, o). How they are rounded depends on their block."""

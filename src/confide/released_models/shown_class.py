@@ -7,10 +7,11 @@ from typing import Any
 
 from confide.errors import ParameterError
 from confide.features.schema import canonical_label
+from confide.released_models.model import ReleasedModel
 
 
 @dataclass(frozen=True, slots=True)
-class Direction:
+class ShownClass:
     """The class that weights and probabilities speak of: the schema's positive one, or else the second.
 
     With three classes and more each has its weights, and a probability is that of the class predicted for the row.
@@ -27,15 +28,11 @@ class Direction:
     position: int | None
 
     @classmethod
-    def of(cls, model: Any) -> Direction:
-        """The direction of a fitted model."""
-        if not hasattr(model, "classes_"):
+    def of(cls, model: ReleasedModel) -> ShownClass:
+        """The class for which a released classifier is shown."""
+        if not model.domain:
             raise ParameterError("the command line knows classifiers alone; read a regressor in Python, with confide.load.")
-        labels = model.classes_.tolist()
-        # Rows that were opened bring a schema of their own.
-        encoder = getattr(model, "_encoder", None)
-        schema = model.schema if model.schema is not None or encoder is None else encoder.schema
-        target = None if schema is None else schema.target
+        labels, target = list(model.domain), None if model.schema is None else model.schema.target
         if len(labels) > 2:
             return cls(None, None if target is None else target.column, None)
         if target is None:
@@ -55,12 +52,12 @@ class Direction:
         return f"{self.column} = {label}" if self.column else f"class {label}"
 
 
-def weights_by_class(model: Any) -> dict[Any, tuple[dict[str, float], float]]:
+def weights_by_class(model: ReleasedModel) -> dict[Any, tuple[dict[str, float], float]]:
     """Released weights by encoded column, and the intercept, of each class that has some.
 
-    Of two classes one has: the one they are shown for, towards which they are turned.
+    A model of two classes has one vector of weights. It is turned towards the class for which the model is shown.
     """
-    direction, names = Direction.of(model), list(map(str, model.coefficient_names_))
-    labels = model.classes_.tolist() if direction.position is None else [direction.label]
-    values = zip(labels, direction.sign * model.coef_, direction.sign * model.intercept_, strict=True)
+    shown, names = ShownClass.of(model), list(map(str, model.coefficient_names))
+    labels = list(model.domain) if shown.position is None else [shown.label]
+    values = zip(labels, shown.sign * model.scoring.coef, shown.sign * model.scoring.intercept, strict=True)
     return {label: (dict(zip(names, w.tolist(), strict=True)), float(intercept)) for label, w, intercept in values}

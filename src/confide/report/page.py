@@ -17,10 +17,11 @@ from scipy.special import ndtri
 
 from confide._version import __version__
 from confide.errors import ParameterError
-from confide.estimators.direction import Direction, weights_by_class
+from confide.estimators.linear_model import released_model
 from confide.files import write_text
 from confide.guarantee import Guarantee
 from confide.inference.table import CoefficientTable
+from confide.released_models.shown_class import ShownClass, weights_by_class
 
 _MOST_BARS = 40
 """More weights are in the table alone; the longest are drawn."""
@@ -109,7 +110,7 @@ def _list(items: Sequence[str]) -> str:
 def _spoken_of(model: Any) -> str:
     if not hasattr(model, "classes_"):
         return "A regression."
-    direction = Direction.of(model)
+    direction = ShownClass.of(released_model(model))
     return f"Positive weights speak for {direction}." if direction.position is not None else f"Weights for {direction}."
 
 
@@ -149,7 +150,7 @@ def _released(model: Any) -> list[tuple[str, float]]:
         names = [*map(str, model.coefficient_names_), "(intercept)"]
         return list(zip(names, [*np.ravel(model.coef_).tolist(), float(model.intercept_)], strict=True))
     found: list[tuple[str, float]] = []
-    by_class = weights_by_class(model)
+    by_class = weights_by_class(released_model(model))
     for label, (weights, intercept) in by_class.items():
         before = f"{label}: " if len(by_class) > 1 else ""
         found += [(before + name, weight) for name, weight in weights.items()] + [(f"{before}(intercept)", intercept)]

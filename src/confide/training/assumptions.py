@@ -2,102 +2,143 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from confide.accounting.ledger import Batch, Ledger
 from confide.cautions import cautions
-from confide.data.federated import FederatedSource
-from confide.data.partitions import PartitionedSource
-from confide.data.source import RowSource
 from confide.erm.declared_losses import DeclaredLoss
+from confide.features.encoder import Encoder
 from confide.guarantee import Guarantee
 from confide.inference.forecast import IntervalsPlan
+from confide.intake.specification import CheckedRows
 from confide.privacy.budgets import Budget, Neighbours
 from confide.privacy.mechanism import Plan
 from confide.privacy.moments import MomentsPlan
 from confide.privacy.noise import LARGEST_PROVEN_EPSILON
 from confide.privacy.sufficient_statistics import StatisticsPlan
+from confide.training.plan import AnyPlan
+from confide.training.settings import Settings
 
 _CHECKED = (
     "The rows were checked beforehand for shape, labels, finite values and, with a schema, cells that a column cannot hold "
     "and columns without any cell that the schema lists or bounds; that they passed is not protected."
 )
-_PARTITIONS = (
-    "Every row lay in exactly one partition, and each partition came out the same whenever it was computed; one that "
-    "differed between two passes would have been refused, and that none was is not protected."
-)
-_PARTIES = "Every row lay at exactly one of the parties, and each party summed the same rows in every pass."
 _CHOSEN = "; bounds, categories and parameters were chosen without looking at the rows."
 
 
 def guarantee_of(
-    plan: Plan | StatisticsPlan,
-    label_sentence: str,
-    person_column: str | None,
+    plan: AnyPlan,
+    of_rows: Iterable[str],
+    encoder: Encoder | None,
     ledger: Batch | Ledger | None,
     seed: int | None,
-    weight_sentences: tuple[str, ...] = (),
 ) -> Guarantee:
-    """What the release of this plan promises, and on what it rests."""
-    problem, intervals = plan.problem, plan.intervals if isinstance(plan, Plan) else None
+    """What the release of this plan promises, and on what it rests.
+
+    Parameters
+    ----------
+    plan : of the release
+    of_rows : what is assumed of rows, labels and weights, see `sentences_of_rows`
+    encoder : of the schema, which may name the column of persons
+    ledger : where the release is charged
+    seed : of the noise, for tests
+    """
+    problem, intervals = plan.problem, _intervals_of(plan)
     budget = plan.budget if intervals is None else intervals.budget
-    sentences = [_persons(problem.rows_per_person, person_column)]
-    if problem.neighbours is Neighbours.REPLACE_ONE:
-        sentences.append(f"The number of rows, {problem.n_rows_low:,}, is public.")
-    else:
-        sentences.append(
-            f"The number of rows is private; it lies between the declared bounds {problem.n_rows_low:,} and "
-            f"{problem.n_rows_high:,}, which were not learned from the rows."
-        )
-    sentences += [
-        (
-            f"Every row is clipped to its declared bound (L2 norm {problem.row_norm:.6g}"
-            f"{' with the intercept' if problem.intercept > 0.0 else ''}){_CHOSEN if plan.budget.is_private else '.'}"
-        ),
-        label_sentence,
-        *weight_sentences,
+    person_column = None if encoder is None else encoder.schema.person
+    sentences = (
+        _persons(problem.rows_per_person, person_column),
+        _number_of_rows(problem),
+        _bound(problem, is_private=plan.budget.is_private),
+        *of_rows,
         *_declared(problem),
-    ]
+        *_what_else_is_released(plan),
+        *(_of_the_noise(plan, budget, ledger) if plan.budget.is_private and plan.lattice and seed is None else ()),
+    )
+    void = void_because(plan.budget, seed, "the model may reveal any row")
+    return Guarantee(budget, problem.neighbours, plan.mechanism, sentences, void, problem.rows_per_person)
+
+
+def void_because(budget: Budget, seed: int | None, consequence: str) -> str | None:
+    """Why there is no guarantee: no noise, or noise that can be taken away; None if there is one."""
+    if not budget.is_private:
+        return f"The budget is infinite: no noise was added, and {consequence}."
+    if seed is not None:
+        return "The noise came from a fixed seed (random_state): whoever knows or guesses the seed can take it away."
+    return None
+
+
+def _intervals_of(plan: AnyPlan) -> IntervalsPlan | None:
+    """The plan of the moments that are released beside the weights, if they are."""
+    intervals: IntervalsPlan | None = plan.intervals if isinstance(plan, Plan) else None
+    return intervals
+
+
+def _number_of_rows(problem: Any) -> str:
+    if problem.neighbours is Neighbours.REPLACE_ONE:
+        return f"The number of rows, {problem.n_rows_low:,}, is public."
+    return (
+        f"The number of rows is private; it lies between the declared bounds {problem.n_rows_low:,} and "
+        f"{problem.n_rows_high:,}, which were not learned from the rows."
+    )
+
+
+def _bound(problem: Any, *, is_private: bool) -> str:
+    with_intercept = " with the intercept" if problem.intercept > 0.0 else ""
+    return (
+        f"Every row is clipped to its declared bound (L2 norm {problem.row_norm:.6g}{with_intercept})"
+        f"{_CHOSEN if is_private else '.'}"
+    )
+
+
+def _what_else_is_released(plan: AnyPlan) -> tuple[str, ...]:
+    """What leaves beside weights, for intervals."""
+    intervals = _intervals_of(plan)
     if intervals is not None:
-        sentences.append(
-            "Beside the weights, the second moments of the rows' slopes and curvatures at them are released with noise, for "
-            "intervals"
-            + (f"; they cost {intervals.share:.3g} of the budget, which covers both." if budget.is_private else ".")
-        )
+        cost = f"; they cost {intervals.share:.3g} of the budget, which covers both." if plan.budget.is_private else "."
+        moments = "the second moments of the rows' slopes and curvatures at them are released with noise, for intervals"
+        return (f"Beside the weights, {moments}{cost}",)
     if isinstance(plan, StatisticsPlan) and plan.problem.with_square:
-        sentences.append("Beside the other sums, that of the squared targets is released with noise, for intervals.")
-    if plan.budget.is_private and plan.lattice is not None and seed is None:
-        sentences += [
-            "How the rows were read into memory, such as the types of columns, did not depend on single rows.",
-            _CHECKED,
-            *cautions(budget, problem.n_rows_low, problem.n_rows_high),
-        ]
-        sentences.append(
-            f"It holds for every bit of the released weights{' and moments' if intervals else ''}, which are "
-            f"{_exact_part(plan, plan.lattice.exponent, intervals)} with "
-            f"exact noise; it rests on the operating system's random numbers, which every draw reads, and on functions of "
-            f"the mathematical library that err by no more than the proof pages allow for."
-        )
-        parts = [plan, *([] if intervals is None else [intervals.moments])]
-        draws = sum(isinstance(part, Plan | MomentsPlan) and part.noise is not None for part in parts)
-        if draws:
-            sentences.append(_failure(budget, draws))
-        sentences.append(
-            f"It was charged to a ledger with the limit: {ledger.limit}{_fewer_rows(ledger, problem)}; what is "
-            f"not charged there is not counted."
-            if ledger is not None
-            else "It covers this one fit alone; no other fit on these rows is counted. Scores computed on private rows, "
+        return ("Beside the other sums, that of the squared targets is released with noise, for intervals.",)
+    return ()
+
+
+def _of_the_noise(plan: AnyPlan, budget: Budget, ledger: Batch | Ledger | None) -> tuple[str, ...]:
+    """What a private release rests on beside its rows."""
+    problem, intervals, lattice = plan.problem, _intervals_of(plan), plan.lattice
+    assert lattice is not None  # noqa: S101 - the caller asks for private releases alone
+    parts = [plan, *([] if intervals is None else [intervals.moments])]
+    exact = (
+        f"It holds for every bit of the released weights{' and moments' if intervals else ''}, which are "
+        f"{_exact_part(plan, lattice.exponent, intervals)} with "
+        f"exact noise; it rests on the operating system's random numbers, which every draw reads, and on functions of "
+        f"the mathematical library that err by no more than the proof pages allow for."
+    )
+    draws = sum(isinstance(part, Plan | MomentsPlan) and part.noise is not None for part in parts)
+    return (
+        "How the rows were read into memory, such as the types of columns, did not depend on single rows.",
+        _CHECKED,
+        *cautions(budget, problem.n_rows_low, problem.n_rows_high),
+        exact,
+        *([_failure(budget, draws)] if draws else []),
+        _ledger(ledger, problem),
+    )
+
+
+def _ledger(ledger: Batch | Ledger | None, problem: Any) -> str:
+    if ledger is None:
+        return (
+            "It covers this one fit alone; no other fit on these rows is counted. Scores computed on private rows, "
             "and choices made from them, are outside."
         )
-    void = None
-    if not plan.budget.is_private:
-        void = "The budget is infinite: no noise was added, and the model may reveal any row."
-    elif seed is not None:
-        void = "The noise came from a fixed seed (random_state): whoever knows or guesses the seed can take it away."
-    return Guarantee(budget, problem.neighbours, plan.mechanism, tuple(sentences), void, problem.rows_per_person)
+    return (
+        f"It was charged to a ledger with the limit: {ledger.limit}{_fewer_rows(ledger, problem)}; what is "
+        f"not charged there is not counted."
+    )
 
 
-def _exact_part(plan: Plan | StatisticsPlan, exponent: int, intervals: IntervalsPlan | None) -> str:
+def _exact_part(plan: AnyPlan, exponent: int, intervals: IntervalsPlan | None) -> str:
     if intervals is not None and intervals.moments.lattice is not None:
         return f"multiples of 2^{exponent} and, but for public factors, of 2^{intervals.moments.lattice.exponent}"
     if isinstance(plan, Plan):
@@ -105,7 +146,17 @@ def _exact_part(plan: Plan | StatisticsPlan, exponent: int, intervals: Intervals
     return f"made of sums alone that are, but for public factors, multiples of 2^{exponent}"
 
 
-def weight_sentences(
+def sentences_of_rows(rows: CheckedRows, settings: Settings) -> tuple[str, ...]:
+    """What is assumed of labels or targets, of the weights of rows and classes, and of the place where the rows lie."""
+    place = rows.source.assumption
+    return (
+        rows.target_sentence,
+        *_weights(rows.has_weights, settings.largest_sample_weight, settings.class_weight),
+        *([place] if place else []),
+    )
+
+
+def _weights(
     given: bool, largest_sample_weight: float, class_weight: tuple[tuple[Any, float], ...] | None
 ) -> tuple[str, ...]:
     """What must be true of the weights of rows and classes; nothing where every row counts 1."""
@@ -119,13 +170,6 @@ def weight_sentences(
         named = ", ".join(f"{label!r}: {weight:g}" for label, weight in class_weight)
         sentences.append(f"The weights of the classes, {{{named}}}, were chosen without looking at the rows.")
     return tuple(sentences)
-
-
-def place_sentences(source: RowSource) -> tuple[str, ...]:
-    """What must be true of where the rows lie, if that is not here."""
-    if isinstance(source, PartitionedSource):
-        return (_PARTITIONS,)
-    return (_PARTIES,) if isinstance(source, FederatedSource) else ()
 
 
 def _declared(problem: Any) -> tuple[str, ...]:

@@ -7,18 +7,17 @@ proofs/selection.md, section 2.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
-from confide.data.arrays import MemorySource
-from confide.data.opened import FileRows
-from confide.errors import InputTypeError
-from confide.estimators.scores import LinearModel, favoured
-from confide.estimators.streamed import FitRows, is_opened
+from confide.errors import InputTypeError, ParameterError
 from confide.features.labels import positions_of
+from confide.features.schema import Schema
+from confide.intake.given_rows import GivenRows
+from confide.intake.specification import CheckedRows
 from confide.privacy.noise import Entropy
+from confide.released_models.scores import LinearModel, favoured
 from confide.types import Indices
 
 
@@ -27,26 +26,34 @@ def divided(sizes: Sequence[int], entropy: Entropy) -> list[Indices]:
     return np.split(entropy.permutation(sum(sizes)), np.cumsum(sizes)[:-1])
 
 
-def refuse_undivided(X: Any) -> None:
+def refuse_undivided(given: GivenRows) -> None:
     """Refuse rows that cannot be divided here."""
-    if is_opened(X) and not isinstance(X, FileRows):
+    if not given.lies_here:
         raise InputTypeError(
             "the rows are divided here, and those of a cluster or of other parties stay where they are. Give rows in "
             "memory, or files opened without a client."
         )
 
 
-def mistakes(model: LinearModel, rows: FitRows) -> int:
+def refuse_persons(schema: Schema | None, what: str) -> None:
+    """Refuse a schema by which it is private how many rows there are to be divided.
+
+    Parameters
+    ----------
+    schema : of the rows
+    what : who needs to divide them, for the message: "a search needs", or "intervals from parts need"
+    """
+    if schema is not None and schema.person is not None:
+        raise ParameterError(
+            f"{what} a schema without a column of persons: how many rows are left of them is private, and the sizes "
+            f"of the parts are public. Keep at most k rows of each person yourself, and give max_rows_per_person=k."
+        )
+
+
+def mistakes(model: LinearModel, rows: CheckedRows) -> int:
     """How many labels of the rows the model does not predict."""
     n_classes = len(rows.domain)
     return sum(
         int(np.count_nonzero(favoured(model.scores_alone(memory.blocks)) != positions_of(memory.labels, n_classes)))
-        for memory in _in_memory(rows.source)
+        for memory in rows.source.in_memory()
     )
-
-
-def _in_memory(source: Any) -> Iterator[MemorySource]:
-    if isinstance(source, MemorySource):
-        yield source
-    else:
-        yield from source.in_memory()

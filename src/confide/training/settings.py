@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from confide.erm.class_losses import OneVsRest, Softmax
-from confide.erm.losses import Loss
+from confide.erm.losses import Loss, MarginLoss
 from confide.erm.row_bounds import RowBound
 from confide.erm.row_sums import RowSum
 from confide.errors import ParameterError
@@ -15,12 +15,14 @@ from confide.privacy.budgets import Budget, Neighbours
 
 @dataclass(frozen=True, slots=True)
 class ScoreLoss:
-    """A loss of the score, and what it becomes for more classes or where noise is large.
+    """A loss of the score, and what it becomes for several classes or where noise is large.
 
     Attributes
     ----------
     loss : of two classes, or of a number
-    several_classes : "softmax", "one-vs-rest", or the reason for which three classes and more are refused
+    one_vs_rest : of three classes and more, the loss for each class against all others; None where there is none
+    softmax : whether three classes and more have one joint loss instead
+    only_two : why three classes and more are refused, where they are
     if_noisy : the loss that takes its place where noise is large, see `loss_choice`; None where it was asked for by name
     bound_if_noisy : a narrower bound on rows that may come with it, under Gaussian noise alone; None for none
     score_size : a public guess of how large scores are, for the automatic alpha; None for margins
@@ -28,21 +30,31 @@ class ScoreLoss:
     """
 
     loss: Loss
-    several_classes: str = ""
+    one_vs_rest: MarginLoss | None = None
+    softmax: bool = False
+    only_two: str = ""
     if_noisy: Loss | None = None
     bound_if_noisy: RowBound | None = None
     score_size: float | None = None
     raises_alpha: bool = False
 
     def for_classes(self, n_classes: int) -> ScoreLoss:
-        """The same for so many classes, 0 for a regression."""
+        """The same for so many classes; 0 for a regression."""
         if n_classes <= 2:
             return self
-        if self.several_classes == "softmax":
+        if self.softmax:
             return replace(self, loss=Softmax(n_classes), if_noisy=None)
-        if self.several_classes == "one-vs-rest":
-            return replace(self, loss=OneVsRest(self.loss, n_classes), if_noisy=None)  # type: ignore[arg-type]
-        raise ParameterError(self.several_classes)
+        if self.one_vs_rest is None:
+            raise ParameterError(self.only_two)
+        return replace(self, loss=OneVsRest(self.one_vs_rest, n_classes), if_noisy=None)
+
+    @property
+    def alternatives(self) -> tuple[tuple[Loss, RowBound | None], ...]:
+        """The losses that may take its place, each with the bound on rows that comes with it, None for the usual one."""
+        if self.if_noisy is None:
+            return ()
+        shorter = () if self.bound_if_noisy is None else ((self.if_noisy, self.bound_if_noisy),)
+        return ((self.if_noisy, None), *shorter)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,3 +69,67 @@ class SquaredError:
 
     target_bound: float
     with_square: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The checked parameters of an estimator: public facts, decided before any row is seen.
+
+    Attributes
+    ----------
+    minimised : what a fit minimises
+    budget : Budget
+    mechanism : a name of `mechanism_choice.MECHANISM_NAMES`, or "sufficient-statistics"
+    alpha : float, or None for the automatic one
+    row_bound, intercept : the bound on rows, and the constant that is appended to each of them
+    neighbours : Neighbours
+    n_rows_bounds : (low, high), or None where the number of rows is public
+    rows_per_person : the most rows that one person contributed
+    largest_sample_weight : the declared cap on a row's own weight
+    class_weight : pairs of class and public weight, or None
+    inference_share : part of the budget that is kept for intervals, 0 for none, or "auto"
+    set_aside : as in `Problem`, for a release that is one of several
+    n_threads : how many threads share rows in memory or in files; no plan or release depends on it
+    """
+
+    minimised: ScoreLoss | SquaredError
+    budget: Budget
+    mechanism: str
+    alpha: float | None
+    row_bound: RowBound
+    intercept: float
+    neighbours: Neighbours
+    n_rows_bounds: tuple[int, int] | None
+    rows_per_person: int = 1
+    largest_sample_weight: float = 1.0
+    class_weight: tuple[tuple[Any, float], ...] | None = None
+    inference_share: float | str = 0.0
+    set_aside: float = 0.0
+    n_threads: int = 1
+
+    @property
+    def largest_weight(self) -> float:
+        """The most that one row counts."""
+        return self.largest_sample_weight * max((weight for _, weight in self.class_weight or ()), default=1.0)
+
+    @property
+    def has_intervals(self) -> bool:
+        """Whether a part of the budget is kept for intervals."""
+        return self.inference_share != 0.0
+
+    def for_classes(self, n_classes: int) -> Settings:
+        """The same for so many classes; 0 for a regression."""
+        if not isinstance(self.minimised, ScoreLoss):
+            return self
+        return replace(self, minimised=self.minimised.for_classes(n_classes))
+
+    @property
+    def row_sums(self) -> tuple[RowSum, ...]:
+        """The sums of a loss over rows for which a plan may ask, whatever the budget and the number of rows are."""
+        if not isinstance(self.minimised, ScoreLoss):
+            return ()
+        pairs = ((self.minimised.loss, None), *self.minimised.alternatives)
+        return tuple(
+            RowSum(loss, self.row_bound if bound is None else bound, self.intercept, 2, self.largest_weight)
+            for loss, bound in pairs
+        )

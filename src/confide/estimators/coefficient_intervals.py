@@ -34,8 +34,9 @@ class CoefficientIntervals:
         Parameters
         ----------
         target : "regularised" or "unregularised"
-            The minimiser that the population has with the same alpha, or that without a ridge, which is taken back: by one
-            Newton step, and not after output perturbation, whose noise is too large for that; from sums at once.
+            The minimiser that the population has with the same alpha, or the one without a ridge. "unregularised" corrects
+            the bias of the ridge by one Newton step; it is exact for `Ridge`, and not available after output perturbation,
+            whose noise is too large for that step.
 
         Raises
         ------

@@ -1,0 +1,166 @@
+"""How good a fitted classifier is on private rows: one noisy histogram of scores by class, charged before a score."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from scipy.special import logit
+
+from confide.accounting.ledger import Batch, Ledger
+from confide.errors import ParameterError
+from confide.estimators.linear_classifier import LinearClassifier, classes_of
+from confide.estimators.linear_model import released_model
+from confide.features.encoder import RowsPerPerson
+from confide.inference.intervals import checked_level
+from confide.inference.rates import Evaluation
+from confide.intake import parameters
+from confide.intake.given_rows import GivenRows, rows_given
+from confide.intake.specification import CheckedRows, RowSpecification
+from confide.privacy.budgets import Budget, Neighbours, as_budget
+from confide.privacy.counts import CountsPlan, NoisyCounts
+from confide.privacy.noise import Entropy
+from confide.released_models.model import ReleasedModel
+from confide.released_models.shown_class import ShownClass
+from confide.training.assumptions import void_because
+from confide.training.fit import Charge, before_charge, charge_and_release, rows_per_person
+from confide.types import Array
+
+_LEAST_BINS, _MOST_BINS = 2, 1000
+
+
+def evaluate(
+    model: LinearClassifier,
+    X: Any,
+    y: Any = None,
+    *,
+    budget: float | Budget,
+    ledger: Ledger | Batch | None = None,
+    n_bins: int = 20,
+    level: float = 0.95,
+    neighbours: str | Neighbours = "replace-one",
+    max_rows_per_person: int = 1,
+    random_state: int | None = None,
+) -> Evaluation:
+    """Accuracy, confusion, calibration and AUC of a fitted classifier on private rows, each with an interval.
+
+    One histogram, class by bin of the score, is released with exact noise; all else is made of it.
+
+    Parameters
+    ----------
+    model : LogisticRegression, LinearSVC or KernelSVC, fitted
+    X, y : rows and labels as in `fit`, which the model has not learned from: otherwise the rates are too good, and the
+        privacy costs of both releases add up. Rows from `open_rows`, of files and the model's schema, bring their labels
+    budget : float, PureDP, ApproxDP or ZCDP
+        What the histogram costs.
+    ledger : Ledger, batch of one, or None
+        Charged before a score is computed.
+    n_bins : int, even
+        Bins of equal width between the probabilities 0 and 1. Public, chosen without the rows.
+    level : float
+        Of the intervals.
+    neighbours : {"replace-one", "add-or-remove-one"}
+        Under the second the number of rows is private.
+    max_rows_per_person : int
+        A public cap on the rows of one person. Where the model's schema names a column of persons, rows beyond so
+        many of each are dropped at random, as in `fit`; otherwise the cap is an assumption.
+    random_state : int or None
+        For tests: a seed makes the noise reproducible and the guarantee void.
+
+    Returns
+    -------
+    Evaluation
+
+    Raises
+    ------
+    ParameterError, InputError
+        Before anything is charged.
+    BudgetExceeded
+        If the ledger has too little left; no score was computed.
+
+    Examples
+    --------
+    >>> import confide
+    >>> adult = confide.datasets.load_adult()
+    >>> model = confide.LogisticRegression(1.0, schema=adult.schema).fit(adult.X_train, adult.y_train)
+    >>> bool(confide.evaluate(model, adult.X_test, adult.y_test, budget=0.5).accuracy.low > 0.8)
+    True
+    """
+    _check_model(model)
+    allowed, relation = as_budget(budget), Neighbours.parse(neighbours)
+    whole = isinstance(n_bins, (int, np.integer)) and not isinstance(n_bins, bool)
+    if not whole or not _LEAST_BINS <= n_bins <= _MOST_BINS or n_bins % 2:
+        raise ParameterError(f"n_bins must be an even number from {_LEAST_BINS} to {_MOST_BINS}.")
+    checked_level(level)
+    charge = Charge(parameters.checked_ledger(ledger), parameters.checked_seed(random_state), "evaluate")
+    persons = parameters.checked_rows_per_person(max_rows_per_person)
+    known, edges = released_model(model), _edges(int(n_bins))
+    plan = NoisyCounts().plan(2 * int(n_bins), allowed, relation, persons)
+    void = void_because(allowed, charge.seed, "the counts may reveal any row")
+    shown = ShownClass.of(known)
+    outcome, has_probabilities = str(shown), hasattr(model, "predict_proba")
+    # How many rows of a public number were left tells how many persons there are.
+    names_persons = known.schema is not None and known.schema.person is not None
+    given = rows_given(X, y)
+    _refuse_unscorable(given, known)
+    before_charge([plan.lattice], plan.event, (1, 1), is_whole=False)
+    # Rows and labels are checked before the charge, and scored after it.
+    with given.checked([_specification(model, known, rows_per_person(persons, charge.seed))]) as (rows,):
+        counts = charge_and_release(
+            lambda entropy: _counts(plan, known, rows, edges, entropy), plan.event, relation, charge
+        ).reshape(2, int(n_bins))
+    if shown.position == 0:
+        counts = counts[::-1, ::-1].copy()
+    n_rows = rows.n_rows if relation is Neighbours.REPLACE_ONE and not names_persons else None
+    if n_rows is not None:
+        # The number of rows is public: what the noise added to the total goes, evenly.
+        counts = counts + (n_rows - counts.sum()) / counts.size
+    return Evaluation(counts, plan, float(level), outcome, n_rows, has_probabilities, void)
+
+
+def _check_model(model: Any) -> None:
+    if not isinstance(model, LinearClassifier) or not hasattr(model, "coef_"):
+        raise ParameterError("evaluate is for LogisticRegression, LinearSVC and KernelSVC, fitted or loaded.")
+    if len(model.classes_) != 2:
+        raise ParameterError("evaluate is for models of two classes.")
+
+
+def _edges(n_bins: int) -> Array:
+    """Where one bin of scores ends and the next begins. One edge is 0, where predictions change."""
+    edges: Array = logit(np.arange(1, n_bins) / n_bins)
+    edges[n_bins // 2 - 1] = 0.0
+    return edges
+
+
+def _refuse_unscorable(given: GivenRows, known: ReleasedModel) -> None:
+    if not given.lies_here:
+        raise ParameterError("scores are computed here, not by a cluster or other parties: open files, without a client.")
+    if given.schema_for(known.schema) != known.schema:
+        raise ParameterError("the rows must be opened with the schema that the model was fitted with, and with its labels.")
+
+
+def _specification(model: LinearClassifier, known: ReleasedModel, persons: RowsPerPerson) -> RowSpecification:
+    """What rows must be like to be scored by the model."""
+    return RowSpecification(
+        columns_of=model,
+        is_fit=False,
+        # Rows to be predicted need not use every column.
+        encoder=None if known.encoder is None else replace(known.encoder, of_part=True),
+        target=classes_of(model),
+        row_bound=known.scoring.row_bound,
+        rows_per_person=persons,
+        fourier_map=lambda _: known.fourier,
+        accepts_sparse=model._accepts_sparse,
+    )
+
+
+def _counts(plan: CountsPlan, known: ReleasedModel, rows: CheckedRows, edges: Array, entropy: Entropy) -> Array:
+    """The noisy histogram: negative rows by bin, then positive ones."""
+    n_bins = edges.size + 1
+    cells = [
+        # A score on an edge belongs to the bin below it, as a score of 0 is no vote for the second class.
+        np.searchsorted(edges, known.scoring.scores_alone(memory.blocks), side="left") + n_bins * (memory.labels > 0)
+        for memory in rows.source.in_memory("scoring")
+    ]
+    return NoisyCounts().release(plan, np.concatenate(cells), entropy)

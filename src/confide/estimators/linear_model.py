@@ -1,0 +1,222 @@
+"""What all linear models have in common: from X and y to a released model, and what is said of it afterwards.
+
+A fit goes one way: given rows and checked parameters enter `training.fit.train`, which gives back a released model.
+"""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from copy import copy
+from typing import Any, Self, TypedDict
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from confide.data.arrays import Blocks
+from confide.data.mapped import MappedBlocks
+from confide.erm.row_bounds import RowBound
+from confide.estimators.coefficient_intervals import CoefficientIntervals
+from confide.estimators.notebook import ShownWithGuarantee
+from confide.estimators.repeated_fits import TellsOfRepeatedFits, tell_of_no_ledger
+from confide.estimators.shared_parameters import ModelParameters
+from confide.features.encoder import Encoder
+from confide.features.fourier import FourierMap
+from confide.files import write_document
+from confide.inference.evidence import Evidence
+from confide.inference.least_squares import SumsEvidence
+from confide.intake import parameters
+from confide.intake.arrays import rows_to_score
+from confide.intake.given_rows import rows_given
+from confide.intake.specification import Columns, RowSpecification
+from confide.intake.targets import TargetKind
+from confide.privacy.budgets import Budget, Neighbours, as_budget
+from confide.released_models.model import ReleasedModel
+from confide.released_models.scores import LinearModel
+from confide.saved_models.writing import document_of
+from confide.training.fit import Charge, rows_per_person, train
+from confide.training.mechanism_choice import MECHANISM_NAMES
+from confide.training.plan import AnyPlan, make_plan
+from confide.training.settings import ScoreLoss, Settings, SquaredError
+from confide.types import Array
+
+
+class WeightsOfRows(TypedDict, total=False):
+    """What may be given for each row besides X and y."""
+
+    sample_weight: Any
+
+
+def sample_weight_of(given: WeightsOfRows) -> Any:
+    """The weights among the keyword arguments of `fit`, None where there are none; any other argument is refused."""
+    if unknown := sorted(given.keys() - {"sample_weight"}):
+        raise TypeError(f"fit() got an unexpected keyword argument {unknown[0]!r}")
+    return given.get("sample_weight")
+
+
+class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ShownWithGuarantee, ModelParameters, BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn ships no types
+    """A linear model, released under differential privacy. What is minimised, and of which targets, a subclass says."""
+
+    coef_: Array
+    alpha_: float
+    guarantee_: Any
+    coefficient_names_: Any
+    intercept_: Any
+    classes_: Any
+    n_features_in_: int
+    feature_names_in_: Any
+    _encoder: Encoder | None
+    _fourier: FourierMap | None
+    _row_bound: RowBound
+    _was_loaded: bool
+
+    _accepts_sparse = True
+    _mechanisms = MECHANISM_NAMES
+
+    def _train(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Train and release, for `fit`."""
+        given = rows_given(X, y, sample_weight)
+        encoder = parameters.checked_schema(given.schema_for(self.schema))
+        settings = self._settings(encoder)
+        seed, ledger = parameters.checked_seed(self.random_state), parameters.checked_ledger(self.ledger)
+        tell_of_no_ledger(self, ledger)
+        charge = Charge(ledger, seed, f"{type(self).__name__}.fit")
+        self._hold(train(given, self._specification(settings, encoder, seed), settings, charge))
+        return self
+
+    def _plan(self, n_rows: int | None, n_features: int | None, n_classes: int = 0, *, set_aside: float = 0.0) -> AnyPlan:
+        """The plan for so many rows, columns and classes; `set_aside` as in `Problem`."""
+        encoder = parameters.checked_schema(self.schema)
+        settings = self._settings(encoder, set_aside=set_aside).for_classes(n_classes)
+        columns = parameters.checked_shape(n_rows, n_features, encoder, settings.n_rows_bounds)
+        fourier = self._fourier_map(columns)
+        return make_plan(settings, columns if fourier is None else fourier.n_features, n_rows)
+
+    def _settings(self, encoder: Encoder | None, *, set_aside: float = 0.0) -> Settings:
+        """The parameters, checked. No data."""
+        budget, neighbours = as_budget(self.budget), Neighbours.parse(self.neighbours)
+        given: Mapping[str, Any] = self.get_params(deep=False)
+        return Settings(
+            minimised=self._minimised(budget, encoder),
+            budget=budget,
+            mechanism=parameters.checked_choice("mechanism", self.mechanism, self._mechanisms),
+            alpha=parameters.checked_alpha(self.alpha),
+            row_bound=self._bound_of_rows(encoder, budget),
+            intercept=parameters.checked_intercept(self.fit_intercept, self.intercept_scaling),
+            neighbours=neighbours,
+            n_rows_bounds=parameters.checked_bounds(self.n_rows_bounds, neighbours),
+            rows_per_person=parameters.checked_rows_per_person(self.max_rows_per_person),
+            largest_sample_weight=parameters.checked_largest_sample_weight(given.get("max_sample_weight", 1.0)),
+            class_weight=parameters.checked_class_weight(given.get("class_weight")),
+            inference_share=parameters.checked_share(given.get("inference_share", 0.0)),
+            set_aside=set_aside,
+            n_threads=parameters.checked_jobs(self.n_jobs),
+        )
+
+    def _specification(self, settings: Settings, encoder: Encoder | None, seed: int | None = None) -> RowSpecification:
+        """What a fit with these settings demands of rows."""
+        return RowSpecification(
+            # A copy: a refused fit leaves the estimator as it was, with the columns of an earlier fit.
+            columns_of=copy(self),
+            is_fit=True,
+            encoder=encoder,
+            target=self._target(encoder),
+            row_bound=settings.row_bound,
+            rows_per_person=rows_per_person(settings.rows_per_person, seed),
+            fourier_map=self._fourier_map,
+            accepts_sparse=self._accepts_sparse,
+            largest_sample_weight=settings.largest_sample_weight,
+            class_weight=settings.class_weight,
+            n_threads=settings.n_threads,
+        )
+
+    def _hold(self, released: ReleasedModel) -> None:
+        """Hold what was released, and the public facts beside it."""
+        self.coef_ = released.scoring.coef
+        self.alpha_ = released.alpha
+        self.guarantee_ = released.guarantee
+        self.coefficient_names_ = released.coefficient_names
+        self.n_features_in_ = released.columns.n_features_in
+        # As in scikit-learn, the attribute is not there where X has no names.
+        self.__dict__.pop("feature_names_in_", None)
+        if released.columns.feature_names_in is not None:
+            self.feature_names_in_ = released.columns.feature_names_in
+        self._encoder = released.encoder
+        self._fourier = released.fourier
+        self._row_bound = released.scoring.row_bound
+        self._evidence: Evidence | SumsEvidence | None = released.evidence
+
+    def _blocks_to_score(self, X: Any) -> Blocks:
+        """Rows as the model scores them."""
+        check_is_fitted(self)
+        blocks = rows_to_score(X, self, self._encoder, accepts_sparse=self._accepts_sparse)
+        return blocks if self._fourier is None else MappedBlocks(blocks, self._fourier)
+
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Write the model as JSON: weights, schema, guarantee, version and a checksum. `confide.load` reads it.
+
+        A file that exists is refused, unless `overwrite` is true and it may be written.
+        """
+        write_document(path, document_of_model(self), overwrite=overwrite)
+
+    @abstractmethod
+    def _minimised(self, budget: Budget, encoder: Encoder | None) -> ScoreLoss | SquaredError:
+        """What is minimised, from checked parameters; of classes, for two."""
+
+    @abstractmethod
+    def _target(self, encoder: Encoder | None) -> TargetKind:
+        """Whether classes or numbers are predicted, and how they are read."""
+
+    def _bound_of_rows(self, encoder: Encoder | None, budget: Budget) -> RowBound:
+        """The bound on rows as they enter the objective."""
+        return parameters.checked_row_bound(self.get_params(deep=False)["row_norm"], encoder, budget)
+
+    def _fourier_map(self, n_inputs: int) -> FourierMap | None:
+        """The public map that rows of so many columns pass through, None for none."""
+        return None
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self.schema is None and self._accepts_sparse
+        return tags
+
+
+def released_model(model: PrivateLinearModel) -> ReleasedModel:
+    """What a fitted model released, as a value. It follows the public attributes, which a user may have changed.
+
+    Raises
+    ------
+    NotFittedError
+        If the model is not fitted.
+    """
+    check_is_fitted(model)
+    scoring = LinearModel(np.atleast_2d(model.coef_), np.atleast_1d(model.intercept_), model._row_bound)
+    return ReleasedModel(
+        scoring=scoring,
+        alpha=model.alpha_,
+        guarantee=model.guarantee_,
+        coefficient_names=model.coefficient_names_,
+        columns=Columns.recorded_by(model),
+        domain=tuple(model.classes_.tolist()) if hasattr(model, "classes_") else (),
+        encoder=model._encoder,
+        fourier=model._fourier,
+        evidence=model._evidence,
+    )
+
+
+def document_of_model(model: PrivateLinearModel) -> dict[str, Any]:
+    """What the file of a fitted model holds: JSON values."""
+    return document_of(type(model).__name__, model.get_params(deep=False), released_model(model))
+
+
+def restore(model: PrivateLinearModel, released: ReleasedModel) -> None:
+    """Make an estimator the fitted model that a file tells of. Its next private fit warns that the file named no ledger."""
+    model._hold(released)
+    model._was_loaded = True
+
+
+def public_map(model: PrivateLinearModel, n_inputs: int) -> FourierMap | None:
+    """The public map that rows of so many columns pass through by the parameters of a model, None for none."""
+    return model._fourier_map(n_inputs)

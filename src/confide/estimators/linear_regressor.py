@@ -1,0 +1,64 @@
+"""What linear regressors have in common; they differ in how weights are made and what is minimised."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import RegressorMixin
+from sklearn.metrics import r2_score
+
+from confide.estimators.linear_model import PrivateLinearModel
+from confide.estimators.shared_parameters import RowNormParameter, TargetParameter
+from confide.features.encoder import Encoder
+from confide.intake.row_weights import weights_of
+from confide.intake.targets import Numbers, numbers_of
+from confide.released_models.model import ReleasedModel
+from confide.training.plan import AnyPlan
+from confide.types import Array
+
+
+class LinearRegressor(TargetParameter, RowNormParameter, RegressorMixin, PrivateLinearModel):  # type: ignore[misc]  # scikit-learn ships no types
+    """A linear regressor, released under differential privacy. What is minimised is a subclass's."""
+
+    coef_: Array
+    intercept_: float
+
+    def plan(self, n_rows: int | None = None, n_features: int | None = None) -> AnyPlan:
+        """Everything a fit would decide from public facts. Reads no data and charges nothing.
+
+        Parameters
+        ----------
+        n_rows : int
+            Number of rows; not used where `n_rows_bounds` are given.
+        n_features : int
+            Number of columns of X; with a schema its own, and not needed.
+        """
+        return self._plan(n_rows, n_features)
+
+    def predict(self, X: Any) -> Array:
+        """Predicted targets, (n,). Rows are clipped to the bound of the fit, as the rows it learned from were."""
+        blocks = self._blocks_to_score(X)
+        scores = np.empty(blocks.n_rows)
+        step = blocks.rows_in_block
+        for start in range(0, blocks.n_rows, step):
+            stop = min(start + step, blocks.n_rows)
+            scores[start:stop] = self._row_bound.clip(blocks.block(start, stop)) @ self.coef_
+        return self._mean(scores + self.intercept_)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """R^2 on the given rows and targets, which are not clipped here. On private rows it is outside every guarantee."""
+        predicted = self.predict(X)
+        targets, weights = numbers_of(y, len(predicted)), weights_of(sample_weight, len(predicted))
+        return float(r2_score(targets, predicted, sample_weight=weights))
+
+    def _target(self, encoder: Encoder | None) -> Numbers:
+        return Numbers(sentence=f"Every target is clipped to its declared bound, {self.target_bound:.6g} in absolute value.")
+
+    def _mean(self, scores: Array) -> Array:
+        """What is predicted at a score."""
+        return scores
+
+    def _hold(self, released: ReleasedModel) -> None:
+        super()._hold(released)
+        self.coef_, self.intercept_ = released.scoring.coef[0].copy(), float(released.scoring.intercept[0])

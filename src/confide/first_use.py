@@ -1,0 +1,53 @@
+"""Names of a package that are imported on first use (PEP 562), so that importing the package stays light."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import pkgutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+
+def submodules(package: str) -> Callable[[str], ModuleType]:
+    """What a package needs as its `__getattr__`: its modules are attributes that are imported on first use."""
+
+    def module_of(name: str) -> ModuleType:
+        if any(module.name == name for module in pkgutil.iter_modules(sys.modules[package].__path__)):
+            return importlib.import_module(f"{package}.{name}")
+        raise AttributeError(f"module {package!r} has no attribute {name!r}")
+
+    return module_of
+
+
+def public_names(package: str, file: str) -> tuple[list[str], Callable[[str], Any], Callable[[], list[str]]]:
+    """What a package needs as its `__all__`, `__getattr__` and `__dir__`.
+
+    The names are those that it imports for type checkers, below `if TYPE_CHECKING`. They are read from the source file, so
+    that each is written once.
+    """
+    modules = _imported_for_type_checkers(Path(file))
+    names, module_of = list(modules), submodules(package)
+
+    def attribute(name: str) -> Any:
+        if modules.get(name, package) == package:
+            return module_of(name)
+        value = getattr(importlib.import_module(modules[name]), name)
+        setattr(sys.modules[package], name, value)
+        return value
+
+    return names, attribute, lambda: sorted({*names, "__version__"})
+
+
+def _imported_for_type_checkers(file: Path) -> dict[str, str]:
+    """The names that a file imports below `if TYPE_CHECKING`, each with the module that has it."""
+    blocks = [
+        node
+        for node in ast.parse(file.read_text(encoding="utf-8")).body
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+    ]
+    imports = [node for block in blocks for node in block.body if isinstance(node, ast.ImportFrom)]
+    return {alias.name: str(node.module) for node in imports for alias in node.names}

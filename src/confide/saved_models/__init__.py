@@ -1,0 +1,1 @@
+"""Released models as files."""

@@ -1,0 +1,1 @@
+"""How a fit is decided from public facts, charged and released."""

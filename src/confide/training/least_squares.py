@@ -1,0 +1,67 @@
+"""Least squares: the plan of its noisy sums, and weights from them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from confide.data.arrays import summation_depth
+from confide.data.source import RowSource
+from confide.errors import ParameterError
+from confide.inference.forecast import SumsForecast
+from confide.inference.least_squares import SumsEvidence
+from confide.privacy.noise import Entropy
+from confide.privacy.sufficient_statistics import LeastSquares, NoisyStatistics, StatisticsPlan, SufficientStatistics
+from confide.solvers.normal_equations import ridge_weights
+from confide.training.alpha import noise_l2, usual_norm
+from confide.training.mechanism_choice import row_bounds
+from confide.training.settings import Settings, SquaredError
+from confide.types import Array
+
+
+def plan_of_sums(settings: Settings, squared: SquaredError, n_features: int, n_rows: int | None) -> StatisticsPlan:
+    """The plan for `n_rows` rows, or for the declared bounds on their number. Uses no row."""
+    low, high = row_bounds(settings, n_rows)
+    problem = LeastSquares(
+        row_bound=settings.row_bound,
+        intercept=settings.intercept,
+        n_features=n_features,
+        n_rows_low=low,
+        n_rows_high=high,
+        summation_depth=summation_depth(high, n_features),
+        neighbours=settings.neighbours,
+        rows_per_person=settings.rows_per_person,
+        target_bound=squared.target_bound,
+        with_square=squared.with_square,
+    )
+    l2 = None if settings.alpha is None else settings.alpha * low
+    if not settings.budget.is_private:
+        # Without privacy the automatic ridge is 1, as in scikit-learn.
+        event = problem.event(settings.budget)
+        return StatisticsPlan(problem, settings.budget, "none", None, 1.0, 0.0, event, 1.0 if l2 is None else l2)
+    plan = SufficientStatistics().plan(problem, settings.budget)
+    automatic = noise_l2(plan.product_deviation, problem.n_weights)
+    plan = replace(plan, l2=automatic if l2 is None else l2)
+    forecast = SumsForecast.of(plan, usual_norm(settings.row_bound, 0.0))
+    if squared.with_square:
+        forecast.check()
+    return replace(plan, forecast=forecast, intervals=forecast if squared.with_square else None)
+
+
+def weights_of_sums(plan: StatisticsPlan, source: RowSource, entropy: Entropy) -> tuple[Array, SumsEvidence | None]:
+    """Released weights (D,), and what intervals are made of if it was released."""
+    sums = _sums(plan, source, entropy)
+    weights = ridge_weights(sums.products, sums.targets, plan.l2)
+    return weights, SumsEvidence.of(sums, weights) if plan.problem.with_square else None
+
+
+def _sums(plan: StatisticsPlan, source: RowSource, entropy: Entropy) -> NoisyStatistics:
+    """Sums with the noise of the plan, or without any where the budget is infinite."""
+    if plan.budget.is_private:
+        return SufficientStatistics().release(plan, source, entropy)
+    totals = source.sum_over_rows(plan.problem.row_sum, np.zeros((1, plan.problem.n_weights)))
+    square = 2.0 * float(totals.value[0]) if plan.problem.with_square else 0.0
+    if not (np.isfinite(totals.hessian).all() and np.isfinite(totals.gradient).all() and np.isfinite(square)):
+        raise ParameterError("rows this large overflow without a row norm; scale them, or give a finite row_norm.")
+    return NoisyStatistics(totals.hessian[0], -totals.gradient[0], square, plan)

@@ -1,0 +1,92 @@
+"""Which mechanism "auto" stands for, and the plan of the weights by it. Decided from public facts alone."""
+
+from __future__ import annotations
+
+import math
+from contextlib import suppress
+from dataclasses import replace
+
+from confide.data.arrays import summation_depth
+from confide.erm.losses import Loss
+from confide.errors import InsufficientRegularisation, ParameterError
+from confide.privacy.budgets import Budget
+from confide.privacy.mechanism import Mechanism, Plan, Problem
+from confide.privacy.objective_perturbation import ObjectivePerturbation
+from confide.privacy.output_perturbation import OutputPerturbation
+from confide.training.alpha import AlphaRule, plan_with_alpha
+from confide.training.non_private import NonPrivate
+from confide.training.settings import ScoreLoss, Settings
+
+MECHANISMS: dict[str, Mechanism] = {
+    "objective": ObjectivePerturbation(),
+    "output": OutputPerturbation(),
+    "output-laplace": OutputPerturbation(laplace_alone=True),
+    "none": NonPrivate(),
+}
+"""Mechanisms for a loss of the score, by the name that a plan has for them. "none" is that of an infinite budget."""
+MECHANISM_NAMES = ("auto", *(name for name in MECHANISMS if name != "none"))
+"""What users may ask for."""
+_MOST_NOISE_IN_THE_OBJECTIVE = 4.0
+"""For several classes "auto" puts noise on the weights where noise in the objective would be more than this many times as
+large at the same ridge. Below it the objective is better, because the loss damps noise there (benchmarks/README.md)."""
+
+
+def mechanism_for(settings: Settings, loss: Loss) -> str:
+    """The name of the mechanism for this loss, of several classes before the plans are compared.
+
+    Objective perturbation does better wherever the loss adds curvature of its own, which damps its noise. A loss without
+    curvature, with a small ridge, has more noise over the ridge with it than with output perturbation: up to twice as much
+    for pure and approximate budgets, and many times as much for small concentrated ones.
+    """
+    if not settings.budget.is_private:
+        return "none"
+    if settings.mechanism == "auto":
+        return "objective" if math.isfinite(loss.smoothness) else "output"
+    return settings.mechanism
+
+
+def plan_of_weights(settings: Settings, score_loss: ScoreLoss, n_features: int, n_rows: int | None, budget: Budget) -> Plan:
+    """The plan of the weights alone, at this budget, for `n_rows` rows or for the declared bounds on their number."""
+    loss = score_loss.loss
+    problem = _problem(settings, loss, n_features, n_rows)
+    rule = AlphaRule(
+        # Without privacy the automatic ridge is 1, which is scikit-learn's C = 1.
+        is_automatic=settings.alpha is None and settings.budget.is_private,
+        score_size=score_loss.score_size,
+        is_raised=score_loss.raises_alpha,
+        for_intervals=settings.has_intervals,
+    )
+    plan = plan_with_alpha(MECHANISMS[mechanism_for(settings, loss)], problem, budget, rule)
+    if settings.mechanism == "auto" and plan.perturbs_objective and loss.n_outputs > 1:
+        # The account of Gaussian noise in the objective of several scores is loose, most of all for concentrated budgets.
+        with suppress(InsufficientRegularisation):
+            on_weights = MECHANISMS["output"].plan(replace(problem, l2=plan.l2), budget)
+            if plan.noise_norm > _MOST_NOISE_IN_THE_OBJECTIVE * on_weights.noise_norm:
+                return plan_with_alpha(MECHANISMS["output"], problem, budget, rule)
+    return plan
+
+
+def _problem(settings: Settings, loss: Loss, n_features: int, n_rows: int | None) -> Problem:
+    low, high = row_bounds(settings, n_rows)
+    return Problem(
+        loss=loss,
+        row_bound=settings.row_bound,
+        intercept=settings.intercept,
+        n_features=n_features,
+        n_rows_low=low,
+        n_rows_high=high,
+        summation_depth=summation_depth(high, n_features),
+        l2=1.0 if settings.alpha is None else settings.alpha * low,
+        neighbours=settings.neighbours,
+        rows_per_person=settings.rows_per_person,
+        largest_weight=settings.largest_weight,
+        set_aside=settings.set_aside,
+    )
+
+
+def row_bounds(settings: Settings, n_rows: int | None) -> tuple[int, int]:
+    """Public bounds on the number of rows, both of them the number itself where it is public."""
+    low, high = settings.n_rows_bounds or (n_rows, n_rows)
+    if low is None or high is None:
+        raise ParameterError("a plan needs the number of rows, n_rows.")
+    return low, high
