@@ -18,7 +18,8 @@ import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -81,11 +82,35 @@ def git(*arguments: str) -> str:
     return subprocess.run(["git", *arguments], cwd=REPOSITORY, check=True, capture_output=True, text=True).stdout.strip()  # noqa: S603, S607
 
 
+def commit(name: str) -> str:
+    """The hash of what a name stands for."""
+    return git("rev-parse", "--verify", f"{name}^{{commit}}")
+
+
+@contextmanager
+def checked_out(revisions: Sequence[str]) -> Iterator[tuple[Path, ...]]:
+    """A worktree of each revision, removed at the end."""
+    with tempfile.TemporaryDirectory() as folder:
+        trees = tuple(Path(folder) / str(place) for place in range(len(revisions)))
+        try:
+            for tree, revision in zip(trees, revisions, strict=True):
+                git("worktree", "add", "--detach", "--quiet", str(tree), revision)
+            yield trees
+        finally:
+            for tree in trees:
+                if tree.exists():
+                    git("worktree", "remove", "--force", str(tree))
+
+
+def environment(tree: Path) -> dict[str, str]:
+    """That of a process which imports the package of a tree and has one thread."""
+    return {**os.environ, **ONE_THREAD, "PYTHONPATH": str(tree / "src")}
+
+
 def turn(tree: Path, repeats: int) -> dict[str, float]:
     """One process of one revision."""
-    environment = {**os.environ, **ONE_THREAD, "PYTHONPATH": str(tree / "src")}
     command = [sys.executable, __file__, "--measure", str(repeats)]
-    done = subprocess.run(command, cwd=tree, env=environment, check=True, stdout=subprocess.PIPE, text=True)  # noqa: S603
+    done = subprocess.run(command, cwd=tree, env=environment(tree), check=True, stdout=subprocess.PIPE, text=True)  # noqa: S603
     measured: dict[str, float] = json.loads(done.stdout)
     return measured
 
@@ -120,20 +145,12 @@ def main() -> int:
     if arguments.measure:
         print(json.dumps(measure(arguments.measure)))
         return 0
-    revisions = [git("rev-parse", "--verify", f"{name}^{{commit}}") for name in (arguments.base, arguments.head)]
-    with tempfile.TemporaryDirectory() as folder:
-        trees = [Path(folder) / name for name in ("base", "head")]
-        results: tuple[list[dict[str, float]], list[dict[str, float]]] = ([], [])
-        try:
-            for tree, revision in zip(trees, revisions, strict=True):
-                git("worktree", "add", "--detach", "--quiet", str(tree), revision)
-            for number in range(arguments.turns):
-                for which in (0, 1) if number % 2 == 0 else (1, 0):
-                    results[which].append(turn(trees[which], arguments.repeats))
-        finally:
-            for tree in trees:
-                if tree.exists():
-                    git("worktree", "remove", "--force", str(tree))
+    revisions = [commit(name) for name in (arguments.base, arguments.head)]
+    results: tuple[list[dict[str, float]], list[dict[str, float]]] = ([], [])
+    with checked_out(revisions) as trees:
+        for number in range(arguments.turns):
+            for which in (0, 1) if number % 2 == 0 else (1, 0):
+                results[which].append(turn(trees[which], arguments.repeats))
     print(f"{arguments.base} {revisions[0][:10]} and {arguments.head} {revisions[1][:10]}: CPU seconds, ratio (spread)")
     return int(compared(*results, arguments.fail_above))
 
