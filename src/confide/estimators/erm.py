@@ -12,7 +12,6 @@ from confide.estimators.loss_regression import LossRegressor, poisson_loss, squa
 from confide.estimators.shared_parameters import RowNormParameter, estimator
 from confide.features.encoder import Encoder
 from confide.intake.user_losses import declared_loss
-from confide.privacy.budgets import Budget
 from confide.training.settings import ScoreLoss
 
 _MARGIN_LOSSES: dict[str, type[Any]] = {
@@ -90,7 +89,7 @@ class ERMClassifier(RowNormParameter, LinearClassifier):
 
     loss: Any = "logistic"
 
-    def _minimised(self, budget: Budget, encoder: Encoder | None) -> ScoreLoss:
+    def _minimised(self, encoder: Encoder | None) -> ScoreLoss:
         if isinstance(self.loss, str) and self.loss in _MARGIN_LOSSES:
             known: MarginLoss = _MARGIN_LOSSES[self.loss]()
             return ScoreLoss(known, one_vs_rest=known)

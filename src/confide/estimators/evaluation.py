@@ -24,7 +24,7 @@ from confide.privacy.noise import Entropy
 from confide.released_models.model import ReleasedModel
 from confide.released_models.shown_class import ShownClass
 from confide.training.assumptions import void_because
-from confide.training.fit import Charge, before_charge, charge_and_release, rows_per_person
+from confide.training.charge import Charge, before_charge, charge_and_release, rows_per_person
 from confide.types import Array
 
 _LEAST_BINS, _MOST_BINS = 2, 1000
@@ -104,7 +104,7 @@ def evaluate(
     names_persons = known.schema is not None and known.schema.person is not None
     given = rows_given(X, y)
     _refuse_unscorable(given, known)
-    before_charge([plan.lattice], plan.event, (1, 1), is_whole=False)
+    before_charge([plan.lattice])
     # Rows and labels are checked before the charge, and scored after it.
     with given.checked([_specification(model, known, rows_per_person(persons, charge.seed))]) as (rows,):
         counts = charge_and_release(

@@ -14,10 +14,8 @@ from confide.estimators.linear_model import PrivateLinearModel, WeightsOfRows, r
 from confide.estimators.shared_parameters import ClassParameters, SampleWeightParameter
 from confide.features.encoder import Encoder
 from confide.features.labels import positions_of
-from confide.intake import parameters
 from confide.intake.row_weights import weights_of
-from confide.intake.targets import Classes
-from confide.privacy.budgets import Budget, as_budget
+from confide.intake.targets import MOST_CLASSES, Classes, declared_domain
 from confide.privacy.mechanism import Plan
 from confide.released_models.model import ReleasedModel
 from confide.released_models.scores import LinearModel, favoured
@@ -55,14 +53,13 @@ class LinearClassifier(ClassParameters, SampleWeightParameter, ClassifierMixin, 
         self, n_rows: int | None, n_features: int | None, n_classes: int | None, *, set_aside: float
     ) -> Any:
         """The same, where the fit is one of several that leave together, or of which one leaves; see `Problem`."""
-        domain = parameters.checked_classes(self.classes, self.schema)
+        domain = declared_domain(self.classes, self.schema)
         declared = 2 if domain is None else len(domain)
         n_classes = declared if n_classes is None else n_classes
         whole = isinstance(n_classes, (int, np.integer)) and not isinstance(n_classes, bool)
-        if not whole or not 2 <= n_classes <= parameters.MOST_CLASSES or (domain is not None and n_classes != declared):
+        if not whole or not 2 <= n_classes <= MOST_CLASSES or (domain is not None and n_classes != declared):
             raise ParameterError(
-                f"n_classes must be a whole number from 2 to {parameters.MOST_CLASSES}, and where classes are declared "
-                f"their number."
+                f"n_classes must be a whole number from 2 to {MOST_CLASSES}, and where classes are declared their number."
             )
         return self._plan(n_rows, n_features, int(n_classes), set_aside=set_aside)
 
@@ -118,12 +115,11 @@ class LinearClassifier(ClassParameters, SampleWeightParameter, ClassifierMixin, 
         return float(np.average(right, weights=weights_of(sample_weight, scores.shape[0])))
 
     @abstractmethod
-    def _minimised(self, budget: Budget, encoder: Encoder | None) -> ScoreLoss:
+    def _minimised(self, encoder: Encoder | None) -> ScoreLoss:
         """The loss, from checked parameters."""
 
     def _target(self, encoder: Encoder | None) -> Classes:
-        schema = None if encoder is None else encoder.schema
-        return Classes(parameters.checked_classes(self.classes, schema), schema is not None and schema.target is not None)
+        return Classes.declared(self.classes, None if encoder is None else encoder.schema)
 
     def _hold(self, released: ReleasedModel) -> None:
         super()._hold(released)
@@ -145,7 +141,7 @@ class LinearClassifier(ClassParameters, SampleWeightParameter, ClassifierMixin, 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         try:
-            self._minimised(as_budget(self.budget), None).for_classes(3)
+            self._minimised(None).for_classes(3)
         except ParameterError:
             tags.classifier_tags.multi_class = False
         return tags

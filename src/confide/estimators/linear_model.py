@@ -32,11 +32,12 @@ from confide.intake.arrays import rows_to_score
 from confide.intake.given_rows import rows_given
 from confide.intake.specification import Columns, RowSpecification
 from confide.intake.targets import TargetKind
-from confide.privacy.budgets import Budget, Neighbours, as_budget
+from confide.privacy.budgets import Neighbours, as_budget
 from confide.released_models.model import ReleasedModel
 from confide.released_models.scores import LinearModel
 from confide.saved_models.writing import document_of
-from confide.training.fit import Charge, rows_per_person, train
+from confide.training.charge import Charge, rows_per_person
+from confide.training.fit import train
 from confide.training.mechanism_choice import MECHANISM_NAMES
 from confide.training.plan import AnyPlan, make_plan
 from confide.training.settings import ScoreLoss, Settings, SquaredError
@@ -98,12 +99,14 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ShownWithGua
         """The parameters, checked. No data."""
         budget, neighbours = as_budget(self.budget), Neighbours.parse(self.neighbours)
         given: Mapping[str, Any] = self.get_params(deep=False)
+        row_bound = self._bound_of_rows(encoder)
+        parameters.refuse_unbounded(budget, row_bound, given.get("target_bound"))
         return Settings(
-            minimised=self._minimised(budget, encoder),
+            minimised=self._minimised(encoder),
             budget=budget,
             mechanism=parameters.checked_choice("mechanism", self.mechanism, self._mechanisms),
             alpha=parameters.checked_alpha(self.alpha),
-            row_bound=self._bound_of_rows(encoder, budget),
+            row_bound=row_bound,
             intercept=parameters.checked_intercept(self.fit_intercept, self.intercept_scaling),
             neighbours=neighbours,
             n_rows_bounds=parameters.checked_bounds(self.n_rows_bounds, neighbours),
@@ -162,16 +165,16 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ShownWithGua
         write_document(path, document_of_model(self), overwrite=overwrite)
 
     @abstractmethod
-    def _minimised(self, budget: Budget, encoder: Encoder | None) -> ScoreLoss | SquaredError:
+    def _minimised(self, encoder: Encoder | None) -> ScoreLoss | SquaredError:
         """What is minimised, from checked parameters; of classes, for two."""
 
     @abstractmethod
     def _target(self, encoder: Encoder | None) -> TargetKind:
         """Whether classes or numbers are predicted, and how they are read."""
 
-    def _bound_of_rows(self, encoder: Encoder | None, budget: Budget) -> RowBound:
+    def _bound_of_rows(self, encoder: Encoder | None) -> RowBound:
         """The bound on rows as they enter the objective."""
-        return parameters.checked_row_bound(self.get_params(deep=False)["row_norm"], encoder, budget)
+        return parameters.checked_row_bound(self.get_params(deep=False)["row_norm"], encoder)
 
     def _fourier_map(self, n_inputs: int) -> FourierMap | None:
         """The public map that rows of so many columns pass through, None for none."""

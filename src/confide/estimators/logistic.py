@@ -11,7 +11,6 @@ from confide.estimators.linear_classifier import LinearClassifier
 from confide.estimators.shared_parameters import IntervalsParameter, RowNormParameter, estimator
 from confide.features.encoder import Encoder
 from confide.intake import parameters
-from confide.privacy.budgets import Budget
 from confide.training.settings import ScoreLoss
 from confide.types import Array
 
@@ -89,6 +88,6 @@ class LogisticRegression(IntervalsParameter, RowNormParameter, LinearClassifier)
         logs = log_expit(scores)
         return np.asarray(logs - logsumexp(logs, axis=1, keepdims=True))
 
-    def _minimised(self, budget: Budget, encoder: Encoder | None) -> ScoreLoss:
+    def _minimised(self, encoder: Encoder | None) -> ScoreLoss:
         multiclass = parameters.checked_choice("multiclass", self.multiclass, ("softmax", "one-vs-rest"))
         return ScoreLoss(LogisticLoss(), one_vs_rest=LogisticLoss(), softmax=multiclass == "softmax")

@@ -17,7 +17,6 @@ from confide.estimators.shared_parameters import IntervalsParameter, SampleWeigh
 from confide.features.encoder import Encoder
 from confide.intake import parameters
 from confide.intake.targets import Numbers
-from confide.privacy.budgets import Budget
 from confide.training.settings import ScoreLoss
 from confide.types import Array
 
@@ -62,8 +61,8 @@ class LossRegressor(SampleWeightParameter, LinearRegressor):
         """
         return self._train(X, y, sample_weight_of(weights_of_rows))
 
-    def _minimised(self, budget: Budget, encoder: Encoder | None) -> ScoreLoss:
-        target_bound = parameters.checked_target_bound(self.target_bound, budget)
+    def _minimised(self, encoder: Encoder | None) -> ScoreLoss:
+        target_bound = parameters.checked_target_bound(self.target_bound)
         # Of counts the scores are logarithms.
         score_size = 1.0 if self._has_counts else target_bound
         return ScoreLoss(self._loss(target_bound), score_size=score_size, raises_alpha=self._has_counts)

@@ -16,6 +16,7 @@ from scipy.special import stdtr, stdtrit
 from sklearn.base import clone
 
 from confide.accounting.ledger import Batch, Ledger
+from confide.cautions import cautions
 from confide.errors import ParameterError
 from confide.estimators.linear_classifier import LinearClassifier
 from confide.estimators.linear_regressor import LinearRegressor
@@ -28,7 +29,8 @@ from confide.intake.specification import CheckedRows
 from confide.privacy.budgets import Neighbours
 from confide.privacy.noise import Entropy
 from confide.training.assumptions import guarantee_of, sentences_of_rows
-from confide.training.fit import Charge, before_charge, charge_and_release, lattices_of, released
+from confide.training.charge import Charge, before_charge, charge_and_release
+from confide.training.fit import lattices_of, released
 from confide.training.plan import AnyPlan, plan_for
 from confide.training.random_division import divided, refuse_persons, refuse_undivided
 from confide.training.settings import Settings
@@ -175,18 +177,19 @@ def intervals_from_parts(
     settings = estimator._settings(encoder, set_aside=math.log(n_parts))
     with given.checked([estimator._specification(settings, encoder, charge.seed)]) as (rows,):
         plans = _plans(settings, rows, n_parts)
-        guarantee = _guarantee(plans, rows, settings, charge)
+        event = plans.whole.problem.event(plans.whole.budget)
+        unusual = cautions(event.budget, rows.n_rows, rows.n_rows)
+        guarantee = _guarantee(plans, rows, settings, charge, unusual)
         names = _names(rows, has_intercept=settings.intercept > 0.0)
 
         def release(entropy: Entropy) -> Array:
             parts = divided(plans.part_sizes, entropy)
             return np.array([_coefficients(plans.by_size[part.size], rows.part(part), entropy) for part in parts])
 
-        event = plans.whole.problem.event(plans.whole.budget)
         noises = [noise for plan in plans.by_size.values() for noise in lattices_of(plan)]
-        before_charge(noises, event, (rows.n_rows, rows.n_rows))
+        before_charge(noises, unusual)
         of_parts = charge_and_release(release, event, Neighbours.REPLACE_ONE, charge)
-    return PartIntervals(names, of_parts, plans.whole.alpha, guarantee)
+    return PartIntervals(names, of_parts, plans.alpha, guarantee)
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,11 +201,13 @@ class _PlansOfParts:
     part_sizes : numbers of rows of the parts, which differ by one at most
     by_size : the plan for each of these numbers
     whole : the plan of the largest part, of which the public facts are those of all rows
+    alpha : the ridge of the fit to the largest part, of the mean form
     """
 
     part_sizes: tuple[int, ...]
     by_size: dict[int, AnyPlan]
     whole: AnyPlan
+    alpha: float
 
 
 def _plans(settings: Settings, rows: CheckedRows, n_parts: int) -> _PlansOfParts:
@@ -214,17 +219,19 @@ def _plans(settings: Settings, rows: CheckedRows, n_parts: int) -> _PlansOfParts
     # Each row is in one part: together the fits cost a row what its own costs (proofs/selection.md).
     largest: Any = by_size[sizes[0]]
     whole = replace(largest, problem=replace(largest.problem, n_rows_low=n_rows, n_rows_high=n_rows))
-    return _PlansOfParts(sizes, by_size, whole)
+    return _PlansOfParts(sizes, by_size, whole, largest.alpha)
 
 
-def _guarantee(plans: _PlansOfParts, rows: CheckedRows, settings: Settings, charge: Charge) -> Guarantee:
+def _guarantee(
+    plans: _PlansOfParts, rows: CheckedRows, settings: Settings, charge: Charge, unusual: tuple[str, ...]
+) -> Guarantee:
     """What all parts promise together."""
     released_together = (
         f"What is released are the coefficients of {len(plans.part_sizes)} models, each trained at the whole budget on a "
         f"part of the rows that no other sees. The rows were divided by a secret draw that knew their public number alone."
     )
     sentences = (*sentences_of_rows(rows, settings), released_together)
-    return guarantee_of(plans.whole, sentences, None, charge.ledger, charge.seed)
+    return guarantee_of(plans.whole, sentences, None, charge, unusual)
 
 
 def _coefficients(plan: AnyPlan, part: CheckedRows, entropy: Entropy) -> Array:

@@ -9,7 +9,6 @@ from confide.estimators.linear_regressor import LinearRegressor
 from confide.estimators.shared_parameters import estimator
 from confide.features.encoder import Encoder
 from confide.intake import parameters
-from confide.privacy.budgets import Budget
 from confide.privacy.sufficient_statistics import StatisticsPlan
 from confide.training.plan import make_plan
 from confide.training.settings import SquaredError
@@ -97,8 +96,8 @@ class Ridge(LinearRegressor):
         """
         return self._train(X, y)
 
-    def _minimised(self, budget: Budget, encoder: Encoder | None) -> SquaredError:
-        target_bound = parameters.checked_target_bound(self.target_bound, budget)
+    def _minimised(self, encoder: Encoder | None) -> SquaredError:
+        target_bound = parameters.checked_target_bound(self.target_bound)
         return SquaredError(target_bound, parameters.checked_flag("intervals", self.intervals))
 
     def _why_no_intervals(self) -> str:

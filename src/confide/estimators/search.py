@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from confide.accounting.events import Event
 from confide.accounting.ledger import Batch, Ledger
+from confide.cautions import cautions
 from confide.errors import ParameterError
 from confide.estimators.linear_classifier import LinearClassifier
 from confide.estimators.linear_model import WeightsOfRows, sample_weight_of
@@ -28,6 +29,7 @@ from confide.guarantee import Guarantee
 from confide.intake import parameters
 from confide.intake.given_rows import rows_given
 from confide.intake.specification import CheckedRows
+from confide.intake.targets import declared_domain
 from confide.plan_text import search_text
 from confide.privacy.budgets import ZCDP, ApproxDP, Budget, Neighbours, PureDP, as_budget, budget_of_row, pure_epsilon
 from confide.privacy.lattice import LatticeGaussian, LatticeLaplace, lattice_exponent
@@ -36,7 +38,8 @@ from confide.privacy.noise import Entropy
 from confide.privacy.selection import Repetition, Selection
 from confide.released_models.model import ReleasedModel
 from confide.training.assumptions import guarantee_of, sentences_of_rows
-from confide.training.fit import Charge, Fit, before_charge, charge_and_release, lattices_of, released
+from confide.training.charge import Charge, before_charge, charge_and_release
+from confide.training.fit import Fit, lattices_of, released
 from confide.training.random_division import divided, mistakes, refuse_persons, refuse_undivided
 from confide.training.settings import Settings
 from confide.types import Array
@@ -268,18 +271,19 @@ class PrivateSearchCV(TellsOfRepeatedFits, MetaEstimatorMixin, BaseEstimator):  
         ]
         with given.checked(specifications) as rows_of_all:
             rows = rows_of_all[0]
-            if parameters.checked_classes(candidates[0].classes, schema) is None:
+            if declared_domain(candidates[0].classes, schema) is None:
                 for model in candidates:
                     model.set_params(classes=list(rows.domain))
             plan = self._plan(budget, candidates, rows.n_rows, _Facts.of(rows))
+            unusual = cautions(plan.event.budget, rows.n_rows, rows.n_rows)
             trainings = [
-                _Training(its_rows, its_plan, self._guarantee(plan, its_rows, its_settings, its_plan, charge))
+                _Training(its_rows, its_plan, self._guarantee(plan, its_rows, its_settings, its_plan, charge, unusual))
                 for its_rows, its_plan, its_settings in zip(rows_of_all, plan.plans, settings, strict=True)
             ]
             for model in candidates:
                 model.set_params(ledger=ledger, random_state=seed)
             noises = [plan.score_noise, *(noise for its_plan in plan.plans for noise in lattices_of(its_plan))]
-            before_charge(noises, plan.event, (rows.n_rows, rows.n_rows))
+            before_charge(noises, unusual)
             choice = charge_and_release(
                 lambda entropy: _chosen(plan, trainings, entropy), plan.event, Neighbours.REPLACE_ONE, charge
             )
@@ -433,7 +437,13 @@ class PrivateSearchCV(TellsOfRepeatedFits, MetaEstimatorMixin, BaseEstimator):  
         )
 
     def _guarantee(
-        self, plan: SearchPlan, rows: CheckedRows, settings: Settings, its_plan: Plan, charge: Charge
+        self,
+        plan: SearchPlan,
+        rows: CheckedRows,
+        settings: Settings,
+        its_plan: Plan,
+        charge: Charge,
+        unusual: tuple[str, ...],
     ) -> Guarantee:
         """What the search promises if this candidate is chosen: the sentences of its model, and those of the search."""
         how = (
@@ -455,7 +465,7 @@ class PrivateSearchCV(TellsOfRepeatedFits, MetaEstimatorMixin, BaseEstimator):  
         # The rows and the budget are those of the search, not of the part and the try that made the model.
         problem = replace(its_plan.problem, n_rows_low=plan.n_rows, n_rows_high=plan.n_rows)
         whole = replace(its_plan, problem=problem, budget=plan.budget)
-        return guarantee_of(whole, sentences, None, charge.ledger, charge.seed)
+        return guarantee_of(whole, sentences, None, charge, unusual)
 
     def __sklearn_tags__(self) -> Any:
         tags, inner = super().__sklearn_tags__(), get_tags(self.estimator)

@@ -12,7 +12,6 @@ from confide.estimators.shared_parameters import IntervalsParameter, RowNormPara
 from confide.features.encoder import Encoder
 from confide.features.fourier import FourierMap
 from confide.intake import parameters
-from confide.privacy.budgets import Budget
 from confide.training.alpha import usual_norm
 from confide.training.settings import ScoreLoss
 
@@ -116,7 +115,7 @@ class LinearSVC(IntervalsParameter, RowNormParameter, LinearClassifier):
     loss: str = "auto"
     smoothing: float = 0.5
 
-    def _minimised(self, budget: Budget, encoder: Encoder | None) -> ScoreLoss:
+    def _minimised(self, encoder: Encoder | None) -> ScoreLoss:
         usual = None if encoder is None else BallBound(usual_norm(encoder.row_bound, 0.0))
         return hinge_loss(self.loss, self.smoothing, usual)
 
@@ -178,12 +177,12 @@ class KernelSVC(LinearClassifier):
 
     _accepts_sparse = False  # its features are dense
 
-    def _minimised(self, budget: Budget, encoder: Encoder | None) -> ScoreLoss:
+    def _minimised(self, encoder: Encoder | None) -> ScoreLoss:
         # The random features of a row have norm 1, whatever the row, so no narrower bound helps.
         return hinge_loss(self.loss, self.smoothing, None)
 
     def _fourier_map(self, n_inputs: int) -> FourierMap:
         return FourierMap(n_inputs, self.n_features, self.kernel, self.length_scale, self.map_seed, self.orthogonal)
 
-    def _bound_of_rows(self, encoder: Encoder | None, budget: Budget) -> RowBound:
+    def _bound_of_rows(self, encoder: Encoder | None) -> RowBound:
         return self._fourier_map(1).row_bound

@@ -22,7 +22,6 @@ _MOST_ROWS_PER_PERSON = 10**6
 _LARGEST_ALPHA = 1e12
 _LARGEST_SAMPLE_WEIGHT = 1e9
 _LARGEST_SHARE = 0.9
-MOST_CLASSES = 100
 
 
 def checked_alpha(alpha: Any) -> float | None:
@@ -43,7 +42,7 @@ def checked_schema(schema: Any) -> Encoder | None:
     return Encoder(schema)
 
 
-def checked_row_bound(row_norm: Any, encoder: Encoder | None, budget: Budget) -> RowBound:
+def checked_row_bound(row_norm: Any, encoder: Encoder | None) -> RowBound:
     """The bound on every row: a ball for a number, the object itself, or the schema's groups."""
     if encoder is not None:
         if row_norm is not None:
@@ -60,9 +59,15 @@ def checked_row_bound(row_norm: Any, encoder: Encoder | None, budget: Budget) ->
         bound = BallBound(row_norm)  # type: ignore[arg-type]  # any real number; BallBound checks it
     else:
         raise ParameterError("row_norm must be a positive number, a row bound, or None for 1.")
-    if not math.isfinite(bound.l2_norm) and budget.is_private:
-        raise ParameterError("row_norm=inf needs budget=inf: without a bound on rows there is no privacy.")
     return bound
+
+
+def refuse_unbounded(budget: Budget, row_bound: RowBound, target_bound: Any) -> None:
+    """Refuse a private budget where rows or targets have no bound."""
+    if budget.is_private and not math.isfinite(row_bound.l2_norm):
+        raise ParameterError("row_norm=inf needs budget=inf: without a bound on rows there is no privacy.")
+    if budget.is_private and isinstance(target_bound, Real) and target_bound == math.inf:
+        raise ParameterError("target_bound=inf needs budget=inf: without a bound on targets there is no privacy.")
 
 
 def checked_intercept(fit_intercept: Any, intercept_scaling: Any) -> float:
@@ -75,7 +80,7 @@ def checked_intercept(fit_intercept: Any, intercept_scaling: Any) -> float:
     return float(intercept_scaling) if fit_intercept else 0.0
 
 
-def checked_target_bound(target_bound: Any, budget: Budget) -> float:
+def checked_target_bound(target_bound: Any) -> float:
     """Targets are clipped to [-target_bound, target_bound]."""
     if target_bound is None:
         raise ParameterError(
@@ -88,8 +93,6 @@ def checked_target_bound(target_bound: Any, budget: Budget) -> float:
         raise ParameterError(
             "target_bound must be a positive number between 2^-300 and 2^300, or inf when the budget is inf."
         )
-    if target_bound == math.inf and budget.is_private:
-        raise ParameterError("target_bound=inf needs budget=inf: without a bound on targets there is no privacy.")
     return float(target_bound)
 
 
@@ -102,30 +105,6 @@ def checked_threshold(threshold: Any, default: float) -> float:
             "threshold must be a positive finite number: noise grows with it. Where target_bound is inf it has no default."
         )
     return float(threshold)
-
-
-def checked_classes(classes: Any, schema: Schema | None) -> tuple[Any, ...] | None:
-    """The declared label domain in sorted order, or None."""
-    if classes is None:
-        if schema is None or schema.target is None:
-            return None
-        classes = schema.target.labels
-    elif schema is not None and schema.target is not None:
-        raise ParameterError("the schema declares the target's labels already; do not give `classes` too.")
-    message = f"classes must be the labels, from 2 to {MOST_CLASSES} different ones of one type, for example classes=[0, 1]."
-    if isinstance(classes, str) or not hasattr(classes, "__iter__"):
-        raise ParameterError(message)
-    try:
-        values = np.array(list(classes))
-    except ValueError:
-        raise ParameterError(message) from None
-    if (
-        values.ndim != 1
-        or values.dtype.kind not in "fiubUS"
-        or not 2 <= np.unique(values).size == values.size <= MOST_CLASSES
-    ):
-        raise ParameterError(message)
-    return tuple(np.sort(values).tolist())
 
 
 def checked_bounds(n_rows_bounds: Any, neighbours: Neighbours) -> tuple[int, int] | None:

@@ -19,10 +19,12 @@ from confide.data.streams import NumberTarget
 from confide.errors import InputError, InputTypeError, ParameterError
 from confide.features.encoder import read_labels
 from confide.features.labels import INCONSISTENT_NUMBERS, UNKNOWN_LABEL, class_positions, positions_of, targets_at
-from confide.intake.parameters import MOST_CLASSES
+from confide.features.schema import Schema
 from confide.types import Array, Targets
 
+MOST_CLASSES = 100
 _LABELS_AT_ONCE = 2**20
+"""Labels are sorted in parts of this many, since each part is copied."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +83,11 @@ class Classes:
     domain: tuple[Any, ...] | None
     matched_as_text: bool = False
 
+    @classmethod
+    def declared(cls, classes: Any, schema: Schema | None) -> Classes:
+        """Those of the parameter `classes`, or of the target of a schema."""
+        return cls(declared_domain(classes, schema), schema is not None and schema.target is not None)
+
     def read(self, y: Any, n_rows: int) -> ReadTargets:
         if self.matched_as_text and self.domain is not None and y is not None:
             positions = positions_of(read_labels(y, *self.domain), len(self.domain))
@@ -134,6 +141,30 @@ class Numbers:
                 "a regression needs rows that were opened with the column of its numbers: open_rows(..., target=column)."
             )
         return OpenedTarget((), NumberTarget(rows.target or "", self.are_counts), self.sentence)
+
+
+def declared_domain(classes: Any, schema: Schema | None) -> tuple[Any, ...] | None:
+    """The declared label domain in sorted order, or None."""
+    if classes is None:
+        if schema is None or schema.target is None:
+            return None
+        classes = schema.target.labels
+    elif schema is not None and schema.target is not None:
+        raise ParameterError("the schema declares the target's labels already; do not give `classes` too.")
+    message = f"classes must be the labels, from 2 to {MOST_CLASSES} different ones of one type, for example classes=[0, 1]."
+    if isinstance(classes, str) or not hasattr(classes, "__iter__"):
+        raise ParameterError(message)
+    try:
+        values = np.array(list(classes))
+    except ValueError:
+        raise ParameterError(message) from None
+    if (
+        values.ndim != 1
+        or values.dtype.kind not in "fiubUS"
+        or not 2 <= np.unique(values).size == values.size <= MOST_CLASSES
+    ):
+        raise ParameterError(message)
+    return tuple(np.sort(values).tolist())
 
 
 def _domain_sentence(domain: tuple[Any, ...], declared: bool) -> str:

@@ -23,8 +23,8 @@ from confide.files import read_document
 from confide.guarantee import Guarantee
 from confide.inference.evidence import Evidence
 from confide.inference.least_squares import SumsEvidence
-from confide.intake.parameters import MOST_CLASSES
 from confide.intake.specification import Columns
+from confide.intake.targets import MOST_CLASSES
 from confide.privacy.budgets import budget_from_dict
 from confide.released_models.model import ReleasedModel
 from confide.released_models.scores import LinearModel

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from typing import Any
 
 from confide.accounting.ledger import Batch, Ledger
-from confide.cautions import cautions
 from confide.erm.declared_losses import DeclaredLoss
 from confide.features.encoder import Encoder
 from confide.guarantee import Guarantee
@@ -17,6 +16,7 @@ from confide.privacy.mechanism import Plan
 from confide.privacy.moments import MomentsPlan
 from confide.privacy.noise import LARGEST_PROVEN_EPSILON
 from confide.privacy.sufficient_statistics import StatisticsPlan
+from confide.training.charge import Charge
 from confide.training.plan import AnyPlan
 from confide.training.settings import Settings
 
@@ -31,8 +31,8 @@ def guarantee_of(
     plan: AnyPlan,
     of_rows: Iterable[str],
     encoder: Encoder | None,
-    ledger: Batch | Ledger | None,
-    seed: int | None,
+    charge: Charge,
+    unusual: tuple[str, ...],
 ) -> Guarantee:
     """What the release of this plan promises, and on what it rests.
 
@@ -41,12 +41,13 @@ def guarantee_of(
     plan : of the release
     of_rows : what is assumed of rows, labels and weights, see `sentences_of_rows`
     encoder : of the schema, which may name the column of persons
-    ledger : where the release is charged
-    seed : of the noise, for tests
+    charge : of the release
+    unusual : what is unusual about the budget, see `confide.cautions`
     """
     problem, intervals = plan.problem, _intervals_of(plan)
     budget = plan.budget if intervals is None else intervals.budget
     person_column = None if encoder is None else encoder.schema.person
+    is_guaranteed = plan.budget.is_private and plan.lattice is not None and charge.seed is None
     sentences = (
         _persons(problem.rows_per_person, person_column),
         _number_of_rows(problem),
@@ -54,9 +55,9 @@ def guarantee_of(
         *of_rows,
         *_declared(problem),
         *_what_else_is_released(plan),
-        *(_of_the_noise(plan, budget, ledger) if plan.budget.is_private and plan.lattice and seed is None else ()),
+        *(_of_the_noise(plan, budget, charge.ledger, unusual) if is_guaranteed else ()),
     )
-    void = void_because(plan.budget, seed, "the model may reveal any row")
+    void = void_because(plan.budget, charge.seed, "the model may reveal any row")
     return Guarantee(budget, problem.neighbours, plan.mechanism, sentences, void, problem.rows_per_person)
 
 
@@ -104,7 +105,7 @@ def _what_else_is_released(plan: AnyPlan) -> tuple[str, ...]:
     return ()
 
 
-def _of_the_noise(plan: AnyPlan, budget: Budget, ledger: Batch | Ledger | None) -> tuple[str, ...]:
+def _of_the_noise(plan: AnyPlan, budget: Budget, ledger: Batch | Ledger | None, unusual: tuple[str, ...]) -> tuple[str, ...]:
     """What a private release rests on beside its rows."""
     problem, intervals, lattice = plan.problem, _intervals_of(plan), plan.lattice
     assert lattice is not None  # noqa: S101 - the caller asks for private releases alone
@@ -119,7 +120,7 @@ def _of_the_noise(plan: AnyPlan, budget: Budget, ledger: Batch | Ledger | None) 
     return (
         "How the rows were read into memory, such as the types of columns, did not depend on single rows.",
         _CHECKED,
-        *cautions(budget, problem.n_rows_low, problem.n_rows_high),
+        *unusual,
         exact,
         *([_failure(budget, draws)] if draws else []),
         _ledger(ledger, problem),
