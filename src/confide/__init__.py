@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from confide import planning as planning
     from confide.accounting.ledger import Ledger as Ledger
     from confide.data.opened import open_rows as open_rows
-    from confide.data.speed import progress as progress
+    from confide.data.passes import progress as progress
     from confide.erm.row_bounds import BallBound as BallBound
     from confide.erm.row_bounds import BoxBound as BoxBound
     from confide.erm.row_bounds import GroupBound as GroupBound
@@ -85,7 +85,7 @@ _EXPORTS = {
     "intervals_from_parts": "confide.estimators.parts",
     "load": "confide.estimators.persistence",
     "open_rows": "confide.data.opened",
-    "progress": "confide.data.speed",
+    "progress": "confide.data.passes",
 }
 
 _module_of = on_first_use(__name__)

@@ -601,7 +601,7 @@ def test_who_watches_sees_rows_and_a_log_no_number_of_passes(tmp_path, capsys, m
         trained = [n for what, n in seen if what == "training"]
         assert trained == steps * (len(trained) // 6)
         assert len(trained) >= 12
-    monkeypatch.setattr("confide.data.speed._SECONDS_BETWEEN_LINES", 0.0)
+    monkeypatch.setattr("confide.data.passes._SECONDS_BETWEEN_LINES", 0.0)
     with confide.progress():
         model.fit(rows)
     written_lines = capsys.readouterr().err.split("\r")

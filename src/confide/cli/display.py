@@ -17,7 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from confide.cli.failures import printable
-from confide.data.speed import Pace
+from confide.data.passes import Pace
 from confide.estimators.direction import Direction, weights_by_class
 
 if TYPE_CHECKING:

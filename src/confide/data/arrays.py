@@ -12,7 +12,7 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 
 from confide.data.lent import unwritable
-from confide.data.speed import Pass
+from confide.data.passes import Pass
 from confide.data.threads import made_in_order
 from confide.erm.row_sums import SumOverRows, Totals
 from confide.types import Array, Indices, Rows, Targets, Weights

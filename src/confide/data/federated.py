@@ -25,8 +25,8 @@ import numpy as np
 from confide.data.lent import LentSource
 from confide.data.opened import CheckedRows
 from confide.data.partitions import Outcome, added, refuse_persons
+from confide.data.passes import Pass
 from confide.data.source import RowSource
-from confide.data.speed import Pass
 from confide.data.streams import Reading
 from confide.erm.losses import Hinge, Loss
 from confide.erm.row_sums import RowSum, SumOverRows, Totals

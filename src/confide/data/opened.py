@@ -15,8 +15,8 @@ import numpy as np
 
 from confide.data.arrays import MemorySource, most_in_sample
 from confide.data.on_disk import BATCH_ROWS, FilePart, Kind, Stamp, changed, files_of
+from confide.data.passes import Pass, Progress
 from confide.data.source import RowSource
-from confide.data.speed import Pass, Progress
 from confide.data.streams import KeptRows, KeptSample, Part, Piece, PieceFile, Reading, StreamedSource, read_ahead
 from confide.errors import FileError, InputError, ParameterError
 from confide.features.cells import read_identities

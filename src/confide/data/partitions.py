@@ -33,7 +33,7 @@ from confide.data.arrays import (
 from confide.data.fingerprints import Fingerprint
 from confide.data.on_disk import changed, listed
 from confide.data.opened import CheckedRows
-from confide.data.speed import Pass
+from confide.data.passes import Pass
 from confide.data.streams import Numbers, Reading, counts_of, source_of
 from confide.erm.row_sums import SumOverRows, Totals
 from confide.errors import FileError, InputError

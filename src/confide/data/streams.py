@@ -35,7 +35,7 @@ from confide.data.arrays import (
 from confide.data.frames import EncodedBlocks
 from confide.data.mapped import MappedBlocks
 from confide.data.on_disk import changed
-from confide.data.speed import Pass, Progress
+from confide.data.passes import Pass, Progress
 from confide.erm.row_sums import SumOverRows, Totals
 from confide.errors import FileError
 from confide.features.encoder import Codes, Encoder, read_labels, read_targets

@@ -13,8 +13,8 @@ from confide.data.arrays import Blocks
 from confide.data.on_disk import Stamp
 from confide.data.opened import CheckedRows
 from confide.data.partitions import NumericReading
+from confide.data.passes import Pass
 from confide.data.source import RowSource
-from confide.data.speed import Pass
 from confide.data.streams import Numbers, Reading, StreamedSource
 from confide.errors import InputError, ParameterError
 from confide.estimators.fitting import Settings

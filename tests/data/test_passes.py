@@ -1,4 +1,4 @@
-"""What who waits for a fit is told: rows once a pass, from 0 to all of them, and the speed by an honest clock."""
+"""Reports of passes: each row once a pass, from 0 to all rows, and the speed by the time that a pass took."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from confide.data.arrays import ArrayBlocks, MemorySource
 from confide.data.federated import FederatedRows
 from confide.data.opened import open_rows
 from confide.data.partitions import NumericReading, PartitionedSource, added
-from confide.data.speed import Pace, Pass, _Line
+from confide.data.passes import Pace, Pass, _Line
 from confide.erm.losses import LogisticLoss
 from confide.erm.row_bounds import BallBound
 from confide.erm.row_sums import RowSum
@@ -230,7 +230,7 @@ def test_no_speed_is_made_of_no_time():
 
 def test_a_line_of_a_real_fit_shows_no_speed_beyond_what_a_machine_can_do(capsys, monkeypatch):
     """Few rows in one block: the whole time of a pass is counted."""
-    monkeypatch.setattr("confide.data.speed._SECONDS_BETWEEN_LINES", 0.0)
+    monkeypatch.setattr("confide.data.passes._SECONDS_BETWEEN_LINES", 0.0)
     X, y = numeric(30_000)
     with confide.progress():
         confide.LogisticRegression(1.0).fit(X, y)
