@@ -10,8 +10,9 @@ import pandas as pd
 import pytest
 
 from confide.datasets import load_adult
-from confide.features.encoder import Encoder, read_labels
-from confide.features.schema import CategoryColumn
+from confide.features.columns import CategoryColumn
+from confide.features.encoder import Encoder
+from confide.features.labels import read_labels
 
 
 @pytest.fixture(scope="module")

@@ -17,8 +17,8 @@ from benchmarks.public_data import Split, folder, load
 
 from confide import Schema
 from confide.estimators.regularisation import usual_norm
+from confide.features.columns import CategoryColumn
 from confide.features.encoder import Encoder
-from confide.features.schema import CategoryColumn
 from confide.types import Array
 
 

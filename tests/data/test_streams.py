@@ -30,8 +30,9 @@ from confide.data.opened import open_rows
 from confide.data.streams import KeptSample, Numbers, PieceFile, Reading, StreamedSource, read_ahead, recut
 from confide.erm.losses import LogisticLoss
 from confide.erm.row_sums import RowSum
-from confide.features.encoder import Encoder, read_labels
+from confide.features.encoder import Encoder
 from confide.features.fourier import FourierMap
+from confide.features.labels import read_labels
 from confide.solvers.rough import RoughSum
 from tests.data.tables import SCHEMA, made_up, written
 
@@ -675,7 +676,7 @@ def test_a_regression_draws_a_persons_rows_and_maps_numpy_files(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("value", "message"), [(np.nan, "missing or infinite"), (np.inf, "missing or infinite"), (-1.0, "no count is")]
+    ("value", "message"), [(np.nan, "missing or infinite"), (np.inf, "missing or infinite"), (-1.0, "counts must not be")]
 )
 def test_a_bad_target_is_refused_before_the_charge(tmp_path, value, message):
     """In the check; the estimator stays as it was."""

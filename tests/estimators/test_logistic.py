@@ -41,7 +41,7 @@ from confide.errors import InsufficientRegularisation
 from confide.estimators import fitting
 from confide.estimators.fitting import share_of
 from confide.estimators.regularisation import curvature_free_l2
-from confide.features.encoder import RowsPerPerson
+from confide.features.persons import RowsPerPerson
 from confide.privacy.noise import Entropy
 from confide.privacy.objective_perturbation import ObjectivePerturbation
 from tests.estimators.conventions import failed_checks

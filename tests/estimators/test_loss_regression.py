@@ -32,7 +32,7 @@ from confide import (
 )
 from confide.errors import InsufficientRegularisation
 from confide.estimators.fitting import MECHANISMS
-from confide.features.encoder import RowsPerPerson
+from confide.features.persons import RowsPerPerson
 from confide.privacy.noise import Entropy
 from tests.estimators.conventions import failed_checks
 

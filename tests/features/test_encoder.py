@@ -18,8 +18,12 @@ from hypothesis import strategies as st
 from scipy.stats import chisquare
 
 from confide.errors import InputError, ParameterError, SchemaError
-from confide.features.encoder import Encoder, RowsPerPerson, read_labels
-from confide.features.schema import CategoryColumn, NumberColumn, Schema, canonical_label
+from confide.features.canonical_labels import canonical_label
+from confide.features.columns import CategoryColumn, NumberColumn
+from confide.features.encoder import Encoder
+from confide.features.labels import read_labels
+from confide.features.persons import RowsPerPerson
+from confide.features.schema import Schema
 from confide.privacy.noise import Entropy
 
 SECRET = "SECRETVALUE"  # noqa: S105 - a cell that no message may hold

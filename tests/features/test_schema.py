@@ -11,7 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from confide.errors import FileError, ParameterError, SchemaError
-from confide.features.schema import CategoryColumn, NumberColumn, Schema, Target, canonical_label
+from confide.features.canonical_labels import canonical_label
+from confide.features.columns import CategoryColumn, NumberColumn
+from confide.features.schema import Schema
+from confide.features.target import Target
 
 AGE = {"low": 17, "high": 90}
 SEX = {"categories": ["Female", "Male"]}
@@ -201,7 +204,7 @@ CONTRADICTIONS = {
     "a text bound": ({"age": {"low": "0", "high": 1}}, "age"),
     "a complex bound": ({"age": {"low": 1j, "high": 1}}, "age"),
     "a bound alone": ({"age": {"low": 0}}, '"high" is missing'),
-    "knots that do not rise": ({"age": AGE | {"knots": [40, 30]}}, "rise"),
+    "knots that do not rise": ({"age": AGE | {"knots": [40, 30]}}, "rising order"),
     "a knot at a bound": ({"age": AGE | {"knots": [17, 30]}}, "between low and high"),
     "a knot beyond the bounds": ({"age": AGE | {"knots": [30, 91]}}, "between low and high"),
     "a knot that is no number": ({"age": AGE | {"knots": [30, "x"]}}, "each of the knots must be a finite number"),

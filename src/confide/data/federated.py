@@ -31,7 +31,7 @@ from confide.data.streams import Reading
 from confide.erm.losses import Hinge, Loss
 from confide.erm.row_sums import RowSum, SumOverRows, Totals
 from confide.errors import InputError
-from confide.features.encoder import RowsPerPerson
+from confide.features.persons import RowsPerPerson
 from confide.features.schema import Schema
 from confide.solvers.narrowing import joint_of, with_joint
 from confide.types import Weights

@@ -8,7 +8,8 @@ from typing import ClassVar
 import numpy as np
 
 from confide.data.arrays import rows_in_block
-from confide.features.encoder import Codes, Encoder
+from confide.features.codes import Codes
+from confide.features.encoder import Encoder
 from confide.types import Array, Indices
 
 

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Literal, TypeAlias, TypeVar
 
 from confide.errors import FileError, InputError, ParameterError
-from confide.features.cells import looks_like_number
+from confide.features.column_names import listed, looks_like_number
 
 Kind: TypeAlias = Literal["number", "text"]
 
@@ -314,8 +314,3 @@ def opened(path: Path) -> Iterator[BinaryIO]:
         raise FileError(f"cannot read {path}: {error.strerror}.") from None
     with stream:
         yield stream
-
-
-def listed(names: Collection[str]) -> str:
-    """Names in quotes, with commas between."""
-    return ", ".join(f'"{name}"' for name in names)

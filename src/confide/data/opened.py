@@ -20,8 +20,9 @@ from confide.data.source import RowSource
 from confide.data.streams import KeptRows, KeptSample, Part, Piece, PieceFile, Reading, StreamedSource, read_ahead
 from confide.errors import FileError, InputError, ParameterError
 from confide.features.cells import read_identities
-from confide.features.encoder import RowsPerPerson
-from confide.features.schema import NumberColumn, Schema
+from confide.features.columns import NumberColumn
+from confide.features.persons import RowsPerPerson
+from confide.features.schema import Schema
 from confide.types import Indices
 
 

@@ -31,15 +31,15 @@ from confide.data.arrays import (
     sum_over_groups,
 )
 from confide.data.fingerprints import Fingerprint
-from confide.data.on_disk import changed, listed
+from confide.data.on_disk import changed
 from confide.data.opened import CheckedRows
 from confide.data.passes import Pass
 from confide.data.streams import Numbers, Reading, counts_of, source_of
 from confide.erm.row_sums import SumOverRows, Totals
 from confide.errors import FileError, InputError
-from confide.features.encoder import read_targets
+from confide.features.column_names import listed
 from confide.features.fourier import FourierMap
-from confide.features.labels import targets_at
+from confide.features.labels import read_targets, targets_at
 from confide.features.schema import Schema
 from confide.types import Array, Rows, Targets, Weights
 

@@ -32,7 +32,7 @@ from confide.erm.target_losses import PoissonLoss
 from confide.errors import InsufficientRegularisation, NotCertified, ParameterError
 from confide.estimators.non_private import NonPrivate
 from confide.estimators.regularisation import balanced_l2, curvature_free_l2, usual_norm
-from confide.features.encoder import RowsPerPerson
+from confide.features.persons import RowsPerPerson
 from confide.inference.evidence import Evidence
 from confide.inference.forecast import IntervalsPlan
 from confide.privacy.budgets import ApproxDP, Budget, Neighbours, budget_of_row

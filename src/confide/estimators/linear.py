@@ -47,9 +47,10 @@ from confide.estimators.validation import (
     weight_array,
     weights_of,
 )
-from confide.features.encoder import Encoder, RowsPerPerson, read_labels
+from confide.features.encoder import Encoder
 from confide.features.fourier import FourierMap
-from confide.features.labels import positions_of
+from confide.features.labels import positions_of, read_labels
+from confide.features.persons import RowsPerPerson
 from confide.features.schema import Schema
 from confide.guarantee import Guarantee
 from confide.privacy.budgets import Budget, Neighbours, as_budget

@@ -19,9 +19,10 @@ from confide.data.streams import Numbers, Reading, StreamedSource
 from confide.errors import InputError, ParameterError
 from confide.estimators.fitting import Settings
 from confide.estimators.validation import domain_sentence, labels_of, row_weights_of
-from confide.features.encoder import Encoder, RowsPerPerson
+from confide.features.encoder import Encoder
 from confide.features.fourier import FourierMap
 from confide.features.labels import targets_at
+from confide.features.persons import RowsPerPerson
 from confide.features.schema import Schema
 from confide.types import Array, Indices, Targets
 

@@ -21,9 +21,10 @@ from confide.data.sparse import SparseBlocks
 from confide.erm.row_bounds import canonical
 from confide.errors import InputError, InputTypeError
 from confide.estimators.parameters import MOST_CLASSES
-from confide.features.cells import looks_like_number
-from confide.features.encoder import Encoder, RowsPerPerson
+from confide.features.column_names import looks_like_number
+from confide.features.encoder import Encoder
 from confide.features.labels import positions_of, targets_at
+from confide.features.persons import RowsPerPerson
 from confide.types import Array, Indices, Labels, Targets
 
 _LABELS_AT_ONCE = 2**20

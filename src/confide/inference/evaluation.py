@@ -24,7 +24,7 @@ from confide.estimators.direction import Direction
 from confide.estimators.fitting import charge_and_release, confirm_noise, rows_per_person
 from confide.estimators.streamed import is_opened, scored
 from confide.estimators.validation import rows_given
-from confide.features.encoder import RowsPerPerson
+from confide.features.persons import RowsPerPerson
 from confide.inference.intervals import checked_level
 from confide.privacy.budgets import Budget, Neighbours, as_budget
 from confide.privacy.counts import CountsPlan, NoisyCounts
