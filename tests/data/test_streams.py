@@ -74,7 +74,7 @@ def test_a_sum_over_a_stream_is_that_over_the_same_rows_in_memory_to_the_bit(
 def test_rows_that_pass_by_once_give_the_sample_of_rows_in_memory(tmp_path, n, monkeypatch):
     """To the bit, whatever the pieces, and for every size that solvers may ask for; never more than there is room for."""
     monkeypatch.setattr("confide.data.arrays._SAMPLE_BYTES", 8 * 6 * 500)
-    monkeypatch.setattr("confide.data.arrays._SMALL_SAMPLE", 0)
+    monkeypatch.setattr("confide.data.arrays._FEWEST_SAMPLE_ROWS", 0)
     monkeypatch.setattr("confide.data.arrays._MOST_ROWS", 100)
     monkeypatch.setattr(streams, "_PIECE_BYTES", 8 * 6 * 300)
     frame = made_up().iloc[:n]
