@@ -2,8 +2,8 @@
 
 An `Encoder` learns nothing from data: what it makes of a row depends on the schema and on that row. Each column of the
 schema, and each interaction, becomes one group of encoded columns whose L1 norm is at most 1. So the L2 norm of a row is at
-most the root of the number of groups, and a coefficient speaks in the terms of its column: the effect of a category against
-none, or of the middle of a number's range to its end.
+most the root of the number of groups, and a coefficient speaks in the terms of its column: it is the effect of a category
+compared with none, or of the end of a number's range compared with the middle.
 
 `confide.features.column_encodings` says how each kind of column is encoded. An interaction has all products of the encoded
 columns of its members; the columns of the last member run fastest. If a member is all zeros, so are the products. A missing
