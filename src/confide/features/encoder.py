@@ -132,7 +132,7 @@ class Encoder:
         plain = NumberArray(self._plain.count, table.n_rows)
         others: list[Any] = []
         used = set()
-        columns = zip(self.schema.column_names, self._encodings, table.checked(refuse=refuse), strict=True)
+        columns = zip(self.schema.column_names, self._encodings, table.checked_columns(refuse=refuse), strict=True)
         for name, encoding, (values, is_used) in columns:
             if is_used:
                 used.add(name)

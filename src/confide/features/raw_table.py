@@ -70,7 +70,7 @@ class RawTable:
         """The number of rows."""
         return len(self.columns[0])
 
-    def checked(self, *, refuse: bool) -> Iterator[tuple[Any, bool]]:
+    def checked_columns(self, *, refuse: bool) -> Iterator[tuple[Any, bool]]:
         """The values (n,) of each column in turn, and whether one of its cells is as the schema describes it.
 
         The values of a number are `CellNumbers`, those of a category are `Levels`, where `NO_LEVEL` stands for none of them.
