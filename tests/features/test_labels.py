@@ -1,11 +1,16 @@
-"""Labels as positions of classes and as what a loss reads."""
+"""Labels as positions of classes and as what a loss reads; targets as numbers."""
 
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 
-from confide.features.labels import class_positions, positions_of, targets_at
+from confide.errors import InputError
+from confide.features.labels import class_positions, positions_of, read_labels, targets_at
+from tests.features.tables import SECRET, SECRET_NUMBER, assert_silent
 
 DOMAINS = {
     "integers": (np.array([3, 1, 2, 9]), (1, 2, 3), [2, 0, 1, -1]),
@@ -52,3 +57,65 @@ def test_a_loss_reads_signs_of_two_classes_and_positions_of_more(n_classes):
     back = positions_of(targets, n_classes)
     assert back.tolist() == list(range(n_classes))
     assert back.dtype == np.intp
+
+
+LABELS = {
+    "pandas": (pd.Series(["no", "yes", "yes"]), "no", "yes"),
+    "pandas objects": (pd.Series(["no", "yes", " yes"], dtype=object), "no", "yes"),
+    "categorical": (pd.Series(["no", "yes", "yes"]).astype("category"), "no", "yes"),
+    "Polars": (pl.Series(["no", "yes", "yes"]), "no", "yes"),
+    "Polars Categorical": (pl.Series(["no", "yes", "yes"], dtype=pl.Categorical), "no", "yes"),
+    "Arrow": (pa.array(["no", "yes", "yes"]), "no", "yes"),
+    "Arrow in chunks": (pa.chunked_array([["no"], ["yes", "yes"]]).dictionary_encode(), "no", "yes"),
+    "a list": (["no", "yes", "yes"], "no", "yes"),
+    "text array": (np.array(["no", "yes", "yes"]), "no", "yes"),
+    "object array": (np.array(["no", "yes", "yes"], dtype=object), "no", "yes"),
+    "integers": (np.array([-1, 1, 1]), -1, 1),
+    "floats for integers": (np.array([0.0, 1.0, 1.0]), 0, 1),
+    "text for integers": (["0", "1.0", "1"], 0, 1),
+    "booleans": (np.array([False, True, True]), False, True),
+    "text for booleans": (["False", "TRUE", "true"], False, True),
+    "positive below negative": ([2, 1, 1], 2, 1),
+    "strided": (np.array([0, 7, 1, 7, 1, 7])[::2], 0, 1),
+}
+
+
+@pytest.mark.parametrize(("values", "negative", "positive"), LABELS.values(), ids=LABELS)
+def test_labels_are_read_from_any_type(values, negative, positive):
+    """One negative and two positives, however they are held."""
+    labels = read_labels(values, negative, positive)
+    assert labels.dtype == np.int8
+    assert labels.tolist() == [-1, 1, 1]
+
+
+REFUSED_LABELS = {
+    "another label": (["no", SECRET], "neither 'no' nor 'yes'"),
+    "another number": (np.array([SECRET_NUMBER, 1]), "neither"),
+    "a missing label": (["no", None, SECRET], "missing"),
+    "a label that is not a number": (np.array([SECRET_NUMBER, np.nan]), "missing"),
+    "a masked label": (np.ma.array([SECRET_NUMBER, 1], mask=[False, True]), "missing"),
+    "bytes": (np.array([SECRET.encode(), b"no"]), "convert"),
+    "lists": ([[SECRET], ["no"]], "convert"),
+    "two columns": (pd.DataFrame({"a": [SECRET], "b": [SECRET]}), "one column"),
+    "one column of a Polars frame": (pl.DataFrame({"a": [SECRET]}), "one column"),
+    "a matrix": (np.full((2, 1), SECRET_NUMBER), "one column"),
+    "text": (SECRET, "one column"),
+    "a mapping": ({SECRET: SECRET}, "one column"),
+    "nothing": (None, "one column"),
+    "no labels": ([], "there are none"),
+}
+
+
+@pytest.mark.parametrize(("values", "words"), REFUSED_LABELS.values(), ids=REFUSED_LABELS)
+def test_labels_outside_the_domain_are_refused_without_naming_them(values, words):
+    """The two declared labels may be named, the cells may not."""
+    with pytest.raises(InputError, match=words) as refusal:
+        read_labels(values, "no", "yes")
+    assert_silent(refusal.value)
+
+
+def test_labels_are_read_one_by_one():
+    """A label of another type at the end does not change the others."""
+    plain = read_labels([np.float32(0.1)] * 5 + [0.2], 0.1, 0.2)
+    assert plain.tolist() == [-1] * 5 + [1]
+    assert read_labels(np.array([np.float32(0.1)] * 5 + [0.2], dtype=object), 0.1, 0.2).tolist() == plain.tolist()

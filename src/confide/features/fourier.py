@@ -247,8 +247,9 @@ def _orthogonalised(frequencies: Array) -> Array:
 
     Let G = Q R with diag(R) > 0, for a square matrix G of independent normal columns. Then Q is uniformly distributed and
     independent of R, because for every orthogonal U, the matrix U G has the distribution of G and is factored into U Q and
-    R. The columns of G have the lengths of the columns of R. So the lengths are independent of the directions Q and of each
-    other, and follow chi distributions with n_inputs degrees of freedom, as Yu et al. require, without further draws.
+    R. The columns of G have the lengths of the columns of R, so these lengths are independent of the directions Q. They are
+    also independent of each other, because the columns of G are, and follow chi distributions with n_inputs degrees of
+    freedom. That is what Yu et al. require, and no further draws are needed.
     """
     directions, triangle = np.linalg.qr(frequencies.T)
     lengths = np.sqrt(np.einsum("ij,ij->i", frequencies, frequencies))

@@ -1,0 +1,30 @@
+"""The TOML form of a schema."""
+
+from __future__ import annotations
+
+import pytest
+
+from confide.errors import FileError
+from confide.features.schema import Schema
+
+
+def test_a_missing_file_is_named(tmp_path):
+    """One line with the path."""
+    with pytest.raises(FileError, match=r"nowhere\.toml: there is no such file"):
+        Schema.from_toml(tmp_path / "nowhere.toml")
+    with pytest.raises(FileError, match="cannot be read"):
+        Schema.from_toml(tmp_path)
+
+
+def test_a_table_given_as_a_schema_is_refused_without_quoting_it(tmp_path):
+    """A data file in the place of the schema: the message has the path and the place, and no cell."""
+    path = tmp_path / "people.csv"
+    for content in ("age,sex\n987654321,SECRETVALUE\n", '["SECRETVALUE"]\n["SECRETVALUE"]\n', "x = 'SECRETVALUE"):
+        path.write_text(content, encoding="utf-8")
+        with pytest.raises(FileError, match=r"people\.csv: is not valid TOML \(") as refusal:
+            Schema.from_toml(path)
+        assert "SECRETVALUE" not in str(refusal.value)
+        assert "\n" not in str(refusal.value)
+    path.write_bytes(b"\xff\xfe")
+    with pytest.raises(FileError, match="UTF-8"):
+        Schema.from_toml(path)
