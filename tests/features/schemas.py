@@ -11,14 +11,8 @@ from confide.features.schema import Schema
 from confide.features.target import Target
 
 AGE = {"low": 17, "high": 90}
-
-
 SEX = {"categories": ["Female", "Male"]}
-
-
 TARGET = {"column": "income", "negative": "<=50K", "positive": ">50K"}
-
-
 EXAMPLE = """
 target = { column = "income", negative = "<=50K", positive = ">50K" }
 [columns]
@@ -29,14 +23,8 @@ capital-gain = { low = 0, high = 99999, scale = "log", missing = true }
 
 
 names = st.text(min_size=1).filter(str.strip)
-
-
 finite = st.floats(allow_nan=False, allow_infinity=False, min_value=-1e300, max_value=1e300)
-
-
 labels = st.one_of(st.text().filter(str.strip), st.integers(-(2**70), 2**70), finite, st.booleans())
-
-
 flags = st.booleans()
 
 

@@ -13,17 +13,9 @@ from confide.features.encoder import Encoder
 from confide.features.schema import Schema
 
 SECRET = "SECRETVALUE"  # noqa: S105 - a cell that no message may hold
-
-
 SECRET_NUMBER = 987654321
-
-
 finite = st.floats(allow_nan=False, allow_infinity=False)
-
-
 bounds = st.floats(-1e300, 1e300) | st.integers(-100, 100).map(float)
-
-
 category_lists = st.lists(st.text("abc", min_size=1, max_size=2), min_size=1, max_size=4, unique=True) | st.lists(
     st.integers(-9, 9), min_size=1, max_size=4, unique=True
 )

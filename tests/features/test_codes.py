@@ -21,3 +21,16 @@ def test_codes_are_frozen_and_print_no_data():
     for column in (codes.numbers, *codes.others):
         with pytest.raises(ValueError, match="read-only"):
             column[0] = 0
+
+
+def test_some_of_the_rows_are_taken_from_every_column():
+    """By positions or by a slice; which columns are used is not said of a part."""
+    encoder = Encoder(Schema(columns={"x": {"low": 0, "high": 9}, "y": {"categories": ["a", "b"]}}))
+    codes = encoder.read(pd.DataFrame({"x": range(5), "y": list("ababa")}))
+    assert codes.used == {"x", "y"}
+    for which in (np.array([0, 3]), slice(0, 4, 3)):
+        taken = codes.taken(which)
+        assert taken.n_rows == 2
+        assert taken.numbers.tolist() == [[0.0, 3.0]]
+        assert taken.others[0].tolist() == [0, 1]
+        assert taken.used == frozenset()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from confide.errors import SchemaError
+from confide.features.interactions import interactions_of
 from confide.features.schema import Schema
 from tests.features.schemas import AGE, SEX, TARGET
 
@@ -27,3 +28,10 @@ def test_every_contradiction_of_the_interactions_is_refused(interact, words):
     for build in (lambda **parts: Schema(**parts), lambda **parts: Schema.from_dict(parts)):
         with pytest.raises(SchemaError, match=words):
             build(columns={"age": AGE, "sex": SEX}, target=TARGET, interact=interact)
+
+
+def test_interactions_keep_the_order_in_which_they_are_given():
+    """Of the lists, and of the names in each; any kind of list will do."""
+    listed = [("b", "a"), iter(["c", "a", "b"])]
+    assert interactions_of(listed, {"a", "b", "c"}) == (("b", "a"), ("c", "a", "b"))
+    assert interactions_of((), {"a"}) == ()

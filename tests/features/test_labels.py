@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from confide.errors import InputError
-from confide.features.labels import class_positions, positions_of, read_labels, targets_at
+from confide.features.labels import class_positions, positions_of, read_labels, read_targets, targets_at
 from tests.features.tables import SECRET, SECRET_NUMBER, assert_silent
 
 DOMAINS = {
@@ -119,3 +119,43 @@ def test_labels_are_read_one_by_one():
     plain = read_labels([np.float32(0.1)] * 5 + [0.2], 0.1, 0.2)
     assert plain.tolist() == [-1] * 5 + [1]
     assert read_labels(np.array([np.float32(0.1)] * 5 + [0.2], dtype=object), 0.1, 0.2).tolist() == plain.tolist()
+
+
+def test_labels_of_more_classes_are_their_positions():
+    """In the order in which they are given; the message names all of them."""
+    assert read_labels(["b", "c", "a"], "a", "b", "c").tolist() == [1, 2, 0]
+    with pytest.raises(InputError, match="none of 'a', 'b', 'c'") as refusal:
+        read_labels(["b", SECRET], "a", "b", "c")
+    assert_silent(refusal.value)
+
+
+def test_after_the_charge_no_label_is_refused():
+    """A missing or unknown one counts as the first class."""
+    assert read_labels(["yes", None, SECRET], "no", "yes", refuse=False).tolist() == [1, -1, -1]
+    assert read_labels(["c", None, SECRET], "a", "b", "c", refuse=False).tolist() == [2, 0, 0]
+
+
+@pytest.mark.parametrize("values", [[1, 2.5, -3], np.array([1, 2.5, -3]), pd.Series(["1", "2.5", "-3"])])
+def test_targets_are_numbers(values):
+    """Fresh doubles, however they are held."""
+    targets = read_targets(values, counts=False)
+    assert targets.tolist() == [1.0, 2.5, -3.0]
+    assert targets.dtype == np.float64
+    assert targets.flags.writeable
+
+
+REFUSED_TARGETS = {
+    "a missing one": ([SECRET_NUMBER, None], False, "missing or infinite"),
+    "an infinite one": ([SECRET_NUMBER, np.inf], False, "missing or infinite"),
+    "text": ([SECRET, 1], False, "not numbers"),
+    "a negative count": ([-SECRET_NUMBER, 1], True, "negative"),
+}
+
+
+@pytest.mark.parametrize(("values", "counts", "words"), REFUSED_TARGETS.values(), ids=REFUSED_TARGETS)
+def test_targets_that_cannot_be_used_are_refused_or_count_as_zero(values, counts, words):
+    """Refused before the charge, without naming them; after it, what is no finite number counts as 0."""
+    with pytest.raises(InputError, match=words) as refusal:
+        read_targets(values, counts=counts)
+    assert_silent(refusal.value)
+    assert np.isfinite(read_targets(values, counts=counts, refuse=False)).all()

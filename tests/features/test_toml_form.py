@@ -6,6 +6,7 @@ import pytest
 
 from confide.errors import FileError
 from confide.features.schema import Schema
+from confide.features.toml_form import read_toml, toml_text
 
 
 def test_a_missing_file_is_named(tmp_path):
@@ -28,3 +29,18 @@ def test_a_table_given_as_a_schema_is_refused_without_quoting_it(tmp_path):
     path.write_bytes(b"\xff\xfe")
     with pytest.raises(FileError, match="UTF-8"):
         Schema.from_toml(path)
+
+
+def test_text_is_written_with_the_columns_last_and_read_back(tmp_path):
+    """Values of every type, and names and texts that TOML must quote or escape."""
+    described = {
+        "columns": {"plain-name_1": {"low": 0, "high": 0.5}, "with space": {"categories": ["a", 1, True]}, "": {}},
+        "person": 'quotes " and \\ and \n and \x7f and é',
+        "interact": [["a", "b"], []],
+    }
+    text = toml_text(described)
+    assert text.index("interact") < text.index("[columns]") < text.index("plain-name_1")
+    path = tmp_path / "schema.toml"
+    path.write_bytes(text.encode())
+    assert read_toml(path) == described
+    assert toml_text({"columns": {}}) == "[columns]\n"
