@@ -1,4 +1,4 @@
-"""The tree of exceptions is the one that its page draws."""
+"""The tree of exceptions is the one that the module's docstring draws."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ CLASSES = {name: getattr(errors, name) for name in errors.__all__}
 
 
 def test_the_drawing_shows_every_exception_with_its_bases():
-    """Depth of the tree and the built-in type in parentheses."""
+    """The drawing in the docstring shows the depth of each class, and its built-in base in parentheses."""
     drawn = re.findall(r"^    ([│├└─ ]*)(\w+)(?: \((\w+)\))?(?:  .*)?$", inspect.getdoc(errors), re.MULTILINE)
     above, found = [], set()
     for branch, name, builtin in drawn:
@@ -27,14 +27,14 @@ def test_the_drawing_shows_every_exception_with_its_bases():
 
 
 def test_every_exception_says_what_it_means_and_is_raised_on_purpose():
-    """All but warnings have one root."""
+    """All exceptions except warnings have one root, and each has a docstring."""
     for name, kind in CLASSES.items():
         assert kind.__doc__, name
         assert issubclass(kind, errors.ConfideError) != issubclass(kind, UserWarning)
 
 
 def test_those_that_users_catch_are_public():
-    """Under the name of the package."""
+    """They are attributes of the package."""
     public = {name for name in CLASSES if hasattr(confide, name)}
     assert public >= {"ConfideError", "ParameterError", "SchemaError", "InputError", "FileError", "LedgerError"}
     assert all(getattr(confide, name) is CLASSES[name] for name in public)

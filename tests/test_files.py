@@ -1,4 +1,4 @@
-"""Files that confide writes: documents that are checked, in one step, and none over another unasked."""
+"""Files that confide writes: checked documents, written in one step, which replace no other file unasked."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ CONTENT = {"b": [1, 2.5, None, True], "a": {"text": "é"}}
 
 
 def test_a_document_is_read_as_it_was_written(tmp_path):
-    """Values and the order of keys, which means something."""
+    """Values and the order of keys, which has a meaning, are the same."""
     path = tmp_path / "model.json"
     write_document(path, CONTENT)
     found = read_document(path)
@@ -25,14 +25,14 @@ def test_a_document_is_read_as_it_was_written(tmp_path):
 
 
 def test_numbers_that_json_lacks_are_refused_before_the_file_is_there(tmp_path):
-    """NaN and infinity are no JSON."""
+    """JSON has neither NaN nor infinity."""
     with pytest.raises(ValueError, match="JSON"):
         write_document(tmp_path / "model.json", {"a": float("nan")})
     assert list(tmp_path.iterdir()) == []
 
 
 def changed(**parts):
-    """The text of a document with other parts."""
+    """The text of a document in which some parts are replaced."""
     return json.dumps(json.loads(document_text(CONTENT)) | parts)
 
 
@@ -62,7 +62,7 @@ def test_what_is_no_document_is_refused(tmp_path, text, message):
 
 
 def test_files_that_cannot_be_read_are_named(tmp_path):
-    """Missing, a folder, not text."""
+    """The file is missing, is a folder, or is not text."""
     with pytest.raises(FileError, match=r"cannot read .*none"):
         read_document(tmp_path / "none")
     with pytest.raises(FileError, match="cannot read"):
@@ -73,7 +73,7 @@ def test_files_that_cannot_be_read_are_named(tmp_path):
 
 
 def test_no_file_replaces_another_unasked(tmp_path):
-    """Where it is asked for, the new one has the permissions of the old one."""
+    """If a file is replaced, the new one has the permissions of the old one."""
     path = tmp_path / "a.txt"
     write_text(path, "old")
     path.chmod(0o640)
@@ -87,14 +87,14 @@ def test_no_file_replaces_another_unasked(tmp_path):
 
 
 def test_a_new_file_has_the_permissions_of_any_new_file(tmp_path):
-    """Not those of a temporary one, which its owner alone may read."""
+    """It does not keep those of a temporary file, which only its owner may read."""
     (tmp_path / "usual").touch()
     write_text(tmp_path / "ours", "text")
     assert (tmp_path / "ours").stat().st_mode == (tmp_path / "usual").stat().st_mode
 
 
 def test_a_file_without_write_permission_is_never_replaced(tmp_path):
-    """Nor by the superuser."""
+    """Not even the superuser replaces it."""
     path = tmp_path / "a.txt"
     write_text(path, "old")
     path.chmod(0o444)
@@ -104,7 +104,7 @@ def test_a_file_without_write_permission_is_never_replaced(tmp_path):
 
 
 def test_a_link_keeps_pointing_at_its_file(tmp_path):
-    """The file behind it is replaced."""
+    """The file that the link points to is replaced."""
     target, link = tmp_path / "target", tmp_path / "link"
     target.write_text("old")
     link.symlink_to(target)
@@ -114,7 +114,7 @@ def test_a_link_keeps_pointing_at_its_file(tmp_path):
 
 
 def test_a_failure_while_writing_leaves_what_was_there(tmp_path):
-    """Neither half a file nor a temporary one."""
+    """Neither a part of the new file nor a temporary file is left."""
     path = tmp_path / "a.txt"
     path.write_text("old")
 
@@ -131,7 +131,7 @@ def test_a_failure_while_writing_leaves_what_was_there(tmp_path):
 
 
 def test_a_file_that_came_in_the_meantime_is_not_replaced(tmp_path):
-    """It is looked for again before the name is taken."""
+    """Whether the file exists is checked again before the new one takes its name."""
     path = tmp_path / "a.txt"
 
     def write_too_late():
@@ -145,7 +145,7 @@ def test_a_file_that_came_in_the_meantime_is_not_replaced(tmp_path):
 
 
 def unwritable(folder):
-    """(path, words of the refusal)."""
+    """Paths where no file can be written, each with words of the refusal."""
     loop = folder / "loop"
     loop.symlink_to(loop)
     fifo = folder / "fifo"
@@ -161,7 +161,7 @@ def unwritable(folder):
 
 
 def test_places_where_no_file_can_be_are_refused(tmp_path):
-    """Before any work, with the reason, and nothing is left behind."""
+    """They are refused before any work, with the reason, and no file is left behind."""
     places = unwritable(tmp_path)
     before = sorted(tmp_path.iterdir())
     for path, words in places.items():

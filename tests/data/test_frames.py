@@ -1,4 +1,4 @@
-"""Encoded blocks of frames, made when they are asked for."""
+"""Blocks of encoded rows, made when they are asked for."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def blocks():
 
 
 def test_blocks_are_the_encoded_rows(blocks):
-    """Wherever they begin and end; as many at a time as of any rows so wide."""
+    """It holds for any start and end. A block has as many rows as for any data with so many columns."""
     rows = blocks.encoder.expand(blocks.codes, 0, blocks.n_rows)
     assert (blocks.n_rows, blocks.n_features) == rows.shape
     assert blocks.rows_in_block == rows_in_block(blocks.n_features)
@@ -33,7 +33,7 @@ def test_blocks_are_the_encoded_rows(blocks):
 
 
 def test_a_block_may_be_written_to(blocks):
-    """Nobody else has it."""
+    """It is made for one call, so the next call gives the same rows."""
     expected = blocks.block(0, 10).copy()
     blocks.block(0, 10)[:] = 7.0
     np.testing.assert_array_equal(blocks.block(0, 10), expected)
@@ -41,7 +41,7 @@ def test_a_block_may_be_written_to(blocks):
 
 
 def test_rows_at_positions_are_taken_as_codes_or_copied_as_rows(blocks):
-    """The same rows."""
+    """Both are the rows at these positions."""
     positions = np.array([3, 4, 900])
     expected = blocks.block(0, blocks.n_rows)[positions]
     np.testing.assert_array_equal(blocks.taken(positions).block(0, 3), expected)
@@ -50,7 +50,7 @@ def test_rows_at_positions_are_taken_as_codes_or_copied_as_rows(blocks):
 
 
 def test_single_precision_is_the_same_to_six_digits(blocks):
-    """For blocks; copies are made in double precision."""
+    """It holds for blocks. Copies are in double precision."""
     single = blocks.in_single_precision()
     block = single.block(0, 500)
     assert block.dtype == np.float32

@@ -1,4 +1,4 @@
-"""Tables in files: found, checked and read by declared types, and refused without a word of what they hold."""
+"""Tables in files: found, checked and read by declared types, and refused without quoting them."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ KINDS = {"age": "number", "name": "text"}
 
 
 def written(path, text):
-    """A file with this text, as its part."""
+    """A file part for a file with this text."""
     path.write_text(text, encoding="utf-8")
     return FilePart(Stamp.of(path), KINDS)
 
 
 def rows_of(part, names=("age", "name")):
-    """All rows, as lists by name."""
+    """All rows of a part, as lists by the name of the column."""
     table = pa.Table.from_batches(list(part.tables(names)))
     return table.to_pydict()
 
@@ -42,7 +42,7 @@ TABLE = pa.table({"note": ["x"] * 5, "name": list("abcde"), "age": [1.0, 2.0, No
 
 
 def test_a_csv_file_is_read_by_the_declared_types(tmp_path):
-    """Numbers as doubles, everything else as text as it stands; an empty number is missing; further columns are left."""
+    """Numbers are doubles, other columns are text as it stands, empty numbers are missing; further columns are ignored."""
     part = written(tmp_path / "t.csv", "note,age,name\nx,1,01\nx,,true\n")
     (batch,) = part.tables(["name", "age"])
     assert batch.schema.names == ["name", "age"]
@@ -53,7 +53,7 @@ def test_a_csv_file_is_read_by_the_declared_types(tmp_path):
 
 @pytest.mark.parametrize("suffix", FILES)
 def test_parquet_and_arrow_files_bring_their_types(tmp_path, suffix):
-    """Columns in the order asked for, rows in that of the file; some of the row groups alone where that is wanted."""
+    """Columns are in the order asked for and rows in the order of the file. A part may be some of the row groups."""
     path = tmp_path / f"t{suffix}"
     FILES[suffix](TABLE, path)
     part = FilePart(Stamp.of(path), KINDS)
@@ -65,7 +65,7 @@ def test_parquet_and_arrow_files_bring_their_types(tmp_path, suffix):
 
 
 def test_parquet_comes_in_pieces_of_a_size(tmp_path):
-    """However large the row groups are."""
+    """The size does not depend on the row groups."""
     path = tmp_path / "t.parquet"
     parquet.write_table(TABLE, path)
     part = FilePart(Stamp.of(path), KINDS)
@@ -73,13 +73,13 @@ def test_parquet_comes_in_pieces_of_a_size(tmp_path):
 
 
 def test_a_part_travels(tmp_path):
-    """It holds no row, so it may be sent to workers."""
+    """It holds no row, so it can be pickled and sent to workers."""
     part = written(tmp_path / "t.csv", "age,name\n1,a\n")
     assert rows_of(pickle.loads(pickle.dumps(part))) == {"age": [1.0], "name": ["a"]}
 
 
 def test_a_change_is_seen_by_size_by_time_and_by_another_file_of_the_name(tmp_path):
-    """The message says so and no more."""
+    """The message says that the file changed, and holds no cell."""
     path = tmp_path / "t.csv"
     path.write_text("age,name\n1,a\n")
     stamp = Stamp.of(path)
@@ -101,7 +101,7 @@ def test_a_change_is_seen_by_size_by_time_and_by_another_file_of_the_name(tmp_pa
 
 @pytest.mark.parametrize("suffix", FILES)
 def test_damaged_files_are_refused_in_one_line(tmp_path, suffix):
-    """Both by the check and where they are read."""
+    """The check, the number of groups and reading refuse them, without quoting them."""
     path = tmp_path / f"t{suffix}"
     path.write_text(SECRET * 20)
     part = FilePart(Stamp.of(path), KINDS)
@@ -121,7 +121,7 @@ BAD_CSV = {
 
 @pytest.mark.parametrize(("text", "message"), BAD_CSV.values(), ids=BAD_CSV)
 def test_bad_cells_of_a_csv_file_are_refused_without_quoting_them(tmp_path, text, message):
-    """pyarrow quotes them; its message is dropped, and not kept as the context of ours."""
+    """pyarrow quotes cells; its message is dropped and is not the context of ours."""
     part = written(tmp_path / "t.csv", text)
     part.check()
     with pytest.raises(InputError, match=message) as refusal:
@@ -141,7 +141,7 @@ HEADERS = {
 
 @pytest.mark.parametrize(("text", "names"), HEADERS.values(), ids=HEADERS)
 def test_the_first_line_holds_the_names(tmp_path, text, names):
-    """As CSV has it."""
+    """Names follow the rules of CSV for quotes, and a byte order mark and blank lines are skipped."""
     path = tmp_path / "t.csv"
     path.write_bytes(text.encode())
     assert header_of(path) == names
@@ -149,7 +149,7 @@ def test_the_first_line_holds_the_names(tmp_path, text, names):
 
 @pytest.mark.parametrize("text", ['age,name\n1,"a\n2,b\n', 'age,name\n1,"a"b\n2,"c"d\n', 'age,name\n1,"a" \n'])
 def test_open_quotes_are_refused(tmp_path, text):
-    """pyarrow would run rows together there, and count fewer people."""
+    """pyarrow would read several rows as one there, and count fewer people."""
     path = tmp_path / "t.csv"
     path.write_text(text)
     with pytest.raises(InputError, match=r'a quote \("\) is not closed'):
@@ -165,7 +165,7 @@ def test_an_empty_file_has_no_names(tmp_path):
 
 
 def test_missing_and_repeated_columns_are_named_and_no_others(tmp_path):
-    """Those that were asked for; a first line of numbers is taken for a row."""
+    """Only wanted columns are named. If a name in the header of a CSV file looks like a number, it may be a row."""
     csv, other = tmp_path / "t.csv", tmp_path / "t.parquet"
     check_names(csv, ["name", SECRET, "age"], KINDS)
     for path, present, words in (
@@ -180,7 +180,7 @@ def test_missing_and_repeated_columns_are_named_and_no_others(tmp_path):
 
 
 def test_files_are_found_by_path_by_pattern_and_by_list(tmp_path, monkeypatch):
-    """A pattern gives them in the order of their names; a file whose name holds a star is a file."""
+    """A pattern gives files in the order of their names. An existing file whose name looks like a pattern is that file."""
     for name in ("b.csv", "a.csv", "[x].csv"):
         (tmp_path / name).write_text("age\n1\n")
     assert files_of(tmp_path / "b.csv") == (tmp_path / "b.csv",)
@@ -203,21 +203,21 @@ REFUSED_PATHS = {
 
 @pytest.mark.parametrize(("paths", "kind", "message"), REFUSED_PATHS.values(), ids=REFUSED_PATHS)
 def test_what_names_no_tables_is_refused(tmp_path, monkeypatch, paths, kind, message):
-    """Before a file is opened."""
+    """It is refused before a file is opened."""
     monkeypatch.chdir(tmp_path)
     with pytest.raises(kind, match=message):
         files_of(paths)
 
 
 def test_the_kind_of_a_table_is_the_end_of_its_name(tmp_path):
-    """In whatever case."""
+    """Upper and lower case do not matter."""
     assert suffix_of(tmp_path / "T.CSV") == ".csv"
     with pytest.raises(FileError, match=r'must end in "\.csv", "\.parquet", "\.feather", "\.arrow"'):
         suffix_of(tmp_path / "t.xlsx")
 
 
 def test_an_error_of_pyarrow_becomes_a_refusal_without_its_text():
-    """Other errors, which are defects, stay as they are."""
+    """Other errors are defects, and are not caught."""
 
     def fail(error):
         raise error

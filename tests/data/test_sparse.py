@@ -20,7 +20,7 @@ def made_up(n_rows=500, n_features=40, dtype=np.float64):
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_blocks_are_the_rows_of_the_matrix(dtype):
-    """Wherever they begin and end, with empty rows and of either precision."""
+    """It holds for any start and end, for empty rows, and in both precisions."""
     rows = made_up(dtype=dtype)
     rows.data[rows.indptr[10] : rows.indptr[12]] = 0.0
     rows.eliminate_zeros()
@@ -34,7 +34,7 @@ def test_blocks_are_the_rows_of_the_matrix(dtype):
 
 
 def test_a_block_copies_no_entry():
-    """Its entries and column indices are those of the matrix."""
+    """Its entries and column indices share memory with the matrix."""
     rows = made_up()
     block = SparseBlocks(rows).block(100, 200)
     assert np.shares_memory(block.data, rows.data)
@@ -43,14 +43,14 @@ def test_a_block_copies_no_entry():
 
 @pytest.mark.parametrize("n_features", [1, 40, 3000, 40_000])
 def test_a_block_has_as_many_rows_as_any_sparse_rows_so_wide(n_features):
-    """At least half as many as features, up to the largest block."""
+    """It has at least half as many rows as there are features, up to the largest block."""
     blocks = SparseBlocks(scipy.sparse.csr_array((10, n_features)))
     assert blocks.rows_in_block == rows_in_sparse_block(n_features)
     assert blocks.rows_in_block >= min(8192, n_features // 2)
 
 
 def test_rows_at_positions_are_copied():
-    """As blocks of their own, or as a matrix."""
+    """They are given as blocks of their own or as a matrix."""
     rows = made_up()
     positions = np.array([3, 4, 400])
     taken = SparseBlocks(rows).taken(positions)
@@ -61,7 +61,7 @@ def test_rows_at_positions_are_copied():
 
 
 def test_lent_blocks_cannot_be_written_to():
-    """The entries are the same, and of the matrix itself they stay writeable."""
+    """They have the same entries, and the matrix itself stays writeable."""
     rows = made_up()
     block = SparseBlocks(rows).lent().block(0, 10)
     np.testing.assert_array_equal(block.toarray(), rows[:10].toarray())
@@ -71,7 +71,7 @@ def test_lent_blocks_cannot_be_written_to():
 
 
 def test_sums_over_sparse_rows_are_those_over_dense_ones():
-    """Up to rounding: the order of additions differs."""
+    """They agree up to rounding, because the order of additions differs."""
     rows = made_up()
     labels = np.where(np.arange(500) % 3 == 0, 1, -1).astype(np.int8)
     row_sum = RowSum(LogisticLoss(), BallBound(1.0), 1.0, order=2)

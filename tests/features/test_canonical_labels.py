@@ -1,4 +1,4 @@
-"""When two labels are the same."""
+"""The canonical form, by which labels are compared."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ SAME = {
 
 @pytest.mark.parametrize(("canonical", "values"), SAME.items(), ids=lambda value: str(value)[:20])
 def test_equal_labels_have_one_canonical_form(canonical, values):
-    """Whatever reader and type a label comes through."""
+    """All spellings and types of a label have the same canonical form, whatever reader made them."""
     assert [canonical_label(value) for value in values] == [canonical] * len(values)
 
 
 @given(labels)
 def test_the_canonical_form_is_its_own(label):
-    """Taking it twice changes nothing, and text of a label is the label."""
+    """The canonical form of a canonical form is itself, and a label and its text have the same one."""
     canonical = canonical_label(label)
     assert canonical_label(canonical) == canonical
     assert canonical_label(str(label)) == canonical
@@ -46,6 +46,6 @@ def test_the_canonical_form_is_its_own(label):
 
 @pytest.mark.parametrize("value", [b"1", [1], (1,), {}, 1j, object()])
 def test_what_cannot_be_a_label_has_no_canonical_form(value):
-    """A TypeError that does not hold the value."""
+    """It raises a TypeError that does not hold the value."""
     with pytest.raises(TypeError, match=r"^a label is text, a number or a boolean\.$"):
         canonical_label(value)

@@ -33,7 +33,7 @@ HELD_AS = {
 
 @pytest.mark.parametrize("hold", HELD_AS.values(), ids=HELD_AS)
 def test_numbers_are_the_same_however_they_are_held(hold):
-    """Missing ones are NaN."""
+    """Every container gives the same doubles, with NaN for missing cells."""
     numbers = read_numbers("the column", hold([1.5, None, -2.0]))
     np.testing.assert_array_equal(numbers, [1.5, np.nan, -2.0])
     assert numbers.dtype == np.float64
@@ -41,7 +41,7 @@ def test_numbers_are_the_same_however_they_are_held(hold):
 
 @pytest.mark.parametrize("hold", HELD_AS.values(), ids=HELD_AS)
 def test_levels_are_the_same_however_they_are_held(hold):
-    """A listed category, a missing one, one that is not listed; the array is fresh."""
+    """A listed category, a missing one and an unlisted one have their levels, in a fresh array."""
     levels = read_levels("the column", hold(["a", None, "z"]), {"a": 0, "b": 1}, missing=-3, unknown=-1)
     assert levels.tolist() == [0, -3, -1]
     assert levels.flags.writeable
@@ -49,7 +49,7 @@ def test_levels_are_the_same_however_they_are_held(hold):
 
 @pytest.mark.parametrize("hold", HELD_AS.values(), ids=HELD_AS)
 def test_identities_are_the_same_however_they_are_held(hold):
-    """Equal where the text is."""
+    """Two cells have the same identity exactly if their texts are equal."""
     identities = read_identities("the column", hold(["b", "a", "b", "01", "1"]))
     assert len(set(identities.tolist())) == 4
     assert identities[0] == identities[2]
@@ -63,14 +63,14 @@ def test_only_single_precision_stays_single():
 
 
 def test_numbers_of_one_arrow_array_are_not_copied():
-    """A column of a file is only looked at."""
+    """A column of a file is read without a copy."""
     array = pa.array([1.0, 2.0])
     numbers = read_numbers("the column", pa.chunked_array([array]))
     assert np.shares_memory(numbers, array.to_numpy())
 
 
 def test_cells_that_are_no_numbers_are_refused_or_missing():
-    """Refused before a charge; after it they count as missing. The message holds none of them."""
+    """Before a charge they are refused, without being named; after it they count as missing."""
     cells = [SECRET, 1, str(SECRET_NUMBER)]
     with pytest.raises(InputError, match=r"^the column: holds cells that are not numbers") as refusal:
         read_numbers("the column", cells)
@@ -81,7 +81,7 @@ def test_cells_that_are_no_numbers_are_refused_or_missing():
 @pytest.mark.parametrize("read", [read_identities, lambda what, cells: read_levels(what, cells, {}, -1, -1)])
 @pytest.mark.parametrize("cells", [[b"x", 1], [(SECRET,), 1], [[SECRET], 1], [1j, SECRET], [10**5000, SECRET]])
 def test_cells_that_are_no_labels_are_refused(read, cells):
-    """By the name of the column alone."""
+    """The message names the column and holds no cell."""
     with pytest.raises(InputError, match=r"^the column: holds cells that are not text, numbers or booleans") as refusal:
         read("the column", cells)
     assert_silent(refusal.value)
@@ -105,13 +105,13 @@ NUMBERS = {
 
 @pytest.mark.parametrize(("cell", "number"), NUMBERS.items(), ids=str)
 def test_the_number_in_a_cell(cell, number):
-    """None where it is no number."""
+    """It is None if the cell is not a number."""
     assert number_in(cell) == number
 
 
 @pytest.mark.parametrize("cell", [None, math.nan, np.float32("nan"), pd.NA, pd.NaT, "", "  ", Decimal("nan"), "nan"])
 def test_a_missing_cell_is_not_a_number_and_no_error(cell):
-    """NaN."""
+    """Its number is NaN."""
     assert math.isnan(number_in(cell))
 
 
@@ -120,7 +120,7 @@ mixed = st.lists(st.one_of(st.text(max_size=2), st.integers(-2, 2), st.booleans(
 
 @given(mixed)
 def test_a_level_depends_on_its_cell_alone(cells):
-    """That of the canonical form of the cell, whatever other cells there are."""
+    """It is the level of the cell's canonical form, whatever other cells there are."""
     known = {canonical_label(cell): level for level, cell in enumerate(cells[:2])}
     levels = read_levels("the column", cells, known, missing=-2, unknown=-1)
     for cell, level in zip(cells, levels, strict=True):

@@ -1,4 +1,4 @@
-"""Codes: read-only, small, and nothing of them is shown."""
+"""Codes are read-only and small, and repr shows none of their data."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.features.tables import SECRET_NUMBER
 
 
 def test_codes_are_frozen_and_print_no_data():
-    """They hold data, so nothing of it is shown, and they are small."""
+    """Codes hold data, so repr shows none of it. They are read-only and small."""
     encoder = Encoder(Schema(columns={"x": {"low": 0, "high": 1e10}, "y": {"categories": ["a", "b"]}}))
     codes = encoder.read(pd.DataFrame({"x": [SECRET_NUMBER] * 3, "y": ["a"] * 3}))
     assert repr(codes) == "Codes(Schema(2 columns))"
@@ -24,7 +24,7 @@ def test_codes_are_frozen_and_print_no_data():
 
 
 def test_some_of_the_rows_are_taken_from_every_column():
-    """By positions or by a slice; which columns are used is not said of a part."""
+    """Rows are taken by positions or by a slice. A part does not say which columns are used."""
     encoder = Encoder(Schema(columns={"x": {"low": 0, "high": 9}, "y": {"categories": ["a", "b"]}}))
     codes = encoder.read(pd.DataFrame({"x": range(5), "y": list("ababa")}))
     assert codes.used == {"x", "y"}

@@ -14,20 +14,20 @@ from tests.features.tables import encode
 
 
 def test_numbers_are_clipped_and_stretched():
-    """The bounds are the ends of [-1, 1]; below and above them nothing changes."""
+    """The bounds become -1 and 1, and numbers outside the bounds become the nearer one."""
     cells = [-5, 0, 2.5, 5, 10, 1e308]
     assert encode({"x": {"low": 0, "high": 10}}, x=cells)[:, 0].tolist() == [-1, -1, -0.5, 0, 1, 1]
 
 
 def test_the_log_scale_is_the_documented_one():
-    """log(1 + x - low) / log(1 + high - low), stretched from [0, 1] to [-1, 1]."""
+    """A number becomes log(1 + x - low) / log(1 + high - low), stretched from [0, 1] to [-1, 1]."""
     encoded = encode({"x": {"low": 5, "high": 8, "scale": "log"}}, x=[5, 6, 8, 9])[:, 0]
     assert encoded == pytest.approx([-1, 0, 1, 1], abs=1e-15)
     assert encoded[[0, 2, 3]].tolist() == [-1, 1, 1]
 
 
 def test_a_number_with_knots_becomes_hats():
-    """One column for low, each knot and high, 1 there and 0 at the neighbours; between them straight lines add up to 1."""
+    """Low, each knot and high have a column that is 1 there and 0 at the neighbours; lines between them add up to 1."""
     columns = {"age": {"low": 20, "high": 60, "knots": [30, 50]}}
     rows = encode(columns, age=[20, 30, 35, 50, 60, 99, -1])
     expected = [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0.75, 0.25, 0], [0, 0, 1, 0], [0, 0, 0, 1], [0, 0, 0, 1], [1, 0, 0, 0]]
@@ -42,7 +42,7 @@ def test_knots_on_the_log_scale_are_joined_by_lines_of_the_logarithm():
 
 
 def test_a_missing_number_with_knots_has_an_indicator_alone():
-    """All hats are 0 in its place."""
+    """The indicator is 1 and all hats are 0."""
     columns = {"age": {"low": 20, "high": 60, "knots": [30], "missing": True}}
     rows = encode(columns, age=[None, 30.0])
     assert rows == pytest.approx(np.array([[0, 0, 0, 1], [0, 1, 0, 0]]), abs=1e-10)
@@ -61,7 +61,7 @@ def test_knots_fit_a_curve_that_a_straight_line_cannot():
 
 
 def test_a_number_that_may_be_missing_has_an_indicator():
-    """Value and indicator are one group: one of the two is zero."""
+    """The value and its indicator are one group, and one of the two is zero."""
     encoder = Encoder(Schema(columns={"x": {"low": 0, "high": 1, "missing": True}}))
     rows = encoder.transform(pd.DataFrame({"x": [1.0, None, 0.5]}))
     assert rows.tolist() == [[1, 0], [0, 1], [0, 0]]
@@ -114,7 +114,7 @@ LEVELS = {
 
 @pytest.mark.parametrize(("column", "feature_names", "rows"), LEVELS.values(), ids=LEVELS)
 def test_categories_become_levels(column, feature_names, rows):
-    """Every kind of level set, with listed, unlisted and missing cells."""
+    """Listed, unlisted and missing cells have the expected columns, for every combination of levels."""
     encoder = Encoder(Schema(columns={"x": column}))
     assert encoder.feature_names == tuple(feature_names)
     encoded = encoder.transform(pd.DataFrame({"x": list(rows)}))
@@ -123,7 +123,7 @@ def test_categories_become_levels(column, feature_names, rows):
 
 @pytest.mark.parametrize("n_levels", [3, 126, 127, 128, 40_000])
 def test_many_categories_have_room(n_levels):
-    """Levels are held in the smallest integers that count them all."""
+    """Levels are held in the smallest integers that can count them all."""
     column = CategoryColumn("x", tuple(range(n_levels)), other=True, missing=True)
     encoder = Encoder(Schema([column]))
     codes = encoder.read(pd.DataFrame({"x": ["0", str(n_levels - 1), "unlisted", None]}))

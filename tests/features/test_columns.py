@@ -1,4 +1,4 @@
-"""Public descriptions of columns, and what contradicts itself in them."""
+"""Public descriptions of columns, and the contradictions that are refused in them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ OTHERS = {
 
 @pytest.mark.parametrize(("categories", "other", "canonical"), OTHERS.values(), ids=OTHERS)
 def test_other_may_be_a_listed_category(categories, other, canonical):
-    """Compared and kept in canonical form, so that two ways to write it are one schema."""
+    """It is compared and kept in canonical form, so two ways to write it give the same schema."""
     column = CategoryColumn("x", tuple(categories), other=other)
     assert column.other == canonical
     assert column == CategoryColumn("x", tuple(categories), other=canonical)
@@ -29,7 +29,7 @@ def test_other_may_be_a_listed_category(categories, other, canonical):
 
 @pytest.mark.parametrize("columns", ["age", 3, [AGE], None])
 def test_columns_of_another_kind_are_refused(columns):
-    """Neither a mapping nor column objects: a SchemaError, no AttributeError."""
+    """What is neither a mapping nor column objects gives a SchemaError, and no other error."""
     with pytest.raises(SchemaError, match="columns"):
         Schema(columns)
 
@@ -90,7 +90,7 @@ CONTRADICTIONS = {
 
 @pytest.mark.parametrize(("columns", "words"), CONTRADICTIONS.values(), ids=CONTRADICTIONS)
 def test_every_contradiction_is_refused_in_one_line_that_names_the_column(columns, words):
-    """A SchemaError, which is a ParameterError, says where and what; nothing else escapes."""
+    """A SchemaError, which is a ParameterError, says where and what is wrong. No other error escapes."""
     with pytest.raises(SchemaError) as refusal:
         columns_of(columns)
     assert isinstance(refusal.value, ParameterError)

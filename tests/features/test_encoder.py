@@ -1,4 +1,4 @@
-"""Frames to codes and rows: by the schema and the row alone, within the bound."""
+"""From frames to codes and rows: each row depends on the schema and itself alone, and obeys the bound."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.features.tables import SECRET, tables
 @settings(deadline=None)
 @given(tables())
 def test_every_row_obeys_the_bound_in_exact_arithmetic(table):
-    """Group by group the L1 norm is at most 1, compared without rounding; so the L2 norm obeys the row bound."""
+    """The L1 norm of each group is at most 1 without rounding, so the L2 norm obeys the row bound."""
     schema, cells = table
     encoder = Encoder(schema)
     rows = encoder.transform(pd.DataFrame(cells))
@@ -41,7 +41,7 @@ def test_every_row_obeys_the_bound_in_exact_arithmetic(table):
 @settings(deadline=None)
 @given(tables())
 def test_every_row_has_exactly_one_level_where_the_bound_says_so(table):
-    """A linked group holds one 1 and zeros: where every cell has a level, and there is one column a level."""
+    """A linked group holds one 1 and zeros. Groups are linked if every cell has a level and each level a column."""
     schema, cells = table
     encoder = Encoder(schema)
     rows = encoder.transform(pd.DataFrame(cells))
@@ -62,7 +62,7 @@ def test_every_row_has_exactly_one_level_where_the_bound_says_so(table):
 @settings(deadline=None)
 @given(tables(), st.randoms(use_true_random=False))
 def test_pandas_polars_and_arrow_give_the_same_rows_in_any_order_of_columns(table, shuffler):
-    """What holds a table, the order of its columns and further columns do not matter; the frame is left as it was."""
+    """The library, the order of columns and further columns do not matter. The frame is not modified."""
     schema, cells = table
     encoder = Encoder(schema)
     expected = encoder.transform(pd.DataFrame(cells))
@@ -85,7 +85,7 @@ def test_pandas_polars_and_arrow_give_the_same_rows_in_any_order_of_columns(tabl
 @settings(deadline=None)
 @given(tables(), st.data())
 def test_a_row_is_encoded_alike_alone_and_in_any_block(table, data):
-    """What happens to a row depends on that row and on the schema."""
+    """The encoding of a row depends only on that row and on the schema."""
     schema, cells = table
     frame, encoder = pd.DataFrame(cells), Encoder(schema)
     codes, rows = encoder.read(frame), encoder.transform(frame)
@@ -99,7 +99,7 @@ def test_a_row_is_encoded_alike_alone_and_in_any_block(table, data):
 @settings(deadline=None)
 @given(tables(), st.sampled_from(["float32", "float64"]))
 def test_blocks_in_single_precision_are_the_same_to_six_digits(table, dtype):
-    """Every kind of column; entries are between -1 and 1."""
+    """It holds for every kind of column. Entries are between -1 and 1."""
     schema, cells = table
     encoder = Encoder(schema)
     codes = encoder.read(pd.DataFrame(cells))
@@ -111,7 +111,7 @@ def test_blocks_in_single_precision_are_the_same_to_six_digits(table, dtype):
 
 
 def test_interactions_are_products_of_the_encoded_columns():
-    """Of two numbers, a category and a number, two categories; an unlisted category takes no part, a gap its indicator."""
+    """An unlisted category gives zeros, and a missing number takes part with its indicator."""
     columns = {
         "age": {"low": 0, "high": 100, "missing": True},
         "sex": {"categories": ["F", "M"]},
@@ -136,7 +136,7 @@ def test_interactions_are_products_of_the_encoded_columns():
 
 
 def test_encoders_are_values():
-    """Equal by schema, frozen, and whole after a copy or a pickle."""
+    """They are equal if their schemas are, frozen, and the same after a copy or a pickle."""
     encoder = Encoder(Schema(columns={"x": {"categories": ["a", "b", "c"]}}))
     assert encoder == Encoder(Schema(columns={"x": {"categories": ["a", "b", "c"]}}))
     assert repr(encoder) == "Encoder(schema=Schema(1 column))"
@@ -149,7 +149,7 @@ def test_encoders_are_values():
 
 
 def test_expanded_rows_are_fresh_and_contiguous():
-    """A block may be written to without a trace in the next one."""
+    """Writing to one block does not change the next one."""
     encoder = Encoder(Schema(columns={"x": {"low": 0, "high": 1}, "y": {"categories": ["a", "b", "c"]}}))
     codes = encoder.read(pd.DataFrame({"x": [0.25] * 3000, "y": ["b"] * 3000}))
     rows = encoder.expand(codes, 1, 2500)
@@ -163,7 +163,7 @@ def test_expanded_rows_are_fresh_and_contiguous():
 
 
 def test_expand_refuses_rows_that_do_not_exist_and_codes_of_another_schema():
-    """No silent cut at the end, no columns mixed up."""
+    """It neither cuts rows at the end silently nor mixes up columns."""
     encoder = Encoder(Schema(columns={"x": {"low": 0, "high": 1}}))
     codes = encoder.read(pd.DataFrame({"x": [0.5]}))
     for start, stop in ((0, 2), (-1, 1), (1, 0)):

@@ -1,4 +1,4 @@
-"""Interactions, and what contradicts itself in them."""
+"""Interactions, and the contradictions that are refused in them."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ INTERACTIONS = {
 
 @pytest.mark.parametrize(("interact", "words"), INTERACTIONS.values(), ids=INTERACTIONS)
 def test_every_contradiction_of_the_interactions_is_refused(interact, words):
-    """A SchemaError says what is wrong with them, from Python and from a mapping."""
+    """A SchemaError says what is wrong, for schemas from Python and from a mapping."""
     for build in (lambda **parts: Schema(**parts), lambda **parts: Schema.from_dict(parts)):
         with pytest.raises(SchemaError, match=words):
             build(columns={"age": AGE, "sex": SEX}, target=TARGET, interact=interact)
 
 
 def test_interactions_keep_the_order_in_which_they_are_given():
-    """Of the lists, and of the names in each; any kind of list will do."""
+    """It holds for the lists and for the names in each list. Any iterable counts as a list."""
     listed = [("b", "a"), iter(["c", "a", "b"])]
     assert interactions_of(listed, {"a", "b", "c"}) == (("b", "a"), ("c", "a", "b"))
     assert interactions_of((), {"a"}) == ()

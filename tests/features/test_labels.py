@@ -26,12 +26,12 @@ DOMAINS = {
 
 @pytest.mark.parametrize(("labels", "domain", "positions"), DOMAINS.values(), ids=DOMAINS)
 def test_each_label_has_the_position_of_its_class(labels, domain, positions):
-    """In the order of the declaration; -1 for a label that is none of the classes."""
+    """Positions follow the order of the declaration, and -1 stands for a label that is none of the classes."""
     assert class_positions(labels, domain).tolist() == positions
 
 
 def test_objects_are_compared_one_by_one():
-    """A label of another type leaves the position of every other label as it was."""
+    """A label of another type does not change the position of any other label."""
     labels = np.array([np.float32(0.1), 1, True, "1"], dtype=object)
     assert class_positions(labels, (np.float32(0.1), 1)).tolist() == [0, 1, 1, -1]
     changed = np.array([np.float32(0.1), 1, True, 0.25], dtype=object)
@@ -49,7 +49,7 @@ def test_positions_of_many_classes_have_room(n_classes):
 
 @pytest.mark.parametrize("n_classes", [2, 3, 200])
 def test_a_loss_reads_signs_of_two_classes_and_positions_of_more(n_classes):
-    """And the positions come back from what it reads."""
+    """The positions can be computed back from what the loss reads."""
     positions = class_positions(np.arange(n_classes), tuple(range(n_classes)))
     targets = targets_at(positions, n_classes)
     assert targets.tolist() == ([-1, 1] if n_classes == 2 else list(range(n_classes)))
@@ -82,7 +82,7 @@ LABELS = {
 
 @pytest.mark.parametrize(("values", "negative", "positive"), LABELS.values(), ids=LABELS)
 def test_labels_are_read_from_any_type(values, negative, positive):
-    """One negative and two positives, however they are held."""
+    """One negative and two positive labels are read from every container."""
     labels = read_labels(values, negative, positive)
     assert labels.dtype == np.int8
     assert labels.tolist() == [-1, 1, 1]
@@ -108,7 +108,7 @@ REFUSED_LABELS = {
 
 @pytest.mark.parametrize(("values", "words"), REFUSED_LABELS.values(), ids=REFUSED_LABELS)
 def test_labels_outside_the_domain_are_refused_without_naming_them(values, words):
-    """The two declared labels may be named, the cells may not."""
+    """The message may name the two declared labels, but no cell."""
     with pytest.raises(InputError, match=words) as refusal:
         read_labels(values, "no", "yes")
     assert_silent(refusal.value)
@@ -122,7 +122,7 @@ def test_labels_are_read_one_by_one():
 
 
 def test_labels_of_more_classes_are_their_positions():
-    """In the order in which they are given; the message names all of them."""
+    """Positions follow the order in which the classes are given, and the message names all classes."""
     assert read_labels(["b", "c", "a"], "a", "b", "c").tolist() == [1, 2, 0]
     with pytest.raises(InputError, match="none of 'a', 'b', 'c'") as refusal:
         read_labels(["b", SECRET], "a", "b", "c")
@@ -130,14 +130,14 @@ def test_labels_of_more_classes_are_their_positions():
 
 
 def test_after_the_charge_no_label_is_refused():
-    """A missing or unknown one counts as the first class."""
+    """A missing or unknown label counts as the first class."""
     assert read_labels(["yes", None, SECRET], "no", "yes", refuse=False).tolist() == [1, -1, -1]
     assert read_labels(["c", None, SECRET], "a", "b", "c", refuse=False).tolist() == [2, 0, 0]
 
 
 @pytest.mark.parametrize("values", [[1, 2.5, -3], np.array([1, 2.5, -3]), pd.Series(["1", "2.5", "-3"])])
 def test_targets_are_numbers(values):
-    """Fresh doubles, however they are held."""
+    """They become fresh doubles, however they are held."""
     targets = read_targets(values, counts=False)
     assert targets.tolist() == [1.0, 2.5, -3.0]
     assert targets.dtype == np.float64
@@ -154,7 +154,7 @@ REFUSED_TARGETS = {
 
 @pytest.mark.parametrize(("values", "counts", "words"), REFUSED_TARGETS.values(), ids=REFUSED_TARGETS)
 def test_targets_that_cannot_be_used_are_refused_or_count_as_zero(values, counts, words):
-    """Refused before the charge, without naming them; after it, what is no finite number counts as 0."""
+    """Before the charge they are refused without being named. After it, a target that is not a finite number counts as 0."""
     with pytest.raises(InputError, match=words) as refusal:
         read_targets(values, counts=counts)
     assert_silent(refusal.value)

@@ -19,7 +19,7 @@ def test_all_groups_have_scale_one(n_groups):
 
 
 def test_an_encoder_describes_its_columns():
-    """Names, groups and bound belong together."""
+    """Names, groups and row bound describe the same columns."""
     encoder = Encoder(
         Schema(
             columns={
@@ -47,7 +47,7 @@ def test_an_encoder_describes_its_columns():
 
 
 def test_two_features_of_one_name_are_refused():
-    """A coefficient is known by its name."""
+    """A coefficient is known by its name, so names must be different."""
     with pytest.raises(SchemaError, match=r'"x=\(other\)"'):
         Encoder(Schema(columns={"x": {"categories": ["a", "(other)"], "other": True}}))
     with pytest.raises(SchemaError, match='"x=b"'):
@@ -55,7 +55,7 @@ def test_two_features_of_one_name_are_refused():
 
 
 def test_an_interaction_of_categories_that_always_have_a_level_is_linked():
-    """Exactly one product is 1 in every row; with a category that may be none of the levels it is not."""
+    """Exactly one product is 1 in every row. It is not linked if a member may have no level."""
     columns = {name: {"categories": ["a", "b", "c"], "other": name != "open"} for name in ("one", "two", "open")}
     encoder = Encoder(Schema(columns=columns, interact=[["one", "two"], ["one", "open"]]))
     assert encoder.row_bound.linked == (True, True, False, True, False)

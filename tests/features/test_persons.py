@@ -1,4 +1,4 @@
-"""Which rows of a person count, and who is one person."""
+"""Which rows of a person count, and when two rows belong to one person."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ VISITS = Schema(columns={"x": {"low": 0, "high": 100}, "c": {"categories": ["a",
 
 
 def visits(persons, **kind):
-    """A frame whose row i holds the number i."""
+    """A frame in which row i holds the number i."""
     n_rows = len(persons)
     return pd.DataFrame({"id": pd.Series(persons, **kind), "x": range(n_rows), "c": ["a"] * n_rows})
 
 
 def in_order(rows_per_person):
-    """Rows are drawn in the order of the frame, as one of the orders that may come."""
+    """A choice that keeps the order of the frame, which is one of the orders that may be drawn."""
     return RowsPerPerson(rows_per_person, np.arange)
 
 
 def kept_rows(frame, rows_per_person):
-    """Which rows are kept, told by the numbers in them, after a look at `kept`."""
+    """Which rows are kept, read from the numbers in them, and compared with `kept`."""
     codes = Encoder(VISITS).read(frame, in_order(rows_per_person))
     numbers = codes.numbers[0].astype(int).tolist()
     assert codes.n_rows == len(numbers) == len(codes.others[0])
@@ -48,7 +48,7 @@ def kept_rows(frame, rows_per_person):
 
 
 def test_the_first_rows_of_each_person_are_kept():
-    """In the order of the frame; without a number of rows nobody is asked who it is."""
+    """It is so if the drawn order is that of the frame. Without a number of rows, the column of persons is not needed."""
     frame = visits(["p", "q", "p", "p", "q", "r"])
     assert kept_rows(frame, 1) == [0, 1, 5]
     assert kept_rows(frame, 2) == [0, 1, 2, 4, 5]
@@ -62,14 +62,14 @@ def test_the_first_rows_of_each_person_are_kept():
 
 
 def test_without_a_person_in_the_schema_all_rows_are_kept():
-    """A column of that name in the frame is one of the others."""
+    """A column with the name of a person's column is ignored like any other."""
     codes = Encoder(Schema(VISITS.columns)).read(visits(["p", "p"]), in_order(1))
     assert codes.n_rows == 2
     assert codes.kept is None
 
 
 def test_kept_rows_are_read_only():
-    """Like all codes."""
+    """They are read-only like all codes."""
     codes = Encoder(VISITS).read(visits([1, 1]), in_order(1))
     for array in (codes.kept, codes.numbers, *codes.others):
         with pytest.raises(ValueError, match="read-only"):
@@ -77,7 +77,7 @@ def test_kept_rows_are_read_only():
 
 
 def test_each_row_of_a_person_is_as_likely_to_count():
-    """Two of the four rows of one person and one of the three of another, over 3,000 drawn orders: chi-square at 99.9%."""
+    """The chi-square test at 99.9% accepts the sets of rows that 3,000 drawn orders keep."""
     persons = np.array([7, 3, 7, 7, 3, 7, 3, 9])
     entropy = Entropy.seeded(0)
     sets = Counter()
@@ -93,7 +93,7 @@ def test_each_row_of_a_person_is_as_likely_to_count():
 
 
 def test_the_rows_of_a_person_that_count_do_not_depend_on_the_order_of_the_others():
-    """With one order drawn for the rows, however they lie: the same rows of each person."""
+    """If the drawn order moves with the rows, the same rows of each person count wherever they are."""
     persons, rng = np.repeat(np.arange(50), 4), np.random.default_rng(1)
     drawn = rng.permutation(200)
     kept = set(RowsPerPerson(2, lambda n: drawn).drawn(persons).tolist())
@@ -121,7 +121,7 @@ IDENTITIES_AS = {
 
 @pytest.mark.parametrize("series", IDENTITIES_AS.values(), ids=IDENTITIES_AS)
 def test_persons_are_told_apart_by_their_exact_text(series):
-    """The first and the last are one person, however they are held."""
+    """The first and the last cell are the same person, whatever type holds them."""
     module = pl if isinstance(series, pl.Series) else pd
     frame = module.DataFrame({"id": series, "x": [0, 1, 2], "c": ["a", "b", "c"]})
     assert Encoder(VISITS).read(frame, in_order(1)).kept.tolist() == [0, 1]
@@ -142,14 +142,14 @@ REFUSED_IDENTITIES = {
 
 @pytest.mark.parametrize(("cells", "words"), REFUSED_IDENTITIES.values(), ids=REFUSED_IDENTITIES)
 def test_rows_without_a_person_are_refused_without_naming_any(cells, words):
-    """Every row is somebody's; the message names the column alone."""
+    """Every row needs a person. The message names only the column."""
     with pytest.raises(InputError, match=f'column "id": holds .*{words}') as refusal:
         Encoder(VISITS).read(visits(cells, dtype=object), in_order(1))
     assert_silent(refusal.value)
 
 
 def identity(value):
-    """What a person is told apart by, written once more."""
+    """What distinguishes persons, computed independently of the package."""
     if isinstance(value, (str, bool)):
         return str(value).strip()
     return str(int(value)) if value == int(value) else str(value)
@@ -161,7 +161,7 @@ identities = st.sampled_from([1, 2, "1", "2", " 1", "a", "A", 1.0, np.float32(0.
 @settings(deadline=None)
 @given(st.lists(identities, min_size=2, max_size=12), st.integers(1, 3), st.data())
 def test_the_rows_of_one_person_never_decide_which_of_another_are_kept(persons, rows_per_person, data):
-    """Neither by their number nor by how their identity is written: drop a row, or rename it, and all others' stay."""
+    """If a row of one person is dropped or renamed, the rows that are kept of all others stay the same."""
     position = data.draw(st.integers(0, len(persons) - 1))
     person = identity(persons[position])
 
@@ -205,7 +205,7 @@ def test_two_persons_never_become_one(identifiers, kind):
 
 
 def test_one_person_is_the_same_in_every_type_that_readers_make():
-    """1, 1.0, "1" and Decimal("1") in one column of objects."""
+    """1, 1.0, "1" and Decimal("1") in one column are the same person."""
     frame = pd.DataFrame({"age": 30.0, "patient": pd.Series([1, 1.0, "1", Decimal(1), np.int8(1)], dtype=object)})
     schema = Schema(columns={"age": {"low": 0, "high": 100}}, person="patient")
     assert Encoder(schema).read(frame, in_order(1)).kept.tolist() == [0]

@@ -1,4 +1,4 @@
-"""Plain numbers, which are encoded together, are those of each column by itself."""
+"""Plain numbers that are encoded together equal those that are encoded column by column."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from confide.features.schema import Schema
 
 @pytest.mark.parametrize("low", [0.0, 1900.0, 1e6, 1e6 + 0.3, -17.1])
 def test_single_precision_loses_nothing_where_numbers_are_large_beside_their_range(low):
-    """The low end is taken off before anything is rounded."""
+    """The lower bound is subtracted before anything is rounded."""
     encoder = Encoder(Schema({"x": {"low": low, "high": low + 1.0}}))
     numbers = np.float32(low) + np.linspace(0.25, 0.75, 9, dtype=np.float32)
     codes = encoder.read(pd.DataFrame({"x": numbers}))
@@ -23,7 +23,7 @@ def test_single_precision_loses_nothing_where_numbers_are_large_beside_their_ran
 
 
 def test_numbers_encoded_together_are_those_of_each_column():
-    """To the bit, of single and double precision, inside the bounds and outside, with gaps and without, in both orders."""
+    """They agree to the bit, in both precisions, inside and outside the bounds, with and without missing numbers."""
     rng = np.random.default_rng(0)
     columns = [
         NumberColumn("a", -3, 0.7),

@@ -1,4 +1,4 @@
-"""Frames and their columns, found, read and checked by a schema."""
+"""The columns of frames: found, read and checked by a schema."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ NUMBERS_AS = {
 
 @pytest.mark.parametrize("series", NUMBERS_AS.values(), ids=NUMBERS_AS)
 def test_numbers_are_read_from_any_type(series):
-    """0, 1 and something above the bounds, however they are held."""
+    """0, 1 and a number above the bounds are read from every type."""
     frame = (pl if isinstance(series, pl.Series) else pd).DataFrame({"x": series})
     encoder = Encoder(Schema(columns={"x": {"low": 0, "high": 2}}))
     assert encoder.transform(frame)[:, 0].tolist() == [-1.0, 0.0, 1.0]
@@ -84,21 +84,21 @@ CATEGORIES_AS = {
 
 @pytest.mark.parametrize(("categories", "series"), CATEGORIES_AS.values(), ids=CATEGORIES_AS)
 def test_categories_are_read_from_any_type(categories, series):
-    """The first category, the second, and one that is not listed, however they are held."""
+    """The first category, the second and an unlisted one are read from every type."""
     frame = (pl if isinstance(series, pl.Series) else pd).DataFrame({"x": series})
     encoder = Encoder(Schema(columns={"x": {"categories": categories}}))
     assert encoder.transform(frame).tolist() == [[1, 0, 0], [0, 1, 0], [0, 0, 0]]
 
 
 def test_booleans_are_categories():
-    """Declared as booleans or as text, held as booleans or as text."""
+    """They may be declared as booleans or as text, and held as booleans or as text."""
     for categories in ([False, True], ["False", "true"]):
         for cells in ([False, True], ["FALSE", "True"]):
             assert encode({"x": {"categories": categories}}, x=cells)[:, 0].tolist() == [-1, 1]
 
 
 def test_an_unused_level_of_a_categorical_does_not_matter():
-    """A categorical keeps categories that occur in no row; what they are is nobody's concern."""
+    """A categorical keeps categories that occur in no row. They are not read."""
     cells = pd.Categorical(["1"], categories=["1", "no number"])
     assert encode({"x": {"low": 0, "high": 1}}, x=cells).tolist() == [[1.0]]
 
@@ -130,7 +130,7 @@ REFUSED_CELLS = {
 
 @pytest.mark.parametrize(("column", "cells", "words"), REFUSED_CELLS.values(), ids=REFUSED_CELLS)
 def test_cells_that_cannot_be_used_are_refused_by_the_name_of_their_column_alone(column, cells, words):
-    """An InputError in one line says which column and what to do; no cell is in it or in what it came from."""
+    """An InputError in one line says which column it is and what to do. Neither it nor its context holds a cell."""
     with pytest.raises(InputError) as refusal:
         # Objects: older pandas cannot hold huge integers in a column that it types itself.
         Encoder(Schema(columns={"the column": column})).transform(pd.DataFrame({"the column": cells}, dtype=object))
@@ -158,7 +158,7 @@ FRAMES = {
 
 @pytest.mark.parametrize(("frame", "words"), FRAMES.values(), ids=FRAMES)
 def test_what_is_no_frame_of_the_schema_is_refused(frame, words):
-    """An InputError says what is wanted. Only the schema's own names are named: a header may be a row of data."""
+    """An InputError says what is expected. It names only columns of the schema, because a header may be a row of data."""
     encoder = Encoder(Schema(columns={"x": {"low": 0, "high": 1}, "y": {"low": 0, "high": 1}}))
     with pytest.raises(InputError, match=words) as refusal:
         encoder.read(frame)
@@ -167,7 +167,7 @@ def test_what_is_no_frame_of_the_schema_is_refused(frame, words):
 
 @given(st.lists(st.one_of(st.text(max_size=3), st.integers(-3, 3), st.booleans(), st.none()), min_size=1, max_size=6))
 def test_mixed_columns_are_read_or_refused_and_never_fail_otherwise(cells):
-    """Whatever a column of Python objects holds, levels agree with the canonical form of each cell."""
+    """Levels agree with the canonical form of each cell, whatever a column of Python objects holds."""
     column = CategoryColumn("x", ("a", 1, True), other=True, missing=True)
     codes = Encoder(Schema([column])).read(pd.DataFrame({"x": pd.Series(cells, dtype=object)}))
     levels = {"a": 0, "1": 1, "true": 2, None: 4}
@@ -186,7 +186,7 @@ def test_mixed_columns_are_read_or_refused_and_never_fail_otherwise(cells):
 )
 @pytest.mark.parametrize("kind", ["pandas", "polars"])
 def test_one_cell_never_changes_what_the_other_rows_mean(column, common, first, second, kind):
-    """The property that the guarantee rests on: replacing one row leaves the encoding of every other row alone."""
+    """Replacing one row leaves the encoding of every other row the same. The guarantee rests on this."""
 
     def encoded(last):
         cells = [common] * 6 + [last]

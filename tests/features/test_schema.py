@@ -1,4 +1,4 @@
-"""Schemas: their forms, and what contradicts itself in them."""
+"""Schemas: their forms, and the contradictions that are refused in them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.features.schemas import AGE, EXAMPLE, SEX, TARGET, schemas
 
 
 def test_a_toml_file_is_read_as_it_says(tmp_path):
-    """Columns keep their order, and each key its meaning."""
+    """Columns keep their order, and each key has its meaning."""
     path = tmp_path / "example.toml"
     path.write_text(EXAMPLE, encoding="utf-8")
     schema = Schema.from_toml(path)
@@ -32,7 +32,7 @@ def test_a_toml_file_is_read_as_it_says(tmp_path):
 
 
 def test_a_mapping_and_column_objects_give_equal_schemas():
-    """The comfortable form and the explicit one are the same schema."""
+    """The short form and the explicit form give the same schema."""
     by_mapping = Schema(columns={"age": AGE, "sex": SEX}, target=TARGET)
     by_objects = Schema(
         [NumberColumn("age", 17, 90), CategoryColumn("sex", ("Female", "Male"))], Target("income", "<=50K", ">50K")
@@ -43,14 +43,14 @@ def test_a_mapping_and_column_objects_give_equal_schemas():
 
 @given(schemas())
 def test_every_schema_survives_a_dict_and_json(schema):
-    """Schema -> dict -> JSON text -> dict -> schema gives an equal one."""
+    """A schema that goes through a dict and JSON text is equal afterwards."""
     assert Schema.from_dict(schema.to_dict()) == schema
     assert Schema.from_dict(json.loads(json.dumps(schema.to_dict()))) == schema
 
 
 @given(schemas())
 def test_every_schema_survives_toml(tmp_path_factory, schema):
-    """Whatever is in a name or a category, the TOML text is read back as an equal schema."""
+    """The TOML text is read back as an equal schema, whatever is in names and categories."""
     path = tmp_path_factory.mktemp("schema") / "schema.toml"
     path.write_bytes(schema.to_toml().encode())
     assert Schema.from_toml(path) == schema
@@ -64,7 +64,7 @@ def test_a_schema_survives_copies_and_pickles():
 
 
 def test_a_schema_is_frozen():
-    """It is part of a guarantee, so it does not change after it was made."""
+    """A schema is part of a guarantee, so it must not change after it was made."""
     schema = Schema(columns={"age": AGE})
     for value, attribute in ((schema, "columns"), (schema.columns[0], "low")):
         with pytest.raises(FrozenInstanceError):
@@ -72,7 +72,7 @@ def test_a_schema_is_frozen():
 
 
 def test_a_schema_prints_for_people():
-    """One line a column in str, one short line in repr."""
+    """str has one line for each column, and repr is one short line."""
     schema = Schema(
         columns={
             "age": AGE,
@@ -94,7 +94,7 @@ def test_a_schema_prints_for_people():
 
 
 def test_the_person_is_a_key_beside_the_target(tmp_path):
-    """Read from TOML, part of the schema's value, and no column."""
+    """It is read from TOML, is part of the schema's value, and is not a column."""
     path = tmp_path / "example.toml"
     path.write_text('person = "patient_id"\n' + EXAMPLE, encoding="utf-8")
     schema = Schema.from_toml(path)
@@ -115,14 +115,14 @@ PERSONS = {
 
 @pytest.mark.parametrize(("person", "words"), PERSONS.values(), ids=PERSONS)
 def test_a_person_that_cannot_be_is_refused(person, words):
-    """A column of its own, known by its name."""
+    """The person must be a column of its own, given by its name."""
     with pytest.raises(SchemaError, match=words):
         Schema(columns={"age": AGE}, target=TARGET, person=person)
 
 
 @pytest.mark.parametrize("line", ['interact = [["age", "sex"]]', 'person = "id"'])
 def test_a_key_below_the_columns_is_sent_above_them(tmp_path, line):
-    """TOML takes it for a column there."""
+    """TOML counts a key below [columns] as a column, so the message says where to put it."""
     path = tmp_path / "people.toml"
     path.write_text(f"[columns]\nage = {{ low = 17, high = 90 }}\n{line}\n")
     with pytest.raises(SchemaError, match=r"put it above \[columns\]"):
@@ -130,7 +130,7 @@ def test_a_key_below_the_columns_is_sent_above_them(tmp_path, line):
 
 
 def test_knots_and_interactions_are_read_from_toml_and_printed(tmp_path):
-    """As on the page of the schema; both are part of what makes two schemas equal."""
+    """They are read as documented, and schemas that differ in them are not equal."""
     path = tmp_path / "people.toml"
     path.write_text(
         'interact = [["age", "sex"]]\n[columns]\nage = { low = 17, high = 90, knots = [25, 65.5] }\n'
@@ -146,20 +146,20 @@ def test_knots_and_interactions_are_read_from_toml_and_printed(tmp_path):
 
 
 def test_a_column_object_given_twice_is_refused():
-    """The mapping cannot repeat a name, a list of objects can."""
+    """A mapping cannot repeat a name, but a list of objects can."""
     with pytest.raises(SchemaError, match="twice"):
         Schema([NumberColumn("age", 0, 1), NumberColumn("age", 0, 2)])
 
 
 @pytest.mark.parametrize("mapping", [[], {}, {"target": TARGET}, {"age": AGE}, {"columns": {"age": AGE}, "colums": {}}])
 def test_a_mapping_of_another_shape_is_refused(mapping):
-    """The top level holds the columns and the target, nothing else."""
+    """The top level holds the known keys and must hold the columns."""
     with pytest.raises(SchemaError):
         Schema.from_dict(mapping)
 
 
 def test_a_contradiction_in_a_file_names_the_file_and_the_column(tmp_path):
-    """The reader of the message knows where to look."""
+    """The message says in which file and column to look."""
     path = tmp_path / "bad.toml"
     path.write_text("[columns]\nage = { low = 3, high = 2 }\n", encoding="utf-8")
     with pytest.raises(SchemaError, match=r'bad\.toml: column "age": low must be below high; low is 3 and high is 2'):
@@ -174,7 +174,7 @@ CONTRADICTIONS = {
 
 @pytest.mark.parametrize(("columns", "words"), CONTRADICTIONS.values(), ids=CONTRADICTIONS)
 def test_columns_that_do_not_fit_together_are_refused(columns, words):
-    """A SchemaError in one line, which is a ParameterError."""
+    """They give a SchemaError in one line, which is a ParameterError."""
     with pytest.raises(SchemaError, match=words) as refusal:
         Schema(columns=columns, target=TARGET)
     assert isinstance(refusal.value, ParameterError)

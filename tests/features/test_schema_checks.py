@@ -21,7 +21,7 @@ from confide.features.schema_checks import (
 
 
 def test_a_column_is_called_by_its_name():
-    """Text that is not blank; otherwise the message says what the name should be."""
+    """The name must be text that is not blank; otherwise the message says so."""
     assert column_title("age") == 'column "age"'
     for name in ("", "  ", None, 3):
         with pytest.raises(SchemaError, match=r"^the person must be text that is not blank\.$"):
@@ -30,20 +30,20 @@ def test_a_column_is_called_by_its_name():
 
 @pytest.mark.parametrize("value", [3, 3.0, np.float32(3), np.int8(3)])
 def test_a_bound_is_a_finite_float(value):
-    """Of any type of real number."""
+    """Every type of real number is accepted."""
     assert finite_bound("here", "low", value) == 3.0
     assert type(finite_bound("here", "low", value)) is float
 
 
 @pytest.mark.parametrize("value", [True, "3", None, 1j, float("nan"), float("inf"), 10**400])
 def test_what_is_no_finite_number_is_no_bound(value):
-    """The message says where and which key."""
+    """The message says which key of which column is wrong."""
     with pytest.raises(SchemaError, match=r"^here: low must be a finite number\.$"):
         finite_bound("here", "low", value)
 
 
 def test_a_label_is_a_plain_value():
-    """NumPy's scalars become Python's, which JSON and TOML can hold."""
+    """NumPy scalars become Python values, which JSON and TOML can hold."""
     assert type(plain_label("here", "it", np.int64(3))) is int
     assert type(plain_label("here", "it", np.str_("a"))) is str
     assert plain_label("here", "it", "a") == "a"
@@ -53,7 +53,7 @@ def test_a_label_is_a_plain_value():
 
 
 def test_a_flag_is_a_boolean():
-    """Not 1 or "true"."""
+    """Neither 1 nor "true" is accepted."""
     check_flag("here", "missing", True)
     for value in (1, "true", None):
         with pytest.raises(SchemaError, match=r"^here: missing must be true or false\.$"):
@@ -61,13 +61,13 @@ def test_a_flag_is_a_boolean():
 
 
 def test_text_and_mappings_are_no_lists():
-    """Although they can be iterated over."""
+    """They are refused although they are iterable."""
     assert all(map(is_list, ([], (1,), {1}, iter([]), np.zeros(2))))
     assert not any(map(is_list, ("ab", {"a": 1}, 3, None)))
 
 
 def test_an_unknown_key_is_refused_with_a_known_one_that_looks_alike():
-    """Or, if none does, with the given advice."""
+    """If no known key looks alike, the message gives the advice instead."""
     check_keys("here", {"low": 1}, ("low", "high"))
     with pytest.raises(SchemaError, match=r'^here: unknown key "lo" \(did you mean "low"\?\)\. Known are: low, high\.$'):
         check_keys("here", {"lo": 1}, ("low", "high"), " (advice)")
@@ -84,7 +84,7 @@ class Described:
 
 
 def test_a_mapping_must_hold_the_fields_that_have_no_default():
-    """Without those that come from elsewhere."""
+    """Fields that come from elsewhere must not be in it."""
     check_fields("here", {"size": 1}, Described, given=("name",))
     check_fields("here", {"size": 1, "flag": True}, Described, given=("name",))
     with pytest.raises(SchemaError, match=r'^here: the key "size" is missing; add it\.$'):

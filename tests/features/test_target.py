@@ -1,4 +1,4 @@
-"""Targets, and what contradicts itself in them."""
+"""Targets, and the contradictions that are refused in them."""
 
 from __future__ import annotations
 
@@ -46,14 +46,14 @@ def test_classes_are_three_or_more_different_labels_of_one_type(classes, words):
 
 @pytest.mark.parametrize("labels", [("a", 1), (True, "true "), (0, True)])
 def test_two_labels_have_one_type(labels):
-    """Two texts, two numbers or two booleans; whole numbers and others are of one type."""
+    """They are two texts, two numbers or two booleans. All numbers have the same type."""
     with pytest.raises(SchemaError, match=r"one type|same label"):
         Target("y", *labels)
     assert Target("y", 0, 1.5).labels == (0, 1.5)
 
 
 def test_a_target_names_two_labels_or_classes():
-    """Not both; `labels` gives either."""
+    """It must not name both. `labels` gives whichever it names."""
     with pytest.raises(SchemaError, match="not both"):
         Target("y", "a", "b", ("a", "b", "c"))
     with pytest.raises(SchemaError, match='"negative" is missing'):
@@ -63,7 +63,7 @@ def test_a_target_names_two_labels_or_classes():
 
 
 def test_a_target_is_made_from_a_mapping_or_taken_as_it_is():
-    """None is no target; `to_dict` gives the mapping back."""
+    """None means no target, and `to_dict` gives the mapping back."""
     for described in (TARGET, {"column": "species", "classes": ["a", "b", "c"]}):
         target = target_of(described)
         assert target.to_dict() == described

@@ -10,7 +10,7 @@ from confide.features.toml_form import read_toml, toml_text
 
 
 def test_a_missing_file_is_named(tmp_path):
-    """One line with the path."""
+    """The message is one line with the path."""
     with pytest.raises(FileError, match=r"nowhere\.toml: there is no such file"):
         Schema.from_toml(tmp_path / "nowhere.toml")
     with pytest.raises(FileError, match="cannot be read"):
@@ -18,7 +18,7 @@ def test_a_missing_file_is_named(tmp_path):
 
 
 def test_a_table_given_as_a_schema_is_refused_without_quoting_it(tmp_path):
-    """A data file in the place of the schema: the message has the path and the place, and no cell."""
+    """The message has the path and the place of the error, but no cell."""
     path = tmp_path / "people.csv"
     for content in ("age,sex\n987654321,SECRETVALUE\n", '["SECRETVALUE"]\n["SECRETVALUE"]\n', "x = 'SECRETVALUE"):
         path.write_text(content, encoding="utf-8")
@@ -32,7 +32,7 @@ def test_a_table_given_as_a_schema_is_refused_without_quoting_it(tmp_path):
 
 
 def test_text_is_written_with_the_columns_last_and_read_back(tmp_path):
-    """Values of every type, and names and texts that TOML must quote or escape."""
+    """It holds for values of every type, and for names and texts that TOML must quote or escape."""
     described = {
         "columns": {"plain-name_1": {"low": 0, "high": 0.5}, "with space": {"categories": ["a", 1, True]}, "": {}},
         "person": 'quotes " and \\ and \n and \x7f and é',
