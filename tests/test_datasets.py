@@ -10,8 +10,9 @@ import pandas as pd
 import pytest
 
 from confide.datasets import load_adult
-from confide.features.encoder import Encoder, read_labels
-from confide.features.schema import CategoryColumn
+from confide.features.columns import CategoryColumn
+from confide.features.encoder import Encoder
+from confide.features.labels import read_labels
 
 
 @pytest.fixture(scope="module")
@@ -20,7 +21,7 @@ def adult():
 
 
 def test_adult_has_the_published_split(adult):
-    """Sizes and label counts of the original files."""
+    """The sizes and label counts are those of the original files."""
     assert adult.X_train.shape == (32561, 14)
     assert adult.X_test.shape == (16281, 14)
     assert adult.y_train.value_counts().to_dict() == {"<=50K": 24720, ">50K": 7841}
@@ -38,21 +39,21 @@ def test_adult_has_gaps_where_the_original_has_question_marks(adult):
 
 
 def test_adult_frames_are_fresh(adult):
-    """Who changes a frame changes their own."""
+    """Changing a frame does not change what the next call gives."""
     other = load_adult()
     other.X_train.loc[0, "age"] = -1
     assert adult.X_train.loc[0, "age"] == load_adult().X_train.loc[0, "age"] != -1
 
 
 def test_the_data_set_is_frozen_and_prints_no_rows(adult):
-    """A value like the others; repr speaks of the schema."""
+    """It cannot be changed, and repr shows only the schema."""
     with pytest.raises(FrozenInstanceError):
         adult.schema = None
     assert repr(adult) == "SplitData(Schema(14 columns, target='income'))"
 
 
 def test_the_schema_fits_the_rows(adult):
-    """Columns in the same order, every category declared, and rows that the encoder takes."""
+    """Columns have the same order, every category is declared, and the encoder accepts all rows."""
     assert adult.schema.column_names == tuple(adult.X_train.columns)
     encoder = Encoder(adult.schema)
     assert encoder.n_features == 107
@@ -88,7 +89,7 @@ def test_cells_that_the_code_book_does_not_list_have_a_level_too(adult):
 
 
 def test_bounds_of_the_schema_are_round_and_not_those_of_the_rows(adult):
-    """Two bounds that no rule of the survey gives are visibly not taken from the rows."""
+    """Two bounds that no rule of the survey gives are round numbers, and not the largest values of the rows."""
     columns = {column.name: column for column in adult.schema.columns}
     for name in ("fnlwgt", "capital-loss"):
         assert columns[name].high % 1000 == 0
@@ -96,7 +97,7 @@ def test_bounds_of_the_schema_are_round_and_not_those_of_the_rows(adult):
 
 
 def test_adult_equals_the_reference_copy_cell_by_cell(adult):
-    """An independent copy of both files, where there is one at hand."""
+    """It equals an independent copy of both files, if there is one."""
     folder = os.environ.get("CONFIDE_DATA_DIR")
     if not folder:
         pytest.skip("CONFIDE_DATA_DIR is not set: no reference copy at hand")
@@ -106,7 +107,7 @@ def test_adult_equals_the_reference_copy_cell_by_cell(adult):
 
 
 def test_the_shipped_files_are_small_and_attributed():
-    """The wheel stays light, and the licence travels with the data."""
+    """The wheel stays small, and the licence is part of it."""
     folder = files("confide") / "datasets_data"
     sizes = {entry.name: len(entry.read_bytes()) for entry in folder.iterdir() if entry.is_file()}
     assert set(sizes) == {"adult.toml", "adult_train.parquet", "adult_test.parquet", "ATTRIBUTION.md"}
@@ -117,7 +118,7 @@ def test_the_shipped_files_are_small_and_attributed():
 
 
 def test_importing_the_rooms_for_columns_and_data_sets_is_light():
-    """Frames and Arrow are imported on use, so that a plan or a help text does not wait for them."""
+    """Libraries for frames are imported when they are used, so that a plan or a help text does not wait for them."""
     code = (
         "import sys, confide.datasets, confide.features.encoder\n"
         "print([name for name in ('pandas', 'polars', 'pyarrow', 'narwhals', 'sklearn') if name in sys.modules])"

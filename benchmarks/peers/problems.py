@@ -16,8 +16,8 @@ import pandas as pd
 from benchmarks.public_data import Split, folder, load
 
 from confide import Schema
+from confide.features.columns import CategoryColumn
 from confide.features.encoder import Encoder
-from confide.features.schema import CategoryColumn
 from confide.training.alpha import usual_norm
 from confide.types import Array
 

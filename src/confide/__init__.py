@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from confide import planning as planning
     from confide.accounting.ledger import Ledger as Ledger
     from confide.data.federated import FederatedRows as FederatedRows
-    from confide.data.speed import progress as progress
+    from confide.data.passes import progress as progress
     from confide.erm.row_bounds import BallBound as BallBound
     from confide.erm.row_bounds import BoxBound as BoxBound
     from confide.erm.row_bounds import GroupBound as GroupBound

@@ -1,4 +1,4 @@
-"""Real data for the demo, the documentation and first steps. It ships with the package, so nothing is downloaded."""
+"""Real data for the demo, the documentation and first steps. It is part of the package, so nothing is downloaded."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class SplitData:
     ----------
     X_train, X_test : pandas frames of the raw columns, without the target
     y_train, y_test : pandas Series of raw labels
-    schema : the public description, written without a look at the rows
+    schema : the public description of the columns, written without looking at the rows
     """
 
     X_train: pd.DataFrame
@@ -36,14 +36,14 @@ class SplitData:
 def load_adult() -> SplitData:
     """Adult: census income, 1994 US Current Population Survey, in the published split of 32561 and 16281 rows.
 
-    14 raw columns, 6 numbers and 8 categories, of which three have missing values; the label `income` is "<=50K" or
-    ">50K". The data set is by B. Becker and R. Kohavi (UCI Machine Learning Repository, 1996, doi:10.24432/C5XW20),
-    under CC BY 4.0; datasets_data/ATTRIBUTION.md says what was changed.
+    There are 14 raw columns: 6 numbers and 8 categories. Three of the categories have missing values. The label `income` is
+    "<=50K" or ">50K". The data set is by B. Becker and R. Kohavi (UCI Machine Learning Repository, 1996,
+    doi:10.24432/C5XW20), under CC BY 4.0; datasets_data/ATTRIBUTION.md says what was changed.
 
     Returns
     -------
     SplitData
-        Fresh frames at each call.
+        Each call gives new frames.
 
     Examples
     --------

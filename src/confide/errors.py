@@ -7,9 +7,9 @@
     │   ├── SchemaError                  a schema that contradicts itself
     │   └── InsufficientRegularisation   an alpha too small to certify the minimiser
     ├── InputError (ValueError)          rows or labels that cannot be used
-    │   └── InputTypeError (TypeError)   ... because of their type
+    │   └── InputTypeError (TypeError)   rows or labels of a type that cannot be used
     ├── FileError (ValueError)           a file that cannot be read or understood
-    ├── LedgerError (RuntimeError)       a ledger that cannot be used as asked
+    ├── LedgerError (RuntimeError)       a ledger that cannot be used in this way
     │   └── BudgetExceeded               a charge that does not fit under the limit
     └── NotCertified (RuntimeError)      the minimiser failed its certificate: nothing is released
 
@@ -17,11 +17,11 @@ and every warning:
 
 ::
 
-    PrivacyWarning (UserWarning)         a fit goes on, and promises less than its user may think
-    BudgetWarning (UserWarning)          fits are about to spend what their caller may not have in mind
+    PrivacyWarning (UserWarning)         a fit goes on, but promises less than its user may think
+    BudgetWarning (UserWarning)          fits are about to spend more than their caller may expect
 
-A message says what was expected, what came and what to do. It may name public things (parameters, declared columns,
-shapes); it never holds a value taken from the data.
+A message says what was expected, what came and what to do. It may name public facts (parameters, declared columns,
+shapes), but never holds a value from the data.
 """
 
 from __future__ import annotations
@@ -55,40 +55,40 @@ class SchemaError(ParameterError):
 
 
 class InsufficientRegularisation(ParameterError):  # noqa: N818 - says what is wrong
-    """Double precision cannot certify a minimiser closely enough at so small an alpha. A function of public facts."""
+    """Alpha is too small for double precision to certify the minimiser closely enough. This depends on public facts only."""
 
 
 class InputError(ConfideError, ValueError):
-    """Rows or labels have the wrong shape, type or domain. They were refused before anything was charged."""
+    """Rows or labels have the wrong shape, type or domain. They were refused before a budget was charged."""
 
 
 class InputTypeError(InputError, TypeError):
-    """Rows or labels are of a type that cannot be used. They were refused before anything was charged."""
+    """Rows or labels have a type that cannot be used. They were refused before a budget was charged."""
 
 
 class FileError(ConfideError, ValueError):
-    """A file is missing, damaged, of another kind, or written by a version that this one does not understand."""
+    """A file is missing, damaged, of the wrong kind, or written by a version that this one does not understand."""
 
 
 class LedgerError(ConfideError, RuntimeError):
-    """The ledger cannot be used as asked: another neighbour relation, another process, a copy."""
+    """The ledger cannot be used in this way: with another neighbour relation, in another process, or as a copy."""
 
 
 class BudgetExceeded(LedgerError):  # noqa: N818 - a public name; what happened reads better than "...Error"
-    """The charge does not fit under the ledger's limit. Nothing was used or charged."""
+    """The charge does not fit under the ledger's limit. No data was used, and nothing was charged."""
 
 
 class NotCertified(ConfideError, RuntimeError):  # noqa: N818 - as above
-    """The computed minimiser could not be certified, so nothing is released; the charge stays."""
+    """The computed minimiser could not be certified, so nothing is released. The charge stays."""
 
 
 class PrivacyWarning(UserWarning):
     """A guarantee promises less than its user may think: a large budget, or labels that were learned from the rows.
 
-    It is given before anything is charged, so a filter that turns it into an error stops the fit. Who knows better silences
-    it by ``warnings.simplefilter("ignore", confide.PrivacyWarning)``; plans, guarantees and reports say the same always.
+    It is given before a budget is charged, so a filter that turns it into an error stops the fit. To silence it, call
+    ``warnings.simplefilter("ignore", confide.PrivacyWarning)``. Plans, guarantees and reports say the same in any case.
     """
 
 
 class BudgetWarning(UserWarning):
-    """Fits are about to spend a budget more than once, or outside of every ledger. Nothing was used or charged yet."""
+    """Fits are about to spend a budget more than once, or outside of every ledger. Nothing has been used or charged yet."""

@@ -1,7 +1,7 @@
-"""Files that can be checked: JSON with a kind, a format version and a checksum. No pickle, no code.
+"""Files that confide writes for its users: JSON documents with a kind, a format version and a checksum. No pickle, no code.
 
-The checksum finds damage, not forgery: whoever can write the file can write the checksum. Every file that confide writes for
-its users appears in one step, and none replaces another unasked.
+The checksum finds damage, not forgery, because whoever can write the file can also write the checksum. Every file appears in
+one step, and replaces another file only if the caller asked for it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ FORMAT_VERSION = 1
 
 
 def write_document(path: str | os.PathLike[str], content: dict[str, Any], *, overwrite: bool = False) -> None:
-    """Write `content` (JSON values, finite numbers) as one document, in one step; see `new_file`."""
+    """Write `content` (JSON values, with finite numbers) as one document, in one step; see `new_file`."""
     write_text(path, document_text(content), overwrite=overwrite)
 
 
@@ -41,16 +41,17 @@ def write_text(path: str | os.PathLike[str], text: str, *, overwrite: bool = Fal
 
 @contextmanager
 def new_file(path: str | os.PathLike[str], *, overwrite: bool = False) -> Iterator[Path]:
-    """A file beside `path` to write to. It takes its name in one step, and is removed where writing fails.
+    """An unfinished file, which takes the name `path` in one step when the `with` block ends.
 
-    Whoever reads meanwhile sees the old file or the new one. A link keeps pointing at its file, and a file that is replaced
-    hands on its permissions.
+    Until then it has another name in the same folder; it is removed if writing fails. A reader sees either the old file or
+    the new one, never a part of one. If `path` is a link, it stays a link, and the file it points to is replaced. The new
+    file takes over the permissions of the file that it replaces.
 
     Parameters
     ----------
     path : str or path
     overwrite : bool, default False
-        Whether a file that exists is replaced. One without write permission never is.
+        Whether a file that exists is replaced. A file without write permission is never replaced.
 
     Raises
     ------
@@ -60,15 +61,16 @@ def new_file(path: str | os.PathLike[str], *, overwrite: bool = False) -> Iterat
     check_output(path, overwrite=overwrite)
     target = Path(path).resolve()
     try:
-        # mkstemp makes files that only their owner may read. A model is meant to be shared like any new file.
+        # mkstemp makes files that only their owner may read. A model may be shared, so it gets the permissions of any new
+        # file.
         mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else 0o666 & ~_umask()
         unfinished = _created_in(target.parent)
         try:
             yield unfinished
             with unfinished.open("rb") as written:
-                os.fsync(written.fileno())  # a full disk may show only here
+                os.fsync(written.fileno())  # a full disk may be noticed only here
             unfinished.chmod(mode)
-            _check_existing(path, target, overwrite)  # it may have come in the meantime
+            _check_existing(path, target, overwrite)  # another process may have made it in the meantime
             unfinished.replace(target)
         except BaseException:
             unfinished.unlink(missing_ok=True)
@@ -78,13 +80,15 @@ def new_file(path: str | os.PathLike[str], *, overwrite: bool = False) -> Iterat
 
 
 def check_output(path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-    """Raise FileError unless a file can be written there now: one is created beside it and removed again.
+    """Raise FileError unless a file can be written there now.
+
+    To find out, a file is created in the folder and removed again.
 
     Parameters
     ----------
     path : str or path
     overwrite : bool, default False
-        Whether a file that exists may be replaced. One without write permission may not.
+        Whether a file that exists may be replaced. A file without write permission may not.
     """
     try:
         target = Path(path).resolve()
@@ -92,9 +96,9 @@ def check_output(path: str | os.PathLike[str], *, overwrite: bool = False) -> No
         if not target.parent.is_dir():
             raise _unwritable(path, "its folder does not exist")
         _created_in(target.parent).unlink()
-    except (OSError, RuntimeError, ValueError) as error:  # also links in a circle, and names that no file can have
-        if isinstance(error, FileError):
-            raise
+    except FileError:
+        raise
+    except (OSError, RuntimeError, ValueError) as error:  # among them links in a circle, and names that no file can have
         raise _unwritable(path, getattr(error, "strerror", None) or "no file can have this name") from None
 
 
@@ -103,16 +107,16 @@ def _check_existing(path: str | os.PathLike[str], target: Path, overwrite: bool)
         if not target.is_file():
             raise _unwritable(path, "it is a folder" if target.is_dir() else "it is not an ordinary file")
         if overwrite and not _may_write(target):
-            raise _unwritable(path, "it has no write permission. Give another name, or the permission")
+            raise _unwritable(path, "it has no write permission. Give another name, or grant the permission")
     if not overwrite and os.path.lexists(path):
         raise FileError(
-            f"{os.fspath(path)} exists already; give another name, or ask to replace it: --force on the command line, "
+            f"{os.fspath(path)} exists already; give another name, or replace it with --force on the command line or "
             f"overwrite=True in Python."
         )
 
 
 def _may_write(target: Path) -> bool:
-    """Whether the user may write the file. Its bits count for the superuser too, who may write whatever they say."""
+    """Whether the user may write the file by its permission bits, which here bind even the superuser."""
     status = target.stat()
     own = stat.S_IWUSR if status.st_uid == os.geteuid() else stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
     return bool(status.st_mode & own) and os.access(target, os.W_OK)
@@ -130,18 +134,7 @@ def _unwritable(path: str | os.PathLike[str], reason: str) -> FileError:
 
 def read_document(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Read what `write_document` wrote, or raise FileError."""
-    try:
-        text = Path(path).read_text(encoding="utf-8")
-    except OSError as error:
-        raise FileError(f"cannot read {path}: {error.strerror}.") from None
-    except UnicodeDecodeError:
-        raise FileError(f"{path} is not a model file of confide: it is not text.") from None
-    try:
-        document = json.loads(text, object_pairs_hook=_without_doubles)
-    except (ValueError, RecursionError):
-        raise FileError(
-            f"{path} is not a model file of confide, or it was cut short: it is not JSON, or has a part twice."
-        ) from None
+    document = _read_json(path)
     if not isinstance(document, dict) or document.get("kind") != _KIND:
         raise FileError(f"{path} is not a model file of confide.")
     if document.get("format_version") != FORMAT_VERSION:
@@ -152,7 +145,7 @@ def read_document(path: str | os.PathLike[str]) -> dict[str, Any]:
     content = document.get("content")
     if set(document) != {"kind", "format_version", "checksum", "content"}:
         raise FileError(
-            f"{path} lacks parts, or holds some that this version of confide does not understand. Use the version that "
+            f"{path} lacks parts, or holds parts that this version of confide does not understand. Use the version that "
             f"wrote it, or a newer one."
         )
     if not isinstance(content, dict) or document.get("checksum") != _checksum(content):
@@ -160,8 +153,23 @@ def read_document(path: str | os.PathLike[str]) -> dict[str, Any]:
     return content
 
 
-def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object of JSON. Of two parts of one name one would be lost, and nobody could tell which was meant."""
+def _read_json(path: str | os.PathLike[str]) -> Any:
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except OSError as error:
+        raise FileError(f"cannot read {path}: {error.strerror}.") from None
+    except UnicodeDecodeError:
+        raise FileError(f"{path} is not a model file of confide: it is not text.") from None
+    try:
+        return json.loads(text, object_pairs_hook=_with_different_keys)
+    except (ValueError, RecursionError):
+        raise FileError(
+            f"{path} is not a model file of confide, or it was cut short: it is not JSON, or has a part twice."
+        ) from None
+
+
+def _with_different_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A JSON object, refused if a key is repeated: one value would be lost, and nobody could tell which one was meant."""
     found = dict(pairs)
     if len(found) != len(pairs):
         raise ValueError
@@ -175,6 +183,6 @@ def _umask() -> int:
 
 
 def _checksum(content: dict[str, Any]) -> str:
-    # In the order of the file, which means something: the columns of a schema are the order of the coefficients.
+    # Keys keep the order of the file, because it has a meaning: the order of a schema's columns is that of the coefficients.
     canonical = json.dumps(content, separators=(",", ":"), ensure_ascii=True)
     return "sha256:" + hashlib.sha256(canonical.encode()).hexdigest()

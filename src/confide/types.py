@@ -1,4 +1,4 @@
-"""Array aliases whose names say the shape. k problems, d features, m rows of one block."""
+"""Array aliases whose names say the shape: k problems, d features, m rows of one block."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 Array: TypeAlias = NDArray[np.float64]
 Indices: TypeAlias = NDArray[np.intp]
-"""Positions of some of k problems."""
+"""Positions: of rows, of classes, or of some of k problems."""
 Weights: TypeAlias = NDArray[np.float64]
-"""(k, d): one row of weights a problem."""
+"""(k, d): one row of weights for each problem."""
 Margins: TypeAlias = NDArray[np.float64]
 """(m, k): label times score, for each row of the block and each problem."""
 SparseRows: TypeAlias = Any
@@ -19,6 +19,6 @@ SparseRows: TypeAlias = Any
 Rows: TypeAlias = NDArray[Any] | SparseRows
 """(m, d): one block of rows, float64 or float32, never written to."""
 Labels: TypeAlias = NDArray[np.int8] | NDArray[np.intp]
-"""(m,): -1 or +1 of two classes; of more the position of the class."""
+"""(m,): -1 or +1 for two classes; the position of the class for three or more."""
 Targets: TypeAlias = Labels | NDArray[np.float64]
-"""(m,): labels, or the numbers of a regression."""
+"""(m,): labels, or the numbers that a regression predicts."""

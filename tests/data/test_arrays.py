@@ -1,4 +1,4 @@
-"""Samples of rows in memory: the same rows of every kind of block."""
+"""Samples of rows in memory, which are the same rows for every kind of block."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.data.tables import SCHEMA, made_up
 
 @pytest.mark.parametrize("n_rows", [1, 3, 7, 8, 9, 15, 16, 17, 999])
 def test_a_sample_is_of_different_rows_with_their_own_labels_and_weights(n_rows):
-    """In their order, about as many as asked for, from all parts of the rows."""
+    """Rows are in order, about as many as wanted, and come from all parts of the data."""
     numbers = np.arange(n_rows)
     source = MemorySource(ArrayBlocks(numbers[:, None] * 1.0), numbers, numbers * 1.0, 2)
     for wanted in (1, 8, 9, n_rows // 16 + 1, n_rows, 10 * n_rows):
@@ -38,7 +38,7 @@ def test_a_sample_is_of_different_rows_with_their_own_labels_and_weights(n_rows)
 
 
 def test_every_kind_of_block_gives_the_same_rows_for_a_sample():
-    """Arrays, sparse rows, encoded frames and mapped rows: those that its blocks hold at these places."""
+    """Arrays, sparse rows, encoded frames and mapped rows give the rows that their blocks hold at the same positions."""
     encoder, frame = Encoder(SCHEMA), made_up()
     encoded = EncodedBlocks(encoder, encoder.read(frame))
     whole = encoded.block(0, len(frame))

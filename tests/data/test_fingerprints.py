@@ -1,4 +1,4 @@
-"""Fingerprints of rows: of the content alone, and of all of it."""
+"""Fingerprints of rows depend on their content alone, and on all of it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def fingerprint_of(*arrays):
 
 
 def test_equal_content_has_equal_fingerprints_however_it_lies_in_memory():
-    """Copies, columns first, every other row of a larger array; added at once or one by one."""
+    """Copies, Fortran order, strided views, and arrays added one by one have the same fingerprint."""
     rows = np.random.default_rng(0).normal(size=(3000, 5))
     expected = fingerprint_of(rows, rows[:, 0])
     wider = np.zeros((6000, 7))
@@ -33,7 +33,7 @@ def test_equal_content_has_equal_fingerprints_however_it_lies_in_memory():
 
 @pytest.mark.parametrize("size", [1, 7, 8191, 8192, 8193, 24_576, 30_001])
 def test_every_byte_counts(size):
-    """The first, the last, and those beside the ends of chunks, by their lowest and their highest bits."""
+    """Changing the lowest or highest bit of the first, the last, or any byte beside the end of a chunk is noticed."""
     content = np.random.default_rng(1).integers(0, 256, size, dtype=np.uint8)
     expected = fingerprint_of(content)
     near_ends = {position for end in range(0, size + 1, 8192) for position in range(end - 8, end + 8)}
@@ -45,7 +45,7 @@ def test_every_byte_counts(size):
 
 
 def test_changes_that_one_sum_alone_would_miss_are_seen():
-    """Two signs of doubles change a sum of words by a multiple of 2^63, often by 2^64; numbers that change places."""
+    """Changed signs, which change a sum of words by multiples of 2^63, and numbers that change places are noticed."""
     rows = np.random.default_rng(2).normal(size=1024)
     found = {fingerprint_of(rows)}
     pairs = list(combinations(range(24), 2))
@@ -63,7 +63,7 @@ def test_changes_that_one_sum_alone_would_miss_are_seen():
 
 
 def test_chunks_that_change_places_types_and_shapes_are_seen():
-    """The same bytes in another order of chunks, of another type, or in another shape."""
+    """The same bytes in another order of chunks, with another type or in another shape have another fingerprint."""
     rows = np.random.default_rng(3).normal(size=(2, 1024))
     others = [rows[::-1], rows.view(np.int64), rows.T.copy().T.reshape(1024, 2), rows.reshape(-1)]
     assert len({fingerprint_of(rows), *map(fingerprint_of, others)}) == 5

@@ -1,4 +1,4 @@
-"""Rows mapped on the way in."""
+"""Rows that a public map is applied to, block by block."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def made_up(n_rows, n_inputs):
 
 
 def test_sums_over_mapped_blocks_are_those_over_the_mapped_rows():
-    """Bit for bit: a mapped row does not depend on its block."""
+    """They agree to the bit, because a mapped row does not depend on its block."""
     rows, labels = made_up(3000, 4)
     fourier_map = FourierMap(4, 50)
     row_sum = RowSum(LogisticLoss(), fourier_map.row_bound, 1.0, order=2)

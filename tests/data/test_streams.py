@@ -29,8 +29,9 @@ from confide.data.frames import EncodedBlocks
 from confide.data.streams import KeptSample, NumberTarget, PieceFile, Reading, StreamedSource, read_ahead, recut
 from confide.erm.losses import LogisticLoss
 from confide.erm.row_sums import RowSum
-from confide.features.encoder import Encoder, read_labels
+from confide.features.encoder import Encoder
 from confide.features.fourier import FourierMap
+from confide.features.labels import read_labels
 from confide.intake.opening import open_rows
 from confide.solvers.rough import RoughSum
 from tests.data.tables import SCHEMA, made_up, written
@@ -73,7 +74,7 @@ def test_a_sum_over_a_stream_is_that_over_the_same_rows_in_memory_to_the_bit(
 def test_rows_that_pass_by_once_give_the_sample_of_rows_in_memory(tmp_path, n, monkeypatch):
     """To the bit, whatever the pieces, and for every size that solvers may ask for; never more than there is room for."""
     monkeypatch.setattr("confide.data.arrays._SAMPLE_BYTES", 8 * 6 * 500)
-    monkeypatch.setattr("confide.data.arrays._SMALL_SAMPLE", 0)
+    monkeypatch.setattr("confide.data.arrays._FEWEST_SAMPLE_ROWS", 0)
     monkeypatch.setattr("confide.data.arrays._MOST_ROWS", 100)
     monkeypatch.setattr(streams, "_PIECE_BYTES", 8 * 6 * 300)
     frame = made_up().iloc[:n]
@@ -601,7 +602,7 @@ def test_who_watches_sees_rows_and_a_log_no_number_of_passes(tmp_path, capsys, m
         trained = [n for what, n in seen if what == "training"]
         assert trained == steps * (len(trained) // 6)
         assert len(trained) >= 12
-    monkeypatch.setattr("confide.data.speed._SECONDS_BETWEEN_LINES", 0.0)
+    monkeypatch.setattr("confide.data.passes._SECONDS_BETWEEN_LINES", 0.0)
     with confide.progress():
         model.fit(rows)
     written_lines = capsys.readouterr().err.split("\r")
@@ -675,7 +676,7 @@ def test_a_regression_draws_a_persons_rows_and_maps_numpy_files(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("value", "message"), [(np.nan, "missing or infinite"), (np.inf, "missing or infinite"), (-1.0, "no count is")]
+    ("value", "message"), [(np.nan, "missing or infinite"), (np.inf, "missing or infinite"), (-1.0, "counts must not be")]
 )
 def test_a_bad_target_is_refused_before_the_charge(tmp_path, value, message):
     """In the check; the estimator stays as it was."""

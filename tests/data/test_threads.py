@@ -1,4 +1,4 @@
-"""Work shared between threads: in order, bounded, ended by an error, with one BLAS thread each."""
+"""Work that threads share: results in order, few at a time, ended by an error, with one BLAS thread each."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from confide.data.threads import made_in_order, one_blas_thread
 
 
 def own_threads():
-    """The threads that share rows now."""
+    """The threads of the pool that are running."""
     return [thread for thread in threading.enumerate() if thread.name.startswith("confide-rows")]
 
 
@@ -24,20 +24,20 @@ def blas_threads():
 
 @pytest.mark.parametrize("n_threads", [1, 2, 5])
 def test_results_come_in_the_order_of_the_items(n_threads):
-    """Also where the first items take the longest."""
+    """It holds even if the first items take the longest."""
     taken = made_in_order(lambda i: time.sleep((20 - i) / 2000) or i * i, range(20), n_threads)
     assert list(taken) == [i * i for i in range(20)]
     assert not own_threads()
 
 
 def test_work_is_shared():
-    """Two items that wait for each other are both made."""
+    """Two items that wait for each other are both finished."""
     meeting = threading.Barrier(2, timeout=20)
     assert sorted(made_in_order(lambda _: meeting.wait(), range(2), 2)) == [0, 1]
 
 
 def test_few_results_are_held_however_slowly_they_are_taken():
-    """One more than there are threads, besides the one that was taken."""
+    """At most a few items more than there are threads are begun ahead of the one that was taken."""
     begun = []
     made = made_in_order(lambda i: begun.append(i) or i, range(1000), 2)
     for i in range(10):
@@ -49,7 +49,7 @@ def test_few_results_are_held_however_slowly_they_are_taken():
 
 
 def test_an_error_in_a_thread_is_raised_here_and_ends_the_others():
-    """And nothing more is begun than had been handed out."""
+    """No items are begun beyond those that had been handed out."""
     begun = []
 
     def make(i):
@@ -65,7 +65,7 @@ def test_an_error_in_a_thread_is_raised_here_and_ends_the_others():
 
 
 def test_each_thread_has_one_blas_thread_and_the_callers_warnings():
-    """While it works; afterwards the caller has what it had before."""
+    """It holds while threads work. Afterwards the caller has the same settings as before."""
     before = blas_threads()
     with np.errstate(all="ignore"):
         made = list(made_in_order(lambda _: (blas_threads(), np.geterr()), range(4), 2))
@@ -76,7 +76,7 @@ def test_each_thread_has_one_blas_thread_and_the_callers_warnings():
 
 
 def test_the_limit_ends_with_its_block():
-    """Of any BLAS that was loaded when the package was imported."""
+    """It holds for every BLAS that was loaded when the package was imported."""
     before = blas_threads()
     with one_blas_thread():
         assert blas_threads() == {1}

@@ -38,7 +38,7 @@ from confide import (
 )
 from confide.data.arrays import MemorySource
 from confide.errors import InsufficientRegularisation
-from confide.features.encoder import RowsPerPerson
+from confide.features.persons import RowsPerPerson
 from confide.privacy.noise import Entropy
 from confide.privacy.objective_perturbation import ObjectivePerturbation
 from confide.training import alpha as alpha_rule

@@ -31,7 +31,7 @@ from confide import (
     Schema,
 )
 from confide.errors import InsufficientRegularisation
-from confide.features.encoder import RowsPerPerson
+from confide.features.persons import RowsPerPerson
 from confide.privacy.noise import Entropy
 from confide.training.mechanism_choice import MECHANISMS
 from tests.estimators.conventions import failed_checks

@@ -28,7 +28,7 @@ from confide import (
     Schema,
     SchemaEncoder,
 )
-from confide.features.encoder import RowsPerPerson
+from confide.features.persons import RowsPerPerson
 from confide.privacy.noise import Entropy
 from tests.estimators.conventions import failed_checks
 

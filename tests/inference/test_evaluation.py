@@ -13,7 +13,7 @@ from threadpoolctl import threadpool_limits
 
 import confide
 from confide import BudgetExceeded, InputError, KernelSVC, Ledger, LinearSVC, LogisticRegression, ParameterError, Schema
-from confide.features.encoder import RowsPerPerson
+from confide.features.persons import RowsPerPerson
 from confide.privacy.counts import NoisyCounts
 from confide.privacy.noise import Entropy
 

@@ -402,7 +402,7 @@ def _check_model_out(out: Path, *inputs: Path, force: bool) -> None:
 
 
 def _kinds(schema: Schema) -> dict[str, Literal["number", "text"]]:
-    from confide.features.schema import NumberColumn
+    from confide.features.columns import NumberColumn
 
     return {column.name: "number" if isinstance(column, NumberColumn) else "text" for column in schema.columns}
 

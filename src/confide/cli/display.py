@@ -17,7 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from confide.cli.failures import printable
-from confide.data.speed import Pace
+from confide.data.passes import Pace
 from confide.estimators.linear_model import released_model
 from confide.released_models.shown_class import ShownClass, weights_by_class
 

@@ -15,18 +15,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TextIO
 
-from confide.data.on_disk import (
-    Kind,
-    attempt,
-    check_names,
-    csv_refusal,
-    csv_types,
-    header_of,
-    listed,
-    opened,
-    suffix_of,
-)
+from confide.data.on_disk import Kind, attempt, check_names, csv_refusal, csv_types, header_of, opened, suffix_of
 from confide.errors import FileError, InputError
+from confide.features.column_names import listed
 from confide.files import check_output, new_file
 
 _ROWS_AT_A_TIME = 10_000

@@ -13,28 +13,35 @@ import numpy as np
 
 from confide.data.checked_source import RowsWithDefaults
 from confide.data.lent import unwritable
-from confide.data.speed import Pass
+from confide.data.passes import Pass
 from confide.data.threads import made_in_order
 from confide.erm.row_sums import SumOverRows, Totals
 from confide.types import Array, Indices, Rows, Targets, Weights
 
 _BLOCK_BYTES = 2**20
-"""A block stays in the second- or third-level cache while it is used. Smaller ones cost more in calls than they save."""
+"""A block of this size stays in the second- or third-level cache while it is used.
+
+Smaller blocks lose more time to calls than they save.
+"""
 _SCORE_BYTES = 2**19
-"""So large are the scores of a block, or of a part of it. Smaller parts cost more in calls than they save."""
+"""A block with larger scores is cut into parts. Smaller parts lose more time to calls than they save."""
 _FEWEST_ROWS, _MOST_ROWS, _MOST_SPARSE_ROWS = 64, 4096, 8192
-"""The more rows, the longer the chains of additions that a plan has to allow for."""
+"""Limits of the rows of a block. More rows mean longer chains of additions, whose rounding a plan has to allow for."""
 ROWS_IN_RUN = 8
-"""Rows next to each other are read faster, and may be alike."""
+"""Rows of a sample that are next to each other. Longer runs are read faster, but neighbouring rows may be alike."""
 _SAMPLE_BYTES = 2**27
-"""A sample of the rows as doubles may take so much, or what its fewest rows a column need."""
-_ROWS_A_COLUMN, _SMALL_SAMPLE = 16, 4000
+"""Most bytes of a sample, as doubles, unless the rows that a sample may always have need more."""
+_SAMPLE_ROWS_PER_COLUMN, _FEWEST_SAMPLE_ROWS = 16, 4000
+"""A sample may always have this many rows for each column, and this many rows in all."""
 _BLOCKS_IN_GROUP = 32
-"""Blocks are summed in groups: what a thread takes at a time, at least half as many blocks as a part of one has rows."""
+"""Blocks are summed in groups, and a thread takes one group at a time.
+
+A group has at most half as many blocks as a part of a block has rows (`_FEWEST_ROWS`), as `_parts` relies on.
+"""
 _GROUPS_IN_BUNDLE = 8
-"""Groups are summed in bundles, and those are summed: fewer additions in a chain, less rounding."""
+"""Groups are summed in bundles, and bundles are added up: chains of additions are shorter, so there is less rounding."""
 TREE_ADDITIONS = 32
-"""Room for adding up the totals of partitions in a tree, each of which sums its own rows in blocks and groups."""
+"""Additions that a plan allows for when the totals of partitions are added in a tree, after blocks, groups and bundles."""
 
 
 def rows_in_block(n_features: int) -> int:
@@ -43,31 +50,35 @@ def rows_in_block(n_features: int) -> int:
 
 
 def rows_in_group(n_features: int) -> int:
-    """The same of a group of blocks."""
+    """Number of rows of one group of blocks."""
     return rows_in_block(n_features) * _BLOCKS_IN_GROUP
 
 
 def rows_in_sparse_block(n_features: int) -> int:
-    """The same for sparse rows, at least half as many as features: each block costs a dense vector of sums."""
+    """Number of rows of one block of sparse rows: a function of the number of features alone.
+
+    Each block costs a dense vector of sums, so it has at least half as many rows as there are features, up to the largest
+    block.
+    """
     return max(rows_in_block(n_features), min(_MOST_SPARSE_ROWS, n_features // 2))
 
 
 def most_in_sample(n_features: int) -> int:
-    """How many rows a sample may have, about: a function of the number of features alone."""
-    return max(_SAMPLE_BYTES // (8 * max(1, n_features)), _ROWS_A_COLUMN * n_features, _SMALL_SAMPLE)
+    """About how many rows a sample may have: a function of the number of features alone."""
+    return max(_SAMPLE_BYTES // (8 * max(1, n_features)), _SAMPLE_ROWS_PER_COLUMN * n_features, _FEWEST_SAMPLE_ROWS)
 
 
 def sample_stride(n_rows: int, wanted: int) -> int:
-    """The power of two for which every so many-th run of rows makes about `wanted` of `n_rows`: within a root of two.
+    """The step s for which every s-th run of rows gives about `wanted` of `n_rows` rows, within a factor of the root of 2.
 
-    A power of two, so that a sample can be thinned to that of more rows, and rows that pass by once give the same one as
-    rows in memory.
+    It is a power of two, so a sample with a smaller step can be thinned to one with a larger step. Therefore rows that are
+    read once, in pieces, give the same sample as rows in memory.
     """
     return int(2 ** max(0, round(math.log2(max(1, n_rows) / max(1, wanted)))))
 
 
 def sampled_positions(start: int, stop: int, stride: int) -> Indices:
-    """Which of the rows start to stop are in the sample: every `stride`-th run of a few."""
+    """Which of the rows start to stop are in the sample: every `stride`-th run of `ROWS_IN_RUN` rows."""
     first = start // (ROWS_IN_RUN * stride) * ROWS_IN_RUN * stride
     runs = np.arange(first, stop, ROWS_IN_RUN * stride)
     positions = (runs[:, None] + np.arange(ROWS_IN_RUN)).ravel()
@@ -77,10 +88,10 @@ def sampled_positions(start: int, stop: int, stride: int) -> Indices:
 def summation_depth(n_rows: int, n_features: int) -> int:
     """The longest chain of additions behind one entry of a total: in a block, group and bundle, over bundles and partitions.
 
-    It does not fall with the rows, so it holds for the rows of any partition, however they are shared out. For dense and
-    sparse rows alike, so that a plan need not know which will come: of few wide rows a sparse block has the longer chain, of
-    very many the dense ones, which are shorter and so more. It costs little: the rounding bound has the number of features
-    beside it.
+    It never decreases as the number of rows grows, so it also holds for the rows of each partition, however rows are
+    divided. It holds for dense and for sparse rows, so a plan need not know which will come. With few wide rows, sparse
+    blocks have the longer chain; with very many rows, dense blocks have it, because they are smaller and there are more of
+    them. Taking the larger of the two costs little, because the rounding bound also grows with the number of features.
     """
     blocks = rows_in_block(n_features), rows_in_sparse_block(n_features)
     return max(_depth(n_rows, block) for block in blocks) + TREE_ADDITIONS
@@ -94,7 +105,7 @@ def _depth(n_rows: int, block: int) -> int:
 
 
 CountedBlock: TypeAlias = tuple[Rows, Targets, Array | None]
-"""Rows of one block, their labels, and how much each counts."""
+"""The rows of one block, their labels, and how much each row counts (None if each counts 1)."""
 
 
 def sum_over_groups(
@@ -105,10 +116,10 @@ def sum_over_groups(
     n_threads: int = 1,
     passing: Pass | None = None,
 ) -> Totals:
-    """Totals over groups of blocks, not yet `completed`: wherever the same blocks come from, the same to the bit.
+    """Totals over groups of blocks, not yet `completed`. The same blocks give the same totals to the bit.
 
-    Groups are added in their order, whoever made them, so the sum does not depend on the number of threads. Of a pass over
-    all rows, `passing` is told of each group when it is summed.
+    Groups are added in their order, whichever thread summed them, so the totals do not depend on the number of threads. In a
+    pass over all rows, `passing` is told of each group when it has been summed.
     """
     n_problems = weights.shape[0]
 
@@ -137,9 +148,9 @@ def sum_over_groups(
 
 
 def _parts(block: CountedBlock, n_problems: int) -> Iterator[CountedBlock]:
-    """The block, or equal parts of it where many problems would make its scores large.
+    """The block, or equal parts of it if its scores for many problems would be large.
 
-    No chain of additions becomes longer: a part has at least twice as many rows as a group has blocks.
+    No chain of additions becomes longer, because a part has at least twice as many rows as a group has blocks.
     """
     rows, labels, counts = block
     size = rows.shape[0]
@@ -154,7 +165,7 @@ def _parts(block: CountedBlock, n_problems: int) -> Iterator[CountedBlock]:
 
 
 class Blocks(Protocol):
-    """Rows that can be had a block at a time."""
+    """Rows that are given one block at a time."""
 
     @property
     def n_rows(self) -> int:
@@ -166,21 +177,21 @@ class Blocks(Protocol):
 
     @property
     def rows_in_block(self) -> int:
-        """How many rows to take at a time: a function of `n_features` alone, at most `rows_in_sparse_block` of it."""
+        """How many rows to take at a time: a function of `n_features` alone, at most `rows_in_sparse_block(n_features)`."""
 
     def block(self, start: int, stop: int) -> Rows:
         """Rows start to stop: (stop - start, n_features), finite."""
 
     def copied(self, positions: Indices) -> Rows:
-        """A copy of the rows at the positions, which rise."""
+        """A copy of the rows at the positions, which are in rising order."""
 
     def taken(self, positions: Indices) -> Blocks:
-        """The rows at the positions, in their order, as blocks of their own."""
+        """The rows at the positions, in the order of the positions, as blocks of their own."""
 
 
 @dataclass(frozen=True, slots=True)
 class ArrayBlocks:
-    """Blocks of a two-dimensional array: views of it, never copies."""
+    """Blocks of a two-dimensional array. They are views of the array, never copies."""
 
     rows: Rows
 
@@ -212,7 +223,10 @@ class ArrayBlocks:
 
 @dataclass(frozen=True, slots=True)
 class _LentBlocks:
-    """Blocks for a solver that are made when it asks: the verbs of those behind them, and none of their attributes."""
+    """Blocks for a solver, made when the solver asks for them.
+
+    It has the methods of the blocks behind it. They are held as functions, so no attribute leads to those blocks.
+    """
 
     n_rows: int
     n_features: int
@@ -231,7 +245,7 @@ def _lent_blocks(blocks: Blocks) -> Any:
         blocks.n_rows,
         blocks.n_features,
         blocks.rows_in_block,
-        # What is made anew when it is asked for may be written to.
+        # A block that is made anew for each call may be written to.
         (lambda *rows: block(*rows)) if getattr(blocks, "made_anew", False) else lambda *rows: unwritable(block(*rows)),
         lambda positions: blocks.copied(positions),
         None if single is None else lambda: _lent_blocks(single()),
@@ -240,7 +254,7 @@ def _lent_blocks(blocks: Blocks) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class CopiedBlocks:
-    """Blocks of rows of any kind that were copied out of others. `progress` does not report passes over these copies."""
+    """Blocks of copied rows of any kind. `confide.progress` does not report passes over these copies."""
 
     rows: Rows
     rows_in_block: int
@@ -265,13 +279,13 @@ class CopiedBlocks:
 
 @dataclass(frozen=True, slots=True)
 class MemorySource(RowsWithDefaults):
-    """A `RowSource` over blocks in memory, their labels and their weights.
+    """A `RowSource` over blocks in memory, with their labels and weights.
 
     Parameters
     ----------
     blocks : the rows
-    labels : (n,) int8, -1 or +1; of several classes their positions; for regression the targets, float64
-    row_weights : (n,) how much each row counts, or None
+    labels : (n,) int8, -1 or +1; the positions of three classes or more; or the targets of a regression, float64
+    row_weights : (n,) how much each row counts, or None if each counts 1
     n_threads : threads that share the groups of blocks
     """
 
@@ -289,7 +303,7 @@ class MemorySource(RowsWithDefaults):
         return self.blocks.n_rows
 
     def counted_blocks(self, first: int = 0, end: int | None = None) -> Iterator[CountedBlock]:
-        """All rows in order, a block at a time; or those from `first`, where a block begins, up to `end`."""
+        """Rows `first` (where a block begins) to `end`, by default all, one block at a time."""
         step, end = self.blocks.rows_in_block, self.n_rows if end is None else min(end, self.n_rows)
         for start in range(first, end, step):
             stop = min(start + step, end)
@@ -297,7 +311,7 @@ class MemorySource(RowsWithDefaults):
             yield self.blocks.block(start, stop), self.labels[start:stop], counts
 
     def groups(self) -> Iterator[Iterator[CountedBlock]]:
-        """All rows in the groups of blocks in which they are summed. A block is made when it is asked for."""
+        """All rows, in the groups of blocks in which they are summed. A block is made when it is asked for."""
         step = self.blocks.rows_in_block * _BLOCKS_IN_GROUP
         return (self.counted_blocks(first, first + step) for first in range(0, self.n_rows, step))
 
@@ -307,18 +321,18 @@ class MemorySource(RowsWithDefaults):
         return MemorySource(_lent_blocks(self.blocks), labels, row_weights, self.n_threads)
 
     def sample(self, n_rows: int) -> MemorySource:
-        """About so many of the rows, copied, in short runs spread evenly over all. For solvers, which are not trusted."""
+        """About `n_rows` of the rows, copied, in short runs spread evenly over all rows. Only solvers use it."""
         stride = sample_stride(self.n_rows, min(n_rows, most_in_sample(self.n_features)))
         return self.copied(sampled_positions(0, self.n_rows, stride))
 
     def copied(self, positions: Indices) -> MemorySource:
-        """The rows at the positions, which rise, copied."""
+        """A copy of the rows at the positions, which are in rising order."""
         rows = CopiedBlocks(self.blocks.copied(positions), self.blocks.rows_in_block)
         row_weights = None if self.row_weights is None else self.row_weights[positions]
         return MemorySource(rows, self.labels[positions], row_weights, self.n_threads)
 
     def taken(self, positions: Indices) -> MemorySource:
-        """The rows at the positions, in their order, copied in the form in which they are held."""
+        """A copy of the rows at the positions, in the order of the positions and in the form in which rows are held."""
         row_weights = None if self.row_weights is None else self.row_weights[positions]
         return MemorySource(self.blocks.taken(positions), self.labels[positions], row_weights, self.n_threads)
 
@@ -326,7 +340,7 @@ class MemorySource(RowsWithDefaults):
         yield self
 
     def in_single_precision(self) -> MemorySource | None:
-        """The same rows, made in single precision; None where they are not made but stored."""
+        """The same rows in single precision, if blocks are made for each call; None if they are stored."""
         made = getattr(self.blocks, "in_single_precision", None)
         return None if made is None else replace(self, blocks=made())
 

@@ -26,7 +26,7 @@ from confide.data.partitions import (
 )
 from confide.data.streams import Reading
 from confide.errors import InputError, InputTypeError, ParameterError
-from confide.features.encoder import RowsPerPerson
+from confide.features.persons import RowsPerPerson
 from confide.features.schema import Schema
 
 

@@ -26,13 +26,13 @@ from confide.data.checked_source import CheckedPass, RowsWithDefaults
 from confide.data.lent import LentSource
 from confide.data.opened_rows import OpenedRows
 from confide.data.partitions import NumericReading, Outcome, added, refuse_persons
+from confide.data.passes import Pass
 from confide.data.source import RowSource
-from confide.data.speed import Pass
 from confide.data.streams import Reading
 from confide.erm.losses import Hinge, Loss
 from confide.erm.row_sums import RowSum, SumOverRows, Totals
 from confide.errors import InputError, ParameterError
-from confide.features.encoder import RowsPerPerson
+from confide.features.persons import RowsPerPerson
 from confide.features.schema import Schema
 from confide.solvers.narrowing import joint_of, with_joint
 from confide.types import Weights

@@ -14,12 +14,12 @@ from confide.data.checked_source import CheckedPass, RowsWithDefaults
 from confide.data.on_disk import BATCH_ROWS, FilePart, Stamp, changed
 from confide.data.opened_rows import OpenedRows
 from confide.data.partitions import NumericReading
-from confide.data.speed import Pass, Progress
+from confide.data.passes import Pass, Progress
 from confide.data.streams import KeptRows, KeptSample, Part, Piece, PieceFile, Reading, StreamedSource, read_ahead
 from confide.erm.row_sums import SumOverRows, Totals
 from confide.errors import FileError, InputError, ParameterError
 from confide.features.cells import read_identities
-from confide.features.encoder import RowsPerPerson
+from confide.features.persons import RowsPerPerson
 from confide.features.schema import Schema
 from confide.types import Indices, Weights
 

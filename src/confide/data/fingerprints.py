@@ -1,17 +1,18 @@
-"""Fingerprints of rows: by them it is noticed that a partition did not come out the same when it was computed again.
+"""Fingerprints of rows. They show whether a partition was the same when it was computed again.
 
-A fingerprint covers every byte of the arrays that sums are taken over. It is data, as those sums are, and goes no further.
+A fingerprint covers every byte of the arrays that sums are taken over. It is private data, as those sums are, and is not
+passed on.
 
-A cryptographic hash takes as long as the sums themselves. So words of 64 bits are first brought together, a chunk of 1,024
-at a time, as two sums modulo 2^64, and only these are hashed:
+A cryptographic hash takes as long as the sums themselves (benchmarks/fingerprints.py). So the bytes are first shortened:
+each chunk of 1,024 words of 64 bits becomes two sums modulo 2^64, and only these sums are hashed:
 
-    sum_i a_i w_i    and    sum_i b_i h_i,    w_i the words, h_i their upper halves, a and b keys.
+    sum_i a_i w_i    and    sum_i b_i h_i,    where w_i are the words, h_i their upper halves, and a and b are keys.
 
-Two chunks that differ have the same sums with probability at most 2^-33 over uniform keys. Where upper halves differ,
-let d_i be their differences, and j one with d_j != 0. It is below 2^32 in size, so the largest power of two in it is at most
-2^31, and of all b_j at most 2^31 give b_j d_j any one value modulo 2^64: a share of 2^-33. Where no upper half differs, some
-lower half does, and the same holds for a and the first sum. The keys are fixed, for rows change by accident and not against
-them.
+Two different chunks have the same sums with probability at most 2^-33 over uniform keys. Proof: let upper halves differ, let
+d_i be their differences, and let j be an index with d_j != 0. Since |d_j| < 2^32, the largest power of two that divides d_j
+is at most 2^31. So for each value modulo 2^64, at most 2^31 of all b_j make b_j d_j equal to it, which is a share of 2^-33.
+If no upper half differs, some lower half does, and the same argument holds for a and the first sum. The keys are fixed: rows
+change by accident, and nobody chooses them against the keys.
 """
 
 from __future__ import annotations
@@ -24,20 +25,20 @@ import numpy as np
 
 _WORDS_IN_CHUNK = 1024
 _CHUNKS_AT_ONCE = 32
-"""They stay in the cache between the two sums."""
+"""So many chunks stay in the cache between the two sums."""
 SIZE = 16
-"""Bytes of a fingerprint."""
+"""Number of bytes of a fingerprint."""
 _KEYS = np.frombuffer(hashlib.shake_256(__name__.encode()).digest(16 * _WORDS_IN_CHUNK), "<u8").reshape(2, _WORDS_IN_CHUNK)
 
 
 class Fingerprint:
-    """The fingerprint of the arrays that are added, in their order, with their types and shapes."""
+    """The fingerprint of the arrays that are added to it: of their content, types, shapes and order."""
 
     def __init__(self) -> None:
         self._hash = hashlib.blake2b(digest_size=SIZE)
 
     def add(self, arrays: Iterable[np.ndarray[Any, Any]]) -> None:
-        """Take more arrays of numbers into it."""
+        """Add more arrays of numbers."""
         for array in arrays:
             self._hash.update(f"{array.dtype.str}{array.shape}".encode())
             content = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
@@ -51,7 +52,7 @@ class Fingerprint:
 
 
 def _shortened(content: Any) -> Any:
-    """The two sums (2, chunks) of bytes, whole chunks of them."""
+    """The two sums of each chunk, (2, number of chunks), for bytes that are a whole number of chunks."""
     chunks = content.view("<u8").reshape(-1, _WORDS_IN_CHUNK)
     sums = np.empty((2, len(chunks)), np.uint64)
     for start in range(0, len(chunks), _CHUNKS_AT_ONCE):

@@ -1,4 +1,4 @@
-"""Rows that live as raw columns and become numbers block by block, by public knowledge alone."""
+"""Rows that are kept as codes of raw columns and encoded block by block, by public knowledge alone."""
 
 from __future__ import annotations
 
@@ -8,18 +8,19 @@ from typing import ClassVar
 import numpy as np
 
 from confide.data.arrays import rows_in_block
-from confide.features.encoder import Codes, Encoder
+from confide.features.codes import Codes
+from confide.features.encoder import Encoder
 from confide.types import Array, Indices
 
 
 @dataclass(frozen=True, slots=True)
 class EncodedBlocks:
-    """Blocks of encoded rows, made on the way in: the full encoded matrix never exists.
+    """Blocks of encoded rows, made when they are asked for. The whole encoded matrix never exists.
 
     Parameters
     ----------
-    encoder, codes : of one schema
-    single : whether blocks are in single precision, for solvers, which are not trusted
+    encoder, codes : both of the same schema
+    single : whether blocks are in single precision; only solvers, which are not trusted, read such blocks
     """
 
     encoder: Encoder
@@ -27,7 +28,7 @@ class EncodedBlocks:
     single: bool = False
 
     made_anew: ClassVar[bool] = True
-    """Nobody keeps a block that was made."""
+    """Each block is made for one call and kept nowhere, so it may be written to."""
 
     @property
     def n_rows(self) -> int:
@@ -45,7 +46,7 @@ class EncodedBlocks:
         return self.encoder.block(self.codes, start, stop, np.float32 if self.single else np.float64)
 
     def in_single_precision(self) -> EncodedBlocks:
-        """The same rows, less exactly."""
+        """The same rows in single precision."""
         return replace(self, single=True)
 
     def taken(self, positions: Indices) -> EncodedBlocks:

@@ -1,4 +1,4 @@
-"""Rows that pass through a public map on the way in."""
+"""Rows that a public map (random Fourier features) is applied to, block by block."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from confide.types import Array, Indices
 
 @dataclass(frozen=True, slots=True)
 class MappedBlocks:
-    """Blocks of mapped rows, made on the way in: the full mapped matrix never exists.
+    """Blocks of mapped rows, made when they are asked for. The whole mapped matrix never exists.
 
     Parameters
     ----------
     blocks : rows of `fourier_map.n_inputs` columns
-    fourier_map : what each of them passes through
+    fourier_map : the map that is applied to each row
     """
 
     blocks: Blocks
     fourier_map: FourierMap
 
     made_anew: ClassVar[bool] = True
-    """Nobody keeps a block that was made."""
+    """Each block is made for one call and kept nowhere, so it may be written to."""
 
     @property
     def n_rows(self) -> int:

@@ -1,10 +1,10 @@
-"""Tables in files, read in pieces and by what was declared: nothing about types is learned from the rows.
+"""Tables in files, read in pieces, with types that are declared: no type is learned from the rows.
 
-Of a CSV file, declared numbers are read as float64 and everything else as text: were a type inferred, one row could change
-how all others are read. Parquet and Arrow files bring their types with them. What a cell means is for the encoder to say
-(`confide.features.encoder`). No code is ever read from a file: there is no pickle here.
+In a CSV file, declared numbers are read as float64 and everything else as text. If types were inferred, one row could change
+how all others are read. Parquet and Arrow files hold the types of their columns. What a cell means is decided later
+(`confide.features.raw_table`). No code is ever read from a file: there is no pickle here.
 
-pyarrow quotes cells in its messages, so they are never passed on.
+pyarrow quotes cells in its messages, so its messages are never passed on.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ from pathlib import Path
 from typing import Any, BinaryIO, Literal, TypeAlias, TypeVar
 
 from confide.errors import FileError, InputError, ParameterError
-from confide.features.cells import looks_like_number
+from confide.features.column_names import listed, looks_like_number
 
 Kind: TypeAlias = Literal["number", "text"]
 
 READABLE = (".csv", ".parquet", ".feather", ".arrow")
-_QUOTES = '{}: a quote (") is not closed; close it, or write "" for one that belongs to a cell, between quotes.'
+_QUOTES = '{}: a quote (") is not closed. Close it; if it belongs to a cell, write "" for it and put the cell in quotes.'
 BATCH_ROWS = 2**16
 _PARQUET_BUFFER = 2**16
-"""Of each column. It stays in the cache."""
+"""Bytes of the buffer of each column. It stays in the cache."""
 _CSV_BLOCK_BYTES = 2**23
 """A line of a CSV file must be shorter than this."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stamp:
-    """By what a change of a file is noticed."""
+    """The size, time and identity of a file. They show whether the file was changed."""
 
     path: Path
     size: int
@@ -65,23 +65,23 @@ class Stamp:
 
 
 def changed(what: object) -> FileError:
-    """The refusal of a file that others write to. It says nothing of what rows hold."""
+    """The error for rows that somebody wrote to while they were read. It says nothing of what the rows hold."""
     return FileError(
-        f"{what} changed while it was read, so nothing is released; what was charged stays charged. Fit again on files that "
-        f"nobody writes to meanwhile."
+        f"{what} changed while it was read, so nothing is released; what was charged stays charged. Fit again while nobody "
+        f"writes to the rows."
     )
 
 
 @dataclass(frozen=True, slots=True)
 class FilePart:
-    """The rows of one file, or of some of its row groups. Small and picklable: it holds no row.
+    """The rows of one file, or of some of its row groups. It is small and picklable, because it holds no row.
 
     Parameters
     ----------
     stamp : the file, as it was when it was opened
-    kinds : columns that may be asked for, and what a CSV file holds in them
-    row_groups : of a Parquet file (its row groups) or an Arrow file (its record batches), first and after the last; None
-        for all
+    kinds : the columns that may be read, and what a CSV file holds in them
+    row_groups : the first row group of a Parquet file (record batch of an Arrow file), and the one after the last; None for
+        all
     """
 
     stamp: Stamp
@@ -94,17 +94,20 @@ class FilePart:
         return self.stamp.path
 
     def tables(self, names: Sequence[str], n_rows: int = BATCH_ROWS) -> Iterator[Any]:
-        """Record batches with the named columns, in the order of the file; of Parquet, `n_rows` at a time."""
-        is_csv = suffix_of(self.path) == ".csv"
-        from_parquet = partial(self._parquet, n_rows=n_rows)
-        read = self._csv if is_csv else from_parquet if suffix_of(self.path) == ".parquet" else self._arrow
-        refusal = partial(csv_refusal, self.path, csv_types(self.kinds)) if is_csv else self._damaged
-        batches = read(list(names))
+        """Record batches with the named columns, in the order of the file; `n_rows` at a time from a Parquet file."""
+        kind, wanted = suffix_of(self.path), list(names)
+        refusal: Callable[[str], Exception] = self._damaged
+        if kind == ".csv":
+            batches, refusal = self._csv(wanted), partial(csv_refusal, self.path, csv_types(self.kinds))
+        elif kind == ".parquet":
+            batches = self._parquet(wanted, n_rows)
+        else:
+            batches = self._arrow(wanted)
         while (batch := attempt(lambda: next(batches, None), refusal)) is not None:
             yield batch
 
     def n_groups(self) -> int:
-        """The number of row groups or record batches that can be read on their own; 1 for a CSV file."""
+        """The number of row groups or record batches, which can be read separately; 1 for a CSV file."""
         import pyarrow as pa
         import pyarrow.parquet as parquet
 
@@ -117,13 +120,13 @@ class FilePart:
             return int(attempt(lambda: pa.ipc.open_file(stream).num_record_batches, self._damaged))
 
     def check(self) -> None:
-        """Refuse a file that does not hold the columns, or is not what its name says, before a row is read.
+        """Refuse a file that lacks columns, or is not of the kind that its name says, before a row is read.
 
         Raises
         ------
         FileError, InputError
-            In one line that names columns among `kinds` alone: other names may be cells of a file without a first line
-            of names.
+            The message is one line, and the only columns it names are among `kinds`. Other names may be cells, if the file
+            lacks a header line.
         """
         import pyarrow as pa
         import pyarrow.parquet as parquet
@@ -140,17 +143,18 @@ class FilePart:
         check_names(self.path, names, self.kinds)
 
     def _damaged(self, complaint: str) -> FileError:
-        return FileError(f"{self.path} is damaged, or not a file of the kind that its name says.")
+        return FileError(f"{self.path} is damaged, or is not a file of the kind that its name says; get a fresh copy.")
 
     def _parquet(self, names: list[str], n_rows: int) -> Iterator[Any]:
         import pyarrow as pa
         import pyarrow.parquet as parquet
 
         with pa.OSFile(os.fspath(self.path)) as stream:
-            # Without buffering beforehand a row group is decoded as it is used, and need not fit into memory at once.
+            # Without buffering in advance, a row group is decoded while it is used, and need not fit into memory.
             file = parquet.ParquetFile(stream, pre_buffer=False, buffer_size=_PARQUET_BUFFER)
             groups = None if self.row_groups is None else list(range(*self.row_groups))
-            # To wake a thread for each column costs a quarter of the reading, which one or two of them do not win back.
+            # Waking a thread for each column takes a quarter of the time of reading. One or two processors do not win it
+            # back.
             several = pa.cpu_count() > 2
             yield from file.iter_batches(n_rows, columns=names, row_groups=groups, use_threads=several)
 
@@ -161,7 +165,7 @@ class FilePart:
             file = pa.ipc.open_file(stream)
             for position in range(*(self.row_groups or (0, file.num_record_batches))):
                 batch = file.get_batch(position).select(names)
-                # What a damaged file says of lengths and positions would be followed without a look.
+                # Otherwise pyarrow would follow the lengths and positions in a damaged file without checking them.
                 batch.validate(full=True)
                 yield batch
 
@@ -182,9 +186,12 @@ Answer = TypeVar("Answer")
 
 
 def attempt(call: Callable[[], Answer], refusal: Callable[[str], Exception]) -> Answer:
-    """What the call gives. What pyarrow complains of becomes a refusal, which must not quote it: it may hold cells.
+    """What the call gives. An error of pyarrow becomes a refusal, which must not quote it, because it may hold cells.
 
-    Raised here, outside the handler, so that the original error is not attached.
+    Parameters
+    ----------
+    call : what to do
+    refusal : the error to raise, made from the text of pyarrow's error
     """
     import pyarrow as pa
 
@@ -192,18 +199,20 @@ def attempt(call: Callable[[], Answer], refusal: Callable[[str], Exception]) -> 
         return call()
     except (pa.ArrowException, OSError) as error:
         complaint = str(error)
+    # Raised outside the handler, so that the original error is not attached.
     raise refusal(complaint)
 
 
 def files_of(paths: Any) -> tuple[Path, ...]:
-    """The files that a path, a pattern or a list of paths names; those of a pattern in the order of their names."""
+    """The files that a path, a pattern or a list of paths names. Those of a pattern are in the order of their names.
+
+    Raises
+    ------
+    ParameterError, FileError
+        If there is no file, a file comes twice, or files are of several kinds.
+    """
     if isinstance(paths, (str, os.PathLike)):
-        text = os.fspath(paths)
-        is_pattern = isinstance(text, str) and any(letter in text for letter in "*?[") and not Path(text).exists()
-        # Path.glob takes no pattern that begins at the root.
-        found = tuple(Path(name) for name in sorted(glob(text))) if is_pattern else (Path(text),)  # noqa: PTH207
-        if not found:
-            raise FileError(f"no file matches {text}; give the path of a table, a pattern or a list of paths.")
+        found = _named_by(os.fspath(paths))
     elif isinstance(paths, Iterable):
         found = tuple(Path(os.fspath(path)) for path in paths)
         if not found:
@@ -211,10 +220,22 @@ def files_of(paths: Any) -> tuple[Path, ...]:
     else:
         raise ParameterError("open_rows needs the path of a file, a pattern, or a list of paths.")
     if len({path.resolve() for path in found}) < len(found):
-        # Each row must be counted once.
+        # Each row must be counted only once.
         raise ParameterError("open_rows was given the same file twice; give each once.")
     if len({suffix_of(path) for path in found}) > 1:
         raise ParameterError("open_rows was given files of several kinds; give files of one kind.")
+    return found
+
+
+def _named_by(text: str) -> tuple[Path, ...]:
+    """The files that a path or a pattern names."""
+    is_pattern = isinstance(text, str) and any(letter in text for letter in "*?[") and not Path(text).exists()
+    if not is_pattern:
+        return (Path(text),)
+    # Path.glob does not take a pattern that begins at the root.
+    found = tuple(Path(name) for name in sorted(glob(text)))  # noqa: PTH207
+    if not found:
+        raise FileError(f"no file matches {text}; give the path of a table, a pattern or a list of paths.")
     return found
 
 
@@ -227,10 +248,17 @@ def csv_types(kinds: Mapping[str, Kind]) -> dict[str, Any]:
 
 
 def csv_refusal(path: Path, types: Mapping[str, Any], complaint: str) -> Exception:
-    """What pyarrow complains of in a CSV file, in words that hold no cell."""
+    """The error for a CSV file that pyarrow cannot read. The message holds no cell.
+
+    Parameters
+    ----------
+    path : the file
+    types : Arrow types of its columns
+    complaint : the text of pyarrow's error
+    """
     import pyarrow as pa
 
-    # Of the complaint only the kind and the number of a column are used; the rest of it may be data.
+    # Only the kind of the complaint and the number of a column are used; the rest of it may be data.
     if re.match(r"CSV parse error: (Row #[0-9]+: )?Expected [0-9]+ columns, got [0-9]+", complaint):
         return InputError(f"{path}: some rows have more or fewer cells than the first line has names; correct them.")
     found = re.match(r"In CSV column #([0-9]+): ", complaint)
@@ -244,7 +272,7 @@ def csv_refusal(path: Path, types: Mapping[str, Any], complaint: str) -> Excepti
 
 
 def suffix_of(path: Path) -> str:
-    """The end of the name of a table, which says its kind."""
+    """The suffix of the name of a table, which says its kind."""
     suffix = path.suffix.lower()
     if suffix not in READABLE:
         raise FileError(f"{path}: the name of a table must end in {listed(READABLE)}.")
@@ -256,13 +284,13 @@ def header_of(path: Path) -> list[str]:
     with opened(path) as stream:
         n_quotes = sum(chunk.count(b'"') for chunk in iter(lambda: stream.read(1 << 20), b""))
     if n_quotes % 2:
-        # pyarrow would take the rest of the file for one cell.
+        # pyarrow would read the rest of the file as one cell.
         raise InputError(_QUOTES.format(path))
     if n_quotes:
         _check_quotes(path)
     names: list[str] = []
     with suppress(csv.Error), opened(path) as stream:
-        # Rows may follow in the same block, and whether they are UTF-8 is for pyarrow to say.
+        # Rows may follow in the same block; pyarrow checks later whether they are UTF-8.
         lines = io.TextIOWrapper(stream, encoding="utf-8-sig", errors="replace", newline="")
         names = next((row for row in csv.reader(lines) if row), [])
     if not names:
@@ -271,7 +299,7 @@ def header_of(path: Path) -> list[str]:
 
 
 def _check_quotes(path: Path) -> None:
-    """Refuse text between a closing quote and the next comma: pyarrow would run several rows together there."""
+    """Refuse text between a closing quote and the next comma, because pyarrow would read several rows as one there."""
     csv.field_size_limit(sys.maxsize)
     with opened(path) as stream:
         lines = io.TextIOWrapper(stream, encoding="utf-8-sig", errors="replace", newline="")
@@ -287,35 +315,34 @@ def _check_quotes(path: Path) -> None:
 
 
 def check_names(path: Path, present: Collection[str], wanted: Collection[str]) -> None:
-    """Refuse a file that lacks a column, or has two of one name."""
+    """Refuse a file that lacks a wanted column or has several of one name. Other names are not shown."""
     absent = [name for name in wanted if name not in present]
     is_csv = suffix_of(path) == ".csv"
     if absent and is_csv and any(looks_like_number(name) for name in present):
         raise InputError(
-            f"{path} lacks the columns {listed(absent)}, and its first line looks like a row: put a line with the names of "
-            f"the columns above it."
+            f"{path} lacks the columns {listed(absent)}, and its first line looks like data. Does the file lack a header "
+            f"line? Put a line with the names of the columns first."
         )
     if absent:
         raise InputError(
             f"{path} lacks the columns {listed(absent)}; add them."
-            + (" A CSV file is text in UTF-8, with a line of names first and commas between them." if is_csv else "")
+            + (
+                " A CSV file must be text in UTF-8 that begins with a line of names, with commas between them."
+                if is_csv
+                else ""
+            )
         )
     repeated = [name for name in wanted if list(present).count(name) > 1]
     if repeated:
-        raise InputError(f"{path} has more than one column of the name {listed(repeated)}; keep one of each.")
+        raise InputError(f"{path} has more than one column of the name {listed(repeated)}; keep one column of each name.")
 
 
 @contextmanager
 def opened(path: Path) -> Iterator[BinaryIO]:
-    """A file for reading."""
+    """A file opened for reading; an error says only why it cannot be read."""
     try:
         stream = path.open("rb")
     except OSError as error:
         raise FileError(f"cannot read {path}: {error.strerror}.") from None
     with stream:
         yield stream
-
-
-def listed(names: Collection[str]) -> str:
-    """Names in quotes, with commas between."""
-    return ", ".join(f'"{name}"' for name in names)

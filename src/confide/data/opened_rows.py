@@ -10,7 +10,7 @@ from confide.data.checked_source import CheckedPass
 from confide.data.partitions import NumericReading
 from confide.data.streams import Reading
 from confide.errors import ParameterError
-from confide.features.encoder import RowsPerPerson
+from confide.features.persons import RowsPerPerson
 from confide.features.schema import Schema
 
 

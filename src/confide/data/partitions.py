@@ -32,14 +32,21 @@ from confide.data.arrays import (
 )
 from confide.data.checked_source import CheckedPass, RowsWithDefaults
 from confide.data.fingerprints import Fingerprint
-from confide.data.on_disk import changed, listed
-from confide.data.speed import Pass
+from confide.data.on_disk import changed
+from confide.data.passes import Pass
 from confide.data.streams import NumberTarget, Reading, counts_of, source_of
 from confide.erm.row_sums import SumOverRows, Totals
 from confide.errors import FileError, InputError
-from confide.features.encoder import read_targets
+from confide.features.column_names import listed
 from confide.features.fourier import FourierMap
-from confide.features.labels import INCONSISTENT_NUMBERS, NOT_FINITE, UNKNOWN_LABEL, class_positions, targets_at
+from confide.features.labels import (
+    DIFFERENT_NUMBERS_OF_ROWS,
+    NOT_FINITE,
+    UNDECLARED_CLASS,
+    class_positions,
+    read_targets,
+    targets_at,
+)
 from confide.features.schema import Schema
 from confide.types import Array, Rows, Targets, Weights
 
@@ -93,7 +100,7 @@ class NumericReading:
         rows, labels = (np.asarray(part) for part in given)
         rows = rows if rows.dtype in (np.float32, np.float64) else rows.astype(np.float64)
         if refuse and rows.shape != (labels.size, self.n_inputs):
-            raise InputError(INCONSISTENT_NUMBERS)
+            raise InputError(DIFFERENT_NUMBERS_OF_ROWS)
         # The ends are finite where all numbers are, and cheaper to find than to ask each number.
         usable = rows
         if not (np.isfinite(rows.min(initial=0.0)) and np.isfinite(rows.max(initial=0.0))):
@@ -104,7 +111,7 @@ class NumericReading:
             return NumericPiece(usable, read_targets(labels, counts=self.numbers.counts, refuse=refuse))
         positions = class_positions(labels, self.domain)
         if refuse and (positions < 0).any():
-            raise InputError(UNKNOWN_LABEL)
+            raise InputError(UNDECLARED_CLASS)
         # After the charge an unknown label, which cannot be refused any more, counts as the first class.
         positions = np.maximum(positions, 0)
         return NumericPiece(usable, targets_at(positions, len(self.domain)))

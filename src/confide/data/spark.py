@@ -32,7 +32,7 @@ from confide.data.partitions import (
 from confide.data.streams import Reading
 from confide.erm.row_sums import Totals
 from confide.errors import InputTypeError
-from confide.features.encoder import RowsPerPerson
+from confide.features.persons import RowsPerPerson
 from confide.features.schema import Schema
 
 _MOST_TO_THE_DRIVER = 64

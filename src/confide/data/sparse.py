@@ -1,4 +1,4 @@
-"""Sparse rows in memory: blocks of a CSR matrix, never densified."""
+"""Blocks of sparse rows in memory. They are never made dense."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ from confide.types import Indices, SparseRows
 
 @dataclass(frozen=True, slots=True)
 class SparseBlocks:
-    """Blocks of a CSR matrix: views of its entries, with row pointers of their own.
+    """Blocks of a CSR matrix. They are views of its entries, with row pointers of their own.
 
     Parameters
     ----------
-    rows : CSR with column indices in range, float64 or float32; `canonical` form saves work later
+    rows : CSR matrix, float64 or float32, with column indices in range. A matrix in canonical form (`row_bounds.canonical`)
+        saves work later
     """
 
     rows: SparseRows
@@ -36,7 +37,7 @@ class SparseBlocks:
 
     def block(self, start: int, stop: int) -> SparseRows:
         first, last = int(self.rows.indptr[start]), int(self.rows.indptr[stop])
-        # Given to the constructor, views of much larger arrays would be copied.
+        # The constructor would copy these views, because the arrays behind them are much larger.
         block = csr_array((stop - start, self.n_features), dtype=self.rows.dtype)
         block.data, block.indices = self.rows.data[first:last], self.rows.indices[first:last]
         block.indptr = self.rows.indptr[start : stop + 1] - self.rows.indptr[start]

@@ -36,13 +36,14 @@ from confide.data.checked_source import RowsWithDefaults
 from confide.data.frames import EncodedBlocks
 from confide.data.mapped import MappedBlocks
 from confide.data.on_disk import changed
-from confide.data.speed import Pass, Progress
+from confide.data.passes import Pass, Progress
 from confide.erm.row_sums import SumOverRows, Totals
 from confide.errors import FileError
-from confide.features.encoder import Codes, Encoder, read_labels, read_targets
+from confide.features.canonical_labels import Label
+from confide.features.codes import Codes
+from confide.features.encoder import Encoder
 from confide.features.fourier import FourierMap
-from confide.features.labels import positions_of
-from confide.features.schema import Label
+from confide.features.labels import positions_of, read_labels, read_targets
 from confide.types import Array, Indices, Targets, Weights
 
 _PIECE_BYTES = 2**25

@@ -1,4 +1,4 @@
-"""Work shared between threads, in a fixed order and with one BLAS thread for each."""
+"""Work that several threads share: results come in a fixed order, and each thread uses one BLAS thread."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
-# Found once, and at import: looking for loaded libraries in one thread while another loads one can block both for ever.
+# Created once, at import: if one thread looks for loaded libraries while another loads one, both can block for ever.
 _THREAD_POOLS = ThreadpoolController()
 
 Item = TypeVar("Item")
@@ -18,17 +18,18 @@ Made = TypeVar("Made")
 
 
 def one_blas_thread() -> Any:
-    """One BLAS thread from here on, and within a `with` no longer than that.
+    """Limit BLAS to one thread from now on; as a context manager, until the end of the `with` block.
 
-    Blocks of rows are small: a second BLAS thread costs more than it gives, and much more on a busy machine.
+    Blocks of rows are small, so a second BLAS thread costs more time than it saves, and much more on a busy machine.
     """
     return _THREAD_POOLS.limit(limits=1, user_api="blas")
 
 
 def made_in_order(make: Callable[[Item], Made], items: Iterable[Item], n_threads: int) -> Generator[Made, None, None]:
-    """What is made of each item, in the order of the items, by so many threads. To be closed, which ends them.
+    """What `make` gives for each item, in the order of the items, computed by `n_threads` threads.
 
-    Few more results are held than there are threads, however many items there are.
+    Closing the generator ends the threads. At any time only a few more results are held than there are threads, however many
+    items there are.
     """
     if n_threads == 1:
         yield from map(make, items)
@@ -40,7 +41,7 @@ def made_in_order(make: Callable[[Item], Made], items: Iterable[Item], n_threads
             return make(item)
 
     with one_blas_thread():
-        # Some builds of BLAS have a number of threads for each thread that calls them: the limit here does not reach those.
+        # Some builds of BLAS keep a limit for each calling thread. The limit above does not reach the threads of the pool.
         pool = ThreadPoolExecutor(n_threads, "confide-rows", initializer=one_blas_thread)
         ahead: deque[Future[Made]] = deque()
         try:
@@ -51,5 +52,5 @@ def made_in_order(make: Callable[[Item], Made], items: Iterable[Item], n_threads
             while ahead:
                 yield ahead.popleft().result()
         finally:
-            # After an interrupt what is being made is finished, a fraction of a second, and nothing more is begun.
+            # After an interrupt, running calls are finished, which takes a fraction of a second, and no more are begun.
             pool.shutdown(cancel_futures=True)

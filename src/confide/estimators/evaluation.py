@@ -12,7 +12,7 @@ from confide.accounting.ledger import Batch, Ledger
 from confide.errors import ParameterError
 from confide.estimators.linear_classifier import LinearClassifier, classes_of
 from confide.estimators.linear_model import released_model
-from confide.features.encoder import RowsPerPerson
+from confide.features.persons import RowsPerPerson
 from confide.inference.intervals import checked_level
 from confide.inference.rates import Evaluation
 from confide.intake import parameters

@@ -1,26 +1,27 @@
 """Random Fourier features: rows of norm 1 whose inner products approximate a kernel, by public knowledge alone.
 
 A kernel k(x, y) = g(x - y) with g(0) = 1 is the mean of cos(w . (x - y)) over frequencies w drawn from its spectral density.
-Of n_features / 2 such frequencies a row becomes the cosines and sines of w . x, divided by the root of their number. The
-norm of the result is 1, and inner products are off by about 1 / sqrt(n_features). A linear model on such rows is a kernel
-model.
+With n_features / 2 such frequencies, a row x becomes the cosines and sines of all w . x, divided by the root of the number
+of frequencies. The norm of the result is 1, and inner products differ from the kernel by about 1 / sqrt(n_features). A
+linear model on such rows is a kernel model.
 
-A `FourierMap` is decided by public facts and a public seed. It is no noise: it protects nobody and may be published.
+Public facts and a public seed determine a `FourierMap`. It is not noise: it protects nobody, and it may be published.
 
 What is guaranteed:
 
-- A mapped row is a function of that row alone, bit for bit, whatever rows stand around it: neighbouring data sets stay
-  neighbours. Matrix products add in an order that depends on a row's place in its block, so rows and frequencies are rounded
-  to grids on which every product and partial sum is exact.
-- A seed means the same frequencies for ever. Their bits come from SHAKE-256 (FIPS 202), not from a generator that a library
-  may change. Mathematical libraries differ in the last digits of what is made of these bits; the rounding to 16 bits hides
-  that but for a chance of some 10^-10 a coordinate (more where directions are made orthogonal), and then the change is
-  2^-16 of the largest.
-- Tangents may differ in the last digits from one machine to another, which costs accuracy, not privacy: rows are clipped
-  again where they are summed. So that this leaves them as they are, without a copy, their norm is 2^-39 or so below 1.
+- A mapped row is a function of the row alone, bit for bit, whatever other rows are in its block. So neighbouring data sets
+  stay neighbours. Matrix products add in an order that depends on the place of a row in its block; therefore rows and
+  frequencies are rounded to grids on which every product and every partial sum is exact.
+- A seed gives the same frequencies for ever. Their bits come from SHAKE-256 (FIPS 202) and not from a generator that a
+  library may change. Mathematical libraries differ in the last digits of the functions that are applied to these bits.
+  Rounding to 16 bits hides this, except with a probability of some 10^-10 for each coordinate (more if directions are made
+  orthogonal); then the difference is 2^-16 of the largest coordinate.
+- Tangents may differ in the last digits from one machine to another. This costs accuracy and not privacy, because rows are
+  clipped again where they are summed. The norm of a mapped row is about 2^-39 below 1, so that clipping leaves the row as it
+  is and makes no copy.
 
 Sources: Rahimi and Recht, Random Features for Large-Scale Kernel Machines (2007); Rubinstein, Bartlett, Huang and Taft,
-Learning in a Large Function Space (2012), algorithm 3, whose table prints the Cauchy kernel and its density wrongly; Yu et
+Learning in a Large Function Space (2012), algorithm 3 (its table has misprints in the Cauchy kernel and its density); Yu et
 al., Orthogonal Random Features (2016).
 """
 
@@ -41,8 +42,8 @@ from confide.erm.row_bounds import LARGEST_BOUND, SMALLEST_BOUND, BallBound
 from confide.errors import InputError, ParameterError
 from confide.types import Array, Rows
 
-# For each kernel, of length scale 1, the size that a coordinate of a frequency exceeds with a given probability. Coordinates
-# are independent, and either sign is as likely.
+# For each kernel with length scale 1: the absolute value that a coordinate of a frequency exceeds with a given probability.
+# Coordinates are independent, and both signs are equally likely.
 _SIZES: dict[str, Callable[[Array], Array]] = {
     "rbf": lambda tail: -ndtri(0.5 * tail),  # standard normal
     "laplacian": lambda tail: 1.0 / np.tan(0.5 * math.pi * tail),  # standard Cauchy, whose variance is infinite
@@ -51,11 +52,14 @@ _SIZES: dict[str, Callable[[Array], Array]] = {
 KERNELS = tuple(_SIZES)
 
 _STREAM = 1
-"""Version of the rule from seed to frequencies. Another rule needs another number: files hold seeds, not frequencies."""
+"""Version of the rule that makes frequencies from a seed. A new rule needs a new number, because files hold only seeds."""
 _LARGEST_SEED = 2**64 - 1
 _MOST_COORDINATES = 2**24
 _FREQUENCY_BITS = 16
-"""Rounding errors of frequencies have mean zero, so they change the kernel by some 2^-32 of what a change of scale would."""
+"""Frequencies are rounded to this many bits.
+
+Rounding errors have mean zero, so they change the kernel only by about 2^-32 of what a change of its scale would.
+"""
 _NUMBERS_IN_BLOCK = 2**16
 _LARGEST_ENTRY, _SMALLEST_EXPONENT = 2.0**400, -400
 
@@ -67,16 +71,17 @@ class FourierMap:
     Parameters
     ----------
     n_inputs : number of columns of a row, at least 1
-    n_features : number of columns of a mapped row, even: cosines first, then the sines of the same angles. A larger map of
-        one seed begins with the frequencies of a smaller one. n_inputs n_features may be up to 2^25
-    kernel : of the difference D of two rows and the length scale s,
+    n_features : number of columns of a mapped row, an even number: cosines first, then the sines of the same angles. A
+        larger map with the same seed begins with the frequencies of a smaller one. n_inputs times n_features may be up to
+        2^25
+    kernel : with D the difference of two rows and s the length scale,
 
         - "rbf": exp(-|D|^2 / (2 s^2)), with the L2 norm
         - "laplacian": exp(-|D|_1 / s), with the L1 norm
         - "cauchy": the product of 1 / (1 + D_j^2 / s^2) over the columns j
     length_scale : s, between 2^-300 and 2^300
     seed : public whole number from 0 to 2^64 - 1
-    orthogonal : for "rbf", make the directions of each n_inputs frequencies orthogonal: a smaller error
+    orthogonal : only for "rbf": make the directions of every n_inputs frequencies orthogonal, which gives a smaller error
 
     Attributes
     ----------
@@ -118,7 +123,9 @@ class FourierMap:
         if not isinstance(self.orthogonal, (bool, np.bool_)):
             raise ParameterError("orthogonal must be True or False.")
         if self.orthogonal and self.kernel != "rbf":
-            raise ParameterError("orthogonal features are for the kernel 'rbf'; the other densities are not round.")
+            raise ParameterError(
+                "orthogonal features are only for the kernel 'rbf'; the densities of other kernels depend on the direction."
+            )
         object.__setattr__(self, "n_inputs", n_inputs)
         object.__setattr__(self, "n_features", n_features)
         object.__setattr__(self, "length_scale", float(scale))
@@ -129,7 +136,7 @@ class FourierMap:
     def _draw(self) -> Array:
         n_frequencies = self.n_features // 2
         words = _words(self.seed, n_frequencies * self.n_inputs)
-        tails = ((words >> 12).astype(np.float64) + 0.5) * 2.0**-52  # exact, and neither 0 nor 1
+        tails = ((words >> 12).astype(np.float64) + 0.5) * 2.0**-52  # without rounding error, and neither 0 nor 1
         coordinates = np.where(words & 1, -1.0, 1.0) * _SIZES[self.kernel](tails)
         frequencies: Array = coordinates.reshape(n_frequencies, self.n_inputs)
         if self.orthogonal:
@@ -146,7 +153,7 @@ class FourierMap:
 
     @property
     def row_bound(self) -> BallBound:
-        """The bound of mapped rows, the ball of radius 1. They lie in it without clipping; clip all the same."""
+        """The bound of mapped rows, the ball of radius 1. Mapped rows lie in it; they are clipped all the same."""
         return BallBound(1.0)
 
     def transform(self, rows: Rows) -> Array:
@@ -154,8 +161,8 @@ class FourierMap:
 
         Parameters
         ----------
-        rows : array (m, n_inputs) of finite numbers. They count to within n_inputs 2^-36 of the largest in their row or of
-            2^-400, and as 2^400 where they are larger
+        rows : array (m, n_inputs) of finite numbers. Numbers beyond 2^400 count as 2^400. Numbers are rounded, by at most
+            n_inputs 2^-36 of the largest in their row (or of 2^-400, if that is larger)
 
         Returns
         -------
@@ -164,13 +171,13 @@ class FourierMap:
         Raises
         ------
         InputError
-            If rows have another number of columns.
+            If rows do not have n_inputs columns.
         """
         rows = np.asarray(rows)
         if rows.ndim != 2 or rows.shape[1] != self.n_inputs:
             raise InputError(f"the map takes rows of {self.n_inputs} columns; give a two-dimensional array of that width.")
         mapped = np.empty((rows.shape[0], self.n_features))
-        # A block at a time, so that it stays in the cache. Warnings would depend on data.
+        # One block at a time, so that it stays in the cache. No warnings, because they would depend on data.
         with np.errstate(all="ignore"):
             step = max(1, _NUMBERS_IN_BLOCK // self.n_features)
             for start in range(0, rows.shape[0], step):
@@ -183,9 +190,9 @@ class FourierMap:
         bits = 53 - _FREQUENCY_BITS - (self.n_inputs - 1).bit_length()
         rows = _on_grid(np.clip(rows, -_LARGEST_ENTRY, _LARGEST_ENTRY, out=rows), bits)
         cosines, sines = np.hsplit(mapped, 2)
-        # With t the tangent of half an angle and w = 2 / (1 + t^2), its cosine is w - 1 and its sine t w: one function in
-        # place of two, and squares that add up to 1 whatever the error of t.
-        np.matmul(rows, 0.5 * self.frequencies.T, out=sines)  # exact: halves of angles
+        # With t the tangent of half an angle and w = 2 / (1 + t^2), the cosine of the angle is w - 1 and its sine is t w.
+        # This needs one function instead of two, and the squares add up to 1 whatever the error of t is.
+        np.matmul(rows, 0.5 * self.frequencies.T, out=sines)  # half the angles, without rounding error
         np.tan(sines, out=sines)
         np.multiply(sines, sines, out=cosines)
         cosines += 1.0
@@ -194,7 +201,7 @@ class FourierMap:
         cosines -= scale
 
     def to_dict(self) -> dict[str, Any]:
-        """A JSON-able form, read by `from_dict`: the seed in place of the frequencies."""
+        """A JSON-able form, read by `from_dict`. It holds the seed and not the frequencies."""
         parameters = {name: getattr(self, name) for name in _PARAMETERS}
         return {"kind": "fourier", "stream": _STREAM} | parameters
 
@@ -225,23 +232,24 @@ def _whole_number(what: str, value: Any, low: int, high: int) -> int:
 
 
 def _norm(n_features: int) -> float:
-    """The norm of mapped rows: inside the radius, a little below 1, within which `BallBound(1.0)` leaves a row alone."""
+    """The norm of mapped rows: a little below 1, so that `BallBound(1.0)` leaves them as they are."""
     return 1.0 - max(2.0**-39, n_features * 2.0**-50)
 
 
 def _words(seed: int, count: int) -> NDArray[np.uint64]:
-    """The first `count` words of 64 bits, uint64, that the seed stands for."""
+    """The first `count` words of 64 bits that a seed gives, as uint64."""
     label = f"confide random Fourier features, stream {_STREAM}, seed {seed}"
     return np.frombuffer(shake_256(label.encode()).digest(8 * count), dtype="<u8")
 
 
 def _orthogonalised(frequencies: Array) -> Array:
-    """At most n_inputs normal frequencies, each turned to be orthogonal to those before it; lengths stay.
+    """At most n_inputs normal frequencies, each turned until it is orthogonal to those before it. Their lengths stay.
 
-    Let G = Q R with diag(R) > 0, for a square matrix G of independent normal columns. Q is uniformly distributed and
-    independent of R: for every orthogonal U, U G has the distribution of G and gives U Q and R. The lengths of the columns
-    of G are those of the columns of R, so they are independent of the directions Q, and independent of each other, chi with
-    n_inputs degrees of freedom, as Yu et al. want them, without further draws.
+    Let G = Q R with diag(R) > 0, for a square matrix G of independent normal columns. Then Q is uniformly distributed and
+    independent of R, because for every orthogonal U, the matrix U G has the distribution of G and is factored into U Q and
+    R. The columns of G have the lengths of the columns of R, so these lengths are independent of the directions Q. They are
+    also independent of each other, because the columns of G are, and follow chi distributions with n_inputs degrees of
+    freedom. That is what Yu et al. require, and no further draws are needed.
     """
     directions, triangle = np.linalg.qr(frequencies.T)
     lengths = np.sqrt(np.einsum("ij,ij->i", frequencies, frequencies))
@@ -250,13 +258,14 @@ def _orthogonalised(frequencies: Array) -> Array:
 
 
 def _on_grid(rows: Array, bits: int) -> Array:
-    """Each row rounded to multiples of 2^-bits of the power of two above its largest entry.
+    """Each row, rounded to multiples of 2^-bits of the power of two above its largest entry.
 
-    A sum of d <= 2^c products of entries of two such rows, one with b bits and one with 53 - b - c, is a multiple of the
-    product of their grids and at most 2^53 times it, as are all its parts: exact in any order, with or without fused steps.
+    Consider two such rows, one with b bits and one with 53 - b - c bits, and a sum of d <= 2^c products of their entries.
+    The sum and all its partial sums are multiples of the product of the two grid steps, and at most 2^53 times that product.
+    So the sum is exact in any order of additions, with or without fused multiply-add.
     """
     _, exponents = np.frexp(np.abs(rows).max(axis=1, keepdims=True))
-    # Doubles near the anchor lie as far apart as the points of the grid.
+    # Doubles near an anchor are as far apart as the points of the grid, so adding and subtracting it rounds to the grid.
     anchors = np.ldexp(1.5, 52 - bits + np.maximum(exponents, _SMALLEST_EXPONENT))
     rounded: Array = (rows + anchors) - anchors
     return rounded

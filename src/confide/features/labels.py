@@ -1,33 +1,117 @@
-"""Labels as losses read them: -1 and +1 of two classes, positions of three and more."""
+"""Labels and targets in the form that losses read: -1 and +1 for two classes, positions for more, and numbers."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from confide.types import Indices, Labels, Targets
+from confide.errors import InputError
+from confide.features.canonical_labels import Label, canonical_label
+from confide.features.cells import read_levels, read_numbers
+from confide.types import Array, Indices, Labels, Targets
 
-INCONSISTENT_NUMBERS = "X and y have inconsistent numbers of samples: there must be one label for each row."
-UNKNOWN_LABEL = "y holds labels outside the declared classes. Correct the labels or the declaration."
+# What is said of numeric rows and their labels, whether they lie in memory, in files or in partitions.
+DIFFERENT_NUMBERS_OF_ROWS = "X and y have inconsistent numbers of samples: give one label or target for each row."
+UNDECLARED_CLASS = "y holds labels outside the declared classes. Correct the labels or the declaration."
 NOT_FINITE = "Input X contains NaN or infinity. Fill the gaps by a public rule, or declare them in a schema."
 
+_UNKNOWN = -1
+_MISSING = -2
 
-def class_positions(labels: Any, domain: tuple[Any, ...]) -> NDArray[np.signedinteger[Any]]:
-    """The position of each label in the domain, -1 for a label that is none of them."""
-    positions = np.full(labels.shape, -1, dtype=np.min_scalar_type(-len(domain)))
-    # Labels are compared with one class at a time: as an array of one type, a single label could change the others.
+
+def class_positions(labels: Any, domain: Sequence[Any]) -> Indices:
+    """The position of each label among the declared classes.
+
+    Parameters
+    ----------
+    labels : array (n,) of numbers, booleans, text or Python objects
+    domain : the declared classes, all different, at least one
+
+    Returns
+    -------
+    array (n,) of small integers, fresh
+        The position from 0; -1 where a label is none of the classes.
+    """
+    positions = np.full(np.shape(labels), -1, dtype=np.min_scalar_type(-len(domain)))
+    # Each class is compared by itself: in an array of one type for all classes, one class could change what another means.
     for position, label in enumerate(domain):
         positions[np.asarray(labels == label, dtype=bool)] = position
     return positions
 
 
-def targets_at(positions: NDArray[np.signedinteger[Any]], n_classes: int) -> Labels:
-    """From the positions of classes, 0 to n_classes - 1, to what a loss reads."""
+def targets_at(positions: Indices, n_classes: int) -> Labels:
+    """What a loss reads, from the positions of classes (0 to n_classes - 1)."""
     return (2 * positions - 1).astype(np.int8) if n_classes == 2 else positions.astype(np.intp)
 
 
 def positions_of(targets: Targets, n_classes: int) -> Indices:
-    """Back to the positions of classes."""
+    """The positions of classes, from what a loss reads: the inverse of `targets_at`."""
     return ((targets > 0) if n_classes == 2 else targets).astype(np.intp)
+
+
+def read_labels(values: Any, *classes: Label, refuse: bool = True) -> Labels:
+    """Labels of two classes as -1 and +1, labels of more classes as their positions.
+
+    Parameters
+    ----------
+    values : pandas or Polars Series, Arrow array, NumPy array or list of raw labels, one for each row
+    classes : the labels, compared in canonical form (`canonical_label`); if there are two, the negative one comes first
+    refuse : False after the labels were checked and a budget was charged: a label that is none of the classes counts as the
+        first class
+
+    Returns
+    -------
+    array (n,), fresh
+        int8, -1 for negative and +1 for positive; or the position of each class, from 0.
+
+    Raises
+    ------
+    InputError
+        If it is not one column of labels, or a label is missing or is none of the classes. The message holds no cell.
+    """
+    shape = getattr(values, "shape", (0,))
+    if isinstance(values, (str, bytes, Mapping, Set)) or not hasattr(values, "__len__") or len(shape) != 1:
+        raise InputError("the labels must be one column: a Series, a one-dimensional array or a list.")
+    if len(values) == 0:
+        raise InputError("the labels: there are none; give one for each row.")
+    domain = {canonical_label(label): position for position, label in enumerate(classes)}
+    levels = read_levels("the labels", values, domain, missing=_MISSING, unknown=_UNKNOWN)
+    if not refuse:
+        levels[levels < 0] = 0
+    if (levels == _MISSING).any():
+        raise InputError("the labels: some are missing; give only rows that have a label.")
+    if (levels == _UNKNOWN).any():
+        raise InputError(_unknown_label(classes))
+    return targets_at(levels, len(classes))
+
+
+def _unknown_label(classes: Sequence[Label]) -> str:
+    if len(classes) == 2:
+        return f"the labels: some are neither {classes[0]!r} nor {classes[1]!r}; give only rows that have one of the two."
+    return f"the labels: some are none of {', '.join(map(repr, classes))}; give only rows that have one of the classes."
+
+
+def read_targets(values: Any, *, counts: bool, refuse: bool = True) -> Array:
+    """The numbers that a regression predicts, (n,) float64.
+
+    Parameters
+    ----------
+    values : Series, Arrow array, NumPy array or list of numbers, one for each row
+    counts : whether the numbers are counts, which must not be negative
+    refuse : False after the targets were checked and a budget was charged: a target that is not a finite number counts as 0
+
+    Raises
+    ------
+    InputError
+        If a target is missing, is not a finite number, or is a negative count. The message holds no target.
+    """
+    targets = np.array(read_numbers("the targets", values, refuse), dtype=np.float64)
+    finite = np.isfinite(targets)
+    if refuse and not finite.all():
+        raise InputError("the targets: some are missing or infinite; give only rows whose target is a finite number.")
+    if refuse and counts and (targets < 0.0).any():
+        raise InputError("the targets: some are negative, but counts must not be. Correct them.")
+    targets[~finite] = 0.0
+    return targets

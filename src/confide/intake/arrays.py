@@ -19,7 +19,7 @@ from confide.data.frames import EncodedBlocks
 from confide.data.sparse import SparseBlocks
 from confide.erm.row_bounds import canonical
 from confide.errors import InputError, InputTypeError
-from confide.features.cells import looks_like_number
+from confide.features.column_names import looks_like_number
 from confide.features.encoder import Encoder
 from confide.intake.specification import Columns, RowSpecification
 from confide.types import Indices

@@ -13,9 +13,10 @@ import numpy as np
 from confide.data.file_rows import ArrayRows, FileRows
 from confide.data.on_disk import FilePart, Kind, Stamp, files_of
 from confide.data.opened_rows import OpenedRows
-from confide.data.speed import Progress
+from confide.data.passes import Progress
 from confide.errors import FileError, InputError, ParameterError
-from confide.features.schema import NumberColumn, Schema
+from confide.features.columns import NumberColumn
+from confide.features.schema import Schema
 
 
 def open_rows(

@@ -10,8 +10,9 @@ import numpy as np
 
 from confide.data.checked_source import CheckedSource
 from confide.erm.row_bounds import RowBound
-from confide.features.encoder import Encoder, RowsPerPerson
+from confide.features.encoder import Encoder
 from confide.features.fourier import FourierMap
+from confide.features.persons import RowsPerPerson
 from confide.intake.targets import TargetKind
 from confide.types import Indices
 

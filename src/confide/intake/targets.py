@@ -17,8 +17,14 @@ from confide.cautions import UNDECLARED_LABELS, warn
 from confide.data.opened_rows import OpenedRows
 from confide.data.streams import NumberTarget
 from confide.errors import InputError, InputTypeError, ParameterError
-from confide.features.encoder import read_labels
-from confide.features.labels import INCONSISTENT_NUMBERS, UNKNOWN_LABEL, class_positions, positions_of, targets_at
+from confide.features.labels import (
+    DIFFERENT_NUMBERS_OF_ROWS,
+    UNDECLARED_CLASS,
+    class_positions,
+    positions_of,
+    read_labels,
+    targets_at,
+)
 from confide.features.schema import Schema
 from confide.types import Array, Targets
 
@@ -94,13 +100,13 @@ class Classes:
             y = np.array(self.domain, dtype=object)[positions]
         labels = _label_array(y)
         if labels.shape[0] != n_rows:
-            raise InputError(INCONSISTENT_NUMBERS)
+            raise InputError(DIFFERENT_NUMBERS_OF_ROWS)
         domain = _undeclared_domain(labels) if self.domain is None else self.domain
         if self.domain is None and domain not in ((0, 1), (-1, 1)):
             warn((UNDECLARED_LABELS,))
         positions = class_positions(labels, domain)
         if (positions < 0).any():
-            raise InputError(UNKNOWN_LABEL)
+            raise InputError(UNDECLARED_CLASS)
         return ReadTargets(targets_at(positions, len(domain)), domain, _domain_sentence(domain, self.domain is not None))
 
     def of_opened(self, rows: OpenedRows) -> OpenedTarget:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from confide.errors import ParameterError
-from confide.features.schema import canonical_label
+from confide.features.canonical_labels import canonical_label
 from confide.released_models.model import ReleasedModel
 
 

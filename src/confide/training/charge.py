@@ -13,7 +13,7 @@ from confide.accounting.ledger import Batch, Ledger
 from confide.cautions import warn
 from confide.data.threads import one_blas_thread
 from confide.errors import NotCertified
-from confide.features.encoder import RowsPerPerson
+from confide.features.persons import RowsPerPerson
 from confide.privacy.budgets import Neighbours
 from confide.privacy.lattice import LatticeNoise
 from confide.privacy.noise import Entropy

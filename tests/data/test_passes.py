@@ -1,4 +1,4 @@
-"""What who waits for a fit is told: rows once a pass, from 0 to all of them, and the speed by an honest clock."""
+"""Reports of passes: each row once a pass, from 0 to all rows, and the speed by the time that a pass took."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import confide
 from confide.data.arrays import ArrayBlocks, MemorySource
 from confide.data.federated import FederatedRows
 from confide.data.partitions import NumericReading, PartitionedSource, added
-from confide.data.speed import Pace, Pass, _Line
+from confide.data.passes import Pace, Pass, _Line
 from confide.erm.losses import LogisticLoss
 from confide.erm.row_bounds import BallBound
 from confide.erm.row_sums import RowSum
@@ -42,7 +42,7 @@ class Terminal(io.StringIO):
 
 @pytest.fixture
 def small_blocks(monkeypatch):
-    """Groups of 200 rows."""
+    """Groups hold 200 rows."""
     monkeypatch.setattr("confide.data.arrays._MOST_ROWS", 100)
     monkeypatch.setattr("confide.data.arrays._BLOCKS_IN_GROUP", 2)
     monkeypatch.setattr("confide.data.streams._PIECE_BYTES", 1)
@@ -58,7 +58,7 @@ ROW_SUM = RowSum(LogisticLoss(), BallBound(1.0), 1.0, 1)
 
 
 def passes_of(seen):
-    """The numbers of rows of each pass, with what was done."""
+    """For each pass, what was done and the numbers of rows that were reported."""
     passes = []
     for what, n_rows in seen:
         if n_rows == 0:
@@ -71,7 +71,7 @@ def passes_of(seen):
 @pytest.mark.parametrize("n_threads", [1, 3])
 @pytest.mark.parametrize("n_problems", [1, 50])
 def test_a_row_counts_once_a_pass_when_it_has_been_used(small_blocks, n_threads, n_problems):
-    """However many problems there are, in how many parts their blocks are cut, and in whatever thread they are summed."""
+    """It holds for any number of problems, of parts of a block, and of threads."""
     X, y = numeric(1000)
     summed, seen = [], []
     lock = threading.Lock()
@@ -92,7 +92,7 @@ def test_a_row_counts_once_a_pass_when_it_has_been_used(small_blocks, n_threads,
 
 
 def test_a_sample_in_memory_is_no_pass(small_blocks):
-    """Neither of rows in memory nor of one that came from partitions; fetching it is one."""
+    """Passes over samples are not reported; fetching a sample from partitions is a pass."""
     X, y = numeric(16_000)
     halves = [(X[:8000], y[:8000]), (X[8000:], y[8000:])]
 
@@ -115,7 +115,7 @@ def test_a_sample_in_memory_is_no_pass(small_blocks):
 
 
 def test_every_kind_of_rows_tells_each_pass_from_nothing_to_all(small_blocks, tmp_path):
-    """Memory, files with and without a cache, parties; the check where rows are read for it."""
+    """Rows in memory, in files with and without a cache, and of parties report each pass, and the check if there is one."""
     frame = made_up(500)
     frame.to_parquet(tmp_path / "t.parquet")
     ours, theirs = zip(*(Pipe() for _ in range(2)), strict=True)
@@ -146,7 +146,7 @@ def test_every_kind_of_rows_tells_each_pass_from_nothing_to_all(small_blocks, tm
 
 
 def test_scoring_is_not_called_training(small_blocks, tmp_path):
-    """An evaluation of rows in a file: one pass that checks and one that scores."""
+    """An evaluation of rows in a file has one pass that checks and one that scores."""
     frame = made_up(500)
     frame.to_parquet(tmp_path / "t.parquet")
     model = confide.LogisticRegression(1.0, schema=SCHEMA).fit(frame, frame["ill"])
@@ -157,7 +157,7 @@ def test_scoring_is_not_called_training(small_blocks, tmp_path):
 
 
 def test_partitions_tell_their_passes_and_how_long_they_took():
-    """Nothing is heard of them before a pass ends; the speed is of the time since it began."""
+    """They report when a pass ends, and the speed is over the time since the pass began."""
     X, y = numeric(300)
     clock = Clock()
     pace = Pace(clock)
@@ -188,7 +188,7 @@ def test_partitions_tell_their_passes_and_how_long_they_took():
 
 @pytest.mark.parametrize("stream", [Terminal, io.StringIO])
 def test_the_line_counts_rows_of_this_pass_and_passes_on_a_terminal_alone(stream, monkeypatch):
-    """What is not a terminal may be a log: the number of passes depends on the rows. Without time there is no speed."""
+    """Other output may be kept in a log, and the number of passes depends on the rows. Without time there is no speed."""
     written = stream()
     monkeypatch.setattr(sys, "stderr", written)
     clock = Clock()
@@ -221,7 +221,7 @@ def test_the_line_counts_rows_of_this_pass_and_passes_on_a_terminal_alone(stream
 
 
 def test_no_speed_is_made_of_no_time():
-    """Rows of a pass of one call, with a clock that has not gone on."""
+    """A pass in one call, during which the clock stands still, has no speed."""
     pace = Pace(Clock())
     pace("training", 0)
     pace("training", 34_000)
@@ -229,8 +229,8 @@ def test_no_speed_is_made_of_no_time():
 
 
 def test_a_line_of_a_real_fit_shows_no_speed_beyond_what_a_machine_can_do(capsys, monkeypatch):
-    """Few rows in one block: the whole time of a pass is counted."""
-    monkeypatch.setattr("confide.data.speed._SECONDS_BETWEEN_LINES", 0.0)
+    """With few rows in one block, the whole time of a pass is counted."""
+    monkeypatch.setattr("confide.data.passes._SECONDS_BETWEEN_LINES", 0.0)
     X, y = numeric(30_000)
     with confide.progress():
         confide.LogisticRegression(1.0).fit(X, y)

@@ -1,7 +1,7 @@
-"""How fast rows pass by, for whoever waits for a fit.
+"""Passes over the rows: who is told how many rows were used, and how fast that is.
 
-What is shown is a matter of the curator's screen: how often rows pass depends on them. So passes are numbered on a terminal
-alone, and the line that `progress` writes by itself does not tell how many rows there are, which may be private.
+The number of passes depends on the rows, so it may be shown on the curator's screen only. The line that `progress` writes by
+itself therefore numbers passes only on a terminal, and never tells how many rows there are, which may be private.
 """
 
 from __future__ import annotations
@@ -16,32 +16,34 @@ from typing import Any, TypeAlias
 from confide.errors import ParameterError
 
 Progress: TypeAlias = Callable[[str, int], None]
-"""Told what is done, "checking", "training" or "scoring", and how many rows of this pass have been used: first 0."""
+"""Is called with what is done ("checking", "training" or "scoring") and how many rows of this pass were used, at first 0."""
 
 _SECONDS_BETWEEN_LINES = 0.5
 
-_watching: ContextVar[Progress | None] = ContextVar("confide_progress", default=None)
+_told: ContextVar[Progress | None] = ContextVar("confide_progress", default=None)
+"""Who is told of passes that begin in this thread."""
 
 
 @contextmanager
 def progress(told: Progress | None = None) -> Iterator[None]:
-    """Show that fits go on, for as long as the `with` lasts.
+    """Show the progress of fits for as long as the `with` block lasts.
 
     Parameters
     ----------
     told : callable or None
-        Called with "checking", "training" or "scoring" and the number of rows of this pass that have been used: 0 as a
-        pass begins, and the number of all rows as it ends. None writes a line on standard error: what is done, in which
-        pass where that is a terminal, rows a second in this pass, and the time since the `with` began.
+        Called with "checking", "training" or "scoring" and the number of rows of this pass that have been used: 0 when a
+        pass begins, and the number of all rows when it ends. None writes a line on standard error: what is done, the
+        number of the pass (only on a terminal), rows a second in this pass, and the time since the `with` block began.
 
     Notes
     -----
     A row counts once a pass, however many problems are solved at once. Passes over a sample in memory are not shown. Workers
-    of a cluster are heard of when a pass ends, and parties one by one. Fits with a smooth loss usually take 5 to 20 passes,
-    those with a hinge 10 to 60 and, where its joint is narrow, hundreds; `Ridge` takes one.
+    of a cluster report when a pass ends, and parties report one by one. Fits with a smooth loss usually take 5 to 20 passes.
+    Fits with a hinge take 10 to 60 passes, or hundreds where the joint of the hinge is narrow. `Ridge` takes one pass.
 
-    Keep it on the curator's screen. How often rows pass depends on them, so who counts passes, or reads the clock, learns
-    something that no budget covers; so do logs. Only fits of this thread are shown, and nothing changes what they release.
+    Keep the output on the curator's screen. The number of passes depends on the rows, so whoever counts passes, or reads the
+    clock, learns something that no budget covers. Logs tell the same. Only fits of this thread are shown, and nothing here
+    changes what they release.
 
     Examples
     --------
@@ -55,54 +57,49 @@ def progress(told: Progress | None = None) -> Iterator[None]:
     ('training', 5000)
     """
     if told is not None and not callable(told):
-        raise ParameterError("progress takes a function of what is done and a number of rows, or nothing.")
+        raise ParameterError("progress must be given a function of what is done and a number of rows, or None.")
     line = _Line() if told is None else None
-    token = _watching.set(told or line)
+    token = _told.set(told or line)
     try:
         yield
     finally:
-        _watching.reset(token)
+        _told.reset(token)
         if line is not None:
             line.end()
 
 
-def watching() -> Progress | None:
-    """Who is to be told of passes that begin in this thread."""
-    return _watching.get()
-
-
 class Pass:
-    """One pass over the rows, of which whoever watches is told.
+    """One pass over the rows, reported as the rows are used.
 
     Parameters
     ----------
     what : "checking", "training" or "scoring"
-    told : who is told, or None for who watches by `progress`
+    told : who is told, or None for whoever `progress` names
     """
 
     def __init__(self, what: str, told: Progress | None = None) -> None:
-        self._what, self._told, self._n_rows = what, told or watching(), 0
+        self._what, self._told, self._n_rows = what, told or _told.get(), 0
         self.used(0)
 
     def used(self, n_rows: int) -> None:
-        """So many more rows have been used."""
+        """Report that `n_rows` more rows have been used."""
         self._n_rows += n_rows
         if self._told is not None:
             self._told(self._what, self._n_rows)
 
 
 class Pace:
-    """The number of a pass and the speed of its rows, from what is told of it.
+    """The number of the current pass and its speed, computed from the reports of passes.
 
     Parameters
     ----------
-    clock : seconds that only rise
+    clock : gives seconds that never decrease
 
     Attributes
     ----------
-    number : of this pass among those in which the same is done, from 1
-    seconds : since this pass began
-    speed : rows a second in this pass, in words; empty where none were used, or no time has passed
+    number : number of this pass among consecutive passes that do the same, from 1
+    seconds : time since this pass began
+    speed : rows a second in this pass, as text; empty if no row was used or no time has passed
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -119,7 +116,7 @@ class Pace:
 
 
 class _Line:
-    """One line on standard error, written over."""
+    """One line on standard error, which is written over."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock, self._begun, self._pace = clock, clock(), Pace(clock)
@@ -131,7 +128,7 @@ class _Line:
         if now - self._written < _SECONDS_BETWEEN_LINES:
             return
         self._written = now
-        # What is not a terminal may be a log, which is kept.
+        # Output that does not go to a terminal may be kept in a log, which must not hold the number of passes.
         number = f", pass {self._pace.number}" if sys.stderr.isatty() else ""
         speed = f"{self._pace.speed} in this pass, " if self._pace.speed else ""
         self._write(f"{what}{number}: {speed}{now - self._begun:.0f} s")

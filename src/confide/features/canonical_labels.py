@@ -1,0 +1,73 @@
+"""Canonical form of labels: the text by which categories and class labels are compared.
+
+Readers of one file produce 1, 1.0 or "1" for the same cell. In canonical form these are the same label.
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+import re
+from decimal import Decimal
+from typing import TypeAlias
+
+import numpy as np
+
+Label: TypeAlias = str | int | float | bool
+"""A category or a class label, as a schema holds it."""
+
+_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+_LONGEST_NUMBER = 400
+"""In characters. No double needs more, and Python refuses to read integers of several thousand digits."""
+
+
+def canonical_label(value: object) -> str | None:
+    """The text by which categories and labels are compared.
+
+    Text that is a decimal number counts as that number. Whole numbers have no decimal point. Blanks around text do not
+    count. So 1, 1.0, "1", " 01 " and ``np.int8(1)`` all give "1", and True, "True" and "TRUE" give "true".
+
+    Parameters
+    ----------
+    value : one cell of a column, a category or a label
+
+    Returns
+    -------
+    str or None
+        None for a missing value: None, NaN, NaT, ``pandas.NA`` or blank text.
+
+    Raises
+    ------
+    TypeError
+        If the value is not text, a real number or a boolean. The message does not hold the value.
+    """
+    if isinstance(value, str):
+        return _canonical_text(value.strip())
+    if isinstance(value, (bool, np.bool_)):
+        return "true" if value else "false"
+    if isinstance(value, numbers.Integral):
+        return str(int(value))
+    if isinstance(value, np.floating):
+        value = float(str(value))  # through the shortest text: np.float32(0.1) is printed as 0.1, and counts as 0.1
+    if isinstance(value, (numbers.Real, Decimal)):
+        return None if math.isnan(value) else _canonical_text(repr(float(value)))
+    # NA and NaT of pandas are recognised by the names of their types: pandas is not imported here, and NA cannot be
+    # compared.
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return None
+    raise TypeError("a label is text, a number or a boolean.")
+
+
+def _canonical_text(text: str) -> str | None:
+    if not text:
+        return None
+    if text.lower() in ("true", "false"):
+        return text.lower()
+    if len(text) > _LONGEST_NUMBER or not _NUMBER.fullmatch(text):
+        return text
+    if text.lstrip("+-").isdigit():
+        return str(int(text))
+    number = float(text)
+    if math.isinf(number):
+        return text
+    return str(int(number)) if number.is_integer() else repr(number)

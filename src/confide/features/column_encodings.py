@@ -1,0 +1,130 @@
+"""How one column becomes one group of encoded columns, whose entries have absolute values that add up to at most 1.
+
+- A number is clipped to its bounds and stretched to [-1, 1]. If cells may be missing, a second column is 1 where the number
+  is missing, and the first is 0 there.
+- A number with knots has one column for its low, each knot and its high. Each is a hat function: 1 at its own point, and
+  falling in a straight line to 0 at both neighbours (B-splines of degree 1). All are multiplied by 1 - 2^-36, which keeps
+  rounded sums below 1. A weight is the effect at its point, and effects between points are interpolated.
+- A category with exactly two levels has one column, -1 for the first level and 1 for the second. Any other category has one
+  column for each level, which is 1 where the row has that level. The levels are the listed categories, then "(other)" and
+  "(missing)" if they are declared. A category that is none of the levels gives zeros.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Protocol, TypeGuard
+
+import numpy as np
+from numpy.typing import NDArray
+
+from confide.features.cells import CellNumbers, Levels
+from confide.features.columns import CategoryColumn, Column, NumberColumn, shown_number
+from confide.types import Array
+
+_HAT_HEIGHT = 1.0 - 2.0**-36
+"""Two hats add up to 1 except for rounding. With this height, the row bound sees at once that it need not clip any row."""
+
+
+class ColumnEncoding(Protocol):
+    """How one column becomes one group of encoded columns."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the encoded columns."""
+
+    @property
+    def linked(self) -> bool:
+        """Whether in every row exactly one of the encoded columns is 1 and the others are 0."""
+
+    def codes(self, values: Any) -> Any:
+        """The checked values of the column (n,) in a compact form (n,) from which blocks of encoded columns are made."""
+
+    def write(self, codes: Any, out: Array) -> None:
+        """Fill `out`, the encoded columns of one block (size, m), from the codes of the block (m,)."""
+
+
+def encoding_of(column: Column) -> ColumnEncoding:
+    """The encoding of a column."""
+    return NumberEncoding(column) if isinstance(column, NumberColumn) else CategoryEncoding(column)
+
+
+def is_plain(encoding: ColumnEncoding) -> TypeGuard[NumberEncoding]:
+    """Whether an encoding is that of a plain number, which is encoded together with all others (`PlainNumbers`)."""
+    return isinstance(encoding, NumberEncoding) and encoding.column.is_straight
+
+
+@dataclass(frozen=True, slots=True)
+class NumberEncoding:
+    """Numbers, clipped to public bounds and stretched to [-1, 1].
+
+    Their codes are numbers in [-1, 1] or, if the column has knots, positions among the knots, 0 for the low. NaN stands for
+    a missing number. The codes of plain numbers are the numbers themselves.
+    """
+
+    column: NumberColumn
+    linked: ClassVar[bool] = False
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        name = self.column.name
+        names = tuple(f"{name}~{shown_number(value)}" for value in self.column.knots_with_bounds) or (name,)
+        return (*names, f"{name}=(missing)") if self.column.missing else names
+
+    def codes(self, values: CellNumbers) -> NDArray[np.floating[Any]]:
+        column = self.column
+        if column.is_straight:
+            return values
+        stretched = column.stretched(values.astype(np.float64))
+        if not column.missing:
+            stretched[np.isnan(stretched)] = 0.0
+        if not column.knots:
+            return stretched
+        points = column.stretched(np.array(column.knots_with_bounds))
+        positions: Array = np.interp(stretched, points, np.arange(float(points.size)))
+        return positions
+
+    def write(self, codes: Array, out: Array) -> None:
+        numbers = out[:-1] if self.column.missing else out
+        if self.column.knots:
+            numbers[...] = _HAT_HEIGHT * np.maximum(1.0 - np.abs(codes - np.arange(len(numbers))[:, None]), 0.0)
+        else:
+            numbers[0] = codes
+        if self.column.missing:
+            absent = np.isnan(codes)
+            numbers[:, absent] = 0.0
+            out[-1] = absent
+
+
+@dataclass(frozen=True, slots=True)
+class CategoryEncoding:
+    """Categories, as levels. Their codes are the levels."""
+
+    column: CategoryColumn
+    names: tuple[str, ...] = field(init=False, compare=False, repr=False)
+    single: Array = field(init=False, compare=False, repr=False)
+    """If there is one encoded column: its value for each level, and last, at index -1, for no level. Otherwise empty."""
+
+    def __post_init__(self) -> None:
+        column = self.column
+        levels = [str(category) for category in column.categories]
+        levels += ["(other)"] * (column.other is True) + ["(missing)"] * column.missing
+        columns = levels[1:] if len(levels) == 2 else levels
+        values = {1: [1.0, 0.0], 2: [-1.0, 1.0, 0.0]}.get(len(levels), [])
+        object.__setattr__(self, "names", tuple(f"{column.name}={level}" for level in columns))
+        object.__setattr__(self, "single", np.array(values))
+
+    @property
+    def linked(self) -> bool:
+        return not self.single.size and self.column.other is not False
+
+    def codes(self, values: Levels) -> Levels:
+        return values
+
+    def write(self, codes: Levels, out: Array) -> None:
+        if self.single.size:
+            out[0] = self.single[codes]
+        else:
+            out[...] = 0.0
+            known = np.flatnonzero(codes >= 0)
+            out[codes[known], known] = 1.0

@@ -1,0 +1,221 @@
+"""Public descriptions of columns: numbers between bounds, and categories from a list."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from confide.errors import SchemaError
+from confide.features.canonical_labels import Label, canonical_label
+from confide.features.schema_checks import (
+    check_fields,
+    check_flag,
+    check_keys,
+    column_title,
+    finite_bound,
+    is_list,
+    plain_label,
+)
+from confide.types import Array
+
+SCALES = ("linear", "log")
+
+
+@dataclass(frozen=True, slots=True)
+class NumberColumn:
+    """A number between public bounds. Values outside the bounds are clipped.
+
+    Parameters
+    ----------
+    name : name of the column in the table
+    low, high : public bounds in the column's own unit, finite, low < high
+    scale : "linear"; or "log" for numbers with a long right tail, in a unit in which 1 is small: x is then encoded as
+        log(1 + x - low) / log(1 + high - low), stretched from [0, 1] to [-1, 1]
+    missing : whether cells may be missing; missing cells get an indicator column of their own
+    knots : numbers between low and high, in rising order, at which the effect of the column may bend; none for a straight
+        line
+
+    Raises
+    ------
+    SchemaError
+        If a value contradicts this description. The message names the column.
+    """
+
+    name: str
+    low: float
+    high: float
+    scale: str = "linear"
+    missing: bool = False
+    knots: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        where = column_title(self.name)
+        object.__setattr__(self, "low", finite_bound(where, "low", self.low))
+        object.__setattr__(self, "high", finite_bound(where, "high", self.high))
+        if not self.low < self.high:
+            raise SchemaError(
+                f"{where}: low must be below high; low is {shown_number(self.low)} and high is {shown_number(self.high)}."
+            )
+        if math.isinf(self.high - self.low):
+            raise SchemaError(f"{where}: low and high are too far apart; their difference must be a finite number.")
+        if self.scale not in SCALES:
+            raise SchemaError(f'{where}: scale must be "linear" or "log".')
+        check_flag(where, "missing", self.missing)
+        if not is_list(self.knots):
+            raise SchemaError(f"{where}: knots must be a list of numbers.")
+        object.__setattr__(self, "knots", tuple(finite_bound(where, "each of the knots", knot) for knot in self.knots))
+        ends = np.array([self.low, *self.knots, self.high])
+        if not (ends[:-1] < ends[1:]).all():
+            raise SchemaError(f"{where}: knots must be in rising order, each strictly between low and high.")
+        if not (np.diff(self.stretched(ends)) > 0.0).all():
+            raise SchemaError(
+                f"{where}: some knots are too close to each other, to low or to high; in double precision they are the same "
+                f"number on the scale of the column. Leave some of them out."
+            )
+
+    @property
+    def is_straight(self) -> bool:
+        """Whether the encoding is a straight line from low to high: a linear scale without knots."""
+        return self.scale == "linear" and not self.knots
+
+    def stretched(self, values: Array) -> Array:
+        """Values clipped to [low, high] and mapped to [-1, 1] by the scale; NaN stays NaN. The argument is overwritten."""
+        # Rounding is monotone, so each step keeps its range: [0, width], then [0, 1], then [-1, 1].
+        width = self.high - self.low
+        np.clip(values, self.low, self.high, out=values)
+        values -= self.low
+        if self.scale == "log":
+            np.log1p(values, out=values)
+            width = math.log1p(width)
+        values /= width
+        np.minimum(values, 1.0, out=values)  # log1p of NumPy and of math may differ in the last digit
+        values *= 2.0
+        values -= 1.0
+        return values
+
+    @property
+    def knots_with_bounds(self) -> tuple[float, ...]:
+        """Low, the knots and high; empty if there are no knots."""
+        return (self.low, *self.knots, self.high) if self.knots else ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The column without its name, as in a TOML file: JSON-able, without what has its default value."""
+        described: dict[str, Any] = {"low": shown_number(self.low), "high": shown_number(self.high)}
+        if self.scale != "linear":
+            described["scale"] = self.scale
+        if self.knots:
+            described["knots"] = [shown_number(knot) for knot in self.knots]
+        return described | ({"missing": True} if self.missing else {})
+
+    def __str__(self) -> str:
+        log = ", log scale" if self.scale == "log" else ""
+        knots = f", knots at {', '.join(str(shown_number(knot)) for knot in self.knots)}" if self.knots else ""
+        gaps = ", may be missing" if self.missing else ""
+        return f"number from {shown_number(self.low)} to {shown_number(self.high)}{log}{knots}{gaps}"
+
+
+@dataclass(frozen=True, slots=True)
+class CategoryColumn:
+    """A category from a public list.
+
+    Parameters
+    ----------
+    name : name of the column in the table
+    categories : text, numbers or booleans, all different in canonical form; their order is that of the encoded columns
+    other : True: categories that are not listed share a level of their own. A listed category: those that are not listed
+        count as that one; it is kept in canonical form. False: those that are not listed have no level. With True or a
+        category, missing cells are treated like categories that are not listed, unless `missing` is True
+    missing : whether cells may be missing; missing cells get a level of their own
+
+    Raises
+    ------
+    SchemaError
+        If a value contradicts this description. The message names the column.
+    """
+
+    name: str
+    categories: tuple[Label, ...]
+    other: bool | str = False
+    missing: bool = False
+
+    def __post_init__(self) -> None:
+        where = column_title(self.name)
+        if not is_list(self.categories):
+            raise SchemaError(f"{where}: categories must be a list of text, numbers or booleans.")
+        object.__setattr__(self, "categories", tuple(plain_label(where, "a category", value) for value in self.categories))
+        if not self.categories:
+            raise SchemaError(f"{where}: categories is empty; list at least one.")
+        listed: dict[str | None, Label] = {}
+        for category in self.categories:
+            label = canonical_label(category)
+            if label in listed:
+                raise SchemaError(
+                    f"{where}: the categories {listed[label]!r} and {category!r} are the same; list only one of them."
+                )
+            listed[label] = category
+        if not isinstance(self.other, bool):
+            object.__setattr__(self, "other", _listed_category(where, self.other, listed))
+        check_flag(where, "missing", self.missing)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The column without its name, as in a TOML file: JSON-able, without what has its default value."""
+        flags = {key: value for key, value in (("other", self.other), ("missing", self.missing)) if value}
+        return {"categories": list(self.categories)} | flags
+
+    def __str__(self) -> str:
+        count = f"{len(self.categories)} categor{'y' if len(self.categories) == 1 else 'ies'}"
+        others = ", others allowed" if self.other is True else f", others count as {self.other}" if self.other else ""
+        return f"{count}{others}{', may be missing' if self.missing else ''}"
+
+
+Column: TypeAlias = NumberColumn | CategoryColumn
+
+
+def columns_of(described: object) -> tuple[Column, ...]:
+    """Column objects, from a mapping of names to descriptions as in a TOML file, or as they were given.
+
+    Raises
+    ------
+    SchemaError
+        If the argument is neither, or a description contradicts itself.
+    """
+    if isinstance(described, Mapping):
+        return tuple(_column(name, description) for name, description in described.items())
+    columns = tuple(described) if isinstance(described, Iterable) and not isinstance(described, str) else (None,)
+    for column in columns:
+        if not isinstance(column, (NumberColumn, CategoryColumn)):
+            raise SchemaError("columns must map names to descriptions, or be NumberColumn and CategoryColumn objects.")
+    return columns
+
+
+def _column(name: Any, description: object) -> Column:
+    where = column_title(name)
+    if name in ("target", "person", "interact") and not isinstance(description, Mapping):
+        # TOML counts every key below [columns] as a column.
+        raise SchemaError(f'the key "{name}" is not a column; put it above [columns].')
+    if not isinstance(description, Mapping):
+        raise SchemaError(f"{where}: describe it by {{ low = ..., high = ... }} or {{ categories = [...] }}.")
+    is_number = "low" in description or "high" in description
+    if is_number == ("categories" in description):
+        advice = "both bounds and categories; keep" if is_number else "neither bounds nor categories; give"
+        check_keys(where, description, ("low", "high", "scale", "knots", "categories", "other", "missing"))
+        raise SchemaError(f"{where}: has {advice} low and high, or categories.")
+    kind = NumberColumn if is_number else CategoryColumn
+    check_fields(where, description, kind, given=("name",))
+    return kind(name=name, **description)
+
+
+def _listed_category(where: str, other: object, listed: Mapping[str | None, Label]) -> str:
+    label = canonical_label(other) if isinstance(other, (str, int, float)) else None
+    if label is None or label not in listed:
+        raise SchemaError(f"{where}: other must be true, false or one of the listed categories.")
+    return label
+
+
+def shown_number(number: float) -> int | float:
+    """A number as people write it: 17 rather than 17.0."""
+    return int(number) if number.is_integer() and abs(number) < 2**53 else number

@@ -1,0 +1,190 @@
+"""The columns of a frame that a schema describes: found by name, read, and checked against their descriptions.
+
+Messages name the columns of the schema and never hold a value. Other names in a frame are not shown either: if the header of
+a file is missing, they are cells.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from confide.errors import InputError
+from confide.features.canonical_labels import canonical_label
+from confide.features.cells import CellNumbers, Levels, read_identities, read_levels, read_numbers
+from confide.features.column_names import listed
+from confide.features.columns import CategoryColumn, NumberColumn
+from confide.features.schema import Schema
+from confide.types import Indices
+
+NO_LEVEL = -1
+"""The level of a category that is none of the levels."""
+_UNDECLARED_GAP = -2
+"""While a column is read: a missing cell, where the schema does not say what it counts as."""
+_COUNTS_AS_LISTED = -3
+"""While a column is read: an unlisted category that counts as one of the listed ones."""
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class RawTable:
+    """The columns of one frame that are read by a schema. It holds data.
+
+    Parameters
+    ----------
+    schema : the public description of the columns
+    columns : a Series or Arrow array for each column of the schema, in its order
+    person : the column that identifies persons, or None
+    """
+
+    schema: Schema
+    columns: tuple[Any, ...]
+    person: Any
+
+    @classmethod
+    def of(cls, frame: Any, schema: Schema, *, with_person: bool) -> RawTable:
+        """The columns of a frame of any library that narwhals reads.
+
+        Parameters
+        ----------
+        frame : pandas or Polars frame, or Arrow table
+        schema : the public description of the columns
+        with_person : whether to find the column that identifies persons, if the schema names one
+
+        Raises
+        ------
+        InputError
+            If it is not a frame in memory, has no rows, lacks a column, or has two columns of one name.
+        """
+        names = schema.column_names
+        if not with_person or schema.person is None:
+            return cls(schema, _columns_named(frame, names), None)
+        *columns, person = _columns_named(frame, (*names, schema.person))
+        return cls(schema, tuple(columns), person)
+
+    @property
+    def n_rows(self) -> int:
+        """The number of rows."""
+        return len(self.columns[0])
+
+    def checked_columns(self, *, refuse: bool) -> Iterator[tuple[Any, bool]]:
+        """The values (n,) of each column in turn, and whether one of its cells is as the schema describes it.
+
+        The values of a number are `CellNumbers`, those of a category are `Levels`, where `NO_LEVEL` stands for none of them.
+        A column is read when it is asked for, so that not all columns are copied at the same time.
+
+        Parameters
+        ----------
+        refuse : False lets every cell pass, and then looks at none of them to see whether it is as described
+
+        Raises
+        ------
+        InputError
+            If a column holds what its description does not allow.
+        """
+        for column, cells in zip(self.schema.columns, self.columns, strict=True):
+            yield _numbers(column, cells, refuse) if isinstance(column, NumberColumn) else _levels(column, cells, refuse)
+
+    def persons(self) -> Indices:
+        """Whole numbers (n,), equal for the rows of one person.
+
+        Raises
+        ------
+        InputError
+            If a cell is missing or is not text, a number or a boolean.
+        """
+        return read_identities(f'column "{self.schema.person}"', self.person)
+
+
+def _columns_named(frame: Any, names: Sequence[str]) -> tuple[Any, ...]:
+    """The named columns of a frame, in the order of the names."""
+    import narwhals.stable.v1 as nw
+    import pyarrow as pa
+
+    if isinstance(frame, pa.Table) and frame.num_rows:
+        # The usual form of a piece of a file, of which a fit reads many. What is wrong with a table is found below.
+        places = {name: place for place, name in enumerate(frame.column_names)}
+        if len(places) == frame.num_columns and all(name in places for name in names):
+            return tuple(frame.column(places[name]) for name in names)
+    try:
+        table = nw.from_native(frame, pass_through=True)
+        present, n_rows = (set(table.columns), table.shape[0]) if isinstance(table, nw.DataFrame) else (set(), 0)
+    except Exception:  # noqa: BLE001 - libraries raise different errors, above all for repeated names
+        table, present, n_rows = None, set(), 0
+    if not isinstance(table, nw.DataFrame):
+        raise InputError(_why_no_table(frame, table, names))
+    absent = [name for name in names if name not in present]
+    if absent:
+        raise InputError(f"the frame lacks columns that the schema describes: {listed(absent)}.")
+    if n_rows == 0:
+        raise InputError("the frame has no rows; at least one is needed.")
+    return tuple(table[name] for name in names)
+
+
+def _why_no_table(frame: Any, table: Any, names: Sequence[str]) -> str:
+    """Why a frame cannot be read; `table` is what narwhals makes of it, or None if that failed."""
+    import narwhals.stable.v1 as nw
+
+    if isinstance(table, nw.LazyFrame):
+        return "a schema needs a frame in memory; call .collect() (Polars) or .compute() (Dask) on it first."
+    if table is None and hasattr(frame, "columns"):
+        repeated = [name for name in names if list(getattr(frame, "columns", ())).count(name) > 1]
+        which = f" (these occur more than once: {listed(repeated)})" if repeated else ""
+        return f"the frame cannot be read: the names of its columns must all be different{which}."
+    return "a schema needs a pandas or Polars frame, whose columns have names."
+
+
+def _numbers(column: NumberColumn, cells: Any, refuse: bool) -> tuple[CellNumbers, bool]:
+    """The numbers of a column, NaN for missing ones, and whether one of them lies within the bounds."""
+    what = f'column "{column.name}"'
+    numbers = read_numbers(what, cells, refuse)
+    if column.is_straight and not refuse:
+        # The encoder finds the cells that are not finite numbers, block by block, when it encodes the column.
+        return numbers, False
+    # The least and the greatest number are finite exactly if all are, and are cheaper to find than to test each number.
+    ends = (numbers.min(initial=np.inf), numbers.max(initial=-np.inf))
+    if numbers.size and not (math.isfinite(ends[0]) and math.isfinite(ends[1])):
+        infinite = np.isinf(numbers)
+        if refuse and infinite.any():
+            raise InputError(f"{what}: holds infinite numbers; give finite ones, or leave the cells empty.")
+        if refuse and not column.missing:
+            raise InputError(
+                f'{what}: holds missing values; declare "missing = true" for it in the schema, or fill them in by a rule '
+                f"that does not depend on the data."
+            )
+        numbers = np.where(infinite, np.nan, numbers).astype(numbers.dtype)
+    return numbers, refuse and _some_within(column, numbers, ends)
+
+
+def _some_within(column: NumberColumn, numbers: CellNumbers, ends: tuple[Any, Any]) -> bool:
+    """Whether a number lies within the bounds of its column; `ends` are the least and the greatest one, or NaN."""
+    if any(column.low <= end <= column.high for end in ends):
+        return True
+    # Some numbers may lie within the bounds although both ends do not, or are NaN.
+    return bool(((numbers >= column.low) & (numbers <= column.high)).any())
+
+
+def _levels(column: CategoryColumn, cells: Any, refuse: bool) -> tuple[Levels, bool]:
+    """The levels of a column, and whether a cell holds a listed category.
+
+    The levels are the listed categories, then the level of unlisted ones and that of missing ones, where they are declared.
+    """
+    what = f'column "{column.name}"'
+    known = {canonical_label(category): level for level, category in enumerate(column.categories)}
+    unlisted, missing = (len(known), len(known)) if column.other else (NO_LEVEL, _UNDECLARED_GAP)
+    if isinstance(column.other, str):
+        unlisted = missing = _COUNTS_AS_LISTED
+    if column.missing:
+        missing = len(known) + (column.other is True)
+    levels = read_levels(what, cells, known, missing=missing, unknown=unlisted)
+    is_used = refuse and bool(((levels >= 0) & (levels < len(known))).any())
+    undeclared = levels == _UNDECLARED_GAP
+    if refuse and undeclared.any():
+        raise InputError(f'{what}: holds missing values; declare "missing = true" or "other = true" for it in the schema.')
+    levels[undeclared] = NO_LEVEL
+    if isinstance(column.other, str):
+        levels[levels == _COUNTS_AS_LISTED] = known[column.other]
+    return levels, is_used

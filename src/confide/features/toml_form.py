@@ -1,0 +1,66 @@
+"""The TOML form of a schema: reading the file, and writing the text."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from confide.errors import FileError
+
+
+def read_toml(path: str | Path) -> dict[str, Any]:
+    """What a TOML file says.
+
+    Raises
+    ------
+    FileError
+        If the file is missing, cannot be read, or is not TOML. The message quotes nothing from it.
+    """
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise FileError(f"{path}: there is no such file; give the path of a schema in TOML.") from None
+    except UnicodeDecodeError:
+        raise FileError(f"{path}: is not text in UTF-8; give the path of a schema in TOML.") from None
+    except OSError as error:
+        raise FileError(f"{path}: cannot be read ({error.strerror}).") from None
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        # Only the place is passed on: if a table was given by mistake, the rest of the message quotes its cells.
+        place = re.search(r"line [0-9]+, column [0-9]+|end of document", str(error))
+        raise FileError(f"{path}: is not valid TOML ({place[0] if place else 'unknown place'}); correct it.") from None
+    except (ValueError, RecursionError):
+        raise FileError(f"{path}: is not valid TOML (a number is too long, or nesting is too deep); correct it.") from None
+
+
+def toml_text(described: Mapping[str, Any]) -> str:
+    """The text of a TOML file with the table [columns] last.
+
+    Parameters
+    ----------
+    described : JSON-able; under "columns" a mapping from the name of a column to its description
+    """
+    above = {key: value for key, value in described.items() if key != "columns"}
+    lines = [f"{key} = {_value(value)}" for key, value in above.items()] + [""] * bool(above)
+    lines += ["[columns]", *(f"{_key(name)} = {_value(column)}" for name, column in described["columns"].items())]
+    return "\n".join(lines) + "\n"
+
+
+def _value(value: object) -> str:
+    if isinstance(value, Mapping):
+        return "{ " + ", ".join(f"{_key(key)} = {_value(item)}" for key, item in value.items()) + " }"
+    if isinstance(value, list):
+        return "[" + ", ".join(_value(item) for item in value) + "]"
+    if isinstance(value, str):
+        # JSON escapes every character that TOML wants escaped, except character 127.
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    return json.dumps(value)
+
+
+def _key(key: str) -> str:
+    return key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else _value(key)

@@ -1,0 +1,128 @@
+"""Cells of one column as numbers, levels and identities, whatever library holds them."""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from confide.errors import InputError
+from confide.features.canonical_labels import canonical_label
+from confide.features.cells import number_in, read_identities, read_levels, read_numbers
+from tests.features.tables import SECRET, SECRET_NUMBER, assert_silent
+
+HELD_AS = {
+    "a list": lambda cells: cells,
+    "NumPy objects": lambda cells: np.array(cells, dtype=object),
+    "pandas objects": lambda cells: pd.Series(cells, dtype=object),
+    "pandas": pd.Series,
+    "Polars": lambda cells: pl.Series(cells, strict=False),
+    "Arrow": pa.array,
+    "Arrow in chunks": lambda cells: pa.chunked_array([pa.array(cells[:1]), pa.array(cells[1:])]),
+    "an Arrow dictionary": lambda cells: pa.array(cells).dictionary_encode(),
+}
+
+
+@pytest.mark.parametrize("hold", HELD_AS.values(), ids=HELD_AS)
+def test_numbers_are_the_same_however_they_are_held(hold):
+    """Every container gives the same doubles, with NaN for missing cells."""
+    numbers = read_numbers("the column", hold([1.5, None, -2.0]))
+    np.testing.assert_array_equal(numbers, [1.5, np.nan, -2.0])
+    assert numbers.dtype == np.float64
+
+
+@pytest.mark.parametrize("hold", HELD_AS.values(), ids=HELD_AS)
+def test_levels_are_the_same_however_they_are_held(hold):
+    """A listed category, a missing one and an unlisted one have their levels, in a fresh array."""
+    levels = read_levels("the column", hold(["a", None, "z"]), {"a": 0, "b": 1}, missing=-3, unknown=-1)
+    assert levels.tolist() == [0, -3, -1]
+    assert levels.flags.writeable
+
+
+@pytest.mark.parametrize("hold", HELD_AS.values(), ids=HELD_AS)
+def test_identities_are_the_same_however_they_are_held(hold):
+    """Two cells have the same identity exactly if their texts are equal."""
+    identities = read_identities("the column", hold(["b", "a", "b", "01", "1"]))
+    assert len(set(identities.tolist())) == 4
+    assert identities[0] == identities[2]
+
+
+def test_only_single_precision_stays_single():
+    """Every other type of number becomes float64."""
+    for dtype in ("int8", "uint64", "bool", "float64", "float16"):
+        assert read_numbers("the column", pd.Series([0, 1], dtype=dtype)).dtype == np.float64
+    assert read_numbers("the column", pd.Series([0, 1], dtype="float32")).dtype == np.float32
+
+
+def test_numbers_of_one_arrow_array_are_not_copied():
+    """A column of a file is read without a copy."""
+    array = pa.array([1.0, 2.0])
+    numbers = read_numbers("the column", pa.chunked_array([array]))
+    assert np.shares_memory(numbers, array.to_numpy())
+
+
+def test_cells_that_are_no_numbers_are_refused_or_missing():
+    """Before a charge they are refused, without being named; after it they count as missing."""
+    cells = [SECRET, 1, str(SECRET_NUMBER)]
+    with pytest.raises(InputError, match=r"^the column: holds cells that are not numbers") as refusal:
+        read_numbers("the column", cells)
+    assert_silent(refusal.value)
+    np.testing.assert_array_equal(read_numbers("the column", cells, refuse=False), [np.nan, 1, SECRET_NUMBER])
+
+
+@pytest.mark.parametrize("read", [read_identities, lambda what, cells: read_levels(what, cells, {}, -1, -1)])
+@pytest.mark.parametrize("cells", [[b"x", 1], [(SECRET,), 1], [[SECRET], 1], [1j, SECRET], [10**5000, SECRET]])
+def test_cells_that_are_no_labels_are_refused(read, cells):
+    """The message names the column and holds no cell."""
+    with pytest.raises(InputError, match=r"^the column: holds cells that are not text, numbers or booleans") as refusal:
+        read("the column", cells)
+    assert_silent(refusal.value)
+
+
+NUMBERS = {
+    "1e3": 1000.0,
+    " -2 ": -2.0,
+    True: 1.0,
+    Decimal("0.5"): 0.5,
+    Fraction(1, 4): 0.25,
+    10**400: math.inf,
+    "1_000": None,
+    "one": None,
+    "1,5": None,
+    b"1": None,
+    1j: None,
+    (1,): None,
+}
+
+
+@pytest.mark.parametrize(("cell", "number"), NUMBERS.items(), ids=str)
+def test_the_number_in_a_cell(cell, number):
+    """It is None if the cell is not a number."""
+    assert number_in(cell) == number
+
+
+@pytest.mark.parametrize("cell", [None, math.nan, np.float32("nan"), pd.NA, pd.NaT, "", "  ", Decimal("nan"), "nan"])
+def test_a_missing_cell_is_not_a_number_and_no_error(cell):
+    """Its number is NaN."""
+    assert math.isnan(number_in(cell))
+
+
+mixed = st.lists(st.one_of(st.text(max_size=2), st.integers(-2, 2), st.booleans(), st.floats(-1, 1)), min_size=2, max_size=6)
+
+
+@given(mixed)
+def test_a_level_depends_on_its_cell_alone(cells):
+    """It is the level of the cell's canonical form, whatever other cells there are."""
+    known = {canonical_label(cell): level for level, cell in enumerate(cells[:2])}
+    levels = read_levels("the column", cells, known, missing=-2, unknown=-1)
+    for cell, level in zip(cells, levels, strict=True):
+        label = canonical_label(cell)
+        assert level == (-2 if label is None else known.get(label, -1))
