@@ -13,8 +13,9 @@ import scipy.sparse
 
 from confide.data.arrays import ArrayBlocks, MemorySource
 from confide.data.frames import EncodedBlocks
-from confide.data.lent import LentSource, _Reading, lent, unwritable
+from confide.data.lent import LentSource, _Reading, unwritable
 from confide.data.mapped import MappedBlocks
+from confide.data.source import SummableRows
 from confide.data.sparse import SparseBlocks
 from confide.data.streams import KeptSample, Piece, Reading, StreamedSource
 from confide.erm.losses import LogisticLoss
@@ -40,12 +41,13 @@ def streamed():
     return StreamedSource(lambda: iter([piece]), Reading(ENCODER, (-1, 1)), N, kept)
 
 
-class Foreign:
-    """A source of somebody else, which knows of nothing but its two numbers and one verb."""
+class Foreign(SummableRows):
+    """A source of somebody else, which has its two numbers and its sums, and inherits the rest."""
+
+    n_rows, n_features = N, 4
 
     def __init__(self):
         self.behind = MemorySource(ArrayBlocks(ROWS), LABELS)
-        self.n_rows, self.n_features = N, 4
 
     def sum_over_rows(self, row_sum, weights):
         """Pass on."""
@@ -154,20 +156,20 @@ def test_a_sum_of_a_solvers_own_cannot_write_to_its_blocks(name):
     row_sum = RowSum(LogisticLoss(), BallBound(1.0), 0.0, 2)
     weights = np.linspace(-1.0, 1.0, source.n_features)[None]
     expected, writing = source.sum_over_rows(row_sum, weights), Writing(row_sum, name in ("encoded", "mapped"))
-    totals = lent(source).sum_over_rows(writing, weights)
+    totals = source.lent().sum_over_rows(writing, weights)
     assert writing.refused >= (3 if writing.made_anew else 6)
     np.testing.assert_array_equal(totals.gradient, expected.gradient)
     np.testing.assert_array_equal(totals.hessian, expected.hessian)
 
 
 @pytest.mark.parametrize("name", SOURCES)
-def test_lent_rows_have_the_verbs_of_their_source(name):
-    """A sample and rows in single precision, where the source has them; the sample is a copy."""
+def test_lent_rows_have_the_methods_of_their_source(name):
+    """A sample and rows in single precision, None where the source has none; the sample is a copy."""
     source = SOURCES[name]()
-    face = lent(source)
+    face = source.lent()
     assert (face.n_rows, face.n_features) == (source.n_rows, source.n_features)
     if name == "foreign":
-        assert face.sample is None
+        assert face.sample(64) is None
         assert face.in_single_precision() is None
         return
     ours, theirs = source.sample(64), face.sample(64)
@@ -200,4 +202,19 @@ def test_a_sum_that_is_lent_blocks_can_be_sent_to_workers():
     """It is pickled with the sum of the solver."""
     reading = pickle.loads(pickle.dumps(_Reading(RowSum(LogisticLoss(), BallBound(1.0), 0.0, 1))))
     assert reading.row_sum.order == 1
-    assert isinstance(lent(Foreign()), LentSource)
+    assert isinstance(Foreign().lent(), LentSource)
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_what_is_lent_can_be_lent_on(name):
+    """The rows, their blocks and blocks taken from them stay unwritable, and are the same."""
+    source = SOURCES[name]()
+    twice = source.lent().lent()
+    row_sum, weights = RowSum(LogisticLoss(), BallBound(1.0), 0.0, 1), np.ones((1, source.n_features))
+    expected = source.sum_over_rows(row_sum, weights).gradient
+    np.testing.assert_array_equal(twice.sum_over_rows(row_sum, weights).gradient, expected)
+    if isinstance(source, MemorySource):
+        which = np.array([5, 2])
+        ours, theirs = (blocks.taken(which).block(0, 2) for blocks in (source.blocks, twice.blocks))
+        np.testing.assert_array_equal(*(rows.toarray() if scipy.sparse.issparse(rows) else rows for rows in (ours, theirs)))
+        assert twice.blocks.lent().n_rows == source.n_rows

@@ -7,13 +7,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from confide.data.arrays import rows_in_block
+from confide.data.arrays import Blocks, rows_in_block
 from confide.features.encoder import Codes, Encoder
 from confide.types import Array, Indices
 
 
 @dataclass(frozen=True, slots=True)
-class EncodedBlocks:
+class EncodedBlocks(Blocks):
     """Blocks of encoded rows, made on the way in: the full encoded matrix never exists.
 
     Parameters

@@ -11,7 +11,7 @@ from confide.types import Array, Indices
 
 
 @dataclass(frozen=True, slots=True)
-class MappedBlocks:
+class MappedBlocks(Blocks):
     """Blocks of mapped rows, made on the way in: the full mapped matrix never exists.
 
     Parameters

@@ -15,14 +15,15 @@ import numpy as np
 
 from confide.data.arrays import MemorySource, most_in_sample
 from confide.data.on_disk import BATCH_ROWS, FilePart, Kind, Stamp, changed, files_of
-from confide.data.source import RowSource
+from confide.data.source import BlockwiseSum, RowSource, SummableRows
 from confide.data.speed import Pass, Progress
 from confide.data.streams import KeptRows, KeptSample, Part, Piece, PieceFile, Reading, StreamedSource, read_ahead
+from confide.erm.row_sums import Totals
 from confide.errors import FileError, InputError, ParameterError
 from confide.features.cells import read_identities
 from confide.features.encoder import RowsPerPerson
 from confide.features.schema import NumberColumn, Schema
-from confide.types import Indices
+from confide.types import Indices, Weights
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +186,7 @@ class ArrayRows:
 
 
 @dataclass(frozen=True, slots=True)
-class StampedSource:
+class StampedSource(SummableRows):
     """A `RowSource` whose rows lie in files: refuses a pass over files that changed.
 
     Parameters
@@ -205,8 +206,7 @@ class StampedSource:
     def n_rows(self) -> int:
         return self.source.n_rows
 
-    def sample(self, n_rows: int) -> Any:
-        """Some of the rows, for solvers."""
+    def sample(self, n_rows: int) -> MemorySource:
         return self.source.sample(n_rows)
 
     def taken(self, positions: Indices) -> MemorySource:
@@ -216,7 +216,7 @@ class StampedSource:
             stamp.check()
         return taken
 
-    def sum_over_rows(self, row_sum: Any, weights: Any) -> Any:
+    def sum_over_rows(self, row_sum: BlockwiseSum, weights: Weights) -> Totals:
         totals = self.source.sum_over_rows(row_sum, weights)
         for stamp in self.stamps:
             stamp.check()

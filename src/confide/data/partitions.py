@@ -33,9 +33,10 @@ from confide.data.arrays import (
 from confide.data.fingerprints import Fingerprint
 from confide.data.on_disk import changed, listed
 from confide.data.opened import CheckedRows
+from confide.data.source import BlockwiseSum, SummableRows
 from confide.data.speed import Pass
 from confide.data.streams import Numbers, Reading, counts_of, source_of
-from confide.erm.row_sums import SumOverRows, Totals
+from confide.erm.row_sums import Totals
 from confide.errors import FileError, InputError
 from confide.features.encoder import read_targets
 from confide.features.fourier import FourierMap
@@ -133,7 +134,7 @@ class Task:
     """
 
     reading: Reading | NumericReading
-    row_sum: SumOverRows | None = None
+    row_sum: BlockwiseSum | None = None
     weights: Weights | None = None
     stride: int = 0
 
@@ -302,7 +303,7 @@ def names_in(columns: Iterable[str], schema: Schema, target: str | None = None) 
 
 
 @dataclass(frozen=True, slots=True)
-class PartitionedSource:
+class PartitionedSource(SummableRows):
     """A `RowSource` over partitions elsewhere.
 
     Parameters
@@ -365,7 +366,7 @@ class PartitionedSource:
         passing.used(self.n_rows)
         return outcome
 
-    def sum_over_rows(self, row_sum: SumOverRows, weights: Weights) -> Totals:
+    def sum_over_rows(self, row_sum: BlockwiseSum, weights: Weights) -> Totals:
         outcome = self._outcome(Task(self.reading, row_sum, weights))
         if outcome.totals is None:
             raise changed("what the partitions hold")

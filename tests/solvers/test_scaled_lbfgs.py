@@ -15,12 +15,11 @@ from confide.erm.losses import HuberHinge, LogisticLoss
 from confide.erm.objective import Objective
 from confide.erm.row_bounds import BallBound
 from confide.erm.row_sums import RowSum
-from confide.errors import FileError
 from confide.estimators.logistic import LogisticRegression
+from confide.solvers.approximate_gradients import ApproximateSum
 from confide.solvers.fallback import NewtonThenFallback
 from confide.solvers.lbfgs import LimitedMemory
-from confide.solvers.rough import RoughSum
-from confide.solvers.wide import ByColumns
+from confide.solvers.scaled_lbfgs import ColumnScaledLimitedMemory, _column_scales
 
 
 def words(n=33_000, d=2_010, entries=8, seed=0):
@@ -67,7 +66,7 @@ def kinds_of_passes(monkeypatch, n_rows):
     ids=["several, clipped", "inside the bound", "hinge"],
 )
 def test_few_passes_by_the_objective_itself_reach_the_tolerance(monkeypatch, loss, norm, k):
-    """With a bound that shortens rows and one that does not; units of columns save many steps."""
+    """With a bound that shortens rows and one that does not; scales of columns save many steps."""
     exact = problems(words(), loss, k, norm)
     before = exact.source.blocks.rows.copy()
     kinds = kinds_of_passes(monkeypatch, exact.source.n_rows)
@@ -95,12 +94,12 @@ def test_sparse_rows_in_single_precision_and_dense_ones_have_the_same_minimiser(
 
 
 @pytest.mark.parametrize("loss", [Softmax(3), OneVsRest(LogisticLoss(), 3)], ids=["softmax", "one-vs-rest"])
-def test_several_classes_are_made_in_units_of_columns_too(monkeypatch, loss):
-    """Without rough sums, which are of one score."""
+def test_several_classes_have_scales_of_columns_too(monkeypatch, loss):
+    """Without approximate sums, which are of one score."""
     exact = problems(words(n=33_000, d=100, entries=6), loss)
     kinds = kinds_of_passes(monkeypatch, exact.source.n_rows)
-    solution = ByColumns().solve(exact, np.zeros_like(exact.linear), 1e-6)
-    assert RoughSum not in kinds
+    solution = ColumnScaledLimitedMemory().solve(exact, np.zeros_like(exact.linear), 1e-6)
+    assert ApproximateSum not in kinds
     assert np.linalg.norm(replace(exact).evaluate(solution.weights, order=1).gradient) <= 1.01e-6
 
 
@@ -138,29 +137,14 @@ def test_a_huge_row_of_several_classes_does_not_end_a_fit():
     assert np.isfinite(model.coef_).all()
 
 
-class Raising:
-    """A first method that stumbles over the rows."""
-
-    def __init__(self, error):
-        self.error = error
-
-    def solve(self, objective, start, tolerance):
-        """Raise."""
-        raise self.error
-
-
-@pytest.mark.parametrize(
-    "error", [ZeroDivisionError(), OverflowError(), ValueError(), np.linalg.LinAlgError(), IndexError()]
-)
-def test_what_the_first_method_raises_is_left_to_one_with_a_theorem(error):
-    """It is not told to anybody."""
-    exact = problems(words(n=500, d=20, entries=4))
-    solution = NewtonThenFallback(first=Raising(error)).solve(exact, np.zeros_like(exact.linear), 1e-6)
-    assert np.linalg.norm(replace(exact).evaluate(solution.weights, order=1).gradient) <= 1.01e-6
-
-
-def test_refusals_of_the_package_itself_pass():
-    """Files that changed, above all."""
-    exact = problems(words(n=500, d=20, entries=4))
-    with pytest.raises(FileError):
-        NewtonThenFallback(first=Raising(FileError("changed"))).solve(exact, np.zeros_like(exact.linear), 1e-6)
+@pytest.mark.parametrize("dense", [True, False])
+def test_scales_are_inverse_bounds_on_the_curvature(dense):
+    """Of all rows for the logistic loss at weights of 0: the diagonal of the Hessian; of half of them about that."""
+    rows = words(n=500, d=20, entries=4)
+    exact = problems(rows.toarray() if dense else rows)
+    scales = _column_scales(exact, exact.source, exact.linear.shape[1])
+    curvatures = np.diagonal(exact.evaluate(np.zeros_like(exact.linear), order=2).hessian[0])
+    # The logistic loss has its largest curvature at 0.
+    np.testing.assert_allclose(1.0 / scales, curvatures, rtol=1e-12)
+    half = exact.source.copied(np.arange(0, 500, 2))
+    np.testing.assert_allclose(_column_scales(exact, half, exact.linear.shape[1]), scales, rtol=0.5)
