@@ -1,4 +1,4 @@
-"""Rows that are lent to solvers: the same numbers at the same place, and no way to write to them."""
+"""Rows that are lent to solvers are the same numbers at the same place, and cannot be written to."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ CODES = ENCODER.read(FRAME)
 
 
 def streamed():
-    """A stream of one piece that is kept in memory, where it would hurt most."""
+    """A stream whose one piece is kept in memory, where a write to it would hurt most."""
     piece, kept = Piece(CODES, LABELS), KeptSample(10**6)
     kept.add(piece)
     return StreamedSource(lambda: iter([piece]), Reading(ENCODER, (-1, 1)), N, kept)
@@ -50,7 +50,7 @@ class Foreign(SummableRows):
         self.behind = MemorySource(ArrayBlocks(ROWS), LABELS)
 
     def sum_over_rows(self, row_sum, weights):
-        """Pass on."""
+        """Sum over the rows behind it."""
         return self.behind.sum_over_rows(row_sum, weights)
 
 
@@ -77,7 +77,7 @@ def reached(*given):
         if isinstance(value, FunctionType):
             left += [value.__defaults__, value.__kwdefaults__, value.__dict__]
             code = value.__code__
-            # Each once, for what is made anew by a call may have such a function again.
+            # Each function is called once: what a call makes may have such a function of its own.
             if id(code) not in seen and not (code.co_argcount or code.co_kwonlyargcount or code.co_flags & 12):
                 seen[id(code)] = code
                 left.append(value())
@@ -135,7 +135,7 @@ class Writing:
         return getattr(self.of, name)
 
     def add_block(self, totals, rows, labels, weights, row_weights=None):
-        """Write, by each way that there is to an array's memory, and count how often that failed."""
+        """Try each way to write to an array's memory, and count how often that failed."""
         arrays = [rows.data, rows.indices] if scipy.sparse.issparse(rows) else [] if self.made_anew else [rows]
         for array in (*arrays, labels, *(() if row_weights is None else (row_weights,))):
             for attempt in (
@@ -151,7 +151,7 @@ class Writing:
 
 @pytest.mark.parametrize("name", SOURCES)
 def test_a_sum_of_a_solvers_own_cannot_write_to_its_blocks(name):
-    """Each block that was not made for it, and each label and weight, refuses; sums are those of the source, to the bit."""
+    """Blocks that were not made for the sum refuse, as labels and weights do. Sums are those of the source, to the bit."""
     source = SOURCES[name]()
     row_sum = RowSum(LogisticLoss(), BallBound(1.0), 0.0, 2)
     weights = np.linspace(-1.0, 1.0, source.n_features)[None]
@@ -164,7 +164,7 @@ def test_a_sum_of_a_solvers_own_cannot_write_to_its_blocks(name):
 
 @pytest.mark.parametrize("name", SOURCES)
 def test_lent_rows_have_the_methods_of_their_source(name):
-    """A sample and rows in single precision, None where the source has none; the sample is a copy."""
+    """A sample is a copy. A source that has no sample, or no rows in single precision, lends none."""
     source = SOURCES[name]()
     face = source.lent()
     assert (face.n_rows, face.n_features) == (source.n_rows, source.n_features)

@@ -16,28 +16,28 @@ LOSSES = [LogisticLoss(), HuberHinge(0.5), SmoothHinge(0.5)]
 
 
 class CountingSource(SummableRows):
-    """A source that counts passes by order."""
+    """A source that keeps the order of each pass: 1 for gradients, 2 for Hessians."""
 
     def __init__(self, source):
         self.source, self.orders = source, []
 
     @property
     def n_rows(self):
-        """As behind it."""
+        """That of the source behind it."""
         return self.source.n_rows
 
     @property
     def n_features(self):
-        """As behind it."""
+        """That of the source behind it."""
         return self.source.n_features
 
     def sum_over_rows(self, row_sum, weights):
-        """Count and pass on."""
+        """Take note of the order, and sum over the source behind it."""
         self.orders.append(row_sum.order)
         return self.source.sum_over_rows(row_sum, weights)
 
     def sample(self, n_rows):
-        """Passes over a sample do not count."""
+        """A sample of the source behind it, passes over which are not counted."""
         return self.source.sample(n_rows)
 
 
@@ -50,15 +50,15 @@ def objective(loss, n=400, d=6, l2=0.5, k=1, noise=5.0, seed=0, scale=1.0):
 
 
 def planned_tolerance(problems, noise_bound):
-    """The tolerance a plan would hand to the solver."""
+    """The tolerance that a plan would hand to the solver."""
     loss, n, d = problems.loss_bounds, problems.source.n_rows, problems.linear.shape[1]
     rounding = GradientRounding(loss, problems.row_norm, n, d, n + 1, problems.l2)
     return solver_tolerance(8.0 * rounding.worst(noise_bound))
 
 
 class Idle:
-    """A first method that does nothing, so that the fallback has all the work."""
+    """A first method that does nothing, so that other methods have all the work."""
 
     def solve(self, objective, start, tolerance):
-        """Return the start as it is, or NaN."""
+        """Return weights and norms of NaN."""
         return Solution(start + np.nan, np.full(len(start), np.nan))

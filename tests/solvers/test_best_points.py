@@ -1,4 +1,4 @@
-"""Best points of several problems, and when each of them is finished."""
+"""The best points of several problems, and when each problem is finished."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def points(value):
 
 
 def test_the_best_point_is_kept_and_not_the_last():
-    """Problem by problem; the start is copied."""
+    """Each problem has a best point of its own, and the start is copied."""
     start = points(0)
     best = BestPoints(start, gradients(4.0, 4.0, 4.0), 1e-3)
     np.testing.assert_allclose(best.arrive(ALL, points(1), gradients(1.0, 5.0, 2.0)), [1.0, 5.0, 2.0])
@@ -42,7 +42,7 @@ def test_a_problem_is_finished_at_its_tolerance_or_where_nothing_can_be_computed
 
 
 def test_a_problem_is_finished_after_four_idle_steps_near_its_floor():
-    """Only there: far from it, steps that gain nothing are no sign of rounding. One that halves the norm starts anew."""
+    """Far from the floor, steps that gain nothing are no sign of rounding. A step that halves the norm resets the count."""
     best = BestPoints(points(0), gradients(1.0, 1.0, 1.0), 0.0)
     best.arrive(ALL, points(1), gradients(1e-11, 1e-11, 0.5))
     assert list(best.near_floor(ALL)) == [True, True, False]

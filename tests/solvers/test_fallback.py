@@ -22,7 +22,7 @@ from tests.solvers.problems import LOSSES, Idle, objective, planned_tolerance
 @pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.name)
 @pytest.mark.parametrize("l2", [1e-3, 1.0, 100.0])
 def test_newton_reaches_a_small_gradient_for_several_problems(loss, l2):
-    """8 problems in one batch, gradients checked by a pass of our own; few passes."""
+    """Eight problems are solved in one batch, and a pass made here confirms the gradients."""
     problems = objective(loss, l2=l2, k=8)
     start = np.zeros((8, 7))
     solution = NewtonThenFallback().solve(problems, start, 1e-8)
@@ -33,7 +33,7 @@ def test_newton_reaches_a_small_gradient_for_several_problems(loss, l2):
 
 
 def test_tolerance_zero_ends_at_the_floor_of_doubles():
-    """It does not run on, and the gradient is as small as rounding allows."""
+    """The solver ends after few passes, and the gradient is as small as rounding allows."""
     problems = objective(LogisticLoss(), l2=1.0)
     solution = NewtonThenFallback().solve(problems, np.zeros((1, 7)), 0.0)
     assert solution.gradient_norm[0] < 1e-12
@@ -41,7 +41,7 @@ def test_tolerance_zero_ends_at_the_floor_of_doubles():
 
 
 class Boasting:
-    """A first method that stays where it is and claims to be there."""
+    """A first method that stays at its start and claims that this is the minimiser."""
 
     def solve(self, objective, start, tolerance):
         """Claim a gradient of 0."""
@@ -49,7 +49,7 @@ class Boasting:
 
 
 def test_a_claim_of_the_first_method_is_not_believed():
-    """Otherwise the certificate would refuse after the charge, and rows could make it."""
+    """If the claim were believed, the certificate would refuse after the charge, and rows could bring that about."""
     problems = objective(LogisticLoss(), k=2)
     tolerance = planned_tolerance(problems, 50.0)
     solution = NewtonThenFallback(first=Boasting()).solve(problems, np.zeros((2, 7)), tolerance)
@@ -59,7 +59,7 @@ def test_a_claim_of_the_first_method_is_not_believed():
 @pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.name)
 @pytest.mark.parametrize("noise", [0.1, 30.0])
 def test_the_fallback_alone_reaches_the_planned_tolerance(loss, noise):
-    """Even when the first method returns NaN: that is why a refusal cannot be provoked by data."""
+    """The first method returns NaN here, and the tolerance is reached all the same. So data cannot provoke a refusal."""
     problems = objective(loss, n=300, l2=5.0, k=2, noise=noise)
     tolerance = planned_tolerance(problems, 10 * noise)
     solution = NewtonThenFallback(first=Idle()).solve(problems, np.zeros((2, 7)), tolerance)
@@ -68,7 +68,7 @@ def test_the_fallback_alone_reaches_the_planned_tolerance(loss, noise):
 
 
 def test_step_limited_newton_keeps_within_its_bound_where_plain_newton_overshoots():
-    """Strong noise, small ridge: the theorem's number of steps is not exceeded."""
+    """With strong noise and a small ridge it takes no more steps than the theorem says."""
     for seed in range(5):
         problems = objective(LogisticLoss(), n=200, l2=0.05, noise=20.0, seed=seed)
         tolerance = planned_tolerance(problems, 300.0)
@@ -83,7 +83,7 @@ def test_step_limited_newton_keeps_within_its_bound_where_plain_newton_overshoot
 
 
 def test_step_limited_newton_is_not_used_where_its_theorem_is_silent():
-    """Losses that are not self-concordant, or a ridge lost in rounding."""
+    """The theorem needs a self-concordant loss, and a ridge that is not lost in rounding."""
     assert not StepLimitedNewton().applies(objective(HuberHinge(0.5)), 1e-9, 1.0)
     assert not StepLimitedNewton().applies(objective(LogisticLoss(), l2=1e-12), 1e-9, 1.0)
 
@@ -99,7 +99,7 @@ def test_gradient_descent_converges_from_any_start(loss):
 
 
 def test_with_many_weights_no_hessian_is_formed(monkeypatch):
-    """Neither by the first method nor by the fallback, which has a theorem for gradients alone."""
+    """Neither the first method forms one nor the fallback, which has a theorem for gradients alone."""
     monkeypatch.setattr(fallback, "_WIDEST_HESSIAN", 6)
     for first in (None, Idle()):
         problems = objective(LogisticLoss(), n=60, l2=4.0)
@@ -119,7 +119,7 @@ def test_rows_of_any_size_do_not_stop_a_solver():
 
 
 class Raising:
-    """A first method that stumbles over the rows."""
+    """A first method that raises an exception."""
 
     def __init__(self, error):
         self.error = error
@@ -133,14 +133,14 @@ class Raising:
     "error", [ZeroDivisionError(), OverflowError(), ValueError(), np.linalg.LinAlgError(), IndexError()]
 )
 def test_what_the_first_method_raises_is_left_to_one_with_a_theorem(error):
-    """It is not told to anybody."""
+    """The exception, which rows may have caused, is not passed on."""
     exact = objective(LogisticLoss())
     solution = NewtonThenFallback(first=Raising(error)).solve(exact, np.zeros_like(exact.linear), 1e-6)
     assert np.linalg.norm(replace(exact).evaluate(solution.weights, order=1).gradient) <= 1.01e-6
 
 
 def test_refusals_of_the_package_itself_pass():
-    """Files that changed, above all."""
+    """A refusal because files changed is the most important one."""
     exact = objective(LogisticLoss())
     with pytest.raises(FileError):
         NewtonThenFallback(first=Raising(FileError("changed"))).solve(exact, np.zeros_like(exact.linear), 1e-6)
@@ -148,7 +148,7 @@ def test_refusals_of_the_package_itself_pass():
 
 @pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.name)
 def test_gradients_change_no_faster_than_the_smoothness_says(loss):
-    """M of the proof page, the step of gradient descent: no quotient of a change and its step is larger."""
+    """No change of a gradient is larger than that times the step that led to it. Gradient descent rests on this."""
     problems = objective(loss, n=60, l2=0.1, scale=3.0)
     rng = np.random.default_rng(5)
     points, steps = rng.normal(size=(2, 50, 7)) * rng.uniform(1e-3, 3.0, size=(2, 50, 1))

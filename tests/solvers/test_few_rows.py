@@ -19,7 +19,7 @@ from tests.solvers.problems import CountingSource, Idle
 
 
 def problems(loss, k=2, n=30, d=120, sparse=False, intercept=0.7):
-    """k problems over fewer rows than columns, half of which are beyond their bound."""
+    """k problems over fewer rows than columns. About half of the rows are beyond their bound."""
     rng = np.random.default_rng(2)
     rows = rng.normal(size=(n, d)) / np.sqrt(d) * rng.uniform(0.5, 1.5, size=(n, 1))
     labels = rng.choice([-1, 1], size=n).astype(np.int8) if loss.n_outputs == 1 else rng.integers(0, loss.n_outputs, n)
@@ -30,7 +30,7 @@ def problems(loss, k=2, n=30, d=120, sparse=False, intercept=0.7):
 
 
 class Noted:
-    """Newton's method, which takes note of the widths of what it solves."""
+    """Newton's method, which takes note of the number of weights of each problem."""
 
     def __init__(self):
         self.widths = []
@@ -45,7 +45,7 @@ class Noted:
 @pytest.mark.parametrize("sparse", [True, False])
 @pytest.mark.parametrize("intercept", [0.0, 0.7])
 def test_the_minimiser_is_found_with_few_weights(loss, sparse, intercept):
-    """Clipped rows, with their intercept, weights of rows and several problems; there are as many weights as directions."""
+    """There are as many weights as rows and linear terms. Rows are clipped, weighted and have an intercept."""
     exact, inner = problems(loss, sparse=sparse, intercept=intercept), Noted()
     solution = InSpanOfRows(inner, Idle()).solve(exact, np.zeros_like(exact.linear), 1e-9)
     assert (np.linalg.norm(exact.evaluate(solution.weights, order=1).gradient, axis=1) <= 1.01e-9).all()
@@ -54,7 +54,7 @@ def test_the_minimiser_is_found_with_few_weights(loss, sparse, intercept):
 
 @pytest.mark.parametrize("loss", [LogisticLoss(), HuberHinge(0.5)], ids=lambda loss: loss.name)
 def test_which_method_is_the_first(loss):
-    """Newton's method in the space of the rows for hinges, the other one for losses that are self-concordant."""
+    """The method in the space of the rows comes first for hinges, and second for self-concordant losses."""
     exact, inner, otherwise = problems(loss), Noted(), Noted()
     InSpanOfRows(inner, otherwise).solve(exact, np.zeros_like(exact.linear), 1e-8)
     first, second = (otherwise, inner) if loss.self_concordant else (inner, otherwise)
@@ -64,7 +64,7 @@ def test_which_method_is_the_first(loss):
 
 @pytest.mark.parametrize("why", ["more rows than weights", "no rows in memory"])
 def test_other_problems_are_left_to_the_other_method(why):
-    """The start stays as it is, whichever comes first."""
+    """The first method does nothing then, and the start stays as it is."""
     exact = problems(HuberHinge(0.5), n=200) if why == "more rows than weights" else problems(HuberHinge(0.5))
     if why == "no rows in memory":
         exact = exact.replaced(source=CountingSource(exact.source))
@@ -79,14 +79,14 @@ class Worse:
     """A method whose answer is worse than its start."""
 
     def solve(self, objective, start, tolerance):
-        """Go far away."""
+        """Return a point far from the minimiser."""
         weights = start + 1e3
         return Solution(weights, np.linalg.norm(objective.evaluate(weights, order=1).gradient, axis=1))
 
 
 @pytest.mark.parametrize("second", [Worse(), Idle()])
 def test_an_answer_of_the_second_method_that_is_worse_does_not_count(second):
-    """Nor one that is no number; a tolerance of 0 asks both methods."""
+    """Neither does an answer that is not a number. With a tolerance of 0 both methods are asked."""
     exact = problems(HuberHinge(0.5))
     solution = InSpanOfRows(Newton(), second).solve(exact, np.zeros_like(exact.linear), 0.0)
     assert (np.linalg.norm(exact.evaluate(solution.weights, order=1).gradient, axis=1) <= 1e-12).all()

@@ -14,7 +14,7 @@ from tests.solvers.problems import LOSSES, objective
 @pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.name)
 @pytest.mark.parametrize("l2", [1e-2, 1.0, 100.0])
 def test_limited_memory_reaches_a_small_gradient_without_a_hessian(loss, l2):
-    """Several problems, gradients alone, and not many passes; a tolerance of 0 ends at the floor of doubles."""
+    """Several problems are solved by gradients alone, in not many passes. A tolerance of 0 ends at the floor of doubles."""
     problems = objective(loss, l2=l2, k=3)
     solution = LimitedMemory().solve(problems, np.zeros((3, 7)), 1e-8)
     norms = np.linalg.norm(problems.evaluate(solution.weights, order=1).gradient, axis=1)
@@ -25,7 +25,7 @@ def test_limited_memory_reaches_a_small_gradient_without_a_hessian(loss, l2):
 
 
 def test_a_metric_that_is_the_inverse_hessian_leaves_few_steps():
-    """Of a problem that is nearly quadratic; in the same metric an object that has nothing but gradients is solved, too."""
+    """The problem is nearly quadratic. An object that has nothing but gradients is solved in the same metric."""
     problems = objective(LogisticLoss(), l2=100.0)
     start = np.zeros((1, 7))
     inverse = np.linalg.inv(problems.evaluate(start, order=2).hessian[0])
@@ -46,17 +46,17 @@ def test_a_metric_that_is_the_inverse_hessian_leaves_few_steps():
 
 
 class Bowl:
-    """k times |w - centre|^2 / 2; counts passes."""
+    """The objective |w - centre|^2 / 2, for any number of problems. It counts passes."""
 
     def __init__(self, centre):
         self.centre, self.passes = centre, 0
 
     def restrict(self, which):
-        """All are alike."""
+        """All problems are alike."""
         return self
 
     def evaluate(self, weights, order):
-        """The gradient."""
+        """The gradients."""
         self.passes += 1
         return Evaluation(np.full(len(weights), np.nan), weights - self.centre, np.empty((len(weights), 0, 0)))
 
@@ -70,7 +70,7 @@ def test_stages_follow_each_other_and_the_last_has_the_last_word():
 
 
 def test_a_schedule_skips_stages_where_one_exact_step_may_be_enough():
-    """Otherwise each stage has its turn; problems close to the end of a stage take no more steps in it."""
+    """Otherwise each stage has its turn. Problems that are close to the end of a stage take no more steps in it."""
     first, second, exact = Bowl(0.0), Bowl(1.0), Bowl(2.0)
     both, enough = np.arange(2), np.full(2, 1e-3)
     for norms, expected in (([1e-2, 0.5], second), ([1e-2, 2e-2], exact)):
@@ -86,7 +86,7 @@ def test_a_schedule_skips_stages_where_one_exact_step_may_be_enough():
 
 @pytest.mark.parametrize("most_slow_steps", [3, None])
 def test_problems_that_gain_little_are_given_up_if_asked(most_slow_steps):
-    """Of columns that are curved very differently, without scales."""
+    """The columns are curved very differently and have no scales, so that steps gain little."""
     problems = objective(LogisticLoss(), l2=1e-6, scale=np.logspace(0, -5, 6))
     solution = LimitedMemory(most_slow_steps=most_slow_steps).solve(problems, np.zeros((1, 7)), 1e-8)
     assert (solution.gradient_norm[0] <= 1e-8) == (most_slow_steps is None)

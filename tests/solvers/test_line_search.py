@@ -1,4 +1,4 @@
-"""Searches along lines by slopes: the flattest point of each line, whatever its slope does."""
+"""Searches along lines by slopes find the flattest point of each line."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from confide.solvers.objectives import Evaluation
 
 
 class Lines:
-    """Problems of one weight, each with a slope of its own; counts passes."""
+    """Problems of one weight, each with a slope of its own. They count passes."""
 
     def __init__(self, *slopes):
         self.slopes, self.counted = slopes, [0]
 
     def restrict(self, which):
-        """Some of them, also several times."""
+        """Some of the problems; one may be asked for several times."""
         some = Lines(*(self.slopes[j] for j in which))
         some.counted = self.counted
         return some
@@ -38,7 +38,7 @@ def searched(*slopes, flatness=1e-2):
 
 @pytest.mark.parametrize("at", [1e-12, 1e-5, 0.3, 1.0, 7.0, 1e4, 1e12])
 def test_the_zero_of_a_slope_is_found_at_any_scale(at):
-    """Of a parabola: within few passes, and the gradient there is handed out."""
+    """The slope is that of a parabola. The search takes few passes and returns the gradient at the point."""
     steps, found, passes = searched(lambda w: w / at - 1.0)
     assert abs(steps[0] / at - 1.0) <= 1e-2
     assert found[0] == steps[0] / at - 1.0
@@ -46,7 +46,7 @@ def test_the_zero_of_a_slope_is_found_at_any_scale(at):
 
 
 def test_several_lines_are_searched_in_the_same_passes():
-    """Each ends where its own slope is flat, also that of a loss with a sudden bend."""
+    """Each search ends where the slope of its line is flat. One slope bends suddenly."""
     slopes = (lambda w: w - 1.0, lambda w: np.expm1(w - 3.0), lambda w: -1.0 if w < 0.37 else 40.0 * (w - 0.3701))
     steps, found, passes = searched(*slopes)
     assert (np.abs(found) <= 1e-2 * np.array([1.0, 1.0, 1.0])).all()
@@ -55,7 +55,7 @@ def test_several_lines_are_searched_in_the_same_passes():
 
 
 def test_what_cannot_be_computed_is_too_far():
-    """Slopes of NaN beyond 2 bound the search from above; a line of NaN alone has no step."""
+    """Slopes of NaN beyond 2 bound the search from above. A line whose slopes are all NaN has no step."""
     steps, found, _ = searched(lambda w: np.nan if w > 2.0 else w - 1.5, lambda w: -1.0 if w == 0.0 else np.nan)
     assert abs(steps[0] - 1.5) <= 2e-2
     assert np.isnan(steps[1])
@@ -63,7 +63,7 @@ def test_what_cannot_be_computed_is_too_far():
 
 
 def test_a_slope_that_jumps_ends_at_its_flattest_point():
-    """A search does not go on for ever where no point is flat enough."""
+    """No point is flat enough, and the search ends all the same."""
     steps, found, passes = searched(lambda w: -1.0 if w < 0.5 else 0.25)
     assert found[0] == 0.25
     assert steps[0] >= 0.5

@@ -1,4 +1,4 @@
-"""Narrow joints by way of wider ones: few passes, and no way for losses that need none."""
+"""Narrow joints are reached by way of wider ones in few passes; other losses are solved at once."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.solvers.problems import CountingSource, objective, planned_tolerance
 
 
 def adversarial(seed, least_ridge=2.0**-20):
-    """A small problem of one of seven kinds, with a narrow or wide joint and a ridge from the least that a plan admits."""
+    """A small problem of one of seven kinds, with a narrow or wide joint and a ridge near the least that a plan admits."""
     rng = np.random.default_rng(seed)
     n, d = int(rng.integers(1, 120)), int(rng.integers(1, 12))
     rows, labels = rng.normal(size=(n, d)), rng.choice([-1, 1], size=n)
@@ -45,7 +45,7 @@ def adversarial(seed, least_ridge=2.0**-20):
 
 
 def test_hinges_with_the_least_ridge_take_a_bounded_number_of_passes():
-    """150 adversarial problems: Newton reaches the tolerance of a plan; in 1,700 such, 294 passes were the most."""
+    """Newton's method reaches the tolerance of a plan in 150 adversarial problems; 1,700 such took 294 passes at most."""
     with np.errstate(all="ignore"):
         for seed in range(150):
             problems = adversarial(seed)
@@ -56,7 +56,7 @@ def test_hinges_with_the_least_ridge_take_a_bounded_number_of_passes():
 
 
 def test_a_narrow_joint_takes_a_bounded_number_of_passes():
-    """Separable rows, a joint of 1e-3, the least ridge: without wider joints on the way it took hundreds of Hessians."""
+    """The rows are separable and the ridge is the least. Without wider joints on the way this took hundreds of Hessians."""
     rng = np.random.default_rng(1)
     rows = rng.normal(size=(1000, 20)) / math.sqrt(20)
     labels = np.where(rows @ rng.normal(size=20) > 0, 1, -1).astype(np.int8)
@@ -70,7 +70,7 @@ def test_a_narrow_joint_takes_a_bounded_number_of_passes():
 
 @pytest.mark.parametrize("inner", [Newton(), LimitedMemory()], ids=["newton", "lbfgs"])
 def test_narrow_joints_are_reached_by_way_of_wider_ones(inner):
-    """Half-width 2^-12, four problems: small gradients, by a pass of our own, within 150 passes of Newton's method."""
+    """Four problems with a joint of half-width 2^-12 are solved. Newton's method needs fewer than 150 passes."""
     problems = objective(HuberHinge(2.0**-12), n=3000, l2=1.0, k=4)
     start = np.zeros((4, 7))
     solution = Narrowing(inner).solve(problems, start, 1e-3)
@@ -83,7 +83,7 @@ def test_narrow_joints_are_reached_by_way_of_wider_ones(inner):
 
 @pytest.mark.parametrize("hinge", [HuberHinge(1e-3), SmoothHinge(1e-3)], ids=lambda loss: loss.name)
 def test_narrow_joints_of_several_classes_are_reached_by_way_of_wider_ones(hinge):
-    """Without them Newton's method ends 100,000 times above the tolerance, and gradient descent may go on for days."""
+    """Without wider joints Newton's method ends 100,000 times above the tolerance, and gradient descent may take days."""
     rng = np.random.default_rng(1)
     rows = rng.normal(size=(300, 10)) / math.sqrt(10)
     classes = (rows[:, :3] + 0.05 * rng.normal(size=(300, 3))).argmax(axis=1)
@@ -97,7 +97,7 @@ def test_narrow_joints_of_several_classes_are_reached_by_way_of_wider_ones(hinge
 
 
 def test_wide_joints_and_other_losses_take_no_way():
-    """The first method alone, and not a pass more."""
+    """Such losses are solved by the inner method alone, without a further pass."""
     for loss in (LogisticLoss(), HuberHinge(0.5), SmoothHinge(0.2)):
         problems = objective(loss)
         alone = Newton().solve(problems, np.zeros((1, 7)), 1e-8)
@@ -108,7 +108,7 @@ def test_wide_joints_and_other_losses_take_no_way():
 
 
 def test_the_joint_of_a_loss_can_be_read_and_replaced():
-    """Of a hinge with a joint, of one for each class, and of the hinge itself, which gets one; other losses have none."""
+    """A hinge with a joint has one, also for each class. The hinge itself gets one. Other losses have none."""
     assert joint_of(HuberHinge(0.25)) == joint_of(OneVsRest(SmoothHinge(0.25), 3)) == 0.25
     assert joint_of(LogisticLoss()) is None
     assert joint_of(Hinge()) is None

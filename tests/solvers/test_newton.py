@@ -1,4 +1,4 @@
-"""Newton's method with exact line searches: batch or alone, one pass for each trial."""
+"""Newton's method with exact line searches solves problems in a batch or alone, by one pass for each trial."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_a_batch_gives_what_each_problem_gives_alone(loss):
 
 
 def test_newton_takes_one_pass_a_trial():
-    """About ten passes on an ordinary problem, all of them with value, gradient and Hessian."""
+    """An ordinary problem takes about ten passes, all of them with gradient and Hessian."""
     problems = objective(LogisticLoss(), l2=1.0)
     Newton().solve(problems, np.zeros((1, 7)), 1e-9)
     assert len(problems.source.orders) <= 10
@@ -33,7 +33,7 @@ def test_newton_takes_one_pass_a_trial():
 
 @pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.name)
 def test_newton_does_not_cycle_between_flat_pieces(loss):
-    """Nearly parallel rows and a small ridge: steps that overshoot by orders of magnitude still end at the minimiser."""
+    """Rows are nearly parallel and the ridge is small. Steps that overshoot by far still end at the minimiser."""
     for seed in range(20):
         rng = np.random.default_rng(seed)
         n, d = int(rng.integers(1, 60)), int(rng.integers(1, 5))
@@ -44,7 +44,7 @@ def test_newton_does_not_cycle_between_flat_pieces(loss):
 
 
 def test_a_relative_tolerance_ends_it_earlier():
-    """At this share of the gradient norm at the start, and not much further."""
+    """It ends at this share of the gradient norm at the start, and not much further."""
     problems = objective(LogisticLoss(), l2=1.0)
     first = np.linalg.norm(problems.evaluate(np.zeros((1, 7)), order=1).gradient)
     found = Newton(relative_tolerance=0.1).solve(problems, np.zeros((1, 7)), 0.0)
@@ -52,7 +52,7 @@ def test_a_relative_tolerance_ends_it_earlier():
 
 
 def test_directions_solve_the_newton_equation_where_it_can_be_solved():
-    """H s = -g for a positive definite H; a row of NaN for another one, and no exception."""
+    """The direction s solves H s = -g for a positive definite H. It is NaN for another H, and nothing is raised."""
     hessian = np.array([[[4.0, 1.0], [1.0, 3.0]], [[1.0, 2.0], [2.0, 1.0]]])
     gradient = np.array([[1.0, -2.0], [1.0, 1.0]])
     found = newton_directions(hessian.copy(), gradient)

@@ -1,4 +1,4 @@
-"""What solvers see of objectives: a view from which they make problems of their own."""
+"""Solvers see objectives through a view, and make problems of their own from it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ WEIGHTS = np.random.default_rng(6).normal(size=(3, 7))
 
 
 def test_what_is_lent_has_all_that_the_protocol_names():
-    """A solver finds each word of it."""
+    """The lent objective has each method and property of the protocol."""
     face = objective(LogisticLoss(), k=3).replaced(source=objective(LogisticLoss()).source.source).lent()
     words = [name for name in vars(Objectives) if not name.startswith("_")]
     assert {"evaluate", "gradients", "restrict", "replaced", "smoothness", "source"} <= set(words)
@@ -21,7 +21,7 @@ def test_what_is_lent_has_all_that_the_protocol_names():
 
 
 def test_problems_over_a_part_are_those_over_all_in_proportion():
-    """Over one half of the rows and the other, gradients add up to those over all."""
+    """The gradients over two halves of the rows add up to those over all rows."""
     whole = objective(LogisticLoss(), k=3)
     memory = whole.source.source
     halves = [on_part(whole, memory.copied(which)) for which in np.split(np.arange(400), 2)]
@@ -31,14 +31,14 @@ def test_problems_over_a_part_are_those_over_all_in_proportion():
 
 
 def test_the_mean_problem_has_the_mean_of_the_gradients():
-    """At the same weights."""
+    """Gradients are compared at the same weights."""
     several, at = objective(LogisticLoss(), k=3), WEIGHTS[:1]
     expected = several.evaluate(np.repeat(at, 3, axis=0), order=1).gradient.mean(axis=0)
     np.testing.assert_allclose(mean_of(several).evaluate(at, order=1).gradient[0], expected, rtol=1e-12)
 
 
 def test_a_problem_with_other_parts_remembers_nothing_of_the_one_it_was_made_of():
-    """Its gradients are its own, at weights at which the first made a pass."""
+    """At weights where the first one made a pass, its gradients are its own."""
     first = objective(LogisticLoss(), k=3)
     before = first.evaluate(WEIGHTS, order=1).gradient
     for parts in ({"loss": HuberHinge(0.5)}, {"row_bound": BallBound(0.1)}, {"l2": 3.0}, {"linear": first.linear + 1.0}):

@@ -1,4 +1,4 @@
-"""Many rows: Hessians of a sample, gradients of all, and a way out where the sample misleads."""
+"""Many rows are solved by Hessians of a sample and gradients of all; a misleading sample does no harm."""
 
 from __future__ import annotations
 
@@ -22,11 +22,10 @@ from tests.solvers.problems import LOSSES, CountingSource, objective
 @pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.name)
 @pytest.mark.parametrize("k", [1, 5])
 def test_many_rows_take_gradients_of_all_and_hessians_of_a_sample(loss, k):
-    """Against SciPy, for one problem and five; few passes to 1e-10 of the start, no Hessian of all rows for one problem.
+    """Few passes reach 1e-10 of the norm at the start, without a Hessian of all rows for one problem. SciPy finds the same.
 
-    For five problems with seven weights each, one Hessian at their centre costs less than a pass for all of them.
-
-    Random labels are hard on hinges: few rows lie in the joint, and other ones at each step.
+    For five problems with seven weights each, one Hessian at their centre costs less than a pass for all of them. Random
+    labels make hinges hard: few rows lie in the joint, and other ones at each step.
     """
     problems = objective(loss, n=20_000, k=k, l2=20.0, noise=50.0)
     start = np.zeros((k, 7))
@@ -47,7 +46,7 @@ def test_many_rows_take_gradients_of_all_and_hessians_of_a_sample(loss, k):
 
 
 def test_a_sample_that_misleads_is_given_up():
-    """A hundred steep rows that no sample sees: full Hessians take over, and the tolerance is reached all the same."""
+    """No sample sees a hundred steep rows. Hessians of all rows take over, and the tolerance is reached."""
     rng = np.random.default_rng(0)
     rows = 1e-4 * rng.normal(size=(20_000, 5))
     hidden = rng.integers(0, 20_000, size=100)
@@ -63,13 +62,13 @@ class BoundedSource(CountingSource):
     """A source that counts passes with and without a bound on rows."""
 
     def sum_over_rows(self, row_sum, weights):
-        """Count and pass on."""
+        """Take note of the bound, and sum over the source behind it."""
         self.orders.append("free" if row_sum.row_bound.l2_norm == np.inf else "bound")
         return self.source.sum_over_rows(row_sum, weights)
 
 
 def many_rows(spoil, n=20_000, d=6):
-    """A problem whose rows obey their bound but for those that `spoil` changes."""
+    """A problem whose rows obey their bound, except those that `spoil` changes."""
     rng = np.random.default_rng(3)
     rows = 0.2 * rng.normal(size=(n, d))
     spoil(rows)
@@ -79,7 +78,7 @@ def many_rows(spoil, n=20_000, d=6):
 
 
 def test_rows_that_need_no_clipping_are_clipped_in_the_last_pass_alone():
-    """And the certificate takes its sums from that pass."""
+    """The certificate then takes its sums from that pass."""
     problems = many_rows(lambda rows: None)
     solution = NewtonThenFallback().solve(problems, np.zeros((1, 6)), 1e-6)
     orders = problems.source.orders
@@ -92,7 +91,7 @@ def test_rows_that_need_no_clipping_are_clipped_in_the_last_pass_alone():
 
 @pytest.mark.parametrize("size", [10.0, 1e6, 1e200])
 def test_long_rows_that_no_sample_saw_count_as_clipped(size):
-    """The minimiser is that of the clipped rows, whatever the passes without a bound said."""
+    """The minimiser is that of the clipped rows, although passes without a bound see them otherwise."""
     numbered = MemorySource(ArrayBlocks(np.arange(20_000.0)[:, None]), np.zeros(20_000))
     seen = numbered.sample(2500).blocks.block(0, 20_000)[:, 0].astype(int)
     unseen = np.setdiff1d(np.arange(20_000), seen)[::400]
@@ -109,7 +108,7 @@ def test_long_rows_that_no_sample_saw_count_as_clipped(size):
 
 
 def test_steps_that_run_out_on_the_cheaper_objective_claim_nothing():
-    """Whatever their number: what the last step reached there is no gradient of the clipped rows."""
+    """A norm reached on the cheaper objective is none of the clipped rows, however many steps there are."""
 
     def spoil(rows):
         rows[17] = 3000.0
@@ -125,7 +124,7 @@ def test_steps_that_run_out_on_the_cheaper_objective_claim_nothing():
 
 
 def test_many_problems_take_few_passes_of_their_own():
-    """24 perturbed problems: their centre is found by passes for one, so that three or four for all of them are enough."""
+    """The centre of 24 perturbed problems is found by passes for one problem, so a few passes for all 24 are enough."""
     problems = objective(LogisticLoss(), n=20_000, k=24, l2=20.0, noise=20.0)
     widths, inner = [], problems.source.source
 
@@ -141,7 +140,7 @@ def test_many_problems_take_few_passes_of_their_own():
 
 
 def test_the_same_problem_has_the_same_solution_bit_for_bit():
-    """Nothing is drawn: the sample follows from the number of rows alone."""
+    """Nothing is drawn at random: the sample follows from the number of rows alone."""
     first, second = (
         NewtonThenFallback().solve(objective(LogisticLoss(), n=20_000, l2=20.0), np.zeros((1, 7)), 1e-8) for _ in range(2)
     )
@@ -149,7 +148,7 @@ def test_the_same_problem_has_the_same_solution_bit_for_bit():
 
 
 def test_a_metric_is_the_inverse_of_a_share_of_the_hessian():
-    """None of a matrix that is not positive definite."""
+    """A matrix that is not positive definite has no metric."""
     hessian = np.array([[4.0, 1.0], [1.0, 3.0]])
     steps = Metric(Metric.of(hessian.copy()).factor, share=0.5)(np.array([[1.0, 2.0]]))
     np.testing.assert_allclose(steps[0], 0.5 * np.linalg.solve(hessian, [1.0, 2.0]), rtol=1e-14)
@@ -171,5 +170,5 @@ def test_a_metric_is_the_inverse_of_a_share_of_the_hessian():
     ],
 )
 def test_how_many_rows_are_sampled(n_rows, n_features, width, expected):
-    """A function of the numbers of rows, columns and weights; 0 where Hessians of all rows are cheap enough."""
+    """The number follows from those of rows, columns and weights. It is 0 where Hessians of all rows are cheap enough."""
     assert _sampled_rows(n_rows, n_features, width) == expected

@@ -1,4 +1,4 @@
-"""Too many weights for a Hessian: few passes whatever the columns are used by, and the same minimiser."""
+"""Problems with too many weights for a Hessian take few passes, however unevenly columns are used."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from confide.solvers.scaled_lbfgs import ColumnScaledLimitedMemory, _column_scal
 
 
 def words(n=33_000, d=2_010, entries=8, seed=0):
-    """Rows of words: some in every second row, most in hardly any."""
+    """Rows of words, some of which are in every second row and most in hardly any."""
     rng = np.random.default_rng(seed)
     shares = np.cumsum(1.0 / np.arange(1, d + 1))
     columns = np.searchsorted(shares / shares[-1], rng.random(n * entries))
@@ -48,7 +48,7 @@ def problems(rows, loss=None, k=1, norm=1.0, intercept=0.5):
 
 
 def kinds_of_passes(monkeypatch, n_rows):
-    """The kinds of sums over all rows, in order."""
+    """A list that takes note of the kinds of sums over all rows, in order."""
     kinds, passes = [], MemorySource.sum_over_rows
 
     def noted(self, row_sum, weights):
@@ -66,7 +66,7 @@ def kinds_of_passes(monkeypatch, n_rows):
     ids=["several, clipped", "inside the bound", "hinge"],
 )
 def test_few_passes_by_the_objective_itself_reach_the_tolerance(monkeypatch, loss, norm, k):
-    """With a bound that shortens rows and one that does not; scales of columns save many steps."""
+    """Scales of columns save many steps, with a bound that shortens rows and with one that does not."""
     exact = problems(words(), loss, k, norm)
     before = exact.source.blocks.rows.copy()
     kinds = kinds_of_passes(monkeypatch, exact.source.n_rows)
@@ -83,7 +83,7 @@ def test_few_passes_by_the_objective_itself_reach_the_tolerance(monkeypatch, los
 
 
 def test_sparse_rows_in_single_precision_and_dense_ones_have_the_same_minimiser():
-    """Rows in whatever form: the answer is the minimiser over the rows as they are given."""
+    """The answer is the minimiser over the rows as they are given, in whatever form."""
     rows = words().astype(np.float32)
     answers = [
         NewtonThenFallback().solve(problem, np.zeros_like(problem.linear), 1e-7).weights
@@ -95,7 +95,7 @@ def test_sparse_rows_in_single_precision_and_dense_ones_have_the_same_minimiser(
 
 @pytest.mark.parametrize("loss", [Softmax(3), OneVsRest(LogisticLoss(), 3)], ids=["softmax", "one-vs-rest"])
 def test_several_classes_have_scales_of_columns_too(monkeypatch, loss):
-    """Without approximate sums, which are of one score."""
+    """Approximate sums are for losses of one score, so none is made here."""
     exact = problems(words(n=33_000, d=100, entries=6), loss)
     kinds = kinds_of_passes(monkeypatch, exact.source.n_rows)
     solution = ColumnScaledLimitedMemory().solve(exact, np.zeros_like(exact.linear), 1e-6)
@@ -104,7 +104,7 @@ def test_several_classes_have_scales_of_columns_too(monkeypatch, loss):
 
 
 def test_a_long_row_that_no_sample_saw_does_not_mislead():
-    """Its bound counts in the end."""
+    """The row is clipped in the last passes."""
     rows = words()
     rows.data[rows.indptr[101] : rows.indptr[103]] *= 1e6
     exact = problems(rows, norm=10.0)
@@ -115,7 +115,7 @@ def test_a_long_row_that_no_sample_saw_does_not_mislead():
 @pytest.mark.parametrize("size", [1e25, 1e200, 1.7e308])
 @pytest.mark.parametrize("intercept", [0.0, 0.5])
 def test_a_huge_row_is_no_reason_to_refuse_or_to_take_long(monkeypatch, size, intercept):
-    """Its squares overflow, and it lies in every sample; with and without an intercept."""
+    """The squares of the row overflow, and it lies in every sample."""
     rows = words()
     rows.data[: rows.indptr[1]] = size
     exact = problems(rows, intercept=intercept) if intercept else problems(rows)
@@ -129,7 +129,7 @@ def test_a_huge_row_is_no_reason_to_refuse_or_to_take_long(monkeypatch, size, in
 
 
 def test_a_huge_row_of_several_classes_does_not_end_a_fit():
-    """Wide softmax without an intercept: what was charged is released."""
+    """A softmax of many weights without an intercept is released after its charge."""
     rng = np.random.default_rng(0)
     rows, classes = rng.normal(size=(33_000, 201)) / 20.0, np.arange(33_000) % 3
     rows[0] = 1e200
@@ -139,7 +139,7 @@ def test_a_huge_row_of_several_classes_does_not_end_a_fit():
 
 @pytest.mark.parametrize("dense", [True, False])
 def test_scales_are_inverse_bounds_on_the_curvature(dense):
-    """Of all rows for the logistic loss at weights of 0: the diagonal of the Hessian; of half of them about that."""
+    """Their inverses are the diagonal of the Hessian of the logistic loss at weights of 0. Half of the rows come close."""
     rows = words(n=500, d=20, entries=4)
     exact = problems(rows.toarray() if dense else rows)
     scales = _column_scales(exact, exact.source, exact.linear.shape[1])

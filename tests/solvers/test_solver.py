@@ -1,4 +1,4 @@
-"""What every solver owes, whether it has a theorem or not."""
+"""Every solver reaches the tolerance of ordinary problems, whether it has a theorem or not."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ OF_SEVERAL = [
 @pytest.mark.parametrize("solver", [*OF_ONE_PROBLEM, *OF_SEVERAL], ids=lambda solver: type(solver).__name__)
 @pytest.mark.parametrize("n", [300, 40_000])
 def test_a_solver_reaches_the_tolerance_and_says_so(solver, n):
-    """Over few rows and many; its claims are the norms that a pass of our own finds, and the start stays as it is."""
+    """Rows are few or many. The norms that it claims are those of a pass made here, and the start is unchanged."""
     k = 1 if solver in OF_ONE_PROBLEM else 3
     problems, start = objective(LogisticLoss(), n=n, k=k, l2=0.02 * n), np.full((k, 7), 0.5)
     norm = np.linalg.norm(problems.evaluate(start, order=1).gradient, axis=1).max()
@@ -43,7 +43,7 @@ def test_a_solver_reaches_the_tolerance_and_says_so(solver, n):
 
 @pytest.mark.parametrize("solver", OF_SEVERAL, ids=lambda solver: type(solver).__name__)
 def test_a_tolerance_of_0_asks_for_the_best_that_doubles_allow(solver):
-    """And ends."""
+    """The solver ends there."""
     problems = objective(LogisticLoss(), n=3000, k=2, l2=10.0)
     solution = solver.solve(problems, np.zeros((2, 7)), 0.0)
     assert (np.linalg.norm(problems.evaluate(solution.weights, order=1).gradient, axis=1) < 1e-11).all()

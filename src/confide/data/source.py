@@ -33,8 +33,8 @@ class RowSource(Protocol):
     """Rows with their labels, wherever they live.
 
     A source owes two sentences: `sum_over_rows` counts every row exactly once, and `lent` gives nothing that leads to memory
-    in which the rows could be changed. `sample` and `in_single_precision` serve solvers, which are not trusted. Where a
-    source cannot do what they ask for, they return None, as the bodies here do. A class that names `SummableRows` as its base
+    in which the rows could be changed. `sample` and `in_single_precision` serve solvers, which are not trusted. They return
+    None where a source cannot do what they ask for, as the bodies here do. A class that names `SummableRows` as its base
     inherits these bodies.
     """
 
