@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 import scipy.sparse
 
-from confide.data.arrays import ArrayBlocks, MemorySource
+from confide.data.arrays import ArrayBlocks, CopiedBlocks, MemorySource
 from confide.data.frames import EncodedBlocks
 from confide.data.lent import LentSource, _Reading, unwritable
 from confide.data.mapped import MappedBlocks
@@ -58,6 +58,7 @@ SOURCES = {
     "dense": lambda: MemorySource(ArrayBlocks(ROWS), LABELS, COUNTS),
     "single, strided": lambda: MemorySource(ArrayBlocks(np.asfortranarray(ROWS.astype(np.float32))[::2]), LABELS[::2]),
     "sparse": lambda: MemorySource(SparseBlocks(scipy.sparse.csr_array(np.where(ROWS > 0, ROWS, 0.0))), LABELS, COUNTS),
+    "copied": lambda: MemorySource(CopiedBlocks(ROWS, 64), LABELS, COUNTS),
     "encoded": lambda: MemorySource(EncodedBlocks(ENCODER, CODES), LABELS),
     "mapped": lambda: MemorySource(MappedBlocks(ArrayBlocks(ROWS), FourierMap(4, 6)), LABELS),
     "streamed": streamed,
@@ -207,7 +208,7 @@ def test_a_sum_that_is_lent_blocks_can_be_sent_to_workers():
 
 @pytest.mark.parametrize("name", SOURCES)
 def test_what_is_lent_can_be_lent_on(name):
-    """The rows, their blocks and blocks taken from them stay unwritable, and are the same."""
+    """Sums stay the same. Rows taken from lent blocks are right, and lead to no encoder and no map of their owner."""
     source = SOURCES[name]()
     twice = source.lent().lent()
     row_sum, weights = RowSum(LogisticLoss(), BallBound(1.0), 0.0, 1), np.ones((1, source.n_features))
@@ -217,4 +218,5 @@ def test_what_is_lent_can_be_lent_on(name):
         which = np.array([5, 2])
         ours, theirs = (blocks.taken(which).block(0, 2) for blocks in (source.blocks, twice.blocks))
         np.testing.assert_array_equal(*(rows.toarray() if scipy.sparse.issparse(rows) else rows for rows in (ours, theirs)))
+        assert not any(isinstance(value, (Encoder, FourierMap)) for value in reached(twice.blocks.taken(which)))
         assert twice.blocks.lent().n_rows == source.n_rows
