@@ -1,4 +1,4 @@
-"""Rows that are lent to solvers: the same numbers at the same place, and no way to write to them."""
+"""Rows that are lent to solvers are the same numbers at the same place, and cannot be written to."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ import pandas as pd
 import pytest
 import scipy.sparse
 
-from confide.data.arrays import ArrayBlocks, MemorySource
+from confide.data.arrays import ArrayBlocks, CopiedBlocks, MemorySource
 from confide.data.frames import EncodedBlocks
-from confide.data.lent import LentSource, _Reading, lent, unwritable
+from confide.data.lent import LentSource, _Reading, unwritable
 from confide.data.mapped import MappedBlocks
+from confide.data.source import SummableRows
 from confide.data.sparse import SparseBlocks
 from confide.data.streams import KeptSample, Piece, Reading, StreamedSource
 from confide.erm.losses import LogisticLoss
@@ -34,21 +35,22 @@ CODES = ENCODER.read(FRAME)
 
 
 def streamed():
-    """A stream of one piece that is kept in memory, where it would hurt most."""
+    """A stream whose one piece is kept in memory, where a write to it would hurt most."""
     piece, kept = Piece(CODES, LABELS), KeptSample(10**6)
     kept.add(piece)
     return StreamedSource(lambda: iter([piece]), Reading(ENCODER, (-1, 1)), N, kept)
 
 
-class Foreign:
-    """A source of somebody else, which knows of nothing but its two numbers and one verb."""
+class Foreign(SummableRows):
+    """A source of somebody else, which has its two numbers and its sums, and inherits the rest."""
+
+    n_rows, n_features = N, 4
 
     def __init__(self):
         self.behind = MemorySource(ArrayBlocks(ROWS), LABELS)
-        self.n_rows, self.n_features = N, 4
 
     def sum_over_rows(self, row_sum, weights):
-        """Pass on."""
+        """Sum over the rows behind it."""
         return self.behind.sum_over_rows(row_sum, weights)
 
 
@@ -56,6 +58,7 @@ SOURCES = {
     "dense": lambda: MemorySource(ArrayBlocks(ROWS), LABELS, COUNTS),
     "single, strided": lambda: MemorySource(ArrayBlocks(np.asfortranarray(ROWS.astype(np.float32))[::2]), LABELS[::2]),
     "sparse": lambda: MemorySource(SparseBlocks(scipy.sparse.csr_array(np.where(ROWS > 0, ROWS, 0.0))), LABELS, COUNTS),
+    "copied": lambda: MemorySource(CopiedBlocks(ROWS, 64), LABELS, COUNTS),
     "encoded": lambda: MemorySource(EncodedBlocks(ENCODER, CODES), LABELS),
     "mapped": lambda: MemorySource(MappedBlocks(ArrayBlocks(ROWS), FourierMap(4, 6)), LABELS),
     "streamed": streamed,
@@ -75,7 +78,7 @@ def reached(*given):
         if isinstance(value, FunctionType):
             left += [value.__defaults__, value.__kwdefaults__, value.__dict__]
             code = value.__code__
-            # Each once, for what is made anew by a call may have such a function again.
+            # Each function is called once: what a call makes may have such a function of its own.
             if id(code) not in seen and not (code.co_argcount or code.co_kwonlyargcount or code.co_flags & 12):
                 seen[id(code)] = code
                 left.append(value())
@@ -133,7 +136,7 @@ class Writing:
         return getattr(self.of, name)
 
     def add_block(self, totals, rows, labels, weights, row_weights=None):
-        """Write, by each way that there is to an array's memory, and count how often that failed."""
+        """Try each way to write to an array's memory, and count how often that failed."""
         arrays = [rows.data, rows.indices] if scipy.sparse.issparse(rows) else [] if self.made_anew else [rows]
         for array in (*arrays, labels, *(() if row_weights is None else (row_weights,))):
             for attempt in (
@@ -149,25 +152,25 @@ class Writing:
 
 @pytest.mark.parametrize("name", SOURCES)
 def test_a_sum_of_a_solvers_own_cannot_write_to_its_blocks(name):
-    """Each block that was not made for it, and each label and weight, refuses; sums are those of the source, to the bit."""
+    """Blocks that were not made for the sum refuse, as labels and weights do. Sums are those of the source, to the bit."""
     source = SOURCES[name]()
     row_sum = RowSum(LogisticLoss(), BallBound(1.0), 0.0, 2)
     weights = np.linspace(-1.0, 1.0, source.n_features)[None]
     expected, writing = source.sum_over_rows(row_sum, weights), Writing(row_sum, name in ("encoded", "mapped"))
-    totals = lent(source).sum_over_rows(writing, weights)
+    totals = source.lent().sum_over_rows(writing, weights)
     assert writing.refused >= (3 if writing.made_anew else 6)
     np.testing.assert_array_equal(totals.gradient, expected.gradient)
     np.testing.assert_array_equal(totals.hessian, expected.hessian)
 
 
 @pytest.mark.parametrize("name", SOURCES)
-def test_lent_rows_have_the_verbs_of_their_source(name):
-    """A sample and rows in single precision, where the source has them; the sample is a copy."""
+def test_lent_rows_have_the_methods_of_their_source(name):
+    """A sample is a copy. A source that has no sample, or no rows in single precision, lends none."""
     source = SOURCES[name]()
-    face = lent(source)
+    face = source.lent()
     assert (face.n_rows, face.n_features) == (source.n_rows, source.n_features)
     if name == "foreign":
-        assert face.sample is None
+        assert face.sample(64) is None
         assert face.in_single_precision() is None
         return
     ours, theirs = source.sample(64), face.sample(64)
@@ -200,4 +203,20 @@ def test_a_sum_that_is_lent_blocks_can_be_sent_to_workers():
     """It is pickled with the sum of the solver."""
     reading = pickle.loads(pickle.dumps(_Reading(RowSum(LogisticLoss(), BallBound(1.0), 0.0, 1))))
     assert reading.row_sum.order == 1
-    assert isinstance(lent(Foreign()), LentSource)
+    assert isinstance(Foreign().lent(), LentSource)
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_what_is_lent_can_be_lent_on(name):
+    """Sums stay the same. Rows taken from lent blocks are right, and lead to no encoder and no map of their owner."""
+    source = SOURCES[name]()
+    twice = source.lent().lent()
+    row_sum, weights = RowSum(LogisticLoss(), BallBound(1.0), 0.0, 1), np.ones((1, source.n_features))
+    expected = source.sum_over_rows(row_sum, weights).gradient
+    np.testing.assert_array_equal(twice.sum_over_rows(row_sum, weights).gradient, expected)
+    if isinstance(source, MemorySource):
+        which = np.array([5, 2])
+        ours, theirs = (blocks.taken(which).block(0, 2) for blocks in (source.blocks, twice.blocks))
+        np.testing.assert_array_equal(*(rows.toarray() if scipy.sparse.issparse(rows) else rows for rows in (ours, theirs)))
+        assert not any(isinstance(value, (Encoder, FourierMap)) for value in reached(twice.blocks.taken(which)))
+        assert twice.blocks.lent().n_rows == source.n_rows

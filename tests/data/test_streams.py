@@ -33,7 +33,7 @@ from confide.features.encoder import Encoder
 from confide.features.fourier import FourierMap
 from confide.features.labels import read_labels
 from confide.intake.opening import open_rows
-from confide.solvers.rough import RoughSum
+from confide.solvers.approximate_gradients import ApproximateSum
 from tests.data.tables import SCHEMA, made_up, written
 
 ESTIMATORS = [
@@ -137,8 +137,8 @@ def test_first_passes_over_many_columns_are_in_single_precision(tmp_path, monkey
     kinds.clear()
     model = confide.LogisticRegression(2.0, random_state=3).fit(open_rows(tmp_path / "t.parquet", schema))
     assert kinds == in_memory
-    assert kinds.count(RoughSum) >= 2
-    assert 1 <= kinds.count(RowSum) < kinds.count(RoughSum)
+    assert kinds.count(ApproximateSum) >= 2
+    assert 1 <= kinds.count(RowSum) < kinds.count(ApproximateSum)
     assert kinds[-1] is RowSum
     assert np.array_equal(model.coef_, memory.coef_)
     assert np.array_equal(model.intercept_, memory.intercept_)

@@ -1,4 +1,4 @@
-"""Solvers that do their worst to all that they are given: what leaves is as it was, or nothing leaves."""
+"""Solvers do their worst to all that they are given; the release is what it would have been, or there is none."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def rows():
 
 
 class Hostile:
-    """A solver that first does something to the objective, then solves what it finds, and then spoils its answer."""
+    """A solver that attacks the objective, solves what is left of it, and then spoils its answer."""
 
     def __init__(self, attack, spoil=lambda solution: solution):
         self.attack, self.spoil, self.given = attack, spoil, None
@@ -68,7 +68,7 @@ def put_into(part, name, value):
 
 
 def written(array_of, value=0.0):
-    """Write to an array, first as it is, then by each way to make it writable."""
+    """Try to write to an array and to each array behind it, before and after making them writable."""
 
     def attack(objective, start, tolerance):
         array = array_of(objective)
@@ -108,7 +108,7 @@ def by_a_sum(objective, start, tolerance):
 
 
 def by_a_loss(objective, start, tolerance):
-    """A loss is shown labels."""
+    """A loss of the solver's own is shown labels, and writes to them."""
 
     class Loss(HuberHinge):
         def of_scores(self, scores, labels, order, stretch=1.0):
@@ -129,7 +129,7 @@ class Order(int):
 
 
 def with_a_false_order(objective, start, tolerance):
-    """Sums of nothing, which look like gradients at the minimiser of ridge and noise alone."""
+    """Empty sums look like gradients at the minimiser of ridge and noise alone."""
     lone = -objective.linear / objective.l2
     with suppress(IndexError):
         objective.evaluate(lone, Order(1))
@@ -155,14 +155,14 @@ class Shifting(np.ndarray):
 
 
 def at_shifting_weights(objective, start, tolerance):
-    """Sums at one place, kept as those at another."""
+    """Sums at one place would be kept as those at another."""
     there = (start + 5.0).view(Shifting)
     objective.evaluate(there, order=1)
     return Solution(start + 6.0, np.zeros(1))
 
 
 def with_sums_of_its_own(objective, start, tolerance):
-    """Sums that make zero a minimiser."""
+    """Made-up sums would make zero a minimiser."""
     sums = -objective.linear
     for name in ("_passes", "_kept"):
         if hasattr(objective, name):
@@ -172,7 +172,7 @@ def with_sums_of_its_own(objective, start, tolerance):
 
 
 def writing_what_it_got(objective, start, tolerance):
-    """Sums that were handed out are written over, and so are the weights."""
+    """Write over the sums that were handed out, and over the weights."""
     weights = start.copy()
     found = objective.evaluate(weights, order=2)
     for array in (found.gradient, found.hessian, found.value, weights):
@@ -208,14 +208,14 @@ ATTACKS = {
 
 
 def released(name, solver, given):
-    """A release from a seed, so that an honest solver's has the same noise."""
+    """A release from a fixed seed: that of an honest solver has the same noise."""
     return MECHANISMS[name].release(PLANS[name], given, solver, Entropy.seeded(SEED)).weights
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 @pytest.mark.parametrize("attack", ATTACKS)
 def test_a_solver_can_change_nothing_that_the_certificate_reads(mechanism, attack):
-    """What leaves is within two radii and the grid of what an honest solver leads to, or nothing leaves; rows stay."""
+    """The release is within two radii and the grid of that of an honest solver, or there is none. Rows are unchanged."""
     given, untouched = rows(), rows()
     honest = released(mechanism, NewtonThenFallback(), rows())
     try:
@@ -230,7 +230,7 @@ def test_a_solver_can_change_nothing_that_the_certificate_reads(mechanism, attac
 
 
 class Twice:
-    """A solution whose weights are other ones when they are asked for again."""
+    """A solution whose weights change when they are asked for again."""
 
     def __init__(self, solution):
         self.solution, self.asked = solution, 0
@@ -243,7 +243,7 @@ class Twice:
 
 
 class Kept:
-    """Weights that claim to have been copied, and that their maker changes each time when he is asked again."""
+    """Weights that claim to have been copied, and that change each time they are asked for."""
 
     def __init__(self, weights):
         self.weights, self.asked = weights.copy(), 0
@@ -255,7 +255,7 @@ class Kept:
 
 
 class Moving(np.ndarray):
-    """Weights that are others in each sum, product or list."""
+    """Weights that are other numbers in each sum, product or list."""
 
     def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
         return np.asarray(self) * 0.0 + 9.0
@@ -302,7 +302,7 @@ USELESS = {
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 @pytest.mark.parametrize("answer", HARMLESS)
 def test_weights_are_copied_once_before_anybody_looks_at_them(mechanism, answer):
-    """Whatever they are later, what leaves is what was certified: that of the honest solver, to the bit."""
+    """Whatever they become later, the release is of what was certified: that of the honest solver, to the bit."""
     found = released(mechanism, Hostile(lambda *given: None, HARMLESS[answer]), rows())
     assert type(found) is np.ndarray
     np.testing.assert_array_equal(found, released(mechanism, NewtonThenFallback(), rows()))
@@ -311,7 +311,7 @@ def test_weights_are_copied_once_before_anybody_looks_at_them(mechanism, answer)
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 @pytest.mark.parametrize("answer", USELESS)
 def test_an_answer_that_is_none_is_refused_in_the_certificates_words(mechanism, answer):
-    """NotCertified, whose message and causes hold nothing of the answer."""
+    """NotCertified is raised. Its message and causes hold nothing of the answer."""
     with np.errstate(all="ignore"), pytest.raises(NotCertified) as failure:
         released(mechanism, Hostile(lambda *given: None, USELESS[answer]), rows())
     assert failure.value.__cause__ is None
@@ -320,7 +320,7 @@ def test_an_answer_that_is_none_is_refused_in_the_certificates_words(mechanism, 
 
 
 def test_what_a_solver_kept_is_not_what_leaves():
-    """Writing to its answer after the certificate, and while noise is drawn, changes nothing."""
+    """The solver changes nothing by writing to its answer after the certificate, and while noise is drawn."""
     answers = []
 
     def remember(solution):
@@ -344,7 +344,7 @@ def test_what_a_solver_kept_is_not_what_leaves():
 
 
 def test_the_certificate_makes_no_pass_of_its_own_after_an_honest_solver():
-    """The sums of the solver's last pass are remembered where it cannot reach them."""
+    """The sums of the solver's last pass are remembered where the solver cannot change them."""
     passes = []
 
     class Counting(MemorySource):

@@ -19,13 +19,13 @@ def test_positive_sums_give_the_minimiser(l2):
 
 
 def test_negative_eigenvalues_count_as_none():
-    """What noise pushed below 0 is put back: weights along it are targets over the ridge, never of the other sign."""
+    """An eigenvalue that noise pushed below 0 counts as 0: weights along it are targets over the ridge, of the same sign."""
     weights = ridge_weights(np.diag([4.0, -1.0, -100.0]), np.array([6.0, 1.0, 1.0]), 2.0)
     np.testing.assert_allclose(weights, [1.0, 0.5, 0.5])
 
 
 def test_a_tiny_ridge_does_not_magnify_rounding():
-    """Two equal columns and a ridge of 1e-300: finite weights that share the target."""
+    """With two equal columns and a ridge of 1e-300, weights are finite and share the target."""
     rows = np.random.default_rng(1).normal(size=(100, 1)) @ np.ones((1, 2))
     weights = ridge_weights(rows.T @ rows, rows.T @ rows[:, 0], 1e-300)
     np.testing.assert_allclose(weights, [0.5, 0.5], rtol=0.2)

@@ -1,4 +1,4 @@
-"""How many passes over the rows fits to hostile rows take: counted and not timed."""
+"""How many passes over hostile rows a fit takes. Passes are counted, not timed."""
 
 from __future__ import annotations
 
@@ -14,15 +14,13 @@ from confide.privacy.budgets import ApproxDP
 from confide.solvers import fallback
 
 MOST = 150
-"""Passes over those of an ordinary fit, one of the logistic loss at the automatic alpha to rows of that shape.
-
-What these cases are held to. It is no bound for all: a random search found a fit that took 153 times as many.
-"""
+"""These fits take at most this many times as many passes as an ordinary fit to rows of the same shape, one of the logistic
+loss at the automatic alpha. It is no bound for all fits: a random search found one that took 153 times as many."""
 
 
 @pytest.fixture
 def passes(monkeypatch):
-    """A function that fits and counts passes; those over a sample count as the part of the rows that they are."""
+    """A function that fits and counts passes. A pass over a sample counts as the share of the rows that it reads."""
     taken, ordinary = [], MemorySource.sum_over_rows
 
     def noted(self, row_sum, weights):
@@ -79,7 +77,7 @@ KINDS = ["separable", "one huge", "one label", "duplicates", "collinear", "of ma
     ("n", "d", "alpha"), [(12, 60, 1e-6), (100, 20, 1e-6), (1000, 20, 1e-6)], ids=["wide", "few rows", "more rows"]
 )
 def test_narrow_joints_take_a_bounded_multiple_of_an_ordinary_fit(passes, kind, n, d, alpha):
-    """The narrowest joints and a small ridge, noise on the weights, whatever the rows are."""
+    """Joints are the narrowest, the ridge is small, and the noise is on the weights."""
     rows, labels = shaped(kind, n, d, seed=5)
     given = {"row_norm": 1.0, "classes": [-1, 1], "random_state": 0}
     ordinary = passes(LogisticRegression(1.0, **given), *shaped("none", n, d, seed=5))
@@ -99,7 +97,7 @@ def test_narrow_joints_take_a_bounded_multiple_of_an_ordinary_fit(passes, kind, 
 @pytest.mark.parametrize("intercept_scaling", [1.0, 30.0])
 @pytest.mark.parametrize("loss", ["auto", "hinge"])
 def test_few_sparse_rows_of_many_columns_take_few_passes(passes, kind, intercept_scaling, loss):
-    """By gradients alone some took more than 6,000."""
+    """By gradients alone some of these fits took more than 6,000 passes."""
     rows, labels = shaped(kind, 100, 2100, seed=5)
     rows = scipy.sparse.csr_array(np.where(np.random.default_rng(0).random(rows.shape) < 0.1, 3.0 * rows, 0.0))
     given = {"row_norm": 1.0, "classes": [-1, 1], "intercept_scaling": intercept_scaling, "random_state": 0}
@@ -109,7 +107,7 @@ def test_few_sparse_rows_of_many_columns_take_few_passes(passes, kind, intercept
 
 @pytest.mark.parametrize(("smoothing", "budget"), [(0.01, 100.0), (0.05, 100.0), (0.5, 100.0), (0.01, ApproxDP(1.0, 1e-6))])
 def test_hinges_over_many_rows_take_passes_as_few(passes, smoothing, budget):
-    """In the metric of a sample's Hessian it took 500 passes, for each joint on the way."""
+    """In the metric of a sample's Hessian each joint on the way took 500 passes."""
     rows, labels = shaped("separable", 20_000, 20, seed=5)
     model = LinearSVC(budget, loss="huber_hinge", smoothing=smoothing, row_norm=1.0, classes=[-1, 1], random_state=0)
     assert passes(model, rows, labels) <= 120

@@ -5,17 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import Any, Protocol, TypeAlias
+from typing import ClassVar, Protocol, TypeAlias
 
 import numpy as np
 
 from confide.data.checked_source import RowsWithDefaults
 from confide.data.lent import unwritable
 from confide.data.passes import Pass
+from confide.data.source import BlockwiseSum, SummableRows
 from confide.data.threads import made_in_order
-from confide.erm.row_sums import SumOverRows, Totals
+from confide.erm.row_sums import Totals
 from confide.types import Array, Indices, Rows, Targets, Weights
 
 _BLOCK_BYTES = 2**20
@@ -109,7 +110,7 @@ CountedBlock: TypeAlias = tuple[Rows, Targets, Array | None]
 
 
 def sum_over_groups(
-    row_sum: SumOverRows,
+    row_sum: BlockwiseSum,
     groups: Iterable[Iterable[CountedBlock]],
     n_features: int,
     weights: Weights,
@@ -165,7 +166,15 @@ def _parts(block: CountedBlock, n_problems: int) -> Iterator[CountedBlock]:
 
 
 class Blocks(Protocol):
-    """Rows that are given one block at a time."""
+    """Rows that are given one block at a time.
+
+    Classes name this protocol as their base and inherit the bodies of what they do not do otherwise.
+    """
+
+    __slots__ = ()
+
+    made_anew: ClassVar[bool] = False
+    """Whether each call of `block` makes an array that nobody else keeps. A solver may then write to it."""
 
     @property
     def n_rows(self) -> int:
@@ -188,9 +197,34 @@ class Blocks(Protocol):
     def taken(self, positions: Indices) -> Blocks:
         """The rows at the positions, in the order of the positions, as blocks of their own."""
 
+    def in_single_precision(self) -> Blocks | None:
+        """The same rows in single precision, if blocks are made in each pass and can be made so; else None."""
+        return None
+
+    def lent(self) -> Blocks:
+        """The same rows for a solver, which cannot write to them."""
+        block = self.block
+
+        def taken(positions: Indices) -> Blocks:
+            return self.taken(positions).lent()
+
+        def in_single_precision() -> Blocks | None:
+            made = self.in_single_precision()
+            return None if made is None else made.lent()
+
+        return _LentBlocks(
+            self.n_rows,
+            self.n_features,
+            self.rows_in_block,
+            (lambda *rows: block(*rows)) if self.made_anew else lambda *rows: unwritable(block(*rows)),
+            lambda positions: self.copied(positions),
+            taken,
+            in_single_precision,
+        )
+
 
 @dataclass(frozen=True, slots=True)
-class ArrayBlocks:
+class ArrayBlocks(Blocks):
     """Blocks of a two-dimensional array. They are views of the array, never copies."""
 
     rows: Rows
@@ -217,7 +251,6 @@ class ArrayBlocks:
         return ArrayBlocks(self.rows[positions])
 
     def lent(self) -> ArrayBlocks:
-        """The same rows for a solver, which cannot write to them."""
         return ArrayBlocks(unwritable(self.rows))
 
 
@@ -233,31 +266,22 @@ class _LentBlocks:
     rows_in_block: int
     block: Callable[[int, int], Rows]
     copied: Callable[[Indices], Rows]
-    in_single_precision: Callable[[], _LentBlocks] | None
+    taken: Callable[[Indices], Blocks]
+    in_single_precision: Callable[[], Blocks | None]
 
+    made_anew: ClassVar[bool] = False
 
-def _lent_blocks(blocks: Blocks) -> Any:
-    own, single = (getattr(blocks, name, None) for name in ("lent", "in_single_precision"))
-    if own is not None:
-        return own()
-    block = blocks.block
-    return _LentBlocks(
-        blocks.n_rows,
-        blocks.n_features,
-        blocks.rows_in_block,
-        # A block that is made anew for each call may be written to.
-        (lambda *rows: block(*rows)) if getattr(blocks, "made_anew", False) else lambda *rows: unwritable(block(*rows)),
-        lambda positions: blocks.copied(positions),
-        None if single is None else lambda: _lent_blocks(single()),
-    )
+    def lent(self) -> Blocks:
+        """These blocks, which are lent already."""
+        return self
 
 
 @dataclass(frozen=True, slots=True)
-class CopiedBlocks:
+class CopiedBlocks(Blocks):
     """Blocks of copied rows of any kind. `confide.progress` does not report passes over these copies."""
 
     rows: Rows
-    rows_in_block: int
+    rows_in_block: int = field()  # without `field` the property of the protocol would be taken as its default
 
     @property
     def n_rows(self) -> int:
@@ -278,7 +302,7 @@ class CopiedBlocks:
 
 
 @dataclass(frozen=True, slots=True)
-class MemorySource(RowsWithDefaults):
+class MemorySource(RowsWithDefaults, SummableRows):
     """A `RowSource` over blocks in memory, with their labels and weights.
 
     Parameters
@@ -316,9 +340,8 @@ class MemorySource(RowsWithDefaults):
         return (self.counted_blocks(first, first + step) for first in range(0, self.n_rows, step))
 
     def lent(self) -> MemorySource:
-        """The same rows for a solver, which cannot write to them."""
         labels, row_weights = unwritable(self.labels), unwritable(self.row_weights)
-        return MemorySource(_lent_blocks(self.blocks), labels, row_weights, self.n_threads)
+        return MemorySource(self.blocks.lent(), labels, row_weights, self.n_threads)
 
     def sample(self, n_rows: int) -> MemorySource:
         """About `n_rows` of the rows, copied, in short runs spread evenly over all rows. Only solvers use it."""
@@ -341,10 +364,10 @@ class MemorySource(RowsWithDefaults):
 
     def in_single_precision(self) -> MemorySource | None:
         """The same rows in single precision, if blocks are made for each call; None if they are stored."""
-        made = getattr(self.blocks, "in_single_precision", None)
-        return None if made is None else replace(self, blocks=made())
+        made = self.blocks.in_single_precision()
+        return None if made is None else replace(self, blocks=made)
 
-    def sum_over_rows(self, row_sum: SumOverRows, weights: Weights) -> Totals:
+    def sum_over_rows(self, row_sum: BlockwiseSum, weights: Weights) -> Totals:
         passing = None if isinstance(self.blocks, CopiedBlocks) else Pass("training")
         groups, n_features = self.groups(), self.n_features
         return row_sum.completed(sum_over_groups(row_sum, groups, n_features, weights, self.n_threads, passing))

@@ -27,10 +27,10 @@ from confide.data.lent import LentSource
 from confide.data.opened_rows import OpenedRows
 from confide.data.partitions import NumericReading, Outcome, added, refuse_persons
 from confide.data.passes import Pass
-from confide.data.source import RowSource
+from confide.data.source import BlockwiseSum, RowSource, SummableRows
 from confide.data.streams import Reading
 from confide.erm.losses import Hinge, Loss
-from confide.erm.row_sums import RowSum, SumOverRows, Totals
+from confide.erm.row_sums import RowSum, Totals
 from confide.errors import InputError, ParameterError
 from confide.features.persons import RowsPerPerson
 from confide.features.schema import Schema
@@ -88,7 +88,7 @@ class FederatedRows(OpenedRows):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class FederatedSource(RowsWithDefaults):
+class FederatedSource(RowsWithDefaults, SummableRows):
     """A `RowSource` over the rows of all parties.
 
     Parameters
@@ -100,7 +100,7 @@ class FederatedSource(RowsWithDefaults):
     """
 
     connections: tuple[Connection, ...] = field(repr=False)
-    n_features: int
+    n_features: int = field()  # without `field` the property of the protocol would be taken as its default
     n_rows_of_parties: tuple[int, ...]
     agreed: frozenset[str]
     _one_at_a_time: Lock = field(init=False, repr=False, default_factory=Lock)
@@ -123,10 +123,13 @@ class FederatedSource(RowsWithDefaults):
             )
 
     def lent(self) -> LentSource:
-        """The same for a solver: sums of parties show no rows, so they are passed on as they are asked for."""
-        return LentSource(self.n_features, self.n_rows, lambda *asked: self.sum_over_rows(*asked), None, lambda: None)
+        # Sums of parties show no rows, so a solver's sums are passed on as they are, without `lent`.
+        def sum_over_rows(row_sum: BlockwiseSum, weights: Weights) -> Totals:
+            return self.sum_over_rows(row_sum, weights)
 
-    def sum_over_rows(self, row_sum: SumOverRows, weights: Weights) -> Totals:
+        return LentSource(self.n_features, self.n_rows, sum_over_rows, lambda _: None, lambda: None)
+
+    def sum_over_rows(self, row_sum: BlockwiseSum, weights: Weights) -> Totals:
         if not isinstance(row_sum, RowSum):
             raise InputError("parties send sums of a loss alone.")
         # An answer does not say which question it belongs to.

@@ -15,8 +15,9 @@ from confide.data.on_disk import BATCH_ROWS, FilePart, Stamp, changed
 from confide.data.opened_rows import OpenedRows
 from confide.data.partitions import NumericReading
 from confide.data.passes import Pass, Progress
+from confide.data.source import BlockwiseSum, SummableRows
 from confide.data.streams import KeptRows, KeptSample, Part, Piece, PieceFile, Reading, StreamedSource, read_ahead
-from confide.erm.row_sums import SumOverRows, Totals
+from confide.erm.row_sums import Totals
 from confide.errors import FileError, InputError, ParameterError
 from confide.features.cells import read_identities
 from confide.features.persons import RowsPerPerson
@@ -153,7 +154,7 @@ class ArrayRows:
 
 
 @dataclass(frozen=True, slots=True)
-class StampedSource(RowsWithDefaults):
+class StampedSource(RowsWithDefaults, SummableRows):
     """A `RowSource` whose rows lie in files: refuses a pass over files that changed.
 
     Parameters
@@ -173,8 +174,7 @@ class StampedSource(RowsWithDefaults):
     def n_rows(self) -> int:
         return self.source.n_rows
 
-    def sample(self, n_rows: int) -> Any:
-        """Some of the rows, for solvers."""
+    def sample(self, n_rows: int) -> MemorySource:
         return self.source.sample(n_rows)
 
     def taken(self, positions: Indices) -> MemorySource:
@@ -187,7 +187,7 @@ class StampedSource(RowsWithDefaults):
         yield from self.source.in_memory(purpose)
         self._check_stamps()
 
-    def sum_over_rows(self, row_sum: SumOverRows, weights: Weights) -> Totals:
+    def sum_over_rows(self, row_sum: BlockwiseSum, weights: Weights) -> Totals:
         totals = self.source.sum_over_rows(row_sum, weights)
         self._check_stamps()
         return totals

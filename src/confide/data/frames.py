@@ -7,14 +7,14 @@ from typing import ClassVar
 
 import numpy as np
 
-from confide.data.arrays import rows_in_block
+from confide.data.arrays import Blocks, rows_in_block
 from confide.features.codes import Codes
 from confide.features.encoder import Encoder
 from confide.types import Array, Indices
 
 
 @dataclass(frozen=True, slots=True)
-class EncodedBlocks:
+class EncodedBlocks(Blocks):
     """Blocks of encoded rows, made when they are asked for. The whole encoded matrix never exists.
 
     Parameters

@@ -1,4 +1,4 @@
-"""Sums over rows that are remembered where a solver, which asks for them, cannot reach them."""
+"""Sums over rows that are remembered where a solver, which asks for them, cannot change them."""
 
 from __future__ import annotations
 
@@ -13,15 +13,16 @@ from confide.erm.row_sums import RowSum, Totals
 from confide.types import Array, Weights
 
 _PASSES_KEPT = 4
-"""Of many problems some are finished a few passes before the last."""
+"""The sums of so many passes are kept. Of many problems some are finished a few passes before the last one."""
 
 
 def kept_sums(source: RowSource, row_sum: RowSum, width: int) -> Callable[..., Totals]:
     """A function that makes sums of one kind over rows, and remembers the gradients of its last passes.
 
-    Called with weights (k, width) and an order, it makes a pass; with `look_back` it gives the gradients of a past one at
-    the same weights, if there was one. Rows and sum are bound here. It makes passes at weights of its own, and gives away
-    copies: so what it remembers are these sums at those weights, whoever calls it with whatever.
+    Called with weights (k, width) and an order, the function makes a pass. Called with `look_back`, it returns the gradients
+    of a past pass at the same weights, if there was one. The rows and the kind of sum are fixed here. The function makes
+    each pass at its own copy of the weights, and gives away copies of what it remembers. So what it remembers are these sums
+    at those weights, whoever calls it and with whatever.
     """
     kept: deque[tuple[Weights, Array]] = deque(maxlen=_PASSES_KEPT)
 
@@ -35,7 +36,8 @@ def kept_sums(source: RowSource, row_sum: RowSum, width: int) -> Callable[..., T
         return found
 
     def sums(weights: Weights, order: int, look_back: bool = False) -> Totals:
-        # Filled, since an object may say that it was copied: numbers enter, and nothing else.
+        # Weights are written into an array that is made here: numbers enter, and nothing else. An object that came in might
+        # keep what it claims to have copied.
         points = np.empty((len(weights), width))
         points[...] = weights
         order = int(order)

@@ -11,7 +11,7 @@ from confide.types import Array, Indices
 
 
 @dataclass(frozen=True, slots=True)
-class MappedBlocks:
+class MappedBlocks(Blocks):
     """Blocks of mapped rows, made when they are asked for. The whole mapped matrix never exists.
 
     Parameters

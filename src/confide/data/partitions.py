@@ -34,8 +34,9 @@ from confide.data.checked_source import CheckedPass, RowsWithDefaults
 from confide.data.fingerprints import Fingerprint
 from confide.data.on_disk import changed
 from confide.data.passes import Pass
+from confide.data.source import BlockwiseSum, SummableRows
 from confide.data.streams import NumberTarget, Reading, counts_of, source_of
-from confide.erm.row_sums import SumOverRows, Totals
+from confide.erm.row_sums import Totals
 from confide.errors import FileError, InputError
 from confide.features.column_names import listed
 from confide.features.fourier import FourierMap
@@ -138,7 +139,7 @@ class Task:
     """
 
     reading: Reading | NumericReading
-    row_sum: SumOverRows | None = None
+    row_sum: BlockwiseSum | None = None
     weights: Weights | None = None
     stride: int = 0
 
@@ -307,7 +308,7 @@ def names_in(columns: Iterable[str], schema: Schema, target: str | None = None) 
 
 
 @dataclass(frozen=True, slots=True)
-class PartitionedSource(RowsWithDefaults):
+class PartitionedSource(RowsWithDefaults, SummableRows):
     """A `RowSource` over partitions elsewhere.
 
     Parameters
@@ -377,7 +378,7 @@ class PartitionedSource(RowsWithDefaults):
         passing.used(self.n_rows)
         return outcome
 
-    def sum_over_rows(self, row_sum: SumOverRows, weights: Weights) -> Totals:
+    def sum_over_rows(self, row_sum: BlockwiseSum, weights: Weights) -> Totals:
         outcome = self._outcome(Task(self.reading, row_sum, weights))
         if outcome.totals is None:
             raise changed("what the partitions hold")

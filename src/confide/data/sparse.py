@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 from scipy.sparse import csr_array
 
-from confide.data.arrays import rows_in_sparse_block
+from confide.data.arrays import Blocks, rows_in_sparse_block
 from confide.data.lent import unwritable
 from confide.types import Indices, SparseRows
 
 
 @dataclass(frozen=True, slots=True)
-class SparseBlocks:
+class SparseBlocks(Blocks):
     """Blocks of a CSR matrix. They are views of its entries, with row pointers of their own.
 
     Parameters
@@ -50,5 +50,4 @@ class SparseBlocks:
         return self.rows[positions]
 
     def lent(self) -> SparseBlocks:
-        """The same rows for a solver, which cannot write to them."""
         return SparseBlocks(unwritable(self.rows))

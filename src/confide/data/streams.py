@@ -14,7 +14,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import groupby
 from pathlib import Path
@@ -37,7 +37,8 @@ from confide.data.frames import EncodedBlocks
 from confide.data.mapped import MappedBlocks
 from confide.data.on_disk import changed
 from confide.data.passes import Pass, Progress
-from confide.erm.row_sums import SumOverRows, Totals
+from confide.data.source import BlockwiseSum, SummableRows
+from confide.erm.row_sums import Totals
 from confide.errors import FileError
 from confide.features.canonical_labels import Label
 from confide.features.codes import Codes
@@ -180,7 +181,7 @@ def source_of(blocks: Blocks, labels: Targets, counts: Array | None, fourier: Fo
 
 
 @dataclass(frozen=True, slots=True)
-class StreamedSource(RowsWithDefaults):
+class StreamedSource(RowsWithDefaults, SummableRows):
     """A `RowSource` over pieces that are read anew in each pass.
 
     Parameters
@@ -195,7 +196,7 @@ class StreamedSource(RowsWithDefaults):
 
     pieces: Callable[[], Iterator[Piece]]
     reading: Reading
-    n_rows: int
+    n_rows: int = field()  # without `field` the property of the protocol would be taken as its default
     kept: KeptSample
     n_threads: int = 1
     told: Progress | None = None
@@ -236,7 +237,7 @@ class StreamedSource(RowsWithDefaults):
         if counted != self.n_rows:
             raise changed("what holds the rows")
 
-    def sum_over_rows(self, row_sum: SumOverRows, weights: Weights) -> Totals:
+    def sum_over_rows(self, row_sum: BlockwiseSum, weights: Weights) -> Totals:
         # Closed here: who holds an exception would hold the threads that read, too.
         with closing(self.in_memory()) as pieces:
             # Threads that add up expand each block themselves, and use it while it is in the cache.

@@ -3,6 +3,7 @@
     F_j(w) = sum_i c_i loss(y_i w . x_i) + (l2 / 2) |w|^2 + b_j . w      (sum form, rows clipped, c_i the weight of row i)
 
 The sum form is used throughout: dividing by the number of rows gives the mean form, with alpha = l2 / n and b / n.
+A mechanism keeps an `Objective` over its own rows, and lends solvers another one over rows that they cannot write to.
 """
 
 from __future__ import annotations
@@ -10,44 +11,35 @@ from __future__ import annotations
 from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
+from typing import Any, Generic, TypeAlias, TypeVar
 
 import numpy as np
 
 from confide.data.kept_sums import kept_sums
-from confide.data.lent import lent
-from confide.data.source import RowSource
+from confide.data.source import RowSource, SummableRows
 from confide.erm.losses import Loss, Weighted
 from confide.erm.row_bounds import RowBound, norm_with_intercept
 from confide.erm.row_sums import RowSum, Totals
+from confide.solvers.objectives import Evaluation
 from confide.types import Array, Indices, Weights
 
-
-@dataclass(frozen=True, slots=True)
-class Evaluation:
-    """The objectives and their derivatives at k points. Data: it never leaves the package."""
-
-    value: Array
-    """(k,): NaN where derivatives were asked for, which a solver can do with."""
-    gradient: Array
-    """(k, D), or (k, 0) if the values were asked for."""
-    hessian: Array
-    """(k, D, D), or (k, 0, 0) if it was not asked for."""
+Source = TypeVar("Source", bound=RowSource)
 
 
 @dataclass(frozen=True, slots=True)
-class Objective:
+class Objective(Generic[Source]):
     """k objectives that share rows, loss and ridge, and differ in their linear terms.
 
     Parameters
     ----------
-    source : the rows
+    source : the rows: `RowSource` for a mechanism, whose list of sums is closed; `SummableRows` for a solver
     loss, row_bound, intercept : what one row adds, see `RowSum`
     l2 : ridge of the sum form, positive
     linear : (k, D), the linear terms b
     largest_weight : public bound on the weight of a row
     """
 
-    source: RowSource
+    source: Source
     loss: Loss
     row_bound: RowBound
     intercept: float
@@ -58,7 +50,7 @@ class Objective:
     """See `kept_sums`."""
 
     def __post_init__(self) -> None:
-        # Whatever is replaced, other rows say, begins with no sums.
+        # An objective that is made by replacing a part of another one, such as its rows, remembers no sums of that one.
         row_sum = RowSum(self.loss, self.row_bound, self.intercept, 1, self.largest_weight)
         object.__setattr__(self, "_sums", kept_sums(self.source, row_sum, self.linear.shape[1]))
 
@@ -77,19 +69,23 @@ class Objective:
         """Upper bound on the Lipschitz constant of the gradients."""
         return (self.l2 + self.source.n_rows * self.loss_bounds.smoothness * self.row_norm**2) * (1.0 + 2.0**-40)
 
-    def restrict(self, which: Indices) -> Objective:
-        """The same for some of the k problems, whose sums over rows do not depend on the linear terms."""
-        return self._with_same_sums(replace(self, linear=self.linear[which]))
+    def restrict(self, which: Indices) -> Objective[Source]:
+        """The same for some of the k problems, with the same sums: these do not depend on the linear terms."""
+        return replace(self, linear=self.linear[which])._with_sums_of(self)
 
-    def lent(self) -> Objective:
+    def replaced(self, **parts: Any) -> Objective[Any]:
+        """Other problems: the same with other parts, named as the parameters are. They begin with no sums."""
+        return replace(self, **parts)
+
+    def lent(self) -> Objective[SummableRows]:
         """The same for a solver: whatever it writes to what it is given, this objective stays as it is."""
         loss, row_bound, linear = deepcopy((self.loss, self.row_bound, self.linear))
-        face = replace(self, source=lent(self.source), loss=loss, row_bound=row_bound, linear=linear)
-        return self._with_same_sums(face)
+        face = Objective(self.source.lent(), loss, row_bound, self.intercept, self.l2, linear, self.largest_weight)
+        return face._with_sums_of(self)
 
-    def _with_same_sums(self, other: Objective) -> Objective:
-        object.__setattr__(other, "_sums", self._sums)
-        return other
+    def _with_sums_of(self, other: Objective[Any]) -> Objective[Source]:
+        object.__setattr__(self, "_sums", other._sums)
+        return self
 
     def evaluate(self, weights: Weights, order: int) -> Evaluation:
         """Values (order 0), gradients (1), or gradients and Hessians (2) at (k, D) weights, in one pass over the rows."""
@@ -106,3 +102,7 @@ class Objective:
     def gradients(self, weights: Weights) -> Array:
         """Gradients (k, D) at (k, D) weights: from sums of the last passes at the same weights, else by a pass."""
         return self._sums(weights, 1, look_back=True).gradient + (self.l2 * weights + self.linear)
+
+
+KeptObjective: TypeAlias = Objective[RowSource]
+"""What a mechanism keeps for itself: the sums over its rows are a closed list."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from confide.erm.losses import LossBounds
-from confide.erm.objective import Objective
+from confide.erm.objective import KeptObjective
 from confide.errors import InsufficientRegularisation, NotCertified
 from confide.solvers.solver import Solver
 from confide.types import Weights
@@ -104,7 +104,7 @@ def solver_tolerance(tolerance: float) -> float:
     return tolerance * (1.0 - 3.1 / _TOLERANCE_OVER_ROUNDING)
 
 
-def certified_minimiser(objective: Objective, solver: Solver, tolerance: float, rounding: GradientRounding) -> Weights:
+def certified_minimiser(objective: KeptObjective, solver: Solver, tolerance: float, rounding: GradientRounding) -> Weights:
     """Weights (k, D) of the solver that the certificate accepts: a copy of its answer, made before they are looked at.
 
     Raises
@@ -123,7 +123,7 @@ def certified_minimiser(objective: Objective, solver: Solver, tolerance: float, 
     return weights
 
 
-def certify(objective: Objective, weights: Weights, tolerance: float, rounding: GradientRounding) -> None:
+def certify(objective: KeptObjective, weights: Weights, tolerance: float, rounding: GradientRounding) -> None:
     """Check that every exact gradient norm at `weights` (k, D) is at most `tolerance`.
 
     The sums over rows are made by `Objective`, in a pass for it unless one of the last was at these very weights.

@@ -13,7 +13,7 @@ from confide._version import __version__
 from confide.accounting.events import Event, PureMechanism
 from confide.data.source import RowSource
 from confide.erm.losses import Loss, Weighted
-from confide.erm.objective import Objective
+from confide.erm.objective import KeptObjective, Objective
 from confide.erm.row_bounds import RowBound, norm_with_intercept
 from confide.errors import ParameterError
 from confide.plan_text import plan_document, plan_text
@@ -140,7 +140,7 @@ class Problem(RowFacts):
         """The rounding bound of its gradients at a given total ridge."""
         return GradientRounding(self.loss_bounds, self.row_norm, self.n_rows_high, self.row_width, self.summation_depth, l2)
 
-    def objective(self, source: RowSource, l2: float, linear: Weights) -> Objective:
+    def objective(self, source: RowSource, l2: float, linear: Weights) -> KeptObjective:
         """The objective over the rows of `source`; more of them than the facts allow would void the rounding bound."""
         self.check_source(source)
         return Objective(source, self.loss, self.row_bound, self.intercept, l2, linear, self.largest_weight)

@@ -1,8 +1,8 @@
-"""Methods with a convergence theorem, so that a refusal cannot be provoked by data.
+"""Methods with a convergence theorem, so that data cannot provoke a refusal; and the solver that ends with them.
 
 Both theorems (privacy/proofs/certificate.md, section "Reaching the tolerance") hold for gradients computed with an error
-of at most rho, and end at a computed gradient norm of 4.9 rho or less. The plan's tolerance is 8 rho, and the certificate
-leaves 4.9 rho of it to the solver: what is called `tolerance` here.
+of at most rho, and end at a computed gradient norm of 4.9 rho or less. The plan's tolerance is 8 rho, of which the
+certificate leaves 4.9 rho to the solver. This share is the `tolerance` of the methods here.
 """
 
 from __future__ import annotations
@@ -12,25 +12,26 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from confide.erm.objective import Objective
 from confide.errors import ConfideError
 from confide.solvers.few_rows import InSpanOfRows
 from confide.solvers.narrowing import Narrowing
 from confide.solvers.newton import Newton, newton_directions
+from confide.solvers.objectives import Objectives
 from confide.solvers.sampled import SampledNewton
+from confide.solvers.scaled_lbfgs import ColumnScaledLimitedMemory
 from confide.solvers.solver import Solution, Solver
-from confide.solvers.wide import ByColumns
 from confide.types import Array, Weights
 
 _UNIT = 2.0**-53
 _WIDEST_HESSIAN = 2000
-"""With more weights no Hessian is formed: it would be large beside the rows, and factoring it slower than many passes."""
+"""With more weights than this no Hessian is formed: it would be large beside the rows, and slower to factor than many
+passes."""
 _WIDEST_JOINT_HESSIAN = 600
-"""The same where scores bend the objective together: their Hessian costs as many products as it has entries."""
+"""The same limit for losses whose scores interact (softmax): each pair of scores needs a product of its own."""
 
 
-def _start(objective: Objective, start: Weights) -> tuple[Weights, Array]:
-    """The warm start if the theorems admit it, else 0; and the norm of the gradient there. One problem."""
+def _start(objective: Objectives, start: Weights) -> tuple[Weights, Array]:
+    """The warm start if the theorems admit it, else 0; and the gradient there. One problem."""
     # The theorems admit a warm start whose gradient norm is at most l2 W, where l2 W is at least this.
     admitted = 2.0 * float(np.linalg.norm(objective.linear)) + math.sqrt(
         2.0 * objective.source.n_rows * objective.l2 * objective.loss_bounds.value_at_zero
@@ -42,8 +43,8 @@ def _start(objective: Objective, start: Weights) -> tuple[Weights, Array]:
     return zero, objective.evaluate(zero, order=1).gradient
 
 
-def _reach(objective: Objective) -> float:
-    """How far apart the scores of a row may move in a step of length 1, at most: sqrt(2) row norms if they interact."""
+def _reach(objective: Objectives) -> float:
+    """How far the scores of a row may move apart in a step of length 1: at most sqrt(2) row norms if they interact."""
     return objective.row_norm * (1.0 if objective.loss.separable else 1.5)
 
 
@@ -51,7 +52,7 @@ def _reach(objective: Objective) -> float:
 class StepLimitedNewton:
     """Newton with steps of length at most 1 / reach and no line search, for self-concordant losses (theorem F2)."""
 
-    def applies(self, objective: Objective, tolerance: float, largest_weight: float) -> bool:
+    def applies(self, objective: Objectives, tolerance: float, largest_weight: float) -> bool:
         """Whether the conditions of the theorem hold."""
         width = objective.linear.shape[1]
         depth = objective.source.n_rows + 3  # at least the summation depth of any source
@@ -66,12 +67,13 @@ class StepLimitedNewton:
             and reach * tolerance / 4.8 <= objective.l2 / 1000.0
         )
 
-    def solve(self, objective: Objective, start: Weights, tolerance: float) -> Solution:
+    def solve(self, objective: Objectives, start: Weights, tolerance: float) -> Solution:
         """One problem (k = 1); see `Solver`."""
         weights, gradient = _start(objective, start)
         distance = float(np.linalg.norm(gradient)) / objective.l2
         rounding = tolerance / 5.0
         reach = _reach(objective)
+        # Theorem F2: no more steps than this are needed.
         most = 8.7 * (reach * distance) ** 1.5
         most += 12.5 * max(0.0, math.log(objective.l2 / (8.8 * reach * rounding))) + 2
         for _ in range(math.ceil(most) + 1):
@@ -89,13 +91,14 @@ class StepLimitedNewton:
 class GradientDescent:
     """Gradient descent with step 1 / M, for every smooth loss (theorem F1)."""
 
-    def solve(self, objective: Objective, start: Weights, tolerance: float) -> Solution:
+    def solve(self, objective: Objectives, start: Weights, tolerance: float) -> Solution:
         """One problem (k = 1); see `Solver`."""
         weights, gradient = _start(objective, start)
         step = (1.0 - 2.0**-50) / objective.smoothness
         condition = 1.0 / (step * objective.l2)
         rounding = tolerance / 5.0
         excess = condition * float(np.linalg.norm(gradient)) ** 2 / (10.0 * rounding**2)
+        # Theorem F1: no more steps than this are needed.
         most = 1.0 + 4.0 / 3.0 * condition * math.log(max(1.0, excess))
         for _ in range(math.ceil(most) + 1):
             gradient = objective.evaluate(weights, order=1).gradient
@@ -105,43 +108,45 @@ class GradientDescent:
         return Solution(weights, np.linalg.norm(gradient, axis=1))
 
 
-_OF_FEW_WEIGHTS = Narrowing(SampledNewton(), narrow=Newton())
-_WIDE = InSpanOfRows(Narrowing(Newton()), Narrowing(ByColumns()))
+_WITH_HESSIANS = Narrowing(SampledNewton(), narrow=Newton())
+"""First method for problems with so few weights that Hessians can be formed."""
+_WITHOUT_HESSIANS = InSpanOfRows(Narrowing(Newton()), Narrowing(ColumnScaledLimitedMemory()))
+"""First method for problems with more weights."""
 
 
 @dataclass(frozen=True, slots=True)
 class NewtonThenFallback:
-    """Newton for all k problems, then for each that did not reach the tolerance a method that provably does.
+    """A fast method for all k problems, then a method that provably reaches the tolerance for each that is not finished.
 
-    In 1,003 random fits of classifiers to hostile rows the first methods were enough. The slowest took 153 times as many
-    passes as an ordinary fit, one of the logistic loss at the automatic alpha. That is measured and no bound.
+    The fast method is Newton's, or L-BFGS where there are too many weights for a Hessian. A hinge with a narrow joint is
+    reached by way of wider joints. In 1,003 random fits of classifiers to hostile rows the fast methods were enough. The
+    slowest of these fits took 153 times as many passes as an ordinary one, a fit of the logistic loss at the automatic
+    alpha. This was measured and is no bound.
 
-    L-BFGS takes Newton's place where there are too many weights for a Hessian; a hinge with a narrow joint is reached by way
-    of wider ones. A tolerance of 0 asks for the best that
-    doubles allow, which the first method alone gives.
+    A tolerance of 0 asks for the best that doubles allow. The first method alone gives that.
 
     Parameters
     ----------
-    first : the first method, or None for Newton or L-BFGS, by the number of weights
+    first : the first method; None chooses Newton's method or L-BFGS by the number of weights
     """
 
     first: Solver | None = None
 
-    def solve(self, objective: Objective, start: Weights, tolerance: float) -> Solution:
+    def solve(self, objective: Objectives, start: Weights, tolerance: float) -> Solution:
         wide = start.shape[1] > (_WIDEST_HESSIAN if objective.loss.separable else _WIDEST_JOINT_HESSIAN)
-        first = self.first or (_WIDE if wide else _OF_FEW_WEIGHTS)
+        first = self.first or (_WITHOUT_HESSIANS if wide else _WITH_HESSIANS)
         try:
             solution = first.solve(objective, start, tolerance)
         except ConfideError:
             raise
         except (ArithmeticError, IndexError, ValueError):
-            # Nothing that an untrusted method meets in the rows may decide whether a release is made.
+            # What an untrusted method meets in the rows must not decide whether a release is made.
             solution = Solution(start.copy(), np.full(len(start), np.nan))
         if tolerance == 0.0:
             return solution
         weights = solution.weights.copy()
-        # Not the first method's own claim: were it wrong, the certificate would refuse, and rows can make it wrong. A pass
-        # that this takes is not made again for the certificate. A NaN counts as unfinished.
+        # The first method's own norms are not believed. Rows can make them wrong, and the certificate would refuse then. If
+        # this takes a pass, the certificate needs none. A NaN counts as unfinished.
         norms = np.linalg.norm(objective.gradients(weights), axis=1)
         for problem in np.flatnonzero(~(norms <= tolerance)):
             alone = objective.restrict(np.array([problem]))

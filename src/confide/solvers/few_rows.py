@@ -1,53 +1,62 @@
 """Fewer rows than weights: the same problem in the space that the rows span.
 
-A minimiser is a sum of rows and of the linear term, so it lies in a space of as many dimensions as there are of these. In
-coordinates of that space there are few weights, and a Hessian of them is small. Coordinates keep lengths and products.
+A minimiser is a sum of multiples of the rows and of the linear term, so it lies in the space that these span. In coordinates
+of that space there are few weights and a small Hessian. The coordinates belong to an orthonormal basis, so lengths and
+products stay the same.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
 
 from confide.data.arrays import ArrayBlocks, MemorySource
-from confide.erm.objective import Objective
 from confide.erm.row_bounds import BallBound
+from confide.solvers.objectives import Objectives
 from confide.solvers.solver import Solution, Solver
 from confide.types import Array, Weights
 
 _MOST_ROWS = 1000
+"""The basis is computed for at most this many rows. The time for it grows with the square of their number."""
 
 
 @dataclass(frozen=True, slots=True)
 class InSpanOfRows:
-    """`inner` in the space of the rows where they are few and in memory; `otherwise` for others, and for what is left.
+    """Solves in the space of the rows where they are few and in memory. It has no theorem.
 
-    Without a theorem. A loss that bends evenly needs no Hessian: `otherwise` comes first, and `inner` for what that leaves.
+    Two solvers are asked, the second one for what the first did not finish. For a self-concordant loss, whose curvature
+    changes slowly enough for gradients alone, `otherwise` is the first; for others, such as hinges, `inner` is.
+
+    Parameters
+    ----------
+    inner : solver for the problem in the space of the rows
+    otherwise : solver for the problem as it stands
     """
 
     inner: Solver
     otherwise: Solver
 
-    def solve(self, objective: Objective, start: Weights, tolerance: float) -> Solution:
+    def solve(self, objective: Objectives, start: Weights, tolerance: float) -> Solution:
         first = self.otherwise.solve if objective.loss.self_concordant else self._in_span
         then = self._in_span if objective.loss.self_concordant else self.otherwise.solve
         solution = first(objective, start, tolerance)
-        # By a pass over the rows themselves, which are not the same to the last digit. A NaN counts as unfinished.
+        # The norms are computed from the rows themselves, because rows in other coordinates differ in their last digits. A
+        # norm of NaN counts as unfinished.
         weights = np.where(np.isfinite(solution.weights), solution.weights, start)
         norms = np.linalg.norm(objective.gradients(weights), axis=1)
         left = np.flatnonzero(~(norms <= tolerance))
         if left.size:
             again = then(objective.restrict(left), weights[left], tolerance)
-            # A tolerance of 0 is never met, and what comes second may have nothing to say.
+            # A tolerance of 0 is never met, so the second method is always asked then. Its answer counts if it is better.
             gains = ~(again.gradient_norm >= norms[left]) & np.isfinite(again.gradient_norm)
             weights[left[gains]], norms[left[gains]] = again.weights[gains], again.gradient_norm[gains]
         return Solution(weights, norms)
 
-    def _in_span(self, objective: Objective, start: Weights, tolerance: float) -> Solution:
-        """Weights found in the space of the rows; the start itself where there is nothing to gain."""
+    def _in_span(self, objective: Objectives, start: Weights, tolerance: float) -> Solution:
+        """Weights found in the space of the rows. Where that space is not smaller, the start, with norms of NaN."""
         source, n_outputs = objective.source, objective.loss.n_outputs
         width = start.shape[1] // n_outputs
         directions = source.n_rows + n_outputs * len(start)
@@ -66,13 +75,14 @@ class InSpanOfRows:
             return found
 
         few = MemorySource(ArrayBlocks(rows @ basis), source.labels, source.row_weights, source.n_threads)
-        reduced = replace(objective, source=few, row_bound=BallBound(np.inf), intercept=0.0, linear=within(objective.linear))
+        # The rows are clipped and have their intercept already.
+        reduced = objective.replaced(source=few, row_bound=BallBound(np.inf), intercept=0.0, linear=within(objective.linear))
         solution = self.inner.solve(reduced, within(start), tolerance)
         weights = (solution.weights.reshape(len(linear), -1) @ basis.T).reshape(start.shape)
         return Solution(weights, solution.gradient_norm)
 
 
-def _rows(objective: Objective, source: MemorySource) -> Array:
+def _rows(objective: Objectives, source: MemorySource) -> Array:
     """(n, D): the clipped rows with their intercept."""
     blocks: list[Any] = [objective.row_bound.clip(block) for block, _, _ in source.counted_blocks()]
     rows = np.concatenate([block.toarray() if issparse(block) else block for block in blocks]).astype(np.float64, copy=False)

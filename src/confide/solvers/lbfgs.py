@@ -1,8 +1,8 @@
 """Limited-memory BFGS for k problems at once, from gradients alone: one pass over the rows for each step of all of them.
 
-With a metric, an approximation of the inverse Hessian, it corrects that. Without one it serves where weights are too many
-for a Hessian, best in units in which all are curved alike. Steps are judged by slopes: values, whose differences drown in
-rounding, are never asked for.
+Given a metric, which is an approximation of the inverse Hessian, L-BFGS corrects it. Without a metric it serves problems
+with too many weights for a Hessian. It then does best when each column has a scale by which all columns are curved alike.
+Steps are judged by slopes. Values are never asked for, because their differences drown in rounding close to the minimiser.
 """
 
 from __future__ import annotations
@@ -14,36 +14,45 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from confide.data.source import RowSource
-from confide.erm.objective import Objective
-from confide.solvers.line_search import HasGradients, flat_steps
-from confide.solvers.progress import Progress
+from confide.solvers.best_points import BestPoints
+from confide.solvers.line_search import flat_steps
+from confide.solvers.objectives import HasGradients, Objectives, on_part
 from confide.solvers.solver import Solution
 from confide.types import Array, Indices, Weights
 
 _FLAT_ENOUGH = 0.9
 """The share of the slope that a full step may leave."""
 _FLATNESS = 0.3
-"""The share that a line search leaves."""
-_FEW_ROWS = 4096
-"""So many tell how curved the objective is along one line."""
-_GAINS_LESS = 2.0
-"""How much less than the last step the next may gain."""
-_SLOW_STEPS_AFAR = 200
-"""So many steps afar that gain little are given up, where it is not said how many."""
+"""The share of the slope that a line search leaves."""
+_SAMPLED_ROWS = 4096
+"""So many rows tell how curved the objective is along one line."""
+_LEAST_ROWS_PER_SAMPLED = 4
+"""A sample is taken where the rows are at least this many times as many as the sampled ones."""
+_NEXT_GAIN = 2.0
+"""The next step is expected to reduce the gradient by the same factor as the last step, or by this many times less."""
+_MOST_SLOW_CHEAP_STEPS = 200
+"""Limit for slow steps on cheaper objectives where the caller sets none; see `most_slow_steps` of `LimitedMemory`."""
 
 
 class _Curvature:
-    """The last few steps and what they did to the gradients: approximations of k inverse Hessians."""
+    """The last few steps and how they changed the gradients: approximations of k inverse Hessians.
 
-    def __init__(self, most_pairs: int, metric: Callable[[Array], Array] | None, units: Array, scale: float) -> None:
+    Parameters
+    ----------
+    most_pairs : how many steps are remembered
+    metric : see `LimitedMemory`
+    column_scales : (D,), used without a metric
+    scale : what `column_scales` are multiplied with until there is a first step
+    """
+
+    def __init__(self, most_pairs: int, metric: Callable[[Array], Array] | None, column_scales: Array, scale: float) -> None:
         self.pairs: deque[tuple[Array, Array, Array]] = deque(maxlen=most_pairs)
-        self.metric, self.units, self.scale = metric, units, scale
+        self.metric, self.column_scales, self.scale = metric, column_scales, scale
 
     def learn(self, which: Indices, steps: Array, changes: Array, n_problems: int) -> None:
-        """Steps and changes of gradients (len(which), D); other problems learn nothing."""
+        """Remember steps and changes of gradients (len(which), D) of these problems; other problems learn nothing."""
         products = np.einsum("kd,kd->k", steps, changes)
-        # Positive for a strongly convex objective; below rounding it would teach nonsense.
+        # They are positive for a strongly convex objective. A product below the rounding error would teach nonsense.
         sound = products > 1e-14 * np.linalg.norm(steps, axis=1) * np.linalg.norm(changes, axis=1)
         pair = np.zeros((2, n_problems, steps.shape[1]))
         inverses = np.zeros(n_problems)
@@ -58,136 +67,177 @@ class _Curvature:
             share = inverses[which] * np.einsum("kd,kd->k", steps[which], directions)
             shares.append(share)
             directions = directions - share[:, None] * changes[which]
-        directions = self.metric(directions) if self.metric else directions * self._scales(which)[:, None] * self.units
+        if self.metric:
+            directions = self.metric(directions)
+        else:
+            directions = directions * self._scales(which)[:, None] * self.column_scales
         for (steps, changes, inverses), share in zip(self.pairs, reversed(shares), strict=True):
             back = inverses[which] * np.einsum("kd,kd->k", changes[which], directions)
             directions = directions + (share - back)[:, None] * steps[which]
         return directions
 
     def _scales(self, which: Indices) -> Array:
+        """For each problem the factor of the column scales, from its last sound pair."""
         scales = np.full(len(which), self.scale)
         for _, changes, inverses in self.pairs:
-            squares = inverses[which] * np.einsum("kd,kd->k", changes[which], changes[which] * self.units)
+            squares = inverses[which] * np.einsum("kd,kd->k", changes[which], changes[which] * self.column_scales)
             scales = np.where(squares > 0.0, 1.0 / np.where(squares > 0.0, squares, 1.0), scales)
         return scales
 
 
-def on_part(objective: Objective, part: RowSource) -> tuple[Objective, float]:
-    """The problems over a part of the rows, ridge and linear terms in proportion; and which share of the rows that is."""
-    share = part.n_rows / objective.source.n_rows
-    return replace(objective, source=part, l2=objective.l2 * share, linear=objective.linear * share), share
-
-
-def _first_scale(objective: Objective, start: Weights, gradients: Array, units: Array) -> float:
-    """A length for the first step over that of the gradient: from a bound on curvature, or from that of a few rows."""
+def _first_scale(objective: Objectives, start: Weights, gradients: Array, column_scales: Array) -> float:
+    """The length of the first step over that of the gradient: from a bound on curvature, or the curvature of a few rows."""
     curved = objective.smoothness if np.isfinite(objective.smoothness) else np.linalg.norm(gradients, axis=1).max() or 1.0
-    # A number of NumPy, since the division of others by 0 raises.
-    safe = np.float64(curved) * units.max()
-    sample, n_rows = getattr(objective.source, "sample", None), objective.source.n_rows
-    if sample is None or n_rows < 4 * _FEW_ROWS:
+    # A number of NumPy: Python's own would raise where something is divided by 0.
+    safe = np.float64(curved) * column_scales.max()
+    enough = objective.source.n_rows >= _LEAST_ROWS_PER_SAMPLED * _SAMPLED_ROWS
+    sample = objective.source.sample(_SAMPLED_ROWS) if enough else None
+    if sample is None:
         return float(1.0 / safe)
-    few, share = on_part(objective.restrict(np.arange(1)), sample(_FEW_ROWS))
-    step = -gradients[:1] * units / safe
+    few, share = on_part(objective.restrict(np.arange(1)), sample)
+    step = -gradients[:1] * column_scales / safe
     change = few.evaluate(start[:1] + step, order=1).gradient - few.evaluate(start[:1], order=1).gradient
-    found = float(share * (change * step).sum() / (change * change * units).sum())
+    found = float(share * (change * step).sum() / (change * change * column_scales).sum())
     return found if found > 1.0 / safe and np.isfinite(found) else float(1.0 / safe)
 
 
-class FromAfar(NamedTuple):
-    """An objective that is cheaper and believed to be the same; steps are made on it until all problems are close."""
+class Stage(NamedTuple):
+    """Objectives that steps are made on until all problems are close to where these lead."""
 
-    passes: HasGradients
+    objective: HasGradients
     floor: float = 0.0
-    """The gradient norm below which it is not believed."""
+    """Gradient norms below this one are not believed."""
     precision: type[np.floating[Any]] = np.float64
-    """Of the weights that it tells apart."""
+    """Weights are rounded to numbers of this type, the only ones that the objectives can tell apart."""
+
+
+class _Schedule:
+    """The stages that steps are made on, one after the other: cheaper objectives first, the exact ones last.
+
+    Parameters
+    ----------
+    cheaper : the stages before the last one
+    exact : the objectives themselves
+    n_problems : their number
+    """
+
+    def __init__(self, cheaper: tuple[Stage, ...], exact: HasGradients, n_problems: int) -> None:
+        self._left = [*cheaper, Stage(exact)]
+        self.now = self._left.pop(0)
+        self._close, self._expected = np.zeros(n_problems, dtype=bool), np.full(n_problems, np.inf)
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether this is the last stage."""
+        return not self._left
+
+    def open(self, which: Indices) -> Indices:
+        """Those of the problems that take another step in this stage."""
+        return which[~self._close[which]]
+
+    def judge(self, which: Indices, before: Array, norms: Array, enough: Array) -> None:
+        """Take note of what a step did to gradient norms. `enough` (k,) are the norms at which all problems are finished."""
+        if self.is_exact:
+            return
+        # A step that gains as much as this one did, or somewhat less, may be the last one needed. It belongs to the next
+        # stage, where gradients are exact or closer to that.
+        self._expected[which] = norms * (norms / before)
+        self._close[which] = self._expected[which] <= np.maximum(enough[which] / _NEXT_GAIN, self.now.floor)
+
+    def advance(self, enough: Array) -> None:
+        """Go on to the next stage, or to the last one where a single step may be enough for all problems."""
+        if (self._expected <= enough).all():
+            self._left = self._left[-1:]
+        self.now = self._left.pop(0)
+        self._close[...] = False
 
 
 @dataclass(frozen=True, slots=True)
 class LimitedMemory:
-    """L-BFGS with line searches by slopes. Without a theorem, as `Newton` is.
+    """L-BFGS with line searches by slopes. It has no theorem, as `Newton` has none.
 
     Parameters
     ----------
     most_steps, most_pairs : steps, and pairs of step and change that are kept
-    metric : takes (k, D) gradients to steps, an approximate inverse Hessian for all problems; None for a multiple of 1
-    units : (D,) without a metric: about the inverse curvature of each weight, up to a factor for all; 1.0 for alike
-    roughly : a problem also ends at this share of the largest gradient norm met
+    metric : takes (k, D) gradients to steps, an approximate inverse Hessian for all problems; None for `column_scales`
+    column_scales : (D,) used without a metric: about the inverse curvature of each weight, up to a common factor
+    relative_tolerance : a problem also ends at this share of its gradient norm at the start
     most_slow_steps : a problem ends unfinished when so many steps did not bring its gradient to a tenth; None for never
-    from_afar : what the first steps are made on, one after the other
-    anew : whether all begins again without them where they do not lead to the tolerance
+    cheaper : stages for the first steps, one after the other, on cheaper objectives that are believed to be nearly the same
+    retry_exactly : whether all begins again without these stages where they do not lead to the tolerance
     """
 
     most_steps: int = 2000
     most_pairs: int = 10
     metric: Callable[[Array], Array] | None = None
-    units: Array | float = 1.0
-    roughly: float = 0.0
+    column_scales: Array | float = 1.0
+    relative_tolerance: float = 0.0
     most_slow_steps: int | None = None
-    from_afar: tuple[FromAfar, ...] = ()
-    anew: bool = True
+    cheaper: tuple[Stage, ...] = ()
+    retry_exactly: bool = True
 
-    def solve(self, objective: Objective, start: Weights, tolerance: float) -> Solution:
-        if self.from_afar:
-            guarded = replace(self, most_slow_steps=self.most_slow_steps or _SLOW_STEPS_AFAR)
-            solution = guarded._steps(objective, self.from_afar, start, tolerance)
-            if not self.anew or (solution.gradient_norm <= tolerance).all():
+    def solve(self, objective: Objectives, start: Weights, tolerance: float) -> Solution:
+        def first_scale(gradients: Array, column_scales: Array) -> float:
+            return 1.0 if self.metric else _first_scale(objective, start, gradients, column_scales)
+
+        if self.cheaper:
+            guarded = replace(self, most_slow_steps=self.most_slow_steps or _MOST_SLOW_CHEAP_STEPS)
+            solution = guarded._steps(_Schedule(self.cheaper, objective, len(start)), start, tolerance, first_scale)
+            if not self.retry_exactly or (solution.gradient_norm <= tolerance).all():
                 return solution
-        return self._steps(objective, (), start, tolerance)
+        return self._steps(_Schedule((), objective, len(start)), start, tolerance, first_scale)
 
-    def _steps(self, objective: Objective, from_afar: tuple[FromAfar, ...], start: Weights, tolerance: float) -> Solution:
-        ways = [*from_afar, FromAfar(objective)]
-        passes, floor, precision = ways.pop(0)
-        gradients = passes.evaluate(start, order=1).gradient
-        enough = np.maximum(tolerance, self.roughly * np.linalg.norm(gradients, axis=1))
-        progress = Progress(start, gradients, enough)
-        close, expected = np.zeros(len(start), dtype=bool), np.full(len(start), np.inf)
-        first, units = np.linalg.norm(gradients, axis=1), np.broadcast_to(self.units, start.shape[1:])
-        scale = _first_scale(objective, start, gradients, units) if self.metric is None else 1.0
-        weights, curvature = start.copy(), _Curvature(self.most_pairs, self.metric, units, scale)
+    def solve_in_metric(self, problems: HasGradients, start: Weights, tolerance: float) -> Solution:
+        """The same for problems of which nothing but gradients is known. There has to be a metric."""
+        return self._steps(_Schedule((), problems, len(start)), start, tolerance, lambda *_: 1.0)
+
+    def _steps(
+        self, schedule: _Schedule, start: Weights, tolerance: float, first_scale: Callable[[Array, Array], float]
+    ) -> Solution:
+        gradients = schedule.now.objective.evaluate(start, order=1).gradient
+        first = np.linalg.norm(gradients, axis=1)
+        enough = np.maximum(tolerance, self.relative_tolerance * first)
+        points = BestPoints(start, gradients, enough)
+        column_scales = np.broadcast_to(self.column_scales, start.shape[1:])
+        scale = first_scale(gradients, column_scales)
+        weights, curvature = start.copy(), _Curvature(self.most_pairs, self.metric, column_scales, scale)
         milestone, since = first.copy(), np.zeros(len(start), dtype=np.intp)
         for _ in range(self.most_steps):
-            which = progress.unfinished()
-            which = which[~close[which]]
+            which = schedule.open(points.unfinished())
             if self.most_slow_steps is not None:
                 which = which[since[which] < self.most_slow_steps]
-            if which.size == 0 and passes is objective:
-                break
             if which.size == 0:
-                # The steps that follow, one for each problem at least, are judged anew; the last by the objective itself,
-                # and all of them where one may be enough.
-                passes, floor, precision = ways.pop(-1 if (expected <= enough).all() else 0)
-                close[...] = False
-                progress.begin_again()
+                if schedule.is_exact:
+                    break
+                # Each problem takes at least one step of the next stage, and is judged by that.
+                schedule.advance(enough)
+                points.forget_norms()
                 continue
             directions = curvature.directions(which, gradients[which])
             slopes = np.einsum("kd,kd->k", gradients[which], directions)
             if not (slopes < 0.0).all():
-                curvature = _Curvature(self.most_pairs, self.metric, units, scale)
+                curvature = _Curvature(self.most_pairs, self.metric, column_scales, scale)
                 directions = curvature.directions(which, gradients[which])
                 slopes = np.einsum("kd,kd->k", gradients[which], directions)
-            problems = passes.restrict(which)
+            problems = schedule.now.objective.restrict(which)
             trials = weights[which] + directions
-            if passes is not objective:
-                trials = trials.astype(precision).astype(np.float64, copy=False)
+            if not schedule.is_exact:
+                trials = trials.astype(schedule.now.precision).astype(np.float64, copy=False)
                 directions = trials - weights[which]
             found = problems.evaluate(trials, order=1).gradient
             left = np.abs(np.einsum("kd,kd->k", found, directions))
-            refused = np.flatnonzero(~((left <= -_FLAT_ENOUGH * slopes) | progress.near_floor(which)))
+            refused = np.flatnonzero(~((left <= -_FLAT_ENOUGH * slopes) | points.near_floor(which)))
             if refused.size:
                 lines, here = problems.restrict(refused), weights[which[refused]]
                 steps, found[refused] = flat_steps(lines, here, directions[refused], slopes[refused], _FLATNESS)
                 trials[refused] = here + steps[:, None] * directions[refused]
             curvature.learn(which, trials - weights[which], found - gradients[which], len(start))
-            before, norms = np.linalg.norm(gradients[which], axis=1), progress.arrive(which, trials, found)
+            before, norms = np.linalg.norm(gradients[which], axis=1), points.arrive(which, trials, found)
             weights[which], gradients[which] = trials, found
-            if passes is not objective:
-                # Whether a step that gains as much as this one did, or somewhat less, would be the last, or one too many.
-                expected[which] = norms * (norms / before)
-                close[which] = expected[which] <= np.maximum(enough[which] / _GAINS_LESS, floor)
+            schedule.judge(which, before, norms, enough)
             far = norms <= 0.1 * milestone[which]
             milestone[which[far]], since[which] = norms[far], np.where(far, 0, since[which] + 1)
-        if passes is not objective:
-            # The steps ran out before the objective itself was asked.
-            progress.begin_again()
-        return progress.solution()
+        if not schedule.is_exact:
+            # The steps ran out before the exact objectives were asked, so no norm is theirs.
+            points.forget_norms()
+        return points.solution()

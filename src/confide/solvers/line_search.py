@@ -1,39 +1,31 @@
 """Search along a line by slopes alone, for k problems at once and at several points of each line in one pass.
 
-The objectives are convex, so the slope along a line rises; a step is good where it is about 0. Slopes tell when values,
-whose differences drown in rounding, no longer do. Several points cost little more than one: the rows are read once.
+The objectives are convex, so the slope along a line rises, and a step is good where the slope is about 0. Close to the
+minimiser the differences of values drown in rounding, while slopes can still be told apart. Several points cost little more
+than one, because the rows are read once.
 """
 
 from __future__ import annotations
 
-from typing import Protocol
-
 import numpy as np
 
-from confide.erm.objective import Evaluation
-from confide.types import Array, Indices, Weights
+from confide.solvers.objectives import HasGradients
+from confide.types import Array, Weights
 
 _GRID = np.arange(1, 8) / 8.0
+"""Where points lie between the two ends of an interval, as shares of it."""
 _MOST_ROUNDS = 12
+"""A search ends after this many passes, with the flattest point found."""
 _NARROWEST = 2.0**-48
-_WIDE = 2.0**-4
-"""Where the lower end is below this part of the upper one, points are spread by ratio."""
-
-
-class HasGradients(Protocol):
-    """k objectives, as far as steps need them. Those that Newton's method is given have Hessians, too."""
-
-    def restrict(self, which: Indices) -> HasGradients:
-        """The same for some of the k problems."""
-
-    def evaluate(self, weights: Weights, order: int) -> Evaluation:
-        """Gradients at (k, D) weights; with Hessians if `order` is 2."""
+"""An interval of this relative width is not divided any further: its ends are nearly neighbours among doubles."""
+_SPREAD_BY_RATIO = 2.0**-4
+"""Points are spread by ratio where the lower end is below this share of the upper one, and evenly elsewhere."""
 
 
 def flat_steps(
     objective: HasGradients, weights: Weights, directions: Weights, slopes: Array, flatness: float
 ) -> tuple[Array, Array]:
-    """Steps (k,) where each slope along its direction is at most `flatness` times that at 0, or the flattest found.
+    """Steps (k,) where the slope along each direction is at most `flatness` times the one at 0, or the flattest found.
 
     Parameters
     ----------
@@ -44,7 +36,7 @@ def flat_steps(
 
     Returns
     -------
-    steps, gradients : (k,), positive, and (k, D) there; NaN where every slope met was
+    steps, gradients : (k,), positive, and (k, D) there; NaN for a problem whose every slope was NaN
     """
     n_problems = len(slopes)
     low, low_slopes = np.zeros(n_problems), slopes.copy()
@@ -66,7 +58,7 @@ def flat_steps(
             flattest = int(np.argmin(sizes))
             if sizes[flattest] < least[j]:
                 best[j], least[j], at_best[j] = steps[flattest], sizes[flattest], gradient[flattest]
-            rising = ~(at_steps < 0.0)  # NaN is beyond what can be computed, so too far
+            rising = ~(at_steps < 0.0)  # a slope of NaN is beyond what can be computed, so the point is too far
             last = int(np.argmax(rising)) if rising.any() else len(steps)
             if last > 0 and steps[last - 1] > low[j]:
                 low[j], low_slopes[j] = steps[last - 1], at_steps[last - 1]
@@ -81,15 +73,15 @@ def flat_steps(
 
 
 def _points(low: float, low_slope: float, high: float, high_slope: float, slope: float) -> Array:
-    """Eight points in order: where a line through the slopes at both ends is 0, and a grid between them."""
+    """Eight points in order: where a straight line through the slopes at both ends is 0, and a grid between the ends."""
     if low == 0.0 and high == np.inf:
         return 8.0 ** np.arange(-6.0, 2.0)
     if high == np.inf:
-        # Further out, and where the slope would be 0 if it went on as from 0 to here.
+        # No upper end yet: points further out, and where the slope would be 0 if it went on rising as from 0 to `low`.
         guess = low * slope / (slope - low_slope) if low_slope > slope else np.inf
         grid = low * 8.0 ** np.arange(1.0, 8.0)
     else:
         guess = low + (high - low) * (low_slope / (low_slope - high_slope))
         least = max(low, 2.0**-24 * high)
-        grid = least * (high / least) ** _GRID if low < _WIDE * high else low + (high - low) * _GRID
+        grid = least * (high / least) ** _GRID if low < _SPREAD_BY_RATIO * high else low + (high - low) * _GRID
     return np.sort(np.append(grid, guess if low < guess < high else 0.5 * grid[0] + 0.5 * low))

@@ -1,9 +1,9 @@
 """Newton's method with an exact line search for k problems at once.
 
 One pass over the rows serves one trial point of every unfinished problem, with gradient and Hessian, so that an accepted
-trial costs no second pass. Where a full step does not flatten the slope along it, the step is found by `line_search`: on
-functions made of few quadratic pieces, as smoothed hinges with a small ridge are, exact steps end after few, and steps that
-only promise a decrease may take thousands.
+trial costs no second pass. Where a full step does not flatten the slope along it, the step is found by `line_search`. These
+steps are nearly exact: smoothed hinges with a small ridge are made of few quadratic pieces, on which a few exact steps are
+enough, while steps that only promise a decrease may take thousands.
 """
 
 from __future__ import annotations
@@ -13,15 +13,16 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from confide.solvers.line_search import HasGradients, flat_steps
-from confide.solvers.progress import Progress
+from confide.solvers.best_points import BestPoints
+from confide.solvers.line_search import flat_steps
+from confide.solvers.objectives import HasGradients
 from confide.solvers.solver import Solution
 from confide.types import Array, Indices, Weights
 
 _FLAT_ENOUGH = 0.5
-"""The share of the slope that a full step may leave: a step cut short by a line search would not leave much less."""
+"""The share of the slope that a full step may leave. A step shortened by a line search would not leave much less."""
 _FLATNESS = 1e-2
-"""The share that a line search leaves. A few points more are cheap beside an iteration more."""
+"""The share of the slope that a line search leaves. A few points more on a line are cheaper than one more iteration."""
 
 
 def newton_directions(hessian: Array, gradient: Array) -> Array:
@@ -39,27 +40,32 @@ def newton_directions(hessian: Array, gradient: Array) -> Array:
 
 @dataclass(frozen=True, slots=True)
 class Newton:
-    """Newton with exact line searches. Fast, and without a theorem: what it does not finish is left to `fallback`."""
+    """Newton with exact line searches. It is fast and has no theorem: `fallback` takes over what it does not finish.
+
+    Parameters
+    ----------
+    most_steps : steps after which it ends
+    relative_tolerance : a problem also ends at this share of its gradient norm at the start
+    """
 
     most_steps: int = 100
-    roughly: float = 0.0
-    """A problem also ends at this share of its gradient norm at the start."""
+    relative_tolerance: float = 0.0
 
     def solve(self, objective: HasGradients, start: Weights, tolerance: float) -> Solution:
         state = objective.evaluate(start, order=2)
-        enough = np.maximum(tolerance, self.roughly * np.linalg.norm(state.gradient, axis=1))
-        progress = Progress(start, state.gradient, enough)
+        enough = np.maximum(tolerance, self.relative_tolerance * np.linalg.norm(state.gradient, axis=1))
+        points = BestPoints(start, state.gradient, enough)
         weights, gradients = start.copy(), state.gradient
         directions = newton_directions(state.hessian, gradients)
         searching = np.zeros(len(start), dtype=bool)
 
-        def arrive(which: Indices, points: Weights, gradient: Array, hessian: Array) -> None:
-            weights[which], gradients[which] = points, gradient
+        def arrive(which: Indices, there: Weights, gradient: Array, hessian: Array) -> None:
+            weights[which], gradients[which] = there, gradient
             directions[which] = newton_directions(hessian, gradient)
-            progress.arrive(which, points, gradient)
+            points.arrive(which, there, gradient)
 
         for _ in range(self.most_steps):
-            which = progress.unfinished()
+            which = points.unfinished()
             which = which[np.isfinite(directions[which]).all(axis=1)]
             if which.size == 0:
                 break
@@ -70,7 +76,7 @@ class Newton:
                 trials = weights[direct] + directions[direct]
                 state = objective.restrict(direct).evaluate(trials, order=2)
                 left = np.abs(np.einsum("kd,kd->k", state.gradient, directions[direct]))
-                good = (left <= -_FLAT_ENOUGH * slopes[direct]) | progress.near_floor(direct)
+                good = (left <= -_FLAT_ENOUGH * slopes[direct]) | points.near_floor(direct)
                 refused = np.concatenate([refused, direct[~good]])
                 arrive(direct[good], trials[good], state.gradient[good], state.hessian[good])
             searching[...] = False
@@ -81,4 +87,4 @@ class Newton:
                 trials = weights[refused] + steps[:, None] * directions[refused]
                 state = lines.evaluate(trials, order=2)
                 arrive(refused, trials, state.gradient, state.hessian)
-        return progress.solution()
+        return points.solution()

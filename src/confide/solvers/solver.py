@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-from confide.erm.objective import Objective
+from confide.solvers.objectives import Objectives
 from confide.types import Array, Weights
 
 
@@ -20,12 +20,13 @@ class Solution:
 
 
 class Solver(Protocol):
-    """Finds the minimisers of k objectives. A wrong answer is refused: it is not released, but data must not bring it about.
+    """Finds the minimisers of k objectives.
 
-    `NewtonThenFallback` sees to that: it believes no claim, and ends with a method that has a theorem.
+    The certificate refuses a wrong answer, so it is never released. But a refusal that the rows can provoke would tell of
+    them. `NewtonThenFallback` makes it impossible: it believes no claim, and it ends with a method that has a theorem.
     """
 
-    def solve(self, objective: Objective, start: Weights, tolerance: float) -> Solution:
+    def solve(self, objective: Objectives, start: Weights, tolerance: float) -> Solution:
         """Weights (k, D) whose gradient norms are at most `tolerance`, or the best found.
 
         `start` is (k, D) and is not written to. A tolerance of 0 asks for the best that doubles allow.

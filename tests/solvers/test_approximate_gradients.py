@@ -1,4 +1,4 @@
-"""Rough gradients: of the same objective, at less cost, and never the last word."""
+"""Approximate gradients are those of the same objective at less cost, and never decide the answer."""
 
 from __future__ import annotations
 
@@ -12,14 +12,20 @@ from confide.erm.losses import HuberHinge, LogisticLoss
 from confide.erm.objective import Objective
 from confide.erm.row_bounds import BallBound
 from confide.erm.row_sums import RowSum
+from confide.solvers.approximate_gradients import (
+    ApproximateObjective,
+    ApproximateSum,
+    cheaper_stages,
+    in_single_precision,
+    with_cheap_hessians,
+)
 from confide.solvers.fallback import NewtonThenFallback
 from confide.solvers.lbfgs import LimitedMemory
 from confide.solvers.newton import Newton
-from confide.solvers.rough import RoughObjective, RoughSum, cheaper, for_a_metric, in_single_precision
 
 
 def problems(dtype="float64", k=1, n=20_000, d=60, norm=1.0, loss=None, intercept=0.7, weighted=True, spoil=None):
-    """k problems over rows of norms around 1, which are of several sizes and in part beyond the bound."""
+    """k problems over rows of several norms around 1, some of them beyond the bound."""
     rng = np.random.default_rng(3)
     rows = (rng.normal(size=(n, d)) / np.sqrt(d) * rng.uniform(0.2, 2.0, size=(n, 1))).astype(dtype)
     if spoil is not None:
@@ -40,47 +46,47 @@ def few(objective):
 @pytest.mark.parametrize("weighted", [True, False])
 @pytest.mark.parametrize("intercept", [0.0, 0.7])
 def test_gradients_are_those_of_the_objective_down_to_the_floor(dtype, largest_error, weighted, intercept):
-    """Clipped, counted, with their intercept, for one problem and for several."""
+    """Rows are clipped, weighted and have an intercept; there are one problem and several."""
     exact = problems(dtype, k=3, weighted=weighted, intercept=intercept)
-    ways = cheaper(exact, few(exact), *np.zeros((2, 1, exact.linear.shape[1])))
-    passes, floor, precision = ways[0]
+    stages = cheaper_stages(exact, few(exact), *np.zeros((2, 1, exact.linear.shape[1])))
+    cheap, floor, precision = stages[0]
     assert precision == np.dtype(dtype)
-    assert all(isinstance(way.passes, RoughObjective) for way in ways)
+    assert all(isinstance(stage.objective, ApproximateObjective) for stage in stages)
     weights = np.random.default_rng(4).normal(size=exact.linear.shape).astype(dtype).astype(float)
     for which in (np.arange(3), np.array([1])):
-        found = passes.restrict(which).evaluate(weights[which], order=1).gradient
+        found = cheap.restrict(which).evaluate(weights[which], order=1).gradient
         expected = exact.restrict(which).evaluate(weights[which], order=1).gradient
         errors = np.linalg.norm(found - expected, axis=1)
         assert (errors <= (largest_error or floor)).all()
-        # What the bound takes away is far more than that.
+        # The bound changes gradients by far more than that.
         free = replace(exact.restrict(which), row_bound=BallBound(np.inf)).evaluate(weights[which], order=1).gradient
         assert (np.linalg.norm(free - expected, axis=1) > 1e3 * (largest_error or floor)).all()
-        # Rows in single precision are multiplied in double precision at last: their factors are of that, too.
-        found = ways[-1].passes.restrict(which).evaluate(weights[which], order=1).gradient
+        # The last stage multiplies in double precision whatever rows are stored in, and its factors are doubles.
+        found = stages[-1].objective.restrict(which).evaluate(weights[which], order=1).gradient
         assert (np.linalg.norm(found - expected, axis=1) <= 1e-9).all()
-    assert len(ways) == 1 + (dtype == "float32")
-    assert ways[-1].floor == 0.0
-    assert ways[-1].precision == np.float64
+    assert len(stages) == 1 + (dtype == "float32")
+    assert stages[-1].floor == 0.0
+    assert stages[-1].precision == np.float64
 
 
 def test_rows_within_the_bound_are_read_without_it():
-    """In double precision there is nothing else to gain."""
+    """To leave the bound out is all that can be saved for rows in double precision."""
     exact = problems(norm=10.0)
-    ((passes, floor, _),) = cheaper(exact, few(exact), *np.zeros((2, 1, 61)))
+    ((cheap, floor, _),) = cheaper_stages(exact, few(exact), *np.zeros((2, 1, 61)))
     assert floor == 0.0
-    assert passes.row_bound == BallBound(np.inf)
-    assert cheaper(replace(exact, row_bound=BallBound(np.inf)), few(exact), *np.zeros((2, 1, 61))) == ()
+    assert cheap.row_bound == BallBound(np.inf)
+    assert cheaper_stages(replace(exact, row_bound=BallBound(np.inf)), few(exact), *np.zeros((2, 1, 61))) == ()
     single = problems("float32", norm=10.0)
-    first, last = cheaper(single, few(single), *np.zeros((2, 1, 61)))
-    assert first.passes.precision == first.precision == np.float32
-    assert last.passes.row_bound == BallBound(np.inf)
+    first, last = cheaper_stages(single, few(single), *np.zeros((2, 1, 61)))
+    assert first.objective.precision == first.precision == np.float32
+    assert last.objective.row_bound == BallBound(np.inf)
 
 
 @pytest.mark.parametrize("loss", [LogisticLoss(), HuberHinge(0.5)], ids=lambda loss: loss.name)
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("size", [1.0, 1e15, 1e30])
 def test_the_answer_is_the_minimiser_of_the_clipped_rows(monkeypatch, loss, dtype, size):
-    """Few passes are made by the objective itself, and the last one is; some rows are too long for their squares."""
+    """The objective itself makes few passes, and the last one. The squares of some rows overflow."""
 
     def spoil(rows):
         rows[::997] *= size
@@ -102,32 +108,32 @@ def test_the_answer_is_the_minimiser_of_the_clipped_rows(monkeypatch, loss, dtyp
         kinds.pop()
         assert kinds[-1] is RowSum
         if size == 1.0:
-            # Of rows in single precision, too: the last steps but one are made in double precision, without a copy.
-            assert kinds.count(RowSum) <= 3 < kinds.count(RoughSum)
+            # Rows in single precision need no more: the last stage is in double precision, without a copy of the rows.
+            assert kinds.count(RowSum) <= 3 < kinds.count(ApproximateSum)
         reference = Newton().solve(replace(exact), np.zeros((1, 61)), 1e-9).weights
     np.testing.assert_allclose(solution.weights, reference, atol=1e-8)
     np.testing.assert_array_equal(exact.source.blocks.rows, before)
 
 
 def test_short_rows_in_single_precision_are_read_without_their_bound():
-    """Their work is not in products."""
+    """Products are not most of the work on such rows, so single precision would save nothing."""
     narrow = problems("float32", d=20, norm=10.0)
-    ((passes, floor, _),) = cheaper(narrow, few(narrow), *np.zeros((2, 1, 21)))
-    assert not isinstance(passes, RoughObjective)
+    ((cheap, floor, _),) = cheaper_stages(narrow, few(narrow), *np.zeros((2, 1, 21)))
+    assert not isinstance(cheap, ApproximateObjective)
     assert floor == 0.0
 
 
 @pytest.mark.parametrize("norm", [1.0, 10.0], ids=["some are clipped", "none is"])
 def test_the_floor_is_measured_where_scores_are_not_0(norm):
-    """It is above the error over all rows, and not by so much that steps would be left to the objective."""
+    """It lies above the error over all rows, and so close to it that the exact objective has few steps left to make."""
     exact = problems("float32", norm=norm)
     at = np.random.default_rng(5).normal(size=(1, 61)).astype(np.float32).astype(float)
-    passes, floor, _ = cheaper(exact, few(exact), np.zeros((1, 61)), at)[0]
+    cheap, floor, _ = cheaper_stages(exact, few(exact), np.zeros((1, 61)), at)[0]
     for shift in (0.0, 0.5):
         there = (at + shift).astype(np.float32).astype(float)
-        error = np.linalg.norm(passes.evaluate(there, order=1).gradient - exact.evaluate(there, order=1).gradient)
+        error = np.linalg.norm(cheap.evaluate(there, order=1).gradient - exact.evaluate(there, order=1).gradient)
         assert floor / 100.0 < error < floor
-    assert floor < cheaper(exact, few(exact), *np.zeros((2, 1, 61)))[0].floor
+    assert floor < cheaper_stages(exact, few(exact), *np.zeros((2, 1, 61)))[0].floor
 
 
 @pytest.mark.parametrize("norm", [1.0, 10.0], ids=["some are clipped", "none is"])
@@ -135,22 +141,22 @@ def test_the_floor_is_measured_where_scores_are_not_0(norm):
 @pytest.mark.parametrize("weighted", [True, False])
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_many_problems_in_single_precision_are_the_same_to_five_digits(norm, intercept, weighted, dtype):
-    """Gradients and Hessians, of rows stored in either precision."""
+    """Gradients and Hessians are compared, for rows stored in either precision."""
     exact = problems(dtype, k=5, norm=norm, intercept=intercept, weighted=weighted)
-    rough = in_single_precision(exact, few(exact), np.zeros((1, exact.linear.shape[1])))
+    single = in_single_precision(exact, few(exact), np.zeros((1, exact.linear.shape[1])))
     weights = np.random.default_rng(4).normal(size=exact.linear.shape)
-    found, expected = rough.evaluate(weights, order=2), exact.evaluate(weights, order=2)
+    found, expected = single.evaluate(weights, order=2), exact.evaluate(weights, order=2)
     np.testing.assert_allclose(found.gradient, expected.gradient, atol=2e-5 * np.abs(expected.gradient).max())
     np.testing.assert_allclose(found.hessian, expected.hessian, atol=2e-5 * np.abs(expected.hessian).max())
     which = np.array([3, 1])
-    found = rough.restrict(which).evaluate(weights[which], order=1)
+    found = single.restrict(which).evaluate(weights[which], order=1)
     np.testing.assert_allclose(found.gradient, expected.gradient[which], atol=2e-5 * np.abs(expected.gradient).max())
 
 
 @pytest.mark.parametrize("loss", [LogisticLoss(), HuberHinge(0.5)], ids=lambda loss: loss.name)
 @pytest.mark.parametrize("size", [1.0, 1e15, 1e30, 1e60])
 def test_many_problems_end_where_each_does(monkeypatch, loss, size):
-    """One pass over all is in single precision, whatever a few rows are; the objective itself has the last word."""
+    """One pass over all rows is in single precision, however long a few rows are, and the last pass is exact."""
 
     def spoil(rows):
         rows[::997] *= size
@@ -167,7 +173,7 @@ def test_many_problems_end_where_each_does(monkeypatch, loss, size):
     monkeypatch.setattr(MemorySource, "sum_over_rows", noted)
     with np.errstate(all="ignore"):
         solution = NewtonThenFallback().solve(exact, np.zeros((8, 61)), 1e-6)
-        assert kinds.count(RoughSum) == (size < 1e60)
+        assert kinds.count(ApproximateSum) == (size < 1e60)
         assert kinds[-1] is RowSum
         reference = Newton().solve(replace(exact), np.zeros((8, 61)), 1e-9).weights
     np.testing.assert_allclose(solution.weights, reference, atol=1e-7)
@@ -175,12 +181,12 @@ def test_many_problems_end_where_each_does(monkeypatch, loss, size):
 
 @pytest.mark.parametrize("times", [0.6, 1.7])
 def test_a_metric_has_single_precision_where_the_ridge_is_seen_beside_all_curvature(times):
-    """A ridge of less than 2^-22 of the largest curvature might drown in rounding, and with it what keeps steps short."""
+    """A smaller ridge than 2^-22 of the largest curvature might drown in rounding, and steps would become too long."""
     exact = problems(weighted=False, norm=10.0)
     curved = exact.smoothness - exact.l2
     exact = replace(exact, l2=times * 2.0**-22 * curved)
-    bent = for_a_metric(exact, few(exact), np.zeros((1, 61)))
-    assert isinstance(bent, RoughObjective) == (times > 1.0)
+    bent = with_cheap_hessians(exact, few(exact), np.zeros((1, 61)))
+    assert isinstance(bent, ApproximateObjective) == (times > 1.0)
     weights = np.full((1, 61), 0.1)
     found, expected = (objective.evaluate(weights, order=2) for objective in (bent, exact))
     np.testing.assert_allclose(found.hessian, expected.hessian, atol=2e-6 * np.abs(expected.hessian).max())
@@ -190,7 +196,7 @@ def test_a_metric_has_single_precision_where_the_ridge_is_seen_beside_all_curvat
 
 @pytest.mark.parametrize("size", [1e39, 1e42, 1e44])
 def test_rows_that_single_precision_cannot_hold_do_not_keep_from_the_minimiser(size):
-    """Their factors are not 0 there, and they are infinite."""
+    """In single precision these rows are infinite, while their factors are not 0."""
 
     def spoil(rows):
         rows[::8] *= size
@@ -204,24 +210,24 @@ def test_rows_that_single_precision_cannot_hold_do_not_keep_from_the_minimiser(s
 
 @pytest.mark.parametrize(("tolerance", "in_doubles"), [(1e-7, True), (0.1, False)])
 def test_steps_in_double_precision_are_skipped_where_one_by_the_objective_may_be_enough(tolerance, in_doubles):
-    """They would be passes more."""
+    """Steps in double precision would be additional passes."""
     exact = problems("float32", weighted=False)
     made = []
 
     @dataclass(frozen=True)
     class Noted:
-        passes: RoughObjective
+        of: ApproximateObjective
 
         def restrict(self, which):
-            return replace(self, passes=self.passes.restrict(which))
+            return replace(self, of=self.of.restrict(which))
 
         def evaluate(self, weights, order):
-            made.append(self.passes.precision)
-            return self.passes.evaluate(weights, order)
+            made.append(self.of.precision)
+            return self.of.evaluate(weights, order)
 
-    ways = cheaper(exact, few(exact), *np.zeros((2, 1, 61)))
-    ways = tuple(way._replace(passes=Noted(way.passes)) for way in ways)
-    solution = LimitedMemory(100, from_afar=ways).solve(exact, np.zeros((1, 61)), tolerance)
+    stages = cheaper_stages(exact, few(exact), *np.zeros((2, 1, 61)))
+    stages = tuple(stage._replace(objective=Noted(stage.objective)) for stage in stages)
+    solution = LimitedMemory(100, cheaper=stages).solve(exact, np.zeros((1, 61)), tolerance)
     assert np.linalg.norm(replace(exact).evaluate(solution.weights, order=1).gradient) <= 1.01 * tolerance
     assert made[0] is np.float32
     assert (np.float64 in made) == in_doubles

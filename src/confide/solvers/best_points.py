@@ -1,4 +1,4 @@
-"""Where each of k problems stands: its best point so far, and whether it is finished."""
+"""The best point so far of each of k problems, and which problems are finished."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from numpy.typing import NDArray
 from confide.solvers.solver import Solution
 from confide.types import Array, Indices, Weights
 
-_SMALL = 1e-10
-"""What share of the largest gradient norm met is near the floor of doubles. There slopes are noise: full steps are taken."""
-_MOST_IDLE = 4
-"""Steps near the floor that do not halve the gradient, before a problem counts as at its floor."""
+_NEAR_FLOOR = 1e-10
+"""A gradient norm is near the floor of doubles at this share of the largest norm met. Slopes are noise there, so a full step
+is taken without a look at them."""
+_MOST_IDLE_STEPS = 4
+"""A problem is at its floor after this many steps in a row, near the floor, that do not halve its gradient norm."""
 
 
-class Progress:
+class BestPoints:
     """Best points and gradient norms of k problems.
 
     Parameters
@@ -29,12 +30,12 @@ class Progress:
         self.largest, self.idle = self.least.copy(), np.zeros(len(start), dtype=np.intp)
         self.enough, self.lost = enough, ~np.isfinite(norms)
 
-    def begin_again(self) -> None:
-        """Believe no gradient so far: each problem has to arrive anew."""
+    def forget_norms(self) -> None:
+        """Believe no gradient norm so far: each problem has to arrive anew. For the step from one objective to another."""
         self.least[...], self.idle[...] = np.inf, 0
 
     def arrive(self, which: Indices, points: Weights, gradients: Array) -> Array:
-        """Take note of new points of these problems; their gradient norms."""
+        """Take note of new points of these problems. Returns their gradient norms."""
         norms: Array = np.linalg.norm(gradients, axis=1)
         self.lost[which] |= ~np.isfinite(norms)
         self.largest[which] = np.fmax(self.largest[which], norms)
@@ -45,13 +46,13 @@ class Progress:
         return norms
 
     def near_floor(self, which: Indices) -> NDArray[np.bool_]:
-        """Whether rounding has begun to tell."""
-        near: NDArray[np.bool_] = self.least[which] <= _SMALL * self.largest[which]
+        """Whether rounding is no longer small beside the gradient of each of these problems."""
+        near: NDArray[np.bool_] = self.least[which] <= _NEAR_FLOOR * self.largest[which]
         return near
 
     def unfinished(self) -> Indices:
         """The problems that are worth another step."""
-        return np.flatnonzero((self.least > self.enough) & (self.idle < _MOST_IDLE) & ~self.lost)
+        return np.flatnonzero((self.least > self.enough) & (self.idle < _MOST_IDLE_STEPS) & ~self.lost)
 
     def solution(self) -> Solution:
         """The best points."""

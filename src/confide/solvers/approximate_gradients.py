@@ -1,0 +1,335 @@
+"""Approximate gradients for the first steps: cheaper than the exact ones, which are those that a certificate believes.
+
+Rows in memory are read as they are stored. A row that its bound would shorten is not copied: its score and its slope are
+multiplied by a factor that was computed once. Rows in single precision are multiplied in single precision. The rounding
+differs from that of the exact gradients, and is much larger in single precision, so the last steps are always made by exact
+gradients. benchmarks/README.md, "Rows in float32", tells what these passes cost.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg.blas import ssyrk
+from scipy.sparse import issparse
+
+from confide.data.arrays import ArrayBlocks, CopiedBlocks, MemorySource, rows_in_block
+from confide.data.source import SummableRows
+from confide.data.sparse import SparseBlocks
+from confide.erm.losses import Loss
+from confide.erm.row_bounds import LONG_ROW, BallBound, row_products, row_squares
+from confide.erm.row_sums import Totals, mirrored, product, scratch
+from confide.solvers.lbfgs import Stage
+from confide.solvers.objectives import Evaluation, HasGradients, Objectives
+from confide.types import Array, Indices, Rows, Targets, Weights
+
+_LONG_SINGLE_ROW = 64
+"""For rows in single precision what `LONG_ROW` is for doubles: from this many columns on, `row_products` is faster than a
+product of matrices."""
+_USUAL_ERROR = 64.0 * 2.0**-24
+"""Estimate of the largest error of a gradient in single precision, over sqrt(rows) times the bound on rows. It is used where
+no error can be measured."""
+_OVER_MEASURED = 2.0
+"""The error may be this many times larger at other weights than where it was measured."""
+_FACTOR_BYTES, _FACTOR_SHARE = 2**27, 0.05
+"""Labels with factors may take so many bytes, or this share of the memory of the rows if that is more.
+benchmarks/large_fit.py (option --rows 20000000) shows the memory and the gain for many short rows."""
+_LONG_BLOCK_BYTES, _LONG_BLOCK_ROWS = 2**22, 8192
+"""Size of a long block. The rows of a larger one would have left the cache before they are read for the second time. In
+blocks of fewer rows, threads wait for each other longer than they work (benchmarks/README.md, "Threads")."""
+_LEAST_RIDGE_SHARE = 2.0**-22
+"""A ridge below this share of the largest curvature that rows may have would drown in the rounding of single precision."""
+_SAME_GRADIENT = 1e-9
+"""Two gradients with a smaller relative difference are taken to be sums over the same rows, in another order."""
+
+
+@dataclass(frozen=True, slots=True)
+class ApproximateSum:
+    """The gradients that `RowSum` adds up, in a chosen precision, of rows with a factor for each row beside its label.
+
+    Parameters
+    ----------
+    loss : of one score
+    intercept : constant appended to every shortened row; 0.0 for none
+    largest_weight : bound on the weight of a row
+    precision : in which rows are multiplied, whatever they are stored in
+    order : 1 for gradients; 2 for Hessians too, which are in single precision and need rows that are not sparse
+    """
+
+    loss: Loss
+    intercept: float
+    largest_weight: float
+    precision: type[np.floating[Any]]
+    order: int = 1
+
+    def start(self, n_problems: int, n_features: int) -> Totals:
+        """Totals over no rows."""
+        width = n_features + (self.intercept > 0.0)
+        # BLAS adds up Hessians in place, here in single precision, which is twice as fast as in double precision.
+        hessians: Any = np.zeros((n_problems, width, width) if self.order >= 2 else (n_problems, 0, 0), np.float32)
+        return Totals(np.full(n_problems, np.nan), np.zeros((n_problems, width)), hessians)
+
+    def add_block(
+        self, totals: Totals, rows: Rows, labels: Targets, weights: Weights, row_weights: Array | None = None
+    ) -> None:
+        """Add the gradients of one block of rows (m, d) to the totals in place."""
+        n_features, rows = rows.shape[1], _in_precision(rows, self.precision)
+        targets: Any = labels
+        factors = None
+        if labels.ndim == 2:
+            targets, factors = _without_factors(labels, rows.dtype)
+        directions = weights[:, :n_features].astype(rows.dtype)
+        long = LONG_ROW if rows.dtype == np.float64 else _LONG_SINGLE_ROW
+        if len(weights) == 1 and n_features >= long and not issparse(rows) and rows.flags.c_contiguous:
+            scores = row_products(rows, directions[0])[:, None]
+        else:
+            scores = product(rows, directions.T)
+        if factors is not None:
+            scores *= factors
+        if self.intercept > 0.0:
+            scores += (self.intercept * weights[:, n_features]).astype(rows.dtype)
+        terms = self.loss.of_scores(scores, targets, self.order)
+        slopes, curvatures = np.asarray(terms.slope), np.asarray(terms.curvature)
+        if row_weights is not None or self.largest_weight < 1.0:
+            counts = np.clip(np.ones(1) if row_weights is None else row_weights[:, None], 0.0, self.largest_weight)
+            slopes, curvatures = counts * slopes, counts * curvatures if self.order >= 2 else curvatures
+        if self.order >= 2:
+            self._add_hessian(totals.hessian, rows, factors, curvatures)
+        if self.intercept > 0.0:
+            totals.gradient[:, n_features] += self.intercept * slopes.sum(axis=0, dtype=np.float64)
+        if factors is not None:
+            slopes *= factors
+        totals.gradient[:, :n_features] += product(slopes.T.astype(rows.dtype, copy=False), rows)
+
+    def _add_hessian(self, hessian: Array, rows: Array, factors: Any, curvatures: Array) -> None:
+        n_features = rows.shape[1]
+        bent = np.empty((rows.shape[0], hessian.shape[1]), np.float32)
+        for problem, matrix in enumerate(hessian):
+            root = np.sqrt(curvatures[:, problem, None])
+            np.multiply(rows, root if factors is None else root * factors, out=bent[:, :n_features])
+            if self.intercept > 0.0:
+                bent[:, n_features:] = self.intercept * root
+            ssyrk(1.0, bent.T, beta=1.0, c=matrix.T, lower=1, overwrite_c=1)
+
+    def completed(self, totals: Totals) -> Totals:
+        """The totals with both triangles of every Hessian."""
+        return mirrored(totals)
+
+
+@dataclass(frozen=True, slots=True)
+class ApproximateObjective:
+    """Objectives whose gradients are approximate.
+
+    Parameters
+    ----------
+    exact : the objectives themselves
+    source : the same rows, with a factor beside each label if the bound shortens some of them
+    precision : in which rows are multiplied, whatever they are stored in
+    """
+
+    exact: Objectives
+    source: SummableRows
+    precision: type[np.floating[Any]]
+
+    def restrict(self, which: Indices) -> ApproximateObjective:
+        return replace(self, exact=self.exact.restrict(which))
+
+    def evaluate(self, weights: Weights, order: int) -> Evaluation:
+        exact = self.exact
+        row_sum = ApproximateSum(exact.loss, exact.intercept, exact.largest_weight, self.precision, order)
+        totals = self.source.sum_over_rows(row_sum, weights)
+        gradient = totals.gradient + (exact.l2 * weights + exact.linear)
+        hessian = totals.hessian.astype(np.float64)
+        if order >= 2:
+            hessian[:, np.arange(weights.shape[1]), np.arange(weights.shape[1])] += exact.l2
+        return Evaluation(totals.value, gradient, hessian)
+
+
+def cheaper_stages(objective: Objectives, fewer: Objectives, start: Weights, near: Weights) -> tuple[Stage, ...]:
+    """Cheaper objectives for first steps, each with the gradient norm down to which it is believed; none if none is known.
+
+    Parameters
+    ----------
+    objective : the exact objectives. Factors for rows, and single precision, need a loss of one score.
+    fewer : one problem over a few of the rows, by which it is guessed whether the bound shortens any row
+    start : (1, D) where that is guessed
+    near : (1, D) closer to the minimiser, where the error of single precision is measured; or 0
+    """
+    free, bound = BallBound(np.inf), objective.row_bound
+    if objective.loss.by_length or bound == free:
+        return ()
+    source, unshortened = _in_long_blocks(objective.source), _shortens_none(fewer, start)
+    in_doubles = (Stage(objective.replaced(source=source, row_bound=free)),) if unshortened else ()
+    if objective.loss.n_outputs > 1:
+        return in_doubles
+    in_single = _made_in_single_precision(source) if unshortened else None
+    if in_single is not None:
+        # Rows that are made in each pass, for example read from a disk, cost more to make than to clip. A stage in doubles
+        # would save next to nothing.
+        in_doubles = ()
+    elif isinstance(source, MemorySource) and isinstance(bound, BallBound):
+        precision = _precision_with_factors(source, unshortened)
+        if precision is not None:
+            known = _with_factors(source, bound, unshortened, precision)
+            if known is None:
+                return ()
+            in_single = known if precision == np.float32 else None
+            if not unshortened or precision == np.float64:
+                in_doubles = (Stage(ApproximateObjective(objective, known, np.float64)),)
+    if in_single is None:
+        return in_doubles
+    floor = _error_in_single_precision(source.n_rows, unshortened, fewer, near)
+    return (Stage(ApproximateObjective(objective, in_single, np.float32), floor, np.float32), *in_doubles)
+
+
+def _made_in_single_precision(source: SummableRows) -> SummableRows | None:
+    """The same rows if they are made for each pass, and long enough that products are most of the work."""
+    return None if source.n_features < LONG_ROW else source.in_single_precision()
+
+
+def _precision_with_factors(source: MemorySource, unshortened: bool) -> type[np.floating[Any]] | None:
+    """The precision in which stored rows are best read as they are, with factors; None where that does not pay."""
+    if not isinstance(source.blocks, (ArrayBlocks, SparseBlocks)):
+        return None
+    rows = source.blocks.rows
+    most_bytes = max(_FACTOR_BYTES, _FACTOR_SHARE * rows.dtype.itemsize * rows.size)
+    affordable = 8 * _columns_of_factors(source) * source.n_rows <= most_bytes
+    if not affordable or rows.dtype not in (np.float32, np.float64):
+        return None
+    # Products are not most of the work on short rows, so single precision gains nothing there.
+    if rows.dtype == np.float32 and (issparse(rows) or rows.shape[1] >= LONG_ROW):
+        return np.float32
+    # To clip sparse rows costs as much as the products with them, even where no row is shortened.
+    return np.float64 if issparse(rows) or not unshortened else None
+
+
+def in_single_precision(objective: Objectives, fewer: Objectives, start: Weights) -> ApproximateObjective | None:
+    """Many problems at less than half the cost, for one step that need not be exact; None where no such form is known.
+
+    Parameters
+    ----------
+    objective, fewer, start : as in `cheaper_stages`
+    """
+    source, bound = objective.source, objective.row_bound
+    if objective.loss.n_outputs > 1 or objective.loss.by_length or not isinstance(source, MemorySource):
+        return None
+    unshortened = _shortens_none(fewer, start)
+    if _are_sparse(source) or not (unshortened or isinstance(bound, BallBound)):
+        return None
+    known = _with_factors(source, BallBound(bound.l2_norm), unshortened, np.float32)
+    return None if known is None else ApproximateObjective(objective, known, np.float32)
+
+
+def _are_sparse(source: MemorySource) -> bool:
+    """Whether the rows are stored as sparse rows. Rows that are made in each pass are dense."""
+    blocks = source.blocks
+    return isinstance(blocks, (ArrayBlocks, CopiedBlocks, SparseBlocks)) and bool(issparse(blocks.rows))
+
+
+def with_cheap_hessians(objective: Objectives, fewer: Objectives, start: Weights) -> HasGradients:
+    """The objectives with Hessians at half the cost, for use as a metric; unchanged where single precision may not do.
+
+    Parameters
+    ----------
+    objective, fewer, start : as in `cheaper_stages`
+    """
+    if objective.l2 < _LEAST_RIDGE_SHARE * objective.smoothness:
+        return objective
+    return in_single_precision(objective, fewer, start) or objective
+
+
+def _error_in_single_precision(n_rows: int, unshortened: bool, fewer: Objectives, near: Weights) -> float:
+    """About the error of gradients over all rows in single precision, at weights that it can tell apart."""
+    bound = BallBound(fewer.row_bound.l2_norm)
+    source = fewer.source
+    few = _with_factors(source, bound, unshortened, np.float32) if isinstance(source, MemorySource) else None
+    if few is None or not near.any():
+        # At weights of 0 all scores are exact, so no error can be measured there.
+        return _USUAL_ERROR * bound.norm * math.sqrt(n_rows)
+    there = near.astype(np.float32).astype(np.float64)
+    approximate = ApproximateObjective(fewer, few, np.float32)
+    errors = approximate.evaluate(there, order=1).gradient - fewer.evaluate(there, order=1).gradient
+    # The errors of rows cancel in part, but those of the intercept do not. So the error is taken to grow with the number of
+    # rows, and not with its square root.
+    return _OVER_MEASURED * float(np.linalg.norm(errors)) * n_rows / few.n_rows
+
+
+def _shortens_none(fewer: Objectives, start: Weights) -> bool:
+    """Whether the bound seems to shorten no row: the gradient of a few rows is the same without it."""
+    with_bound = fewer.evaluate(start, order=1).gradient
+    without = fewer.replaced(row_bound=BallBound(np.inf)).evaluate(start, order=1).gradient
+    return bool(np.linalg.norm(with_bound - without) <= _SAME_GRADIENT * np.linalg.norm(with_bound))
+
+
+def _with_factors(source: MemorySource, bound: BallBound, unshortened: bool, precision: Any) -> MemorySource | None:
+    """Rows whose labels also hold the factor by which each row obeys the bound; the rows as they are if none is shortened.
+
+    A label of -1 or 1 becomes the sign of the factor, (n, 1). A target stands before the factor, (n, 2). The result is None
+    if a row is longer than any number of the precision.
+    """
+    if unshortened:
+        return source
+    known = np.empty((source.n_rows, _columns_of_factors(source)))
+    _find_factors(source, bound.norm, known[:, -1])
+    if not known[:, -1].min() > bound.norm / np.finfo(precision).max:
+        return None
+    if known.shape[1] == 1:
+        known[:, 0] *= source.labels
+    else:
+        known[:, 0] = source.labels
+    return replace(source, labels=known)
+
+
+def _columns_of_factors(source: MemorySource) -> int:
+    return 1 if source.labels.dtype == np.int8 else 2
+
+
+def _without_factors(known: Any, dtype: Any) -> tuple[Array, Array]:
+    """Labels or targets (m,), and the factors (m, 1) of their rows."""
+    if known.shape[1] == 1:
+        return np.sign(known[:, 0]), np.abs(known).astype(dtype, copy=False)
+    return known[:, 0], known[:, 1:].astype(dtype, copy=False)
+
+
+@dataclass(frozen=True, slots=True)
+class _LongBlocks(ArrayBlocks):
+    """Blocks of an array as long as the cache allows.
+
+    Sums for the certificate are made over shorter blocks, because every plan has to allow for the rounding of long chains of
+    additions.
+    """
+
+    @property
+    def rows_in_block(self) -> int:
+        return max(rows_in_block(self.n_features), min(_LONG_BLOCK_ROWS, _LONG_BLOCK_BYTES // (8 * max(1, self.n_features))))
+
+
+def _in_long_blocks(source: SummableRows) -> SummableRows:
+    """The same rows, in blocks so long that threads seldom wait for each other."""
+    if isinstance(source, MemorySource) and isinstance(source.blocks, ArrayBlocks):
+        return replace(source, blocks=_LongBlocks(source.blocks.rows))
+    return source
+
+
+def _find_factors(source: MemorySource, norm: float, factors: NDArray[Any]) -> None:
+    """Write the factor by which each row obeys the bound to `factors` (n,)."""
+    start = 0
+    with np.errstate(all="ignore"):
+        for rows, _, _ in source.counted_blocks():
+            squares = row_squares(_in_precision(rows, np.float64))
+            factors[start : start + rows.shape[0]] = np.minimum(1.0, norm / np.sqrt(squares))
+            start += rows.shape[0]
+
+
+def _in_precision(rows: Any, precision: type[np.floating[Any]]) -> Any:
+    """Rows of one block in a precision. Where they have to be copied, the copy lies in memory of this thread."""
+    if issparse(rows) or rows.dtype == precision:
+        return rows.astype(precision, copy=False)
+    # The memory is used again, as in `RowSum`: new pages for every block would cost more than the work on them.
+    made = scratch(rows.shape, dtype=precision)
+    np.copyto(made, rows, casting="same_kind")
+    return made
