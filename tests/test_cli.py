@@ -395,14 +395,14 @@ def test_progress_shows_the_pass_its_share_and_an_honest_speed(monkeypatch):
     console = display.Console(file=stream, force_terminal=True, width=80)
     monkeypatch.setattr(display, "Console", lambda **options: console)
     now = 0.0
-    with display.rows_passing(1000, clock=lambda: now) as passing:
+    with display.row_progress(1000, clock=lambda: now) as passing:
         for what, n_passes in (("checking", 1), ("training", 7)):
             for number in range(n_passes):
                 passing(what, 0)
                 now += 2.0
                 # Half of the last pass; the others are told at once, as by a cluster.
                 passing(what, 500 if number == 6 else 1000)
-    with display.rows_passing(None) as passing:
+    with display.row_progress(None) as passing:
         assert passing is None
     shown = stream.getvalue()
     assert "training, pass 7" in shown

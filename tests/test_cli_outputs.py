@@ -305,7 +305,7 @@ def interrupt(*arguments, **options):
     ("place", "words", "cost"),
     [
         ("confide.cli.display.Screen.plan", "Nothing was charged. No model was written.", 0.0),
-        ("confide.accounting.ledger.Ledger.charge", "A charge of epsilon = 0.5 to study.db may stand", 0.0),
+        ("confide.accounting.ledger.Ledger.charge", "A charge of epsilon = 0.5 to study.db may have been recorded", 0.0),
         ("confide.estimators.linear.release_by", "Charged epsilon = 0.5 to study.db. No model was written.", 0.5),
         ("confide.cli.charges.write_text", "Charged epsilon = 0.5 to study.db. No model was written.", 0.5),
         ("confide.cli.display.Screen.guarantee", "Charged epsilon = 0.5 to study.db. The model is in model.json.", 0.5),

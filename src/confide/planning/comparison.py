@@ -13,7 +13,7 @@ from scipy.optimize import brentq
 
 from confide.errors import ParameterError
 from confide.estimators.fitting import MECHANISMS, share_of
-from confide.planning.asked import estimator_with, plan_with_noise
+from confide.planning.checked_arguments import estimator_with, plan_with_noise
 from confide.privacy.budgets import ZCDP, ApproxDP, Budget, PureDP
 from confide.privacy.mechanism import Plan
 

@@ -25,7 +25,7 @@ from confide.erm.objective import Objective
 from confide.erm.row_bounds import GroupBound, RowBound, norm_with_intercept
 from confide.errors import ParameterError
 from confide.features.encoder import Encoder
-from confide.planning.asked import is_number
+from confide.planning.checked_arguments import is_number
 from confide.privacy.mechanism import Plan, Problem
 from confide.privacy.noise import Entropy
 from confide.solvers.fallback import NewtonThenFallback

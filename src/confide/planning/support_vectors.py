@@ -11,7 +11,7 @@ import math
 from dataclasses import dataclass
 
 from confide.errors import ParameterError
-from confide.planning.asked import check_failure, check_positive, check_whole
+from confide.planning.checked_arguments import check_failure, check_positive, check_whole
 
 _LEAST_LOG_THETA = -600.0
 """Below, the number of features of theorem 13 would overflow."""

@@ -26,7 +26,7 @@ import numpy as np
 from scipy import stats
 
 from confide.errors import InsufficientRegularisation, ParameterError
-from confide.planning.asked import check_failure, check_positive, estimator_with
+from confide.planning.checked_arguments import check_failure, check_positive, estimator_with
 from confide.privacy.budgets import Neighbours
 from confide.privacy.lattice import LatticeGaussian, LatticeLaplace, LatticeNoise
 from confide.privacy.mechanism import Noise, Plan
