@@ -19,6 +19,7 @@ from rich.text import Text
 from confide.cli.failures import printable
 from confide.data.speed import Pace
 from confide.estimators.direction import Direction, weights_by_class
+from confide.report.page import has_intervals
 
 if TYPE_CHECKING:
     from confide.estimators.linear import LinearClassifier
@@ -129,11 +130,6 @@ class Screen:
         )
         for note in table.notes[:-1]:
             self.text(note)
-
-
-def has_intervals(model: LinearClassifier) -> bool:
-    """Whether the release holds what is needed for intervals."""
-    return model._evidence is not None
 
 
 def _console(*, stderr: bool = False, width: int | None = None) -> Console:

@@ -10,6 +10,7 @@ def inspect(model_file: ModelFile, output_format: Format = "text") -> None:
     """Show the guarantee and the weights of a model file, with intervals if a share of the budget paid for them."""
     from confide.cli import display
     from confide.estimators.persistence import load
+    from confide.report.page import has_intervals
 
     model = load(model_file)
     if output_format == "json":
@@ -18,7 +19,7 @@ def inspect(model_file: ModelFile, output_format: Format = "text") -> None:
         screen = display.Screen()
         screen.verbatim(f"{model_file}: {type(model).__name__}, alpha {model.alpha_:.6g}")
         screen.guarantee(model.guarantee_)
-        if display.has_intervals(model):
+        if has_intervals(model):
             screen.coefficients(model)
         else:
             screen.weights(model)
