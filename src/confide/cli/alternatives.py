@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from confide.errors import ParameterError
 from confide.planning import compare_mechanisms, equivalent_budgets, simulate, utility_bound
-from confide.planning.checked_arguments import estimator_with
+from confide.planning.estimator_copies import estimator_with
 
 if TYPE_CHECKING:
     from confide.cli.display import Screen
