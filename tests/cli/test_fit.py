@@ -200,7 +200,7 @@ def test_three_classes_have_intervals(folder):
     text = run("fit", "kinds.csv", "--schema", "kinds.toml", *options).output
     assert "Coefficients by class, with intervals of 0.95" in text
     assert "0.3 of the whole budget" in text
-    assert "less their mean over classes" in text.replace("\n", " ")
+    assert "minus their mean over classes" in text.replace("\n", " ")
     model = confide.load("kinds.json")
     names = [f"{label}: {name}" for label in "xyz" for name in (*model.coefficient_names_, "(intercept)")]
     assert [name for name in names if re.search(rf"^{re.escape(name)} +-?\d", text, re.MULTILINE)] == names

@@ -26,7 +26,7 @@ from confide import (
 )
 from confide.inference.evidence import Evidence
 from confide.inference.forecast import LARGEST_RATIO
-from confide.inference.intervals import Uncertainty, _raised_by_noise, denoised_curvature, uncertainty
+from confide.inference.intervals import Uncertainty, _inflation_factors, denoised_curvature, uncertainty
 
 TRUTH = np.array([1.2, -0.8, 0.5, 0.3])
 
@@ -192,9 +192,9 @@ def test_errors_are_raised_by_how_uncertain_noise_on_the_moments_makes_them():
     made = Evidence(np.zeros(size), 0.0, 1.0, 100, H, S, s, f, ())
     inverse = np.linalg.inv(H)
     sampling = np.sqrt(np.diagonal(inverse @ S @ inverse))
-    raised = _raised_by_noise(made, inverse, S, np.eye(size), sampling, np.full((1, size), 1e-9))
+    raised = _inflation_factors(made, inverse, S, np.eye(size), sampling, np.full((1, size), 1e-9))
     np.testing.assert_allclose(np.sqrt(2.0 * (raised - 1.0) / (1.96**2 + 1.0)), relative / 2.0, rtol=0.1)
-    assert np.all(_raised_by_noise(made, inverse, S, np.eye(size), sampling, np.zeros((0, size))) == 1.0)
+    assert np.all(_inflation_factors(made, inverse, S, np.eye(size), sampling, np.zeros((0, size))) == 1.0)
     sizes = np.sqrt(np.maximum(1.0 + 0.3 * rng.normal(size=400_000), 0.0))
     factor = 1.0 + 0.5 * (1.96**2 + 1.0) * 0.15**2
     error = np.abs(rng.normal(size=400_000))
@@ -371,7 +371,7 @@ def test_what_has_no_intervals_says_so():
     model = LogisticRegression(2.0, inference_share=0.3, mechanism="output", classes=[0, 1]).fit(X, y)
     with pytest.raises(ParameterError, match="target must be"):
         model.conf_int(target="true")
-    with pytest.raises(ParameterError, match="the ridge cannot be taken back"):
+    with pytest.raises(ParameterError, match="not available after output perturbation"):
         model.conf_int(target="unregularised")
 
 
