@@ -18,7 +18,7 @@ from confide.types import Array
 
 
 @dataclass(frozen=True, slots=True)
-class NoisePart:
+class WeightNoise:
     """Noise of a known distribution that is part of the error of the weights.
 
     Attributes
@@ -83,7 +83,7 @@ class Evidence:
         Standard deviation of the noise on an entry of the curvature off the diagonal.
     slope_deviation : float
         The same for the slope.
-    noises : tuple of NoisePart
+    noises : tuple of WeightNoise
         The noise in the weights.
     n_outputs : int
         Number of scores: 1 for two classes, otherwise one for each class.
@@ -101,7 +101,7 @@ class Evidence:
     slope: Array
     curvature_deviation: float
     slope_deviation: float
-    noises: tuple[NoisePart, ...]
+    noises: tuple[WeightNoise, ...]
     n_outputs: int = 1
     separable: bool = True
 
@@ -145,7 +145,7 @@ class Evidence:
         """The evidence of a release: the weights (D,) that were released by `plan`, and the moments at these weights."""
         noises = []
         if plan.noise is not None:
-            noises.append(NoisePart(plan.noise, plan.mechanism == "objective"))
+            noises.append(WeightNoise(plan.noise, plan.mechanism == "objective"))
         if plan.lattice is not None:
             # Treated as the continuous noise of the same size, with independent entries.
             size = plan.lattice.dimension
@@ -154,7 +154,7 @@ class Evidence:
                 if isinstance(plan.lattice, LatticeLaplace)
                 else Noise(Ball(size, plan.lattice.norm / math.sqrt(size)), "gaussian", 1.0)
             )
-            noises.append(NoisePart(law, in_objective=False))
+            noises.append(WeightNoise(law, in_objective=False))
         return cls(
             weights=weights,
             intercept=plan.problem.intercept,
@@ -217,7 +217,7 @@ class Evidence:
             slope=slope,
             curvature_deviation=float(value["curvature_deviation"]),
             slope_deviation=float(value["slope_deviation"]),
-            noises=tuple(map(NoisePart.from_dict, value["noises"])),
+            noises=tuple(map(WeightNoise.from_dict, value["noises"])),
             n_outputs=n_outputs,
             separable=value["separable"],
         ).checked()
