@@ -39,10 +39,12 @@ LARGE_EPSILONS = {"digits": (1.0, 2.0, 5.0, 10.0, 20.0), "breast-cancer": (2.0, 
 """For so few rows."""
 LEFT_OUT = ("a9a", "w8a", "mnist-even", "clothing")
 """Data sets that no constant was chosen on."""
-DESIGNS = [{"_COMMON": common, "_DECAY": decay} for common in (0.0, 0.2, 0.3, 0.5) for decay in (0.0, 0.25, 0.5, 1.0)]
-_QUICK = {"_DESIGNS": 1, "_WIDE_DESIGNS": 1, "_ROWS": 4000}
+DESIGNS = [
+    {"_CORRELATION": common, "_SIGNAL_DECAY": decay} for common in (0.0, 0.2, 0.3, 0.5) for decay in (0.0, 0.25, 0.5, 1.0)
+]
+_QUICK = {"_N_DESIGNS": 1, "_N_DESIGNS_OF_MANY_WEIGHTS": 1, "_N_ROWS": 4000}
 BALL_DESIGNS = [
-    {"_FALL": fall, "_MEAN": mean, "_DECAY": decay, **_QUICK}
+    {"_VARIANCE_DECAY": fall, "_MEAN_SHARE": mean, "_SIGNAL_DECAY": decay, **_QUICK}
     for fall in (1.0, 1.5, 2.0) for mean in (0.0, 0.5, 0.75) for decay in (0.25, 0.5, 1.0)
 ]  # fmt: skip
 NEAR = 0.02
@@ -134,7 +136,7 @@ def differences_of(facts: dict[str, Any], forecasts: list[Forecast]) -> np.ndarr
 
 def ranges_of(facts: dict[str, Any], forecasts: list[Forecast], factor: float, floor: float) -> np.ndarray:
     """(cells, 2): whether the measured error lies in the range with these constants, and how wide that is."""
-    simulation._FACTOR, simulation._FLOOR = factor, floor
+    simulation._RANGE_FACTOR, simulation._RANGE_FLOOR = factor, floor
     found = []
     for cell, forecast in zip(facts["cells"], forecasts, strict=True):
         low, high = simulation._range(forecast.error, forecast.non_private_error, forecast.constant_error)
@@ -212,7 +214,9 @@ def main() -> None:
             own = [pair for pair in pairs if pair[0]["name"] in names and name in (None, pair[0]["name"])]
             if own:
                 near = np.abs(np.concatenate([differences_of(*pair) for pair in own])) <= NEAR
-                held, widths = np.concatenate([ranges_of(*pair, simulation._FACTOR, simulation._FLOOR) for pair in own]).T
+                held, widths = np.concatenate(
+                    [ranges_of(*pair, simulation._RANGE_FACTOR, simulation._RANGE_FLOOR) for pair in own]
+                ).T
                 print(
                     f"{name or title:16} of {len(near)} cells, near {near.mean():.0%}, in the range {held.mean():.0%}, "
                     f"median width {np.median(widths):.4f}, mean {widths.mean():.4f}"
@@ -225,7 +229,7 @@ def choose_designs(everything: list[dict[str, Any]], designs: list[dict[str, flo
     for design in designs:
         for name, value in design.items():
             setattr(simulation, name, value)
-        simulation._made_up.cache_clear()
+        simulation._made_up_rows.cache_clear()
         tables.append([np.abs(differences_of(facts, forecasts_of(facts))) for facts in everything])
         print(design, f"mean {np.mean(np.concatenate(tables[-1])):.4f}", flush=True)
     for left_out in dict.fromkeys(facts["name"] for facts in everything):

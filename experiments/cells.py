@@ -1,7 +1,7 @@
-"""Finished cells of an experiment in a JSON-lines file, so that a run goes on where an earlier one ended.
+"""Finished cells of an experiment in a JSON-lines file, so that a run continues where an earlier one ended.
 
-A cell is what was asked, a dict of names and plain values, and what was measured for it, on one line of the file. A cell
-that stands there is not computed again. The seed of a cell follows from what was asked, so a cell can be repeated by itself.
+A cell is one line of the file: a question, which is a dict of names and plain values, and what was measured for it. A cell
+that is in the file is not computed again. The seed of a cell follows from its question, so a cell can be repeated by itself.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Cell = dict[str, Any]
 
 
 def seed_of(asked: Cell) -> int:
-    """A seed that depends on what was asked alone."""
+    """A seed that depends on the question only."""
     return zlib.crc32(json.dumps(asked, sort_keys=True).encode())
 
 
@@ -37,7 +37,7 @@ class Cells:
     path: Path
 
     def finished(self) -> list[Cell]:
-        """What is there. A last line without an end was cut short by an interruption, and is dropped."""
+        """The finished cells. A last line without a line break was cut short by an interruption, and is dropped."""
         if not self.path.exists():
             return []
         whole, end, cut = self.path.read_text(encoding="utf-8").rpartition("\n")
@@ -48,7 +48,7 @@ class Cells:
     def run(
         self, cells: Iterable[Cell], measure: Callable[[Cell], Cell], possible: Callable[[Cell], bool] = lambda _: True
     ) -> list[Cell]:
-        """All cells, in order: those that are there, and the others, measured now. Those that cannot be are left out."""
+        """All cells, in order: finished ones, and the others, measured now. Cells that cannot be measured are left out."""
         wanted, finished = list(cells), self.finished()
         known = {json.dumps({name: line[name] for name in line["asked"]}, sort_keys=True): line for line in finished}
         found = []

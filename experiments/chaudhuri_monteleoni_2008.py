@@ -1,8 +1,9 @@
 """Chaudhuri and Monteleoni, Privacy-preserving logistic regression (NIPS 2008), figure 1: made-up rows.
 
-Rows are uniform on the unit sphere of 10 dimensions. "separable": none within .03 of the plane that gives the label;
-"unseparable": labels within .1 of it are flipped with probability .2. 17,500 rows, 5 folds, ridge .01; 200 draws of noise a
-fold for test errors, 40 for learning curves, whose epsilon is ours: the paper's is not in its surviving text.
+Rows are uniform on the unit sphere of 10 dimensions. "separable": no row is within .03 of the plane that gives the label.
+"unseparable": labels within .1 of the plane are flipped with probability .2. There are 17,500 rows, 5 folds and a ridge of
+.01. Each fold has 200 draws of noise for test errors, and 40 for learning curves. The epsilon of the learning curves is our
+choice, because the surviving text of the paper does not state it.
 
 Run: python experiments/chaudhuri_monteleoni_2008.py [--quick]
 """
@@ -26,11 +27,11 @@ N_ROWS, FOLDS, DIMENSION, ALPHA = 17_500, 5, 10, 0.01
 KINDS = ("separable", "unseparable")
 EPSILONS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.015, 0.02, 0.03, 0.05, 0.1, 0.2)
 LABELLED = (0.0005, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2)
-"""Of the epsilons, on the axis of the figure."""
+"""Labels of the epsilons on the axis of the figure."""
 CURVE_EPSILON = 0.1
 METHODS = ("non-private", "output", "objective")
 REPORTED = {"separable": (0.0, 0.2962, 0.1426), "unseparable": (0.0530, 0.3257, 0.1903)}
-"""Of METHODS, as recalled; the epsilon is not known."""
+"""Values for METHODS, as recalled; the epsilon is not known."""
 INDEPENDENT = {
     "separable": {
         0.01: (0.3754, 0.2365), 0.015: (0.3203, 0.1790), 0.02: (0.2958, 0.1358), 0.03: (0.2195, 0.0816),
@@ -41,7 +42,7 @@ INDEPENDENT = {
         0.05: (0.1895, 0.0880), 0.1: (0.1080, 0.0659), 0.2: (0.0758, 0.0562),
     },
 }  # fmt: skip
-"""Output and objective perturbation in a program of the paper's algorithms that shares no code with the library."""
+"""Output and objective perturbation in another program for the paper's algorithms, which shares no code with the library."""
 
 
 def rows_of(kind: str, n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -118,7 +119,7 @@ def text_of(lines: list[Cell]) -> str:
 
 
 def draw(lines: list[Cell], path: Path) -> None:
-    """Errors by epsilon above, by number of rows below; shadows from the quantile of 10% to that of 90%."""
+    """Errors by epsilon above, by number of rows below. Shaded areas reach from the 10% quantile to the 90% quantile."""
     import drawing
 
     figure, axes = drawing.panels(2, 2)

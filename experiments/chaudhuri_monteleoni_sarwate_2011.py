@@ -72,7 +72,7 @@ def model_of(loss: str, budget: float, alpha: float, mechanism: str = "auto") ->
 
 
 def in_folds(cell: Cell, asked: list[tuple[str, float, float]]) -> dict[str, list[float]]:
-    """Test errors of (method, epsilon, lambda) over folds and draws; none of a method that is refused."""
+    """Test errors of (method, epsilon, lambda) over folds and draws. There are none for a method that is refused."""
     rows, labels = scaled_rows(cell["data"], cell["rows"])
     folds = np.array_split(np.random.default_rng(1).permutation(len(rows)), cell["folds"])
     found: dict[str, list[float]] = {}
@@ -93,7 +93,7 @@ def in_folds(cell: Cell, asked: list[tuple[str, float, float]]) -> dict[str, lis
 
 
 def summary(errors: list[float] | None) -> list[float] | None:
-    """Mean and standard deviation; None of what was refused."""
+    """Mean and standard deviation; None for what was refused."""
     return None if not errors else [round(float(np.mean(errors)), 4), round(float(np.std(errors)), 4)]
 
 
@@ -136,7 +136,7 @@ def measure_curve(cell: Cell) -> Cell:
 def _without_privacy(
     loss: str, grid: list[float], rows: np.ndarray, labels: np.ndarray, test: np.ndarray, training: np.ndarray
 ) -> float:
-    """Test error of the lambda that errs least on as many held out rows, all trained on the same other rows."""
+    """Test error of the lambda with the fewest errors on as many held-out rows. All are trained on the same other rows."""
     held_out, others = training[: len(test)], training[len(test) :]
     fitted = [
         release_many(model_of(loss, float("inf"), alpha), rows[others], labels[others], 1, 0).weights for alpha in grid
@@ -167,7 +167,7 @@ def epsilon_cells(tables: list[Cell], quick: bool) -> Iterator[Cell]:
             best = min((line for line in of_both if line[method]), key=lambda line: line[method][0])
             kept = {name: best[name] for name in ("data", "loss", "log_lambda", "rows")} | {"folds": 2 if quick else 3}
             for epsilon in (0.05, 0.5) if quick else EPSILONS:
-                # Near chance single releases differ most.
+                # Near chance, single releases differ the most.
                 draws = 2 if quick else 5 if epsilon >= 0.01 else 40
                 yield {"part": "epsilon", "method": method, "epsilon": epsilon, **kept, "draws": draws}
 
@@ -192,7 +192,7 @@ def shown(value: list[float] | None) -> str:
 
 
 def error_of(value: list[float] | None, repetitions: int) -> float | None:
-    """Standard error of a mean, from the standard deviation of so many repetitions."""
+    """Standard error of a mean, from the standard deviation and the number of repetitions."""
     return None if value is None else value[1] / max(1, repetitions - 1) ** 0.5
 
 
@@ -202,7 +202,7 @@ def with_error(value: list[float] | None, repetitions: int) -> str:
 
 
 def without_privacy(tables: list[Cell], data: str, loss: str) -> Cell:
-    """The cell of the tables in which the model without privacy errs least."""
+    """The cell of the tables in which the model without privacy has the smallest error."""
     return min(
         (line for line in tables if (line["data"], line["loss"]) == (data, loss)), key=lambda line: line["non-private"][0]
     )
@@ -300,7 +300,7 @@ def draw(lines: list[Cell], path: Path) -> None:
 
 
 def bars(axis: Any, method: str, x: list[float], found: list[list[float] | None], repetitions: list[int]) -> None:
-    """Means with two standard errors to either side; a cell that was refused is marked."""
+    """Means with two standard errors on either side. Cells that were refused are marked."""
     import drawing
 
     errors = [error_of(value, times) for value, times in zip(found, repetitions, strict=True)]

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-# Colours that stay apart for the colour-blind (Okabe and Ito), and markers that do without colour.
+# Colours that colour-blind readers can tell apart (Okabe and Ito), and markers that can be told apart without colour.
 STYLES = {
     "non-private": {"color": "#555555", "linestyle": "--", "marker": ""},
     "output": {"color": "#D55E00", "marker": "s"},
@@ -22,7 +22,7 @@ def panels(rows: int, columns: int, **given: Any) -> tuple[Any, Any]:
     import matplotlib as mpl
 
     mpl.use("Agg")
-    # Text stays text: smaller files, which show what changed.
+    # Text is stored as text, not as paths: files are smaller, and a diff shows what changed.
     mpl.rcParams.update({"svg.hashsalt": "confide", "svg.fonttype": "none"})
     mpl.rcParams.update({"font.size": 8, "lines.markersize": 3.5, "lines.linewidth": 1.2, "legend.frameon": False})
     from matplotlib import pyplot as plt
@@ -39,7 +39,7 @@ def line(
     lengths: Iterable[float | None] | None = None,
     **given: Any,
 ) -> None:
-    """One line in the style of its name, with error bars of these lengths; None and NaN are left out of it."""
+    """One line in the style of its name, with error bars of these lengths. None and NaN are left out."""
     places, values = list(x), list(y)
     sizes = [0.0] * len(values) if lengths is None else list(lengths)
     points = [(a, b, c) for a, b, c in zip(places, values, sizes, strict=True) if b is not None and b == b]
@@ -54,13 +54,13 @@ def line(
 
 
 def band(axis: Any, name: str, x: Iterable[float], spread: Iterable[Iterable[float]], style: str | None = None) -> None:
-    """A shadow in the colour of a name, between the (low, high) of each point."""
+    """A shaded area in the colour of a name, between the (low, high) of each point."""
     low, high = zip(*spread, strict=True)
     axis.fill_between(list(x), low, high, color=STYLES[style or name]["color"], alpha=0.15, linewidth=0.0)
 
 
 def refused(axis: Any, name: str, x: Iterable[float]) -> None:
-    """A cross at the foot of the panel for each cell that was refused."""
+    """A cross at the bottom of the panel for each cell that was refused."""
     for place in x:
         axis.plot(
             [place], [0.04], transform=axis.get_xaxis_transform(), color=STYLES[name]["color"], marker="X", markersize=6,

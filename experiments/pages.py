@@ -1,4 +1,4 @@
-"""What a script of an experiment is told, and the page of tables and the figure that it writes."""
+"""The options of an experiment's script, and the page with tables and a figure that it writes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ QUICK = Path(__file__).resolve().parents[1] / "build" / "experiments"
 
 @dataclass(frozen=True)
 class Options:
-    """What every experiment is told."""
+    """The options of every experiment."""
 
     name: str
     quick: bool
@@ -50,7 +50,7 @@ def options(script: str, doc: str | None) -> Options:
 
 
 def aligned(head: list[str], rows: list[list[str]]) -> str:
-    """A table in plain text: the first column to the left, the others to the right."""
+    """A table in plain text. The first column is aligned left, the others right."""
     widths = [max(len(line[place]) for line in [head, *rows]) for place in range(len(head))]
     lines = []
     for line in [head, *rows]:

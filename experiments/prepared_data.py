@@ -1,4 +1,4 @@
-"""Real data as the papers prepared them. Their scaling uses the data, so what follows is not private as a whole.
+"""Real data as the papers prepared them. They scale columns by the data, so the experiments as a whole are not private.
 
 Files are found in the folder that CONFIDE_DATA_DIR names; Adult comes with the library.
 """
@@ -17,7 +17,7 @@ import confide
 
 
 def folder() -> Path | None:
-    """Folder of the data sets, None where none is named."""
+    """Folder of the data sets; None if none is named."""
     name = os.environ.get("CONFIDE_DATA_DIR")
     return Path(name) if name else None
 

@@ -1,13 +1,13 @@
 """Rubinstein, Bartlett, Huang and Taft, Learning in a large function space (JPC 2012): how near private machines come.
 
-The paper has theorems and no measurements; here they are held against what the library releases.
+The paper has theorems and no measurements. Here the theorems are compared with what the library releases.
 
 - "finite" (PrivateSVM-Finite): the largest distance of decision functions over all rows with entries up to 1, against
   theorem 11; 10,000 rows, C = 1, epsilon 1, 1,000 draws of noise.
 - "kernel" (PrivateSVM): distance to the exact machine of the Gaussian kernel on a grid, in two parts: random features, and
-  noise against corollary 15; and the accuracy that theorem 13 promises for so many features.
+  noise against corollary 15; and the accuracy that theorem 13 promises for this number of features.
 - "sensitivity" (lemma 22): a pair of databases whose machines lie as far apart as the tight constant 2 L C k / n allows.
-- "floor" (theorem 23): on that pair no mechanism fails to be accurate less often than 1 / (1 + exp(epsilon)).
+- "floor" (theorem 23): on that pair every mechanism is inaccurate with probability at least 1 / (1 + exp(epsilon)).
 - "packing" (lemma 25): databases around a circle whose machines are pairwise apart by at least C / (2 n).
 
 Run: python experiments/rubinstein_2012.py [--quick]
@@ -43,7 +43,7 @@ def tenths(values: Any) -> list[float]:
 
 
 def machine(budget: float, c: float, row_norm: float = 1.0) -> Any:
-    """The hinge with independent Laplace noise on the weights, as in the paper; without privacy the machine itself."""
+    """The hinge with independent Laplace noise on the weights, as in the paper. Without privacy it is the machine itself."""
     mechanism = "output-laplace" if math.isfinite(budget) else "auto"
     settings = {"row_norm": row_norm, "fit_intercept": False, "classes": [0, 1], "mechanism": mechanism}
     return confide.LinearSVC(budget, loss="hinge", alpha=1.0 / c, **settings)
@@ -103,7 +103,7 @@ def grid_of(low: float, high: float, size: int = 41) -> np.ndarray:
 
 
 def promised_accuracy(n_pairs: int, cell: Cell) -> float | None:
-    """The smallest accuracy for which theorem 13 asks for no more pairs of features, by bisection; None if for none."""
+    """The smallest accuracy for which theorem 13 asks for no more pairs of features, by bisection; None if there is none."""
     low, high = 1e-3, 1e3
     given = {"failure": FAILURE, "alpha": 1.0 / cell["c"], "length_scale": cell["length_scale"], "diameter": math.sqrt(2.0)}
     if features_for_kernel(2, accuracy=high, **given) > n_pairs:
@@ -136,7 +136,7 @@ def measure_kernel(cell: Cell) -> Cell:
         by_noise.extend(np.abs(scores - plain[:, None]).max(axis=0))
         whole.extend(np.abs(scores - exact[:, None]).max(axis=0))
     scale = 2.0**1.5 * cell["c"] * math.sqrt(pairs) / (cell["epsilon"] * n)
-    # Corollary 15, solved for the accuracy of this scale: half of it bounds the noise but for half the failures.
+    # Corollary 15, solved for the accuracy of this scale. Half the accuracy and half the failures are for the noise.
     noise_bound = (
         0.5 * scale * max(16.0 * math.log(2.0) * math.sqrt(pairs), 8.0 * math.log(2.0 / FAILURE) / math.sqrt(pairs))
     )
@@ -178,7 +178,7 @@ def measure_sensitivity(cell: Cell) -> Cell:
 
 
 def measure_floor(cell: Cell) -> Cell:
-    """How often the release is further than the accuracy from the machine, on rows up to 1; and the least possible."""
+    """How often the release is further than the accuracy from the machine, on rows up to 1, and the least possible share."""
     n, c = cell["n"], cell["c"]
     accuracy = 0.999 * math.sqrt(c) / (2.0 * n)
     rows, *both = neighbours(n, 2.0 * n * accuracy / c, n * accuracy / c)
@@ -261,7 +261,7 @@ HEADS = {
 
 
 def titles_of(finite: Cell, kernel: Cell) -> dict[str, str]:
-    """What stands above each table."""
+    """The text above each table."""
     return {
         "finite": (
             f"PrivateSVM-Finite: largest distance of decision functions over rows with entries up to 1, {finite['n']} rows, "
@@ -302,14 +302,14 @@ def row_of(line: Cell) -> list[str]:
 
 
 def text_of(lines: list[Cell]) -> str:
-    """One table a part."""
+    """One table for each part."""
     of = {part: [line for line in lines if line["part"] == part] for part in MEASURES}
     titles = titles_of(of["finite"][0], of["kernel"][0])
     return "\n\n".join(f"{titles[part]}\n\n{aligned(HEADS[part], [row_of(line) for line in of[part]])}" for part in of)
 
 
 def draw(lines: list[Cell], path: Path) -> None:
-    """Distances by width, by number of features, and failures by epsilon; shadows from 10% to 90% of releases or maps."""
+    """Distances by width, by number of features, and failures by epsilon. Shaded: 10% to 90% of releases or maps."""
     import drawing
 
     figure, axes = drawing.panels(1, 3)
@@ -339,7 +339,7 @@ def draw(lines: list[Cell], path: Path) -> None:
     )
     x = [line["epsilon"] for line in floor]
     drawing.line(axes[0, 2], "least possible, theorem 23", x, [line["least"] for line in floor], "theorem")
-    # Two standard errors of a share of so many releases.
+    # Two standard errors of a share among this number of releases.
     lengths = [2.0 * math.sqrt(line["failure"] * (1.0 - line["failure"]) / line["draws"]) for line in floor]
     drawing.line(axes[0, 2], "measured", x, [line["failure"] for line in floor], "output", lengths)
     drawing.line(axes[0, 2], "without privacy", x, [0.0] * len(x), "non-private")

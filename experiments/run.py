@@ -1,8 +1,8 @@
-"""All experiments, one after another, each where an earlier run ended; `make experiments`.
+"""All experiments, one after another. Each continues where an earlier run ended.
 
-About an hour of one busy core for all of them, from nothing. What is finished stands in experiments/results and is not
-computed again: remove the file of an experiment to begin it anew. CONFIDE_DATA_DIR names a folder with the data sets;
-without it only Adult and made-up rows are used.
+All of them together take about an hour on one core. Finished cells are kept in experiments/results and are not computed
+again: remove the file of an experiment to start it again. CONFIDE_DATA_DIR names the folder with the data sets; without it,
+only Adult and made-up rows are used.
 
 Run: make experiments, or python experiments/run.py [--quick]
 """

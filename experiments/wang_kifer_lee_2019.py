@@ -1,13 +1,15 @@
 """Wang, Kifer and Lee, Differentially private confidence intervals for empirical risk minimization (JPC 2019): real data.
 
-Logistic regression, rows of norm 1, the paper's ridge c = .001 (alpha = .002), three tenths of the budget for the moments.
-A data set is the population and samples are drawn from it with replacement, so that the coefficients that intervals should
-hold are known. Pure budgets, and concentrated ones that imply (epsilon, 1e-6); noise in the objective, on the weights, and
-for concentrated budgets the paper's pairing as well, Laplace noise in the objective. Nominal level .95. The noise is not
-seeded: another run gives other digits within the standard errors.
+The model is logistic regression on rows of norm 1, with the paper's ridge c = .001 (alpha = .002) and three tenths of the
+budget for the moments. A data set is the population, and samples are drawn from it with replacement, so that the
+coefficients that intervals should contain are known. Budgets are pure, or concentrated ones that imply (epsilon, 1e-6).
+Noise is in the objective or on the weights; for concentrated budgets the paper's choice, Laplace noise in the objective, is
+measured too. The nominal level is .95. The noise is not seeded, so another run gives other digits within the standard
+errors.
 
-The columns are a few of each data set's, with public bounds: of a pure budget the noise on the moments of so many rows
-allows no more (the library refuses where intervals could not be trusted). The paper's own tables are not at hand.
+Only a few columns of each data set are used, with public bounds: with a pure budget and this number of rows, the noise on
+the moments allows no more (the library refuses intervals that could not be trusted). The paper's own tables are not
+available here.
 
 Run: python experiments/wang_kifer_lee_2019.py [--quick]      all but Adult need CONFIDE_DATA_DIR
 """
@@ -77,7 +79,7 @@ def population_of(name: str) -> Logistic:
 
 
 def measure(cell: Cell) -> Cell:
-    """Coverage and width over repetitions, beside the width without noise."""
+    """Coverage and width over repetitions, and the width without noise."""
     population = population_of(cell["data"])
     width = population.rows.shape[1]
     try:
@@ -164,7 +166,7 @@ def draw(lines: list[Cell], path: Path) -> None:
             style = drawing.STYLES[mechanism] | {"linestyle": "none"}
             errors = [2.0 * line["standard_error"] for line in of_it]
             upper.errorbar(x, [line["coverage"] for line in of_it], yerr=errors, label=mechanism, **style)
-            # From the quantile of 10% to that of 90% over repetitions.
+            # From the 10% quantile to the 90% quantile over repetitions.
             low, high = np.array([line["width_tenths"] for line in of_it]).T
             width, plain = (np.array([line[name] for line in of_it]) for name in ("width", "plain_width"))
             ends = np.maximum(0.0, (width - low, high - width)) / plain

@@ -51,7 +51,7 @@ def test_the_statement_speaks_each_currency():
     """Pure by odds; approximate by the best guess, as odds of single outcomes may be larger; zCDP by what it implies."""
     approximate = Guarantee(ApproxDP(0.5, 1e-6), Neighbours.REPLACE_ONE, "objective").statement()
     assert "delta = 1e-06" in approximate
-    assert "1.65, but for a difference of at most 1e-06" in approximate
+    assert "1.65, apart from a difference of at most 1e-06" in approximate
     # exp(.5) / (1 + exp(.5)) = .62246; odds would be a claim that delta does not support.
     assert "guess right with probability at most 0.6225" in approximate
     assert "odds of at most" not in approximate

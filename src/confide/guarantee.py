@@ -1,4 +1,4 @@
-"""The sentence for people: what one release promises, to whom, and on what it rests. Public facts alone."""
+"""The guarantee of one release: what it promises, to whom, and under which assumptions. It holds public facts only."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ STATEMENT_VERSION = 2
 
 @dataclass(frozen=True, slots=True)
 class Guarantee:
-    """What one release promises, in words and in numbers. Public: it may be shown to anybody.
+    """What one release promises, in words and in numbers. It is public and may be shown to anybody.
 
     Attributes
     ----------
@@ -28,9 +28,9 @@ class Guarantee:
     assumptions : tuple of str
         Sentences that must be true for the guarantee to hold.
     void : str or None
-        Why there is no guarantee; None if there is one.
+        The reason why there is no guarantee; None if there is one.
     max_rows_per_person : int
-        Above 1 the guarantee protects a person with up to so many rows.
+        The guarantee protects a person with at most this number of rows.
     """
 
     budget: Budget
@@ -41,7 +41,7 @@ class Guarantee:
     max_rows_per_person: int = 1
 
     def statement(self) -> str:
-        """A paragraph for people."""
+        """The guarantee in plain words, with its assumptions as a list."""
         assumptions = "\n".join(f"  - {sentence}" for sentence in self.assumptions)
         if self.void is not None:
             return f"NOT PRIVATE. {self.void}\nFacts about this fit:\n{assumptions}"
@@ -54,12 +54,12 @@ class Guarantee:
                 f"to two values of {that}",
             )
         else:
-            # Two values of a row are two steps apart where neighbours differ by one row more or less.
+            # Two values of a row are two steps apart here: remove one, add the other. So the odds are on its presence.
             subject = f"{rows} of one person had been left out, or had been added"
             question = f"to {that} being there or not"
         return (
             f"This model was released under {self.budget} ({self.neighbours}). {self._promise(subject, question)}\n"
-            f"It protects what the data say of {that}, against anyone who sees what was released. It does not hide facts "
+            f"It protects what the data say about {that}, against anyone who sees what was released. It does not hide facts "
             f"about the whole population, nor facts that can be inferred about a person from such facts.\n"
             f"It holds if:\n{assumptions}"
         )
@@ -80,29 +80,29 @@ class Guarantee:
         )
         if not isinstance(implied, ApproxDP):
             return f"{claim}. {adversary}, would come to odds of at most {factor} to 1 after seeing the model."
-        # The best test between two laws that are (epsilon, delta)-close is right with probability (e + delta) / (e + 1),
-        # e = exp(epsilon); odds after single outcomes may be larger.
+        # The best test between two (epsilon, delta)-close distributions is right with probability (e + delta) / (e + 1),
+        # where e = exp(epsilon). Delta allows single outcomes after which the odds are larger, so no odds are stated.
         right = (1.0 + implied.delta * math.exp(-epsilon)) / (1.0 + math.exp(-epsilon))
         return (
-            f"{claim}, but for a difference of at most {implied.delta:.6g}. {adversary}, would guess right with probability "
-            f"at most {math.ceil(right * 1e4) / 1e4:.4g} after seeing the model."
+            f"{claim}, apart from a difference of at most {implied.delta:.6g}. {adversary}, would guess right with "
+            f"probability at most {math.ceil(right * 1e4) / 1e4:.4g} after seeing the model."
         )
 
     def __str__(self) -> str:
         return self.statement()
 
     def to_html(self) -> str:
-        """The statement for a web page or a notebook; where it is void, its first line is red."""
+        """The statement as HTML. If the guarantee is void, the first line is red."""
         return f'<div class="confide-guarantee">{"".join(self._html_parts())}</div>'
 
     def _html_parts(self) -> Iterator[str]:
         lines = self.statement().split("\n")
         for position, line in enumerate(lines):
-            item, style = line.startswith("  - "), ' style="color: #b00020; font-weight: bold"'
-            loud = style if position == 0 and self.void is not None else ""
+            item = line.startswith("  - ")
+            style = ' style="color: #b00020; font-weight: bold"' if position == 0 and self.void is not None else ""
             if item and not lines[position - 1].startswith("  - "):
                 yield "<ul>"
-            yield f"<li>{escape(line[4:])}</li>" if item else f"<p{loud}>{escape(line)}</p>"
+            yield f"<li>{escape(line[4:])}</li>" if item else f"<p{style}>{escape(line)}</p>"
             if item and position == len(lines) - 1:
                 yield "</ul>"
 
@@ -123,11 +123,11 @@ class Guarantee:
 
     @classmethod
     def from_dict(cls, value: dict[str, Any]) -> Guarantee:
-        """Read the form written by `to_dict`, of this version or the first, which knew one row a person."""
+        """Read the form written by `to_dict`, in version 2 or in version 1, which had one row for each person."""
         known = {field.name for field in fields(cls)} | {"version"}
         since_2 = {"max_rows_per_person"}
         if value.get("version") not in (1, STATEMENT_VERSION) or not known - since_2 <= set(value) <= known:
-            raise ParameterError("a guarantee written by a version that this one does not understand.")
+            raise ParameterError("the guarantee was written by another version of confide, which this version cannot read.")
         return cls(
             budget=budget_from_dict(value["budget"]),
             neighbours=Neighbours.parse(value["neighbours"]),
@@ -139,7 +139,7 @@ class Guarantee:
 
 
 def _factor(epsilon: float) -> str:
-    """exp(epsilon) for reading, rounded upwards in its third significant digit."""
+    """exp(epsilon) with three significant digits, rounded up."""
     if epsilon > 50.0:
         return f"10^{math.ceil(epsilon / math.log(10.0))}"
     factor = math.exp(epsilon)

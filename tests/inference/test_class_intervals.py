@@ -279,7 +279,7 @@ def test_the_table_names_class_and_column(multiclass):
     np.testing.assert_allclose(table.to_frame()[["low", "high"]], known.intervals(0.9))
     np.testing.assert_array_equal(model.conf_int(0.9), known.intervals(0.9).reshape(3, 4, 2)[:, :3])
     assert "in favour of the class named before each" in str(table)
-    assert ("less their mean over classes" in str(table)) == (multiclass == "softmax")
+    assert ("minus their mean over classes" in str(table)) == (multiclass == "softmax")
     assert r"high: b\_c" in table.to_latex()
     assert "<th>middle: (intercept)</th>" in table.to_html()
     released = np.column_stack([model.coef_, model.intercept_])

@@ -95,7 +95,7 @@ def test_one_column_and_many_work():
     assert many.conf_int(target="unregularised").shape == (60, 2)
     same = Ridge(math.inf, intervals=True, target_bound=1.0).fit(X[:, [0, 0]], X[:, 0] + noise)
     assert same.conf_int().shape == (2, 2)
-    with pytest.raises(ParameterError, match="the columns hang together"):
+    with pytest.raises(ParameterError, match="the columns are linearly dependent"):
         same.conf_int(target="unregularised")
 
 
@@ -170,11 +170,11 @@ def test_many_numbers_with_laplace_noise_are_taken_for_gaussian():
     X, y = sample(4000, 2)
     evidence = Ridge(2.0, intervals=True, random_state=0, target_bound=1.0).fit(X, y)._evidence
     one = uncertainty_of_sums(evidence).privacy_error
-    most, least_squares._MOST_DRAWN = least_squares._MOST_DRAWN, 3
+    most, least_squares._MAX_LAPLACE_NUMBERS = least_squares._MAX_LAPLACE_NUMBERS, 3
     try:
         other = uncertainty_of_sums(evidence).privacy_error
     finally:
-        least_squares._MOST_DRAWN = most
+        least_squares._MAX_LAPLACE_NUMBERS = most
     np.testing.assert_allclose(one, other, rtol=0.06)
 
 
@@ -217,7 +217,7 @@ def test_a_plan_and_a_statement_say_what_is_released_for_intervals():
     assert ledger.spent().rho == pytest.approx(0.5)
     assert "squared targets" in model.guarantee_.statement()
     text = str(model.summary())
-    assert "residuals to vary alike" in text
+    assert "residuals have the same variance" in text
     assert "in favour of" not in text
     plain = Ridge(2.0, target_bound=1.0).fit(X, y)
     assert "squared targets" not in plain.guarantee_.statement()

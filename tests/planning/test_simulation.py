@@ -91,7 +91,7 @@ def test_the_range_holds_what_real_data_sets_showed(monkeypatch):
 
     everything = held()
     assert everything >= simulation.COVERAGE * sum(len(cells) for _, cells in CALIBRATION.values())
-    for name in ("_FACTOR", "_FLOOR"):
+    for name in ("_RANGE_FACTOR", "_RANGE_FLOOR"):
         with monkeypatch.context() as patched:
             patched.setattr(simulation, name, 0.5 * getattr(simulation, name))
             assert held() < everything
@@ -110,7 +110,7 @@ def test_wide_models_are_simulated_on_fewer_designs(monkeypatch):
         seen.append(seed)
         return np.zeros(4)
 
-    monkeypatch.setattr(simulation, "_made_up", lambda *facts: None)
+    monkeypatch.setattr(simulation, "_made_up_rows", lambda *facts: None)
     monkeypatch.setattr(simulation, "_with_noise", with_noise)
     for n_features, designs in ((199, 6), (200, 3)):
         seen.clear()
@@ -123,11 +123,11 @@ def test_wide_models_are_simulated_on_fewer_designs(monkeypatch):
 
 def test_the_signal_is_looked_for_as_long_as_mistakes_on_the_new_rows_can_tell(monkeypatch):
     """Twenty-four designs: twice the aim takes 168 fits, half of it 183."""
-    fits, minimisers = [], simulation._MadeUp.minimisers
+    fits, minimisers = [], simulation._MadeUpRows.minimisers
     monkeypatch.setattr(
-        simulation._MadeUp, "minimisers", lambda made_up, *given: fits.append(1) or minimisers(made_up, *given)
+        simulation._MadeUpRows, "minimisers", lambda made_up, *given: fits.append(1) or minimisers(made_up, *given)
     )
-    simulation._made_up.cache_clear()
+    simulation._made_up_rows.cache_clear()
     away = [abs(_made_up_of(LogisticRegression(1.0), seed)[0].error - 0.1) for seed in range(24)]
     assert 170 < len(fits) < 183
     assert max(away) < 0.0055
@@ -137,7 +137,7 @@ def _made_up_of(estimator, seed):
     plan = estimator.plan(4000, 3)
     problem = plan.problem
     facts = simulation._Facts(problem.loss, problem.row_bound, problem.row_bound, 3, problem.intercept, 4000)
-    return simulation._made_up(facts, 0.1, 0.5, seed), plan
+    return simulation._made_up_rows(facts, 0.1, 0.5, seed), plan
 
 
 def test_a_forecast_is_near_fits_to_rows_of_another_kind():
@@ -227,11 +227,11 @@ def test_rows_of_a_schema_are_made_up_as_if_there_were_no_ball(monkeypatch):
     """The constants of a ball are none of theirs."""
     estimator = LogisticRegression(1.0, schema=Schema(columns={"a": {"low": 0, "high": 1}, "b": {"categories": ["x", "y"]}}))
     before = simulate(estimator, 2000, error=0.2)
-    for name in ("_FALL", "_MEAN"):
+    for name in ("_VARIANCE_DECAY", "_MEAN_SHARE"):
         monkeypatch.setattr(simulation, name, 0.9)
-    simulation._made_up.cache_clear()
+    simulation._made_up_rows.cache_clear()
     assert simulate(estimator, 2000, error=0.2) == before
-    simulation._made_up.cache_clear()
+    simulation._made_up_rows.cache_clear()
 
 
 def test_rows_that_a_plan_clips_are_made_up_by_the_schema_all_the_same():
@@ -266,10 +266,10 @@ def test_what_is_no_number_is_refused_in_words(given):
 def test_a_fit_of_many_weights_makes_one_hessian(monkeypatch):
     """One serves all steps of all problems: more would take most of the time of a forecast."""
     hessians, fits = [], []
-    evaluate, minimisers = Objective.evaluate, simulation._MadeUp.minimisers
+    evaluate, minimisers = Objective.evaluate, simulation._MadeUpRows.minimisers
     monkeypatch.setattr(
         Objective, "evaluate", lambda *given, **named: hessians.append(named.get("order")) or evaluate(*given, **named)
     )
-    monkeypatch.setattr(simulation._MadeUp, "minimisers", lambda *given: fits.append(1) or minimisers(*given))
+    monkeypatch.setattr(simulation._MadeUpRows, "minimisers", lambda *given: fits.append(1) or minimisers(*given))
     simulate(LogisticRegression(1.0), 3000, 220, error=0.2, seed=77)
     assert len(fits) <= hessians.count(2) <= 1.5 * len(fits)

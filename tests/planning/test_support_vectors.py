@@ -228,7 +228,7 @@ def test_the_kernels_lower_bound_keeps_to_its_geometry():
 
 def test_a_theorem_that_asks_for_too_many_features_is_refused():
     """With what to change, in place of an overflow."""
-    with pytest.raises(ParameterError, match="more features than can be counted"):
+    with pytest.raises(ParameterError, match="more features than a number can hold"):
         features_for_kernel(2, accuracy=1e-80, failure=0.05, alpha=1e-6)
     assert features_for_kernel(2, accuracy=1e200, failure=0.05, alpha=1e-6, diameter=1e-200) == 1
 

@@ -90,7 +90,7 @@ def test_intervals_are_drawn_in_two_shades_and_listed():
     page = report_page(model, level=0.8)
     assert model.summary(0.8).to_html() in page
     assert page.count('fill="#9ecae1"') == page.count('fill="#2171b5"') == 4
-    assert "Intervals at 0.8" in page
+    assert "Intervals at level 0.8" in page
 
 
 def test_names_are_text_and_nothing_else():

@@ -1,14 +1,15 @@
-"""The command line: `confide fit`, `predict`, `plan`, `inspect` and `demo`.
+"""The command line: `confide demo`, `fit`, `predict`, `plan`, `inspect`, `report` and `ledger`.
 
-Nothing is decided here: each command calls the library as a user would, and shows what came of it. What is shown are
-public facts and released weights. What a fit learned beside them (accuracy on its rows, iterations, run time) has no
-place on the screen, and a message never holds a value of the data.
+A command decides nothing itself. It calls the library as a user would, and shows the result: public facts and released
+weights. Whatever else a fit learns from the rows (its accuracy on them, iterations, run time) is never shown, and no message
+holds a value from the data.
 
-Typer is imported here alone, and the library only when a command needs it, so that `confide --help` is quick.
+Each command has a module of its own, which is named for it. Typer is imported in this package alone. The library is imported
+only when a command needs it, so that `confide --help` is quick.
 """
 
 from __future__ import annotations
 
-from confide.cli.commands import app, main
+from confide.cli.application import app, main
 
 __all__ = ["app", "main"]

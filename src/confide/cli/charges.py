@@ -1,4 +1,4 @@
-"""What a fit charged and where its model went: said at its end, and wherever it stops before."""
+"""What a fit charged, and where its model is. Said when the fit ends, and also when it fails or is stopped."""
 
 from __future__ import annotations
 
@@ -11,27 +11,36 @@ from typing import Any
 
 from confide.accounting.events import as_events
 from confide.accounting.ledger import Ledger
-from confide.cli.budgets import named
+from confide.cli.budgets import amounts_text
 from confide.cli.failures import StoppedAfterCharge
 from confide.errors import FileError
 from confide.estimators.linear_model import document_of_model
 from confide.files import document_text, write_text
 from confide.privacy.budgets import Budget, Neighbours
 
-UNCOUNTED = "Charged to no ledger: nothing adds this release to others from the same rows. To count them, give --ledger."
-_MOST_NAMES = 100
-"""Of rescue files in one folder."""
+NO_LEDGER_GIVEN = (
+    "Charged to no ledger: nothing adds this release to others from the same rows. To add them up, give --ledger."
+)
+_MAX_RESCUE_FILES = 100
+"""The largest number of rescued models in one folder."""
 
 
-class _Watched(Ledger):
-    """A ledger that knows what was charged through it."""
+class _WatchedLedger(Ledger):
+    """A ledger that remembers what was charged through this object.
+
+    Attributes
+    ----------
+    charged : the budget of the charge that was begun; None before
+    is_certain : whether that charge is known to be on disk
+    """
 
     charged: Budget | None = None
     is_certain = False
 
     def charge(self, budget: object, *, purpose: str = "", neighbours: Neighbours | str | None = None) -> None:
         (event,) = as_events(budget)
-        self.charged = event.budget  # first: the charge may be on the disk when control-C is pressed
+        # Noted before the charge, which may be on disk already when control-C interrupts it.
+        self.charged = event.budget
         try:
             super().charge(event, purpose=purpose, neighbours=neighbours)
         except Exception:
@@ -45,18 +54,24 @@ class Charges:
 
     Parameters
     ----------
-    place : file or URL of the ledger; None for no ledger
+    place : file or URL of the ledger; None if the fit has no ledger
     """
 
     def __init__(self, place: str | None) -> None:
         self._place = place
-        self.ledger = None if place is None else _Watched(place)
-        self._kept: str | None = None
+        self.ledger = None if place is None else _WatchedLedger(place)
+        self._model_place: str | None = None
         self._is_fitted = False
 
     @contextmanager
-    def told(self) -> Iterator[None]:
-        """Whatever stops what is done inside, by control-C or by a failure after the charge, ends with what was charged."""
+    def reported_on_failure(self) -> Iterator[None]:
+        """Add what was charged to every error of the block: to control-C, and to any failure after the charge.
+
+        Raises
+        ------
+        StoppedAfterCharge
+            In place of such an error. A failure before the charge is raised as it is.
+        """
         try:
             yield
         except (Exception, KeyboardInterrupt) as error:
@@ -65,33 +80,33 @@ class Charges:
                 raise
             raise StoppedAfterCharge(error, f"{self._charged()} {self._where()}") from error
 
-    def keep(self, model: Any, out: Path, *, overwrite: bool) -> None:
-        """Write the model that was fitted; where that fails, under another name, for its budget is spent.
+    def write_model(self, model: Any, out: Path, *, overwrite: bool) -> None:
+        """Write the fitted model. If that fails, write it under another name, because its budget is already spent.
 
         Raises
         ------
         FileError
-            If the model is not where it was wanted; `told` adds where it is.
+            If the model could not be written to `out`. `reported_on_failure` adds where it is instead.
         """
         self._is_fitted = True
         text = document_text(document_of_model(model))
         try:
             write_text(out, text, overwrite=overwrite)
         except Exception as error:
-            self._kept = _rescued(text, out)
+            self._model_place = _rescued(text, out)
             if isinstance(error, FileError):
                 raise
             raise FileError(f"cannot write {out}: unexpected {type(error).__name__}.") from error
-        self._kept = f"in {out}"
+        self._model_place = f"in {out}"
 
-    def sentence(self) -> str:
-        """The end of a fit that went well."""
+    def closing_sentence(self) -> str:
+        """The sentence that a successful fit ends with: what was charged, and what is left."""
         if self.ledger is None:
-            return UNCOUNTED
-        return f"{self._charged().removesuffix('.')} ({named(self.ledger.remaining())} left)."
+            return NO_LEDGER_GIVEN
+        return f"{self._charged().removesuffix('.')} ({amounts_text(self.ledger.remaining())} left)."
 
     def document(self) -> dict[str, Any]:
-        """The same for machines; null for no ledger."""
+        """What was charged and what is left, for programs; null without a ledger."""
         if self.ledger is None or self.ledger.charged is None:
             return {"ledger": None, "charged": None, "remaining": None}
         charged, remaining = self.ledger.charged.to_dict(), self.ledger.remaining().to_dict()
@@ -103,17 +118,22 @@ class Charges:
         if self.ledger.charged is None:
             return "Nothing was charged."
         if self.ledger.is_certain:
-            return f"Charged {named(self.ledger.charged)} to {self._place}."
-        return f"A charge of {named(self.ledger.charged)} to {self._place} may stand; look with `confide ledger show`."
+            return f"Charged {amounts_text(self.ledger.charged)} to {self._place}."
+        amounts = amounts_text(self.ledger.charged)
+        return f"A charge of {amounts} to {self._place} may have been recorded; check with `confide ledger show`."
 
     def _where(self) -> str:
-        return "No model was written." if self._kept is None else f"The model is {self._kept}."
+        return "No model was written." if self._model_place is None else f"The model is {self._model_place}."
 
 
 def _rescued(text: str, out: Path) -> str:
-    """Write the model beside its place, else where the command runs, else in the temporary folder; else show it."""
+    """Write the model to the first folder that accepts it, and say where it is.
+
+    Folders are tried in this order: that of `out`, the current one, the temporary one. If none accepts it, the model is
+    printed to standard output.
+    """
     for folder in (out.parent, Path.cwd(), Path(tempfile.gettempdir())):
-        for number in range(1, _MOST_NAMES):
+        for number in range(1, _MAX_RESCUE_FILES):
             rescue = folder / f"rescued-model{'' if number == 1 else f'-{number}'}.json"
             with suppress(Exception):
                 if rescue.exists():
@@ -123,4 +143,4 @@ def _rescued(text: str, out: Path) -> str:
             break
     sys.stdout.write(text)
     sys.stdout.flush()
-    return "on standard output, for no folder takes it: put it into a file"
+    return "on standard output, because it could not be written to any folder: save that text in a file"

@@ -1,4 +1,4 @@
-"""What people and machines see of public facts and released weights: text that wraps, tables, and JSON."""
+"""How public facts and released weights are shown: as wrapped text and tables for people, as JSON for programs."""
 
 from __future__ import annotations
 
@@ -20,22 +20,23 @@ from confide.cli.failures import printable
 from confide.data.passes import Pace
 from confide.estimators.linear_model import released_model
 from confide.released_models.shown_class import ShownClass, weights_by_class
+from confide.report.page import has_intervals
 
 if TYPE_CHECKING:
     from confide.estimators.linear_classifier import LinearClassifier
     from confide.guarantee import Guarantee
     from confide.privacy.mechanism import Plan
 
-_WIDEST = 100
-"""Columns. Lines of prose become hard to read beyond."""
-_UNBROKEN = 10**6
-"""Columns of a table that is not for a screen."""
+_MAX_TEXT_WIDTH = 100
+"""Widest line of prose, in characters: longer lines are hard to read."""
+_UNBROKEN_WIDTH = 10**6
+"""Width of a table that goes to a pipe or a file, so that no row is broken."""
 
 
 class Screen:
-    """Where a command shows its results: text on standard output, plain where that is not a terminal.
+    """Where a command shows its results: text on standard output, without colours if that is not a terminal.
 
-    Text may come from a file, so nothing in it is taken for markup and nothing steers the terminal.
+    Text may come from a file, so nothing in it is read as markup or can control the terminal.
     """
 
     def __init__(self) -> None:
@@ -43,19 +44,19 @@ class Screen:
         self._is_empty = True
 
     def heading(self, text: str) -> None:
-        """A line that begins a part."""
+        """The title of a section."""
         if not self._is_empty:
             self._console.print()
         self.text(text, style="bold")
 
     def text(self, text: str, style: str = "") -> None:
-        """Lines that wrap; items and tables of words hang below their second part."""
+        """Text that wraps. Continued lines of a list item or of a "name  value" pair are indented to its second part."""
         self._is_empty = False
-        width = min(self._console.width, _WIDEST)
+        width = min(self._console.width, _MAX_TEXT_WIDTH)
         for line in text.split("\n"):
             hanging = re.match(r" *- | *\S+( \S+)*  +(?=\S)", line)
             wrapped = textwrap.fill(
-                # Two blanks or more part a word from its meaning, and textwrap keeps them.
+                # Two spaces or more separate a name from its value. textwrap keeps them.
                 "".join(letter if letter.isprintable() else "?" for letter in line),
                 width,
                 subsequent_indent=" " * len(hanging[0]) if hanging else "",
@@ -64,17 +65,17 @@ class Screen:
             self._console.print(Text(wrapped, style=style), soft_wrap=True)
 
     def verbatim(self, text: str) -> None:
-        """One line that is not broken, so that it can be copied: a command or a path."""
+        """One line that is never broken, such as a command or a path, so that it can be copied."""
         self._is_empty = False
         self._console.print(Text(printable(text)), soft_wrap=True)
 
     def table(
         self, columns: Sequence[str], rows: Sequence[Sequence[str]], words: Collection[str] = (), wrapped: str | None = None
     ) -> None:
-        """A table. Its first column and those of words stand to the left, numbers to the right.
+        """A table. The first column and those named in `words` are aligned left, all others right.
 
-        On a terminal that is too narrow the column `wrapped` (the first, if none is named) is broken between words. In a
-        pipe or a file nothing is: a row is a line.
+        On a terminal that is too narrow, the column `wrapped` (by default the first) is broken between words. In a pipe or a
+        file each row is one line.
         """
         table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
         wrapped = columns[0] if wrapped is None else wrapped
@@ -83,38 +84,38 @@ class Screen:
             table.add_column(Text(name), justify="left" if left else "right", overflow="fold", no_wrap=name != wrapped)
         for row in rows:
             table.add_row(*(Text(printable(cell)) for cell in row))
-        console = self._console if self._console.is_terminal else _console(width=_UNBROKEN)
+        console = self._console if self._console.is_terminal else _console(width=_UNBROKEN_WIDTH)
         console.print(table)
 
     def plan(self, plan: Plan) -> None:
-        """What was decided before any row."""
+        """The plan, which was made before any row was used."""
         self.heading("Plan, made from public facts before any row is used")
         self.text(str(plan))
 
     def guarantee(self, guarantee: Guarantee) -> None:
-        """The statement, with a loud first line where it is void."""
+        """The statement of a guarantee. If the guarantee is void, the first line is bold and red."""
         self.heading("Guarantee")
         first, _, rest = guarantee.statement().partition("\n")
         self.text(first, style="bold red" if guarantee.void else "")
         self.text(rest)
 
-    def weights(self, model: LinearClassifier, most: int | None = None) -> None:
-        """The released weights: all, or the largest few."""
+    def weights(self, model: LinearClassifier, max_shown: int | None = None) -> None:
+        """The released weights: all of them, or the `max_shown` largest."""
         direction = ShownClass.of(released_model(model))
         by_class = weights_by_class(released_model(model))
-        before = {label: f"{label}: " if len(by_class) > 1 else "" for label in by_class}
-        pairs = [(before[label] + name, w) for label, (weights, _) in by_class.items() for name, w in weights.items()]
-        if most is None or len(pairs) <= most:
+        prefixes = {label: f"{label}: " if len(by_class) > 1 else "" for label in by_class}
+        pairs = [(prefixes[label] + name, w) for label, (weights, _) in by_class.items() for name, w in weights.items()]
+        if max_shown is None or len(pairs) <= max_shown:
             title = "Released weights"
         else:
-            title = f"The {most} largest of {len(pairs)} released weights"
-            pairs = sorted(pairs, key=lambda pair: -abs(pair[1]))[:most]
+            title = f"The {max_shown} largest of {len(pairs)} released weights"
+            pairs = sorted(pairs, key=lambda pair: -abs(pair[1]))[:max_shown]
         unit = "log-odds" if hasattr(model, "predict_proba") else "score"
         if direction.position is None:
             self.heading(f"{title}, by class")
         else:
             self.heading(f"{title}, in {unit} of {direction}")
-        intercepts = [(f"{before[label]}(intercept)", intercept) for label, (_, intercept) in by_class.items()]
+        intercepts = [(f"{prefixes[label]}(intercept)", intercept) for label, (_, intercept) in by_class.items()]
         rows = [(name, f"{value:+.4f}") for name, value in [*pairs, *intercepts]]
         self.table(("column", "weight"), rows)
 
@@ -132,18 +133,13 @@ class Screen:
             self.text(note)
 
 
-def has_intervals(model: LinearClassifier) -> bool:
-    """Whether the release holds what intervals are made of."""
-    return model._evidence is not None
-
-
 def _console(*, stderr: bool = False, width: int | None = None) -> Console:
     return Console(stderr=stderr, width=width, markup=False, emoji=False, highlight=False)
 
 
 @contextmanager
 def working(on: str) -> Iterator[None]:
-    """A sign of life on standard error, where that is a terminal. It tells what is done, not how far or how long."""
+    """Show what the command does meanwhile, if standard error is a terminal; not its progress, nor the time it takes."""
     console = _console(stderr=True)
     if not console.is_terminal:
         yield
@@ -153,17 +149,17 @@ def working(on: str) -> Iterator[None]:
 
 
 @contextmanager
-def rows_passing(
+def row_progress(
     n_rows: int | None, clock: Callable[[], float] = time.monotonic
 ) -> Iterator[Callable[[str, int], None] | None]:
-    """A bar on standard error, where that is a terminal: what is done, in which pass, how far it is, and rows a second.
+    """Show a progress bar if standard error is a terminal: the number of the pass, its progress, and rows a second.
 
-    How many passes there are depends on the rows: the bar is gone when they have ended.
+    The number of passes depends on the rows, so the bar is removed at the end.
 
     Parameters
     ----------
-    n_rows : number of rows of a pass; None where it is private, for a sign of life alone
-    clock : seconds that only rise
+    n_rows : number of rows in a pass; None if it is private, and then there is no bar
+    clock : a monotonic clock, in seconds
     """
     console = Console(stderr=True, markup=False, emoji=False, highlight=False)
     if n_rows is None or not console.is_terminal:
@@ -175,16 +171,16 @@ def rows_passing(
         task = bar.add_task("checking the rows", total=n_rows, speed="")
         pace = Pace(clock)
 
-        def passing(what: str, rows: int) -> None:
+        def show_progress(what: str, rows: int) -> None:
             pace(what, rows)
             description = "checking the rows" if what == "checking" else f"training, pass {pace.number}"
             bar.update(task, completed=rows, description=description, speed=pace.speed)
 
-        yield passing
+        yield show_progress
 
 
 def model_document(model: LinearClassifier) -> dict[str, Any]:
-    """A released model, for machines."""
+    """A released model, for programs."""
     guarantee = model.guarantee_
     direction, by_class = ShownClass.of(released_model(model)), weights_by_class(released_model(model))
     if direction.position is None:
@@ -207,5 +203,5 @@ def model_document(model: LinearClassifier) -> dict[str, Any]:
 
 
 def print_json(document: dict[str, Any]) -> None:
-    """One JSON document on standard output, and nothing else."""
+    """Print one JSON document on standard output."""
     print(json.dumps(document, indent=2, allow_nan=False))

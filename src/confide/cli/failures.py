@@ -1,6 +1,6 @@
-"""How a command fails: one line on standard error that says what to do, and an exit code that scripts can tell apart.
+"""How a command fails: with one line on standard error that says what to do, and an exit code for scripts.
 
-Exceptions of confide hold no data, so their messages are shown. Of any other exception the type alone is shown: its
+Exceptions of confide hold no data, so their messages are shown. For any other exception only the type is shown, because its
 message may quote a cell.
 """
 
@@ -21,11 +21,11 @@ from confide.errors import BudgetExceeded, ConfideError, NotCertified
 
 BAD_INPUT = 2
 NO_GUARANTEE = 3
-INTERNAL = 4
+INTERNAL_ERROR = 4
 INTERRUPTED = 130
-"""What shells give for a command that was stopped by control-C."""
+"""The exit code that shells use for a command that was stopped by control-C."""
 
-EXIT_CODES = """\
+EXIT_CODES_HELP = """\
 \b
 Exit codes:
   0  done
@@ -36,7 +36,7 @@ Exit codes:
 
 
 class StoppedAfterCharge(Exception):  # noqa: N818 - says what happened
-    """A command was stopped, and what it charged must be said.
+    """A command was stopped, and its message must say what was charged.
 
     Parameters
     ----------
@@ -50,11 +50,11 @@ class StoppedAfterCharge(Exception):  # noqa: N818 - says what happened
         self.sentence = sentence
 
 
-class FailingInOneLine(TyperGroup):
-    """Commands whose errors are one line each. Typer's own door for this is a subclass, given as `cls`."""
+class CommandsWithOneLineErrors(TyperGroup):
+    """Commands that report each error in one line. Typer provides for this by a subclass, which is passed as `cls`."""
 
     def main(self, *args: Any, **options: Any) -> NoReturn:
-        options["standalone_mode"] = False  # exceptions come here instead of being printed by Typer
+        options["standalone_mode"] = False  # Typer then raises exceptions instead of printing them
         with _without_warnings():
             try:
                 answer = super().main(*args, **options)
@@ -63,7 +63,7 @@ class FailingInOneLine(TyperGroup):
             except typer.Abort:
                 answer = INTERRUPTED
             except Exception as error:
-                if os.environ.get("CONFIDE_DEBUG") == "1" and _exit_code(error) == INTERNAL:
+                if os.environ.get("CONFIDE_DEBUG") == "1" and _exit_code(error) == INTERNAL_ERROR:
                     raise
                 print(f"error: {printable(_message(error))}", file=sys.stderr)
                 answer = _exit_code(error)
@@ -71,7 +71,7 @@ class FailingInOneLine(TyperGroup):
 
 
 def printable(text: str) -> str:
-    """The text in one line, without characters that could steer a terminal."""
+    """The text in one line, without characters that could control a terminal."""
     return "".join(letter if letter.isprintable() else "?" for letter in re.sub(r"\s*\n\s*", " ", text.strip("\n")))
 
 
@@ -87,27 +87,27 @@ def _message(error: BaseException) -> str:
         advice = "" if context is None else f" Try '{context.command_path} --help'."
         text = str(error.format_message())  # type: ignore[attr-defined]
         return text[:1].lower() + text[1:] + ("" if text.endswith((".", "?")) else ".") + advice
-    return f"unexpected {type(error).__name__}; set CONFIDE_DEBUG=1 to see where. Such a report may hold data."
+    return f"unexpected {type(error).__name__}; set CONFIDE_DEBUG=1 to see where. That output may hold private data."
 
 
 def _exit_code(error: Exception) -> int:
     if isinstance(error, StoppedAfterCharge):
-        return INTERRUPTED if isinstance(error.error, KeyboardInterrupt) else INTERNAL
+        return INTERRUPTED if isinstance(error.error, KeyboardInterrupt) else INTERNAL_ERROR
     if isinstance(error, BudgetExceeded):
         return NO_GUARANTEE
     if isinstance(error, NotCertified):
-        return INTERNAL
-    return BAD_INPUT if isinstance(error, ConfideError) or _is_usage_error(error) else INTERNAL
+        return INTERNAL_ERROR
+    return BAD_INPUT if isinstance(error, ConfideError) or _is_usage_error(error) else INTERNAL_ERROR
 
 
 def _is_usage_error(error: BaseException) -> bool:
-    # Typer gives no public name to the class, but to one below it.
+    # Typer has no public name for this class, only for a subclass of it.
     return isinstance(error, typer.BadParameter.__bases__)
 
 
 @contextmanager
 def _without_warnings() -> Iterator[None]:
-    """Warnings of other libraries depend on the data and may quote it."""
+    """Hide warnings, because those of other libraries depend on the data and may quote it."""
     with warnings.catch_warnings():
         if os.environ.get("CONFIDE_DEBUG") != "1":
             warnings.simplefilter("ignore")

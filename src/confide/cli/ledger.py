@@ -1,4 +1,4 @@
-"""`confide ledger`: create, show and check the file or database that counts what was spent on a data set."""
+"""`confide ledger`: create, show and check the file or database that records what was spent on a data set."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from confide.cli.budgets import chosen_budget
-from confide.cli.options import RowsPerPerson
+from confide.cli.options import Format, RowsPerPerson
 from confide.errors import LedgerError
 
 if TYPE_CHECKING:
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 LedgerPlace = Annotated[
     str, typer.Argument(metavar="LEDGER.db", help="A file, or postgresql://user@host/database.", show_default=False)
 ]
-Format = Annotated[Literal["text", "json"], typer.Option("--format", help="For people or for machines.")]
 
 ledger_app = typer.Typer(
     rich_markup_mode=None, epilog="\b\nExample:\n  confide ledger init study.db --epsilon 4\n  confide ledger show study.db"
@@ -29,7 +28,7 @@ ledger_app = typer.Typer(
 
 @ledger_app.callback(invoke_without_command=True)
 def ledger(context: typer.Context) -> None:
-    """Create, show or check a ledger: a budget that fits share."""
+    """Create, show or check a ledger: a budget that several fits share."""
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
 
@@ -37,9 +36,9 @@ def ledger(context: typer.Context) -> None:
 @ledger_app.command(epilog="\b\nExample:\n  confide ledger init study.db --epsilon 4 --delta 1e-6")
 def init(
     path: LedgerPlace,
-    epsilon: Annotated[float | None, typer.Option(metavar="E", help="Limit of all charges together.")] = None,
-    delta: Annotated[float | None, typer.Option(metavar="D", help="With --epsilon: an approximate limit.")] = None,
-    rho: Annotated[float | None, typer.Option(metavar="R", help="In place of --epsilon: a zCDP limit.")] = None,
+    epsilon: Annotated[float | None, typer.Option(metavar="E", help="Limit on the sum of all charges.")] = None,
+    delta: Annotated[float | None, typer.Option(metavar="D", help="With --epsilon: limit for approximate privacy.")] = None,
+    rho: Annotated[float | None, typer.Option(metavar="R", help="Limit for zCDP, instead of --epsilon.")] = None,
     neighbours: Annotated[
         Literal["replace-one", "add-or-remove-one"], typer.Option(help="Which data sets count as neighbours.")
     ] = "replace-one",
@@ -49,25 +48,25 @@ def init(
         typer.Option(help="How charges add up under an approximate limit. auto: the first charge decides."),
     ] = "auto",
 ) -> None:
-    """Create a ledger. Its limit is fixed for good, and an existing one is never replaced."""
+    """Create a ledger. Its limit can never be changed, and an existing ledger is never replaced."""
     from confide.accounting.ledger import Ledger
     from confide.accounting.ledger_database import stored_records
     from confide.cli import display
 
     limit = chosen_budget(epsilon, delta, rho, "limit")
     if Path(path).is_symlink() or stored_records(path).exists():
-        raise LedgerError(f"{path} exists already; show it with `confide ledger show`, or give another name.")
+        raise LedgerError(f"{path} exists already; show it with `confide ledger show`, or choose another name.")
     created = Ledger(
         path, limit=limit, neighbours=neighbours, max_rows_per_person=max_rows_per_person, accounting=accounting
     )
     screen = display.Screen()
     screen.verbatim(f"Created {path}.")
-    screen.text(f"All charges together: at most {created.limit} ({created.neighbours}), for {_persons(created)}.")
+    screen.text(f"All charges together: at most {created.limit} ({created.neighbours}), for {_protected_persons(created)}.")
 
 
 @ledger_app.command(epilog="\b\nExample:\n  confide ledger show study.db")
 def show(path: LedgerPlace, output_format: Format = "text") -> None:
-    """Show the limit, what is spent, what remains, and every charge."""
+    """Show the limit, what is spent, what is left, and every charge."""
     from confide.accounting.ledger import Ledger
     from confide.cli import display
 
@@ -86,7 +85,7 @@ def show(path: LedgerPlace, output_format: Format = "text") -> None:
         display.print_json({**facts, **totals, "head": opened.head, "entries": charges})
         return
     screen = display.Screen()
-    screen.verbatim(f"{path}: {opened.neighbours}, {_persons(opened)}, accounting {opened.accounting}")
+    screen.verbatim(f"{path}: {opened.neighbours}, {_protected_persons(opened)}, accounting {opened.accounting}")
     screen.heading("Budget")
     rows = [(title, *(f"{getattr(budget, name):.6g}" for name in names)) for title, budget in amounts.items()]
     screen.table(("", *names), rows)
@@ -100,17 +99,19 @@ def show(path: LedgerPlace, output_format: Format = "text") -> None:
         screen.table(shown, rows, words=("time", "purpose"), wrapped="purpose")
 
 
-@ledger_app.command(epilog="Exit code: 0 good, 2 damaged.\n\n\b\nExample:\n  confide ledger verify study.db")
+@ledger_app.command(
+    epilog="Exit code: 0 if the ledger is sound, 2 if it is damaged.\n\n\b\nExample:\n  confide ledger verify study.db"
+)
 def verify(
     path: LedgerPlace,
     head: Annotated[
-        str | None, typer.Option(metavar="HASH", help="The head at an earlier time, which must be part of the chain.")
+        str | None, typer.Option(metavar="HASH", help="The head shown at an earlier time: it must still be in the chain.")
     ] = None,
     output_format: Format = "text",
 ) -> None:
-    """Check every record, and show the head.
+    """Check every record, and show the head of the chain.
 
-    The head of today, kept elsewhere, shows later that no record up to it was changed or lost.
+    Keep the head in another place. With --head it shows later that no record up to today was changed or lost.
     """
     from confide.accounting.ledger import Ledger
     from confide.cli import display
@@ -127,7 +128,7 @@ def verify(
     screen.verbatim(f"head: {opened.head}")
 
 
-def _persons(ledger: Ledger) -> str:
+def _protected_persons(ledger: Ledger) -> str:
     rows = ledger.max_rows_per_person
     return f"persons with at most {rows:,} row{'s' if rows > 1 else ''}"
 

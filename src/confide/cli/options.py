@@ -1,7 +1,9 @@
-"""Options that commands share, and the estimator that they name."""
+"""Options that several commands share, and the estimator that they describe."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
@@ -9,33 +11,53 @@ import typer
 from confide.errors import ParameterError
 
 if TYPE_CHECKING:
+    from confide.accounting.ledger import Ledger
     from confide.estimators.linear_classifier import LinearClassifier
+    from confide.features.schema import Schema
     from confide.privacy.budgets import Budget
 
+# Files and output
+
+ModelFile = Annotated[Path, typer.Argument(metavar="MODEL.json", show_default=False)]
+ModelOut = Annotated[Path, typer.Option(metavar="FILE", help="File to write the model to.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace files that exist.")]
+Format = Annotated[Literal["text", "json"], typer.Option("--format", help="text for people, json for programs.")]
+
+# Persons and neighbouring data sets
+
 RowsPerPerson = Annotated[
-    int, typer.Option("--max-rows-per-person", min=1, metavar="K", help="The most rows that one person contributed.")
+    int,
+    typer.Option("--max-rows-per-person", min=1, metavar="K", help="The largest number of rows that one person has."),
 ]
-Alpha = Annotated[str, typer.Option(metavar="auto|NUMBER", help="Ridge of the mean objective.")]
+NeighboursName = Annotated[
+    Literal["replace-one", "add-or-remove-one"],
+    typer.Option(help="Which data sets count as neighbours. add-or-remove-one keeps the number of rows private."),
+]
+
+# What `fit` and `plan` need to know of the model
+
 ModelName = Annotated[
     Literal["logistic", "svm", "kernel-svm"],
     typer.Option("--model", help="Logistic regression, or a support vector machine, linear or with a kernel."),
 ]
 KernelName = Annotated[
-    Literal["rbf", "laplacian", "cauchy"] | None, typer.Option(help="Of kernel-svm.  [default: rbf]", show_default=False)
+    Literal["rbf", "laplacian", "cauchy"] | None,
+    typer.Option(help="Kernel of kernel-svm.  [default: rbf]", show_default=False),
 ]
 LengthScale = Annotated[
     float | None,
-    typer.Option(metavar="S", help="Of kernel-svm: where its kernel falls, in encoded columns. Public.  [default: 1]"),
+    typer.Option(
+        metavar="S",
+        help="For kernel-svm: distance over which the kernel falls, in encoded columns. It becomes public.  [default: 1]",
+    ),
 ]
 RandomFeatures = Annotated[
-    int | None, typer.Option("--n-features", metavar="D", help="Of kernel-svm: random features, even.  [default: 256]")
+    int | None,
+    typer.Option("--n-features", metavar="D", help="For kernel-svm: number of random features, even.  [default: 256]"),
 ]
+Alpha = Annotated[str, typer.Option(metavar="auto|NUMBER", help="Ridge of the mean objective.")]
 MechanismName = Annotated[
-    Literal["auto", "objective", "output", "output-laplace"], typer.Option(help="Where the noise goes.")
-]
-NeighboursName = Annotated[
-    Literal["replace-one", "add-or-remove-one"],
-    typer.Option(help="Which data sets count as neighbours. The second keeps the number of rows private."),
+    Literal["auto", "objective", "output", "output-laplace"], typer.Option(help="Where the noise is added.")
 ]
 RowsBounds = Annotated[
     tuple[int, int] | None,
@@ -44,49 +66,102 @@ RowsBounds = Annotated[
 Intervals = Annotated[
     str | None,
     typer.Option(
-        metavar="SHARE|auto", help="Share of the budget for intervals of coefficients, for example 0.3.  [default: none]"
+        metavar="SHARE|auto",
+        help="Share of the budget that pays for intervals of the coefficients, for example 0.3.  [default: none]",
     ),
 ]
-Force = Annotated[bool, typer.Option("--force", help="Replace files that exist.")]
-Format = Annotated[Literal["text", "json"], typer.Option("--format", help="For people or for machines.")]
 
 
-def estimator_of(kind: str, budget: Budget, extra: dict[str, Any] | None = None, **parameters: Any) -> LinearClassifier:
-    """The estimator of --model."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelOptions:
+    """The options that describe a model, as they were given to `confide fit` or `confide plan`.
+
+    Attributes
+    ----------
+    kind : value of --model
+    kernel, length_scale, n_features : options for a kernel; None if not given
+    alpha : "auto" or a number, as text
+    mechanism, neighbours : names
+    n_rows_bounds : public bounds on the number of rows; None if not given
+    max_rows_per_person : int
+    intervals : "auto" or a share of the budget, as text; None if not given
+    row_norm : value of --row-norm; None if not given
+    """
+
+    kind: str
+    kernel: str | None = None
+    length_scale: float | None = None
+    n_features: int | None = None
+    alpha: str = "auto"
+    mechanism: str = "auto"
+    neighbours: str = "replace-one"
+    n_rows_bounds: tuple[int, int] | None = None
+    max_rows_per_person: int = 1
+    intervals: str | None = None
+    row_norm: float | None = None
+
+    def estimator(self, budget: Budget, schema: Schema | None, ledger: Ledger | None = None) -> LinearClassifier:
+        """The estimator that these options describe.
+
+        Raises
+        ------
+        ParameterError
+            If an option does not suit the model, or is no number where one is needed.
+        """
+        return new_estimator(
+            self.kind,
+            budget,
+            schema=schema,
+            ledger=ledger,
+            alpha=self._alpha(),
+            mechanism=self.mechanism,
+            neighbours=self.neighbours,
+            n_rows_bounds=self.n_rows_bounds,
+            max_rows_per_person=self.max_rows_per_person,
+            **self._kernel_parameters(),
+            **self._inference_share(),
+            **self._row_norm(),
+        )
+
+    def _alpha(self) -> float | str:
+        try:
+            return self.alpha if self.alpha == "auto" else float(self.alpha)
+        except ValueError:
+            raise ParameterError("--alpha must be auto or a positive number.") from None
+
+    def _kernel_parameters(self) -> dict[str, Any]:
+        options = {"kernel": self.kernel, "length_scale": self.length_scale, "n_features": self.n_features}
+        given = {name: value for name, value in options.items() if value is not None}
+        if given and self.kind != "kernel-svm":
+            names = " and ".join(f"--{name.replace('_', '-')}" for name in given)
+            raise ParameterError(f"{names} is for --model kernel-svm alone; leave it out, or choose that model.")
+        return given
+
+    def _inference_share(self) -> dict[str, float | str]:
+        if self.intervals is None:
+            return {}
+        if self.kind == "kernel-svm":
+            raise ParameterError(
+                "--intervals is for --model logistic and svm: weights of random features mean nothing one by one."
+            )
+        try:
+            return {"inference_share": self.intervals if self.intervals == "auto" else float(self.intervals)}
+        except ValueError:
+            raise ParameterError("--intervals must be auto or a number above 0 and up to 0.9.") from None
+
+    def _row_norm(self) -> dict[str, float]:
+        if self.row_norm is None:
+            return {}
+        if self.kind == "kernel-svm":
+            raise ParameterError("the rows of kernel-svm always have norm 1; leave --row-norm out.")
+        return {"row_norm": self.row_norm}
+
+
+def new_estimator(kind: str, budget: Budget, **parameters: Any) -> LinearClassifier:
+    """The estimator that --model names, with these parameters."""
     from confide.estimators.logistic import LogisticRegression
     from confide.estimators.svm import KernelSVC, LinearSVC
 
     kinds: dict[str, Any] = {"logistic": LogisticRegression, "svm": LinearSVC, "kernel-svm": KernelSVC}
-    estimator: LinearClassifier = kinds[kind](budget, **parameters, **(extra or {}))
+    estimator: LinearClassifier = kinds[kind](budget, **parameters)
     return estimator
-
-
-def kernel_parameters(kind: str, **options: Any) -> dict[str, Any]:
-    """The options of a kernel that were given, or a refusal where the model has none."""
-    given = {name: value for name, value in options.items() if value is not None}
-    if given and kind != "kernel-svm":
-        names = " and ".join(f"--{name.replace('_', '-')}" for name in given)
-        raise ParameterError(f"{names} is for --model kernel-svm alone; leave it out, or choose that model.")
-    return given
-
-
-def inference_share(kind: str, text: str | None) -> dict[str, float | str]:
-    """The parameter of the estimator for --intervals, if it was given."""
-    if text is None:
-        return {}
-    if kind == "kernel-svm":
-        raise ParameterError(
-            "--intervals is for --model logistic and svm: weights of random features mean nothing one by one."
-        )
-    try:
-        return {"inference_share": text if text == "auto" else float(text)}
-    except ValueError:
-        raise ParameterError("--intervals must be auto or a number above 0 and up to 0.9.") from None
-
-
-def alpha_of(text: str) -> float | str:
-    """The parameter for --alpha."""
-    try:
-        return text if text == "auto" else float(text)
-    except ValueError:
-        raise ParameterError("--alpha must be auto or a positive number.") from None

@@ -1,9 +1,9 @@
-"""From a file to a table and back, by what was declared: nothing about types is learned from the data.
+"""Reading and writing of tables by declared types: nothing about types is learned from the data.
 
-Of a CSV file, declared numbers are read as float64 and everything else as text; Parquet and Feather files bring their
-types with them. What a cell means is for the encoder to say (`confide.features.encoder`).
+From a CSV file, declared numbers are read as float64 and everything else as text. Parquet and Feather files state their own
+types. The encoder (`confide.features.encoder`) decides what a cell means.
 
-pyarrow quotes cells in its messages, so they are never passed on.
+Messages of pyarrow quote cells, so they are never passed on.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from confide.errors import FileError, InputError
 from confide.features.column_names import listed
 from confide.files import check_output, new_file
 
-_ROWS_AT_A_TIME = 10_000
+_ROWS_PER_BATCH = 10_000
 
 
 def read_columns(path: Path, kinds: Mapping[str, Kind]) -> Any:
@@ -29,14 +29,14 @@ def read_columns(path: Path, kinds: Mapping[str, Kind]) -> Any:
     Parameters
     ----------
     path : a CSV file in UTF-8 with a line of names and commas between cells, or a Parquet or Feather file
-    kinds : the columns wanted, and what a CSV file holds in them. An empty cell is missing; so is a word such as NA or
-        NaN where a number is due.
+    kinds : the columns to read, and whether a CSV file holds numbers or text in them. An empty cell is missing; in a
+        column of numbers so is a word such as NA or NaN.
 
     Raises
     ------
     FileError, InputError
-        In one line that names columns among `kinds` alone: other names may be cells of a file without a first line of
-        names.
+        With a message of one line, which names only columns in `kinds`: if a file lacks its line of names, what looks like
+        other names are cells.
     """
     if suffix_of(path) == ".csv":
         check_names(path, header_of(path), kinds)
@@ -44,12 +44,12 @@ def read_columns(path: Path, kinds: Mapping[str, Kind]) -> Any:
     else:
         table = _read_arrow(path, kinds)
     if table.num_rows == 0:
-        raise InputError(f"{path} has no rows below its names; at least one is needed.")
+        raise InputError(f"{path} has no rows below its line of names; at least one row is needed.")
     return table
 
 
 def read_all(path: Path) -> Any:
-    """All columns of a file as an Arrow table, in order; those of a CSV file as text, letter by letter."""
+    """All columns of a file as an Arrow table, in order. Cells of a CSV file are text, unchanged."""
     import pyarrow as pa
 
     if suffix_of(path) != ".csv":
@@ -58,7 +58,7 @@ def read_all(path: Path) -> Any:
 
 
 def write_table(table: Any, path: Path, *, overwrite: bool = False) -> None:
-    """Write a CSV, Parquet or Feather file, by the end of its name, in one step; see `confide.files.new_file`."""
+    """Write a CSV, Parquet or Feather file, as the ending of its name says, in one step (`confide.files.new_file`)."""
     with new_file(path, overwrite=overwrite) as unfinished:
         if suffix_of(path) == ".csv":
             with unfinished.open("w", encoding="utf-8", newline="") as stream:
@@ -77,7 +77,7 @@ def write_csv(table: Any, stream: TextIO) -> None:
     """Write a table as CSV, with quotes only where they are needed."""
     writer = csv.writer(stream, lineterminator="\n")
     writer.writerow(table.column_names)
-    for batch in table.to_batches(max_chunksize=_ROWS_AT_A_TIME):
+    for batch in table.to_batches(max_chunksize=_ROWS_PER_BATCH):
         writer.writerows(zip(*(column.to_pylist() for column in batch.columns), strict=True))
 
 
@@ -86,15 +86,15 @@ def check_path(
 ) -> None:
     """Refuse, before any work, an output that could not be written, or would replace an input or another output."""
     if endings is not None and path.suffix.lower() not in endings:
-        raise FileError(f"{path}: the name of the output must end in {listed(endings)}.")
+        raise FileError(f"{path}: the name of the output file must end in {listed(endings)}.")
     if any(_is_same(path, other) for other in others):
-        raise FileError(f"{path} is an input of this command, or its other output, and would be lost; give another name.")
+        raise FileError(f"{path} is an input of this command, or its other output, and would be lost; choose another name.")
     check_output(path, overwrite=overwrite)
 
 
 def _is_same(one: Path, other: Path) -> bool:
-    """Whether two paths lead to one file, by other names or links too."""
-    with suppress(OSError, RuntimeError):  # a file that does not exist, or links in a circle
+    """Whether two paths lead to the same file, also if by different names or links."""
+    with suppress(OSError, RuntimeError):  # a file that does not exist, or links that form a circle
         return one.resolve() == other.resolve() or one.samefile(other)
     return False
 
@@ -113,7 +113,7 @@ def _read_arrow(path: Path, kinds: Mapping[str, Kind] | None) -> Any:
         table = feather.read_table(stream)
         check_names(path, table.column_names, wanted or [])
         return table if wanted is None else table.select(wanted)
-    raise FileError(f"{path} is damaged, or not a file of the kind that its name says.")
+    raise FileError(f"{path} is damaged, or is not a file of the type that its name states.")
 
 
 def _read_csv(path: Path, types: dict[str, Any], wanted: list[str] | None) -> Any:

@@ -1,4 +1,4 @@
-"""How sure: intervals and tables, made of what was released and of public facts."""
+"""Intervals and tables of coefficients, made from what was released and from public facts."""
 
 from confide.first_use import submodules
 

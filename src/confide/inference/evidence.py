@@ -1,4 +1,4 @@
-"""What intervals are made of: released numbers and public facts, as they stand in a model's file."""
+"""The data for intervals: released numbers and public facts, as they are kept in a model file."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from confide.types import Array
 
 
 @dataclass(frozen=True, slots=True)
-class NoisePart:
-    """Noise of a known law that is part of the error of weights.
+class WeightNoise:
+    """Noise of a known distribution that is part of the error of the weights.
 
     Attributes
     ----------
     noise : Noise
     in_objective : bool
-        Whether it was added to the summed objective; otherwise to the weights.
+        Whether it was added to the summed objective. Otherwise it was added to the weights.
     """
 
     noise: Noise
@@ -49,7 +49,7 @@ class NoisePart:
         """Read the form written by `to_dict`."""
         known = {"law", "scale", "shape", "sizes", "scales", "linked", "in_objective"}
         if set(value) != known or value["law"] not in ("laplace", "gaussian") or not isinstance(value["in_objective"], bool):
-            raise ParameterError("noise of a kind that this version does not understand.")
+            raise ParameterError("the file describes noise of a kind that this version of confide does not know.")
         sizes, scales = tuple(map(int, value["sizes"])), tuple(map(float, value["scales"]))
         if value["shape"] == "ball":
             shape: Shape = Ball(*sizes, *scales)
@@ -57,40 +57,40 @@ class NoisePart:
             shape = Groups(sizes, scales)
         else:
             shape = Linked(sizes, scales, tuple(map(bool, value["linked"])))
-        sound = all(math.isfinite(x) and x > 0.0 for x in (value["scale"], *scales, *sizes))
-        if shape.name != value["shape"] or not sound:
-            raise ParameterError("noise of a kind that this version does not understand.")
+        is_positive = all(math.isfinite(x) and x > 0.0 for x in (value["scale"], *scales, *sizes))
+        if shape.name != value["shape"] or not is_positive:
+            raise ParameterError("the file describes noise of a kind that this version of confide does not know.")
         return cls(Noise(shape, value["law"], float(value["scale"])), value["in_objective"])
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """Released weights and moments, and what is publicly known of their noise.
+    """Released weights and moments, and what is publicly known about their noise.
 
     Attributes
     ----------
     weights : (D,)
-        Of several scores those of each, one after the other.
+        With several scores, the weights of each score, one score after the other.
     intercept : float
-        The constant of the intercept, whose weight is the last of each score; 0 for none.
+        The constant column for the intercept, whose weight is the last of each score. 0 if there is no intercept.
     l2 : float
         Ridge of the sum form.
     n_rows_high : int
-        The most rows there may be.
+        Largest possible number of rows.
     curvature, slope : (D, D)
-        Released second moments of curvature and slope; see `separable` for those of several scores.
+        Released second moments of curvature and slope. For several scores see `separable`.
     curvature_deviation : float
         Standard deviation of the noise on an entry of the curvature off the diagonal.
     slope_deviation : float
         The same for the slope.
-    noises : tuple of NoisePart
+    noises : tuple of WeightNoise
         The noise in the weights.
     n_outputs : int
-        Number of scores: of three classes and more one for each.
+        Number of scores: 1 for two classes, otherwise one for each class.
     separable : bool
-        Whether the loss is a sum over scores. Then curvature and slope are known of each score alone, and 0 between two.
-        Otherwise it depends on differences of scores alone, and they are known in the directions of those,
-        see `confide.privacy.moments.directions_of`.
+        Whether the loss is a sum over scores. If so, curvature and slope are known for each score by itself, and are 0
+        between two scores. Otherwise the loss depends only on differences of scores, and they are known in the directions
+        of these differences, see `confide.privacy.moments.directions_of`.
     """
 
     weights: Array
@@ -101,43 +101,60 @@ class Evidence:
     slope: Array
     curvature_deviation: float
     slope_deviation: float
-    noises: tuple[NoisePart, ...]
+    noises: tuple[WeightNoise, ...]
     n_outputs: int = 1
     separable: bool = True
 
     def checked(self) -> Self:
-        """The same, or a refusal if the parts cannot belong together, as in a file that was changed."""
-        size = self.weights.size
-        scalars = np.array([self.intercept, self.l2, self.curvature_deviation, self.slope_deviation])
-        numbers = [self.weights, self.curvature, self.slope, scalars]
-        width = size if self.separable else size - size // max(1, self.n_outputs)
-        fitting = self.weights.shape == (size,) and self.curvature.shape == self.slope.shape == (width, width)
-        if not fitting or not all(np.isfinite(number).all() for number in numbers):
-            raise ParameterError("the parts that intervals are made of do not fit each other.")
-        symmetric = all(np.array_equal(matrix, matrix.T) for matrix in (self.curvature, self.slope))
-        same = all(part.noise.shape.dimension == size for part in self.noises)
-        known = self.intercept >= 0.0 and self.l2 > 0.0 and self.n_rows_high >= 1
-        noisy = self.curvature_deviation >= 0.0 and self.slope_deviation >= 0.0
-        whole = self.n_outputs >= 1 and size % self.n_outputs == 0
-        if not (symmetric and same and known and noisy and whole):
-            raise ParameterError("the parts that intervals are made of do not fit each other.")
+        """The same evidence.
+
+        Raises
+        ------
+        ParameterError
+            If its parts cannot belong together, as in a file that was changed.
+        """
+        if not (self._has_consistent_shapes() and self._has_possible_values()):
+            raise ParameterError("the data for intervals do not fit each other: the file is damaged or was changed.")
         return self
+
+    def _has_consistent_shapes(self) -> bool:
+        size = self.weights.size
+        width = size if self.separable else size - size // max(1, self.n_outputs)
+        return (
+            self.n_outputs >= 1
+            and size % self.n_outputs == 0
+            and self.weights.shape == (size,)
+            and self.curvature.shape == self.slope.shape == (width, width)
+            and all(part.noise.shape.dimension == size for part in self.noises)
+        )
+
+    def _has_possible_values(self) -> bool:
+        scalars = np.array([self.intercept, self.l2, self.curvature_deviation, self.slope_deviation])
+        return (
+            all(np.isfinite(numbers).all() for numbers in (self.weights, self.curvature, self.slope, scalars))
+            and all(np.array_equal(matrix, matrix.T) for matrix in (self.curvature, self.slope))
+            and self.intercept >= 0.0
+            and self.l2 > 0.0
+            and self.n_rows_high >= 1
+            and self.curvature_deviation >= 0.0
+            and self.slope_deviation >= 0.0
+        )
 
     @classmethod
     def of(cls, plan: Plan, weights: Array, moments: NoisyMoments) -> Self:
-        """The evidence of a release: weights (D,) by `plan`, and the moments at them."""
+        """The evidence of a release: the weights (D,) that were released by `plan`, and the moments at these weights."""
         noises = []
         if plan.noise is not None:
-            noises.append(NoisePart(plan.noise, plan.perturbs_objective))
+            noises.append(WeightNoise(plan.noise, plan.perturbs_objective))
         if plan.lattice is not None:
-            # Noise on a grid is like the continuous law: its entries are independent.
+            # Treated as the continuous noise of the same size, with independent entries.
             size = plan.lattice.dimension
             law = (
                 Noise(Groups((size,), (plan.lattice.scale,)), "laplace", 1.0)
                 if isinstance(plan.lattice, LatticeLaplace)
                 else Noise(Ball(size, plan.lattice.norm / math.sqrt(size)), "gaussian", 1.0)
             )
-            noises.append(NoisePart(law, in_objective=False))
+            noises.append(WeightNoise(law, in_objective=False))
         return cls(
             weights=weights,
             intercept=plan.problem.intercept,
@@ -154,12 +171,12 @@ class Evidence:
 
     @property
     def blocks(self) -> list[slice]:
-        """The weights whose moments are known together."""
+        """Ranges of weights whose moments were released together."""
         width = self.weights.size // (self.n_outputs if self.separable else 1)
         return [slice(start, start + width) for start in range(0, self.weights.size, width)]
 
     def to_dict(self) -> dict[str, Any]:
-        """A JSON form. Of the symmetric matrices the upper triangles, block by block and row by row."""
+        """A JSON form. Of the symmetric matrices it holds the upper triangles, block by block and row by row."""
         return {
             "weights": self.weights.tolist(),
             "intercept": self.intercept,
@@ -177,11 +194,13 @@ class Evidence:
     @classmethod
     def from_dict(cls, value: dict[str, Any]) -> Self:
         """Read the form written by `to_dict`."""
-        # Of two classes the first version wrote neither how many scores there are nor that they are a sum.
+        # The first version knew two classes only, and wrote neither of these two entries.
         value = {"n_outputs": 1, "separable": True} | value
         known = set(value) == {field.name for field in fields(cls)}
         if not known or not isinstance(value["separable"], bool) or not value["n_outputs"] >= 1:
-            raise ParameterError("what intervals are made of was written by a version that this one does not understand.")
+            raise ParameterError(
+                "the data for intervals were written by another version of confide, which this version cannot read."
+            )
         size, n_outputs = len(value["weights"]), int(value["n_outputs"])
         row_width = size // n_outputs
         n_blocks, width = (n_outputs, row_width) if value["separable"] else (1, size - row_width)
@@ -198,7 +217,7 @@ class Evidence:
             slope=slope,
             curvature_deviation=float(value["curvature_deviation"]),
             slope_deviation=float(value["slope_deviation"]),
-            noises=tuple(map(NoisePart.from_dict, value["noises"])),
+            noises=tuple(map(WeightNoise.from_dict, value["noises"])),
             n_outputs=n_outputs,
             separable=value["separable"],
         ).checked()
@@ -211,7 +230,7 @@ def triangle_of(matrix: Array) -> list[float]:
 
 
 def symmetric_of(triangle: Array | list[float], size: int) -> Array:
-    """(D, D) from its upper triangle, row by row."""
+    """The symmetric matrix (D, D) with this upper triangle, row by row."""
     matrix = np.zeros((size, size))
     matrix[np.triu_indices(size)] = triangle
     answer: Array = np.triu(matrix) + np.triu(matrix, 1).T

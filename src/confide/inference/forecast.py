@@ -1,4 +1,4 @@
-"""What intervals and noisy sums will be like, from public facts alone: whether to trust them, and how wide they will be."""
+"""Forecasts for intervals and noisy sums, from public facts only: whether to trust them, and how wide intervals will be."""
 
 from __future__ import annotations
 
@@ -13,33 +13,36 @@ from confide.privacy.moments import MomentsPlan, width_of
 from confide.privacy.sufficient_statistics import StatisticsPlan
 
 LARGEST_RATIO = 1.75
-"""Up to here intervals at 95% hold the population's coefficients in 93% to 98% of samples: benchmarks/coverage.py."""
+"""Largest ratio of noise to curvature at which intervals are allowed. Up to it, 95% intervals contained the coefficients of
+the population in 93% to 98% of samples (benchmarks/coverage.py)."""
 
 LARGEST_RESIDUAL_RATIO = 0.5
-"""The same for losses of a residual, of whose rows often far fewer than half bend and most pull as hard as they can."""
+"""The same limit for losses of a residual. It is lower because often far fewer than half of the rows have curvature, and
+most have the largest possible slope (benchmarks/coverage.py)."""
 LARGEST_SUMS_RATIO = 1.5
-"""The same for intervals made of sums of least squares."""
+"""The same limit for intervals from sums of least squares (benchmarks/coverage.py)."""
 
 POOR_FIT_RATIO = 0.5
-"""Above it three in four cells of `Ridge` lost .03 of R^2 and more, above three times it .05 and more; below, half lost less
-than .05. Chosen on made-up designs and Diamonds, confirmed on other data: benchmarks/noisy_sums.py."""
+"""Ratio above which a plan of `Ridge` warns of a poor fit. Of the cells above it, three quarters lost .03 of R^2 or more; of
+those above three times this ratio, .05 or more. Of the cells below it, half lost less than .05. Chosen on made-up designs
+and Diamonds, confirmed on other data (benchmarks/noisy_sums.py)."""
 
 
 @dataclass(frozen=True, slots=True)
 class IntervalsPlan:
-    """What a share of the budget buys. Public; made before any row is read.
+    """The plan of the moments for intervals, and a forecast of the intervals. Public; made before any row is read.
 
     Attributes
     ----------
     budget : Budget
-        Of the whole release: what a ledger is charged.
+        Budget of the whole release, which a ledger is charged.
     share : float
-        The part of it that the moments cost.
+        Share of the budget that the moments cost.
     moments : MomentsPlan
     usual_row_norm : float
-        The L2 norm of a usual row without its intercept, guessed from its bound.
+        L2 norm of a typical row without its intercept, guessed from its bound.
     margin : float
-        Half the width of an interval of 95% that is to be expected for a usual coefficient.
+        Expected half width of a 95% interval for a typical coefficient.
     """
 
     budget: Budget
@@ -64,29 +67,29 @@ class IntervalsPlan:
 
     @property
     def curvature_noise(self) -> float:
-        """Largest eigenvalue that noise alone gives the moments of the curvature: 2 s sqrt(D), s its deviation.
+        """Largest eigenvalue of the noise on the moments of the curvature: 2 s sqrt(D), s its standard deviation.
 
-        Of softmax D counts the directions that do not move all classes alike.
+        For softmax, D counts only the directions that do not change all classes by the same amount.
         """
         return 2.0 * _deviation(self.moments) * math.sqrt(width_of(self.moments.problem))
 
     @property
     def usual_curvature(self) -> float:
-        """Eigenvalue that the rows give them if they are usual: n (c / 2) |x|^2 / d, spread evenly over d columns.
+        """Eigenvalue of these moments without noise for typical rows: n (c / 2) |x|^2 / d, spread evenly over d columns.
 
-        Of o classes c is what the loss bends at scores of 0: 1 / o for softmax, and for one class against the rest less than
-        the largest, by 4 (o - 1) / o^2, as a class that is one of many has scores far from 0.
+        For o classes, c is the curvature of the loss at scores of 0. For softmax it is 1 / o. For one class against the rest
+        it is the largest curvature times 4 (o - 1) / o^2, because the scores of one class among many are far from 0.
         """
         return _usual_curvature(self.moments, self.usual_row_norm)
 
     @property
     def ratio(self) -> float:
-        """Noise over what it hides."""
+        """Noise divided by the curvature that it hides."""
         return self.curvature_noise / self.usual_curvature
 
     @property
     def largest_ratio(self) -> float:
-        """The largest at which intervals can be trusted."""
+        """Largest ratio at which intervals can be trusted."""
         return LARGEST_RATIO if self.moments.problem.loss.monotone else LARGEST_RESIDUAL_RATIO
 
     @property
@@ -95,7 +98,7 @@ class IntervalsPlan:
         return self.ratio <= self.largest_ratio
 
     def check(self) -> None:
-        """Raise ParameterError where intervals cannot be trusted."""
+        """Raise ParameterError if intervals cannot be trusted."""
         if not self.is_valid:
             raise _not_trustworthy(
                 self.curvature_noise, self.usual_curvature, self.largest_ratio, "budget or inference_share"
@@ -117,29 +120,29 @@ class IntervalsPlan:
         }
 
     def lines(self) -> dict[str, str]:
-        """Facts by name, for people."""
+        """Lines of the plan for people: text by name."""
         return {
             "intervals": f"{self.share:.3g} of the whole budget, {self.budget}",
-            "moments": f"noise up to {self.curvature_noise:.4g} on the curvature, where usual rows add "
-            f"{self.usual_curvature:.4g}: {self.ratio:.2g} of at most {self.largest_ratio:g}",
-            "expected interval": f"about +- {self.margin:.3g} for a usual coefficient, at 95%",
+            "moments": f"noise up to {self.curvature_noise:.4g} on the curvature, to which typical rows add "
+            f"{self.usual_curvature:.4g}: a ratio of {self.ratio:.2g}, where {self.largest_ratio:g} is allowed",
+            "expected interval": f"about +- {self.margin:.3g} for a typical coefficient, at 95%",
         }
 
 
 @dataclass(frozen=True, slots=True)
 class SumsForecast:
-    """How much of least squares the noise on its sums will hide. Public; made before any row is read.
+    """Forecast of how much the noise on the sums of least squares will hide. Public; made before any row is read.
 
     Attributes
     ----------
     curvature_noise : float
-        Largest eigenvalue that noise alone gives X^T X: 2 s sqrt(D), s its deviation off the diagonal.
+        Largest eigenvalue of the noise on X^T X: 2 s sqrt(D), s its standard deviation off the diagonal.
     usual_curvature : float
-        Eigenvalue that the rows give it if they are usual: n |x|^2 / d, spread evenly over d columns.
+        Eigenvalue of X^T X for typical rows: n |x|^2 / d, spread evenly over d columns.
     square_deviation : float
-        Standard deviation of the noise on the sum of squared targets; 0 where it is not released.
+        Standard deviation of the noise on the sum of squared targets; 0 if that sum is not released.
     is_pure : bool
-        Whether the budget is one of pure privacy, whose noise grows fastest with the number of columns.
+        Whether the budget is for pure privacy, for which noise grows fastest with the number of columns.
     """
 
     curvature_noise: float
@@ -157,16 +160,16 @@ class SumsForecast:
 
     @property
     def ratio(self) -> float:
-        """Noise over what it hides."""
+        """Noise divided by the curvature that it hides."""
         return self.curvature_noise / self.usual_curvature
 
     @property
     def is_poor(self) -> bool:
-        """Whether a fit is to be expected that is much worse than one without privacy."""
+        """Whether the fit is expected to be much worse than one without privacy."""
         return not self.ratio <= POOR_FIT_RATIO
 
     def check(self) -> None:
-        """Raise ParameterError where intervals cannot be trusted."""
+        """Raise ParameterError if intervals cannot be trusted."""
         if not self.ratio <= LARGEST_SUMS_RATIO:
             raise _not_trustworthy(self.curvature_noise, self.usual_curvature, LARGEST_SUMS_RATIO, "budget")
 
@@ -182,35 +185,35 @@ class SumsForecast:
         }
 
     def lines(self) -> dict[str, str]:
-        """Facts by name, for people."""
+        """Lines of the plan for people: text by name."""
         lines = {
-            "signal": f"noise up to {self.curvature_noise:.4g} on the sums of products, where usual rows add "
+            "signal": f"noise up to {self.curvature_noise:.4g} on the sums of products, to which typical rows add "
             f"{self.usual_curvature:.4g}: a ratio of {self.ratio:.2g}"
         }
         if self.is_poor:
             lost = 0.03 if self.ratio <= 3.0 * POOR_FIT_RATIO else 0.05
             lines["poor fit"] = (
-                f"the ratio is above {POOR_FIT_RATIO:g}: of fits measured at such ratios three in four lost {lost:g} of R^2 "
-                "or more to the noise, some nearly all. Use more rows, fewer columns"
+                f"the ratio is above {POOR_FIT_RATIO:g}. Of fits measured at such ratios, three in four lost {lost:g} of "
+                "R^2 or more to the noise, and some lost nearly all. Use more rows, fewer columns"
                 + (", ApproxDP or ZCDP in place of PureDP" if self.is_pure else "")
-                + ", or HuberRegressor, whose noise grows more slowly with the columns (unless the means of targets with a "
-                "heavy tail are wanted)"
+                + ", or HuberRegressor, whose noise grows more slowly with the number of columns (but it does not estimate "
+                "means of targets with a heavy tail)"
             )
         return lines
 
     def interval_lines(self) -> dict[str, str]:
-        """The same of intervals."""
+        """Further lines of the plan if the fit has intervals."""
         return {
-            "intervals": f"the ratio is at most {LARGEST_SUMS_RATIO:g}; noise of standard deviation "
-            f"{self.square_deviation:.4g} on the sum of squared targets"
+            "intervals": f"the ratio may be at most {LARGEST_SUMS_RATIO:g}; the noise on the sum of squared targets has a "
+            f"standard deviation of {self.square_deviation:.4g}"
         }
 
 
-def _not_trustworthy(noise: float, usual: float, limit: float, what: str) -> ParameterError:
+def _not_trustworthy(noise: float, usual: float, limit: float, adjustable: str) -> ParameterError:
     return ParameterError(
         f"intervals would not be trustworthy: the noise on the curvature ({noise:.3g}) is more than "
-        f"{limit:g} times what so many rows of usual length add to it ({usual:.3g}). Use "
-        f"more rows, a larger {what}, fewer columns, or ApproxDP or ZCDP in place of PureDP."
+        f"{limit:g} times what this number of typical rows adds to it ({usual:.3g}). Use "
+        f"more rows, a larger {adjustable}, fewer columns, or ApproxDP or ZCDP in place of PureDP."
     )
 
 

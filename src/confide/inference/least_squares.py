@@ -1,13 +1,14 @@
-"""How far least-squares coefficients from noisy sums may lie from the population's: made of the sums and public facts alone.
+"""How far least-squares coefficients from noisy sums may lie from those of the population.
 
-With G = X^T X, h = X^T y, noise E on G and e on h, and H = G + E + l2 I, an exact identity holds for the population's
-coefficients b with the same ridge:
+Everything here is post-processing: it is made from the released sums and public facts only. Let G = X^T X and h = X^T y,
+with noise E on G and e on h, and H = G + E + l2 I. For the population's coefficients b with the same ridge this identity is
+exact:
 
     H (w - b) = g + e - E b,    w = H^-1 (h + e),    g = h - G b - l2 b, whose mean is 0
 
-so that the error of w is the sampling error g and noise of a known law, both through a matrix that was released. Rows add
-x (y - x . b) to g. Sums of squares and products do not tell how residuals hang together with rows, so the covariance of g
-is that of residuals whose size does not depend on the row: s^2 G. Everything here is post-processing.
+So the error of w is the sampling error g plus noise of a known distribution, both multiplied by the inverse of a released
+matrix. Each row adds x (y - x . b) to g. Sums of squares and products do not show how residuals depend on rows, so residuals
+are assumed to have the same variance s^2 in all rows; then the covariance of g is s^2 G.
 """
 
 from __future__ import annotations
@@ -20,27 +21,27 @@ import numpy as np
 
 from confide.errors import ParameterError
 from confide.inference.evidence import symmetric_of
-from confide.inference.intervals import Uncertainty, checked_target, denoised_curvature, draws_of, positive_part
+from confide.inference.intervals import Uncertainty, checked_target, denoised_curvature, noise_draws, positive_part
 from confide.privacy.lattice import LatticeLaplace
 from confide.privacy.mechanism import Noise
 from confide.privacy.shapes import Ball, Groups
 from confide.privacy.sufficient_statistics import NoisyStatistics
 from confide.types import Array
 
-_LARGEST_CONDITION = 1e13
-_MOST_DRAWN = 2000
-"""Numbers with Laplace noise that are drawn one by one; a sum of more of them is as good as Gaussian."""
+_MAX_CONDITION = 1e13
+_MAX_LAPLACE_NUMBERS = 2000
+"""Laplace noise is drawn for at most this many numbers. The weighted sum of more of them is drawn as Gaussian noise."""
 
 
 @dataclass(frozen=True, slots=True)
 class SumsEvidence:
-    """Released sums of least squares, the weights that were made of them, and what is publicly known of the noise.
+    """Released sums of least squares, the weights made from them, and what is publicly known about the noise.
 
     Attributes
     ----------
     weights : (D,)
     intercept : float
-        The constant of the intercept, whose weight is the last; 0 for none.
+        The constant column for the intercept, whose weight is the last. 0 if there is no intercept.
     l2 : float
         Ridge of the sum form.
     n_rows_low, n_rows_high : int
@@ -53,7 +54,7 @@ class SumsEvidence:
         y^T y with noise.
     law : "laplace", "gaussian" or "none"
     deviations : (4,)
-        Standard deviations of the noise on diagonal, other products, X^T y and y^T y.
+        Standard deviations of the noise on the diagonal of X^T X, its other entries, X^T y and y^T y.
     """
 
     weights: Array
@@ -68,23 +69,38 @@ class SumsEvidence:
     deviations: Array
 
     def checked(self) -> Self:
-        """The same, or a refusal if the parts cannot belong together, as in a file that was changed."""
+        """The same evidence.
+
+        Raises
+        ------
+        ParameterError
+            If its parts cannot belong together, as in a file that was changed.
+        """
+        if not (self._has_consistent_shapes() and self._has_possible_values()):
+            raise ParameterError("the data for intervals do not fit each other: the file is damaged or was changed.")
+        return self
+
+    def _has_consistent_shapes(self) -> bool:
         size = self.weights.size
         shapes = (self.weights.shape, self.products.shape, self.targets.shape, self.deviations.shape)
-        if shapes != ((size,), (size, size), (size,), (4,)):
-            raise ParameterError("the parts that intervals are made of do not fit each other.")
+        return shapes == ((size,), (size, size), (size,), (4,))
+
+    def _has_possible_values(self) -> bool:
         scalars = np.array([self.intercept, self.l2, self.square])
-        numbers = (self.weights, self.products, self.targets, self.deviations, scalars)
-        known = self.intercept >= 0.0 and self.l2 > 0.0 and 1 <= self.n_rows_low <= self.n_rows_high
-        noise = self.law in ("laplace", "gaussian", "none") and (self.deviations >= 0.0).all()
-        finite = all(np.isfinite(number).all() for number in numbers)
-        if not (known and noise and finite and np.array_equal(self.products, self.products.T)):
-            raise ParameterError("the parts that intervals are made of do not fit each other.")
-        return self
+        arrays = (self.weights, self.products, self.targets, self.deviations, scalars)
+        return (
+            all(np.isfinite(numbers).all() for numbers in arrays)
+            and np.array_equal(self.products, self.products.T)
+            and self.law in ("laplace", "gaussian", "none")
+            and bool((self.deviations >= 0.0).all())
+            and self.intercept >= 0.0
+            and self.l2 > 0.0
+            and 1 <= self.n_rows_low <= self.n_rows_high
+        )
 
     @classmethod
     def of(cls, sums: NoisyStatistics, weights: Array) -> Self:
-        """The evidence of a release: noisy sums, and the weights (D,) that were made of them."""
+        """The evidence of a release: noisy sums, and the weights (D,) that were made from them."""
         plan = sums.plan
         law = "none" if plan.lattice is None else "laplace" if isinstance(plan.lattice, LatticeLaplace) else "gaussian"
         deviations = (plan.diagonal_deviation, plan.product_deviation, plan.target_deviation, plan.square_deviation)
@@ -104,12 +120,12 @@ class SumsEvidence:
 
     @property
     def n_rows(self) -> float:
-        """The number of rows; where it is private, as far as the sum over the intercept's constant tells."""
+        """The number of rows. If it is private, it is estimated from the noisy sum over the intercept's constant."""
         counted = self.products[-1, -1] / self.intercept**2 if self.intercept > 0.0 else self.n_rows_low
         return float(min(max(counted, self.n_rows_low), self.n_rows_high))
 
     def to_dict(self) -> dict[str, Any]:
-        """A JSON form. Of the symmetric matrix the upper triangle, row by row."""
+        """A JSON form. Of the symmetric matrix it holds the upper triangle, row by row."""
         return {
             "kind": "sums",
             "weights": self.weights.tolist(),
@@ -128,7 +144,9 @@ class SumsEvidence:
     def from_dict(cls, value: dict[str, Any]) -> Self:
         """Read the form written by `to_dict`."""
         if set(value) != {"kind", *(field.name for field in fields(cls))} or value["kind"] != "sums":
-            raise ParameterError("what intervals are made of was written by a version that this one does not understand.")
+            raise ParameterError(
+                "the data for intervals were written by another version of confide, which this version cannot read."
+            )
         return cls(
             weights=np.array(value["weights"], dtype=np.float64),
             intercept=float(value["intercept"]),
@@ -144,42 +162,43 @@ class SumsEvidence:
 
 
 def uncertainty_of_sums(evidence: SumsEvidence, target: str = "regularised") -> Uncertainty:
-    """The law of the error of least-squares coefficients.
+    """The distribution of the error of least-squares coefficients.
 
     Parameters
     ----------
     evidence : what was released, and public facts
-    target : "regularised" for the minimiser that the population has with the same ridge, "unregularised" for that without
+    target : "regularised" for the population's minimiser with the same ridge, "unregularised" for the one without a ridge
 
     Notes
     -----
     The estimates differ a little from the released weights: noise on G makes its inverse too large on average, and
-    `denoised_curvature` takes that back, so that they are right on average.
+    `denoised_curvature` corrects this bias.
     """
     checked_target(target)
     l2 = evidence.l2 if target == "regularised" else 0.0
-    if (
-        evidence.law == "none"
-        and np.linalg.cond(evidence.products + l2 * np.eye(len(evidence.weights))) > _LARGEST_CONDITION
-    ):
+    if evidence.law == "none" and np.linalg.cond(evidence.products + l2 * np.eye(len(evidence.weights))) > _MAX_CONDITION:
         raise ParameterError(
-            "the columns hang together, so there is no one set of coefficients without a ridge; leave a column out, or use "
+            "the columns are linearly dependent, so coefficients without a ridge are not unique; leave a column out, or use "
             "the target 'regularised'."
         )
     curvature = denoised_curvature(evidence.products, l2, float(evidence.deviations[1]))
     inverse = np.asarray(np.linalg.inv(curvature), dtype=np.float64)
     estimates = inverse @ evidence.targets
     entries, variances = _noise_entries(estimates) @ inverse, _variances(evidence)
-    # Noise makes estimates too long, and what it adds through them too large: |b|^2 is about |w|^2 less the trace of the
-    # covariance, which has a part that goes with |b|^2 and one from the noise on X^T y that does not.
-    own, through = (float(variances[part] @ (entries[part] ** 2).sum(axis=1)) for part in _parts(len(estimates)))
+    # Noise makes the estimates w longer than the coefficients b, and the noise E b that goes through them too large. On
+    # average |b|^2 is |w|^2 less the trace of the covariance of w, which is a part from the noise on X^T y, and a part from
+    # the noise on X^T X that is proportional to |b|^2.
+    of_targets, of_products = (float(variances[part] @ (entries[part] ** 2).sum(axis=1)) for part in _parts(len(estimates)))
     square = float(estimates @ estimates)
-    entries[: -len(estimates)] *= math.sqrt(max(square - own, 0.0) / max(square + through, float(np.finfo(float).tiny)))
+    entries[: -len(estimates)] *= math.sqrt(
+        max(square - of_targets, 0.0) / max(square + of_products, float(np.finfo(float).tiny))
+    )
     noise = (entries.T * variances) @ entries
     products = positive_part(curvature - l2 * np.eye(len(estimates)))
     ridge = np.outer(estimates, estimates) * l2**2 / evidence.n_rows_high
     variance = _residual_variance(evidence, curvature, products, inverse, estimates, noise + inverse @ ridge @ inverse)
-    # With the ridge residuals grow where rows are long in the direction that it took; for Gaussian rows by this much.
+    # The bias of the ridge makes residuals larger for rows that are long in its direction. The term `ridge` is exact for
+    # Gaussian rows.
     sampling = np.sqrt(np.maximum(np.diagonal(inverse @ (variance * products + ridge) @ inverse), 0.0))
     sampling = np.maximum(sampling, np.finfo(float).tiny)
     units = np.ones(len(estimates))
@@ -190,12 +209,12 @@ def uncertainty_of_sums(evidence: SumsEvidence, target: str = "regularised") -> 
 
 
 def _parts(size: int) -> tuple[slice, slice]:
-    """Which numbers with noise belong to X^T y, and which to X^T X."""
+    """Which of the noisy numbers belong to X^T y, and which to X^T X."""
     return slice(-size, None), slice(None, -size)
 
 
 def _noise_entries(weights: Array) -> Array:
-    """(N, D): how e - E w changes with each number that has noise: diagonal, upper triangle, X^T y."""
+    """(N, D): derivative of e - E w by the noise on each released number: diagonal, upper triangle, X^T y."""
     size = len(weights)
     rows, columns = np.triu_indices(size, 1)
     upper = np.zeros((len(rows), size))
@@ -206,7 +225,7 @@ def _noise_entries(weights: Array) -> Array:
 
 
 def _variances(evidence: SumsEvidence) -> Array:
-    """(N,): variances of these numbers."""
+    """(N,): variances of the noise on these numbers."""
     size = len(evidence.weights)
     return np.repeat(evidence.deviations[:3] ** 2, (size, size * (size - 1) // 2, size))
 
@@ -214,14 +233,14 @@ def _variances(evidence: SumsEvidence) -> Array:
 def _residual_variance(
     evidence: SumsEvidence, curvature: Array, products: Array, inverse: Array, weights: Array, errors: Array
 ) -> float:
-    """s^2, the population's mean squared residual; `errors` (D, D) is the covariance of w but for the part that s^2 makes.
+    """s^2, the population's mean squared residual; `errors` (D, D) is the covariance of w without the part due to s^2.
 
-    With Q(w) = y^T y - 2 w . h + w^T G w of the noisy sums, w - b of mean 0 and covariance V, and H the curvature,
+    Let Q(w) = y^T y - 2 w . h + w^T G w with the noisy sums, let w - b have mean 0 and covariance V, and H be the curvature:
 
         E Q(b) = E Q(w) + tr((2 H - G) V),    V = errors + s^2 H^-1 G H^-1,    E Q(b) = n s^2
 
-    which is solved for s^2: without noise and ridge RSS / (n - D). No less than one standard deviation of its own noise,
-    below which noise is all there is.
+    This is solved for s^2. Without noise and ridge the answer is RSS / (n - D). The answer is at least one standard
+    deviation of its own noise, because less than that cannot be told from noise.
     """
     residual = evidence.square - 2.0 * (weights @ evidence.targets) + weights @ evidence.products @ weights
     steep = 2.0 * curvature - products
@@ -236,16 +255,16 @@ def _residual_variance(
 
 
 def _privacy_errors(evidence: SumsEvidence, entries: Array, variances: Array) -> Array:
-    """(draws, D): the error of the weights by draws of the noise, from a fixed public seed; `entries` (N, D)."""
+    """(draws, D): errors of the weights for draws of the noise, from a fixed public seed; `entries` is (N, D)."""
     n_numbers, size = entries.shape
     if evidence.law == "none":
         return np.zeros((0, size))
-    if evidence.law == "laplace" and n_numbers <= _MOST_DRAWN:
-        # Of variance 1.
-        draws = draws_of(Noise(Groups((n_numbers,), (math.sqrt(0.5),)), "laplace", 1.0), 0)
+    if evidence.law == "laplace" and n_numbers <= _MAX_LAPLACE_NUMBERS:
+        # Laplace noise of variance 1.
+        draws = noise_draws(Noise(Groups((n_numbers,), (math.sqrt(0.5),)), "laplace", 1.0), 0)
         transform: Array = np.sqrt(variances)[:, None] * entries
     else:
-        draws = draws_of(Noise(Ball(size, 1.0), "gaussian", 1.0), 0)
+        draws = noise_draws(Noise(Ball(size, 1.0), "gaussian", 1.0), 0)
         transform = np.asarray(np.linalg.qr(np.sqrt(variances)[:, None] * entries, mode="r"))
     errors: Array = draws @ transform
     return errors

@@ -1,4 +1,4 @@
-"""A table of coefficients: how sure, and which part of the doubt is the price of privacy."""
+"""A table of coefficients with their standard errors: due to sampling, due to the noise for privacy, and due to both."""
 
 from __future__ import annotations
 
@@ -20,10 +20,12 @@ _LATEX = {
     "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}", ">": r"\textgreater{}",
 }  # fmt: skip
 
-_CENTRED = "Coefficients are shown less their mean over classes, which is 0 in the population."
-_HIDDEN = (
-    "inf: the noise hides how much rows tell of this class, or of all, so nothing is known. Means over classes leave it out."
+_CENTRED_NOTE = "Coefficients are shown minus their mean over classes, which is 0 in the population."
+_HIDDEN_NOTE = (
+    "inf: the noise hides what the rows tell about this class, or about all classes, so nothing is known. Means over "
+    "classes omit it."
 )
+_LIGHT_BLUE, _DARK_BLUE = "#9ecae1", "#2171b5"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +37,12 @@ class Coefficient:
     name : str
     estimate : float
     sampling_error, privacy_error, total_error : float
-        Standard errors: of the rows as a sample, of the noise, and of both; inf where the noise hides what
-        rows tell.
+        Standard errors due to sampling, due to the noise, and due to both. They are inf if the noise hides what the rows
+        tell.
     low, high : float
-        The interval.
+        Ends of the interval.
     p_value : float
-        Null hypothesis: the population's coefficient is 0.
+        For the null hypothesis that the population's coefficient is 0.
     """
 
     name: str
@@ -55,24 +57,24 @@ class Coefficient:
 
 @dataclass(frozen=True, slots=True)
 class CoefficientTable:
-    """Coefficients with standard errors, intervals and p-values. Public: made of a release alone.
+    """Coefficients with standard errors, intervals and p-values. Public: made from the release only.
 
     Attributes
     ----------
     coefficients : tuple of Coefficient
-        The intercept last.
+        The intercept is last.
     level : float
-        Of each interval by itself.
+        Level of each interval by itself.
     target : str
-        What the intervals speak of: "regularised" or "unregularised".
+        What the intervals are for: "regularised" or "unregularised".
     model, outcome : str
-        The kind of model, and what positive coefficients speak for.
+        The kind of model, and the outcome that positive coefficients favour.
     alpha : float
     guarantee : Guarantee
     assumes_equal_variance : bool
-        Whether the sampling errors take residuals to vary alike in all rows.
+        Whether the sampling errors assume that residuals have the same variance in all rows.
     is_centred : bool
-        Whether the coefficients of a column are shown less their mean over classes.
+        Whether the mean over classes is subtracted from the coefficients of each column.
     """
 
     coefficients: tuple[Coefficient, ...]
@@ -87,7 +89,7 @@ class CoefficientTable:
 
     @classmethod
     def of(cls, uncertainty: Uncertainty, names: list[str], level: float, sign: float, **facts: Any) -> Self:
-        """The table of an uncertainty; `sign` is -1 where it is to speak of the other class."""
+        """The table of an uncertainty. With `sign` -1, coefficients are shown for the other class."""
         columns = (
             sign * uncertainty.estimates,
             uncertainty.sampling_error,
@@ -110,24 +112,28 @@ class CoefficientTable:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a reader must know: sentences below the table."""
+        """Sentences below the table, which a reader needs to understand it."""
         minimiser = (
-            f"the minimiser that the population has with the same ridge, alpha = {self.alpha:.4g}"
+            f"the population's minimiser with the same ridge, alpha = {self.alpha:.4g}"
             if self.target == "regularised"
-            else f"the minimiser that the population has without a ridge; alpha = {self.alpha:.4g} was taken back"
+            else f"the population's minimiser without a ridge; the bias of alpha = {self.alpha:.4g} was corrected"
         )
         return (
-            f"Each interval holds, with probability {self.level:g} by itself, {minimiser}.",
-            "p: of the null hypothesis that this is 0. Errors: of the rows as a sample, of the noise, and of both.",
-            *(["Sampling errors take residuals to vary alike in all rows."] if self.assumes_equal_variance else []),
-            *([_CENTRED] if self.is_centred else []),
-            *([_HIDDEN] if any(math.isinf(coefficient.total_error) for coefficient in self.coefficients) else []),
+            f"Each interval contains, with probability {self.level:g} by itself, {minimiser}.",
+            "p is for the null hypothesis that this is 0. Errors are due to sampling, due to the noise, and due to both.",
+            *(
+                ["Sampling errors assume that residuals have the same variance in all rows."]
+                if self.assumes_equal_variance
+                else []
+            ),
+            *([_CENTRED_NOTE] if self.is_centred else []),
+            *([_HIDDEN_NOTE] if any(math.isinf(coefficient.total_error) for coefficient in self.coefficients) else []),
             self.guarantee.statement().split("\n")[0],
         )
 
     @property
     def cells(self) -> list[tuple[str, ...]]:
-        """The lines in words, name first."""
+        """The cells of the table as text, line by line. The name comes first."""
         return [
             (
                 coefficient.name,
@@ -162,7 +168,7 @@ class CoefficientTable:
         return "\n".join([_printable(self._title), rule, lines[0], thin, *lines[1:], rule, *notes])
 
     def to_dict(self) -> dict[str, Any]:
-        """A JSON form; None for what the noise hides."""
+        """A JSON form. Values that the noise hides are None."""
         return {
             "level": self.level,
             "target": self.target,
@@ -175,7 +181,7 @@ class CoefficientTable:
         }
 
     def to_frame(self) -> pd.DataFrame:
-        """A pandas frame, one row a coefficient."""
+        """A pandas frame with one row for each coefficient."""
         import pandas as pd
 
         names = [name for name in Coefficient.__slots__ if name != "name"]
@@ -185,9 +191,9 @@ class CoefficientTable:
         )
 
     def to_latex(self) -> str:
-        """A tabular environment, in the way of booktabs, with the notes below."""
+        """A LaTeX tabular for the package booktabs, with the notes below."""
         lines = [r"\begin{tabular}{lrrrrrrr}", r"\toprule"]
-        # A cell that begins with a bracket would be taken for an argument of the line break before it.
+        # In braces, because LaTeX reads a bracket after a line break as an argument of the line break.
         lines += [" & ".join(["", *("{" + _latex(heading) + "}" for heading in self._headings)]) + r" \\", r"\midrule"]
         lines += [" & ".join(["{" + _latex(name) + "}", *cells]) + r" \\" for name, *cells in self.cells]
         lines += [r"\bottomrule"]
@@ -211,11 +217,11 @@ class CoefficientTable:
         return self.to_html()
 
     def plot(self, ax: Any = None) -> Any:
-        """A forest plot on Matplotlib axes: of each interval, what it would be without noise is drawn darker.
+        """A forest plot on Matplotlib axes. The dark part of each bar is the interval that there would be without noise.
 
         Parameters
         ----------
-        ax : Matplotlib axes, or None for new ones
+        ax : Matplotlib axes; None for new ones
 
         Returns
         -------
@@ -234,19 +240,19 @@ class CoefficientTable:
         for place, coefficient in zip(places, self.coefficients, strict=True):
             if not math.isfinite(coefficient.total_error):
                 continue
-            own = min(quantile * coefficient.sampling_error, 0.5 * (coefficient.high - coefficient.low))
-            labelled = not ax.get_legend_handles_labels()[1]
+            without_noise = min(quantile * coefficient.sampling_error, 0.5 * (coefficient.high - coefficient.low))
+            is_first = not ax.get_legend_handles_labels()[1]
             ax.plot(
-                [coefficient.low, coefficient.high], [place, place], color="#9ecae1", linewidth=6.0, solid_capstyle="butt",
-                label="with the noise for privacy" if labelled else None,
+                [coefficient.low, coefficient.high], [place, place], color=_LIGHT_BLUE, linewidth=6.0, solid_capstyle="butt",
+                label="with the noise for privacy" if is_first else None,
             )  # fmt: skip
             ax.plot(
-                [coefficient.estimate - own, coefficient.estimate + own], [place, place], color="#2171b5", linewidth=6.0,
-                solid_capstyle="butt", label="from sampling alone" if labelled else None,
+                [coefficient.estimate - without_noise, coefficient.estimate + without_noise], [place, place],
+                color=_DARK_BLUE, linewidth=6.0, solid_capstyle="butt", label="due to sampling only" if is_first else None,
             )  # fmt: skip
             ax.plot([coefficient.estimate], [place], marker="|", markersize=10.0, color="black")
         ax.axvline(0.0, color="0.5", linewidth=0.8, zorder=0)
-        # A dollar sign would begin a formula.
+        # Matplotlib would read a dollar sign as the start of a formula.
         ax.set_yticks(list(places), [_printable(coefficient.name).replace("$", r"\$") for coefficient in self.coefficients])
         ax.set_title(_printable(self._title).replace("$", r"\$"), fontsize="medium")
         ax.set_xlabel(f"coefficient, intervals at {self.level:.4g}, {self.target} target")
@@ -260,7 +266,7 @@ def _finite(value: str | float) -> str | float | None:
 
 
 def _printable(text: str) -> str:
-    """Names come from files: nothing in them steers a terminal."""
+    """Text from a file, without characters that could control a terminal."""
     return "".join(letter if letter.isprintable() else "?" for letter in text)
 
 

@@ -1,4 +1,4 @@
-"""Before anything is spent: how good a private model will be, and how many rows it needs. From public facts alone."""
+"""Before anything is spent: how good a private model will be, and how many rows it needs. Made from public facts only."""
 
 from confide.planning.comparison import Compared, compare_mechanisms, equivalent_budgets
 from confide.planning.simulation import Forecast, simulate

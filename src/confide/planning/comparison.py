@@ -1,4 +1,4 @@
-"""Mechanisms and currencies side by side, for one problem."""
+"""Mechanisms and kinds of budget compared for one problem."""
 
 from __future__ import annotations
 
@@ -12,26 +12,27 @@ from typing import Any
 from scipy.optimize import brentq
 
 from confide.errors import ParameterError
-from confide.planning.asked import estimator_with, plan_with_noise
+from confide.planning.estimator_copies import estimator_with
 from confide.privacy.budgets import ZCDP, ApproxDP, Budget, PureDP
 from confide.privacy.mechanism import Plan
 from confide.training.interval_share import share_of
 from confide.training.mechanism_choice import MECHANISMS
 
-_NEAR = 1e-5
-"""Relative distance at which a budget is near enough to that with as much noise."""
+_BUDGET_TOLERANCE = 1e-5
+"""Relative error allowed in a budget with as much noise as another."""
 
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """One mechanism at one problem.
+    """The plan of one mechanism for one problem.
 
     Attributes
     ----------
     mechanism : str
     plan : Plan or None
-        None where it cannot be used, and `refusal` says why.
+        None if the mechanism cannot be used.
     refusal : str or None
+        Why it cannot be used.
     """
 
     mechanism: str
@@ -45,18 +46,18 @@ def compare_mechanisms(estimator: Any, n_rows: int | None, n_features: int | Non
     Parameters
     ----------
     estimator : a classifier or regressor with a loss of the score
-        Where its alpha or loss is "auto" each mechanism has its own, as a fit would, so that distances speak of different
-        minimisers and a smaller one need not be better. Give numbers and names to compare at one.
+        If its alpha or loss is "auto", each mechanism chooses its own, as in a fit. Distances are then measured from
+        different minimisers, so a smaller one need not be better. To compare distances, give a number and a name.
     n_rows, n_features : int or None
         As in the estimator's `plan`.
     """
-    # Its own mechanism may be one that cannot be used.
-    plan_with_noise(estimator_with(estimator, mechanism="auto"), n_rows, n_features)
+    # Checked for "auto", because the estimator's own mechanism may be one that cannot be used.
+    _plan_with_noise(estimator_with(estimator, mechanism="auto"), n_rows, n_features)
     rows = []
     for name in ("objective", "output", "output-laplace"):
-        asked = estimator_with(estimator, mechanism=name)
+        candidate = estimator_with(estimator, mechanism=name)
         try:
-            rows.append(Compared(name, asked.plan(n_rows, n_features)))
+            rows.append(Compared(name, candidate.plan(n_rows, n_features)))
         except ParameterError as refused:
             rows.append(Compared(name, None, str(refused)))
     return tuple(sorted(rows, key=lambda row: row.plan.expected_distance if row.plan else math.inf))
@@ -65,13 +66,13 @@ def compare_mechanisms(estimator: Any, n_rows: int | None, n_features: int | Non
 def equivalent_budgets(
     estimator: Any, n_rows: int | None, n_features: int | None = None, *, delta: float = 1e-6
 ) -> tuple[Budget, ...]:
-    """Budgets of the three currencies at which one plan has as much noise as at the estimator's own budget.
+    """Budgets of the three kinds at which one plan has as much noise as at the estimator's own budget.
 
-    Held fixed: the mechanism, the loss, the bounds, the alpha and the share for intervals of the estimator's plan. Noise is
-    measured on the weights where the loss adds no curvature (`Plan.noise_norm`). An estimator with another budget and an
-    automatic alpha, loss or share would choose others: give it those of the plan.
+    The mechanism, the loss, the bounds, the alpha and the share for intervals stay those of the estimator's plan. Noise is
+    measured on the weights where the loss adds no curvature (`Plan.noise_norm`). To fit at one of these budgets, give the
+    estimator the alpha, the loss and the share of the plan, because it would choose others for another budget.
 
-    Not the same protection: noise of one size is worth another amount in each currency.
+    These budgets do not protect equally: the same amount of noise gives another guarantee in each kind of budget.
 
     Parameters
     ----------
@@ -79,19 +80,19 @@ def equivalent_budgets(
     n_rows, n_features : int or None
         As in the estimator's `plan`.
     delta : float
-        Of the approximate budget.
+        Delta of the approximate budget.
 
     Returns
     -------
     tuple
-        PureDP, ApproxDP with this delta, ZCDP; the estimator's own budget stands in the place of its currency.
+        PureDP, ApproxDP with this delta, ZCDP. For its own kind, the estimator's budget itself.
     """
-    given = plan_with_noise(estimator, n_rows, n_features)
-    of_weights = 1.0 if given.intervals is None else 1.0 - given.intervals.share
+    given = _plan_with_noise(estimator, n_rows, n_features)
+    share_of_weights = 1.0 if given.intervals is None else 1.0 - given.intervals.share
 
     def excess_noise(make: Callable[[float], Budget], log_size: float) -> float:
-        plan = MECHANISMS[given.mechanism].plan(given.problem, share_of(make(math.exp(log_size)), of_weights))
-        # A ridge that the proof raised would hide noise.
+        plan = MECHANISMS[given.mechanism].plan(given.problem, share_of(make(math.exp(log_size)), share_of_weights))
+        # Multiplied by the ridge, because a ridge that the proof raised makes the noise on the weights smaller.
         return math.log(plan.noise_norm * plan.l2) - math.log(given.noise_norm * given.l2)
 
     makers: dict[str, Callable[[float], Budget]] = {
@@ -100,15 +101,29 @@ def equivalent_budgets(
         "zcdp": ZCDP,
     }
     own = given.event.budget
-    return tuple(own if own.kind == kind else _at(make, partial(excess_noise, make)) for kind, make in makers.items())
+    return tuple(
+        own if own.kind == kind else _budget_without_excess(make, partial(excess_noise, make))
+        for kind, make in makers.items()
+    )
 
 
-def _at(make: Callable[[float], Budget], excess_noise: Callable[[float], float]) -> Budget:
-    """The budget with as much noise, by the logarithm of its size."""
-    # From large budgets down: small ones may not be certified at this ridge, and need not be asked.
+def _budget_without_excess(make: Callable[[float], Budget], excess_noise: Callable[[float], float]) -> Budget:
+    """The budget at which `excess_noise`, a function of the logarithm of its size, is 0."""
+    # Searched from large budgets down, because small ones may not be certified at this ridge.
     ends = [math.log(10.0) * power for power in range(6, -7, -1)]
     if excess_noise(ends[0]) <= 0.0:
         for high, low in pairwise(ends):
             if excess_noise(low) >= 0.0:
-                return make(math.exp(brentq(excess_noise, low, high, xtol=_NEAR)))
-    raise ParameterError("no budget between 1e-6 and 1e6 of another currency has so much noise.")
+                return make(math.exp(brentq(excess_noise, low, high, xtol=_BUDGET_TOLERANCE)))
+    raise ParameterError("no budget of another kind, between 1e-6 and 1e6, has so much noise.")
+
+
+def _plan_with_noise(estimator: Any, n_rows: int | None, n_features: int | None) -> Plan:
+    """The estimator's plan. Raises ParameterError if it has no noise, or noise in sums of squares."""
+    plan = estimator.plan(n_rows, n_features)
+    if not isinstance(plan, Plan) or plan.lattice is None:
+        raise ParameterError(
+            "mechanisms and budgets can be compared for private models with a loss of the score: classifiers, "
+            "HuberRegressor and PoissonRegressor; not for Ridge, and not for an infinite budget."
+        )
+    return plan

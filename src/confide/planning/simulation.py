@@ -1,12 +1,19 @@
-"""What a private classifier will probably reach, by fits to made-up rows: public facts and two guesses in, an error out.
+"""Forecasts of the test error of private classifiers, by fits to made-up rows. No data are used.
 
-A bound (`utility_bound`) says the worst that can happen; this says what usually does. Rows are drawn from a design that
-knows the schema, or the bound on rows, and nothing else. Of rows in a ball, few directions hold most of the length, as of
-most real ones: spread evenly, they would let noise in from all. The label shifts what is behind each column, as far as makes
-a model err as often as the user expects without privacy. Then the plan's own noise is added and the perturbed problems are
-solved as one batch, over several designs. Real columns hang together otherwise than made-up ones, so the range is not that
-of simulated fits: it is as wide as real data sets asked for. How the design and the range were calibrated on public data
-sets, and how far forecasts were from the measured error of data sets left out: benchmarks/README.md.
+A bound (`utility_bound`) says the worst that can happen; a forecast says what usually happens. It is made in four steps.
+
+1. Rows are drawn from a random design that knows only the schema, or the bound on rows. If the bound is a ball, a few
+   directions hold most of the length of the rows, as in most real data. Rows that were spread evenly over all directions
+   would let in noise from all of them.
+2. The label shifts the latent variable behind each column. The strength of the shift is chosen such that a model without
+   privacy errs as often as the user expects.
+3. The plan's own noise is added, and the perturbed problems are solved as one batch.
+4. This is repeated for several designs, and the errors are averaged.
+
+Real columns depend on each other in other ways than made-up ones. So the range of a forecast is not that of the simulated
+fits: it is as wide as was needed for real data sets. benchmarks/planner.py calibrates the designs and the range on public
+data sets, and measures how far forecasts are from the errors on data sets that were left out; benchmarks/README.md has the
+results.
 """
 
 from __future__ import annotations
@@ -25,7 +32,7 @@ from confide.erm.objective import Objective
 from confide.erm.row_bounds import GroupBound, RowBound, norm_with_intercept
 from confide.errors import ParameterError
 from confide.features.encoder import Encoder
-from confide.planning.asked import is_number
+from confide.planning.checked_arguments import is_number
 from confide.privacy.mechanism import Plan, Problem
 from confide.privacy.noise import Entropy
 from confide.solvers.fallback import NewtonThenFallback
@@ -33,38 +40,43 @@ from confide.solvers.lbfgs import LimitedMemory
 from confide.solvers.sampled import Metric
 from confide.types import Array
 
-_ROWS = 6000
-"""Made-up rows of a design: more change forecasts by less than designs differ."""
-_DESIGNS, _DRAWS = 6, 4
-_WIDE, _WIDE_DESIGNS = 200, 3
-"""Fewer designs for more weights, whose fits cost more: designs differ the less, the more columns they are drawn for."""
-_MOST_STEPS, _MOST_SLOW_STEPS = 40, 8
-"""In the metric of one Hessian, which serves as long as a fit is near."""
-_SKEW = 1.0
-"""Levels of a category have shares in proportion to 1 / rank^skew."""
-_SPREAD = 0.35
+_N_ROWS = 6000
+"""Made-up rows to train on, and as many to test on. More rows change a forecast by less than designs differ."""
+_N_DESIGNS, _N_DRAWS = 6, 4
+"""Number of designs, and of draws of the noise for each."""
+_MANY_WEIGHTS, _N_DESIGNS_OF_MANY_WEIGHTS = 200, 3
+"""Above this many weights there are fewer designs: fits cost more then, and designs with more columns differ less."""
+_MAX_STEPS, _MAX_SLOW_STEPS = 40, 8
+"""Limits for fits in the metric of one Hessian, which serves as long as a fit is near the point where it was taken."""
+_MAX_STRENGTH = 30.0
+"""Strength of the signal at which one column alone determines the label."""
+_SMALL_RIDGE = 1e-4
+"""Ridge of the fit without noise, for each row, in units of the squared norm of a row."""
+_ERROR_TOLERANCE = 0.5
+"""Largest difference between the error of the fit without noise and the guess, in standard errors on the test rows."""
+
+# The design. benchmarks/planner.py chose the correlation and the decay of the signal (--designs), and for rows in a ball the
+# decay of the variance and the share of the mean (--ball-designs).
+
+_LEVEL_DECAY = 1.0
+"""The levels of a category have shares in proportion to 1 / rank^decay."""
+_NUMBER_DEVIATION = 0.35
 """Standard deviation of a number whose bounds are -1 and 1."""
-_DECAY = 0.5
-"""How far the label shifts what is behind a group of columns, or an axis: in proportion to 1 / rank^decay."""
+_SIGNAL_DECAY = 0.5
+"""The label shifts the latent variables of the groups of columns, or axes, in proportion to 1 / rank^decay."""
+_CORRELATION = 0.3
+"""Correlation between the latent variables of two groups of columns."""
+_VARIANCE_DECAY = 1.0
+"""For rows in a ball: variances along the axes of their covariance are in proportion to 1 / rank^decay."""
+_MEAN_SHARE = 0.5
+"""For rows in a ball: squared norm of the mean row, as a share of the mean squared norm of a row."""
 
-
-_STRONGEST = 30.0
-"""A signal at which a column tells the label."""
-_LITTLE_RIDGE = 1e-4
-"""Over the squared norm of a row, of the fit without noise."""
-_NEAR = 0.5
-"""How near a made-up fit's error is to be to the guess, in standard errors of mistakes on the new rows."""
-_COMMON = 0.3
-"""Correlation of what is behind two groups of columns."""
-_FALL = 1.0
-"""Of rows in a ball: variances along the axes of their covariance are in proportion to 1 / rank^fall."""
-_MEAN = 0.5
-"""Of rows in a ball: the part of their mean square that is the square of their mean."""
-_FACTOR, _FLOOR = 3.0, 0.0075
-"""How far real errors may be from a forecast: in what privacy adds, and beside it. The narrowest range on seven public data
-sets that holds COVERAGE of the cells of each, and of each where it was chosen on the other six (benchmarks/planner.py)."""
+_RANGE_FACTOR, _RANGE_FLOOR = 3.0, 0.0075
+"""Width of the range around a forecast: a factor on what privacy adds, and an absolute margin. This is the narrowest range
+that holds COVERAGE of the cells of each of seven public data sets, and of each of them when it was chosen on the other six
+(benchmarks/planner.py --ranges)."""
 COVERAGE = 0.8
-"""The share of cells (budgets and losses) of each data set whose mean error a range had to hold."""
+"""Share of the cells (budgets and losses) of each data set whose mean error had to lie in the range."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,12 +88,12 @@ class Forecast:
     error : float
         Expected share of mistakes on new rows.
     low, high : float
-        Between which the mean error of fits to real rows probably lies. It did in at least four in five of the cells of each
-        public data set that the range was calibrated on; benchmarks/README.md has it for others.
+        Range in which the mean error of fits to real rows probably lies. On each public data set that the range was
+        calibrated on, it did so in at least four of five cells. benchmarks/README.md has the results on other data sets.
     non_private_error : float
-        The user's guess, which it is built on.
+        The user's guess of the error without privacy, on which the forecast is based.
     constant_error : float
-        Of the more frequent class for every row.
+        Error of a model that always names the more frequent class.
     plan : Plan
     """
 
@@ -110,12 +122,12 @@ def simulate(
     n_rows, n_features : int or None
         As in the estimator's `plan`.
     error : float, in (0, min(positive_rate, 1 - positive_rate))
-        Test error that a model without privacy is expected to reach: the strength of the signal. A guess from the
+        Test error that a model without privacy is expected to reach. It sets the strength of the signal. Guess it from the
         literature or a pilot study, not from the data to be protected.
     positive_rate : float, in (0, 1)
-        Expected share of the rarer or positive class.
+        Expected share of one of the two classes.
     seed : int
-        Of the made-up rows and of noise that no release uses.
+        Seed of the made-up rows, and of the noise added to them, which no release uses.
 
     Returns
     -------
@@ -124,18 +136,11 @@ def simulate(
     Raises
     ------
     ParameterError
-        For guesses that contradict each other, and for estimators of another kind.
+        If the guesses contradict each other, or the estimator is of another kind.
     """
-    if not is_number(positive_rate) or not 0.0 < positive_rate < 1.0:
-        raise ParameterError("positive_rate must lie strictly between 0 and 1.")
+    constant_error = _checked_constant_error(error, positive_rate)
     if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
         raise ParameterError("seed must be a whole number of at least 0.")
-    constant = min(positive_rate, 1.0 - positive_rate)
-    if not is_number(error) or not 0.0 < error < constant:
-        raise ParameterError(
-            f"error must lie between 0 and {constant:g}, the error of always saying the more frequent class: a model "
-            f"without privacy should do better than that."
-        )
     plan = estimator.plan(n_rows, n_features)
     if (
         not isinstance(plan, Plan)
@@ -143,40 +148,60 @@ def simulate(
         or not hasattr(estimator, "classes")
         or plan.problem.loss.n_outputs > 1
     ):
-        raise ParameterError("simulations are for private classifiers of two classes.")
+        raise ParameterError("forecasts are for private classifiers of two classes only.")
     problem = plan.problem
-    # A model that errs as often is looked for once, however many budgets it is asked for.
-    n_rows = min(_ROWS, problem.n_rows_low)
-    encoded = _bound_of_encoded(estimator, problem)
-    facts = _Facts(problem.loss, problem.row_bound, encoded, problem.n_features, problem.intercept, n_rows)
-    designs = _DESIGNS if problem.n_weights <= _WIDE else _WIDE_DESIGNS
+    # The made-up rows are cached by these facts, so that a curve over many budgets finds the strength of the signal once.
+    facts = _Facts(
+        loss=problem.loss,
+        row_bound=problem.row_bound,
+        encoded=_bound_before_clipping(estimator, problem),
+        n_features=problem.n_features,
+        intercept=problem.intercept,
+        n_rows=min(_N_ROWS, problem.n_rows_low),
+    )
+    n_designs = _N_DESIGNS if problem.n_weights <= _MANY_WEIGHTS else _N_DESIGNS_OF_MANY_WEIGHTS
     errors = np.concatenate(
-        [_with_noise(plan, _made_up(facts, error, positive_rate, seed + k), seed + k) + error for k in range(designs)]
+        [_with_noise(plan, _made_up_rows(facts, error, positive_rate, seed + k), seed + k) + error for k in range(n_designs)]
     )
     forecast = float(errors.mean())
-    return Forecast(forecast, *_range(forecast, error, constant), error, constant, plan)
+    return Forecast(forecast, *_range(forecast, error, constant_error), error, constant_error, plan)
+
+
+def _checked_constant_error(error: float, positive_rate: float) -> float:
+    """The error of the more frequent class for every row, if the two guesses are possible."""
+    if not is_number(positive_rate) or not 0.0 < positive_rate < 1.0:
+        raise ParameterError("positive_rate must lie strictly between 0 and 1.")
+    constant = min(positive_rate, 1.0 - positive_rate)
+    if not is_number(error) or not 0.0 < error < constant:
+        raise ParameterError(
+            f"error must lie between 0 and {constant:g}, the error of a model that always names the more frequent class. "
+            f"Give the smaller error that you expect without privacy."
+        )
+    return constant
 
 
 def _range(forecast: float, non_private: float, constant: float) -> tuple[float, float]:
-    """What privacy adds, divided and multiplied by a factor, and a floor; hardly above the error of no model."""
+    """What privacy adds, divided and multiplied by a factor, with a margin; at most a little above the error of no model."""
     added = forecast - non_private
-    low, high = non_private + added / _FACTOR, min(non_private + _FACTOR * added, max(constant, forecast))
-    return max(0.0, low - _FLOOR), min(1.0, high + _FLOOR)
+    low, high = non_private + added / _RANGE_FACTOR, min(non_private + _RANGE_FACTOR * added, max(constant, forecast))
+    return max(0.0, low - _RANGE_FLOOR), min(1.0, high + _RANGE_FLOOR)
 
 
-def _bound_of_encoded(estimator: Any, problem: Problem) -> RowBound:
-    """The bound that rows have before the fit clips them: that of the schema, where its columns are what is fitted."""
+def _bound_before_clipping(estimator: Any, problem: Problem) -> RowBound:
+    """The bound that rows obey before the fit clips them: that of the schema if its columns are fitted as they are."""
     encoder = None if estimator.schema is None else Encoder(estimator.schema)
     return problem.row_bound if encoder is None or encoder.n_features != problem.n_features else encoder.row_bound
 
 
-def _with_noise(plan: Plan, made_up: _MadeUp, seed: int) -> Array:
-    """(draws,) errors that privacy adds to that of the exact fit."""
-    # So few rows speak for all: of the sum over n rows they are a part, and so are ridge and noise.
+def _with_noise(plan: Plan, made_up: _MadeUpRows, seed: int) -> Array:
+    """(draws,) errors that privacy adds to the error of the exact fit."""
+    # The objective is a sum over rows. Here it has only a part of the rows, so ridge and noise are scaled by that part.
     part = made_up.facts.n_rows / plan.problem.n_rows_low
     entropy, nothing = Entropy.seeded(seed), np.zeros((1, plan.problem.n_weights))
     noise = (
-        np.concatenate([plan.noise.draw(entropy) for _ in range(_DRAWS)]) if plan.noise else np.repeat(nothing, _DRAWS, 0)
+        np.concatenate([plan.noise.draw(entropy) for _ in range(_N_DRAWS)])
+        if plan.noise
+        else np.repeat(nothing, _N_DRAWS, 0)
     )
     if plan.perturbs_objective:
         private = made_up.minimisers(part * plan.l2, part * noise, np.zeros_like(noise))
@@ -188,39 +213,39 @@ def _with_noise(plan: Plan, made_up: _MadeUp, seed: int) -> Array:
 
 @dataclass(frozen=True, slots=True)
 class _Facts:
-    """What a design must know of a problem."""
+    """What a design has to know of a problem, and a fit to its rows."""
 
     loss: Loss
     row_bound: RowBound
     encoded: RowBound
-    """What rows are made within; a fit clips them to `row_bound`."""
+    """Bound within which rows are made up. A fit clips them to `row_bound`."""
     n_features: int
     intercept: float
     n_rows: int
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _MadeUp:
-    """Rows to fit and as many new ones as are needed to count mistakes."""
+class _MadeUpRows:
+    """Made-up rows: `facts.n_rows` to train on, then those to test on."""
 
     facts: _Facts
     rows: Array
     labels: Array
     error: float = math.nan
-    """Of the fit without noise, on the new rows; the guess, where so few rows reach it at no strength of the signal."""
+    """Test error of the fit without noise. It is the guess itself if no strength of the signal reaches it."""
 
     def minimisers(self, l2: float, linear: Array, start: Array) -> Array:
-        """(k, D) weights."""
+        """(k, D) weights that minimise the perturbed problems, with these `linear` terms (k, D)."""
         facts, m = self.facts, self.facts.n_rows
         source = MemorySource(ArrayBlocks(self.rows[:m]), self.labels[:m])
         objective = Objective(source, facts.loss, facts.row_bound, facts.intercept, l2, linear)
         enough = 1e-6 * m * objective.row_norm
-        if start.shape[1] <= _WIDE:
+        if start.shape[1] <= _MANY_WEIGHTS:
             return NewtonThenFallback().solve(objective, start, enough).weights
-        # A Hessian of many weights takes the time of many gradients. One is shared by all problems and all steps.
+        # A Hessian of many weights takes as long as many gradients, so all problems and all steps share one.
         middle = replace(objective, linear=linear.mean(axis=0, keepdims=True))
         metric = Metric.of(middle.evaluate(start.mean(axis=0, keepdims=True), order=2).hessian[0])
-        method = LimitedMemory(_MOST_STEPS, metric=metric, most_slow_steps=_MOST_SLOW_STEPS)
+        method = LimitedMemory(_MAX_STEPS, metric=metric, most_slow_steps=_MAX_SLOW_STEPS)
         solution = method.solve(objective, start, enough)
         weights, left = solution.weights, np.flatnonzero(~(solution.gradient_norm <= enough))
         if left.size:
@@ -228,47 +253,48 @@ class _MadeUp:
         return weights
 
     def errors(self, weights: Array) -> Array:
-        """(k,) shares of mistakes on the new rows."""
+        """(k,) shares of mistakes on the test rows."""
         fresh, labels = self.facts.row_bound.clip(self.rows[self.facts.n_rows :]), self.labels[self.facts.n_rows :]
         if self.facts.intercept:
             fresh = np.column_stack([fresh, np.full(len(fresh), self.facts.intercept)])
         return np.asarray(((fresh @ weights.T > 0.0) != (labels[:, None] > 0)).mean(axis=0))
 
 
-@lru_cache(maxsize=2 * _DESIGNS)
-def _made_up(facts: _Facts, error: float, positive_rate: float, seed: int) -> _MadeUp:
-    """Rows of a design whose strength is such that a fit without noise, and with little ridge, errs as often as this."""
-    design = _Design.drawn(facts.encoded, facts.n_features, _ROWS + facts.n_rows, positive_rate, seed)
-    little = _LITTLE_RIDGE * facts.n_rows * norm_with_intercept(facts.row_bound, facts.intercept) ** 2
+@lru_cache(maxsize=2 * _N_DESIGNS)
+def _made_up_rows(facts: _Facts, error: float, positive_rate: float, seed: int) -> _MadeUpRows:
+    """Rows of a design with the strength at which a fit without noise, and with a small ridge, has this test error."""
+    design = _Design.drawn(facts.encoded, facts.n_features, _N_ROWS + facts.n_rows, positive_rate, seed)
+    little = _SMALL_RIDGE * facts.n_rows * norm_with_intercept(facts.row_bound, facts.intercept) ** 2
     nothing = np.zeros((1, facts.n_features + (facts.intercept != 0.0)))
-    weights, low, high = nothing, 0.02, _STRONGEST
+    weights, low, high = nothing, 0.02, _MAX_STRENGTH
     while True:
         middle = math.sqrt(low * high)
-        made_up = _MadeUp(facts, design.rows(middle), design.labels)
+        made_up = _MadeUpRows(facts, design.rows(middle), design.labels)
         weights = made_up.minimisers(little, nothing, weights)
         exact = float(made_up.errors(weights)[0])
-        # No nearer than mistakes on so many rows can tell.
-        if high < 1.1 * low or abs(exact - error) < _NEAR * math.sqrt(error * (1.0 - error) / _ROWS):
-            return replace(made_up, error=exact if high < _STRONGEST else error)
+        # A closer match would be below the sampling error of the test rows.
+        if high < 1.1 * low or abs(exact - error) < _ERROR_TOLERANCE * math.sqrt(error * (1.0 - error) / _N_ROWS):
+            return replace(made_up, error=exact if high < _MAX_STRENGTH else error)
         low, high = (middle, high) if exact > error else (low, middle)
 
 
 @dataclass(frozen=True, slots=True)
 class _Design:
-    """Made-up rows but for the strength of the signal."""
+    """The random part of made-up rows. The strength of the signal is not part of it."""
 
     bound: RowBound
     labels: Array
     latent: Array
-    """(n, groups): standard normal, what is behind a group of columns apart from the label; of a ball, behind each axis."""
+    """(n, groups), standard normal: the latent variable behind each group of columns, before the label shifts it. For rows
+    in a ball, each axis is a group."""
     importance: Array
-    """(groups,)"""
+    """(groups,): how much the label shifts each latent variable, relative to the others."""
     shares: tuple[Array, ...]
-    """Of the levels of each group, added up; for a number, its middle. Empty for a ball."""
+    """For each group the cumulated shares of its levels, or the mean of a number. Empty for a ball."""
 
     @classmethod
     def drawn(cls, bound: RowBound, n_features: int, n: int, positive_rate: float, seed: int) -> _Design:
-        """At random, from a public seed; no row of anybody is involved."""
+        """A random design from a public seed. It involves nobody's rows."""
         entropy = Entropy.seeded(seed)
 
         def uniform(*shape: int) -> Array:
@@ -276,36 +302,38 @@ class _Design:
             return np.asarray(((words >> 11) + 0.5) * 2.0**-53, dtype=np.float64)
 
         def ranks(size: int) -> Array:
-            """1 to size in some order."""
+            """The numbers 1 to `size` in random order."""
             return np.asarray(1.0 + uniform(size).argsort(), dtype=np.float64)
 
         labels: Any = np.where(uniform(n) < positive_rate, 1, -1).astype(np.int8)
         if not isinstance(bound, GroupBound):
-            # Noise and ridge are the same in all directions, so the axes may be those of the columns.
-            return cls(bound, labels, ndtri(uniform(n, n_features)), np.arange(1.0, n_features + 1.0) ** -_DECAY, ())
+            # Noise and ridge are the same in all directions, so the axes of the covariance may be the columns.
+            return cls(bound, labels, ndtri(uniform(n, n_features)), np.arange(1.0, n_features + 1.0) ** -_SIGNAL_DECAY, ())
         sizes = bound.sizes
-        latent = math.sqrt(_COMMON) * ndtri(uniform(n, 1)) + math.sqrt(1.0 - _COMMON) * ndtri(uniform(n, len(sizes)))
-        importance = ranks(len(sizes)) ** -_DECAY
+        latent = math.sqrt(_CORRELATION) * ndtri(uniform(n, 1)) + math.sqrt(1.0 - _CORRELATION) * ndtri(
+            uniform(n, len(sizes))
+        )
+        importance = ranks(len(sizes)) ** -_SIGNAL_DECAY
         shares: list[Array] = []
         for size in sizes:
-            levels = ranks(size) ** -_SKEW
+            levels = ranks(size) ** -_LEVEL_DECAY
             shares.append(np.cumsum(levels / levels.sum(), dtype=np.float64)[:-1] if size > 1 else 1.4 * uniform(1) - 0.7)
         return cls(bound, labels, latent, importance, tuple(shares))
 
     def rows(self, strength: float) -> Array:
-        """(n, d) rows within the bound; each group is shifted by the label, the important ones the most."""
+        """(n, d) rows within the bound. The label shifts each group of columns in proportion to its importance."""
         shift = strength * self.importance
         behind = (self.latent + self.labels[:, None] * shift) / np.sqrt(1.0 + shift**2)
         if not isinstance(self.bound, GroupBound):
-            variances = np.arange(1.0, behind.shape[1] + 1.0) ** -_FALL
-            behind *= self.bound.l2_norm * np.sqrt((1.0 - _MEAN) * variances / variances.sum())
-            # Along the axis of least variance, which the label shifts least.
-            behind[:, -1] += self.bound.l2_norm * math.sqrt(_MEAN)
+            variances = np.arange(1.0, behind.shape[1] + 1.0) ** -_VARIANCE_DECAY
+            behind *= self.bound.l2_norm * np.sqrt((1.0 - _MEAN_SHARE) * variances / variances.sum())
+            # The mean row lies along the axis of least variance, which the label shifts least.
+            behind[:, -1] += self.bound.l2_norm * math.sqrt(_MEAN_SHARE)
             return np.asarray(self.bound.clip(behind))
         rows, start = np.zeros((len(behind), sum(self.bound.sizes))), 0
         for size, scale, shares, values in zip(self.bound.sizes, self.bound.scales, self.shares, behind.T, strict=True):
             if size == 1:
-                rows[:, start] = scale * np.clip(shares[0] + _SPREAD * values, -1.0, 1.0)
+                rows[:, start] = scale * np.clip(shares[0] + _NUMBER_DEVIATION * values, -1.0, 1.0)
             else:
                 rows[np.arange(len(rows)), start + np.searchsorted(shares, ndtr(values))] = scale
             start += size

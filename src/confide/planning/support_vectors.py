@@ -1,8 +1,8 @@
-"""How private a support vector machine of a given accuracy can be at all.
+"""The best privacy that any support vector machine of a given accuracy can have.
 
 Rubinstein, Bartlett, Huang and Taft, Learning in a Large Function Space: Privacy-Preserving Mechanisms for SVM Learning
-(2012), with their errata. Their machine minimises |w|^2 / 2 + C mean loss: C is one over alpha here. A release is
-(a, f)-useful if its decision function is within a of the exact machine's everywhere, with probability at least 1 - f.
+(2012), with their errata. Their machine minimises |w|^2 / 2 + C mean loss, so C is 1 / alpha here. A release is
+(a, f)-useful if, with probability at least 1 - f, its decision function is everywhere within a of that of the exact machine.
 """
 
 from __future__ import annotations
@@ -11,22 +11,22 @@ import math
 from dataclasses import dataclass
 
 from confide.errors import ParameterError
-from confide.planning.asked import check_failure, check_positive, check_whole
+from confide.planning.checked_arguments import check_failure, check_positive, check_whole
 
-_LEAST_LOG_THETA = -600.0
-"""Below, the number of features of theorem 13 would overflow."""
+_MIN_LOG_THETA = -600.0
+"""Below this value the number of features of theorem 13 would overflow."""
 
 
 @dataclass(frozen=True, slots=True)
 class PrivacyRange:
-    """Between which epsilons the best mechanism of this accuracy lies.
+    """The range that holds the epsilon of the best mechanism with this accuracy.
 
     Attributes
     ----------
     lower : float
-        No mechanism that is as accurate on every data set has a smaller epsilon; 0 where nothing is known.
+        No mechanism that is as accurate on every data set has a smaller epsilon. 0 if the theorem does not apply.
     upper : float
-        Laplace noise on the weights reaches it.
+        Laplace noise on the weights has this epsilon.
     """
 
     lower: float
@@ -55,11 +55,11 @@ def optimal_privacy(
     largest_entry: float = 1.0,
     lipschitz: float = 1.0,
 ) -> PrivacyRange:
-    """Between which epsilons the best private linear machine lies.
+    """The range that holds the epsilon of the best private linear machine with this accuracy.
 
-    The machine minimises |w|^2 / 2 + (C / n) sum of L max(0, 1 - y w . x), without an intercept, C = 1 / alpha. Neighbours
-    differ in one row replaced, its label too. Rows are at most k long and their entries at most Phi in absolute value; over
-    such rows decision functions are compared.
+    The machine minimises |w|^2 / 2 + (C / n) sum of L max(0, 1 - y w . x), without an intercept, where C = 1 / alpha.
+    Neighbours differ in one row, which is replaced with its label. Rows have norm at most k and entries at most Phi in
+    absolute value. Decision functions are compared over all such rows.
 
     Upper: theorems 10 and 11, with the tight sensitivity 2 L C k / n and the factor sqrt(F) that corollary 19 lost,
     4 L k Phi C sqrt(F) (F log 2 + log(1 / f)) / (n a). It holds for any convex loss with slopes up to L.
@@ -71,12 +71,12 @@ def optimal_privacy(
     n_rows, n_features : int
     alpha : float
     accuracy : float
-        Largest distance between the decision functions, over all rows within the bounds.
+        Largest difference between the decision functions, over all rows within the bounds.
     failure : float
     row_norm : k, largest L2 norm of a row
     largest_entry : Phi, largest entry of a row
     lipschitz : L, slope of the hinge
-        For another loss with slopes up to L only the upper bound holds.
+        For another loss with slopes up to L, only the upper bound holds.
 
     Returns
     -------
@@ -120,12 +120,12 @@ def optimal_privacy_of_kernel(
     length_scale: float = 1.0,
     diameter: float = 1.0,
 ) -> PrivacyRange:
-    """The same for the hinge and the kernel exp(-|x - y|^2 / (2 s^2)), by random Fourier features.
+    """The same range for the hinge and the kernel exp(-|x - y|^2 / (2 s^2)), approximated by random Fourier features.
 
-    Rows lie in a ball of this diameter, over which decision functions are compared.
+    Rows lie in a ball of this diameter. Decision functions are compared over the ball.
 
-    Upper: theorem 13 for as many features as it asks for, 2^1.5 C sqrt(d) / (n scale) with the tight sensitivity and the
-    scale of corollary 15; it grows as C^5 / (a^5 n), where the paper prints C / (a^3 n).
+    Upper: theorem 13 with the number of features that it asks for: 2^1.5 C sqrt(d) / (n scale), with the tight sensitivity
+    and the scale of corollary 15. It grows as C^5 / (a^5 n), where the paper prints C / (a^3 n).
 
     Lower: theorem 26, log((1 - f)(N - 1) / f), for n > C, where N >= 2 data sets of lemma 25 fit into the ball (notes).
 
@@ -133,11 +133,11 @@ def optimal_privacy_of_kernel(
     ----------
     n_rows : int
     n_inputs : int
-        Columns before the features.
+        Number of columns before the random features.
     alpha, accuracy, failure :
         As in `optimal_privacy`.
     length_scale : s
-    diameter : D, of the ball in which rows lie
+    diameter : D, diameter of the ball in which rows lie
 
     Notes
     -----
@@ -161,7 +161,7 @@ def optimal_privacy_of_kernel(
     n_pairs = features_for_kernel(
         n_inputs, accuracy=accuracy, failure=failure, alpha=alpha, length_scale=length_scale, diameter=diameter
     )
-    # Corollary 15: half the accuracy and half the failure are the noise's.
+    # Corollary 15 gives half the accuracy and half the probability of failure to the noise.
     scale = min(
         accuracy / (16.0 * math.log(2.0) * math.sqrt(n_pairs)),
         accuracy * math.sqrt(n_pairs) / (8.0 * math.log(2.0 / failure)),
@@ -175,7 +175,10 @@ def optimal_privacy_of_kernel(
 
 
 def _databases_apart(share: float, relative_scale: float) -> int:
-    """Data sets of lemma 25 whose machines are all more than this share of C / n apart, s / D being the relative scale."""
+    """The number of data sets of lemma 25 whose machines are all more than this share of C / n apart.
+
+    The relative scale is s / D.
+    """
     if share >= 1.0:
         return 1
     sine = relative_scale * math.sqrt(-2.0 * math.log1p(-share))
@@ -185,19 +188,19 @@ def _databases_apart(share: float, relative_scale: float) -> int:
 def features_for_kernel(
     n_inputs: int, *, accuracy: float, failure: float, alpha: float, length_scale: float = 1.0, diameter: float = 1.0
 ) -> int:
-    """Pairs of random features that theorem 13 asks for, for the hinge and the kernel exp(-|x - y|^2 / (2 s^2)).
+    """The number of pairs of random features in theorem 13, for the hinge and the kernel exp(-|x - y|^2 / (2 s^2)).
 
     4 (d + 2) / t log(2^9 (p D)^2 / (f t)), t = min(1, a^4 / (2^4 C^4 (1 + sqrt 6)^4)), p^2 = d / s^2 the second moment of
-    the frequencies and D the diameter. It holds for all data, so it is far more than data of the usual kind need.
+    the frequencies and D the diameter. The theorem holds for all data, so usual data need far fewer.
     """
     check_whole(n_inputs=n_inputs)
     check_positive(accuracy=accuracy, alpha=alpha, length_scale=length_scale, diameter=diameter)
     check_failure(failure)
     log_theta = 4.0 * min(0.0, math.log(accuracy) + math.log(alpha) - math.log(2.0 * (1.0 + math.sqrt(6.0))))
-    if log_theta < _LEAST_LOG_THETA:
+    if log_theta < _MIN_LOG_THETA:
         raise ParameterError(
-            "the theorem asks for more features than can be counted. Ask for less accuracy (a larger number) or give a "
-            "larger alpha."
+            "the theorem asks for more features than a number can hold. Give a larger accuracy, which is the allowed error, "
+            "or a larger alpha."
         )
     log_spread = math.log(n_inputs) + 2.0 * (math.log(diameter) - math.log(length_scale))
     logarithm = 9.0 * math.log(2.0) + log_spread - math.log(failure) - log_theta

@@ -1,18 +1,21 @@
-"""What a plan's noise can cost at most, with every constant, and how many rows keep it below a target.
+"""What a plan's noise can cost at most, with every constant, and how many rows keep this cost below a target.
 
-With J(w) the mean loss plus alpha / 2 |w|^2, F = n J its sum form, l = n alpha, and w* the minimiser:
+Let J(w) be the mean loss plus alpha / 2 |w|^2, F = n J its sum form, l = n alpha, and w* the minimiser. Then
 
     objective perturbation, noise b in the objective:    F(w_b) - F(w*) <= |b|^2 / (2 l),       |w_b - w*| <= |b| / l
     output perturbation, noise z on the weights:         F(w* + z) - F(w*) <= H |z|^2 / 2,       H = n c R^2 + l
 
-The first because F is l-strongly convex and its gradient at w_b is -b: half of what follows from optimality alone, and a
-quarter of the published constant (Chaudhuri, Monteleoni and Sarwate, 2011, lemma 17). The second because F is H-smooth, as
-in their lemma 16. The last step of a mechanism, s on the weights, adds |b| |s| + H |s|^2 / 2 to the first.
+The first holds because F is l-strongly convex and its gradient at w_b is -b. It is half of what follows from optimality
+alone, and a quarter of the published constant (Chaudhuri, Monteleoni and Sarwate, 2011, lemma 17). The second holds because
+F is H-smooth, as in their lemma 16. The last step of a mechanism, which moves the weights by s, adds |b| |s| + H |s|^2 / 2
+to the first.
 
-For any reference w0 and the mean loss L on the rows, L(w) <= L(w0) + alpha / 2 |w0|^2 + J(w) - J(w*). For the population:
-two minimisers whose rows differ in one lie 2 L R / l apart, so that the expected excess of the regularised population loss
-is at most 2 (L R)^2 / l (Shalev-Shwartz, Shamir, Srebro and Sridharan, 2009); Markov's inequality divides it by the
-probability of failure; and noise that moves weights by a distance changes every loss by at most L R times it.
+For any reference w0 and the mean loss L on the rows, L(w) <= L(w0) + alpha / 2 |w0|^2 + J(w) - J(w*).
+
+For the population: two minimisers whose data differ in one row lie at most 2 L R / l apart. So the expected excess of the
+regularised population loss is at most 2 (L R)^2 / l (Shalev-Shwartz, Shamir, Srebro and Sridharan, 2009). By Markov's
+inequality this is divided by the probability of failure. Noise that moves the weights by some distance changes every loss by
+at most L R times that distance.
 """
 
 from __future__ import annotations
@@ -26,40 +29,41 @@ import numpy as np
 from scipy import stats
 
 from confide.errors import InsufficientRegularisation, ParameterError
-from confide.planning.asked import check_failure, check_positive, estimator_with
+from confide.planning.checked_arguments import check_failure, check_positive
+from confide.planning.estimator_copies import estimator_with
 from confide.privacy.budgets import Neighbours
 from confide.privacy.lattice import LatticeGaussian, LatticeLaplace, LatticeNoise
 from confide.privacy.mechanism import Noise, Plan
 from confide.privacy.noise import Entropy
 from confide.privacy.shapes import Shape
 
-_DRAWS = 500
-_SEED = 0
-"""Of draws of noise that no release ever sees: quantiles of its norm."""
-_CERTAIN = 0.999
-"""That a quantile found by simulation is not too small."""
-_MOST_ROWS = 2**40
+_N_DRAWS, _SEED = 500, 0
+"""Number and seed of the draws from which quantiles of the norm of noise are estimated. No release uses this noise."""
+_QUANTILE_CONFIDENCE = 0.999
+"""Probability that a simulated quantile is not too small."""
+_MAX_ROWS = 2**40
 
 
 @dataclass(frozen=True, slots=True)
 class UtilityBound:
-    """What holds with probability at least 1 - failure. Public: made before any row is read.
+    """Bounds that hold with probability at least 1 - failure. Public: they are made before any row is read.
 
     Attributes
     ----------
     failure : float
     distance : float
-        Of the released weights from the minimiser without noise at the same alpha.
+        Distance of the released weights from the minimiser without noise at the same alpha.
     excess_objective : float
-        Of the mean regularised loss over its least value.
+        How far the mean regularised loss is above its least value.
     excess_loss : float
-        Of the mean loss on the rows over that of any weights as short as `reference_norm`.
+        How far the mean loss on the rows is above that of any weights of norm at most `reference_norm`.
     excess_risk : float
-        The same for a new row of the population from which the rows are independent draws. Probability over the rows too.
+        The same for a new row, if the rows are independent draws from a population. The probability is over the rows too.
     reference_norm : float
-        L2 norm of the weights that are compared with, in the units of encoded rows and with the intercept.
+        L2 norm of the weights to compare with, in the units of encoded rows and with the intercept.
     distance_of_zero, excess_objective_of_zero, excess_loss_of_zero : float
-        What the same numbers are at most for weights of zero, which need no rows. A bound that is no smaller is of no use.
+        Bounds on the same numbers for weights of zero, which need no rows. A bound that is not below its counterpart is
+        useless.
     """
 
     failure: float
@@ -85,28 +89,26 @@ class UtilityBound:
         }
         useful = [sentence for sentence, is_useful in bounds.items() if is_useful]
         if not useful:
-            return (
-                f"No useful bound holds with probability {probability}: weights of zero, which need no rows, keep each too."
-            )
+            return f"No useful bound holds with probability {probability}: weights of zero, without any rows, satisfy each."
         told = f"With probability {probability}: {', '.join(useful)}."
         if len(useful) == len(bounds):
             return told
         names = ("the distance", "the regularised loss", "the loss", "the loss on new rows")
         missing = [name for name, is_useful in zip(names, bounds.values(), strict=True) if not is_useful]
-        return f"{told} No useful bound on {' and '.join(missing)}: weights of zero keep it too."
+        return f"{told} No useful bound on {' and '.join(missing)}: weights of zero satisfy it too."
 
 
 def utility_bound(plan: Plan, *, reference_norm: float = 1.0, failure: float = 0.05) -> UtilityBound:
-    """What the noise of a plan can cost.
+    """What the noise of a plan can cost at most.
 
     Parameters
     ----------
     plan : Plan
-        As from `LogisticRegression(...).plan(n_rows, n_features)`, of any loss of the score.
+        A plan for a loss of the score, such as `LogisticRegression(...).plan(n_rows, n_features)`.
     reference_norm : float, positive
         L2 norm of the weights to compare with.
     failure : float, in (0, 1)
-        Probability with which the bounds may fail.
+        Probability that a bound does not hold.
 
     Returns
     -------
@@ -115,11 +117,12 @@ def utility_bound(plan: Plan, *, reference_norm: float = 1.0, failure: float = 0
     Raises
     ------
     ParameterError
-        For numbers outside their ranges, and for plans without noise.
+        If a number lies outside its range, or the plan has no noise.
 
     Notes
     -----
-    A bound that holds for all data says the worst that can happen; typical data lose far less. See the module for theorems.
+    The bounds hold for all data, so they describe the worst case. Typical data lose far less. For the theorems see the
+    docstring of the module.
     """
     check_positive(reference_norm=reference_norm)
     check_failure(failure)
@@ -128,13 +131,13 @@ def utility_bound(plan: Plan, *, reference_norm: float = 1.0, failure: float = 0
     problem, loss = plan.problem, plan.problem.loss_bounds
     n, l2 = problem.n_rows_low, plan.l2
     steepness = loss.lipschitz * problem.row_norm
-    # Noise and seal fail with a third each, the population's excess with the rest.
+    # A third of the probability of failure each for the noise, the seal and the excess in the population.
     each = failure / 3.0
     noise = noise_quantile(plan.noise, each) if plan.noise else 0.0
     step = lattice_quantile(plan.lattice, each) + plan.radius
     pull, shift = (noise, step) if plan.perturbs_objective else (0.0, noise + step)
     bend = problem.n_rows_high * loss.smoothness * problem.row_norm**2 + l2
-    # Where the loss has kinks, by its slope alone: |w*| is at most sqrt(2 n value_at_zero / l).
+    # If the loss has kinks, only its slope is bounded. |w*| is at most sqrt(2 n value_at_zero / l).
     longest = math.sqrt(2.0 * problem.n_rows_high * loss.value_at_zero / l2)
     by_slope = (problem.n_rows_high * steepness + l2 * longest + pull) * shift + 0.5 * l2 * shift**2
     after = min(pull * shift + 0.5 * bend * shift**2, by_slope) if math.isfinite(bend) else by_slope
@@ -142,7 +145,7 @@ def utility_bound(plan: Plan, *, reference_norm: float = 1.0, failure: float = 0
     distance = pull / l2 + shift
     shrinkage = 0.5 * plan.alpha * reference_norm**2
     risk = shrinkage + 2.0 * steepness**2 / (l2 * each) + steepness * distance
-    # Losses are at least 0, and no score of a reference is longer than its norm times that of a row.
+    # Losses are at least 0, and a score of the reference weights is at most their norm times that of a row.
     of_zero = min(loss.value_at_zero, steepness * reference_norm)
     nearest = min(math.sqrt(2.0 * loss.value_at_zero * problem.n_rows_high / l2), problem.n_rows_high * steepness / l2)
     return UtilityBound(
@@ -152,7 +155,7 @@ def utility_bound(plan: Plan, *, reference_norm: float = 1.0, failure: float = 0
 
 @dataclass(frozen=True, slots=True)
 class SampleSize:
-    """How many rows suffice, and the plan for so many.
+    """A sufficient number of rows, and the plan for it.
 
     Attributes
     ----------
@@ -175,41 +178,41 @@ def sample_size(
     failure: float = 0.05,
     population: bool = False,
 ) -> SampleSize:
-    """The fewest rows for which a bound on the excess loss is below a target, at the best alpha for it.
+    """The smallest number of rows at which a bound on the excess loss is below a target, at the best alpha for it.
 
     Parameters
     ----------
     estimator : a classifier or regressor with a loss of the score, for replace-one neighbours
-        Its budget, bounds and mechanism count; its alpha does not.
+        Its budget, bounds and mechanism are used, its alpha is not.
     n_features : int or None
         Number of columns; None with a schema.
     excess : float, positive
-        How far the mean loss may be above that of weights of norm `reference_norm`.
+        How far the mean loss may be above that of any weights of norm `reference_norm`.
     reference_norm, failure :
         As in `utility_bound`.
     population : bool, default False
-        Ask it of the loss on new rows, not on those of the fit.
+        Whether the target is for the loss on new rows; otherwise it is for the rows of the fit.
 
     Returns
     -------
     SampleSize
-        Its plan has the alpha that the answer is for: give it to the estimator.
+        The answer is for the alpha of its plan, so give that alpha to the estimator.
 
     Raises
     ------
     ParameterError
-        For numbers outside their ranges, for add-or-remove-one neighbours, or where 10^12 rows do not suffice.
+        If a number lies outside its range, neighbours are add-or-remove-one, or 10^12 rows do not suffice.
     """
     check_positive(reference_norm=reference_norm, excess=excess)
     check_failure(failure)
     if estimator.get_params(deep=False).get("neighbours") == Neighbours.ADD_OR_REMOVE_ONE:
         raise ParameterError(
-            "the noise of add-or-remove-one is made for declared n_rows_bounds, whatever the number of rows. Ask "
-            "utility_bound of plans with the bounds that you consider, or sample_size for neighbours='replace-one'."
+            "sample_size needs neighbours='replace-one': the noise of add-or-remove-one depends on the declared "
+            "n_rows_bounds, not on the number of rows. Use utility_bound on plans with the bounds that you consider."
         )
 
-    def found(n_rows: int) -> SampleSize | None:
-        # Shrinkage and noise are balanced where shrinkage is a half of the sum, or two thirds for noise on the weights.
+    def answer_with(n_rows: int) -> SampleSize | None:
+        # The best alpha balances shrinkage and noise: shrinkage is half of their sum, two thirds for noise on the weights.
         for share in (0.5, 2.0 / 3.0):
             alpha = 2.0 * share * excess / reference_norm**2
             try:
@@ -222,14 +225,14 @@ def sample_size(
         return None
 
     high = 2
-    while (answer := found(high)) is None:
+    while (answer := answer_with(high)) is None:
         high *= 2
-        if high > _MOST_ROWS:
+        if high > _MAX_ROWS:
             raise ParameterError("no number of rows suffices: raise the budget or the excess, or lower reference_norm.")
     low = high // 2
     while low + 1 < high:
         middle = (low + high) // 2
-        better = found(middle)
+        better = answer_with(middle)
         low, high, answer = (low, middle, better) if better else (middle, high, answer)
     return answer
 
@@ -237,14 +240,14 @@ def sample_size(
 def noise_quantile(noise: Noise, failure: float) -> float:
     """An L2 norm that continuous noise exceeds with probability at most `failure`.
 
-    Of a ball its own quantile; of other shapes by draws from their law, and by a proven bound where draws are too few.
+    For Laplace noise of a ball the exact quantile; otherwise a simulated one, or a proven bound if draws are too few.
     """
     shape, proven = noise.shape, noise.bound(math.log(failure))
     if shape.name == "ball" and noise.law == "laplace":
         return min(proven, shape.l2_norm * float(stats.gamma.ppf(1.0 - failure, shape.dimension)) / noise.scale)
-    # The k-th smallest of n draws is above the quantile if fewer than k of them are below it.
-    position = int(stats.binom.ppf(_CERTAIN, _DRAWS, 1.0 - failure))
-    if position >= _DRAWS:
+    # The k-th smallest of n draws is above the quantile if fewer than k of the draws lie below the quantile.
+    position = int(stats.binom.ppf(_QUANTILE_CONFIDENCE, _N_DRAWS, 1.0 - failure))
+    if position >= _N_DRAWS:
         return proven
     return min(
         proven, _unit_norms(shape, noise.law)[position] * (1.0 / noise.scale if noise.law == "laplace" else noise.scale)
@@ -253,21 +256,21 @@ def noise_quantile(noise: Noise, failure: float) -> float:
 
 @functools.lru_cache(maxsize=32)
 def _unit_norms(shape: Shape, law: str) -> tuple[float, ...]:
-    """L2 norms of draws at scale 1, in order."""
+    """L2 norms of draws at scale 1, in ascending order."""
     entropy = Entropy.seeded(_SEED)
     draw = entropy.laplace if law == "laplace" else entropy.gaussian
-    return tuple(sorted(float(np.linalg.norm(draw(shape, 1, 1.0))) for _ in range(_DRAWS)))
+    return tuple(sorted(float(np.linalg.norm(draw(shape, 1, 1.0))) for _ in range(_N_DRAWS)))
 
 
 def lattice_quantile(lattice: LatticeNoise, failure: float) -> float:
     """An L2 norm that the exact noise on a grid exceeds with probability at most `failure`."""
     n = lattice.dimension
     if isinstance(lattice, LatticeGaussian):
-        # At 40 steps and more to a deviation it is the continuous law, cell by cell, up to the size of a cell.
+        # A standard deviation has at least 40 grid steps, so this is the continuous law up to the size of a grid cell.
         return float(lattice.deviation) * float(stats.chi.ppf(1.0 - failure, n)) + math.sqrt(n) * lattice.step
     if not isinstance(lattice, LatticeLaplace):
-        raise ParameterError("noise of an unknown law.")
-    # The largest coordinate, of which P(|s| > x) <= 2 exp(-x / scale); or Markov's inequality for the fourth power.
+        raise ParameterError("the distribution of the noise on the grid is unknown.")
+    # Two bounds: by the largest coordinate, as P(|s| > x) <= 2 exp(-x / scale) for each; by Markov's inequality for |s|^4.
     largest = math.sqrt(n) * float(lattice.scale) * math.log(2.0 * n / failure)
     decay = math.exp(-lattice.step / float(lattice.scale))
     kurtosis = (1.0 + 10.0 * decay + decay**2) / (2.0 * decay)

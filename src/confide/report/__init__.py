@@ -1,4 +1,4 @@
-"""What to show: a released model as a page for those who must sign it."""
+"""Reports: a released model as a page for those who approve its release."""
 
 from confide.report.page import report_page, write_report
 

@@ -153,5 +153,5 @@ def test_what_has_no_intervals_says_so():
     with pytest.raises(ParameterError, match="set inference_share"):
         HuberRegressor(4.0, target_bound=1.0).fit(X, y).summary()
     model = HuberRegressor(4.0, inference_share=0.3, mechanism="output", target_bound=1.0).fit(X, y)
-    with pytest.raises(ParameterError, match="the ridge cannot be taken back"):
+    with pytest.raises(ParameterError, match="not available after output perturbation"):
         model.conf_int(target="unregularised")

@@ -18,15 +18,10 @@ import pytest
 from typer.testing import CliRunner
 
 import confide
-from confide.accounting.ledger import Ledger
+from confide import Ledger
 from confide.cli import app
 from confide.privacy.budgets import ZCDP, ApproxDP, PureDP
-
-SCHEMA = """
-target = { column = "income", negative = "low", positive = "high" }
-[columns]
-age = { low = 17, high = 90 }
-"""
+from tests.cli.commands import refused, run, write_few_people
 
 
 @pytest.fixture(autouse=True)
@@ -35,26 +30,11 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.delenv("CONFIDE_DEBUG", raising=False)
-    rows = [f"{17 + i % 70},{'high' if i % 70 > 30 else 'low'}" for i in range(140)]
-    Path("people.csv").write_text("\n".join(["age,income", *rows, ""]), encoding="utf-8")
-    Path("people.toml").write_text(SCHEMA, encoding="utf-8")
-
-
-def run(*arguments, code=0):
-    result = CliRunner().invoke(app, [str(argument) for argument in arguments], prog_name="confide")
-    assert result.exit_code == code, result.output
-    return result
-
-
-def refused(*arguments, code=2):
-    """The one line of a command that fails."""
-    result = run(*arguments, code=code)
-    assert result.stdout == ""
-    assert re.fullmatch(r"error: [^\n]+\n", result.stderr)
-    return result.stderr
+    write_few_people()
 
 
 def fit(*options, code=0):
+    """Fit without the defaults that other tests share."""
     return run("fit", "people.csv", "--schema", "people.toml", *options, code=code)
 
 
@@ -76,9 +56,6 @@ def test_help_needs_none_of_the_heavy_packages():
     command = [sys.executable, "-c", script]
     loaded = subprocess.run(command, check=True, capture_output=True, text=True, env=environment).stdout.split()
     assert {"sqlite3", "pandas", "numpy", "rich", "confide.accounting.ledger"}.isdisjoint(loaded)
-
-
-# init
 
 
 @pytest.mark.parametrize(
@@ -153,9 +130,6 @@ def test_init_never_replaces_a_file():
         assert "exists already" in refused("ledger", "init", name, "--epsilon", 1)
 
 
-# show
-
-
 def test_show_tells_limit_spent_remaining_and_charges():
     """With the columns that the charges have."""
     ledger = Ledger("study.db", limit=ApproxDP(4.0, 1e-6))
@@ -184,29 +158,6 @@ def test_show_keeps_a_charge_on_one_line():
     assert purpose.strip() in long
     assert long.index("the third") == short.index("short")
     assert long.rstrip().endswith("0.25")
-
-
-def test_show_breaks_purposes_between_words_on_a_terminal(monkeypatch, capsys):
-    """Numbers and times stay whole beside it, and no line is wider than the terminal."""
-    from rich.console import Console
-
-    from confide.cli import display
-
-    screen = display.Screen()
-    screen._console = Console(width=60, force_terminal=True, color_system=None)
-    purpose = "the third of several models of income by age and education"
-    screen.table(
-        ("number", "time", "purpose", "epsilon"),
-        [("1", "2026-11-21 13:00:00 UTC", purpose, "0.25")],
-        words=("time", "purpose"),
-        wrapped="purpose",
-    )
-    lines = capsys.readouterr().out.splitlines()
-    assert max(map(len, lines)) <= 60
-    assert "2026-11-21 13:00:00 UTC" in lines[1]
-    assert "0.25" in lines[1]
-    column = lines[0].index("purpose")
-    assert " ".join(line[column : column + 22].strip() for line in lines[1:]).startswith("the third of several models")
 
 
 def test_a_ledger_that_may_not_be_written_can_be_shown(monkeypatch):
@@ -302,9 +253,6 @@ def test_what_is_no_ledger_is_refused(command):
     assert not Path("study.db").exists()
 
 
-# verify
-
-
 def test_verify_shows_the_head_and_knows_earlier_ones():
     """Exit code 0; a head that is not in the chain gives 2."""
     ledger = Ledger("study.db", limit=1.0)
@@ -325,9 +273,6 @@ def test_verify_finds_damage():
     whole = Path("study.db").read_bytes()
     Path("study.db").write_bytes(whole.replace(b'"purpose":"fit"', b'"purpose":"fat"'))
     assert "damaged" in refused("ledger", "verify", "study.db")
-
-
-# fit --ledger
 
 
 def test_fit_charges_the_ledger_until_it_is_used_up():

@@ -1,0 +1,118 @@
+"""What `confide plan` shows beside a plan: a bound on the cost of its noise, other mechanisms, and other budgets."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from confide.errors import ParameterError
+from confide.planning import compare_mechanisms, equivalent_budgets, simulate, utility_bound
+from confide.planning.estimator_copies import estimator_with
+
+if TYPE_CHECKING:
+    from confide.cli.display import Screen
+    from confide.estimators.linear_classifier import LinearClassifier
+    from confide.planning import Compared, UtilityBound
+    from confide.privacy.budgets import Budget
+    from confide.privacy.mechanism import Plan
+
+_OTHER_WEIGHTS = "another loss, bound or alpha: distances from other non-private weights cannot be compared"
+
+
+@dataclass(frozen=True)
+class Alternatives:
+    """A bound on the cost of a plan's noise, and what other mechanisms and kinds of budget would do instead.
+
+    Attributes
+    ----------
+    decided : the plan
+    bound : what its noise can cost at most
+    mechanisms : plans of all mechanisms at the alpha of the plan
+    budgets : budgets of other kinds at which the plan has as much noise; empty if there are none
+    errors : test error forecast for each other mechanism, with the alpha and the loss that it would choose
+    """
+
+    decided: Plan
+    bound: UtilityBound
+    mechanisms: tuple[Compared, ...]
+    budgets: tuple[Budget, ...]
+    errors: dict[str, float]
+
+    @classmethod
+    def of(
+        cls,
+        model: LinearClassifier,
+        decided: Plan,
+        rows: int | None,
+        features: int | None,
+        guesses: dict[str, Any] | None,
+    ) -> Alternatives:
+        """The alternatives to the plan of a model.
+
+        Parameters
+        ----------
+        model : a classifier with a finite budget
+        decided : its plan
+        rows, features : as in the plan
+        guesses : `error` and `positive_rate` for `simulate`; None for no forecasts
+        """
+        bound = utility_bound(decided)
+        mechanisms = compare_mechanisms(estimator_with(model, alpha=decided.alpha), rows, features)
+        errors = {}
+        if guesses is not None:
+            for name in (other.mechanism for other in mechanisms if other.mechanism != decided.mechanism):
+                with suppress(ParameterError):
+                    errors[name] = simulate(estimator_with(model, mechanism=name), rows, features, **guesses).error
+        budgets: tuple[Budget, ...] = ()
+        with suppress(ParameterError):
+            budgets = equivalent_budgets(model, rows, features)
+        return cls(decided, bound, mechanisms, budgets, errors)
+
+    def show(self, screen: Screen) -> None:
+        """Show them to people."""
+        screen.heading("What to expect")
+        screen.text(
+            "Compare plans by their noise in rows, as a share of all rows: the smaller the better. Compare distances at the "
+            "same alpha only: the automatic alpha falls as rows are added, and weights grow."
+        )
+        screen.text(str(self.bound))
+        distances = self._distances()
+        if len(distances) > 1:
+            screen.text(
+                "Distance from the same non-private weights at the alpha of the plan: upper bounds, which do not count that "
+                "the loss damps noise in the objective."
+            )
+            for name, distance in distances.items():
+                screen.text(f"- {name} {distance:.4g}")
+        if len(self.budgets) > 1:
+            screen.text(
+                "Budgets with as much noise, if alpha, loss and mechanism stay as planned. They do not protect equally:"
+            )
+            for budget in self.budgets:
+                screen.text(f"- {type(budget)(*(float(f'{getattr(budget, n):.4g}') for n in budget.ranges))}")
+        if self.errors:
+            screen.text("Forecast accuracy of other mechanisms, each at the alpha that it would choose:")
+            for name, error in self.errors.items():
+                screen.text(f"- {name} {1.0 - error:.4f}")
+
+    def to_dict(self) -> dict[str, Any]:
+        """A JSON form."""
+        distances = self._distances()
+        mechanisms = {m.mechanism: distances.get(m.mechanism, m.refusal or _OTHER_WEIGHTS) for m in self.mechanisms}
+        budgets = [budget.to_dict() for budget in self.budgets]
+        document = {"utility": asdict(self.bound), "mechanisms": mechanisms, "equivalent_budgets": budgets}
+        return document | ({"mechanism_errors": self.errors} if self.errors else {})
+
+    def _distances(self) -> dict[str, float]:
+        """Expected distances of the mechanisms whose non-private weights are those of the plan."""
+        return {
+            other.mechanism: other.plan.expected_distance
+            for other in self.mechanisms
+            if other.plan is not None and _problem_minimised(other.plan) == _problem_minimised(self.decided)
+        }
+
+
+def _problem_minimised(plan: Plan) -> tuple[Any, ...]:
+    """What determines the non-private weights: loss, bound and alpha."""
+    return plan.problem.loss, plan.problem.row_bound, float(f"{plan.alpha:.9g}")

@@ -1,0 +1,77 @@
+"""The program `confide`: its entry point, its own options, and the list of its commands."""
+
+from __future__ import annotations
+
+import io
+import sys
+from typing import Annotated
+
+import typer
+
+from confide._version import __version__
+from confide.cli.demo import demo
+from confide.cli.failures import EXIT_CODES_HELP, NO_GUARANTEE, CommandsWithOneLineErrors
+from confide.cli.fit import fit
+from confide.cli.inspect import inspect
+from confide.cli.ledger import ledger_app
+from confide.cli.plan import plan
+from confide.cli.predict import predict
+from confide.cli.report import report
+
+app = typer.Typer(
+    cls=CommandsWithOneLineErrors,
+    add_completion=False,
+    rich_markup_mode=None,  # plain help: the same on a terminal, in a pipe and in a log
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def main() -> None:
+    """The entry point `confide`."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # A name may hold characters that the encoding of the terminal lacks.
+            stream.reconfigure(errors="backslashreplace")
+    app(prog_name="confide")
+
+
+def _print_version(is_requested: bool) -> None:
+    if is_requested:
+        typer.echo(f"confide {__version__}")
+        raise typer.Exit
+
+
+@app.callback(invoke_without_command=True, epilog=EXIT_CODES_HELP)
+def confide(
+    context: typer.Context,
+    version: Annotated[  # noqa: ARG001 - its callback answers
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    """Train models on data about people, and release them with a privacy guarantee that a sceptic can check.
+
+    Start with `confide demo`.
+    """
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+def _with_example(command: str, before: str = "") -> str:
+    """The end of a command's help. Typer keeps the line breaks of a paragraph that begins with a backspace character."""
+    return f"{before}\b\nExample:\n  {command}"
+
+
+# Help lists the commands in this order.
+app.command(epilog=_with_example("confide demo --epsilon 0.5"))(demo)
+app.command(epilog=_with_example("confide fit adult.csv --schema adult.toml --epsilon 1 --out model.json"))(fit)
+app.command(epilog=_with_example("confide predict model.json new.csv --out scored.csv"))(predict)
+app.command(epilog=_with_example("confide plan --rows 45000 --features 105 --epsilon 0.5"))(plan)
+app.command(
+    epilog=_with_example(
+        "confide inspect model.json",
+        f"Exit code: 0 if the model is private, {NO_GUARANTEE} if its guarantee is void.\n\n",
+    )
+)(inspect)
+app.command(epilog=_with_example("confide report model.json --out report.html"))(report)
+app.add_typer(ledger_app, name="ledger")

@@ -1,0 +1,131 @@
+"""`confide plan`: what a fit would cost and how accurate it would be, before any data are read."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from confide.cli.budgets import Delta, Epsilon, Rho, chosen_budget
+from confide.cli.options import (
+    Alpha,
+    Format,
+    Intervals,
+    MechanismName,
+    ModelName,
+    ModelOptions,
+    NeighboursName,
+    RandomFeatures,
+    RowsBounds,
+    RowsPerPerson,
+)
+from confide.errors import ParameterError
+
+if TYPE_CHECKING:
+    from confide.features.schema import Schema
+    from confide.privacy.budgets import Budget
+
+_CURVE_FACTORS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
+"""The budgets of a curve, as multiples of the given one."""
+
+NumberOfRows = Annotated[int | None, typer.Option(min=1, metavar="N", help="Number of rows.")]
+NumberOfColumns = Annotated[int | None, typer.Option(min=1, metavar="D", help="Number of columns of numbers.")]
+SchemaInstead = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="TOML file that describes the columns, instead of --features.")
+]
+RowNorm = Annotated[
+    float | None, typer.Option(metavar="R", help="Rows are clipped to this L2 norm; without a schema the default is 1.")
+]
+GuessedError = Annotated[
+    float | None,
+    typer.Option(metavar="SHARE", help="Guess of the test error without privacy. From it the private one is forecast."),
+]
+PositiveRate = Annotated[float, typer.Option(metavar="SHARE", help="Expected share of one of the two classes, for --error.")]
+WithCurve = Annotated[bool, typer.Option("--curve", help="Show accuracy for several budgets; needs --error.")]
+
+
+def plan(
+    epsilon: Epsilon = None,
+    rows: NumberOfRows = None,
+    features: NumberOfColumns = None,
+    schema: SchemaInstead = None,
+    delta: Delta = None,
+    rho: Rho = None,
+    kind: ModelName = "logistic",
+    n_features: RandomFeatures = None,
+    alpha: Alpha = "auto",
+    mechanism: MechanismName = "auto",
+    neighbours: NeighboursName = "replace-one",
+    n_rows_bounds: RowsBounds = None,
+    max_rows_per_person: RowsPerPerson = 1,
+    intervals: Intervals = None,
+    row_norm: RowNorm = None,
+    error: GuessedError = None,
+    positive_rate: PositiveRate = 0.5,
+    curve: WithCurve = False,
+    output_format: Format = "text",
+) -> None:
+    """Show what a fit would cost and how accurate it would be. Reads no data and spends nothing."""
+    from confide.cli import display
+    from confide.cli.alternatives import Alternatives
+    from confide.cli.forecasts import forecast_document, show_forecasts
+    from confide.planning import simulate
+
+    options = ModelOptions(
+        kind=kind,
+        n_features=n_features,
+        alpha=alpha,
+        mechanism=mechanism,
+        neighbours=neighbours,
+        n_rows_bounds=n_rows_bounds,
+        max_rows_per_person=max_rows_per_person,
+        intervals=intervals,
+        row_norm=row_norm,
+    )
+    budget = chosen_budget(epsilon, delta, rho)
+    if (rows is None) == (n_rows_bounds is None):
+        raise ParameterError("give either --rows or, with --neighbours add-or-remove-one, --n-rows-bounds LOW HIGH.")
+    if (features is None) == (schema is None):
+        raise ParameterError("give either --features or --schema, which states the number of columns.")
+    if curve and error is None:
+        raise ParameterError("--curve needs --error, the expected test error of a model without privacy.")
+    columns = _schema_of(schema)
+    model = options.estimator(budget, columns)
+    decided = model.plan(rows, features)
+    guesses: dict[str, Any] | None = None if error is None else {"error": error, "positive_rate": positive_rate}
+    forecasts, alternatives = [], None
+    with nullcontext() if guesses is None else display.working("simulating fits"):
+        if guesses is not None:
+            models = [options.estimator(each, columns) for each in (_budgets_of_curve(budget) if curve else [budget])]
+            forecasts = [simulate(each, rows, features, **guesses) for each in models]
+        if budget.is_private:
+            alternatives = Alternatives.of(model, decided, rows, features, guesses)
+    if output_format == "json":
+        document = decided.to_dict()
+        if alternatives is not None:
+            document["beside"] = alternatives.to_dict()
+        if forecasts:
+            document["forecast"] = [forecast_document(forecast) for forecast in forecasts]
+        display.print_json(document)
+        return
+    screen = display.Screen()
+    screen.plan(decided)
+    if alternatives is not None:
+        alternatives.show(screen)
+    if forecasts:
+        show_forecasts(forecasts, screen)
+
+
+def _schema_of(path: Path | None) -> Schema | None:
+    from confide.features.schema import Schema
+
+    return None if path is None else Schema.from_toml(path)
+
+
+def _budgets_of_curve(budget: Budget) -> list[Budget]:
+    # The first amount is epsilon or rho; a delta stays as it is.
+    name = next(iter(budget.ranges))
+    return [replace(budget, **{name: factor * getattr(budget, name)}) for factor in _CURVE_FACTORS]

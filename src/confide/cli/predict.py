@@ -1,0 +1,112 @@
+"""`confide predict`: the rows of a table with the predictions of a model beside them."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from confide.cli.failures import printable
+from confide.cli.options import Force, Format, ModelFile
+from confide.errors import FileError, InputError, ParameterError
+
+if TYPE_CHECKING:
+    from confide.estimators.linear_classifier import LinearClassifier
+    from confide.features.schema import Schema
+    from confide.released_models.shown_class import ShownClass
+
+_STANDARD_OUTPUT = "-"
+
+
+def predict(
+    model_file: ModelFile,
+    data: Annotated[Path, typer.Argument(metavar="DATA", help="CSV, Parquet or Feather file.", show_default=False)],
+    out: Annotated[
+        str, typer.Option(metavar="FILE", help="CSV, Parquet or Feather file to write, or - for CSV on standard output.")
+    ],
+    force: Force = False,
+    output_format: Format = "text",
+) -> None:
+    """Add the columns `prediction` and `probability` (or `score`) to a table.
+
+    The probability is that of the positive class of the schema; with three classes or more, that of the predicted class. A
+    support vector machine has no probabilities: its `score` is high where the positive class is likely. All columns of the
+    table are kept, and the cells of a CSV file stay as they are written. The target is not needed.
+    """
+    from confide.cli import display, tables
+    from confide.data.on_disk import READABLE
+    from confide.estimators.linear_model import released_model
+    from confide.released_models.shown_class import ShownClass
+    from confide.saved_models.loading import load
+
+    if out == _STANDARD_OUTPUT and output_format == "json":
+        raise ParameterError("--out - writes the table to standard output, so --format json is not possible; leave it out.")
+    if out != _STANDARD_OUTPUT:
+        tables.check_path(Path(out), (model_file, data), READABLE, overwrite=force)
+    model = load(model_file)
+    direction = ShownClass.of(released_model(model))
+    with display.working(f"reading {data}"):
+        rows = tables.read_columns(data, _kinds_of_columns(model, model_file))
+        table = tables.read_all(data)
+    score_name = _checked_score_name(model, data, rows, table)
+    with display.working("predicting"):
+        table = _with_predictions(table, rows, model, direction, score_name)
+    if model.guarantee_.void is not None:
+        print(f"warning: this model is NOT PRIVATE. {printable(model.guarantee_.void)}", file=sys.stderr)
+    if out == _STANDARD_OUTPUT:
+        stream = typer.get_text_stream("stdout", encoding="utf-8")
+        tables.write_csv(table, stream)
+        stream.flush()
+        return
+    with display.working(f"writing {out}"):
+        tables.write_table(table, Path(out), overwrite=force)
+    if output_format == "json":
+        label = "prediction" if direction.position is None else direction.label
+        display.print_json({"out": out, "rows": table.num_rows, "target": direction.column, f"{score_name}_of": label})
+    else:
+        display.Screen().verbatim(f"Wrote {out}: prediction, and {score_name} of {direction}.")
+
+
+def _checked_score_name(model: LinearClassifier, data: Path, rows: Any, table: Any) -> str:
+    """The name of the second new column, if both columns can be added to the table."""
+    if table.num_rows != rows.num_rows:
+        raise FileError(f"{data} changed while it was read; run the command again.")
+    name = "probability" if hasattr(model, "predict_proba") else "score"
+    if {"prediction", name} & set(table.column_names):
+        raise InputError(f"{data} already has a column named prediction or {name}; rename it.")
+    return name
+
+
+def _with_predictions(table: Any, rows: Any, model: LinearClassifier, direction: ShownClass, score_name: str) -> Any:
+    """The table with the predicted labels, and their probabilities or scores."""
+    import pyarrow as pa
+
+    X = rows if model.schema is not None else rows.to_pandas()
+    table = table.append_column("prediction", pa.array(model.predict(X).tolist()))
+    has_probability = hasattr(model, "predict_proba")
+    values = model.predict_proba(X) if has_probability else direction.sign * model.decision_function(X)
+    if direction.position is None:
+        values = values.max(axis=1)
+    elif has_probability:
+        values = values[:, direction.position]
+    return table.append_column(score_name, pa.array(values))
+
+
+def _kinds_of_columns(model: LinearClassifier, path: Path) -> dict[str, Literal["number", "text"]]:
+    """The columns that a model reads, and whether they hold numbers or text."""
+    if model.schema is not None:
+        return _kinds_by_schema(model.schema)
+    names = getattr(model, "feature_names_in_", None)
+    if names is None:
+        raise FileError(
+            f"{path} was trained on an array without names of columns; use confide.load in Python, or train with a schema."
+        )
+    return dict.fromkeys(map(str, names), "number")
+
+
+def _kinds_by_schema(schema: Schema) -> dict[str, Literal["number", "text"]]:
+    from confide.features.columns import NumberColumn
+
+    return {column.name: "number" if isinstance(column, NumberColumn) else "text" for column in schema.columns}

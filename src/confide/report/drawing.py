@@ -1,0 +1,101 @@
+"""Drawings of the page, as SVG: intervals of coefficients, and bars of weights."""
+
+from __future__ import annotations
+
+import math
+from html import escape
+
+from scipy.special import ndtri
+
+from confide.inference.table import CoefficientTable
+
+_MAX_BARS = 40
+"""Only so many weights are drawn, the longest. The table on the page has them all."""
+_LINE_HEIGHT = 22
+_LEFT_MARGIN, _PLOT_WIDTH, _RIGHT_MARGIN = 310, 420, 20
+_LIGHT_BLUE, _DARK_BLUE = "#9ecae1", "#2171b5"
+_MAX_NAME_LENGTH = 35
+
+
+def interval_plot(table: CoefficientTable) -> str:
+    """The intervals as bars. The dark part of each is the interval that there would be without noise."""
+    quantile = float(ndtri(0.5 + 0.5 * table.level))
+    shown = [c for c in table.coefficients if all(map(math.isfinite, (c.low, c.high)))]
+    if not shown:
+        return ""
+    axis = _Axis.over([c.low for c in shown] + [c.high for c in shown])
+    marks = []
+    for place, one in enumerate(shown):
+        without_noise = min(quantile * one.sampling_error, 0.5 * (one.high - one.low))
+        middle = (place + 0.5) * _LINE_HEIGHT
+        marks.append(
+            _label(one.name, middle)
+            + axis.bar(one.low, one.high, middle, 10, _LIGHT_BLUE)
+            + axis.bar(one.estimate - without_noise, one.estimate + without_noise, middle, 10, _DARK_BLUE)
+            + axis.tick(one.estimate, middle)
+        )
+    caption = f"Intervals at level {table.level:g}. Dark: due to sampling only. Light: with the noise for privacy added."
+    return axis.drawing(marks, caption)
+
+
+def weight_plot(weights: list[tuple[str, float]]) -> str:
+    """The longest weights as bars from 0."""
+    longest = sorted(weights, key=lambda pair: -abs(pair[1]))[:_MAX_BARS]
+    axis = _Axis.over([0.0, *(weight for _, weight in longest)])
+    marks = [
+        _label(name, (place + 0.5) * _LINE_HEIGHT)
+        + axis.bar(min(0.0, w), max(0.0, w), (place + 0.5) * _LINE_HEIGHT, 12, _DARK_BLUE)
+        for place, (name, w) in enumerate(longest)
+    ]
+    few = "" if len(longest) == len(weights) else f" The {len(longest)} longest of {len(weights)} are drawn."
+    return axis.drawing(marks, f"Released weights.{few}")
+
+
+class _Axis:
+    """The horizontal axis of a drawing: numbers to x coordinates."""
+
+    def __init__(self, low: float, high: float) -> None:
+        self._low, self._unit = low, _PLOT_WIDTH / (high - low)
+
+    @classmethod
+    def over(cls, values: list[float]) -> _Axis:
+        """An axis that shows these values and 0."""
+        low, high = min(0.0, *values), max(0.0, *values)
+        margin = 0.03 * (high - low) or 1.0
+        return cls(low - margin, high + margin)
+
+    def x_of(self, value: float) -> float:
+        return _LEFT_MARGIN + (value - self._low) * self._unit
+
+    def bar(self, low: float, high: float, middle: float, thick: int, colour: str) -> str:
+        x, y, long = self.x_of(low), middle - thick / 2, max(1.0, (high - low) * self._unit)
+        return f'<rect x="{x:.1f}" y="{y:.1f}" width="{long:.1f}" height="{thick}" fill="{colour}"/>'
+
+    def tick(self, value: float, middle: float) -> str:
+        x = self.x_of(value)
+        return (
+            f'<line x1="{x:.1f}" y1="{middle - 7:.1f}" x2="{x:.1f}" y2="{middle + 7:.1f}" stroke="#000" stroke-width="1.5"/>'
+        )
+
+    def drawing(self, marks: list[str], caption: str) -> str:
+        """The whole drawing: marks, a line at 0, numbers below, and a caption that screen readers read too."""
+        width, height = _LEFT_MARGIN + _PLOT_WIDTH + _RIGHT_MARGIN, len(marks) * _LINE_HEIGHT
+        zero = self.x_of(0.0)
+        ends = [self._low + share * _PLOT_WIDTH / self._unit for share in (0.02, 0.98)]
+        numbers = "".join(
+            f'<text x="{self.x_of(end):.1f}" y="{height + 18}" text-anchor="middle">{end:.3g}</text>'
+            for end in ends
+            if abs(self.x_of(end) - zero) > _LINE_HEIGHT
+        )
+        return (
+            f'<div class="scroll"><svg role="img" width="{width}" height="{height + 26}">'
+            f"<title>{escape(caption)}</title>"
+            f'<line x1="{zero:.1f}" y1="0" x2="{zero:.1f}" y2="{height + 4}" stroke="#8c959f"/>'
+            f'<text x="{zero:.1f}" y="{height + 18}" text-anchor="middle">0</text>{numbers}{"".join(marks)}</svg></div>'
+            f"<p>{escape(caption)}</p>"
+        )
+
+
+def _label(name: str, middle: float) -> str:
+    shown = name if len(name) <= _MAX_NAME_LENGTH else f"{name[:17]}…{name[-17:]}"
+    return f'<text x="{_LEFT_MARGIN - 10}" y="{middle + 4:.1f}" text-anchor="end">{escape(shown)}</text>'

@@ -1,0 +1,21 @@
+"""The working folder of most tests of the command line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.commands import SCHEMA, rows_of, write_rows
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A working folder with people.csv and people.toml, 80 columns wide and without a terminal."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+    for name in ("CONFIDE_DEBUG", "FORCE_COLOR", "NO_COLOR"):
+        monkeypatch.delenv(name, raising=False)
+    write_rows(Path("people.csv"), rows_of())
+    Path("people.toml").write_text(SCHEMA, encoding="utf-8")
+    return tmp_path

@@ -1,0 +1,38 @@
+"""Other mechanisms and budgets in `confide plan`."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from confide.estimators.logistic import LogisticRegression
+from confide.planning import simulate
+from tests.cli.commands import run
+
+
+def test_plan_compares_distances_from_the_same_weights_alone():
+    """At the alpha of its plan: as the library says there. The other mechanisms of an automatic loss minimise another."""
+    options = ("--rows", 45000, "--features", 20, "--epsilon", "0.5", "--format", "json")
+    document = json.loads(run("plan", *options).stdout)
+    given = LogisticRegression(0.5, alpha=document["alpha"], mechanism="output").plan(45_000, 20)
+    own = LogisticRegression(0.5, mechanism="output").plan(45_000, 20)
+    distances = document["beside"]["mechanisms"]
+    assert distances["objective"] == pytest.approx(document["expected_distance"], rel=1e-6)
+    assert distances["output"] == pytest.approx(given.expected_distance, rel=1e-6)
+    assert distances["output"] != pytest.approx(own.expected_distance, rel=0.1)
+    of_svm = json.loads(run("plan", *options, "--model", "svm").stdout)["beside"]["mechanisms"]
+    assert isinstance(of_svm["objective"], float)
+    assert "cannot be compared" in of_svm["output"]
+    assert "Distance from" not in run("plan", *options[:-2], "--model", "svm").stdout
+
+
+def test_plan_forecasts_the_other_mechanisms_as_they_would_be_run():
+    """With --error alone: what `simulate` says of each at its own alpha."""
+    options = ("--rows", 3000, "--features", 4, "--epsilon", 1)
+    document = json.loads(run("plan", *options, "--error", "0.1", "--format", "json").stdout)
+    reached = document["beside"]["mechanism_errors"]
+    assert set(reached) == {"output", "output-laplace"}
+    assert reached["output"] == simulate(LogisticRegression(1.0, mechanism="output"), 3000, 4, error=0.1).error
+    assert f"- output {1.0 - reached['output']:.4f}" in run("plan", *options, "--error", "0.1").stdout
+    assert "mechanism_errors" not in json.loads(run("plan", *options, "--format", "json").stdout)["beside"]

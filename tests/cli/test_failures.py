@@ -1,0 +1,67 @@
+"""How commands fail: one line, an exit code, and no data."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from typer.testing import CliRunner
+
+from confide.cli import app
+from confide.errors import BudgetExceeded, NotCertified
+from confide.estimators.logistic import LogisticRegression
+from tests.cli.commands import SENTINEL, fit, refused
+
+
+def test_an_unexpected_failure_is_one_line_without_its_message(folder, monkeypatch):
+    """Exit code 4: only the type is named, for the message may hold data. CONFIDE_DEBUG=1 shows all."""
+
+    def fail(*arguments):
+        raise RuntimeError(SENTINEL)
+
+    monkeypatch.setattr(LogisticRegression, "fit", fail)
+    result = fit("--format", "json", code=4)
+    assert re.fullmatch("error: unexpected RuntimeError; [^\n]+\n", result.stderr)
+    assert SENTINEL not in result.output
+    monkeypatch.setenv("CONFIDE_DEBUG", "1")
+    result = CliRunner().invoke(app, ["fit", "people.csv", "--schema", "people.toml", "--epsilon", "1"])
+    assert isinstance(result.exception, RuntimeError)
+
+
+@pytest.mark.parametrize(
+    ("error", "code"), [(BudgetExceeded("too little is left."), 3), (NotCertified("not certified."), 4)]
+)
+def test_each_kind_of_refusal_has_its_exit_code(folder, monkeypatch, error, code):
+    """Over the budget is 3; a minimiser without its certificate is a defect of ours, 4. Both say why."""
+
+    def fail(*arguments):
+        raise error
+
+    monkeypatch.setattr(LogisticRegression, "fit", fail)
+    assert refused("fit", "people.csv", "--schema", "people.toml", "--epsilon", 1, "--format", "json", code=code) == (
+        f"error: {error}\n"
+    )
+
+
+def test_an_interrupted_command_says_so_by_its_exit_code(folder, monkeypatch):
+    """130, as shells have it, and no traceback."""
+
+    def interrupt(*arguments):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(LogisticRegression, "fit", interrupt)
+    assert "Traceback" not in fit(code=130).output
+
+
+def test_warnings_of_other_packages_are_not_shown(folder, monkeypatch):
+    """They may quote data."""
+    import warnings
+
+    plan = LogisticRegression.plan
+
+    def warn(*arguments):
+        warnings.warn(SENTINEL, UserWarning, stacklevel=1)
+        return plan(*arguments)
+
+    monkeypatch.setattr(LogisticRegression, "plan", warn)
+    assert SENTINEL not in fit().output

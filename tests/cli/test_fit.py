@@ -1,0 +1,226 @@
+"""`confide fit`: what it shows and writes, for which tables."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import confide
+from confide.estimators.logistic import LogisticRegression
+from tests.cli.commands import (
+    SCHEMA,
+    SENTINEL,
+    SENTINEL_NUMBER,
+    fit,
+    read_rows,
+    refused,
+    rows_of,
+    run,
+    spoil,
+    write_kinds,
+    write_rows,
+)
+
+
+def test_fit_shows_the_plan_the_guarantee_and_the_largest_weights(folder):
+    """In this order; the file then holds a private model."""
+    text = fit("--out", "release.json").stdout
+    parts = ["Plan", "Guarantee", "This model was released under", "Released weights", "Wrote release.json"]
+    assert sorted(parts, key=text.index) == parts
+    assert max(map(len, text.splitlines())) <= 80
+    model = confide.load("release.json")
+    assert model.guarantee_.void is None
+    assert model.guarantee_.budget == confide.PureDP(1.0)
+
+
+def test_fit_with_intervals_shows_them_and_keeps_them(folder):
+    """A table on the screen and in JSON, again by inspect; the plan shows what the share buys."""
+    write_rows(Path("people.csv"), rows_of(6000))
+    text = fit("--intervals", "0.3", "--epsilon", "4").stdout
+    assert "0.3 of the whole budget" in text
+    assert "expected interval" in text
+    assert re.search(r"^column +coef +sampling err +privacy err +total err +low +high +p$", text, re.MULTILINE)
+    inspected = run("inspect", "model.json").stdout
+    table = [line for line in inspected.splitlines() if re.match(r"(age|\(intercept\)) ", line)]
+    assert len(table) == 2
+    assert all(line in text for line in table)
+    document = json.loads(run("inspect", "model.json", "--format", "json").stdout)
+    assert document["intervals"] == confide.load("model.json").summary().to_dict()
+    assert [row["name"] for row in document["intervals"]["coefficients"]] == [*document["weights"], "(intercept)"]
+    assert [row["estimate"] for row in document["intervals"]["coefficients"]][:-1] == list(document["weights"].values())
+    assert json.loads(fit("--format", "json").stdout)["intervals"] is None
+
+
+def test_fit_reads_all_files_of_a_pattern(folder):
+    """Two files are the rows of both, with and without a cache; a pattern that matches nothing is refused."""
+    Path("parts").mkdir()
+    rows = rows_of(400)
+    write_rows(Path("parts/b.csv"), rows[250:])
+    write_rows(Path("parts/a.csv"), rows[:250])
+    Path("cache").mkdir()
+    for options in ((), ("--cache", "cache")):
+        text = fit(*options, data="parts/*.csv").stdout
+        assert "The number of rows, 400, is public." in " ".join(text.split())
+    assert list(Path("cache").iterdir()) == []
+    assert "no file matches" in refused("fit", "parts/*.parquet", "--schema", "people.toml", "--epsilon", 1)
+
+
+def test_fit_never_tells_a_private_number_of_rows(folder):
+    """Neither on the screen nor in JSON nor in the file."""
+    write_rows(Path("people.csv"), rows_of(187))
+    private = ("--neighbours", "add-or-remove-one", "--n-rows-bounds", "150", "300")
+    shown = fit(*private).output + fit(*private, "--format", "json").output
+    numbers = re.findall(r"(?<![\d.])187(?!\d)", shown + Path("model.json").read_text(encoding="utf-8"))
+    assert numbers == []
+
+
+def test_fit_shows_the_same_for_any_rows_but_for_the_weights(folder):
+    """Two tables with nothing in common but their size give the same lines, weights taken out."""
+
+    def without_weights(text):
+        return re.sub(r"^\S.* [+-]\d+\.\d{4}$", "", text, flags=re.MULTILINE)
+
+    first = without_weights(fit().stdout)
+    write_rows(Path("people.csv"), rows_of(reverse=True)[::-1])
+    assert without_weights(fit().stdout) == first
+    assert not re.search(r"accuracy|score|iteration|second|converged", first.replace("Scores computed", ""))
+
+
+def test_fit_speaks_json(folder):
+    """One document: where the model is, the plan, the guarantee and the released weights."""
+    document = json.loads(fit("--format", "json").stdout)
+    model = confide.load("model.json")
+    assert document["model"] == "model.json"
+    assert document["private"] is True
+    assert document["plan"]["n_rows_bounds"] == [200, 200]
+    assert document["guarantee"] == model.guarantee_.to_dict()
+    assert document["statement"] == model.guarantee_.statement()
+    assert list(document["weights"]) == list(model.coefficient_names_)
+
+
+def test_weights_are_turned_towards_the_positive_class(folder):
+    """Sorted classes are high and low, so the model's own weights speak of low; what is shown speaks of high."""
+    document = json.loads(fit("--format", "json").stdout)
+    model = confide.load("model.json")
+    assert list(model.classes_) == ["high", "low"]
+    assert document["weights_speak_of"] == "high"
+    assert list(document["weights"].values()) == (-model.coef_[0]).tolist()
+    assert document["intercept"] == -model.intercept_[0]
+    assert 'in log-odds of income = "high"' in run("inspect", "model.json").stdout
+
+
+def test_a_kernel_machine_is_fitted_shown_and_scores(folder):
+    """With the kernel of its options, by the file that was written."""
+    options = ("--model", "kernel-svm", "--kernel", "laplacian", "--length-scale", "0.5", "--n-features", "16")
+    fit(*options, "--epsilon", "5")
+    model = confide.load("model.json")
+    assert (model.kernel, model.length_scale, model.n_features) == ("laplacian", 0.5, 16)
+    assert "KernelSVC" in run("inspect", "model.json").stdout
+    run("predict", "model.json", "people.csv", "--out", "scored.csv")
+    scores = [float(row["score"]) for row in read_rows(Path("scored.csv"))]
+    table = pd.read_csv("people.csv", dtype={"work": str}, keep_default_na=False, na_values=[""])
+    assert scores == pytest.approx(-model.decision_function(table))  # "high" is the first of the sorted classes
+    planned = ("plan", "--model", "kernel-svm", "--n-features", "16", "--schema", "people.toml", "--rows", "200")
+    document = json.loads(run(*planned, "--epsilon", "5", "--format", "json").stdout)
+    assert document["n_features"] == 16
+
+
+def test_a_file_without_a_line_of_names_is_refused_with_advice(folder):
+    """And its first row is not quoted."""
+    Path("bare.csv").write_text(f"{SENTINEL_NUMBER},40.5,private,high\n30,20,state,low\n", encoding="utf-8")
+    message = refused("fit", "bare.csv", "--schema", "people.toml", "--epsilon", "1")
+    assert "first line looks like a row: put a line with the names of the columns above it" in message
+
+
+def test_an_infinite_epsilon_is_loud_about_it(folder):
+    """It must be asked for by name; the model is written and marked."""
+    result = fit("--epsilon", "inf", code=3)
+    assert "\nNOT PRIVATE." in result.stdout
+    assert confide.load("model.json").guarantee_.void
+
+
+def test_types_come_from_the_schema_and_not_from_the_rows(folder):
+    """A category may look like a number, and a number may be missing; neither changes what another row means."""
+    Path("people.toml").write_text(
+        'target = { column = "y", negative = 0, positive = 1 }\n[columns]\n'
+        'code = { categories = ["01", "2", "x"] }\nsize = { low = 0, high = 9, missing = true }\n',
+        encoding="utf-8",
+    )
+    cells = [("1", "2.5", "1"), ("2", "NA", "0"), ("01", "", "1.0"), ("x", "8", "0")]
+    Path("people.csv").write_text("code,size,y\n" + "".join(",".join(row) + "\n" for row in cells), encoding="utf-8")
+    fit("--epsilon", "inf", "--out", "a.json", code=3)
+    frame = pd.DataFrame({"code": ["1", "2", "1", "x"], "size": [2.5, None, None, 8.0]})
+    expected = LogisticRegression(float("inf"), schema=confide.Schema.from_toml("people.toml")).fit(frame, [1, 0, 1, 0])
+    assert np.array_equal(confide.load("a.json").coef_, expected.coef_)
+
+
+@pytest.mark.parametrize(
+    ("cells", "advice"),
+    [
+        ({"age": SENTINEL}, 'column "age" holds cells that are not numbers'),
+        ({"hours": f"{SENTINEL_NUMBER} h"}, 'column "hours [x]" holds cells that are not numbers'),
+        ({"age": ""}, 'column "age": holds missing values'),
+        ({"age": "inf"}, 'column "age": holds infinite numbers'),
+        ({"income": SENTINEL}, "the labels: some are neither"),
+        ({"income": SENTINEL_NUMBER}, "the labels: some are neither"),
+        ({"income": ""}, "the labels: some are missing"),
+    ],
+)
+def test_a_bad_cell_is_refused_without_being_shown(folder, cells, advice):
+    """One line names the column, exit code 2, and no model is written."""
+    spoil(**cells)
+    message = refused("fit", "people.csv", "--schema", "people.toml", "--epsilon", 1, "--format", "json")
+    assert advice in message
+    assert not Path("model.json").exists()
+    # As a person sees it: the plan may come before.
+    result = fit(code=2)
+    assert advice in result.stderr
+    assert SENTINEL not in result.output
+    assert SENTINEL_NUMBER not in result.output
+
+
+def test_a_schema_without_a_target_cannot_train(folder):
+    """The message shows the line to add."""
+    Path("people.toml").write_text(SCHEMA.partition("[columns]")[2].join(["[columns]", ""]), encoding="utf-8")
+    assert "names no target; add a line such as target = {" in refused(
+        "fit", "people.csv", "--schema", "people.toml", "--epsilon", 1
+    )
+
+
+def test_three_classes_have_intervals(folder):
+    """In the plan, on the screen, in JSON, on the page and again by inspect: each column of each class."""
+    write_rows(Path("people.csv"), rows_of(6000))
+    write_kinds()
+    options = ("--epsilon", "8", "--intervals", "0.3", "--out", "kinds.json", "--report", "kinds.html")
+    text = run("fit", "kinds.csv", "--schema", "kinds.toml", *options).output
+    assert "Coefficients by class, with intervals of 0.95" in text
+    assert "0.3 of the whole budget" in text
+    assert "minus their mean over classes" in text.replace("\n", " ")
+    model = confide.load("kinds.json")
+    names = [f"{label}: {name}" for label in "xyz" for name in (*model.coefficient_names_, "(intercept)")]
+    assert [name for name in names if re.search(rf"^{re.escape(name)} +-?\d", text, re.MULTILINE)] == names
+    document = json.loads(run("inspect", "kinds.json", "--format", "json").stdout)
+    assert [row["name"] for row in document["intervals"]["coefficients"]] == names
+    page = Path("kinds.html").read_text(encoding="utf-8")
+    assert model.summary().to_html() in page
+    assert all(f">{name}</text>" in page for name in names)
+
+
+def test_three_classes_are_fitted_shown_and_predicted(folder):
+    """The schema names the classes; weights by class, and the probability of the predicted one."""
+    rows = write_kinds()
+    shown = run("fit", "kinds.csv", "--schema", "kinds.toml", "--epsilon", "1", "--out", "kinds.json").output
+    assert "Released weights, by class" in shown or "largest of" in shown
+    assert "z: (intercept)" in shown
+    document = json.loads(run("inspect", "kinds.json", "--format", "json").output)
+    assert list(document["weights"]) == list(document["intercept"]) == ["x", "y", "z"]
+    assert document["weights_speak_of"] is None
+    assert "probability of the predicted species" in run("predict", "kinds.json", "kinds.csv", "--out", "out.csv").output
+    out, model = pd.read_csv("out.csv"), confide.load("kinds.json")
+    np.testing.assert_allclose(out["probability"], model.predict_proba(rows).max(axis=1), rtol=1e-12)
+    assert (out["prediction"] == model.predict(rows)).all()

@@ -1,0 +1,57 @@
+"""Options that describe a model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import confide
+from confide.cli.options import ModelOptions
+from tests.cli.commands import fit, refused, run
+
+
+def test_fit_passes_its_options_on(folder):
+    """Alpha, mechanism, neighbours and bounds."""
+    options = ("--alpha", "0.3", "--mechanism", "output", "--neighbours", "add-or-remove-one")
+    fit(*options, "--n-rows-bounds", "150", "300")
+    model = confide.load("model.json")
+    assert (model.alpha, model.mechanism, model.n_rows_bounds) == (0.3, "output", (150, 300))
+    assert model.guarantee_.neighbours is confide.Neighbours.ADD_OR_REMOVE_ONE
+
+
+def test_intervals_that_are_not_to_be_had_are_refused(folder):
+    """Too few rows, a share that is none, a kernel; nothing is written."""
+    for options, words in (
+        (("--intervals", "0.3"), "not be trustworthy"),
+        (("--intervals", "much"), "auto or a number"),
+        (("--intervals", "2"), "inference_share must be"),
+        (("--intervals", "0.3", "--model", "kernel-svm"), "mean nothing one by one"),
+    ):
+        message = fit(*options, code=2).stderr
+        assert words in message.replace("\n", " ")
+    assert not Path("model.json").exists()
+    shown = run("plan", "--rows", "50000", "--features", "4", "--epsilon", "1", "--intervals", "auto").stdout
+    assert "expected interval" in shown
+
+
+@pytest.mark.parametrize("option", [("--kernel", "rbf"), ("--length-scale", "1"), ("--n-features", "8")])
+def test_options_of_kernels_are_refused_by_models_without(folder, option):
+    """Rather than ignored."""
+    assert f"{option[0]} is for --model kernel-svm alone" in refused(
+        "fit", "people.csv", "--schema", "people.toml", "--epsilon", "1", *option
+    )
+
+
+def test_options_that_were_not_given_leave_the_defaults_of_the_estimator():
+    """Only the name of the model and the budget are needed."""
+    for kind, expected in (("logistic", confide.LogisticRegression(1.0)), ("kernel-svm", confide.KernelSVC(1.0))):
+        made = ModelOptions(kind=kind).estimator(confide.PureDP(1.0), None)
+        assert made.get_params() == expected.get_params() | {"budget": confide.PureDP(1.0)}
+
+
+def test_a_norm_of_rows_is_refused_for_kernels():
+    """Random features always have norm 1."""
+    with pytest.raises(confide.ParameterError, match="--row-norm"):
+        ModelOptions(kind="kernel-svm", row_norm=2.0).estimator(confide.PureDP(1.0), None)
+    assert ModelOptions(kind="svm", row_norm=2.0).estimator(confide.PureDP(1.0), None).row_norm == 2.0

@@ -1,0 +1,110 @@
+"""`confide predict`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+import confide
+from confide.estimators.logistic import LogisticRegression
+from tests.cli.commands import SENTINEL, fit, read_rows, refused, rows_of, run, spoil, write_rows
+
+
+def test_predict_adds_two_columns_and_keeps_the_rest(folder):
+    """Rows, their order and the text of every cell are kept; the target is not needed."""
+    fit()
+    rows = [{key: value for key, value in row.items() if key != "income"} for row in rows_of()]
+    write_rows(Path("new.csv"), rows)
+    result = run("predict", "model.json", "new.csv", "--out", "scored.csv", "--force")
+    assert result.stdout == 'Wrote scored.csv: prediction, and probability of income = "high".\n'
+    scored = read_rows(Path("scored.csv"))
+    assert list(scored[0]) == [*rows[0], "prediction", "probability"]
+    assert [{key: row[key] for key in rows[0]} for row in scored] == rows
+    assert {row["prediction"] for row in scored} <= {"low", "high"}
+
+
+def test_predict_agrees_with_the_library(folder):
+    """The file written by fit, loaded in Python, gives the same labels and probabilities, digit by digit."""
+    fit()
+    run("predict", "model.json", "people.csv", "--out", "scored.csv")
+    scored = read_rows(Path("scored.csv"))
+    model = confide.load("model.json")
+    frame = pd.DataFrame(rows_of())
+    assert [row["prediction"] for row in scored] == model.predict(frame).tolist()
+    positive = list(model.classes_).index("high")
+    assert [float(row["probability"]) for row in scored] == model.predict_proba(frame)[:, positive].tolist()
+    assert all((row["prediction"] == "high") == (float(row["probability"]) > 0.5) for row in scored)
+
+
+def test_predict_writes_to_standard_output(folder):
+    """The table alone; there JSON has no place."""
+    fit()
+    run("predict", "model.json", "people.csv", "--out", "scored.csv")
+    shown = run("predict", "model.json", "people.csv", "--out", "-")
+    assert shown.stderr == ""
+    assert shown.stdout == Path("scored.csv").read_text(encoding="utf-8")
+    assert "--format json" in refused("predict", "model.json", "people.csv", "--out", "-", "--format", "json")
+
+
+def test_predict_speaks_json(folder):
+    """Where the table is, and whose probability it holds."""
+    fit()
+    result = run("predict", "model.json", "people.csv", "--out", "scored.csv", "--format", "json")
+    assert json.loads(result.stdout) == {
+        "out": "scored.csv",
+        "rows": 200,
+        "target": "income",
+        "probability_of": "high",
+    }
+
+
+def test_predict_refuses_to_name_two_columns_alike(folder):
+    """A table that was scored before has the names already."""
+    fit()
+    run("predict", "model.json", "people.csv", "--out", "scored.csv")
+    assert "rename" in refused("predict", "model.json", "scored.csv", "--out", "again.csv")
+
+
+def test_predict_shows_no_cell_either(folder):
+    """A bad number and a missing column are refused in one line."""
+    fit()
+    spoil(age=SENTINEL)
+    assert 'column "age"' in refused("predict", "model.json", "people.csv", "--out", "scored.csv")
+    Path("people.csv").write_text(f"age,work\n1,{SENTINEL}\n", encoding="utf-8")
+    assert 'lacks the columns "hours [x]"' in refused("predict", "model.json", "people.csv", "--out", "scored.csv")
+    assert not Path("scored.csv").exists()
+
+
+def test_predict_warns_of_a_model_without_privacy(folder):
+    """On standard error, so that the table stays clean."""
+    fit("--epsilon", "inf", code=3)
+    result = run("predict", "model.json", "people.csv", "--out", "-")
+    assert result.stderr.startswith("warning: this model is NOT PRIVATE.")
+    assert "NOT PRIVATE" not in result.stdout
+
+
+def test_a_model_without_a_schema_finds_its_columns_by_name(folder):
+    """Trained on a frame in Python, it reads the numbers of the columns it knows."""
+    frame = pd.DataFrame({"age": [0.1, 0.2, 0.9, 0.8], "size": [0.0, 0.1, 0.3, 0.5]})
+    model = LogisticRegression(5.0).fit(frame, [0, 0, 1, 1])
+    model.save("model.json")
+    Path("new.csv").write_text("size,note,age\n0.1,a,0.2\n0.5,b,0.7\n", encoding="utf-8")
+    run("predict", "model.json", "new.csv", "--out", "scored.csv", "--force")
+    scored = read_rows(Path("scored.csv"))
+    expected = model.predict_proba(pd.DataFrame({"age": [0.2, 0.7], "size": [0.1, 0.5]}))[:, 1]
+    assert [float(row["probability"]) for row in scored] == expected.tolist()
+    assert [row["note"] for row in scored] == ["a", "b"]
+    Path("new.csv").write_text(f"size,age\n0.1,{SENTINEL}\n", encoding="utf-8")
+    assert 'column "age"' in refused("predict", "model.json", "new.csv", "--out", "scored.csv", "--force")
+    Path("new.csv").write_text("size,age\n0.1,\n", encoding="utf-8")
+    assert "NaN" in refused("predict", "model.json", "new.csv", "--out", "scored.csv", "--force")
+
+
+def test_a_model_without_names_says_why_it_cannot_score_a_file(folder):
+    """An array has no names of columns to look for."""
+    LogisticRegression(5.0).fit(np.array([[0.1], [0.9]]), [0, 1]).save("model.json")
+    message = refused("predict", "model.json", "people.csv", "--out", "scored.csv")
+    assert "without names of columns" in message

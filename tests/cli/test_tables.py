@@ -1,0 +1,88 @@
+"""Tables in files: kinds, and refusals that show no cell."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.feather as feather
+import pyarrow.parquet as parquet
+import pytest
+
+from tests.cli.commands import SENTINEL, SENTINEL_NUMBER, fit, read_rows, refused, run, spoil
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "feather", "arrow"])
+def test_binary_tables_train_and_score_like_csv(folder, suffix):
+    """The same rows give the same model without noise, and the same predictions."""
+    frame = pd.read_csv("people.csv", keep_default_na=False, dtype={"id": str})
+    frame["hours [x]"] = pd.to_numeric(frame["hours [x]"])
+    table = pa.Table.from_pandas(frame)
+    path = f"people.{suffix}"
+    if suffix == "parquet":
+        parquet.write_table(table, path)
+    else:
+        feather.write_feather(table, path)
+    options = ("--epsilon", "inf", "--format", "json")
+    from_csv = json.loads(fit(*options, "--out", "a.json", code=3).stdout)
+    from_table = json.loads(fit(*options, "--out", "b.json", data=path, code=3).stdout)
+    assert from_csv["weights"] == from_table["weights"]
+    run("predict", "a.json", "people.csv", "--out", "a.csv")
+    run("predict", "a.json", path, "--out", f"b.{suffix}")
+    scored = parquet.read_table(f"b.{suffix}") if suffix == "parquet" else feather.read_table(f"b.{suffix}")
+    assert scored.column_names == [*table.column_names, "prediction", "probability"]
+    assert scored["probability"].to_pylist() == [float(row["probability"]) for row in read_rows(Path("a.csv"))]
+
+
+@pytest.mark.parametrize(
+    ("content", "advice"),
+    [
+        (f"age,hours [x],work,income\n40,1,private,low,{SENTINEL}\n", "more or fewer cells"),
+        (f"age,hours [x],work,income\n40,{SENTINEL}\n", "more or fewer cells"),
+        (f'age,hours [x],work,income\n40,1,"{SENTINEL},low\n', 'a quote (") is not closed'),
+        (f'age,hours [x],work,income\n40,1,"{SENTINEL},low\n41,2,b,low\n42,3,"c,low\n', 'a quote (") is not closed'),
+        (f"age;hours [x];work;income\n40;1;{SENTINEL};low\n", "commas between them"),
+        (f"{SENTINEL_NUMBER},1,{SENTINEL},low\n", 'lacks the columns "age", "hours [x]", "work", "income"'),
+        (f"age,work,income\n40,{SENTINEL},low\n", 'lacks the columns "hours [x]"'),
+        (f"age,hours [x],work,income,age\n40,1,{SENTINEL},low,2\n", 'more than one column of the name "age"'),
+        ("age,hours [x],work,income\n", "no rows"),
+        ("", "is empty"),
+        (f"age,hours [x],work,income\n40,1,{SENTINEL}\xff,low\n".encode("latin-1"), "UTF-8"),
+        ("age,income\n".encode("utf-16"), "text in UTF-8"),
+        (b"\x00", "lacks the columns"),
+        (f"age,hours [x],work,income\n{SENTINEL_NUMBER * 60},1,a,low\n", "holds infinite numbers"),
+    ],
+)
+def test_a_bad_csv_file_is_refused_without_being_shown(folder, content, advice):
+    """One line says what to correct, exit code 2."""
+    Path("people.csv").write_bytes(content if isinstance(content, bytes) else content.encode())
+    options = ("--schema", "people.toml", "--epsilon", 1, "--format", "json")
+    assert advice in refused("fit", "people.csv", *options)
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "feather"])
+def test_a_bad_binary_file_is_refused_without_being_shown(folder, suffix):
+    """A file that is no table, one without a column, and one whose column is no number."""
+    path = Path(f"people.{suffix}")
+    options = ("--schema", "people.toml", "--epsilon", 1, "--format", "json")
+    path.write_text(SENTINEL, encoding="utf-8")
+    assert "damaged" in refused("fit", path, *options)
+    write = parquet.write_table if suffix == "parquet" else feather.write_feather
+    columns = {"age": [SENTINEL], "hours [x]": [1.0], "work": ["state"], "income": ["low"]}
+    write(pa.table({name: cells for name, cells in columns.items() if name != "work"}), str(path))
+    assert 'lacks the columns "work"' in refused("fit", path, *options)
+    write(pa.table(columns), str(path))
+    assert 'column "age": holds cells that are not numbers' in refused("fit", path, *options)
+
+
+def test_files_that_cannot_be_read_are_named(folder):
+    """Missing ones, folders, kinds that are not tables, and a schema that is no schema."""
+    assert "nowhere.csv: No such file" in refused("fit", "nowhere.csv", "--schema", "people.toml", "--epsilon", 1)
+    Path("folder.csv").mkdir()
+    assert "folder.csv" in refused("fit", "folder.csv", "--schema", "people.toml", "--epsilon", 1)
+    assert 'must end in ".csv"' in refused("fit", "people.xlsx", "--schema", "people.toml", "--epsilon", 1)
+    assert "nowhere.toml" in refused("fit", "people.csv", "--schema", "nowhere.toml", "--epsilon", 1)
+    spoil(work=SENTINEL)
+    assert "not valid TOML" in refused("fit", "people.csv", "--schema", "people.csv", "--epsilon", 1)

@@ -1,0 +1,92 @@
+"""Forecasts for intervals, from public facts: whether to trust them, and how wide they will be."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from confide import (
+    ZCDP,
+    ApproxDP,
+    Ledger,
+    LogisticRegression,
+    ParameterError,
+)
+from confide.inference.forecast import LARGEST_RATIO, LARGEST_SUMS_RATIO, SumsForecast
+from tests.inference.test_intervals import sample
+
+
+def test_intervals_that_cannot_be_trusted_are_refused_before_the_charge():
+    """Few rows, many columns; the message says what to change, and more of it is accepted."""
+    ledger = Ledger(limit=10.0)
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(500, 20)), rng.integers(0, 2, 500)
+    model = LogisticRegression(0.5, inference_share=0.3, classes=[0, 1], ledger=ledger)
+    with pytest.raises(ParameterError, match="more rows, a larger budget or inference_share, fewer columns, or ApproxDP"):
+        model.fit(X, y)
+    assert len(ledger.entries()) == 0
+    assert not hasattr(model, "coef_")
+    with pytest.raises(ParameterError, match="not be trustworthy"):
+        model.plan(500, 20)
+    assert model.plan(2_000_000, 20).intervals.is_valid
+    assert model.plan(20_000, 2).intervals.is_valid
+    assert model.set_params(budget=ApproxDP(0.5, 1e-6)).plan(60_000, 20).intervals.is_valid
+
+
+def test_the_forecast_compares_noise_with_usual_curvature():
+    """Both written out: noise of Gamma length in N dimensions; n rows of mean square 1/3 at half the largest curvature."""
+    plan = LogisticRegression(1.0, inference_share=0.3, classes=[0, 1]).plan(10_000, 4)
+    forecast, size = plan.intervals, 30
+    # Theorem 1 of proofs/moments.md: sqrt(2) R^2, R^2 = 2; root mean square length sqrt(N (N + 1)) over the rate, by entry.
+    entry = math.sqrt(2.0) * 2.0 / (0.3 * 0.99) * math.sqrt(size + 1)
+    unit = 0.25 / forecast.moments.curvature_scale
+    assert forecast.curvature_noise == pytest.approx(2.0 * entry * unit / math.sqrt(2.0) * math.sqrt(5.0), rel=0.03)
+    assert forecast.usual_curvature == pytest.approx(10_000 * 0.125 / 3.0 / 4.0)
+    assert forecast.ratio == forecast.curvature_noise / forecast.usual_curvature
+    document = plan.to_dict()["intervals"]
+    assert document["ratio"] == forecast.ratio
+    assert document["largest_ratio"] == LARGEST_RATIO
+    text = str(plan)
+    assert "expected interval" in text
+    assert "noise up to" in text
+    assert LogisticRegression(1.0, classes=[0, 1]).plan(10_000, 4).to_dict()["intervals"] is None
+
+
+def test_the_forecast_width_is_near_the_widths_that_come():
+    """Within a factor 2."""
+    X, y = sample(20_000, 2)
+    for mechanism in ("objective", "output"):
+        model = LogisticRegression(1.0, inference_share=0.3, mechanism=mechanism, classes=[0, 1], random_state=0).fit(X, y)
+        width = np.median(model.uncertainty().margins(0.95)[:3])
+        assert 0.5 < model.plan(20_000, 3).intervals.margin / width < 2.2
+
+
+def test_the_automatic_share_is_the_best_of_those_it_chooses_from():
+    """By the forecast, among those that can be trusted; where none can, the refusal says how near the best one is."""
+    for n, budget in ((2000, 1.0), (100_000, 1.0), (5000, ZCDP(0.1))):
+        best = LogisticRegression(budget, inference_share="auto", classes=[0, 1]).plan(n, 4).intervals
+        assert best.is_valid
+        for share in (0.1, 0.3, 0.5):
+            try:
+                other = LogisticRegression(budget, inference_share=share, classes=[0, 1]).plan(n, 4).intervals
+            except ParameterError:
+                continue
+            assert best.margin <= other.margin * (1.0 + 1e-9)
+    with pytest.raises(ParameterError, match="not be trustworthy"):
+        LogisticRegression(0.1, inference_share="auto", classes=[0, 1]).plan(500, 20)
+    assert LogisticRegression(math.inf, inference_share="auto").plan(500, 20).intervals is not None
+
+
+@pytest.mark.parametrize(("ratio", "is_poor", "lost"), [(0.5, False, ""), (0.6, True, "0.03"), (1.6, True, "0.05")])
+def test_a_poor_fit_of_least_squares_is_forecast_by_its_ratio(ratio, is_poor, lost):
+    """The line says what was lost at such ratios; above the limit there are no intervals."""
+    forecast = SumsForecast(curvature_noise=ratio * 100.0, usual_curvature=100.0, square_deviation=2.0, is_pure=True)
+    assert forecast.is_poor == is_poor
+    assert (f"lost {lost} of R^2" in forecast.lines().get("poor fit", "")) == is_poor
+    if ratio > LARGEST_SUMS_RATIO:
+        with pytest.raises(ParameterError, match="not be trustworthy"):
+            forecast.check()
+    else:
+        forecast.check()
