@@ -13,9 +13,9 @@ import scipy.sparse
 
 from confide.data.arrays import ArrayBlocks, CopiedBlocks, MemorySource
 from confide.data.frames import EncodedBlocks
-from confide.data.lent import LentSource, _Reading, unwritable
+from confide.data.lent import unwritable
 from confide.data.mapped import MappedBlocks
-from confide.data.source import SummableRows
+from confide.data.source import LentSource, SummableRows, _Reading
 from confide.data.sparse import SparseBlocks
 from confide.data.streams import KeptSample, Piece, Reading, StreamedSource
 from confide.erm.losses import LogisticLoss

@@ -137,7 +137,7 @@ def test_workers_return_what_they_refuse_in_words_without_data():
     assert np.isfinite(outcome.totals.hessian).all()
     with pytest.raises(ValueError, match="outside the declared classes"):
         PartitionedSource.checked(run_on([(X[:200], y[:200] + 1)]), reading)
-    with pytest.raises(ValueError, match="one label for each row"):
+    with pytest.raises(ValueError, match="one label or target for each row"):
         PartitionedSource.checked(run_on([(X[:200], y[:100])]), reading)
     with pytest.raises(ValueError, match="at least one"):
         PartitionedSource.checked(run_on([(X[:0], y[:0])]), reading)

@@ -68,7 +68,7 @@ class DaskRows(OpenedRows):
 
     @contextmanager
     def checked(
-        self, reading: Reading | NumericReading, rows_per_person: RowsPerPerson, n_threads: int
+        self, reading: Reading | NumericReading, rows_per_person: RowsPerPerson, n_threads: int = 1
     ) -> Iterator[CheckedPass]:
         refuse_persons(self.schema)
         yield PartitionedSource.checked(self._outcome, reading)

@@ -23,11 +23,10 @@ from zipfile import BadZipFile
 import numpy as np
 
 from confide.data.checked_source import CheckedPass, RowsWithDefaults
-from confide.data.lent import LentSource
 from confide.data.opened_rows import OpenedRows
 from confide.data.partitions import NumericReading, Outcome, added, refuse_persons
 from confide.data.passes import Pass
-from confide.data.source import BlockwiseSum, RowSource, SummableRows
+from confide.data.source import BlockwiseSum, LentSource, RowSource, SummableRows
 from confide.data.streams import Reading
 from confide.erm.losses import Hinge, Loss
 from confide.erm.row_sums import RowSum, Totals
@@ -68,7 +67,7 @@ class FederatedRows(OpenedRows):
 
     @contextmanager
     def checked(
-        self, reading: Reading | NumericReading, rows_per_person: RowsPerPerson, n_threads: int
+        self, reading: Reading | NumericReading, rows_per_person: RowsPerPerson, n_threads: int = 1
     ) -> Iterator[CheckedPass]:
         refuse_persons(self.schema)
         try:

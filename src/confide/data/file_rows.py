@@ -72,7 +72,7 @@ class FileRows(OpenedRows):
 
     @contextmanager
     def checked(
-        self, reading: Reading | NumericReading, rows_per_person: RowsPerPerson, n_threads: int
+        self, reading: Reading | NumericReading, rows_per_person: RowsPerPerson, n_threads: int = 1
     ) -> Iterator[CheckedPass]:
         if not isinstance(reading, Reading):
             raise ParameterError("the rows of table files need a schema.")

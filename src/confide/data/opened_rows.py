@@ -38,7 +38,7 @@ class OpenedRows(ABC):
 
     @abstractmethod
     def checked(
-        self, reading: Reading | NumericReading, rows_per_person: RowsPerPerson, n_threads: int
+        self, reading: Reading | NumericReading, rows_per_person: RowsPerPerson, n_threads: int = 1
     ) -> AbstractContextManager[CheckedPass]:
         """Read all rows once and check them; what was made for later passes is removed at the end.
 

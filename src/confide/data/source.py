@@ -6,10 +6,11 @@ sum whatever they like, and cannot write to what they read (`data/lent.py`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Protocol
 
-from confide.data.lent import lent
+from confide.data.lent import unwritable
 from confide.erm.row_sums import SumOverRows, Totals
 from confide.types import Array, Rows, Targets, Weights
 
@@ -88,3 +89,53 @@ class SampledRows(SummableRows, Protocol):
 
     def sample(self, n_rows: int) -> SampledRows:
         """About `n_rows` of these rows, copied."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """A solver's own sum over rows, which is shown blocks that it cannot write to. It can be pickled if that sum can."""
+
+    row_sum: BlockwiseSum
+
+    def start(self, n_problems: int, n_features: int) -> Totals:
+        return self.row_sum.start(n_problems, n_features)
+
+    def add_block(
+        self, totals: Totals, rows: Rows, labels: Targets, weights: Weights, row_weights: Array | None = None
+    ) -> None:
+        rows, labels, row_weights = map(unwritable, (rows, labels, row_weights))
+        self.row_sum.add_block(totals, rows, labels, weights, row_weights)
+
+    def completed(self, totals: Totals) -> Totals:
+        return self.row_sum.completed(totals)
+
+
+@dataclass(frozen=True, slots=True)
+class LentSource:
+    """A source for a solver, with the methods of the source behind it and none of its attributes. See `SummableRows`."""
+
+    n_features: int
+    n_rows: int
+    sum_over_rows: Callable[[BlockwiseSum, Weights], Totals]
+    sample: Callable[[int], SampledRows | None]
+    in_single_precision: Callable[[], SummableRows | None]
+
+    def lent(self) -> LentSource:
+        """These rows, which are lent already."""
+        return self
+
+
+def lent(source: SummableRows) -> LentSource:
+    """The rows of a source for a solver. What the methods return holds copies, or rows that are lent in the same way."""
+
+    def sum_over_rows(row_sum: BlockwiseSum, weights: Weights) -> Totals:
+        return source.sum_over_rows(_Reading(row_sum), weights)
+
+    def sample(n_rows: int) -> SampledRows | None:
+        return source.sample(n_rows)
+
+    def in_single_precision() -> SummableRows | None:
+        made = source.in_single_precision()
+        return None if made is None else made.lent()
+
+    return LentSource(source.n_features, source.n_rows, sum_over_rows, sample, in_single_precision)

@@ -63,7 +63,7 @@ class SparkRows(OpenedRows):
 
     @contextmanager
     def checked(
-        self, reading: Reading | NumericReading, rows_per_person: RowsPerPerson, n_threads: int
+        self, reading: Reading | NumericReading, rows_per_person: RowsPerPerson, n_threads: int = 1
     ) -> Iterator[CheckedPass]:
         from pyspark import StorageLevel
 

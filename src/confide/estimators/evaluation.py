@@ -136,7 +136,11 @@ def _edges(n_bins: int) -> Array:
 def _refuse_unscorable(given: GivenRows, known: ReleasedModel) -> None:
     if not given.lies_here:
         raise ParameterError("scores are computed here, not by a cluster or other parties: open files, without a client.")
-    if given.schema_for(known.schema) != known.schema:
+    try:
+        is_described_alike = given.schema_for(known.schema) == known.schema
+    except ParameterError:
+        is_described_alike = False
+    if not is_described_alike:
         raise ParameterError("the rows must be opened with the schema that the model was fitted with, and with its labels.")
 
 
