@@ -1,0 +1,177 @@
+"""Rules about the rooms of the package: who imports whom, what stays inside a room, and how large things may be."""
+
+from __future__ import annotations
+
+import ast
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from tests.test_project import PACKAGE, count_code_lines, module_paths
+
+LARGEST_SHARE_OF_A_ROOM = 0.13
+MOST_LINES_OF_A_FUNCTION = 60
+OF_OTHERS = {"_getframe", "_replace", "_asdict"}
+"""Names that Python's own modules have; a leading underscore is how they spell them."""
+TOLD_BY_THEIR_ROOM = {"__init__", "__main__", "_version"}
+"""Modules without tests of their own: faces of packages, and a version."""
+
+
+def room_of(name: str) -> str:
+    """The room of a module: its folder, or itself where it stands alone."""
+    parts = name.split(".")
+    return parts[1] if len(parts) > 1 else ""
+
+
+@cache
+def tree_of(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def imports_of(name: str, path: Path, modules: set[str]) -> set[str]:
+    """The modules of the package that a module imports: at its top, for type checkers, and in functions."""
+    found = set()
+    for node in ast.walk(tree_of(path)):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            # `from confide.data import arrays` imports a module, `from confide.data.arrays import Blocks` a name of one.
+            found |= {f"{node.module}.{alias.name}" for alias in node.names} | {node.module}
+    return {other for other in found & modules if other != name and not name.startswith(f"{other}.")}
+
+
+def circles(graph: dict[str, set[str]]) -> list[set[str]]:
+    """Groups of modules of which each reaches all others (Tarjan's strongly connected components)."""
+    index: dict[str, int] = {}
+    low: dict[str, int] = {}
+    stack: list[str] = []
+    found: list[set[str]] = []
+
+    def visit(node: str) -> None:
+        index[node] = low[node] = len(index)
+        stack.append(node)
+        for other in graph[node]:
+            if other not in index:
+                visit(other)
+                low[node] = min(low[node], low[other])
+            elif other in stack:
+                low[node] = min(low[node], index[other])
+        if low[node] == index[node]:
+            group = {stack.pop()}
+            while node not in group:
+                group.add(stack.pop())
+            if len(group) > 1:
+                found.append(group)
+
+    for node in graph:
+        if node not in index:
+            visit(node)
+    return found
+
+
+def import_graph() -> dict[str, set[str]]:
+    modules = module_paths()
+    # The package itself imports its public names on first use, so what imports the package imports none of them.
+    return {name: imports_of(name, path, set(modules)) for name, path in modules.items() if name != "confide"} | {
+        "confide": set()
+    }
+
+
+def private_names(tree: ast.Module) -> set[str]:
+    """Names with a leading underscore that a module defines: functions, classes, variables, attributes and fields."""
+    names = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            names.add(node.name)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            names.add(node.id)
+        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            names.add(node.attr)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            names.add(node.value)  # slots, and object.__setattr__(self, "_name", ...)
+    return {name for name in names if name.startswith("_")}
+
+
+def private_reads(tree: ast.Module) -> set[tuple[str, int]]:
+    """Names with a leading underscore that are read from something other than `self`, `cls` or `super()`."""
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and node.attr.startswith("_") and not node.attr.startswith("__"):
+            of_itself = isinstance(node.value, ast.Name) and node.value.id in ("self", "cls")
+            of_its_base = isinstance(node.value, ast.Call) and ast.unparse(node.value.func) == "super"
+            if not of_itself and not of_its_base:
+                found.add((node.attr, node.lineno))
+    return found
+
+
+def test_a_circle_is_seen() -> None:
+    """The next test rests on this search."""
+    assert circles({"a": {"b"}, "b": {"c"}, "c": {"b"}, "d": {"a"}}) == [{"b", "c"}]
+    assert circles({"a": {"b", "c"}, "b": {"c"}, "c": set()}) == []
+
+
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    """Imports for type checkers and in functions count: a circle of either kind cannot be understood one file at a time."""
+    assert circles(import_graph()) == []
+
+
+def test_what_is_private_stays_in_its_room() -> None:
+    """An attribute with a leading underscore is read in the room that defines it, and nowhere else."""
+    defined: dict[str, set[str]] = {}
+    for name, path in module_paths().items():
+        defined.setdefault(room_of(name), set()).update(private_names(tree_of(path)))
+    strangers = {
+        f"{name}, line {line}: {attribute}"
+        for name, path in module_paths().items()
+        for attribute, line in private_reads(tree_of(path))
+        if attribute not in defined[room_of(name)] | OF_OTHERS
+    }
+    assert strangers == set()
+
+
+def test_no_private_name_is_imported_from_another_room() -> None:
+    """A function or class with a leading underscore is for its own module."""
+    strangers = {
+        f"{name}: {node.module}.{alias.name}"
+        for name, path in module_paths().items()
+        for node in ast.walk(tree_of(path))
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("confide")
+        for alias in node.names
+        if alias.name.startswith("_") and not alias.name.startswith("__")
+    }
+    assert strangers == set()
+
+
+def test_no_room_is_a_house_of_its_own() -> None:
+    """No room holds more than 13% of the package's code: one that does has two ideas, and a wall is missing."""
+    lines: dict[str, int] = {}
+    for name, path in module_paths().items():
+        lines[room_of(name)] = lines.get(room_of(name), 0) + count_code_lines(path.read_text(encoding="utf-8"))
+    total = sum(lines.values())
+    assert {room: n / total for room, n in lines.items() if n > LARGEST_SHARE_OF_A_ROOM * total} == {}
+
+
+def test_a_function_fits_on_a_screen() -> None:
+    """No function has more than 60 lines beside its docstring."""
+    long = {}
+    for name, path in module_paths().items():
+        for node in ast.walk(tree_of(path)):
+            if not isinstance(node, ast.FunctionDef):
+                continue
+            docstring = ast.get_docstring(node, clean=False)
+            n_lines = (node.end_lineno or node.lineno) - node.lineno + 1 - (docstring.count("\n") + 1 if docstring else 0)
+            if n_lines > MOST_LINES_OF_A_FUNCTION:
+                long[f"{name}.{node.name}"] = n_lines
+    assert long == {}
+
+
+@pytest.mark.parametrize("name", sorted(name for name in module_paths() if name.split(".")[-1] not in TOLD_BY_THEIR_ROOM))
+def test_every_module_has_its_tests_in_the_same_place(name: str) -> None:
+    """tests/<room>/test_<module>.py for src/confide/<room>/<module>.py."""
+    path = module_paths()[name]
+    if path.name == "__init__.py":
+        pytest.skip("the face of a package")
+    relative = path.relative_to(PACKAGE)
+    mirrored = Path(__file__).parent / relative.parent / f"test_{relative.name}"
+    assert mirrored.is_file(), f"write {mirrored.relative_to(Path(__file__).parents[1])}"
