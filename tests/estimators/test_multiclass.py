@@ -236,7 +236,7 @@ def test_labels_of_a_schema_are_read_in_canonical_form():
     [
         ({"classes": ["a", "b"]}, "three"),
         ({"classes": ["a", "b", "a"]}, "twice"),
-        ({"classes": ["a", "b", 3]}, "one kind"),
+        ({"classes": ["a", "b", 3]}, "one type"),
         ({"classes": "abc"}, "list"),
         ({"classes": ["a", "b", None]}, "classes"),
         ({"classes": ["a", "b", "c"], "positive": "a"}, "not both"),

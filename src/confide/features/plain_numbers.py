@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from confide.features.columns import NumberColumn
 from confide.types import Array
 
-_LARGE = 2.0**100
+_SINGLE_PRECISION_LIMIT = 2.0**100
 """Bounds below this, and ranges above its inverse, can be used in single precision without overflow."""
 
 
@@ -62,7 +62,9 @@ class PlainNumbers:
         self._high = np.array([column.high for column, _ in columns]).reshape(-1, 1)
         self._width = self._high - self._low
         ends = np.concatenate([self._low, self._high])
-        moderate = bool((np.abs(ends) < _LARGE).all()) and bool((self._width > 1.0 / _LARGE).all())
+        moderate = bool((np.abs(ends) < _SINGLE_PRECISION_LIMIT).all()) and bool(
+            (self._width > 1.0 / _SINGLE_PRECISION_LIMIT).all()
+        )
         self._in_single_precision = moderate and bool((self._low.astype(np.float32) == self._low).all())
         starts = [start for _, start in columns]
         in_one_piece = starts == list(range(starts[0], starts[0] + len(starts))) if starts else False

@@ -102,13 +102,9 @@ class RawTable:
 def _columns_named(frame: Any, names: Sequence[str]) -> tuple[Any, ...]:
     """The named columns of a frame, in the order of the names."""
     import narwhals.stable.v1 as nw
-    import pyarrow as pa
 
-    if isinstance(frame, pa.Table) and frame.num_rows:
-        # The usual form of a piece of a file, of which a fit reads many. What is wrong with a table is found below.
-        places = {name: place for place, name in enumerate(frame.column_names)}
-        if len(places) == frame.num_columns and all(name in places for name in names):
-            return tuple(frame.column(places[name]) for name in names)
+    if (columns := _columns_of_arrow(frame, names)) is not None:
+        return columns
     try:
         table = nw.from_native(frame, pass_through=True)
         present, n_rows = (set(table.columns), table.shape[0]) if isinstance(table, nw.DataFrame) else (set(), 0)
@@ -122,6 +118,21 @@ def _columns_named(frame: Any, names: Sequence[str]) -> tuple[Any, ...]:
     if n_rows == 0:
         raise InputError("the frame has no rows; at least one is needed.")
     return tuple(table[name] for name in names)
+
+
+def _columns_of_arrow(frame: Any, names: Sequence[str]) -> tuple[Any, ...] | None:
+    """The named columns of an Arrow table; None if it is not one, or lacks something.
+
+    This is the usual form of a piece of a file, of which a fit reads many.
+    """
+    import pyarrow as pa
+
+    if not isinstance(frame, pa.Table) or not frame.num_rows:
+        return None
+    places = {name: place for place, name in enumerate(frame.column_names)}
+    if len(places) < frame.num_columns or any(name not in places for name in names):
+        return None
+    return tuple(frame.column(places[name]) for name in names)
 
 
 def _why_no_table(frame: Any, table: Any, names: Sequence[str]) -> str:
