@@ -96,6 +96,7 @@ def fit(
     from confide.cli import display
     from confide.cli.charges import Charges
     from confide.data.on_disk import files_of
+    from confide.report import write_report
 
     options = ModelOptions(
         kind=kind,
@@ -120,12 +121,9 @@ def fit(
         plan = _train(model, data, files, cache, screen)
         charges.write_model(model, out, overwrite=force)
         if report is not None:
-            from confide.report import write_report
-
             write_report(model, report, overwrite=force)
         if screen is None:
-            document = {"model": str(out), "plan": plan.to_dict(), **display.model_document(model)}
-            display.print_json(document | {"charge": charges.document()})
+            display.print_json(_document(model, plan, out) | {"charge": charges.document()})
         else:
             _show_release(screen, model, charges, out, report, with_intervals=intervals is not None)
     exit_without_guarantee(model)
@@ -169,6 +167,13 @@ def _train(model: LinearClassifier, data: str, files: Any, cache: Path | None, s
     with display.row_progress(None if is_number_private else n_rows) as progress:
         model.fit(open_rows(files, model.schema, cache=False if cache is None else cache, progress=progress))
     return plan
+
+
+def _document(model: LinearClassifier, plan: Plan, out: Path) -> dict[str, Any]:
+    """The plan and the released model, for programs."""
+    from confide.cli import display
+
+    return {"model": str(out), "plan": plan.to_dict(), **display.model_document(model)}
 
 
 def _show_release(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -15,6 +15,7 @@ from confide.errors import LedgerError
 
 if TYPE_CHECKING:
     from confide.accounting.ledger import Ledger
+    from confide.cli.display import Screen
     from confide.privacy.budgets import Budget
 
 LedgerPlace = Annotated[
@@ -71,32 +72,13 @@ def show(path: LedgerPlace, output_format: Format = "text") -> None:
     from confide.cli import display
 
     opened = Ledger(path)
-    amounts: dict[str, Budget] = {"limit": opened.limit, "spent": opened.spent(), "remaining": opened.remaining()}
-    names = [name for name in ("epsilon", "delta", "rho") if hasattr(opened.limit, name)]
-    frame = opened.entries()
     if output_format == "json":
-        charges = [
-            {name: None if isinstance(value, float) and math.isnan(value) else value for name, value in row.items()}
-            for row in frame.to_dict("records")
-        ]
-        unit = {"neighbours": str(opened.neighbours), "max_rows_per_person": opened.max_rows_per_person}
-        facts = {"ledger": str(path), **unit, "accounting": opened.accounting}
-        totals = {name: budget.to_dict() for name, budget in amounts.items()}
-        display.print_json({**facts, **totals, "head": opened.head, "entries": charges})
+        display.print_json(_document(opened, path))
         return
     screen = display.Screen()
     screen.verbatim(f"{path}: {opened.neighbours}, {_protected_persons(opened)}, accounting {opened.accounting}")
-    screen.heading("Budget")
-    rows = [(title, *(f"{getattr(budget, name):.6g}" for name in names)) for title, budget in amounts.items()]
-    screen.table(("", *names), rows)
-    screen.heading("Charges" if len(frame) else "No charges yet")
-    if len(frame):
-        shown = [name for name in frame if frame[name].notna().any()]
-        if (frame["rows_per_person"] == opened.max_rows_per_person).all():
-            shown.remove("rows_per_person")
-        frame["time"] = [datetime.fromisoformat(time).strftime("%Y-%m-%d %H:%M:%S UTC") for time in frame["time"]]
-        rows = [tuple(_cell(value) for value in row) for row in frame[shown].itertuples(index=False)]
-        screen.table(shown, rows, words=("time", "purpose"), wrapped="purpose")
+    _show_totals(screen, opened)
+    _show_charges(screen, opened)
 
 
 @ledger_app.command(
@@ -126,6 +108,43 @@ def verify(
         f"{path}: the chain is whole; charges: {count}" + ("" if head is None else ", the given head among them")
     )
     screen.verbatim(f"head: {opened.head}")
+
+
+def _totals(ledger: Ledger) -> dict[str, Budget]:
+    return {"limit": ledger.limit, "spent": ledger.spent(), "remaining": ledger.remaining()}
+
+
+def _document(ledger: Ledger, path: str) -> dict[str, Any]:
+    """The ledger, for programs. Numbers that a charge does not have are null."""
+    charges = [
+        {name: None if isinstance(value, float) and math.isnan(value) else value for name, value in row.items()}
+        for row in ledger.entries().to_dict("records")
+    ]
+    unit = {"neighbours": str(ledger.neighbours), "max_rows_per_person": ledger.max_rows_per_person}
+    facts = {"ledger": str(path), **unit, "accounting": ledger.accounting}
+    totals = {name: budget.to_dict() for name, budget in _totals(ledger).items()}
+    return {**facts, **totals, "head": ledger.head, "entries": charges}
+
+
+def _show_totals(screen: Screen, ledger: Ledger) -> None:
+    names = [name for name in ("epsilon", "delta", "rho") if hasattr(ledger.limit, name)]
+    screen.heading("Budget")
+    rows = [(title, *(f"{getattr(budget, name):.6g}" for name in names)) for title, budget in _totals(ledger).items()]
+    screen.table(("", *names), rows)
+
+
+def _show_charges(screen: Screen, ledger: Ledger) -> None:
+    """A table of the charges, with the columns in which they differ or have a value."""
+    frame = ledger.entries()
+    screen.heading("Charges" if len(frame) else "No charges yet")
+    if not len(frame):
+        return
+    shown = [name for name in frame if frame[name].notna().any()]
+    if (frame["rows_per_person"] == ledger.max_rows_per_person).all():
+        shown.remove("rows_per_person")
+    frame["time"] = [datetime.fromisoformat(time).strftime("%Y-%m-%d %H:%M:%S UTC") for time in frame["time"]]
+    rows = [tuple(_cell(value) for value in row) for row in frame[shown].itertuples(index=False)]
+    screen.table(shown, rows, words=("time", "purpose"), wrapped="purpose")
 
 
 def _protected_persons(ledger: Ledger) -> str:

@@ -25,8 +25,11 @@ from confide.cli.options import (
 from confide.errors import ParameterError
 
 if TYPE_CHECKING:
+    from confide.cli.alternatives import Alternatives
     from confide.features.schema import Schema
+    from confide.planning import Forecast
     from confide.privacy.budgets import Budget
+    from confide.privacy.mechanism import Plan
 
 _CURVE_FACTORS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 """The budgets of a curve, as multiples of the given one."""
@@ -71,7 +74,6 @@ def plan(
     """Show what a fit would cost and how accurate it would be. Reads no data and spends nothing."""
     from confide.cli import display
     from confide.cli.alternatives import Alternatives
-    from confide.cli.forecasts import forecast_document, show_forecasts
     from confide.planning import simulate
 
     options = ModelOptions(
@@ -86,17 +88,16 @@ def plan(
         row_norm=row_norm,
     )
     budget = chosen_budget(epsilon, delta, rho)
-    if (rows is None) == (n_rows_bounds is None):
-        raise ParameterError("give either --rows or, with --neighbours add-or-remove-one, --n-rows-bounds LOW HIGH.")
-    if (features is None) == (schema is None):
-        raise ParameterError("give either --features or --schema, which states the number of columns.")
+    _require_one(rows, n_rows_bounds, "--rows or, with --neighbours add-or-remove-one, --n-rows-bounds LOW HIGH")
+    _require_one(features, schema, "--features or --schema, which states the number of columns")
     if curve and error is None:
         raise ParameterError("--curve needs --error, the expected test error of a model without privacy.")
     columns = _schema_of(schema)
     model = options.estimator(budget, columns)
     decided = model.plan(rows, features)
     guesses: dict[str, Any] | None = None if error is None else {"error": error, "positive_rate": positive_rate}
-    forecasts, alternatives = [], None
+    forecasts: list[Forecast] = []
+    alternatives = None
     with nullcontext() if guesses is None else display.working("simulating fits"):
         if guesses is not None:
             models = [options.estimator(each, columns) for each in (_budgets_of_curve(budget) if curve else [budget])]
@@ -104,25 +105,44 @@ def plan(
         if budget.is_private:
             alternatives = Alternatives.of(model, decided, rows, features, guesses)
     if output_format == "json":
-        document = decided.to_dict()
-        if alternatives is not None:
-            document["beside"] = alternatives.to_dict()
-        if forecasts:
-            document["forecast"] = [forecast_document(forecast) for forecast in forecasts]
-        display.print_json(document)
-        return
-    screen = display.Screen()
-    screen.plan(decided)
-    if alternatives is not None:
-        alternatives.show(screen)
-    if forecasts:
-        show_forecasts(forecasts, screen)
+        display.print_json(_document(decided, alternatives, forecasts))
+    else:
+        _show(decided, alternatives, forecasts)
+
+
+def _require_one(first: object, second: object, names: str) -> None:
+    """Refuse two options unless exactly one of them is given."""
+    if (first is None) == (second is None):
+        raise ParameterError(f"give either {names}.")
 
 
 def _schema_of(path: Path | None) -> Schema | None:
     from confide.features.schema import Schema
 
     return None if path is None else Schema.from_toml(path)
+
+
+def _document(decided: Plan, alternatives: Alternatives | None, forecasts: list[Forecast]) -> dict[str, Any]:
+    from confide.cli.forecasts import forecast_document
+
+    document = decided.to_dict()
+    if alternatives is not None:
+        document["beside"] = alternatives.to_dict()
+    if forecasts:
+        document["forecast"] = [forecast_document(forecast) for forecast in forecasts]
+    return document
+
+
+def _show(decided: Plan, alternatives: Alternatives | None, forecasts: list[Forecast]) -> None:
+    from confide.cli import display
+    from confide.cli.forecasts import show_forecasts
+
+    screen = display.Screen()
+    screen.plan(decided)
+    if alternatives is not None:
+        alternatives.show(screen)
+    if forecasts:
+        show_forecasts(forecasts, screen)
 
 
 def _budgets_of_curve(budget: Budget) -> list[Budget]:

@@ -212,6 +212,7 @@ def sample_size(
         )
 
     def answer_with(n_rows: int) -> SampleSize | None:
+        """The answer if this number of rows suffices."""
         # The best alpha balances shrinkage and noise: shrinkage is half of their sum, two thirds for noise on the weights.
         for share in (0.5, 2.0 / 3.0):
             alpha = 2.0 * share * excess / reference_norm**2
