@@ -36,7 +36,7 @@ def noise_norm(plan: Any) -> float:
     """Root mean square of the main noise, as a displacement of weights where the loss adds no curvature."""
     if plan.noise is None:
         return float(plan.lattice.norm) if plan.lattice else 0.0
-    return float(plan.noise.norm / (plan.l2 if plan.mechanism == "objective" else 1.0))
+    return float(plan.noise.norm / (plan.l2 if plan.perturbs_objective else 1.0))
 
 
 def seal_norm(plan: Any) -> float:

@@ -14,7 +14,7 @@ def plan_document(plan: Any) -> dict[str, Any]:
     return {
         **_facts(plan),
         "loss": problem.loss.name,
-        "smoothing": getattr(problem.loss, "smoothing", None),
+        "smoothing": _smoothing(problem.loss),
         "largest_weight": problem.largest_weight,
         "alpha": plan.alpha,
         "added_alpha": plan.added_l2 / problem.n_rows_low,
@@ -36,10 +36,10 @@ def plan_text(plan: Any) -> str:
     place, _, law = plan.mechanism.partition("-")
     named = f"{place} perturbation" + (f", {law.capitalize()} noise alone" if law else "")
     lines = _opening(plan, "none" if plan.mechanism == "none" else named)
-    if margin := getattr(plan.problem.loss, "margin", None):
-        lines["loss"] = f"logistic hinge, its corner at margin {margin:.3g}"
-    elif smoothing := getattr(plan.problem.loss, "smoothing", None):
+    if smoothing := _smoothing(plan.problem.loss):
         lines["loss"] = f"hinge with a joint of half-width {smoothing:.3g}"
+        if plan.problem.loss.name == "logistic_hinge":
+            lines["loss"] = f"logistic hinge, its corner at margin {plan.problem.loss.margin:.3g}"
     added = f", of which {plan.added_l2 / low:.6g} was added for the proof" if plan.added_l2 > 0.0 else ""
     lines["alpha"] = f"{plan.alpha:.6g}{added}"
     if lattice is not None:
@@ -48,7 +48,7 @@ def plan_text(plan: Any) -> str:
             if plan.mechanism == "output-laplace":
                 lines["noise"] += "; twice as much with the constant published in 2012"
         else:
-            where = "in the summed objective" if plan.mechanism == "objective" else "on the weights"
+            where = "in the summed objective" if plan.perturbs_objective else "on the weights"
             lines["noise"] = f"{noise.law}, shape {noise.shape.name}, norm {noise.norm:.6g} {where}"
             lines["seal"] = f"{plan.seal_share:.2g} of the budget, norm {plan.seal_norm:.3g} on the weights"
         rows = noise_in_rows(plan)
@@ -148,6 +148,11 @@ def _facts(plan: Any) -> dict[str, Any]:
         "row_norm": problem.row_norm if math.isfinite(problem.row_norm) else "inf",
         "cautions": list(cautions(plan.event.budget, problem.n_rows_low, problem.n_rows_high)),
     }
+
+
+def _smoothing(loss: Any) -> float | None:
+    """The smoothing of a hinge of one score; of several scores the name of the loss is shown alone."""
+    return loss.smoothing if loss.n_outputs == 1 else None
 
 
 def _opening(plan: Any, mechanism: str) -> dict[str, str]:

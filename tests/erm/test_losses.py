@@ -7,14 +7,17 @@ import math
 import numpy as np
 import pytest
 
-from confide.erm.losses import Hinge, HuberHinge, LogisticHinge, LogisticLoss, SmoothHinge
+from confide.erm.class_losses import OneVsRest, Softmax
+from confide.erm.declared_losses import DeclaredLoss
+from confide.erm.losses import Hinge, HuberHinge, LogisticHinge, LogisticLoss, SmoothHinge, Weighted
+from confide.erm.target_losses import SquaredLoss
 from confide.errors import ParameterError
 
 LOGISTIC = [LogisticLoss(), LogisticHinge(0.5), LogisticHinge(0.2)]
 SMOOTH = [*LOGISTIC, HuberHinge(0.5), HuberHinge(0.1), SmoothHinge(0.5), SmoothHinge(0.2)]
 ALL = [*SMOOTH, Hinge()]
 GRID = np.linspace(-30.0, 30.0, 240_001)
-names = [f"{loss.name}-{getattr(loss, 'smoothing', '')}" for loss in SMOOTH]
+names = [f"{loss.name}-{loss.smoothing}" for loss in SMOOTH]
 
 
 @pytest.mark.parametrize("loss", SMOOTH, ids=names)
@@ -24,7 +27,7 @@ def test_derivatives_match_finite_differences(loss):
     h = 1e-5
     slope = (loss.value(z + h) - loss.value(z - h)) / (2 * h)
     np.testing.assert_allclose(loss.derivative(z), slope, atol=2e-5)
-    smoothing = getattr(loss, "smoothing", 0.0)
+    smoothing = loss.smoothing or 0.0
     away = np.abs(np.abs(1.0 - z) - smoothing) > 1e-3
     curvature = (loss.derivative(z + h) - loss.derivative(z - h)) / (2 * h)
     np.testing.assert_allclose(loss.second_derivative(z)[away], curvature[away], atol=1e-4)
@@ -143,7 +146,7 @@ def test_the_computed_logistic_slope_is_within_its_stated_rounding(smoothing):
     mpmath = pytest.importorskip("mpmath")
     loss = LogisticLoss() if smoothing is None else LogisticHinge(smoothing)
     rng = np.random.default_rng(0)
-    margin = getattr(loss, "margin", 0.0)
+    margin = loss.margin if loss.smoothing else 0.0
     z = np.concatenate([rng.normal(size=500) * 10, rng.normal(size=500) * 1e-8, [0.0, 700.0, -700.0]])
     z = np.concatenate([z, margin + z])
     computed = loss.derivative(z)
@@ -162,3 +165,23 @@ def test_smoothing_outside_its_range_is_refused(smoothing):
         HuberHinge(smoothing)
     with pytest.raises(ParameterError):
         LogisticHinge(smoothing)
+
+
+@pytest.mark.parametrize("wrapped", [lambda loss: loss, lambda loss: Weighted(loss, 2.0), lambda loss: OneVsRest(loss, 3)])
+def test_a_loss_says_where_its_corner_is_and_how_wide(wrapped):
+    """Weights and several classes pass on what the loss of one row says; a loss without a margin of its own has 1."""
+    for loss, margin, smoothing in [
+        (LogisticLoss(), 1.0, None),
+        (Hinge(), 1.0, None),
+        (HuberHinge(0.3), 1.0, 0.3),
+        (SmoothHinge(0.25), 1.0, 0.25),
+        (LogisticHinge(0.25), 4.0, 0.25),
+    ]:
+        assert (wrapped(loss).margin, wrapped(loss).smoothing) == (margin, smoothing)
+
+
+def test_a_loss_that_is_no_hinge_has_no_corner():
+    """The losses of several classes, of targets and of users have margin 1 and no smoothing."""
+    declared = DeclaredLoss(LogisticHinge(0.25), None, "own", 1.0, 0.25, 5.0, 12.0, monotone=True)
+    for loss in (Softmax(3), SquaredLoss(1.0, 1.0), declared):
+        assert (loss.margin, loss.smoothing) == (1.0, None)

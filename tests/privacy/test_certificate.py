@@ -36,7 +36,7 @@ def exact_gradient(mp, loss, row_norm, rows, labels, l2, linear, w, counts):
             x = [v * radius / norm for v in x]
         z = int(label) * mp.fsum(v * mp.mpf(float(u)) for v, u in zip(x, w, strict=True))
         if loss.tapered:
-            slope = -1 / (1 + mp.exp(z - mp.mpf(getattr(loss, "margin", 0.0))))
+            slope = -1 / (1 + mp.exp(z - mp.mpf(loss.margin if loss.smoothing else 0.0)))
         else:
             h = mp.mpf(loss.smoothing)
             s = max(mp.mpf(-1), min(mp.mpf(1), (1 - z) / h))

@@ -109,7 +109,7 @@ def exact_moments(plan, rows, labels, counts, weights):
 
     def slope(z):
         if problem.loss.tapered:
-            return -1 / (1 + mpmath.exp(z - mpmath.mpf(getattr(problem.loss, "margin", 0.0))))
+            return -1 / (1 + mpmath.exp(z - mpmath.mpf(problem.loss.margin if problem.loss.smoothing else 0.0)))
         if isinstance(problem.loss, SquaredLoss):
             return min(max(z, -mpmath.mpf(problem.loss.threshold)), mpmath.mpf(problem.loss.threshold))
         h = mpmath.mpf(problem.loss.smoothing)

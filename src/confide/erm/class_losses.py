@@ -33,6 +33,8 @@ class Softmax:
     tail: ClassVar[float] = 2.0 * math.sqrt(2.0) * (1.0 + 2.0**-50)
     separable: ClassVar[bool] = False
     self_concordant: ClassVar[bool] = True
+    margin: ClassVar[float] = 1.0
+    smoothing: ClassVar[None] = None
 
     @property
     def value_at_zero(self) -> float:
@@ -130,6 +132,14 @@ class OneVsRest:
     @property
     def rounding(self) -> float:
         return self.loss.rounding
+
+    @property
+    def margin(self) -> float:
+        return self.loss.margin
+
+    @property
+    def smoothing(self) -> float | None:
+        return self.loss.smoothing
 
     def curvature_at_slope(self, slope: Array) -> Array:
         each = np.minimum(slope / math.sqrt(self.n_outputs), self.loss.lipschitz)

@@ -90,6 +90,14 @@ class LossBounds(Protocol):
     def rounding(self) -> float:
         """Absolute error of the computed derivative in units of 2^-53 lipschitz, at the computed margin."""
 
+    @property
+    def margin(self) -> float:
+        """Where the corner of a hinge lies; 1 for a loss without a margin of its own. No proof uses it."""
+
+    @property
+    def smoothing(self) -> float | None:
+        """The half-width of the rounded corner of a hinge, as its user gave it; None for other losses. No proof uses it."""
+
     def curvature_at_slope(self, slope: Array) -> Array:
         """Largest trace of the second derivative where |slope| is this, a quasi-concave function of it."""
 
@@ -196,6 +204,14 @@ class Weighted:
         # One more for the product with the weight.
         return self.loss.rounding + 1.0
 
+    @property
+    def margin(self) -> float:
+        return self.loss.margin
+
+    @property
+    def smoothing(self) -> float | None:
+        return self.loss.smoothing
+
     def curvature_at_slope(self, slope: Array) -> Array:
         return self.largest * self.loss.curvature_at_slope(slope / self.largest)
 
@@ -208,6 +224,11 @@ class OneScore:
     n_outputs: ClassVar[int] = 1
     separable: ClassVar[bool] = True
     rank: ClassVar[int] = 1
+    smoothing: float | None = None
+
+    @property
+    def margin(self) -> float:
+        return 1.0
 
     @property
     def trace(self: LossBounds) -> float:

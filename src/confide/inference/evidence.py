@@ -128,7 +128,7 @@ class Evidence:
         """The evidence of a release: weights (D,) by `plan`, and the moments at them."""
         noises = []
         if plan.noise is not None:
-            noises.append(NoisePart(plan.noise, plan.mechanism == "objective"))
+            noises.append(NoisePart(plan.noise, plan.perturbs_objective))
         if plan.lattice is not None:
             # Noise on a grid is like the continuous law: its entries are independent.
             size = plan.lattice.dimension

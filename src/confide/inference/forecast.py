@@ -57,7 +57,7 @@ class IntervalsPlan:
         spread = _deviation(moments) * math.sqrt(width_of(problem))
         curvature = usual + training.l2
         # Noise in the objective is damped by the curvature of the rows too, beside the ridge.
-        damping = training.l2 / curvature if training.mechanism == "objective" else 1.0
+        damping = training.l2 / curvature if training.perturbs_objective else 1.0
         privacy = damping * training.noise_norm / math.sqrt(problem.n_weights)
         error = math.hypot(math.sqrt(steepness) / curvature, privacy)
         return cls(budget, share, moments, usual_row_norm, 1.96 * error * math.hypot(1.0, spread / curvature))

@@ -178,7 +178,7 @@ def _with_noise(plan: Plan, made_up: _MadeUp, seed: int) -> Array:
     noise = (
         np.concatenate([plan.noise.draw(entropy) for _ in range(_DRAWS)]) if plan.noise else np.repeat(nothing, _DRAWS, 0)
     )
-    if plan.mechanism == "objective":
+    if plan.perturbs_objective:
         private = made_up.minimisers(part * plan.l2, part * noise, np.zeros_like(noise))
     else:
         private = made_up.minimisers(part * plan.l2, nothing, nothing) + noise

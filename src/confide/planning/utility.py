@@ -132,7 +132,7 @@ def utility_bound(plan: Plan, *, reference_norm: float = 1.0, failure: float = 0
     each = failure / 3.0
     noise = noise_quantile(plan.noise, each) if plan.noise else 0.0
     step = lattice_quantile(plan.lattice, each) + plan.radius
-    pull, shift = (noise, step) if plan.mechanism == "objective" else (0.0, noise + step)
+    pull, shift = (noise, step) if plan.perturbs_objective else (0.0, noise + step)
     bend = problem.n_rows_high * loss.smoothness * problem.row_norm**2 + l2
     # Where the loss has kinks, by its slope alone: |w*| is at most sqrt(2 n value_at_zero / l).
     longest = math.sqrt(2.0 * problem.n_rows_high * loss.value_at_zero / l2)

@@ -228,6 +228,11 @@ class Plan:
     seal_share: float = 0.0
     intervals: Any = None
 
+    @property
+    def perturbs_objective(self) -> bool:
+        """Whether the main noise lies in the objective; otherwise it lies on the weights, or there is none."""
+        return self.mechanism == "objective"
+
     added_l2 = property(expected_noise.added_l2)
     alpha = property(expected_noise.alpha)
     noise_norm = property(expected_noise.noise_norm)

@@ -160,9 +160,7 @@ class SecondMoments:
             # Theorem 1 bounds the slope of a row by L.
             raise ParameterError("intervals need a smooth loss of bounded slope, and a finite bound on rows.")
         noise_bound = (
-            training.noise.bound(log_failure(budget, problem))
-            if training.noise and training.mechanism == "objective"
-            else 0.0
+            training.noise.bound(log_failure(budget, problem)) if training.noise and training.perturbs_objective else 0.0
         )
         longest = 2.0 * problem.rounding(training.l2).minimiser_norm(noise_bound) + 10.0 * training.noise_norm
         rounding = self._rounding(problem, scale, longest)
