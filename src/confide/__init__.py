@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from confide.accounting.ledger import Ledger as Ledger
     from confide.data.opened import open_rows as open_rows
     from confide.data.speed import progress as progress
+    from confide.erm.group_bounds import BoxBound as BoxBound
+    from confide.erm.group_bounds import GroupBound as GroupBound
     from confide.erm.row_bounds import BallBound as BallBound
-    from confide.erm.row_bounds import BoxBound as BoxBound
-    from confide.erm.row_bounds import GroupBound as GroupBound
     from confide.errors import BudgetExceeded as BudgetExceeded
     from confide.errors import BudgetWarning as BudgetWarning
     from confide.errors import ConfideError as ConfideError
@@ -52,14 +52,14 @@ if TYPE_CHECKING:
 _EXPORTS = {
     "ApproxDP": "confide.privacy.budgets",
     "BallBound": "confide.erm.row_bounds",
-    "BoxBound": "confide.erm.row_bounds",
+    "BoxBound": "confide.erm.group_bounds",
     "BudgetExceeded": "confide.errors",
     "BudgetWarning": "confide.errors",
     "ConfideError": "confide.errors",
     "ERMClassifier": "confide.estimators.erm",
     "ERMRegressor": "confide.estimators.erm",
     "FileError": "confide.errors",
-    "GroupBound": "confide.erm.row_bounds",
+    "GroupBound": "confide.erm.group_bounds",
     "Guarantee": "confide.guarantee",
     "InputError": "confide.errors",
     "HuberRegressor": "confide.estimators.loss_regression",

@@ -11,7 +11,8 @@ from scipy.optimize import minimize
 
 from confide.data.arrays import ArrayBlocks, MemorySource
 from confide.erm.class_losses import OneVsRest
-from confide.erm.losses import HuberHinge, LogisticLoss, SmoothHinge
+from confide.erm.hinges import HuberHinge, SmoothHinge
+from confide.erm.losses import LogisticLoss
 from confide.erm.objective import Objective
 from confide.erm.row_bounds import BallBound
 from confide.privacy.certificate import GradientRounding, solver_tolerance

@@ -28,7 +28,8 @@ from confide.data.partitions import Outcome, added, refuse_persons
 from confide.data.source import RowSource
 from confide.data.speed import Pass
 from confide.data.streams import Reading
-from confide.erm.losses import Hinge, Loss
+from confide.erm.hinges import Hinge
+from confide.erm.losses import Loss
 from confide.erm.row_sums import RowSum, SumOverRows, Totals
 from confide.errors import InputError
 from confide.features.encoder import RowsPerPerson

@@ -7,7 +7,8 @@ from typing import Any
 
 from confide.accounting.ledger import Batch, Ledger
 from confide.erm.class_losses import OneVsRest
-from confide.erm.losses import HuberHinge, LogisticHinge, LogisticLoss, Loss, MarginLoss, SmoothHinge
+from confide.erm.hinges import HuberHinge, LogisticHinge, SmoothHinge
+from confide.erm.losses import LogisticLoss, Loss, MarginLoss
 from confide.errors import ParameterError
 from confide.estimators.linear import LinearClassifier
 from confide.estimators.loss_regression import LossRegressor, poisson_loss, squared_loss

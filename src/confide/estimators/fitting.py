@@ -25,8 +25,9 @@ from confide.data.source import RowSource
 from confide.data.threads import one_blas_thread
 from confide.erm.class_losses import OneVsRest
 from confide.erm.declared_losses import DeclaredLoss
+from confide.erm.group_bounds import GroupBound
 from confide.erm.losses import Loss
-from confide.erm.row_bounds import BallBound, GroupBound, RowBound
+from confide.erm.row_bounds import BallBound, RowBound
 from confide.erm.row_sums import RowSum
 from confide.erm.target_losses import PoissonLoss
 from confide.errors import InsufficientRegularisation, NotCertified, ParameterError

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from confide._version import __version__
-from confide.erm.row_bounds import BallBound, GroupBound, RowBound
+from confide.erm.group_bounds import GroupBound
+from confide.erm.row_bounds import BallBound, RowBound
 from confide.errors import ConfideError, FileError
 from confide.estimators.erm import ERMClassifier, ERMRegressor
 from confide.estimators.linear import LinearClassifier

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 
+from confide.erm.group_bounds import GroupBound
 from confide.erm.losses import LossBounds
-from confide.erm.row_bounds import GroupBound, RowBound
+from confide.erm.row_bounds import RowBound
 from confide.privacy.budgets import Budget, Neighbours, pure_epsilon
 from confide.privacy.sensitivity import gradient_shift
 

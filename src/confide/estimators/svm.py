@@ -8,7 +8,8 @@ from typing import Any
 
 from confide.accounting.ledger import Batch, Ledger
 from confide.erm.class_losses import OneVsRest
-from confide.erm.losses import Hinge, HuberHinge, LogisticHinge, Loss, SmoothHinge
+from confide.erm.hinges import Hinge, HuberHinge, LogisticHinge, SmoothHinge
+from confide.erm.losses import Loss
 from confide.erm.row_bounds import BallBound, RowBound
 from confide.errors import ParameterError
 from confide.estimators import parameters

@@ -35,7 +35,7 @@ from typing import Any, ClassVar, Protocol, TypeGuard
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.erm.row_bounds import GroupBound
+from confide.erm.group_bounds import GroupBound
 from confide.errors import InputError, ParameterError, SchemaError
 from confide.features.cells import Levels, columns_of, listed, read_identities, read_levels, read_numbers
 from confide.features.labels import targets_at
