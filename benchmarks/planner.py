@@ -25,7 +25,8 @@ from sparse_error import split as split_sparse
 
 from confide import ApproxDP, LinearSVC, LogisticRegression, PureDP
 from confide.features.encoder import Encoder
-from confide.planning import Forecast, simulate, simulation
+from confide.planning import simulation
+from confide.planning.simulation import Forecast, simulate
 from confide.privacy.budgets import Budget
 
 EPSILONS = (0.05, 0.1, 0.5, 1.0, 2.0)

@@ -20,12 +20,14 @@ from sklearn.model_selection import GridSearchCV
 
 import confide
 from confide import BudgetExceeded, GroupBound, Ledger, LogisticRegression, NotCertified, Schema, SchemaEncoder
-from confide.erm.losses import HuberHinge, LogisticLoss
+from confide.erm.hinges import HuberHinge
+from confide.erm.losses import LogisticLoss
 from confide.privacy.budgets import ZCDP, ApproxDP, Neighbours, PureDP
+from confide.privacy.group_shapes import Groups
 from confide.privacy.noise import Entropy
 from confide.privacy.objective_perturbation import ObjectivePerturbation
 from confide.privacy.output_perturbation import OutputPerturbation
-from confide.privacy.shapes import Ball, Groups
+from confide.privacy.shapes import Ball
 from confide.solvers.fallback import NewtonThenFallback
 from confide.solvers.solver import Solution
 from confide.training import fit as fitting

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from confide.accounting.ledger import Ledger as Ledger
     from confide.data.federated import FederatedRows as FederatedRows
     from confide.data.passes import progress as progress
+    from confide.erm.group_bounds import BoxBound as BoxBound
+    from confide.erm.group_bounds import GroupBound as GroupBound
     from confide.erm.row_bounds import BallBound as BallBound
-    from confide.erm.row_bounds import BoxBound as BoxBound
-    from confide.erm.row_bounds import GroupBound as GroupBound
     from confide.errors import BudgetExceeded as BudgetExceeded
     from confide.errors import BudgetWarning as BudgetWarning
     from confide.errors import ConfideError as ConfideError

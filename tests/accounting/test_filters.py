@@ -10,20 +10,17 @@ import dp_accounting
 import pytest
 from dp_accounting.pld import PLDAccountant
 
-from confide.accounting.events import Event, PureMechanism, as_events, joint_epsilon
-from confide.accounting.filters import (
-    Amount,
-    ConcentratedFilter,
-    RenyiFilter,
-    SumFilter,
-    accounting_of,
-    filter_for,
-    joint_events,
-    total_amount,
-)
+from confide.accounting.chargeable import as_events
+from confide.accounting.events import Event, PureMechanism
+from confide.accounting.filter_choice import accounting_of, filter_for
+from confide.accounting.filters import Amount, SumFilter, total_amount
+from confide.accounting.joint_loss import joint_epsilon, joint_events
+from confide.accounting.renyi_filters import ConcentratedFilter, RenyiFilter
 from confide.errors import ParameterError
-from confide.privacy.budgets import ZCDP, ApproxDP, Neighbours, PureDP, concentrated_epsilon
-from confide.privacy.gaussian import GaussianMechanism, GaussianObjective
+from confide.privacy.budgets import ZCDP, ApproxDP, Neighbours, PureDP
+from confide.privacy.conversions import concentrated_epsilon
+from confide.privacy.gaussian import GaussianMechanism
+from confide.privacy.gaussian_objective import GaussianObjective
 
 GAUSSIAN = Event(ApproxDP(1.0, 1e-6), GaussianMechanism(0.2))
 OBJECTIVE = Event(ApproxDP(1.0, 1e-6), GaussianObjective(0.1, 0.02, 0.3, 0.01, Neighbours.REPLACE_ONE, True))

@@ -20,7 +20,8 @@ from confide.accounting.ledger import Ledger
 from confide.errors import BudgetExceeded, LedgerError, ParameterError
 from confide.privacy.budgets import ZCDP, ApproxDP, Neighbours, PureDP
 from confide.privacy.counts import NoisyCounts
-from confide.privacy.gaussian import GaussianMechanism, GaussianObjective
+from confide.privacy.gaussian import GaussianMechanism
+from confide.privacy.gaussian_objective import GaussianObjective
 
 COLUMNS = ["number", "time", "purpose", "epsilon", "delta", "rho", "rows_per_person"]
 

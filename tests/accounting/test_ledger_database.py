@@ -25,7 +25,7 @@ from confide.accounting import ledger_database
 from confide.accounting.events import Event
 from confide.accounting.ledger import Ledger
 from confide.accounting.ledger_records import Record
-from confide.cli import app
+from confide.cli.application import app
 from confide.errors import BudgetExceeded, LedgerError, ParameterError
 from confide.privacy.budgets import ZCDP, ApproxDP, PureDP
 from confide.privacy.gaussian import GaussianMechanism

@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from confide.erm.losses import Hinge, HuberHinge, LogisticHinge
-from confide.erm.row_bounds import BallBound, GroupBound
+from confide.erm.group_bounds import GroupBound
+from confide.erm.hinges import Hinge, HuberHinge, LogisticHinge
+from confide.erm.row_bounds import BallBound
 from confide.privacy.budgets import ApproxDP, Budget, Neighbours, PureDP
 from confide.privacy.lattice import LatticeLaplace
 from confide.privacy.mechanism import Plan

@@ -12,11 +12,20 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from confide.erm.losses import HuberHinge, LogisticLoss
+from confide.erm.group_bounds import GroupBound
+from confide.erm.hinges import HuberHinge
+from confide.erm.losses import LogisticLoss
 from confide.erm.objective import Objective
-from confide.erm.row_bounds import BallBound, GroupBound
+from confide.erm.row_bounds import BallBound
 from confide.errors import NotCertified
-from confide.privacy import certificate, lattice, objective_perturbation, output_perturbation, sensitivity
+from confide.privacy import (
+    certificate,
+    lattice,
+    objective_gaussian,
+    objective_perturbation,
+    output_perturbation,
+    sensitivity,
+)
 from confide.privacy.budgets import ApproxDP, PureDP
 from confide.privacy.noise import Entropy
 from confide.privacy.objective_perturbation import ObjectivePerturbation
@@ -69,11 +78,11 @@ def test_half_the_noise_is_refuted(attack, facts, planted, monkeypatch):
 def test_a_missing_factor_of_two_is_refuted(attack, facts, planted, monkeypatch):
     """The shift of add-or-remove-one used for replace-one."""
     if planted:
-        calibrated, curve = objective_perturbation.calibrated_objective, objective_perturbation.GaussianObjective
-        for module in (sensitivity, objective_perturbation):
+        calibrated, curve = objective_perturbation.calibrated_objective, objective_gaussian.GaussianObjective
+        for module in (sensitivity, objective_gaussian):
             monkeypatch.setattr(module, "gradient_shift", lambda lipschitz, neighbours: lipschitz)
         monkeypatch.setattr(objective_perturbation, "calibrated_objective", lambda *given: calibrated(*given[:-1], ADD))
-        monkeypatch.setattr(objective_perturbation, "GaussianObjective", lambda *given: curve(*given[:-2], ADD, True))
+        monkeypatch.setattr(objective_gaussian, "GaussianObjective", lambda *given: curve(*given[:-2], ADD, True))
     assert (attack(*facts).excess(700, seed=2) > 0.0) == planted
 
 
@@ -83,7 +92,7 @@ def test_a_product_of_laplaces_in_place_of_a_sphere_is_refuted(planted, monkeypa
     if planted:
 
         def product(self, shape, rate):
-            return self._exponential(shape.dimension) * self._signs(shape.dimension) * shape.scales[0] / rate
+            return self.exponential(shape.dimension) * self.signs(shape.dimension) * shape.scales[0] / rate
 
         monkeypatch.setattr(Entropy, "_ball", product)
     attack = objective_attack("ball 5", "laplace", PureDP(2.0), REPLACE)
@@ -182,7 +191,7 @@ def test_unclipped_rows_are_refuted(bound, planted, monkeypatch):
 def test_two_rows_of_one_person_charged_as_one_are_refuted(attack, facts, planted, monkeypatch):
     """Neighbours that differ in both rows of a person."""
     if planted:
-        for module in (objective_perturbation, output_perturbation):
+        for module in (objective_perturbation, objective_gaussian, output_perturbation):
             monkeypatch.setattr(module, "budget_of_row", lambda budget, n_rows: budget)
     assert (attack(*facts).excess(700, seed=5) > 0.0) == planted
 

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 import confide
 from confide import Ledger
-from confide.cli import app
+from confide.cli.application import app
 from confide.datasets import SplitData, load_adult
 
 COMMANDS = ["demo", "fit", "predict", "plan", "inspect", "report"]

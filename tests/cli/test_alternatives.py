@@ -7,7 +7,7 @@ import json
 import pytest
 
 from confide.estimators.logistic import LogisticRegression
-from confide.planning import simulate
+from confide.planning.simulation import simulate
 from tests.cli.commands import run
 
 

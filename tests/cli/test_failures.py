@@ -7,7 +7,7 @@ import re
 import pytest
 from typer.testing import CliRunner
 
-from confide.cli import app
+from confide.cli.application import app
 from confide.errors import BudgetExceeded, NotCertified
 from confide.estimators.logistic import LogisticRegression
 from tests.cli.commands import SENTINEL, fit, refused

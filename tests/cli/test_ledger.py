@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 
 import confide
 from confide import Ledger
-from confide.cli import app
+from confide.cli.application import app
 from confide.privacy.budgets import ZCDP, ApproxDP, PureDP
 from tests.cli.commands import refused, run, write_few_people
 

@@ -12,7 +12,8 @@ import pytest
 
 import confide
 from confide.data.federated import FederatedRows, _packed, agreement
-from confide.erm.losses import HuberHinge, LogisticLoss
+from confide.erm.hinges import HuberHinge
+from confide.erm.losses import LogisticLoss
 from confide.erm.row_bounds import BallBound
 from confide.erm.row_sums import RowSum
 from confide.estimators.parties import take_part

@@ -12,9 +12,11 @@ from scipy.special import logsumexp, softmax
 from confide.data.arrays import ArrayBlocks, MemorySource
 from confide.data.sparse import SparseBlocks
 from confide.erm.class_losses import OneVsRest, Softmax
-from confide.erm.losses import HuberHinge, LogisticLoss, SmoothHinge, Weighted
+from confide.erm.hinges import HuberHinge, SmoothHinge
+from confide.erm.losses import LogisticLoss
 from confide.erm.objective import Objective
 from confide.erm.row_bounds import BallBound
+from confide.erm.weighted_losses import Weighted
 
 LOSSES = [
     *(Softmax(k) for k in (3, 4, 10)),

@@ -9,8 +9,10 @@ import pytest
 
 from confide.erm.class_losses import OneVsRest, Softmax
 from confide.erm.declared_losses import DeclaredLoss
-from confide.erm.losses import Hinge, HuberHinge, LogisticHinge, LogisticLoss, SmoothHinge, Weighted
+from confide.erm.hinges import Hinge, HuberHinge, LogisticHinge, SmoothHinge
+from confide.erm.losses import LogisticLoss
 from confide.erm.target_losses import SquaredLoss
+from confide.erm.weighted_losses import Weighted
 from confide.errors import ParameterError
 
 LOGISTIC = [LogisticLoss(), LogisticHinge(0.5), LogisticHinge(0.2)]

@@ -15,7 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from confide.erm.row_bounds import BallBound, BoxBound, GroupBound, norm_with_intercept
+from confide.erm.group_bounds import BoxBound, GroupBound
+from confide.erm.row_bounds import BallBound, norm_with_intercept
 from confide.errors import ParameterError
 from confide.saved_models.loading import row_bound_from_dict
 

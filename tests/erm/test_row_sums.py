@@ -11,10 +11,13 @@ import scipy.sparse
 from confide.data import arrays
 from confide.data.arrays import ArrayBlocks, MemorySource, rows_in_block, rows_in_sparse_block, summation_depth
 from confide.data.sparse import SparseBlocks
-from confide.erm.losses import HuberHinge, LogisticLoss, SmoothHinge
+from confide.erm.hinges import HuberHinge, SmoothHinge
+from confide.erm.least_squares_sums import LeastSquaresSum
+from confide.erm.losses import LogisticLoss
+from confide.erm.moment_sums import MomentSum
 from confide.erm.objective import Objective
 from confide.erm.row_bounds import BallBound
-from confide.erm.row_sums import LeastSquaresSum, MomentSum, RowSum
+from confide.erm.row_sums import RowSum
 
 LOSSES = [LogisticLoss(), HuberHinge(0.5), SmoothHinge(0.5)]
 

@@ -11,7 +11,8 @@ import scipy.sparse
 from confide.data.arrays import ArrayBlocks, MemorySource
 from confide.data.sparse import SparseBlocks
 from confide.erm.declared_losses import DeclaredLoss
-from confide.erm.row_bounds import BallBound, GroupBound
+from confide.erm.group_bounds import GroupBound
+from confide.erm.row_bounds import BallBound
 from confide.erm.row_sums import RowSum
 from confide.erm.target_losses import PoissonLoss, SquaredLoss
 from confide.errors import ParameterError

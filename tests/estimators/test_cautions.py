@@ -10,7 +10,7 @@ import pytest
 import confide
 from confide import ZCDP, ApproxDP, Ledger, LinearSVC, LogisticRegression, PrivacyWarning, PureDP, Ridge
 from confide.cautions import cautions
-from confide.report import report_page
+from confide.report.page import report_page
 
 OUTRIGHT, USUAL_DELTA, ABOVE_10 = "is not below one over the number of rows", "above the usual 1e-05", "is above 10"
 CASES = {

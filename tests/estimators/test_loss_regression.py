@@ -350,7 +350,7 @@ def test_the_command_line_refuses_a_regressor_in_one_line(tmp_path):
     """Its commands speak of classes: `inspect` names what to do instead."""
     from typer.testing import CliRunner
 
-    from confide.cli import app
+    from confide.cli.application import app
 
     X, y = counts(100)
     HuberRegressor(target_bound=1.0).fit(X, y).save(tmp_path / "model.json")

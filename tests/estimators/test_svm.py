@@ -14,7 +14,7 @@ from sklearn.svm import SVC
 from sklearn.svm import LinearSVC as Liblinear
 
 import confide
-from confide.erm.losses import HuberHinge, LogisticHinge, SmoothHinge
+from confide.erm.hinges import HuberHinge, LogisticHinge, SmoothHinge
 from confide.erm.row_bounds import BallBound
 from confide.errors import ParameterError
 from confide.features.encoder import Encoder

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from confide import ZCDP, ApproxDP, LinearSVC, LogisticRegression, ParameterError, PureDP, Ridge
-from confide.planning import compare_mechanisms, equivalent_budgets
+from confide.planning.comparison import compare_mechanisms, equivalent_budgets
 from confide.training.mechanism_choice import MECHANISMS
 
 

@@ -11,7 +11,8 @@ import pytest
 from confide import ApproxDP, HuberRegressor, LinearSVC, LogisticRegression, ParameterError, PureDP, Schema, datasets
 from confide.erm.objective import Objective
 from confide.erm.row_bounds import BallBound
-from confide.planning import simulate, simulation
+from confide.planning import simulation
+from confide.planning.simulation import simulate
 
 
 def test_more_budget_and_more_rows_help():

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from confide import LinearSVC, ParameterError
-from confide.planning import (
+from confide.planning.support_vectors import (
     features_for_kernel,
     laplace_scale_for_accuracy,
     optimal_privacy,

@@ -10,16 +10,17 @@ import pytest
 from scipy import stats
 
 from confide import ZCDP, ApproxDP, GroupBound, HuberRegressor, LinearSVC, LogisticRegression, ParameterError, PureDP
-from confide.erm.losses import HuberHinge, LogisticLoss
-from confide.planning import sample_size, utility_bound
-from confide.planning.utility import lattice_quantile, noise_quantile
+from confide.erm.hinges import HuberHinge
+from confide.erm.losses import LogisticLoss
+from confide.planning.utility import lattice_quantile, noise_quantile, sample_size, utility_bound
 from confide.privacy.budgets import Neighbours
+from confide.privacy.group_shapes import Groups
 from confide.privacy.lattice import LatticeGaussian, LatticeLaplace
 from confide.privacy.mechanism import Noise
 from confide.privacy.noise import Entropy
 from confide.privacy.objective_perturbation import ObjectivePerturbation
 from confide.privacy.output_perturbation import OutputPerturbation
-from confide.privacy.shapes import Ball, Groups
+from confide.privacy.shapes import Ball
 from tests.privacy.densities import exact_minimiser, signed
 from tests.privacy.problems import problem, releases, source
 

@@ -22,10 +22,9 @@ from confide.privacy.budgets import (
     as_budget,
     budget_from_dict,
     budget_of_row,
-    concentrated_epsilon,
-    concentrated_limit,
     pure_within,
 )
+from confide.privacy.conversions import concentrated_epsilon, concentrated_limit
 
 BUDGETS = [PureDP(0.3), PureDP(math.inf), ApproxDP(0.5, 1e-6), ApproxDP(math.inf, 1e-9), ZCDP(0.25), ZCDP(math.inf)]
 

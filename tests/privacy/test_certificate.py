@@ -10,9 +10,11 @@ import scipy.sparse
 
 from confide.data.arrays import ArrayBlocks, MemorySource, summation_depth
 from confide.data.sparse import SparseBlocks
-from confide.erm.losses import HuberHinge, LogisticHinge, LogisticLoss, SmoothHinge, Weighted
+from confide.erm.hinges import HuberHinge, LogisticHinge, SmoothHinge
+from confide.erm.losses import LogisticLoss
 from confide.erm.objective import Objective
 from confide.erm.row_bounds import BallBound
+from confide.erm.weighted_losses import Weighted
 from confide.errors import InsufficientRegularisation, NotCertified
 from confide.privacy.budgets import PureDP
 from confide.privacy.certificate import GradientRounding, certify, planned_tolerance, solver_tolerance

@@ -14,9 +14,12 @@ import scipy.sparse
 from confide.data.arrays import ArrayBlocks, MemorySource
 from confide.data.sparse import SparseBlocks
 from confide.erm.class_losses import OneVsRest, Softmax
-from confide.erm.losses import HuberHinge, LogisticLoss, Weighted
+from confide.erm.hinges import HuberHinge
+from confide.erm.losses import LogisticLoss
+from confide.erm.moment_sums import MomentSum
 from confide.erm.row_bounds import BallBound
-from confide.erm.row_sums import MomentSum, RowSum
+from confide.erm.row_sums import RowSum
+from confide.erm.weighted_losses import Weighted
 from confide.errors import ParameterError
 from confide.expected_noise import balanced_scale
 from confide.privacy.budgets import ApproxDP, PureDP

@@ -6,7 +6,8 @@ import mpmath
 import pytest
 
 from confide.privacy.budgets import ZCDP, ApproxDP
-from confide.privacy.gaussian import GaussianMechanism, concentrated_rho, gaussian_delta, largest_mu, mu_within
+from confide.privacy.gaussian import GaussianMechanism, gaussian_delta, largest_mu, mu_within
+from confide.privacy.renyi import concentrated_rho
 
 
 def exact_delta(epsilon, mu):

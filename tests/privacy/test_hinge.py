@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 from confide.data.arrays import ArrayBlocks, MemorySource
-from confide.erm.losses import Hinge, HuberHinge
+from confide.erm.hinges import Hinge, HuberHinge
 from confide.errors import InsufficientRegularisation, NotCertified, ParameterError
 from confide.privacy.budgets import ZCDP, ApproxDP, Neighbours, PureDP
 from confide.privacy.certificate import certify, planned_tolerance

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from confide.data.arrays import ArrayBlocks, MemorySource
-from confide.erm.losses import HuberHinge
+from confide.erm.hinges import HuberHinge
 from confide.erm.row_bounds import BallBound
 from confide.errors import NotCertified
 from confide.privacy.budgets import PureDP

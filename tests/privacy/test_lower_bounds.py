@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import confide
-from confide.erm.losses import Hinge
+from confide.erm.hinges import Hinge
 from confide.privacy.budgets import Neighbours
 from confide.privacy.sensitivity import output_sensitivity
 

@@ -11,14 +11,15 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from confide.erm.losses import HuberHinge, LogisticLoss
+from confide.erm.hinges import HuberHinge
+from confide.erm.losses import LogisticLoss
 from confide.errors import InsufficientRegularisation, ParameterError
 from confide.expected_noise import first_small_seal
-from confide.privacy import objective_perturbation
+from confide.privacy import objective_gaussian, objective_perturbation
 from confide.privacy.budgets import ZCDP, ApproxDP, Neighbours, PureDP
 from confide.privacy.counts import NoisyCounts
 from confide.privacy.lattice import LatticeGaussian, LatticeLaplace
-from confide.privacy.mechanism import RowFacts
+from confide.privacy.mechanism import ProblemFacts
 from confide.privacy.moments import SecondMoments
 from confide.privacy.noise import Entropy
 from confide.privacy.objective_perturbation import ObjectivePerturbation
@@ -297,7 +298,7 @@ def test_a_plan_is_for_its_rows_alone():
 
 
 FACTS = problem()
-STATISTICS = {name: getattr(FACTS, name) for name in RowFacts.__dataclass_fields__}
+STATISTICS = {name: getattr(FACTS, name) for name in ProblemFacts.__dataclass_fields__}
 PLANS = {
     "objective": ObjectivePerturbation().plan(FACTS, PureDP(1.0)),
     "objective, gaussian": ObjectivePerturbation().plan(FACTS, ZCDP(0.01)),
@@ -379,7 +380,7 @@ def planned_at_each_share(facts, budget, law):
     """What objective perturbation plans at each share of the seal, and what it takes of them."""
     plan_at, shares = {
         "laplace": (objective_perturbation._laplace_plan, (1e-3, 3e-3, 1e-2, 5e-2, 0.25)),
-        "gaussian": (objective_perturbation._gaussian_plan, (1e-2, 5e-2, 0.14)),
+        "gaussian": (objective_gaussian.gaussian_plan, (1e-2, 5e-2, 0.14)),
     }[law]
     plan_at, plans = partial(plan_at, facts, budget, facts.shapes[0]), {}
     for share in shares:

@@ -11,10 +11,13 @@ import pytest
 from scipy import stats
 
 from confide.data.arrays import ArrayBlocks, MemorySource, summation_depth
-from confide.erm.losses import HuberHinge, LogisticHinge, LogisticLoss, SmoothHinge, Weighted
+from confide.erm.hinges import HuberHinge, LogisticHinge, SmoothHinge
+from confide.erm.losses import LogisticLoss
+from confide.erm.moment_sums import MomentSum
 from confide.erm.row_bounds import BallBound
-from confide.erm.row_sums import MomentSum, RowSum
+from confide.erm.row_sums import RowSum
 from confide.erm.target_losses import SquaredLoss
+from confide.erm.weighted_losses import Weighted
 from confide.errors import ParameterError
 from confide.expected_noise import balanced_scale
 from confide.privacy.budgets import ZCDP, ApproxDP, Neighbours, PureDP

@@ -11,14 +11,19 @@ from scipy.optimize import minimize
 
 from confide.data.arrays import ArrayBlocks, MemorySource, summation_depth
 from confide.erm.class_losses import OneVsRest, Softmax
-from confide.erm.losses import HuberHinge, LogisticLoss, Weighted
+from confide.erm.group_bounds import GroupBound
+from confide.erm.hinges import HuberHinge
+from confide.erm.losses import LogisticLoss
 from confide.erm.objective import Objective
-from confide.erm.row_bounds import BallBound, GroupBound
+from confide.erm.row_bounds import BallBound
+from confide.erm.weighted_losses import Weighted
 from confide.privacy.budgets import ZCDP, ApproxDP, Neighbours, PureDP
 from confide.privacy.certificate import GradientRounding, certify, solver_tolerance
-from confide.privacy.gaussian import GaussianMechanism, GaussianObjective, concentrated_rho
+from confide.privacy.gaussian import GaussianMechanism
+from confide.privacy.gaussian_objective import GaussianObjective
 from confide.privacy.objective_perturbation import ObjectivePerturbation
 from confide.privacy.output_perturbation import OutputPerturbation
+from confide.privacy.renyi import concentrated_rho
 from confide.privacy.sensitivity import (
     calibrated_objective,
     curvature_cost,
@@ -274,13 +279,13 @@ def test_the_corners_are_those_of_simplices_and_cubes():
                 for a in simplex for b in second for s in (-1.0,)
             )  # fmt: skip
             curve = GaussianObjective(1.0, 0.0, math.inf, 0.0, REPLACE, True, k, separable=False)
-            bounds = sorted([shift for shift, count in curve._corners() for _ in range(int(count))] + [0.0])
+            bounds = sorted([shift for shift, count in curve.corners() for _ in range(int(count))] + [0.0])
             assert len(found) == len(bounds) == k * k
             assert all(a <= b * (1 + 1e-12) for a, b in zip(found, bounds, strict=True))
         cube = [np.array([(i >> j) & 1 for j in range(k)], dtype=float) for i in range(2**k)]
         for rows, relation in ((1, ADD), (2, REPLACE)):
             curve = GaussianObjective(1.0, 0.0, math.inf, 0.0, relation, True, k, separable=True)
-            bounds = sorted([shift for shift, count in curve._corners() for _ in range(int(count))] + [0.0])
+            bounds = sorted([shift for shift, count in curve.corners() for _ in range(int(count))] + [0.0])
             pairs = [(a, b) for a in cube for b in (cube if rows == 2 else [np.zeros(k)])]
             found = sorted((np.linalg.norm(a) + np.linalg.norm(b)) / math.sqrt(k) for a, b in pairs)
             assert len(found) == len(bounds)

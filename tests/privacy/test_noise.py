@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from confide.privacy import noise, shapes
+from confide.privacy import group_noise, group_shapes
+from confide.privacy.group_shapes import Groups, Linked
 from confide.privacy.noise import Entropy
-from confide.privacy.shapes import Ball, Groups, Linked
+from confide.privacy.shapes import Ball
 
 # Two-sided tests at a fixed seed: a p-value above this accepts, below it rejects. 2,000 draws tell a scale 30% off with
 # p below 1e-9 in every dimension tested.
@@ -107,7 +108,7 @@ def test_small_uniforms_keep_all_their_digits():
 def test_exponentials_follow_their_law_in_the_far_small_tail():
     """Pr[E < x] = x for tiny x: relative precision holds where -log(uniform) would be granular."""
     source = Entropy.seeded(11)
-    sample = source._exponential(20_000)
+    sample = source.exponential(20_000)
     assert stats.kstest(sample, stats.expon.cdf).pvalue > ACCEPT
     smallest = np.sort(sample)[:200]
     assert len(np.unique(smallest)) == 200
@@ -177,11 +178,12 @@ def test_linked_draws_agree_with_rejection_sampling(monkeypatch):
 
     def points():
         source = Entropy.seeded(6)
-        return np.array([np.concatenate(source._section(shape)) for _ in range(8000)]) * np.repeat(shape.scales, shape.sizes)
+        sections = [np.concatenate(group_noise._section(source, shape)) for _ in range(8000)]
+        return np.array(sections) * np.repeat(shape.scales, shape.sizes)
 
     expected = sections_by_rejection(shape, 8000)
     assert disagreement(points(), expected) > ACCEPT / 10
-    monkeypatch.setattr(noise, "cell_weights", lambda levels: shapes.cell_counts(levels)[-1])
+    monkeypatch.setattr(group_noise, "cell_weights", lambda levels: group_shapes.cell_counts(levels)[-1])
     assert disagreement(points(), expected) < REJECT
 
 
@@ -282,8 +284,8 @@ class Replay:
         return next(i for i in range(len(weights)) if rest < sum(weights[: i + 1]))
 
     def section(self, shape):
-        levels, counts = shape.levels, shapes.cell_counts(shape.levels)
-        total, cells = self.choice(shapes.cell_weights(levels)), []
+        levels, counts = shape.levels, group_shapes.cell_counts(shape.levels)
+        total, cells = self.choice(group_shapes.cell_weights(levels)), []
         for g in reversed(range(len(levels))):
             left = total - sum(cells)
             inside = range(levels[g] + 1)

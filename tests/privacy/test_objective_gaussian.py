@@ -14,10 +14,13 @@ from scipy import stats
 
 import confide
 from confide import Ledger, LogisticRegression
-from confide.erm.losses import HuberHinge, LogisticHinge, LogisticLoss
-from confide.privacy.budgets import ZCDP, ApproxDP, Neighbours, PureDP, concentrated_epsilon
-from confide.privacy.gaussian import GaussianObjective, concentrated_rho
+from confide.erm.hinges import HuberHinge, LogisticHinge
+from confide.erm.losses import LogisticLoss
+from confide.privacy.budgets import ZCDP, ApproxDP, Neighbours, PureDP
+from confide.privacy.conversions import concentrated_epsilon
+from confide.privacy.gaussian_objective import GaussianObjective
 from confide.privacy.objective_perturbation import ObjectivePerturbation
+from confide.privacy.renyi import concentrated_rho
 from tests.privacy.densities import (
     bent_profile,
     gaussian_multiplier,

@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from confide.erm.losses import Hinge, HuberHinge, LogisticHinge, LogisticLoss, SmoothHinge, Weighted
+from confide.erm.hinges import Hinge, HuberHinge, LogisticHinge, SmoothHinge
+from confide.erm.losses import LogisticLoss
+from confide.erm.weighted_losses import Weighted
 from confide.errors import ParameterError
 from confide.privacy.budgets import Neighbours
 from confide.privacy.sensitivity import (

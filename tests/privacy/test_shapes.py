@@ -10,9 +10,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from confide.erm.row_bounds import BallBound, GroupBound
+from confide.erm.group_bounds import GroupBound
+from confide.erm.row_bounds import BallBound
 from confide.errors import ParameterError
-from confide.privacy.shapes import Ball, Groups, Linked, cell_counts, cell_weights, shapes_of
+from confide.privacy.group_shapes import Groups, Linked, cell_counts, cell_weights
+from confide.privacy.mechanism import shapes_of
+from confide.privacy.shapes import Ball
 
 SIZES, SCALES, FLAGS = (3, 2, 1, 4, 1), (1.0, 2.0, 0.7, 0.5, 1.5), (True, False, False, True, False)
 LINKED = Linked(SIZES, SCALES, FLAGS)

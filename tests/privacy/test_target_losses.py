@@ -12,15 +12,17 @@ from scipy.special import ndtr
 
 from confide.data.arrays import ArrayBlocks, MemorySource, summation_depth
 from confide.data.sparse import SparseBlocks
-from confide.erm.losses import Weighted
+from confide.erm.group_bounds import GroupBound
 from confide.erm.objective import Objective
-from confide.erm.row_bounds import BallBound, GroupBound
+from confide.erm.row_bounds import BallBound
 from confide.erm.target_losses import PoissonLoss, SquaredLoss
+from confide.erm.weighted_losses import Weighted
 from confide.privacy.budgets import ZCDP, ApproxDP, Neighbours, PureDP
 from confide.privacy.certificate import GradientRounding
-from confide.privacy.gaussian import GaussianObjective, concentrated_rho
+from confide.privacy.gaussian_objective import GaussianObjective
 from confide.privacy.objective_perturbation import ObjectivePerturbation
 from confide.privacy.output_perturbation import OutputPerturbation
+from confide.privacy.renyi import concentrated_rho
 from confide.privacy.sensitivity import calibrated_objective
 from confide.solvers.fallback import NewtonThenFallback
 from tests.privacy.densities import gaussian_profile

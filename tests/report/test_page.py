@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from confide import FileError, HuberRegressor, LinearSVC, LogisticRegression, ParameterError, Ridge, Schema, load
-from confide.report import report_page, write_report
+from confide.report.page import report_page, write_report
 
 VOID = {"meta", "rect", "line"}
 

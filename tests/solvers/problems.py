@@ -6,7 +6,8 @@ import numpy as np
 
 from confide.data.arrays import ArrayBlocks, MemorySource
 from confide.data.source import SummableRows
-from confide.erm.losses import HuberHinge, LogisticLoss, SmoothHinge
+from confide.erm.hinges import HuberHinge, SmoothHinge
+from confide.erm.losses import LogisticLoss
 from confide.erm.objective import Objective
 from confide.erm.row_bounds import BallBound
 from confide.privacy.certificate import GradientRounding, solver_tolerance

@@ -9,7 +9,8 @@ import pytest
 
 from confide.data.arrays import ArrayBlocks, MemorySource
 from confide.erm.class_losses import OneVsRest
-from confide.erm.losses import Hinge, HuberHinge, LogisticLoss, SmoothHinge
+from confide.erm.hinges import Hinge, HuberHinge, SmoothHinge
+from confide.erm.losses import LogisticLoss
 from confide.erm.objective import Objective
 from confide.erm.row_bounds import BallBound
 from confide.solvers.lbfgs import LimitedMemory

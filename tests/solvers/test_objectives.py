@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from confide.erm.losses import HuberHinge, LogisticLoss
+from confide.erm.hinges import HuberHinge
+from confide.erm.losses import LogisticLoss
 from confide.erm.row_bounds import BallBound
 from confide.solvers.objectives import Objectives, mean_of, on_part
 from tests.solvers.problems import objective

@@ -11,7 +11,8 @@ import scipy.sparse
 from confide.data.arrays import ArrayBlocks, MemorySource
 from confide.data.sparse import SparseBlocks
 from confide.erm.class_losses import OneVsRest, Softmax
-from confide.erm.losses import HuberHinge, LogisticLoss
+from confide.erm.hinges import HuberHinge
+from confide.erm.losses import LogisticLoss
 from confide.erm.objective import Objective
 from confide.erm.row_bounds import BallBound
 from confide.erm.row_sums import RowSum

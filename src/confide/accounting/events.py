@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from numbers import Integral
 from typing import Any
 
 from confide.errors import ParameterError
-from confide.privacy.budgets import ZCDP, ApproxDP, Budget, Neighbours, PureDP, as_budget, budget_from_dict
-from confide.privacy.gaussian import Curve, GaussianMechanism, GaussianObjective, concentrated_rho
-
-_LARGEST_JOINT_RHO = 50.0
+from confide.privacy.budgets import ZCDP, ApproxDP, Budget, Neighbours, PureDP, budget_from_dict
+from confide.privacy.gaussian import GaussianMechanism
+from confide.privacy.gaussian_objective import Curve, GaussianObjective
+from confide.privacy.renyi import concentrated_rho
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,74 +115,3 @@ def checked_rows(rows: Any) -> int:
     if isinstance(rows, bool) or not isinstance(rows, Integral) or int(rows) < 1:
         raise ParameterError("max_rows_per_person must be a whole number of at least 1.")
     return int(rows)
-
-
-def as_events(value: object, neighbours: Neighbours | None = None, rows_per_person: int = 1) -> tuple[Event, ...]:
-    """The events that a budget, an event, a plan or an event of dp_accounting stands for; the unknown is refused.
-
-    A budget and an event of dp_accounting say nothing of neighbours and persons: there they are those that are given.
-    """
-    if type(value).__module__.split(".")[0] == "dp_accounting":  # its composed events have an `event` too
-        return tuple(replace(e, neighbours=neighbours, rows_per_person=rows_per_person) for e in _translated(value))
-    event = getattr(value, "event", value)
-    if not isinstance(event, Event):
-        event = Event(as_budget(value), None, rows_per_person)
-    return (replace(event, neighbours=event.neighbours or getattr(event.curve, "neighbours", neighbours)),)
-
-
-def _translated(value: Any) -> tuple[Event, ...]:
-    import dp_accounting as dp
-
-    match value:
-        case dp.NoOpDpEvent():
-            return ()
-        case dp.ZCDpEvent(xi=0):
-            return (Event(ZCDP(value.rho)),)
-        case dp.GaussianDpEvent(noise_multiplier=deviation) if deviation > 0.0:
-            return (Event(ZCDP(max(0.5 / deviation**2, 1e-12)), GaussianMechanism(1.0 / deviation)),)
-        case dp.LaplaceDpEvent(noise_multiplier=scale) if scale > 0.0:
-            return (Event(PureDP(1.0 / scale)),)
-        case dp.ComposedDpEvent():
-            return tuple(event for part in value.events for event in _translated(part))
-        case dp.SelfComposedDpEvent(count=int(count)) if count >= 0 and not isinstance(count, bool):
-            return _translated(value.event) * count
-    raise ParameterError(
-        f"{type(value).__name__} cannot be counted here. Give a budget, a plan, or a Gaussian, Laplace, zCDP or composed "
-        f"event of dp_accounting, with noise."
-    )
-
-
-def joint_epsilon(events: tuple[Event, ...], delta: float) -> float:
-    """The epsilon of events that were all fixed beforehand, by the privacy loss distributions of dp_accounting.
-
-    Each event enters by a pair of laws that dominates it: a Gaussian's, or that of its pure or approximate budget. The grid
-    of dp_accounting is pessimistic; a little of delta is kept for the rounding of its transforms.
-    """
-    from dp_accounting.pld import privacy_loss_distribution
-
-    within = 0.999 * delta - 1e-11
-    counts = Counter(events)
-    # No pair of laws is known that dominates every concentrated mechanism.
-    known = (GaussianMechanism, PureMechanism)
-    unknown = any(isinstance(e.budget, ZCDP) and not isinstance(e.curve, known) for e in counts)
-    # Beyond some epsilon the grids of dp_accounting take minutes, and nobody is protected.
-    if within <= 0.0 or unknown or math.fsum(event.rho for event in events) > _LARGEST_JOINT_RHO:
-        return math.inf
-    joint = privacy_loss_distribution.identity()
-    for event, count in counts.items():
-        joint = joint.compose(_dominating(event).self_compose(count))
-    return float(joint.get_epsilon_for_delta(within)) * (1.0 + 2.0**-40)
-
-
-def _dominating(event: Event) -> Any:
-    from dp_accounting.pld import common, privacy_loss_distribution
-
-    if isinstance(event.curve, PureMechanism):
-        event = Event(PureDP(event.curve.epsilon))
-    if isinstance(event.curve, GaussianMechanism):
-        return privacy_loss_distribution.from_gaussian_mechanism(1.0 / event.curve.mu)
-    budget = event.budget
-    if isinstance(budget, ZCDP):
-        raise ParameterError("a concentrated budget alone has no loss distribution.")
-    parameters = common.DifferentialPrivacyParameters(budget.epsilon, getattr(budget, "delta", 0.0))
-    return privacy_loss_distribution.from_privacy_parameters(parameters)

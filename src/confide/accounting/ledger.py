@@ -19,10 +19,13 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any, NoReturn, Self
 
-from confide.accounting import filters
-from confide.accounting.events import Event, as_events, checked_rows
+from confide.accounting import filter_choice, filters
+from confide.accounting.chargeable import as_events
+from confide.accounting.events import Event, checked_rows
+from confide.accounting.joint_loss import joint_events
 from confide.accounting.ledger_database import stored_records
 from confide.accounting.ledger_records import Entry, Header, Record, Records, RecordsInMemory, Session
+from confide.accounting.renyi_filters import RenyiFilter
 from confide.errors import BudgetExceeded, LedgerError, ParameterError
 from confide.privacy.budgets import ApproxDP, Budget, Neighbours, PureDP, as_budget
 
@@ -96,7 +99,7 @@ class Ledger(_Shared):
         accounting: str = "auto",
     ) -> None:
         relation, rows = Neighbours.parse(neighbours), checked_rows(max_rows_per_person)
-        if accounting not in ("auto", *filters.ACCOUNTINGS):
+        if accounting not in ("auto", *filter_choice.ACCOUNTINGS):
             raise ParameterError("accounting must be 'auto', 'sum' or 'renyi'.")
         header = None if limit is None else _new_header(as_budget(limit), relation, rows, accounting)
         self._records: Records
@@ -193,7 +196,7 @@ class Ledger(_Shared):
                 left = filters.exact(self.limit.delta) - self._total.delta
             delta = _rounded_down(left) if delta is None else ApproxDP(1.0, delta).delta
             if delta >= ApproxDP.ranges["delta"][0] and all(event.budget.is_private for event in events):
-                events = filters.joint_events(filters.filter_for(self.limit, "sum"), events, delta)
+                events = joint_events(filter_choice.filter_for(self.limit, "sum"), events, delta)
         elif delta is not None:
             raise ParameterError("delta is for ledgers that add epsilons and deltas under an ApproxDP limit; leave it out.")
         self._append(events, purpose)
@@ -244,8 +247,8 @@ class Ledger(_Shared):
         if not events:
             return  # dp_accounting's event of nothing costs nothing
         with self._up_to_date(writing=True) as session:
-            accounting = filters.accounting_of(events[0]) if self._accounting == "auto" else self._accounting
-            filter_ = filters.filter_for(self.limit, accounting)
+            accounting = filter_choice.accounting_of(events[0]) if self._accounting == "auto" else self._accounting
+            filter_ = filter_choice.filter_for(self.limit, accounting)
             if filters.least_rows(events) < self.max_rows_per_person:
                 raise LedgerError(
                     f"this ledger is for max_rows_per_person={self.max_rows_per_person}; fit with it or more. Such a person "
@@ -260,11 +263,11 @@ class Ledger(_Shared):
             session.append(Record.after(self._last, entry.text))
 
     def _refusal(self, filter_: filters.Filter, events: tuple[Event, ...]) -> LedgerError:
-        foreign = filters.why_foreign(filter_, events)
+        foreign = filter_choice.why_foreign(filter_, events)
         if foreign is not None:
             return LedgerError(f"{foreign} Nothing was used or charged.")
         share = ""
-        if isinstance(filter_, filters.RenyiFilter) and any(event.slack for event in events):
+        if isinstance(filter_, RenyiFilter) and any(event.slack for event in events):
             share = (
                 " Where Rényi divergences add up, a hundredth of the limit's delta is for charges that are approximate "
                 "without a finer account."
@@ -281,7 +284,7 @@ class Ledger(_Shared):
 
     @property
     def _filter(self) -> filters.Filter:
-        return filters.filter_for(self.limit, "sum" if self._accounting == "auto" else self._accounting)
+        return filter_choice.filter_for(self.limit, "sum" if self._accounting == "auto" else self._accounting)
 
     @contextmanager
     def _up_to_date(self, *, writing: bool = False) -> Iterator[Session]:
@@ -420,7 +423,7 @@ class Batch(_Shared):
 
 
 def _new_header(limit: Budget, neighbours: Neighbours, rows: int, accounting: str) -> Header:
-    filters.filter_for(limit, "sum")  # refuses what is no limit
+    filter_choice.filter_for(limit, "sum")  # refuses what is no limit
     return Header(uuid.uuid4().hex, limit, neighbours, _accounting_for(limit, accounting), rows)
 
 
@@ -456,7 +459,7 @@ def _of_relation(ledger: Ledger | Batch, value: object, neighbours: Neighbours |
 @lru_cache(maxsize=256)
 def _cost(limit: Budget, accounting: str, events: tuple[Event, ...]) -> filters.Amount:
     # A process that shares a file adds up what all others charged, which is mostly alike.
-    return filters.total_amount(filters.filter_for(limit, accounting), events)
+    return filters.total_amount(filter_choice.filter_for(limit, accounting), events)
 
 
 def _rounded_down(number: Fraction) -> float:

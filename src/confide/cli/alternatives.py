@@ -7,13 +7,16 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from confide.errors import ParameterError
-from confide.planning import compare_mechanisms, equivalent_budgets, simulate, utility_bound
+from confide.planning.comparison import compare_mechanisms, equivalent_budgets
 from confide.planning.estimator_copies import estimator_with
+from confide.planning.simulation import simulate
+from confide.planning.utility import utility_bound
 
 if TYPE_CHECKING:
     from confide.cli.display import Screen
     from confide.estimators.linear_classifier import LinearClassifier
-    from confide.planning import Compared, UtilityBound
+    from confide.planning.comparison import Compared
+    from confide.planning.utility import UtilityBound
     from confide.privacy.budgets import Budget
     from confide.privacy.mechanism import Plan
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from confide.accounting.events import as_events
+from confide.accounting.chargeable import as_events
 from confide.accounting.ledger import Ledger
 from confide.cli.budgets import amounts_text
 from confide.cli.failures import StoppedAfterCharge

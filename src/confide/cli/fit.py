@@ -96,7 +96,7 @@ def fit(
     from confide.cli import display
     from confide.cli.charges import Charges
     from confide.data.on_disk import files_of
-    from confide.report import write_report
+    from confide.report.page import write_report
 
     options = ModelOptions(
         kind=kind,

@@ -8,7 +8,7 @@ from confide.planning.simulation import COVERAGE
 
 if TYPE_CHECKING:
     from confide.cli.display import Screen
-    from confide.planning import Forecast
+    from confide.planning.simulation import Forecast
 
 _BAR_WIDTH = 40
 

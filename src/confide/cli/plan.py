@@ -27,7 +27,7 @@ from confide.errors import ParameterError
 if TYPE_CHECKING:
     from confide.cli.alternatives import Alternatives
     from confide.features.schema import Schema
-    from confide.planning import Forecast
+    from confide.planning.simulation import Forecast
     from confide.privacy.budgets import Budget
     from confide.privacy.mechanism import Plan
 
@@ -74,7 +74,7 @@ def plan(
     """Show what a fit would cost and how accurate it would be. Reads no data and spends nothing."""
     from confide.cli import display
     from confide.cli.alternatives import Alternatives
-    from confide.planning import simulate
+    from confide.planning.simulation import simulate
 
     options = ModelOptions(
         kind=kind,

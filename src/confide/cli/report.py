@@ -23,7 +23,7 @@ def report(
     schema says about the columns. All of it comes from the model file.
     """
     from confide.cli import display
-    from confide.report import write_report
+    from confide.report.page import write_report
     from confide.saved_models.loading import load
 
     check_report_out(out, (model_file,), force=force)

@@ -28,7 +28,8 @@ from confide.data.partitions import NumericReading, Outcome, added, refuse_perso
 from confide.data.passes import Pass
 from confide.data.source import BlockwiseSum, LentSource, RowSource, SummableRows
 from confide.data.streams import Reading
-from confide.erm.losses import Hinge, Loss
+from confide.erm.hinges import Hinge
+from confide.erm.losses import Loss
 from confide.erm.row_sums import RowSum, Totals
 from confide.errors import InputError, ParameterError
 from confide.features.persons import RowsPerPerson

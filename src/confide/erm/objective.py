@@ -17,9 +17,10 @@ import numpy as np
 
 from confide.data.kept_sums import kept_sums
 from confide.data.source import RowSource, SummableRows
-from confide.erm.losses import Loss, Weighted
+from confide.erm.losses import Loss
 from confide.erm.row_bounds import RowBound, norm_with_intercept
 from confide.erm.row_sums import RowSum, Totals
+from confide.erm.weighted_losses import Weighted
 from confide.solvers.objectives import Evaluation
 from confide.types import Array, Indices, Weights
 

@@ -7,9 +7,8 @@ certificate's rounding bound (privacy/proofs/certificate.md) speaks of that obje
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from dataclasses import dataclass, field
-from numbers import Integral, Real
+from dataclasses import dataclass
+from numbers import Real
 from typing import Any, Protocol
 
 import numpy as np
@@ -17,15 +16,13 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
 from confide.errors import ParameterError
-from confide.types import Array, Indices, Rows, SparseRows
+from confide.types import Array, Rows, SparseRows
 
 SMALLEST_BOUND = 2.0**-300
 LARGEST_BOUND = 2.0**300
 _LARGEST_SAFE_SQUARE = 2.0**1000
 LONG_ROW = 48
 """Rows of so many doubles are multiplied by a vector one by one, from memory faster than by a product of matrices."""
-_BAND_GROUPS = 16
-"""Groups whose sums are made by one product: few enough for wide rows, enough for one product in common schemas."""
 
 
 class RowBound(Protocol):
@@ -100,7 +97,7 @@ class BallBound:
         factors = np.where(ordinary, radius / np.sqrt(np.where(ordinary, squared_norms, 1.0)), 1.0)
         if issparse(block):
             return _scaled(block, factors, huge, radius)
-        far = _scale_to_norm(block[huge], radius) if huge.any() else None
+        far = scaled_to_norm(block[huge], radius) if huge.any() else None
         clipped = np.multiply(block, factors[:, None], out=scratch)
         if far is not None:
             clipped[huge] = far
@@ -112,7 +109,7 @@ class BallBound:
 
 def canonical(rows: SparseRows) -> SparseRows:
     """The same CSR rows, with no column stored twice in one: the norm of two parts is not that of their sum."""
-    block = _with_entries(rows, rows.data)
+    block = with_entries(rows, rows.data)
     # Asked of the new object: what an old one remembers of its form may be out of date.
     if not block.has_canonical_format:
         block = block.copy()
@@ -120,7 +117,8 @@ def canonical(rows: SparseRows) -> SparseRows:
     return block
 
 
-def _with_entries(rows: SparseRows, entries: Array) -> SparseRows:
+def with_entries(rows: SparseRows, entries: Array) -> SparseRows:
+    """CSR rows with other numbers in the same places."""
     return csr_array((entries, rows.indices, rows.indptr), shape=rows.shape)
 
 
@@ -141,7 +139,7 @@ def row_squares(rows: Rows) -> Array:
 
 
 def _scaled(rows: SparseRows, factors: Array, huge: NDArray[np.bool_], radius: float) -> SparseRows:
-    """Each row times its factor; those that are huge, longer than any radius, scaled to it as `_scale_to_norm` does."""
+    """Each row times its factor; those that are huge, longer than any radius, scaled to it as `scaled_to_norm` does."""
     lengths = np.diff(rows.indptr)
     entries = rows.data * np.repeat(factors, lengths)
     if huge.any():
@@ -153,10 +151,10 @@ def _scaled(rows: SparseRows, factors: Array, huge: NDArray[np.bool_], radius: f
             scaled = np.ldexp(entries[own], -np.repeat(exponents, lengths))
             norms = np.sqrt(np.add.reduceat(scaled * scaled, starts))
             entries[own] = scaled * np.repeat(radius / norms, lengths)
-    return _with_entries(rows, entries)
+    return with_entries(rows, entries)
 
 
-def _scale_to_norm(rows: Array, radius: float, order: int = 2) -> Array:
+def scaled_to_norm(rows: Array, radius: float, order: int = 2) -> Array:
     """Scale each row to L1 or L2 norm `radius`, if it is longer.
 
     Each row is first divided by the power of two near its largest entry, which is exact (or loses entries that are below
@@ -170,152 +168,6 @@ def _scale_to_norm(rows: Array, radius: float, order: int = 2) -> Array:
         longer = norms > np.ldexp(radius, -exponents)
         scaled *= (radius / np.where(longer, norms, 1.0))[:, None]
     return np.where(longer[:, None], scaled, rows)
-
-
-@dataclass(frozen=True, slots=True)
-class GroupBound:
-    """Columns fall into consecutive groups, and the L1 norm of every group is at most its scale.
-
-    A one-hot category is a group whose scale is the value of its active column; a number in [-s, s] is a group of one. Where
-    exactly one column is active in every row the group is linked: noise may be smaller then, and the guarantee is void if
-    one row is otherwise. `clip` sees to it: a linked group of another form becomes the scale at its largest entry, the
-    first of equals.
-
-    An entry that is not a number counts as the smallest number, an infinite one as the largest of its sign.
-
-    Parameters
-    ----------
-    sizes : number of columns of each group, in order
-    scales : largest L1 norm of each group, positive
-    linked : for each group whether exactly one of its columns holds the scale, and the others 0; empty for none of them
-    """
-
-    sizes: tuple[int, ...]
-    scales: tuple[float, ...]
-    linked: tuple[bool, ...] = ()
-    _intervals: Indices | slice = field(init=False, compare=False, repr=False)
-    """The columns that are groups of one and not linked."""
-    _limits: Array = field(init=False, compare=False, repr=False)
-    _bands: tuple[_Band, ...] = field(init=False, compare=False, repr=False)
-    """The other groups."""
-
-    def __post_init__(self) -> None:
-        for name, kind, change in (("sizes", Integral, int), ("scales", Real, float), ("linked", bool, bool)):
-            values = getattr(self, name)
-            values = tuple(values) if isinstance(values, Iterable) else (None,)
-            if not all(isinstance(value, kind) and isinstance(value, bool) == (kind is bool) for value in values):
-                raise ParameterError("a GroupBound needs whole numbers as sizes, numbers as scales and bools as `linked`.")
-            object.__setattr__(self, name, tuple(map(change, values)))
-        object.__setattr__(self, "linked", self.linked or (False,) * len(self.sizes))
-        if not len(self.sizes) == len(self.scales) == len(self.linked) > 0 or min(self.sizes) < 1:
-            raise ParameterError("a GroupBound needs a size of at least 1, a scale and a bool `linked` for each group.")
-        if not all(SMALLEST_BOUND <= scale <= LARGEST_BOUND for scale in self.scales):
-            raise ParameterError("the scales of a GroupBound must be positive, between 2^-300 and 2^300.")
-        sizes, scales, linked = np.array(self.sizes), np.array(self.scales), np.array(self.linked)
-        starts = np.cumsum(sizes) - sizes
-        interval = (sizes == 1) & ~linked
-        longer = np.flatnonzero(~interval)
-        parts = np.split(longer, range(_BAND_GROUPS, longer.size, _BAND_GROUPS)) if longer.size else []
-        object.__setattr__(self, "_intervals", starts[interval] if parts else slice(None))
-        object.__setattr__(self, "_limits", scales[interval])
-        object.__setattr__(self, "_bands", tuple(_Band(starts[i], sizes[i], scales[i], linked[i]) for i in parts))
-
-    @property
-    def n_features(self) -> int:
-        return sum(self.sizes)
-
-    @property
-    def l2_norm(self) -> float:
-        # Rounded outwards: the squares and their exact sum err by less than one part in 2^51.
-        return math.sqrt(math.fsum(scale * scale for scale in self.scales)) * (1.0 + 2.0**-50)
-
-    def check_width(self, n_features: int) -> None:
-        if n_features != self.n_features:
-            raise ParameterError(f"the row bound describes {self.n_features} columns, but rows have {n_features}.")
-
-    def clip(self, rows: Rows) -> Rows:
-        self.check_width(rows.shape[1])
-        if issparse(rows):
-            return self._clip_sparse(canonical(rows).astype(np.float64, copy=False))
-        block = np.asarray(rows, dtype=np.float64)
-        # Written so that what is not a number counts as outside.
-        within = np.abs(block[:, self._intervals]) <= self._limits
-        suspects = [band.suspects(block) for band in self._bands]
-        if within.all() and not any(suspect.any() for suspect in suspects):
-            return block
-        clipped = block.copy() if np.isfinite(block).all() else np.nan_to_num(block, nan=-np.finfo(np.float64).max)
-        # Intervals are clipped by comparison, without rounding.
-        numbers = clipped[:, self._intervals]
-        clipped[:, self._intervals] = np.clip(numbers, -self._limits, self._limits, out=numbers)
-        for band, suspect in zip(self._bands, suspects, strict=True):
-            band.clip(clipped, suspect)
-        return clipped
-
-    def _clip_sparse(self, block: SparseRows) -> SparseRows:
-        if self._bands:
-            raise ParameterError(
-                "the row bound has groups of several columns, and sparse rows can be clipped to a ball or a box alone. Give "
-                "a number, a BallBound or a BoxBound; or pass dense rows, or raw columns with a schema."
-            )
-        limits = self._limits[block.indices]
-        entries = np.nan_to_num(block.data, nan=-np.finfo(np.float64).max)
-        return _with_entries(block, np.clip(entries, -limits, limits))
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"kind": "groups", "sizes": list(self.sizes), "scales": list(self.scales), "linked": list(self.linked)}
-
-
-class _Band:
-    """A few groups, and for each of them one entry of the arrays. Sums over groups are products with a matrix of 0 and 1."""
-
-    def __init__(self, starts: Indices, sizes: Indices, scales: Array, linked: NDArray[np.bool_]) -> None:
-        stops = starts + sizes
-        self.columns, self.groups = slice(starts[0], stops[-1]), list(map(slice, starts, stops))
-        columns = np.arange(starts[0], stops[-1])[:, None]
-        self.members = ((starts <= columns) & (columns < stops)).astype(np.float64)
-        # A group with a single entry obeys the bound if that lies between `lowest` and `scales`.
-        self.linked, self.scales, self.lowest = linked, scales, np.where(linked, scales, -scales)
-        # A computed L1 norm up to this one proves that the exact one is within the scale. No norm proves that one is linked.
-        self.radii = np.where(linked, -math.inf, scales * (1.0 - (sizes + 4) * 2.0**-52))
-
-    def suspects(self, block: Array) -> NDArray[np.bool_]:
-        """(rows, groups): False where the group is seen to obey the bound as it stands."""
-        entries = block[:, self.columns]
-        with np.errstate(over="ignore", invalid="ignore"):
-            counts = (entries != 0.0).astype(np.float32) @ self.members.astype(np.float32)
-            # The sum of a single entry is exact, so it needs no margin; a linked group has no other form.
-            sums = entries @ self.members
-            suspect: NDArray[np.bool_] = ~((counts <= 1.0) & (sums >= self.lowest) & (sums <= self.scales))
-            if suspect.any():
-                suspect &= ~(np.abs(entries) @ self.members <= self.radii)
-        return suspect
-
-    def clip(self, block: Array, suspect: NDArray[np.bool_]) -> None:
-        """Make the suspect groups of finite rows obey the bound, in place."""
-        for group in np.flatnonzero(suspect.any(axis=0)):
-            where = np.flatnonzero(suspect[:, group]), self.groups[group]
-            one_hot, part = self.linked[group], block[where]
-            block[where] = _one_hot(part, self.scales[group]) if one_hot else _scale_to_norm(part, self.radii[group], 1)
-
-
-def _one_hot(rows: Array, scale: float) -> Array:
-    hot = np.zeros_like(rows)
-    hot[np.arange(rows.shape[0]), rows.argmax(axis=1)] = scale
-    # Rows that are right already keep the signs of their zeros.
-    return np.where(rows == hot, rows, hot)
-
-
-def BoxBound(limits: Iterable[float]) -> GroupBound:  # noqa: N802 - a kind of bound, named as the others are
-    """The entry of each column lies in [-limit, limit]: a `GroupBound` with groups of one.
-
-    Parameters
-    ----------
-    limits : one positive number a column
-    """
-    scales = tuple(limits) if isinstance(limits, Iterable) else ()
-    if not scales or not all(isinstance(scale, Real) and SMALLEST_BOUND <= scale <= LARGEST_BOUND for scale in scales):
-        raise ParameterError("a BoxBound needs a limit for each column, a positive number between 2^-300 and 2^300.")
-    return GroupBound((1,) * len(scales), scales)
 
 
 def norm_with_intercept(row_bound: RowBound, intercept: float) -> float:

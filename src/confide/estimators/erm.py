@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from confide.erm.declared_losses import DeclaredLoss
-from confide.erm.losses import HuberHinge, LogisticHinge, LogisticLoss, Loss, MarginLoss, SmoothHinge
+from confide.erm.hinges import HuberHinge, LogisticHinge, SmoothHinge
+from confide.erm.losses import LogisticLoss, Loss, MarginLoss
 from confide.errors import ParameterError
 from confide.estimators.linear_classifier import LinearClassifier
 from confide.estimators.loss_regression import LossRegressor, poisson_loss, squared_loss

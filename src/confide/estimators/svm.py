@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from confide.erm.losses import Hinge, HuberHinge, LogisticHinge, SmoothHinge
+from confide.erm.hinges import Hinge, HuberHinge, LogisticHinge, SmoothHinge
 from confide.erm.row_bounds import BallBound, RowBound
 from confide.errors import ParameterError
 from confide.estimators.linear_classifier import LinearClassifier

@@ -8,7 +8,8 @@ import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from confide.erm.row_bounds import BallBound, GroupBound
+from confide.erm.group_bounds import GroupBound
+from confide.erm.row_bounds import BallBound
 from confide.errors import ParameterError
 from confide.features.encoder import Encoder
 from confide.features.fourier import FourierMap

@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from confide.erm.row_bounds import GroupBound
+from confide.erm.group_bounds import GroupBound
 from confide.errors import InputError, ParameterError
 from confide.features.codes import Codes
 from confide.features.column_encodings import ColumnEncoding, encoding_of, is_plain

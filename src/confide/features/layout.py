@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import accumulate, chain
 from itertools import product as combinations
 
-from confide.erm.row_bounds import GroupBound
+from confide.erm.group_bounds import GroupBound
 from confide.errors import SchemaError
 from confide.features.column_encodings import ColumnEncoding
 from confide.features.schema import Schema

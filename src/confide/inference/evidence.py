@@ -10,10 +10,11 @@ import numpy as np
 from scipy.linalg import block_diag
 
 from confide.errors import ParameterError
+from confide.privacy.group_shapes import Groups, Linked
 from confide.privacy.lattice import LatticeLaplace
 from confide.privacy.mechanism import Noise, Plan
 from confide.privacy.moments import NoisyMoments
-from confide.privacy.shapes import Ball, Groups, Linked, Shape
+from confide.privacy.shapes import Ball, Shape
 from confide.types import Array
 
 

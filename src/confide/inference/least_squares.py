@@ -22,9 +22,10 @@ import numpy as np
 from confide.errors import ParameterError
 from confide.inference.evidence import symmetric_of
 from confide.inference.intervals import Uncertainty, checked_target, denoised_curvature, noise_draws, positive_part
+from confide.privacy.group_shapes import Groups
 from confide.privacy.lattice import LatticeLaplace
 from confide.privacy.mechanism import Noise
-from confide.privacy.shapes import Ball, Groups
+from confide.privacy.shapes import Ball
 from confide.privacy.sufficient_statistics import NoisyStatistics
 from confide.types import Array
 

@@ -27,9 +27,10 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from confide.data.arrays import ArrayBlocks, MemorySource
+from confide.erm.group_bounds import GroupBound
 from confide.erm.losses import Loss
 from confide.erm.objective import Objective
-from confide.erm.row_bounds import GroupBound, RowBound, norm_with_intercept
+from confide.erm.row_bounds import RowBound, norm_with_intercept
 from confide.errors import ParameterError
 from confide.features.encoder import Encoder
 from confide.planning.checked_arguments import is_number

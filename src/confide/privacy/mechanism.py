@@ -12,23 +12,26 @@ from confide import expected_noise
 from confide._version import __version__
 from confide.accounting.events import Event, PureMechanism
 from confide.data.source import RowSource
-from confide.erm.losses import Loss, Weighted
+from confide.erm.group_bounds import GroupBound
+from confide.erm.losses import Loss
 from confide.erm.objective import KeptObjective, Objective
 from confide.erm.row_bounds import RowBound, norm_with_intercept
+from confide.erm.weighted_losses import Weighted
 from confide.errors import ParameterError
 from confide.plan_text import plan_document, plan_text
 from confide.privacy.budgets import ZCDP, Budget, Neighbours, PureDP
 from confide.privacy.certificate import GradientRounding
-from confide.privacy.gaussian import Curve
+from confide.privacy.gaussian_objective import Curve
+from confide.privacy.group_shapes import Groups, Linked
 from confide.privacy.lattice import LatticeNoise
 from confide.privacy.noise import LOG_FAILURE, Entropy
-from confide.privacy.shapes import Ball, Shape, shapes_of
+from confide.privacy.shapes import Ball, Shape
 from confide.solvers.solver import Solver
 from confide.types import Weights
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RowFacts:
+class ProblemFacts:
     """The public facts about rows that all training problems share. Nothing in it is learned from rows.
 
     Attributes
@@ -93,7 +96,7 @@ class RowFacts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Problem(RowFacts):
+class Problem(ProblemFacts):
     """The public facts of one training problem with a loss of the score.
 
     Attributes
@@ -111,7 +114,7 @@ class Problem(RowFacts):
     set_aside: float = 0.0
 
     def __post_init__(self) -> None:
-        RowFacts.__post_init__(self)
+        ProblemFacts.__post_init__(self)
         if not 0.0 < self.l2 < math.inf:
             raise ParameterError("alpha must be a positive finite number: the guarantee rests on strong convexity.")
         if not 2.0**-100 <= self.largest_weight <= 2.0**100:
@@ -260,6 +263,18 @@ def made_by(plan: object, kind: type, mechanism: str | None = None) -> bool:
 
 
 ANOTHERS = "this plan was made by another mechanism, whose noise is another. Release it by the mechanism that made it."
+
+
+def shapes_of(row_bound: RowBound, intercept: float, n_features: int) -> tuple[Shape, ...]:
+    """The shapes that hold every clipped row of `n_features` columns, its constant `intercept` appended unless it is 0."""
+    constant = int(intercept > 0.0)
+    ball = Ball(n_features + constant, norm_with_intercept(row_bound, intercept))
+    if not isinstance(row_bound, GroupBound):
+        return (ball,)
+    sizes, scales = row_bound.sizes + (1,) * constant, row_bound.scales + (intercept,) * constant
+    if constant and any(linked and size > 1 for size, linked in zip(row_bound.sizes, row_bound.linked, strict=True)):
+        return (ball, Groups(sizes, scales), Linked(sizes, scales, (*row_bound.linked, False)))
+    return (ball, Groups(sizes, scales))
 
 
 class Mechanism(Protocol):

@@ -20,7 +20,8 @@ from confide import expected_noise
 from confide.accounting.events import Event, PureMechanism
 from confide.data.source import RowSource
 from confide.erm.losses import LossBounds
-from confide.erm.row_sums import MomentSum, RowSum, Totals
+from confide.erm.moment_sums import MomentSum
+from confide.erm.row_sums import RowSum, Totals
 from confide.errors import ParameterError
 from confide.privacy.budgets import Budget, Neighbours, PureDP, budget_of_row, pure_epsilon
 from confide.privacy.gaussian import GaussianMechanism, mu_within

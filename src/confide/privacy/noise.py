@@ -7,17 +7,17 @@ generator. A seeded stream exists for tests; whoever knows the seed knows the no
 
 from __future__ import annotations
 
-import bisect
-import itertools
 import math
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.privacy.shapes import Ball, Linked, Shape, binomial_squares, cell_counts, cell_weights
+from confide.privacy.group_noise import polytope
+from confide.privacy.shapes import Ball, Shape
 from confide.types import Array, Indices, Weights
 
 _LN2 = math.log(2.0)
@@ -56,7 +56,7 @@ class Entropy:
 
         Balls: Chaudhuri, Monteleoni and Sarwate (2011), section 3. Proof for all shapes: proofs/noise.md.
         """
-        draw = self._ball if isinstance(shape, Ball) else self._polytope
+        draw = self._ball if isinstance(shape, Ball) else partial(polytope, self)
         return np.array([draw(shape, rate) for _ in range(n_problems)])
 
     def gaussian(self, shape: Shape, n_problems: int, scale: float) -> Weights:
@@ -82,11 +82,6 @@ class Entropy:
             if (np.diff(words[order]) > 0).all():
                 return order
 
-    def _choice(self, weights: Sequence[int]) -> int:
-        """A position, with probability exactly proportional to its weight."""
-        sums = list(itertools.accumulate(weights))
-        return bisect.bisect_right(sums, self.below(sums[-1]))
-
     def _words(self, n: int) -> NDArray[np.uint64]:
         # One reading a call, used up here: bits that wait in a buffer would be used twice after a fork.
         return np.frombuffer(self.read(8 * n), dtype="<u8")
@@ -104,75 +99,29 @@ class Entropy:
         """Uniform in (0, 1) with 53 significant bits whatever their size, so that small values lose no precision."""
         return np.ldexp(((self._words(n) >> 12) + 2**52).astype(np.float64), -53 - self._leading_zeros(n))
 
-    def _exponential(self, n: int) -> Array:
+    def exponential(self, n: int) -> Array:
         """Standard exponentials: quotient by ln 2 (geometric) and remainder are independent.
 
         Minus the logarithm of a uniform would have an absolute error only, which ruins small draws.
         """
         return self._leading_zeros(n) * _LN2 - _each(math.log1p, -0.5 * self._uniform(n))
 
-    def _signs(self, n: int) -> Array:
+    def signs(self, n: int) -> Array:
         return np.where(self._words(n) & 1, 1.0, -1.0)
 
     def _normal(self, n: int) -> Array:
         """Independent standard normals, in pairs by radius and angle; the quadrant comes from the signs."""
-        radius = np.sqrt(2.0 * self._exponential((n + 1) // 2))
+        radius = np.sqrt(2.0 * self.exponential((n + 1) // 2))
         angle = 0.5 * math.pi * self._uniform((n + 1) // 2)
         pairs: Array = np.concatenate([radius * _each(math.sin, angle), radius * _each(math.cos, angle)])
         # An odd n drops a cosine, never a sine: a cosine loses relative precision near a right angle.
-        return self._signs(n) * pairs[:n]
-
-    def _simplex(self, n: int) -> Array:
-        """Uniform among n positive numbers of sum 1."""
-        parts = self._exponential(n)
-        return parts / math.fsum(parts)
+        return self.signs(n) * pairs[:n]
 
     def _ball(self, shape: Shape, rate: float) -> Array:
         # Section 3: the length is Gamma(D), the direction uniform.
         normals = self._normal(shape.dimension)
-        length = math.fsum(self._exponential(shape.dimension)) / rate * shape.scales[0]
+        length = math.fsum(self.exponential(shape.dimension)) / rate * shape.scales[0]
         return length * (normals / math.sqrt(math.fsum(normals * normals)))
-
-    def _polytope(self, shape: Shape, rate: float) -> Array:
-        # E.14, sampling: r times a uniform point of the unit ball of the norm, r ~ Gamma(free dimension + 1).
-        height = math.fsum(self._exponential(shape.free_dimension + 1)) / rate
-        point = self._section(shape) if isinstance(shape, Linked) else [self._cross(size) for size in shape.sizes]
-        return np.concatenate([height * scale * part for scale, part in zip(shape.scales, point, strict=True)])
-
-    def _cross(self, size: int) -> Array:
-        """Uniform where the L1 norm is at most 1."""
-        return self._simplex(size + 1)[1:] * self._signs(size)
-
-    def _section(self, shape: Linked) -> list[Array]:
-        """Uniform in the part of the unit ball that lies in the space of the shape, by groups and at scales of 1."""
-        cells = self._cells(shape.levels)
-        rising, falling = (math.fsum(self._exponential(n + 1)) for n in (sum(cells), sum(shape.levels) - sum(cells)))
-        total, positive = rising + falling, iter(cells)
-        groups = [
-            self._group(size, next(positive), rising / total, falling / total) if linked else self._cross(size)
-            for size, linked in zip(shape.sizes[:-1], shape.linked[:-1], strict=True)
-        ]
-        return [*groups, np.array([(rising - falling) / total])]
-
-    def _cells(self, levels: tuple[int, ...]) -> list[int]:
-        """How many levels after the first have positive noise, for each linked group: first the total, then its parts."""
-        total = self._choice(cell_weights(levels))
-        cells: list[int] = []
-        for n, counts in zip(reversed(levels), cell_counts(levels)[-2::-1], strict=True):
-            left, at = total - sum(cells), dict(enumerate(counts))
-            cells.append(self._choice([square * at.get(left - j, 0) for j, square in enumerate(binomial_squares(n))]))
-        return cells[::-1]
-
-    def _group(self, size: int, positive: int, rising: float, falling: float) -> Array:
-        """A linked group: the first level and `positive` others share `rising`, the first and the rest share -`falling`."""
-        order = np.arange(size)
-        for position in range(1, positive + 1):
-            other = position + self.below(size - position)
-            order[position], order[other] = order[other], order[position]
-        group = np.zeros(size)
-        group[order[: positive + 1]] = rising * self._simplex(positive + 1)
-        group[np.append(0, order[positive + 1 :])] -= falling * self._simplex(size - positive)
-        return group
 
     def _pieces(self, shape: Shape, deviations: tuple[float, ...]) -> Array:
         # E.14, linked Gaussian: centred groups, and one direction common to the linked ones and the last.

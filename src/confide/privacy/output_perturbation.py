@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from confide.accounting.events import PureMechanism
 from confide.data.source import RowSource
-from confide.erm.losses import Hinge, HuberHinge
+from confide.erm.hinges import Hinge, HuberHinge
 from confide.errors import InsufficientRegularisation, ParameterError
 from confide.privacy.budgets import ZCDP, ApproxDP, Budget, PureDP, budget_of_row, pure_epsilon
 from confide.privacy.certificate import INSUFFICIENT, certified_minimiser, planned_tolerance

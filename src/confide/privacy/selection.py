@@ -12,7 +12,8 @@ from fractions import Fraction
 from typing import Self
 
 from confide.errors import ParameterError
-from confide.privacy.budgets import ZCDP, Budget, concentrated_epsilon, pure_within
+from confide.privacy.budgets import ZCDP, Budget, pure_within
+from confide.privacy.conversions import concentrated_epsilon
 from confide.privacy.discrete import bernoulli_exp
 from confide.privacy.noise import Entropy
 

@@ -9,15 +9,9 @@ Proof: proofs/noise.md.
 
 from __future__ import annotations
 
-import functools
-import itertools
 import math
-import operator
 from dataclasses import dataclass
 from typing import ClassVar
-
-from confide.erm.row_bounds import GroupBound, RowBound, norm_with_intercept
-from confide.errors import ParameterError
 
 _UNIT = 2.0**-53
 _UPWARDS = 1.0 + 2.0**-45
@@ -125,105 +119,3 @@ class Ball(Shape):
 
     def solid_mean_square(self) -> float:
         return self.scales[0] ** 2 * self.dimension / (self.dimension + 2)
-
-
-class Groups(Shape):
-    """Rows whose L1 norm in each group is at most its scale: |b|_K is the largest of |b_g|_1 / s_g."""
-
-    __slots__ = ()
-    name = "groups"
-    laplace_error = 32.0 * _UNIT
-
-    def __init__(self, sizes: tuple[int, ...], scales: tuple[float, ...]) -> None:
-        super().__init__(sizes, scales, (False,) * len(sizes))
-
-
-class Linked(Shape):
-    """Rows as in `Groups` that have exactly one active level in each linked group, and a constant as the last group.
-
-    All of them lie in V = {b : sum of b_g / s_g equals b_0 / s_0 for each linked g}, b_0 the last coordinate, and so does
-    the noise. A linked group of one column would be constant, which is left unused.
-    """
-
-    __slots__ = ()
-    name = "linked"
-    laplace_error = 54.0 * _UNIT
-
-    def __init__(self, sizes: tuple[int, ...], scales: tuple[float, ...], linked: tuple[bool, ...]) -> None:
-        if sizes[-1] != 1 or linked[-1]:
-            raise ParameterError("linked groups need the intercept as the last group, itself not linked.")
-        super().__init__(sizes, scales, tuple(flag and size > 1 for size, flag in zip(sizes, linked, strict=True)))
-
-    @property
-    def levels(self) -> tuple[int, ...]:
-        """Number of levels after the first, of each linked group."""
-        return tuple(size - 1 for size, linked in zip(self.sizes, self.linked, strict=True) if linked)
-
-    def solid_mean_square(self) -> float:
-        constant, sections = _section_mean_squares(self.levels)
-        squares = [
-            sections[size - 1] if linked else 2.0 * size / ((size + 1) * (size + 2))
-            for size, linked in zip(self.sizes, self.linked, strict=True)
-        ]
-        squares[-1] = constant
-        return math.fsum(scale**2 * square for scale, square in zip(self.scales, squares, strict=True))
-
-
-def shapes_of(row_bound: RowBound, intercept: float, n_features: int) -> tuple[Shape, ...]:
-    """The shapes that hold every clipped row of `n_features` columns, its constant `intercept` appended unless it is 0."""
-    constant = int(intercept > 0.0)
-    ball = Ball(n_features + constant, norm_with_intercept(row_bound, intercept))
-    if not isinstance(row_bound, GroupBound):
-        return (ball,)
-    sizes, scales = row_bound.sizes + (1,) * constant, row_bound.scales + (intercept,) * constant
-    if constant and any(linked and size > 1 for size, linked in zip(row_bound.sizes, row_bound.linked, strict=True)):
-        return (ball, Groups(sizes, scales), Linked(sizes, scales, (*row_bound.linked, False)))
-    return (ball, Groups(sizes, scales))
-
-
-@functools.lru_cache(maxsize=64)
-def cell_counts(levels: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
-    """Entry [i][J]: over j_1 + ... + j_i = J, the sum of the products of binomial(n_g, j_g)^2; n_g are the `levels`."""
-    counts: list[tuple[int, ...]] = [(1,)]
-    for n in levels:
-        row = [0] * (len(counts[-1]) + n)
-        for j, square in enumerate(binomial_squares(n)):
-            for total, count in enumerate(counts[-1], start=j):
-                row[total] += square * count
-        counts.append(tuple(row))
-    return tuple(counts)
-
-
-@functools.lru_cache(maxsize=64)
-def cell_weights(levels: tuple[int, ...]) -> tuple[int, ...]:
-    """Entry J: J! (N - J)! times the last counts, the weight of J levels with positive noise out of N."""
-    factorials = list(itertools.accumulate(range(1, sum(levels) + 1), operator.mul, initial=1))
-    return tuple(a * b * c for a, b, c in zip(factorials, factorials[::-1], cell_counts(levels)[-1], strict=True))
-
-
-def binomial_squares(n: int) -> list[int]:
-    """binomial(n, j)^2 for j = 0 to n."""
-    return [math.comb(n, j) ** 2 for j in range(n + 1)]
-
-
-@functools.lru_cache(maxsize=64)
-def _section_mean_squares(levels: tuple[int, ...]) -> tuple[float, dict[int, float]]:
-    """E U_0^2, and E |U_g|_2^2 for a linked group of n levels after the first, by n; at scales of 1.
-
-    U_0 = 2t - 1 and U_g = t p - (1 - t) q with t ~ Beta(J + 1, N - J + 1) and p, q uniform in simplices of j + 1 and
-    n - j + 1 vertices, one of them common. E p_i^2 = 2 / ((j + 1)(j + 2)); p and q change places with j and n - j.
-    """
-    weights, counts, n_levels = cell_weights(levels), cell_counts(levels)[-1], sum(levels)
-    total = sum(weights) * (n_levels + 2) * (n_levels + 3)
-    mixed = sum(weight * (J + 1) * (n_levels - J + 1) for J, weight in enumerate(weights)) / total
-    sections = {}
-    for n in set(levels):
-        squares, others = binomial_squares(n), list[int]()
-        for count in counts[: n_levels - n + 1]:  # divides the polynomial of all groups by that of this one
-            others.append(count - sum(a * b for a, b in zip(squares[1:], reversed(others), strict=False)))
-        sections[n] = math.fsum(
-            square * other * (weights[J := i + j] // counts[J]) * (J + 1) / total
-            * (4.0 * (J + 2) / (j + 2) - 2.0 * (n_levels - J + 1) / ((j + 1) * (n - j + 1)))
-            for j, square in enumerate(squares) for i, other in enumerate(others)
-        )  # fmt: skip
-    return 1.0 - 4.0 * mixed, sections

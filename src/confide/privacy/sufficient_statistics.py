@@ -17,14 +17,16 @@ from confide import expected_noise
 from confide._version import __version__
 from confide.accounting.events import Event, PureMechanism
 from confide.data.source import RowSource
-from confide.erm.row_bounds import LARGEST_BOUND, SMALLEST_BOUND, GroupBound
-from confide.erm.row_sums import LeastSquaresSum, Totals
+from confide.erm.group_bounds import GroupBound
+from confide.erm.least_squares_sums import LeastSquaresSum
+from confide.erm.row_bounds import LARGEST_BOUND, SMALLEST_BOUND
+from confide.erm.row_sums import Totals
 from confide.errors import ParameterError
 from confide.plan_text import statistics_document, statistics_text
 from confide.privacy.budgets import Budget, Neighbours, PureDP, budget_of_row, pure_epsilon
 from confide.privacy.gaussian import GaussianMechanism, mu_within
 from confide.privacy.lattice import LatticeGaussian, LatticeLaplace, LatticeNoise, lattice_exponent
-from confide.privacy.mechanism import ANOTHERS, RowFacts, made_by
+from confide.privacy.mechanism import ANOTHERS, ProblemFacts, made_by
 from confide.privacy.noise import Entropy
 from confide.types import Array, Weights
 
@@ -35,7 +37,7 @@ _DOWN, _UP = 1.0 - 2.0**-40, 1.0 + 2.0**-40
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LeastSquares(RowFacts):
+class LeastSquares(ProblemFacts):
     """The public facts of one least-squares problem.
 
     Attributes
@@ -48,7 +50,7 @@ class LeastSquares(RowFacts):
     with_square: bool = False
 
     def __post_init__(self) -> None:
-        RowFacts.__post_init__(self)
+        ProblemFacts.__post_init__(self)
         if not (SMALLEST_BOUND <= self.target_bound <= LARGEST_BOUND or self.target_bound == math.inf):
             raise ParameterError("target_bound must be a positive number between 2^-300 and 2^300.")
 

@@ -11,7 +11,7 @@ from scipy.sparse import issparse
 from confide.data.arrays import Blocks
 from confide.data.frames import EncodedBlocks
 from confide.erm.row_bounds import BallBound, RowBound
-from confide.privacy.mechanism import RowFacts
+from confide.privacy.mechanism import ProblemFacts
 from confide.types import Array, Weights
 
 _MODERATE = 2.0**1000
@@ -34,7 +34,7 @@ class LinearModel:
     row_bound: RowBound
 
     @classmethod
-    def of(cls, released: Weights, facts: RowFacts) -> Self:
+    def of(cls, released: Weights, facts: ProblemFacts) -> Self:
         """Coefficients of the columns and intercepts, from released weights (o, D) and public facts."""
         intercept = facts.intercept * released[:, -1] if facts.intercept > 0.0 else np.zeros(len(released))
         return cls(released[:, : facts.n_features].copy(), intercept, facts.row_bound)

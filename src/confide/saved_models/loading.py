@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from confide.erm.row_bounds import BallBound, GroupBound, RowBound
+from confide.erm.group_bounds import GroupBound
+from confide.erm.row_bounds import BallBound, RowBound
 from confide.errors import ConfideError, FileError
 from confide.estimators.linear_classifier import LinearClassifier
 from confide.estimators.linear_model import PrivateLinearModel, document_of_model, public_map, restore

@@ -22,7 +22,8 @@ from confide.data.source import SummableRows
 from confide.data.sparse import SparseBlocks
 from confide.erm.losses import Loss
 from confide.erm.row_bounds import LONG_ROW, BallBound, row_products, row_squares
-from confide.erm.row_sums import Totals, mirrored, product, scratch
+from confide.erm.row_sums import Totals, mirrored, product
+from confide.erm.thread_memory import scratch
 from confide.solvers.lbfgs import Stage
 from confide.solvers.objectives import Evaluation, HasGradients, Objectives
 from confide.types import Array, Indices, Rows, Targets, Weights

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from confide.erm.class_losses import OneVsRest
-from confide.erm.losses import Hinge, HuberHinge, Loss, SmoothHinge
+from confide.erm.hinges import Hinge, HuberHinge, SmoothHinge
+from confide.erm.losses import Loss
 from confide.solvers.objectives import Objectives
 from confide.solvers.solver import Solution, Solver
 from confide.types import Weights

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from confide.data.source import SummableRows
-from confide.erm.losses import Loss, Weighted
+from confide.erm.losses import Loss
 from confide.erm.row_bounds import RowBound
+from confide.erm.weighted_losses import Weighted
 from confide.types import Array, Indices, Weights
 
 

@@ -14,8 +14,9 @@ from dataclasses import dataclass, replace
 from functools import cache
 from itertools import accumulate
 
+from confide.erm.group_bounds import GroupBound
 from confide.erm.losses import LossBounds
-from confide.erm.row_bounds import GroupBound, RowBound
+from confide.erm.row_bounds import RowBound
 from confide.errors import InsufficientRegularisation, ParameterError
 from confide.privacy.budgets import ApproxDP, Budget, Neighbours, budget_of_row, pure_epsilon
 from confide.privacy.mechanism import Mechanism, Plan, Problem

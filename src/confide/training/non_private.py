@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from confide.data.source import RowSource
-from confide.erm.losses import Hinge, HuberHinge
+from confide.erm.hinges import Hinge, HuberHinge
 from confide.errors import ParameterError
 from confide.privacy.budgets import Budget
 from confide.privacy.mechanism import ANOTHERS, Plan, Problem, Release, made_by, zero_weights

@@ -6,7 +6,8 @@ from functools import lru_cache
 from typing import TypeAlias
 
 from confide.erm.declared_losses import DeclaredLoss
-from confide.erm.row_bounds import BallBound, GroupBound
+from confide.erm.group_bounds import GroupBound
+from confide.erm.row_bounds import BallBound
 from confide.intake.specification import CheckedRows
 from confide.privacy.budgets import Neighbours
 from confide.privacy.mechanism import Plan

@@ -1,0 +1,158 @@
+"""Count the code that a sceptic reads for one mechanism.
+
+The section "Reading paths" of src/confide/privacy/README.md has three tables:
+
+- "Module": the modules in reading order, and a column for each mechanism. A cell that is not empty puts the module on the
+  path of that mechanism, and holds the number of code lines to read there.
+- "Left out": definitions that belong to something else, and the paths that leave them out.
+- "Path": what lies outside of every mechanism, each with its modules.
+
+People write modules, definitions and marks; the numbers are computed. ``python -m scripts.reading_paths`` says
+whether they are up to date, and with ``--write`` renews them.
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import sys
+import tokenize
+from pathlib import Path
+
+from scripts import proof_hashes
+
+PACKAGE = Path(__file__).resolve().parent.parent / "src" / "confide"
+PAGE = PACKAGE / "privacy" / "README.md"
+
+_LAYOUT = {
+    tokenize.COMMENT,
+    tokenize.DEDENT,
+    tokenize.ENCODING,
+    tokenize.ENDMARKER,
+    tokenize.INDENT,
+    tokenize.NEWLINE,
+    tokenize.NL,
+}
+_QUOTED = re.compile(r"`([^`]+)`")
+_EVERY_PATH = "all"
+_SUM = "**together**"
+
+
+def main() -> None:
+    write = sys.argv[1:] == ["--write"]
+    if sys.argv[1:] and not write:
+        sys.exit("usage: python -m scripts.reading_paths [--write]")
+    text = PAGE.read_text(encoding="utf-8")
+    if write:
+        PAGE.write_text(renewed(text), encoding="utf-8")
+    elif text != renewed(text):
+        sys.exit("The numbers in the reading paths are out of date. Run this with --write.")
+
+
+def count_code_lines(text: str) -> int:
+    """Lines with code on them: no blank lines, no lines of comments alone, no docstrings."""
+    return len(_code_lines(text))
+
+
+def paths(text: str) -> dict[str, list[tuple[str, int]]]:
+    """Each path of a page by its title: its modules in reading order, with the number of code lines to read of each."""
+    mechanisms, left_out, others = _tables(text)
+    found: dict[str, list[tuple[str, int]]] = {}
+    for column, title in enumerate(mechanisms[0][1:], start=1):
+        modules = [_QUOTED.findall(row[0])[0] for row in mechanisms[2:] if row[column] and row[0] != _SUM]
+        found[title] = [(module, _n_lines(module, _names(left_out, module, title))) for module in modules]
+    for row in others[2:]:
+        found[row[0]] = [(module, _n_lines(module, set())) for module in _QUOTED.findall(row[1])]
+    return found
+
+
+def left_out(text: str) -> list[tuple[str, set[str], set[str]]]:
+    """(module, definitions, titles of paths) of the second table."""
+    titles = set(_tables(text)[0][0][1:])
+    return [
+        (
+            _QUOTED.findall(row[0])[0],
+            set(_QUOTED.findall(row[1])),
+            titles if row[2] == _EVERY_PATH else set(row[2].split(", ")),
+        )
+        for row in _tables(text)[1][2:]
+    ]
+
+
+def renewed(text: str) -> str:
+    """The page with the numbers of today's code."""
+    counts = paths(text)
+    mechanisms, _, others = _tables(text)
+    lines = {}
+    for row in mechanisms[2:]:
+        titles = zip(mechanisms[0][1:], row[1:], strict=True)
+        if row[0] == _SUM:
+            cells = [f"{sum(count for _, count in counts[title]):,}" for title, _ in titles]
+        else:
+            module = _QUOTED.findall(row[0])[0]
+            cells = [str(dict(counts[title])[module]) if cell else "" for title, cell in titles]
+        lines[_written(row)] = _written([row[0], *cells])
+    for row in others[2:]:
+        lines[_written(row)] = _written([row[0], row[1], f"{sum(count for _, count in counts[row[0]]):,}"])
+    return "\n".join(lines.get(line, line) for line in text.split("\n"))
+
+
+def _tables(text: str) -> tuple[list[list[str]], list[list[str]], list[list[str]]]:
+    """The cells of the three tables of the section, their two lines of headings included."""
+    section = text.split("\n## Reading paths\n", 1)[1].split("\n## ", 1)[0]
+    tables: list[list[list[str]]] = [[]]
+    for line in section.splitlines():
+        if line.startswith("|"):
+            tables[-1].append([cell.strip() for cell in line.strip("|").split("|")])
+        elif tables[-1]:
+            tables.append([])
+    first, second, third = (table for table in tables if table)
+    return first, second, third
+
+
+def _written(cells: list[str]) -> str:
+    return "| " + " | ".join(cells) + " |"
+
+
+def _names(table: list[list[str]], module: str, title: str) -> set[str]:
+    """The definitions of a module that a path leaves out."""
+    rows = [row for row in table[2:] if _QUOTED.findall(row[0]) == [module]]
+    return {name for row in rows if row[2] == _EVERY_PATH or title in row[2].split(", ") for name in _QUOTED.findall(row[1])}
+
+
+def _n_lines(module: str, without: set[str]) -> int:
+    """Code lines of a module without some definitions of it."""
+    text = (PACKAGE / module).read_text(encoding="utf-8")
+    lines, tree = _code_lines(text), ast.parse(text)
+    known: dict[str, ast.stmt] = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
+    known |= proof_hashes.definitions(tree)
+    for name in without:
+        if name not in known:
+            raise LookupError(f"{module} has no definition {name}")
+        node = known[name]
+        begin = min([node.lineno, *(decorator.lineno for decorator in getattr(node, "decorator_list", []))])
+        lines -= set(range(begin, (node.end_lineno or begin) + 1))
+    return len(lines)
+
+
+def _code_lines(text: str) -> set[int]:
+    """Numbers of the lines that `count_code_lines` counts."""
+    lines: set[int] = set()
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type not in _LAYOUT:
+            lines.update(range(token.start[0], token.end[0] + 1))
+    return lines - _docstring_lines(ast.parse(text))
+
+
+def _docstring_lines(tree: ast.Module) -> set[int]:
+    """Lines of strings that are statements: docstrings of modules, classes, functions and attributes."""
+    lines: set[int] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+            lines.update(range(node.lineno, (node.end_lineno or node.lineno) + 1))
+    return lines
+
+
+if __name__ == "__main__":
+    main()

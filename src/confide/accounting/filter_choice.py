@@ -1,0 +1,48 @@
+"""Which filter a limit has, and which charges it can never count."""
+
+from __future__ import annotations
+
+from confide.accounting.events import Event
+from confide.accounting.filters import Filter, SumFilter
+from confide.accounting.renyi_filters import ConcentratedFilter, RenyiFilter
+from confide.errors import ParameterError
+from confide.privacy.budgets import ZCDP, ApproxDP, Budget, PureDP
+
+ACCOUNTINGS = ("sum", "renyi")
+
+
+def filter_for(limit: Budget, accounting: str) -> Filter:
+    """The filter of a limit; "sum" or "renyi" makes a difference for approximate limits alone."""
+    if not limit.is_private:
+        raise ParameterError("the limit of a ledger must be finite.")
+    if accounting not in ACCOUNTINGS:
+        raise ParameterError("accounting must be 'auto', 'sum' or 'renyi'.")
+    if isinstance(limit, ZCDP):
+        return ConcentratedFilter(limit)
+    return RenyiFilter(limit) if accounting == "renyi" and isinstance(limit, ApproxDP) else SumFilter(limit)
+
+
+def accounting_of(event: Event) -> str:
+    """What "auto" means for a ledger whose first charge is this: the way to add that suits its currency."""
+    return "renyi" if isinstance(event.budget, ZCDP) else "sum"
+
+
+def why_foreign(filter_: Filter, events: tuple[Event, ...]) -> str | None:
+    """Why charges of this currency can never be counted by this filter, and what to do; None if they can."""
+    kinds = {type(event.budget) for event in events}
+    if isinstance(filter_, ConcentratedFilter) and any(event.slack for event in events):
+        return (
+            "an approximate charge without a finer account has no rho, which is what this ledger adds. Charge a plan or a "
+            "ZCDP budget, or use a ledger with an ApproxDP limit."
+        )
+    if isinstance(filter_.limit, PureDP) and kinds != {PureDP}:
+        return (
+            "this ledger has a pure limit, and the charge is not pure: no epsilon covers it without a delta. Use a "
+            "mechanism with pure privacy, or a ledger with an ApproxDP or ZCDP limit."
+        )
+    if isinstance(filter_, SumFilter) and ZCDP in kinds:
+        return (
+            "this ledger adds epsilons and deltas, and a ZCDP charge has neither. Charge its joint epsilon at a delta with "
+            "`ledger.plan([...])` if delta is left, or use a new ledger with accounting='renyi' for what is left."
+        )
+    return None

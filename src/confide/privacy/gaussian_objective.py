@@ -1,0 +1,134 @@
+"""What Gaussian objective perturbation costs: for an epsilon, the least delta that is proven.
+
+Symbols inside formulas: mu shift over standard deviation, c_J the logarithm that the curvature may cost.
+Proofs: proofs/gaussian.md. Curves are evaluated in logarithms.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from scipy.special import ndtr
+
+from confide.errors import ParameterError
+from confide.privacy.budgets import Neighbours
+from confide.privacy.gaussian import GaussianMechanism, gaussian_delta, gaussian_deltas
+from confide.privacy.renyi import renyi_curve
+
+_UP = 1.0 + 2.0**-40
+_FAR = 12.0
+"""Deviations of the seal; no bound rests on it."""
+_CELLS = 30.0 * np.linspace(0.0, 1.0, 3001) ** 2
+"""Ends of cells of a normal variable, from the first."""
+
+
+@dataclass(frozen=True, slots=True)
+class GaussianObjective:
+    """Gaussian objective perturbation with a loss of the score of a row, followed by a Gaussian seal.
+
+    Parameters
+    ----------
+    mu : largest whitened shift of the gradient by one row, L over the noise's scale
+    curvature : c_J = log(1 + c R^2 / l2)
+    kappa : what the curvature costs a tapered loss; inf for others
+    seal_mu : whitened sensitivity of the seal
+    neighbours : the neighbour relation
+    monotone : whether the derivative of the loss has one sign; kappa has no meaning otherwise
+    n_outputs, separable : of the loss; for several scores kappa is inf, and `curvature` may be less than c_J
+    """
+
+    mu: float
+    curvature: float
+    kappa: float
+    seal_mu: float
+    neighbours: Neighbours
+    monotone: bool = False
+    n_outputs: int = 1
+    separable: bool = True
+
+    def __post_init__(self) -> None:
+        if not self.monotone or self.n_outputs > 1:
+            object.__setattr__(self, "kappa", math.inf)
+        if not self.monotone and self.n_outputs > 1:
+            raise ParameterError("Gaussian noise for several scores needs slopes of one sign.")
+
+    def corners(self) -> list[tuple[float, float]]:
+        """(shift over mu, how many) of the corners of the slopes of the rows that differ, those that shift nothing apart.
+
+        Proofs: proofs/gaussian.md, theorem 2; of several scores proofs/multiclass.md, theorem 3. Of a monotone loss.
+        """
+        n, replaced = self.n_outputs, self.neighbours is Neighbours.REPLACE_ONE
+        if self.separable and n > 1:
+            # Corners of cubes, by the number s of scores that slope, of either row: at most sqrt(2 s / n) L long.
+            rows = 2 if replaced else 1
+            return [(math.sqrt(rows * s / n) * _UP, float(math.comb(rows * n, s))) for s in range(1, rows * n + 1)]
+        corners = max(1, n - 1)
+        if not replaced:
+            return [(1.0, corners)]
+        oblique = [(math.sqrt(3.0) * _UP, float(corners * (corners - 1)))] if corners > 1 else []
+        return [(2.0, corners), *oblique, (1.0, 2 * corners)]
+
+    def _shifts(self, kappa_form: bool, room: float) -> list[tuple[float, float, float]]:
+        """(cost of the curvature, mu, how many) of the Gaussians whose curves add up to a bound (theorems 2 and 3).
+
+        `room` is what the curvature leaves of epsilon.
+        """
+        if not self.monotone:
+            if self.neighbours is Neighbours.ADD_OR_REMOVE_ONE:
+                return [(self.curvature, self.mu, 2.0)]
+            # target_losses.md, theorem 2: the corners are two opposite pairs, whose squared lengths add up to (2 mu)^2 at
+            # most. Where the curve is convex in the square the worst is one pair as long as can be and one of no length.
+            convex = ((2.0 * self.mu) ** 2 + self.seal_mu**2) * _UP <= 2.0 * room**2 / (1.0 + math.hypot(1.0, room))
+            return [(self.curvature, 2.0 * self.mu, 2.0), (self.curvature, 0.0 if convex else 2.0 * self.mu, 2.0)]
+        if not kappa_form:
+            return [(self.curvature, shift * self.mu, count) for shift, count in self.corners()]
+        if self.neighbours is Neighbours.ADD_OR_REMOVE_ONE:
+            return [(0.0, self.mu, 1.0)]
+        return [(0.0, 2.0 * self.mu, 1.0), (0.0, self.mu, 1.0), (self.kappa, self.mu, 1.0)]
+
+    def delta(self, epsilon: float) -> float:
+        """Upper bound on the least delta for this epsilon; 1 where no bound is known."""
+        known = min(self._delta(epsilon, kappa_form=False), self._delta(epsilon, kappa_form=True))
+        # Well above kappa they agree.
+        near = epsilon - self.kappa < _FAR * self.seal_mu
+        single = self.neighbours is Neighbours.ADD_OR_REMOVE_ONE and self.kappa < math.inf
+        return min(known, self._bent_delta(epsilon)) if single and near else known
+
+    def _bent_delta(self, epsilon: float) -> float:
+        """Mean of delta_G(epsilon - psi(X); seal) over X ~ N(mu^2 / 2, mu^2), rounded up: theorem 3, second form.
+
+        psi(x) = max over 0 <= a <= 1 of a x + kappa a (1 - a) rises, and so does what is averaged: each cell counts with its
+        upper end. Cells are small from where psi is _FAR deviations of the seal below epsilon: before, little counts.
+        """
+        mu, kappa = self.mu, self.kappa
+        seen = epsilon - _FAR * self.seal_mu
+        begin = 2.0 * math.sqrt(kappa * max(0.0, seen)) - kappa if seen < kappa else seen
+        ends = min(30.0, max(-9.0, begin / mu - 0.5 * mu)) + _CELLS
+        chances = np.concatenate([[ndtr(ends[0])], ndtr(-ends[:-1]) - ndtr(-ends[1:])])
+        losses = mu * (0.5 * mu + ends)
+        slopes = np.clip(0.5 + 0.5 * losses / max(kappa, 2.0**-1000), 0.0, 1.0)
+        bent = slopes * losses + kappa * slopes * (1.0 - slopes) + 2.0**-40 * (kappa + np.abs(losses))
+        found = np.minimum(1.0, gaussian_deltas(epsilon - bent, self.seal_mu)) @ chances
+        return min(1.0, float(found + ndtr(-ends[-1])) * (1.0 + 1e-7) + 2.0**-990)
+
+    def _delta(self, epsilon: float, kappa_form: bool) -> float:
+        room = epsilon - (self.kappa if kappa_form else self.curvature)
+        if not room > 0.0:
+            return 1.0
+        # Composed with the seal, a Gaussian's curve is a Gaussian's. Where the seal's loss leaves less than the curvature's
+        # cost, the bound on the objective does not speak, and 1 takes its place.
+        silent = float(ndtr(0.5 * self.seal_mu - room / self.seal_mu)) if self.seal_mu > 0.0 else 0.0
+        return silent + sum(
+            count * gaussian_delta(epsilon - cost, math.hypot(mu, self.seal_mu))
+            for cost, mu, count in self._shifts(kappa_form, room)
+        )
+
+    def renyi(self, order: float) -> float:
+        """Upper bound on the Rényi divergence of this order, above 1."""
+        return float(renyi_curve(self, np.array([order]))[0])
+
+
+Curve: TypeAlias = GaussianMechanism | GaussianObjective

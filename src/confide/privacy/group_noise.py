@@ -1,0 +1,77 @@
+"""Laplace noise for rows whose columns fall into groups, made from the draws of `Entropy`. Proof: proofs/noise.md."""
+
+from __future__ import annotations
+
+import bisect
+import itertools
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from confide.privacy.group_shapes import Linked, binomial_squares, cell_counts, cell_weights
+from confide.privacy.shapes import Shape
+from confide.types import Array
+
+if TYPE_CHECKING:
+    from confide.privacy.noise import Entropy
+
+
+def polytope(entropy: Entropy, shape: Shape, rate: float) -> Array:
+    """One draw (D,) with density proportional to exp(-rate |b|_K)."""
+    # E.14, sampling: r times a uniform point of the unit ball of the norm, r ~ Gamma(free dimension + 1).
+    height = math.fsum(entropy.exponential(shape.free_dimension + 1)) / rate
+    point = _section(entropy, shape) if isinstance(shape, Linked) else [_cross(entropy, size) for size in shape.sizes]
+    return np.concatenate([height * scale * part for scale, part in zip(shape.scales, point, strict=True)])
+
+
+def _cross(entropy: Entropy, size: int) -> Array:
+    """Uniform where the L1 norm is at most 1."""
+    return _simplex(entropy, size + 1)[1:] * entropy.signs(size)
+
+
+def _section(entropy: Entropy, shape: Linked) -> list[Array]:
+    """Uniform in the part of the unit ball that lies in the space of the shape, by groups and at scales of 1."""
+    cells = _cells(entropy, shape.levels)
+    rising, falling = (math.fsum(entropy.exponential(n + 1)) for n in (sum(cells), sum(shape.levels) - sum(cells)))
+    total, positive = rising + falling, iter(cells)
+    groups = [
+        _group(entropy, size, next(positive), rising / total, falling / total) if linked else _cross(entropy, size)
+        for size, linked in zip(shape.sizes[:-1], shape.linked[:-1], strict=True)
+    ]
+    return [*groups, np.array([(rising - falling) / total])]
+
+
+def _cells(entropy: Entropy, levels: tuple[int, ...]) -> list[int]:
+    """How many levels after the first have positive noise, for each linked group: first the total, then its parts."""
+    total = _choice(entropy, cell_weights(levels))
+    cells: list[int] = []
+    for n, counts in zip(reversed(levels), cell_counts(levels)[-2::-1], strict=True):
+        left, at = total - sum(cells), dict(enumerate(counts))
+        cells.append(_choice(entropy, [square * at.get(left - j, 0) for j, square in enumerate(binomial_squares(n))]))
+    return cells[::-1]
+
+
+def _group(entropy: Entropy, size: int, positive: int, rising: float, falling: float) -> Array:
+    """A linked group: the first level and `positive` others share `rising`, the first and the rest share -`falling`."""
+    order = np.arange(size)
+    for position in range(1, positive + 1):
+        other = position + entropy.below(size - position)
+        order[position], order[other] = order[other], order[position]
+    group = np.zeros(size)
+    group[order[: positive + 1]] = rising * _simplex(entropy, positive + 1)
+    group[np.append(0, order[positive + 1 :])] -= falling * _simplex(entropy, size - positive)
+    return group
+
+
+def _simplex(entropy: Entropy, n: int) -> Array:
+    """Uniform among n positive numbers of sum 1."""
+    parts = entropy.exponential(n)
+    return parts / math.fsum(parts)
+
+
+def _choice(entropy: Entropy, weights: Sequence[int]) -> int:
+    """A position, with probability exactly proportional to its weight."""
+    sums = list(itertools.accumulate(weights))
+    return bisect.bisect_right(sums, entropy.below(sums[-1]))

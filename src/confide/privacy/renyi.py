@@ -1,0 +1,101 @@
+"""Rényi divergences of Gaussian objective perturbation, and the rho of its concentrated privacy.
+
+Symbols inside formulas: mu shift over standard deviation, c_J the logarithm that the curvature may cost, a an order.
+Proofs: proofs/gaussian.md, theorems 5 and 6.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.special import erf, log_ndtr
+
+from confide.privacy.budgets import Neighbours
+from confide.privacy.gaussian import GaussianMechanism
+from confide.types import Array
+
+if TYPE_CHECKING:
+    from confide.privacy.gaussian_objective import Curve, GaussianObjective
+
+_UP = 1.0 + 2.0**-40
+_ORDERS = 1.0 + np.geomspace(1e-6, 1e6, 2**12)
+
+
+def renyi_curve(curve: GaussianObjective, orders: Array) -> Array:
+    """Upper bounds on the Rényi divergences of these orders, all above 1: theorem 5."""
+    divergence = curve.curvature + _log_corners(curve, orders) / (orders - 1.0)
+    if curve.kappa < math.inf:
+        divergence = np.minimum(divergence, _log_moment(curve, orders) / (orders - 1.0))
+    # The second term pays for the digits that the moments lose near order 1.
+    lost = 2.0**-49 * _n_corners(curve)
+    return (divergence + 0.5 * orders * curve.seal_mu**2) * _UP + lost / (orders - 1.0)
+
+
+def _n_corners(curve: GaussianObjective) -> float:
+    return math.fsum(count for _, count in curve.corners())
+
+
+def _log_corners(curve: GaussianObjective, orders: Array) -> Array:
+    """log of 1 + the sum over corners of h(shift) - 1, h the mean excess: the moment but for the curvature's cost."""
+    if not curve.monotone:
+        return _two_sided_log_moment(curve, orders)
+    total = np.zeros_like(orders)
+    for shift, count in curve.corners():
+        growth = np.maximum(0.0, _log_mean_excess(orders, shift * curve.mu))
+        with np.errstate(divide="ignore"):
+            # log(exp(growth) - 1), without overflow.
+            total = np.logaddexp(total, math.log(count) + growth + np.log(-np.expm1(-growth)))
+    return total
+
+
+def _log_moment(curve: GaussianObjective, orders: Array) -> Array:
+    """log E exp((a - 1) loss) in the kappa form."""
+    raised, kappa, mu = (orders - 1.0) * curve.kappa, curve.kappa, curve.mu
+    if curve.neighbours is Neighbours.ADD_OR_REMOVE_ONE:
+        below = raised + log_ndtr(kappa / mu - 0.5 * mu)
+        above = 0.5 * orders * (orders - 1.0) * mu**2 + log_ndtr((orders - 0.5) * mu - kappa / mu)
+        moment: Array = np.logaddexp(below, above)
+        return moment
+    # log[(exp(raised) + 1) h(mu) + h(2 mu) - 2], with h >= 1 the mean excess.
+    single = _log_mean_excess(orders, mu) + np.logaddexp(raised, 0.0)
+    total: Array = np.logaddexp(single, _log_mean_excess(orders, 2.0 * mu))
+    return total + np.log1p(-2.0 * np.exp(-total))
+
+
+def _two_sided_log_moment(curve: GaussianObjective, orders: Array) -> Array:
+    """The same where the slopes may have either sign: log g(mu), or log[g(2 mu) + 2 Phi((a - 1) 2 mu) - 1].
+
+    g(m) = 2 exp(a (a - 1) m^2 / 2) Phi((a - 1) m),      2 Phi(x) - 1 = erf(x / sqrt(2))
+    """
+    replaced = curve.neighbours is Neighbours.REPLACE_ONE
+    m = 2.0 * curve.mu if replaced else curve.mu
+    both = erf((orders - 1.0) * m / math.sqrt(2.0))
+    moment: Array = 0.5 * orders * (orders - 1.0) * m**2 + np.log1p(both)
+    return np.logaddexp(moment, np.log(both)) if replaced else moment
+
+
+def _log_mean_excess(order: Array, mu: float) -> Array:
+    """log E max(1, exp((a - 1) X)) for X ~ N(mu^2 / 2, mu^2).
+
+    log[Phi(-mu/2) + exp(a (a - 1) mu^2 / 2) Phi((a - 1/2) mu)].
+    """
+    above: Array = 0.5 * order * (order - 1.0) * mu**2 + log_ndtr((order - 0.5) * mu)
+    moment: Array = np.logaddexp(log_ndtr(-0.5 * mu), above)
+    return moment
+
+
+def concentrated_rho(curve: Curve) -> float:
+    """A rho such that the curve obeys Rényi divergence <= rho a at every order a.
+
+    Divergences grow with the order, so a cell (a, a'] of the grid obeys it with renyi(a') / a.
+    """
+    if isinstance(curve, GaussianMechanism):
+        return curve.renyi(1.0)
+    cells = renyi_curve(curve, _ORDERS) / np.append(1.0, _ORDERS[:-1])
+    # Beyond the grid the excess over half the squared shift times the order is below c_J + log(2 N) / (a - 1), N corners.
+    shift = 2.0 if curve.neighbours is Neighbours.REPLACE_ONE else 1.0
+    last = float(_ORDERS[-1])
+    tail = (curve.curvature + math.log(2.0 * max(3.0, _n_corners(curve))) / (last - 1.0)) / last
+    return max(float(cells.max()), 0.5 * ((shift * curve.mu) ** 2 + curve.seal_mu**2) + tail) * _UP

@@ -1,0 +1,16 @@
+"""How far a certified minimiser may lie from the exact one: what the seal has to cover. Proof: proofs/seal.md."""
+
+from __future__ import annotations
+
+from confide.privacy.budgets import Budget
+from confide.privacy.certificate import planned_tolerance
+from confide.privacy.mechanism import Noise, Problem, log_failure
+
+_UP = 1.0 + 2.0**-40
+
+
+def tolerance_and_radius(problem: Problem, budget: Budget, l2: float, noise: Noise) -> tuple[float, float]:
+    """The tolerance, and how far from the exact minimiser for noise of the exact law the certified weights may lie."""
+    failure = log_failure(budget, problem)
+    tolerance = planned_tolerance(problem.rounding(l2), noise.bound(failure))
+    return tolerance, (tolerance + noise.error(failure)) / l2 * _UP
