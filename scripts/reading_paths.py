@@ -70,7 +70,7 @@ def paths(text: str) -> dict[str, list[tuple[str, int]]]:
 
 
 def paths_of_pages() -> dict[str, list[tuple[str, int]]]:
-    """Paths that proof pages give themselves, by the name of the page, in a line such as "Reading path: `erm/losses.py`, ..."."""
+    """Paths that proof pages give in a line that begins with "Reading path:", by the name of the page."""
     found = {}
     for page in sorted(PACKAGE.glob("*/proofs/*.md")):
         for line in page.read_text(encoding="utf-8").splitlines():

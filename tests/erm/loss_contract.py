@@ -1,4 +1,4 @@
-"""What every loss of the margin owes: derivatives that are derivatives, and constants that are reached and never exceeded."""
+"""What every loss of the margin owes: true derivatives, and constants that are reached and never exceeded."""
 
 from __future__ import annotations
 
