@@ -20,19 +20,19 @@ if TYPE_CHECKING:
 
 def polytope(entropy: Entropy, shape: Shape, rate: float) -> Array:
     """One draw (D,) with density proportional to exp(-rate |b|_K)."""
-    # E.14, sampling: r times a uniform point of the unit ball of the norm, r ~ Gamma(free dimension + 1).
+    # proofs/noise.md, section 3: r times a uniform point of the unit ball of the norm, r ~ Gamma(free dimension + 1).
     height = math.fsum(entropy.exponential(shape.free_dimension + 1)) / rate
     point = _section(entropy, shape) if isinstance(shape, Linked) else [_cross(entropy, size) for size in shape.sizes]
     return np.concatenate([height * scale * part for scale, part in zip(shape.scales, point, strict=True)])
 
 
 def _cross(entropy: Entropy, size: int) -> Array:
-    """Uniform where the L1 norm is at most 1."""
+    """A uniform point of L1 norm at most 1."""
     return _simplex(entropy, size + 1)[1:] * entropy.signs(size)
 
 
 def _section(entropy: Entropy, shape: Linked) -> list[Array]:
-    """Uniform in the part of the unit ball that lies in the space of the shape, by groups and at scales of 1."""
+    """A uniform point of the part of the unit ball that lies in the space of the shape, by groups, at scales of 1."""
     cells = _cells(entropy, shape.levels)
     rising, falling = (math.fsum(entropy.exponential(n + 1)) for n in (sum(cells), sum(shape.levels) - sum(cells)))
     total, positive = rising + falling, iter(cells)
@@ -44,7 +44,7 @@ def _section(entropy: Entropy, shape: Linked) -> list[Array]:
 
 
 def _cells(entropy: Entropy, levels: tuple[int, ...]) -> list[int]:
-    """How many levels after the first have positive noise, for each linked group: first the total, then its parts."""
+    """For each linked group, how many levels after the first have positive noise: first the total, then its parts."""
     total = _choice(entropy, cell_weights(levels))
     cells: list[int] = []
     for n, counts in zip(reversed(levels), cell_counts(levels)[-2::-1], strict=True):
@@ -66,7 +66,7 @@ def _group(entropy: Entropy, size: int, positive: int, rising: float, falling: f
 
 
 def _simplex(entropy: Entropy, n: int) -> Array:
-    """Uniform among n positive numbers of sum 1."""
+    """A uniform point among n positive numbers of sum 1."""
     parts = entropy.exponential(n)
     return parts / math.fsum(parts)
 

@@ -38,7 +38,7 @@ def _n_corners(curve: GaussianObjective) -> float:
 
 
 def _log_corners(curve: GaussianObjective, orders: Array) -> Array:
-    """log of 1 + the sum over corners of h(shift) - 1, h the mean excess: the moment but for the curvature's cost."""
+    """log of 1 + the sum over corners of h(shift) - 1, h the mean excess: the moment without the cost of the curvature."""
     if not curve.monotone:
         return _two_sided_log_moment(curve, orders)
     total = np.zeros_like(orders)
@@ -51,7 +51,7 @@ def _log_corners(curve: GaussianObjective, orders: Array) -> Array:
 
 
 def _log_moment(curve: GaussianObjective, orders: Array) -> Array:
-    """log E exp((a - 1) loss) in the kappa form."""
+    """log E exp((a - 1) loss) in the form with kappa: proofs/gaussian.md, theorem 5."""
     raised, kappa, mu = (orders - 1.0) * curve.kappa, curve.kappa, curve.mu
     if curve.neighbours is Neighbours.ADD_OR_REMOVE_ONE:
         below = raised + log_ndtr(kappa / mu - 0.5 * mu)
@@ -65,7 +65,7 @@ def _log_moment(curve: GaussianObjective, orders: Array) -> Array:
 
 
 def _two_sided_log_moment(curve: GaussianObjective, orders: Array) -> Array:
-    """The same where the slopes may have either sign: log g(mu), or log[g(2 mu) + 2 Phi((a - 1) 2 mu) - 1].
+    """The moment where slopes may have either sign: log g(mu), or log[g(2 mu) + 2 Phi((a - 1) 2 mu) - 1].
 
     g(m) = 2 exp(a (a - 1) m^2 / 2) Phi((a - 1) m),      2 Phi(x) - 1 = erf(x / sqrt(2))
     """
