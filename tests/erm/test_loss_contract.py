@@ -7,9 +7,11 @@ import sys
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
+import numpy as np
 import pytest
 from scripts import reading_paths
 
+from confide.erm.hinges import HuberHinge
 from confide.erm.losses import LogisticLoss
 from confide.estimators import erm
 from tests.erm.loss_contract import check_margin_loss
@@ -38,6 +40,9 @@ def wrong(**constants):
         {"curvature_at_slope": lambda a: 0.5 * a * (1.0 - a)},
         {"curvature_at_slope": lambda a: 2.0 * a * (1.0 - a)},
         {"derivative": lambda z: -LogisticLoss().derivative(z)},
+        {"derivative": lambda z: (1.0 + 1e-6) * LogisticLoss().derivative(z)},
+        {"derivative": lambda z: LogisticLoss().derivative(z.astype(np.float32)).astype(z.dtype)},
+        {"rounding": 0.25},
         {"second_derivative": lambda z: 0.7 * LogisticLoss().second_derivative(z)},
     ],
     ids=lambda constants: " ".join(constants),
@@ -47,6 +52,15 @@ def test_a_wrong_constant_is_found(constants):
     check_margin_loss(wrong())
     with pytest.raises(AssertionError):
         check_margin_loss(wrong(**constants))
+
+
+def test_a_loss_that_is_not_self_concordant_must_not_claim_it():
+    """The smoothed hinge bends from one value to another in no distance."""
+    loss = HuberHinge(0.5)
+    check_margin_loss(loss)
+    claiming = {name: getattr(loss, name) for name in dir(loss) if not name.startswith("__")} | {"self_concordant": True}
+    with pytest.raises(AssertionError, match="self-concordant"):
+        check_margin_loss(SimpleNamespace(**claiming))
 
 
 def blocks():
