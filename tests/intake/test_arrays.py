@@ -11,9 +11,16 @@ import pyarrow as pa
 import pytest
 import scipy.sparse
 import sklearn
+from sklearn.base import BaseEstimator
 
 from confide import ConfideError, GroupBound, InputError, Ledger, LogisticRegression, Schema
+from confide.data.arrays import ArrayBlocks
+from confide.data.sparse import SparseBlocks
+from confide.errors import InputTypeError
+from confide.features.encoder import Encoder
+from confide.intake.arrays import numeric_blocks, rows_to_score, table_of
 from tests.intake.refusals import GOOD_X, GOOD_Y, SECRET, SECRET_TEXT, refusal, with_entry
+from tests.intake.specifications import specification
 
 
 def with_format(kind, column=0, dtype=float):
@@ -195,3 +202,98 @@ def test_parts_of_a_sparse_entry_whose_sum_overflows_are_refused_before_the_char
     assert ledger.remaining().epsilon == 1.0
     with pytest.raises(InputError, match="whose sum is too large"):
         model.fit(sparse, y).predict(overflowing)
+
+
+# The module's own functions
+
+
+def test_rows_of_numbers_become_blocks_of_their_kind():
+    """Arrays as they stand, sparse matrices in rows, lists of whole numbers as doubles; the columns are recorded."""
+    for X, kind, dtype in (
+        (GOOD_X, ArrayBlocks, np.float64),
+        (GOOD_X.astype(np.float32), ArrayBlocks, np.float32),
+        ([[1, 2, 3], [4, 5, 6]], ArrayBlocks, np.float64),
+        (scipy.sparse.csc_array(GOOD_X), SparseBlocks, np.float64),
+        (pl.DataFrame(GOOD_X), ArrayBlocks, np.float64),
+    ):
+        owner = BaseEstimator()
+        blocks = numeric_blocks(X, owner, is_fit=True, accepts_sparse=True)
+        assert isinstance(blocks, kind)
+        assert blocks.block(0, 1).dtype == dtype
+        assert owner.n_features_in_ == blocks.n_features == 3
+    assert np.shares_memory(numeric_blocks(GOOD_X, owner, is_fit=True, accepts_sparse=True).block(0, 50), GOOD_X)
+
+
+def test_rows_to_score_have_the_columns_of_the_fit():
+    """Fewer columns and other names are refused, and change nothing of what was recorded."""
+    owner = BaseEstimator()
+    numeric_blocks(pd.DataFrame(GOOD_X, columns=list("abc")), owner, is_fit=True, accepts_sparse=False)
+    for width, names in ((2, "ab"), (3, "abd")):
+        with pytest.raises(InputError, match="feature names should match"):
+            rows_to_score(pd.DataFrame(GOOD_X[:, :width], columns=list(names)), owner, None, accepts_sparse=False)
+    assert owner.feature_names_in_.tolist() == ["a", "b", "c"]
+    scored = rows_to_score(pd.DataFrame(GOOD_X[:4], columns=list("abc")), owner, None, accepts_sparse=False)
+    np.testing.assert_array_equal(scored.block(0, 4), GOOD_X[:4])
+
+
+def test_sparse_rows_are_refused_where_only_dense_ones_will_do():
+    """Without being filled: that could take all memory."""
+    with pytest.raises(InputTypeError, match=r"pass X\.toarray\(\)"):
+        numeric_blocks(scipy.sparse.csr_array(GOOD_X), BaseEstimator(), is_fit=True, accepts_sparse=False)
+
+
+class Twice:
+    """What claims to be an array, and is another one the second time."""
+
+    def __init__(self):
+        self.times = 0
+
+    def __array__(self, dtype=None, copy=None):
+        self.times += 1
+        return np.full((3, 2), float(self.times))
+
+
+def test_what_claims_to_be_an_array_is_read_once():
+    """What was checked is what is used."""
+    given = Twice()
+    blocks = numeric_blocks(given, BaseEstimator(), is_fit=True, accepts_sparse=False)
+    assert given.times == 1
+    assert (blocks.block(0, 3) == 1.0).all()
+
+
+def test_a_matrix_that_is_refused_or_read_stays_as_it_was():
+    """Entries in parts are added up in a copy."""
+    parts = scipy.sparse.csr_array((np.array([0.25, 0.5]), np.array([1, 1]), np.array([0, 2])), shape=(1, 3))
+    blocks = numeric_blocks(parts, BaseEstimator(), is_fit=True, accepts_sparse=True)
+    assert blocks.block(0, 1).toarray().tolist() == [[0.0, 0.75, 0.0]]
+    assert parts.data.tolist() == [0.25, 0.5]
+
+
+def test_a_table_of_numbers_keeps_all_rows_and_one_of_a_schema_those_that_count():
+    """With the number of rows given and the columns of X, raw ones where there is a schema."""
+    plain = table_of(GOOD_X, specification())
+    assert (plain.kept, plain.n_rows_given, plain.columns.n_features_in, plain.blocks.n_rows) == (None, 50, 3, 50)
+    encoder = Encoder(Schema(columns={"age": {"low": 0, "high": 9}}, person="who"))
+    frame = pd.DataFrame({"age": [1.0, 2.0, 3.0], "who": ["a", "a", "b"], "other": [SECRET_TEXT] * 3})
+    table = table_of(frame, specification(encoder=encoder))
+    assert table.kept.tolist() == [0, 2]
+    assert (table.n_rows_given, table.blocks.n_rows) == (3, 2)
+    assert table.columns.feature_names_in.tolist() == ["age"]
+
+
+def test_a_column_without_any_cell_of_its_description_is_refused():
+    """In a fit; rows to score may be few, and none of them need use it."""
+    encoder = Encoder(Schema(columns={"job": {"categories": ["a", "b"]}, "age": {"low": 0, "high": 9}}))
+    frame = pd.DataFrame({"job": [SECRET_TEXT] * 2, "age": [1.0, 2.0]})
+    with pytest.raises(InputError, match='"job"') as refused:
+        table_of(frame, specification(encoder=encoder))
+    assert SECRET_TEXT not in str(refused.value)
+    assert rows_to_score(frame, None, encoder, accepts_sparse=False).n_rows == 2
+
+
+def test_names_that_appear_twice_are_refused():
+    """A column could not be told by its name; the name is not shown."""
+    with pytest.raises(InputError, match="names of its columns must all be different") as refused:
+        numeric_blocks(pd.DataFrame(GOOD_X, columns=["a", SECRET_TEXT, SECRET_TEXT]), BaseEstimator(), is_fit=True,
+                       accepts_sparse=False)  # fmt: skip
+    assert SECRET_TEXT not in str(refused.value)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from confide import ERMClassifier, ERMRegressor, Ledger, ParameterError
+from confide.intake.user_losses import declared_loss
 from tests.estimators.own_losses import Hyperbola, Pseudo
 
 INF = float("inf")
@@ -111,3 +112,86 @@ def test_a_wrong_loss_of_scores_and_targets_is_refused(loss, words):
         ERMRegressor(loss=loss, target_bound=1.0).fit(X, targets)
     with pytest.raises(ParameterError, match="finite target_bound"):
         ERMRegressor(INF, loss=Pseudo(), target_bound=INF).fit(X, targets)
+
+
+# The module's own function
+
+
+class Square:
+    """Half the square of the residual, as nobody should declare it."""
+
+    lipschitz, smoothness = 2.0, 1.0
+
+    def value(self, score, target):
+        return 0.5 * (score - target) ** 2
+
+    def derivative(self, score, target):
+        return score - target
+
+    def second_derivative(self, score, target):
+        return np.ones_like(score)
+
+
+def test_a_declaration_is_read_with_the_defaults_that_it_leaves_out():
+    """Name of the class, 1024 units of rounding, no sign, and the value at zero seen on the grid."""
+    read = declared_loss(changed(Hyperbola, monotone=False), None)
+    assert (read.lipschitz, read.smoothness, read.rounding, read.monotone) == (1.0, 0.5, 1024.0, False)
+    assert (read.name, read.target_bound) == ("Changed", None)
+    assert read.value_at_zero == pytest.approx(0.5 * (np.sqrt(2.0) + 1.0))
+    own = declared_loss(changed(Hyperbola, rounding=7, value_at_zero=3, name="ours"), None)
+    assert (own.rounding, own.value_at_zero, own.name, own.monotone) == (7.0, 3.0, "ours", True)
+
+
+def test_the_value_at_zero_of_targets_is_doubled_where_the_grid_alone_tells_it():
+    """Between two targets of the grid it may be larger. A declared one stands as it is."""
+    seen = declared_loss(Pseudo(0.1), 1.0).value_at_zero
+    at_the_bound = 0.01 * (np.hypot(1.0, 10.0) - 1.0)
+    assert seen == pytest.approx(2.0 * at_the_bound)
+    assert declared_loss(changed(Pseudo, value_at_zero=at_the_bound), 1.0).value_at_zero == at_the_bound
+
+
+@pytest.mark.parametrize("name", ["", "two\nlines", "x" * 101, 7])
+def test_a_name_that_cannot_be_printed_is_that_of_the_class(name):
+    """It stands in the guarantee."""
+    assert declared_loss(changed(Hyperbola, name=name), None).name == "Changed"
+
+
+def test_a_loss_is_looked_at_far_out():
+    """At 10^6 times the bound on targets the square has passed every constant that it could declare."""
+    with pytest.raises(ParameterError, match="exceeds the declared lipschitz"):
+        declared_loss(Square(), 1.0)
+    with pytest.raises(ParameterError, match="exceeds the declared lipschitz"):
+        declared_loss(changed(Square, lipschitz=1e5), 1.0)
+
+
+def test_a_loss_is_copied_before_a_charge():
+    """Solvers get a copy. What cannot be copied is refused by the kind of its error, whose text may be anything."""
+
+    def refuse(self, memo):
+        raise RuntimeError("secret")
+
+    with pytest.raises(ParameterError, match="cannot copy it and raises RuntimeError") as refused:
+        declared_loss(changed(Hyperbola, __deepcopy__=refuse), None)
+    assert "secret" not in str(refused.value)
+
+
+def test_a_function_that_writes_to_its_argument_is_refused():
+    """Its argument is the library's."""
+
+    def value(self, margin):
+        margin += 1.0
+        return margin
+
+    with pytest.raises(ParameterError, match="value raised ValueError"):
+        declared_loss(changed(Hyperbola, value=value), None)
+
+
+def test_a_loss_by_chance_is_refused():
+    """The same scores twice must give the same values."""
+    rng = np.random.default_rng(0)
+
+    def value(self, margin):
+        return Hyperbola.value(self, margin) + 1e-6 * rng.random(margin.size)
+
+    with pytest.raises(ParameterError, match="or on chance"):
+        declared_loss(changed(Hyperbola, value=value), None)
