@@ -147,7 +147,7 @@ def test_a_model_without_intervals_says_what_to_do(name):
 
 def test_a_model_that_is_not_fitted_has_none():
     """scikit-learn's NotFittedError comes first."""
-    for ask in (LogisticRegression().uncertainty, Ridge().conf_int, LinearSVC().summary):
+    for ask in (LogisticRegression().uncertainty, Ridge().uncertainty, LinearSVC().summary):
         with pytest.raises(ValueError, match="not fitted"):
             ask()
 

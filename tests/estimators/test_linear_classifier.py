@@ -8,6 +8,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+import sklearn
 
 import confide
 from confide import ApproxDP, ERMClassifier, KernelSVC, LinearSVC, LogisticRegression, ParameterError, Schema
@@ -93,9 +94,9 @@ def test_labels_of_a_fitted_model_are_read_as_in_its_fit():
     assert classes_of(LogisticRegression(1.0).fit(X, Y > 1)) == Classes((False, True), matched_as_text=False)
     schema = Schema(columns={"x": {"low": -1, "high": 1}}, target={"column": "ill", "negative": 0, "positive": 1})
     frame = pd.DataFrame({"x": X[:, 0]})
-    model = LogisticRegression(1.0, schema=schema).fit(frame, Y > 1)
+    model = LogisticRegression(1.0, schema=schema).fit(frame, (Y > 1).astype(int))
     assert classes_of(model) == Classes((0, 1), matched_as_text=True)
-    assert model.score(frame, np.where(Y > 1, "1", " 0")) == model.score(frame, Y > 1)
+    assert model.score(frame, np.where(Y > 1, "1", " 0")) == model.score(frame, (Y > 1).astype(int))
 
 
 @pytest.mark.parametrize("kind", [LogisticRegression, LinearSVC, KernelSVC, ERMClassifier])
@@ -110,6 +111,7 @@ def test_weights_of_rows_are_given_by_name():
     """They are not in the signature, where ensembles would find them; metadata routing knows them all the same."""
     model = LogisticRegression(math.inf)
     assert "sample_weight" not in inspect.signature(model.fit).parameters
-    assert "sample_weight" in model.set_fit_request(sample_weight=True).get_metadata_routing().fit.requests
+    with sklearn.config_context(enable_metadata_routing=True):
+        assert model.set_fit_request(sample_weight=True).get_metadata_routing().fit.requests == {"sample_weight": True}
     with pytest.raises(TypeError, match="positional"):
         model.fit(X, Y, np.ones(3000))

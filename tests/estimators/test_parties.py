@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import threading
 from multiprocessing import Pipe
 
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 
 import confide
+from confide import LogisticRegression, Schema
 from confide.data.federated import FederatedRows
 from confide.estimators.parties import take_part
 from confide.intake.opening import open_rows
@@ -122,3 +124,49 @@ def test_parties_need_a_schema_without_persons():
         confide.LogisticRegression(1.0).fit(FederatedRows(persons, [ours]))
     with pytest.raises(ValueError, match="parties need a schema"):
         take_part(theirs, confide.LogisticRegression(1.0), np.ones((2, 2)), [0, 1])
+
+
+class Ended:
+    """A connection on which the other side ends at once, and that notes what is sent."""
+
+    def __init__(self):
+        self.sent = []
+
+    def send_bytes(self, message):
+        self.sent.append(message)
+
+    def recv_bytes(self, maxlength=None):
+        end = io.BytesIO()
+        np.savez(end)
+        return end.getvalue()
+
+
+PERSONS = Schema(columns=SCHEMA.columns, target=SCHEMA.target, person="note")
+REFUSED = {
+    "no schema": (LogisticRegression(), "parties need a schema"),
+    "persons": (LogisticRegression(schema=PERSONS), "several partitions"),
+    "a wrong parameter": (estimator(alpha=-1.0), "alpha must be"),
+    "labels outside": (LogisticRegression(schema=SCHEMA), "neither 'no' nor 'yes'"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_party_that_refuses_sends_one_empty_word_and_no_sum(name):
+    """So the coordinator does not wait, and learns nothing; the party's own people read what is wrong."""
+    model, words = REFUSED[name]
+    connection, frame = Ended(), made_up(20)
+    with pytest.raises(ValueError, match=words):
+        take_part(connection, model, frame, ["secret"] * 20)
+    (sent,) = connection.sent
+    with np.load(io.BytesIO(sent)) as end:
+        assert end.files == []
+
+
+def test_a_party_is_charged_nothing():
+    """Budget and ledger are the coordinator's. A party says what it agrees to, and ends where nothing is asked."""
+    ledger = confide.Ledger(limit=1.0)
+    connection, frame = Ended(), made_up(20)
+    take_part(connection, estimator(ledger=ledger), frame, frame["ill"])
+    with np.load(io.BytesIO(connection.sent[0])) as hello:
+        assert sorted(hello.files) == ["agreed", "n_rows"]
+    assert len(ledger.entries()) == 0
