@@ -29,7 +29,6 @@ from confide import (
     BoxBound,
     BudgetExceeded,
     GroupBound,
-    InputError,
     Ledger,
     LogisticRegression,
     PureDP,
@@ -699,35 +698,6 @@ def test_sparse_rows_may_be_whole_numbers_have_long_indices_and_entries_in_parts
     for given in (sparse, long, in_parts):
         np.testing.assert_allclose(LogisticRegression(INF).fit(given, y).coef_, expected, atol=1e-9)
     assert np.array_equal(in_parts.data, stored)
-
-
-@pytest.mark.parametrize(("axis", "place"), [(1, 7), (1, -1), (0, 10**6)])
-def test_places_of_entries_outside_of_the_matrix_are_refused(rows, axis, place):
-    """Compiled code would follow them out of its arrays. A matrix of coordinates checks them once, when it is made."""
-    X, y = rows
-    sparse, ledger = scipy.sparse.coo_array(X), Ledger(limit=1.0)
-    (sparse.row, sparse.col)[axis][3] = place
-    with pytest.raises(InputError, match="indices do not fit"):
-        LogisticRegression(1.0, ledger=ledger).fit(sparse, y)
-    assert ledger.remaining().epsilon == 1.0
-
-
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize("parts", [(0.9, 0.9), (0.9, 0.9, -0.9, -0.9, -0.9)])
-def test_parts_of_a_sparse_entry_whose_sum_overflows_are_refused_before_the_charge(rows, dtype, parts):
-    """Finite parts add up to an infinity or NaN, which no certificate survives: a refusal after the charge would leak."""
-    X, y = rows
-    sparse = scipy.sparse.csr_array(X.astype(dtype))
-    largest = np.array(parts, dtype=dtype) * np.finfo(dtype).max
-    data, indices = np.append(sparse.data, largest), np.append(sparse.indices, np.zeros(len(parts), dtype=int))
-    pointers = np.append(sparse.indptr[:-1], len(data))
-    overflowing, ledger = scipy.sparse.csr_array((data, indices, pointers), shape=X.shape), Ledger(limit=1.0)
-    model = LogisticRegression(1.0, ledger=ledger)
-    with pytest.raises(InputError, match="whose sum is too large"):
-        model.fit(overflowing, y)
-    assert ledger.remaining().epsilon == 1.0
-    with pytest.raises(InputError, match="whose sum is too large"):
-        model.fit(sparse, y).predict(overflowing)
 
 
 WIDE = """

@@ -395,20 +395,6 @@ def test_the_unit_of_the_target_does_not_matter(name, budget):
             assert fitted(unit).coef_ / unit == pytest.approx(plain.coef_, abs=0.01)
 
 
-@pytest.mark.parametrize("make", [Ridge, HuberRegressor, PoissonRegressor, ERMRegressor])
-def test_every_regressor_asks_for_the_bound_on_targets(make):
-    """In fit and plan, before a charge: what it is, and how it is chosen; without privacy too."""
-    X, y = made_up()
-    ledger = Ledger(limit=2.0)
-    assert make().target_bound is None
-    for model in (make(1.0, ledger=ledger), make(INF)):
-        for ask in (lambda model=model: model.fit(X, abs(y)), lambda model=model: model.plan(100, 3)):
-            with pytest.raises(ParameterError, match=r"give target_bound, the largest size .* public knowledge and never"):
-                ask()
-    assert len(ledger.entries()) == 0
-    assert clone(make(target_bound=3.0)).get_params()["target_bound"] == 3.0
-
-
 @pytest.mark.parametrize("make", [HuberRegressor, ERMRegressor])
 def test_the_default_threshold_is_a_tenth_of_the_bound(make):
     """In the units of the target, so real prices are learned without another number."""

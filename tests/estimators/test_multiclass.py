@@ -69,27 +69,6 @@ def test_without_privacy_one_vs_rest_is_one_two_class_model_a_class():
             assert joint.intercept_[label] == pytest.approx(alone.intercept_[0], abs=1e-6)
 
 
-@models
-def test_the_surface_of_a_model_of_several_classes(make):
-    """Shapes, sorted classes, argmax, names, a score well above chance; text labels."""
-    names = np.array(["d", "b", "a", "c"])[Y]
-    model = make(ApproxDP(2.0, 1e-6), classes=["d", "c", "b", "a"]).fit(X, names)
-    assert model.coef_.shape == (4, 4)
-    assert model.intercept_.shape == (4,)
-    assert model.classes_.tolist() == ["a", "b", "c", "d"]
-    scores = model.decision_function(X)
-    np.testing.assert_allclose(scores, BallBound(1.0).clip(X) @ model.coef_.T + model.intercept_, atol=1e-12)
-    assert (model.predict(X) == model.classes_[scores.argmax(axis=1)]).all()
-    accuracy = np.mean(model.predict(X) == names)
-    assert model.score(X, names) == pytest.approx(accuracy)
-    assert accuracy > 0.4
-    assert model.score(X, names, sample_weight=(names == "a") * 1.0) == pytest.approx(
-        np.mean(model.predict(X)[names == "a"] == "a")
-    )
-    assert len(model.coefficient_names_) == 4
-    assert "{'a', 'b', 'c', 'd'} was declared" in model.guarantee_.statement()
-
-
 def test_probabilities_are_those_of_the_scores():
     """Softmax of them; with one-vs-rest the sigmoid of each over their sum. Rows add up to 1, logarithms agree."""
     for multiclass in ("softmax", "one-vs-rest"):
@@ -130,22 +109,6 @@ def test_classes_that_are_not_declared_are_public_and_the_guarantee_says_so():
     assert declared.classes_.tolist() == [0, 1, 2, 3, 4, 5]
     with pytest.raises(InputError, match="outside the declared"):
         LogisticRegression(1.0, classes=[0, 1, 2]).fit(X, Y)
-
-
-def test_plans_know_the_number_of_classes():
-    """From declared classes or n_classes, 2 by default; the plan is that of the fit; nonsense is refused."""
-    model = LogisticRegression(1.0)
-    assert [model.plan(3000, 4, **k).problem.n_weights for k in ({}, {"n_classes": 4}, {"n_classes": 2})] == [5, 20, 5]
-    fitted = LogisticRegression(1.0).fit(X, Y)
-    assert fitted.alpha_ == model.plan(3000, 4, n_classes=4).alpha
-    declared = LogisticRegression(1.0, classes=range(4))
-    assert declared.plan(3000, 4) == declared.plan(3000, 4, n_classes=4)
-    assert declared.plan(3000, 4).to_dict()["n_scores"] == 4
-    for bad in (1, 101, 2.5, True, "4"):
-        with pytest.raises(ParameterError, match="n_classes"):
-            model.plan(3000, 4, n_classes=bad)
-    with pytest.raises(ParameterError, match="n_classes"):
-        declared.plan(3000, 4, n_classes=3)
 
 
 def test_too_many_classes_numbers_that_are_none_and_the_hinge_are_refused_before_a_charge():
