@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import confide
-from confide.data.federated import FederatedRows, _packed, agreement
+from confide.data.federated import FederatedRows, _packed, digest_of_sum
 from confide.erm.hinges import HuberHinge
 from confide.erm.losses import LogisticLoss
 from confide.erm.row_bounds import BallBound
@@ -110,7 +110,7 @@ def test_parties_with_other_parameters_are_refused_before_the_charge(other):
 
 
 def request(row_sum, weights, joint=(0.5,), order=1):
-    agreed = np.array(agreement(row_sum))
+    agreed = np.array(digest_of_sum(row_sum))
     return _packed(order=np.array(order), weights=weights, agreed=agreed, joint=np.array(joint, dtype=np.float64))
 
 

@@ -26,7 +26,7 @@ import confide
 from confide.data import streams
 from confide.data.arrays import MemorySource, rows_in_block
 from confide.data.frames import EncodedBlocks
-from confide.data.streams import KeptSample, NumberTarget, PieceFile, Reading, StreamedSource, read_ahead, recut
+from confide.data.streams import KeptSample, NumberTarget, PieceFile, Reading, StreamedSource, cut_to_size, read_ahead
 from confide.erm.losses import LogisticLoss
 from confide.erm.row_sums import RowSum
 from confide.features.encoder import Encoder
@@ -180,7 +180,7 @@ def test_cutting_anew_keeps_every_row_once_and_in_order(sizes):
     """Tables of ten rows, the last one shorter, whatever the sizes were."""
     starts = np.cumsum([0, *sizes])
     tables = [pa.table({"x": np.arange(a, b)}) for a, b in pairwise(starts)]
-    cut = [np.concatenate([table["x"].to_numpy() for table in piece]) for piece in recut(tables, 10)]
+    cut = [np.concatenate([table["x"].to_numpy() for table in piece]) for piece in cut_to_size(tables, 10)]
     assert [len(piece) for piece in cut[:-1]] == [10] * (len(cut) - 1)
     assert np.array_equal(np.concatenate([np.empty(0), *cut]), np.arange(sum(sizes)))
 
