@@ -62,10 +62,10 @@ def plan_text(plan: Any) -> str:
 
 
 def noise_in_rows(plan: Any) -> float:
-    """How many rows, each with the longest slope that is possible, pull as hard as the noise does together.
+    """How many rows, each with the largest possible slope, pull together as hard as the noise does.
 
-    Over the number of rows it compares plans of any number of rows, budget and alpha. The expected distance does not: it is
-    counted from weights that move with alpha, and the automatic alpha falls as rows are added.
+    Divided by the number of rows it compares plans with any number of rows, budget and alpha. The expected distance does
+    not: it starts from weights that depend on alpha, and the automatic alpha falls as rows are added.
     """
     problem = plan.problem
     longest = problem.loss_bounds.lipschitz * problem.row_norm
