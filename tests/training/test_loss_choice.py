@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 
 import confide
-from confide.erm.hinges import LogisticHinge
+from confide.erm.hinges import Hinge, HuberHinge, LogisticHinge
 from confide.erm.row_bounds import BallBound
+from confide.errors import ParameterError
 from confide.features.encoder import Encoder
 from confide.training.alpha import usual_norm
+from confide.training.loss_choice import chosen_loss
+from confide.training.mechanism_choice import plan_of_weights
+from confide.training.settings import ScoreLoss
+from tests.training.examples import settings
 
 LinearSVC, KernelSVC = confide.LinearSVC, confide.KernelSVC
 
@@ -84,3 +90,66 @@ def test_rows_of_a_schema_are_clipped_for_an_automatic_loss_alone(model, name):
     plan = model.plan(100_000)
     assert plan.problem.loss.name == name
     assert plan.problem.row_bound == Encoder(model.schema).row_bound
+
+
+HUBER, SMOOTH, SHORT = HuberHinge(0.5), LogisticHinge(0.5), BallBound(0.4)
+AUTOMATIC = ScoreLoss(HUBER, one_vs_rest=HUBER, if_noisy=SMOOTH, bound_if_noisy=SHORT)
+ASKED_FOR = replace(AUTOMATIC, if_noisy=None)
+FEW, MANY = 3_000, 3_000_000
+
+
+def chosen(n_rows, **changes):
+    """What an automatic loss stands for, on 30 columns."""
+    facts = settings(minimised=AUTOMATIC, **changes)
+    found, loss, plan = chosen_loss(facts, AUTOMATIC, 30, n_rows)
+    return facts, found, loss, plan
+
+
+def test_small_noise_keeps_the_hinge_and_its_plan():
+    """The plan was made for the choice, so it is not made again."""
+    facts, found, loss, plan = chosen(MANY)
+    assert (found, loss) == (facts, ASKED_FOR)
+    assert plan == plan_of_weights(facts, ASKED_FOR, 30, MANY, facts.budget)
+
+
+def test_large_laplace_noise_brings_the_logistic_hinge_on_the_same_rows():
+    """Rows are clipped under Gaussian noise alone, which grows with the longest row in every direction alike."""
+    facts, found, loss, plan = chosen(FEW)
+    assert (found, loss.loss, loss.if_noisy) == (facts, SMOOTH, None)
+    assert plan == plan_of_weights(facts, loss, 30, FEW, facts.budget)
+    assert plan.noise.law == "laplace"
+
+
+def test_large_gaussian_noise_brings_shorter_rows_too():
+    """The bound of the settings is the one that the loss brought; the plan has to be made for it."""
+    facts, found, loss, plan = chosen(FEW, budget=APPROXIMATE)
+    assert (found, loss.loss, plan) == (replace(facts, row_bound=SHORT), SMOOTH, None)
+
+
+def test_intervals_keep_the_rows_as_they_are():
+    """Their coefficients speak of rows as they are."""
+    facts, found, loss, plan = chosen(FEW, budget=APPROXIMATE, inference_share=0.2)
+    assert (found, loss.loss, plan) == (facts, SMOOTH, None)
+
+
+@pytest.mark.parametrize("changes", [{"budget": confide.PureDP(math.inf)}, {"mechanism": "output"}], ids=str)
+def test_without_noise_in_the_objective_the_hinge_is_kept(changes):
+    """Curvature costs nothing there."""
+    facts, found, loss, plan = chosen(FEW, **changes)
+    assert (found, loss, plan) == (facts, ASKED_FOR, None)
+
+
+def test_a_loss_that_was_asked_for_is_kept():
+    """Whatever the noise is."""
+    facts = settings(minimised=ASKED_FOR)
+    assert chosen_loss(facts, ASKED_FOR, 30, FEW) == (facts, ASKED_FOR, None)
+
+
+def test_where_the_hinge_has_no_plan_the_other_loss_is_tried():
+    """The plain hinge cannot have noise in the objective, and the logistic hinge can."""
+    plain = replace(AUTOMATIC, loss=Hinge())
+    facts = settings(minimised=plain, mechanism="objective")
+    with pytest.raises(ParameterError):
+        plan_of_weights(facts, replace(plain, if_noisy=None), 30, FEW, facts.budget)
+    found, loss, plan = chosen_loss(facts, plain, 30, FEW)
+    assert (found, loss.loss, plan) == (facts, SMOOTH, None)
