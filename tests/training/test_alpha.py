@@ -12,10 +12,15 @@ from sklearn.base import clone
 
 import confide
 from confide import ZCDP, ApproxDP, ERMClassifier, HuberRegressor, LinearSVC, LogisticRegression, PoissonRegressor, PureDP
+from confide.erm.group_bounds import GroupBound
+from confide.erm.hinges import Hinge
+from confide.erm.losses import LogisticLoss
+from confide.erm.row_bounds import BallBound
 from confide.errors import InsufficientRegularisation
+from confide.privacy.budgets import Neighbours
 from confide.privacy.objective_perturbation import ObjectivePerturbation
 from confide.training import alpha as alpha_rule
-from confide.training.alpha import balanced_l2, curvature_free_l2
+from confide.training.alpha import AlphaRule, balanced_l2, curvature_free_l2, noise_l2, plan_with_alpha, usual_norm
 from confide.training.interval_share import share_of
 from confide.training.mechanism_choice import MECHANISMS
 
@@ -219,3 +224,47 @@ def test_an_alpha_that_other_losses_do_not_allow_is_refused():
     """There a larger one is the user's to choose."""
     with pytest.raises(InsufficientRegularisation):
         HuberRegressor(1e6, row_norm=1e3, target_bound=1e4, alpha=1e-9).plan(200, 10)
+
+
+def test_the_usual_norm_counts_a_level_in_full_and_a_number_by_a_third():
+    """The mean square of a number spread evenly below its bound; the same for a ball; the intercept is a constant."""
+    assert usual_norm(BallBound(3.0), 0.0) == pytest.approx(math.sqrt(9.0 / 3.0))
+    assert usual_norm(BallBound(3.0), 2.0) == pytest.approx(math.sqrt(9.0 / 3.0 + 4.0))
+    mixed = GroupBound((1, 4, 1), (0.9, 0.5, 0.6), (False, True, False))
+    assert usual_norm(mixed, 0.0) == pytest.approx(math.sqrt(0.81 / 3.0 + 0.25 + 0.36 / 3.0))
+
+
+def test_the_balanced_ridge_is_the_noise_over_the_expected_weights():
+    """|b| S / B, with B = 3.5 (n S / |b|)^(1/3) for noise in the objective and 2.5 for noise on the weights."""
+    noise = {"noise_norm": 30.0, "weight": 1e5, "row_norm": 2.0}
+    expected = 3.5 * (1e5 * 2.0 / 30.0) ** (1.0 / 3.0)
+    assert balanced_l2(**noise, on_weights=False) == pytest.approx(60.0 / expected)
+    assert balanced_l2(**noise, on_weights=True) == pytest.approx(60.0 / 2.5)
+    assert balanced_l2(**noise, on_weights=False, score_size=0.5) == pytest.approx(60.0 / (2.0 * 0.5))
+
+
+@pytest.mark.parametrize(("neighbours", "shift"), [("replace-one", 2.0), ("add-or-remove-one", 1.0)])
+def test_curvature_is_free_a_little_above_t_times_the_shift_over_epsilon(neighbours, shift):
+    """t shift R^2 / epsilon; a loss without curvature bound has no such ridge."""
+    relation = Neighbours.parse(neighbours)
+    free = curvature_free_l2(PureDP(0.5), LogisticLoss(), 3.0, relation)
+    assert 1.0 < free / (LogisticLoss().tail * shift * 9.0 / 0.5) < 1.1
+    assert curvature_free_l2(PureDP(0.5), Hinge(), 3.0, relation) == 0.0
+
+
+def test_the_ridge_of_noisy_sums_grows_with_the_largest_eigenvalue_of_their_noise():
+    """A symmetric matrix of such noise has eigenvalues up to 2 t sqrt(D); the ridge is about a third of that."""
+    noise = np.random.default_rng(0).normal(size=(400, 400)) * 3.0
+    largest = np.linalg.eigvalsh(np.triu(noise) + np.triu(noise, 1).T)[-1]
+    assert largest == pytest.approx(2.0 * 3.0 * 20.0, rel=0.05)
+    assert noise_l2(3.0, 400) == pytest.approx(0.35 * largest, rel=0.05)
+
+
+def test_an_alpha_that_was_asked_for_is_kept_where_it_can_be():
+    """And an automatic one is not that of the problem, whatever stands there."""
+    problem = LogisticRegression(1.0, alpha=0.1).plan(300, 2).problem
+    asked = AlphaRule(is_automatic=False, score_size=None, is_raised=False, for_intervals=False)
+    assert plan_with_alpha(ObjectivePerturbation(), problem, PureDP(1.0), asked).problem.l2 == 30.0
+    automatic = replace(asked, is_automatic=True)
+    plans = [plan_with_alpha(ObjectivePerturbation(), replace(problem, l2=l2), PureDP(1.0), automatic) for l2 in (30.0, 7.0)]
+    assert plans[0] == plans[1]
