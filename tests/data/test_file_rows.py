@@ -10,8 +10,12 @@ import pyarrow.parquet as parquet
 import pytest
 
 import confide
+from confide.data.arrays import ArrayBlocks, MemorySource
+from confide.data.file_rows import StampedSource
+from confide.data.on_disk import Stamp
 from confide.data.streams import Reading
 from confide.erm.losses import LogisticLoss
+from confide.erm.row_bounds import BallBound
 from confide.erm.row_sums import RowSum
 from confide.features.encoder import Encoder
 from confide.intake.opening import open_rows
@@ -180,3 +184,49 @@ def test_a_row_group_is_not_read_whole(tmp_path):
     sizes = [batch.num_rows for batch in open_rows(tmp_path / "t.parquet", schema).tables(["x"])]
     assert sum(sizes) == 200_000
     assert max(sizes) <= 2**16
+
+
+def test_the_number_of_rows_is_counted_from_one_column(tmp_path, monkeypatch):
+    """Of all files together; a file without rows is refused."""
+    rows = open_rows(written(made_up(500), tmp_path, "parquet"), SCHEMA)
+    read, original = [], type(rows).tables
+
+    def tables(self, names, *more):
+        read.append(list(names))
+        return original(self, names, *more)
+
+    monkeypatch.setattr(type(rows), "tables", tables)
+    assert rows.count() == 500
+    assert read == [["age"]]
+    (tmp_path / "empty.csv").write_text("age,debt,work,size,ill\n")
+    with pytest.raises(ValueError, match="has no rows"):
+        open_rows(tmp_path / "empty.csv", SCHEMA).count()
+
+
+def test_files_that_hold_persons_in_different_types_are_refused(tmp_path):
+    """The same person could have two identities; the message names the column and no person."""
+    for number, persons in enumerate((np.arange(100), [f"secret {i}" for i in range(100)])):
+        made_up(100).assign(person=persons).to_parquet(tmp_path / f"{number}.parquet", index=False)
+    schema = confide.Schema(columns=SCHEMA.columns, target=SCHEMA.target, person="person")
+    with pytest.raises(ValueError, match=r'"person" has different types') as caught:
+        confide.LogisticRegression(1.0).fit(open_rows(tmp_path / "*.parquet", schema))
+    assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("use", ["sum", "in memory", "taken"])
+def test_a_mapped_file_that_changed_is_refused_in_every_use(tmp_path, use):
+    """After the pass, when the rows that were read may already be others; before the change all uses work."""
+    path = tmp_path / "rows.npy"
+    np.save(path, np.eye(4))
+    labels = np.array([1, -1, 1, -1], dtype=np.int8)
+    source = StampedSource(MemorySource(ArrayBlocks(np.load(path, mmap_mode="r")), labels), (Stamp.of(path),))
+    row_sum = RowSum(LogisticLoss(), BallBound(1.0), 0.0, 0)
+    uses = {
+        "sum": lambda: source.sum_over_rows(row_sum, np.zeros((1, 4))).value[0],
+        "in memory": lambda: sum(each.n_rows for each in source.in_memory()),
+        "taken": lambda: source.taken(np.array([2, 0])).n_rows,
+    }
+    assert uses[use]() == pytest.approx({"sum": 4 * np.log(2.0), "in memory": 4, "taken": 2}[use])
+    os.utime(path, ns=(1, 1))
+    with pytest.raises(ValueError, match="changed"):
+        uses[use]()

@@ -11,6 +11,9 @@ from sklearn.metrics import confusion_matrix, roc_auc_score
 
 import confide
 from confide import KernelSVC, LinearSVC, LogisticRegression, ParameterError
+from confide.inference.rates import Evaluation
+from confide.privacy.budgets import Neighbours, as_budget
+from confide.privacy.counts import NoisyCounts
 
 WEIGHTS = np.array([2.0, -1.5, 0.7])
 
@@ -100,3 +103,75 @@ def test_machines_without_probabilities_have_no_calibration(kind):
     assert answer.to_dict()["calibration"] is None
     with pytest.raises(ParameterError, match="no probabilities"):
         _ = answer.calibration
+
+
+def evaluation(counts, budget=math.inf, n_rows=None, **more):
+    """An evaluation with these counts, and the noise of this budget."""
+    counts = np.asarray(counts, dtype=float)
+    plan = NoisyCounts().plan(counts.size, as_budget(budget), Neighbours.REPLACE_ONE)
+    facts = {"level": 0.95, "outcome": "y = 1", "has_probabilities": True, "void": None} | more
+    return Evaluation(counts=counts, plan=plan, n_rows=n_rows, **facts)
+
+
+def test_rates_of_a_small_table_are_those_of_the_formulas():
+    """Two bins: 70 and 30 negative rows, 20 and 80 positive ones, on the two sides of the threshold."""
+    found = evaluation([[70.0, 30.0], [20.0, 80.0]])
+    assert found.accuracy.value == 150 / 200
+    assert (found.specificity.value, found.sensitivity.value) == (0.7, 0.8)
+    assert [[rate.value for rate in row] for row in found.confusion] == [[0.35, 0.15], [0.1, 0.4]]
+    # A positive row scores above a negative one, half of a pair in the same bin.
+    assert found.auc.value == pytest.approx((80 * 70 + 0.5 * (80 * 30 + 20 * 70)) / 100**2)
+    assert [rate.value for rate in found.calibration] == [20 / 90, 80 / 110]
+
+
+def test_without_noise_the_interval_of_an_accuracy_is_walds():
+    """sqrt(p (1 - p) / n) times the quantile of the level."""
+    found = evaluation([[70.0, 30.0], [20.0, 80.0]], level=0.9).accuracy
+    margin = 1.6448536 * math.sqrt(0.75 * 0.25 / 200)
+    assert (found.low, found.high) == (pytest.approx(0.75 - margin, abs=1e-6), pytest.approx(0.75 + margin, abs=1e-6))
+
+
+def test_noise_widens_intervals_and_a_known_total_narrows_them():
+    """The part of the noise that changes the total is taken out where the number of rows is public."""
+    counts = [[700.0, 300.0], [200.0, 800.0]]
+    widths = [
+        rate.high - rate.low
+        for rate in (
+            evaluation(counts, **facts).sensitivity for facts in ({}, {"budget": 0.05, "n_rows": 2000}, {"budget": 0.05})
+        )
+    ]
+    assert widths[0] < widths[1] <= widths[2]
+
+
+def test_a_rate_over_few_rows_is_hidden_by_four_deviations_of_noise():
+    """Of the class that it is over: a little above that it is shown."""
+    deviation = evaluation([[1.0, 1.0], [1.0, 1.0]], 0.1).plan.deviation
+    for factor, is_shown in ((3.9, False), (4.1, True)):
+        positive = factor * deviation * math.sqrt(2.0) / 2.0
+        found = evaluation([[1e6, 1e6], [positive, positive]], 0.1)
+        assert (found.sensitivity.value is not None) is is_shown
+        assert (found.auc.value is not None) is is_shown
+        assert found.specificity.value is not None
+
+
+def test_a_rate_stays_within_zero_and_one():
+    """Noisy counts may be negative."""
+    found = evaluation([[500.0, -3.0], [-2.0, 400.0]], 2.0)
+    for rate in (found.accuracy, found.sensitivity, found.specificity, found.auc):
+        assert 0.0 <= rate.low <= rate.value <= rate.high <= 1.0
+    assert found.sensitivity.value == 1.0
+
+
+def test_an_evaluation_says_what_it_cost_and_whether_it_is_void():
+    """In its last line; JSON has the same numbers."""
+    plain = evaluation([[70.0, 30.0], [20.0, 80.0]], 1.0, n_rows=200)
+    assert str(plain).splitlines()[0] == "Evaluation on 200 private rows, intervals at 0.95"
+    assert str(plain).splitlines()[-1].startswith("Released under")
+    void = evaluation([[70.0, 30.0], [20.0, 80.0]], void="There is no noise.")
+    assert str(void).splitlines()[-1] == "NOT PRIVATE. There is no noise."
+    assert plain.to_dict()["accuracy"] == {
+        "value": plain.accuracy.value,
+        "low": plain.accuracy.low,
+        "high": plain.accuracy.high,
+    }
+    assert plain.to_frame().loc["auc", "value"] == plain.auc.value
