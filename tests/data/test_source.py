@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 
 from confide.data.arrays import ArrayBlocks, MemorySource
-from confide.data.mapped import MappedBlocks
+from confide.data.frames import EncodedBlocks
 from confide.data.source import LentSource, SummableRows, lent
 from confide.erm.losses import LogisticLoss
 from confide.erm.row_bounds import BallBound
 from confide.erm.row_sums import RowSum
-from confide.features.fourier import FourierMap
+from confide.features.encoder import Encoder
+from tests.data.tables import SCHEMA, made_up
 
 RNG = np.random.default_rng(0)
 ROWS, LABELS = RNG.normal(size=(300, 4)), RNG.choice([-1, 1], 300).astype(np.int8)
@@ -66,11 +67,12 @@ def test_lent_rows_have_no_attribute_of_their_source():
 
 
 def test_rows_in_single_precision_are_lent_too():
-    """A map makes its blocks in each pass, so it can make them of half the size; what comes back is lent."""
-    source = MemorySource(MappedBlocks(ArrayBlocks(ROWS.astype(np.float32)), FourierMap(4, 6)), LABELS)
-    made = source.in_single_precision()
-    found = lent(source).in_single_precision()
-    assert (found is None) == (made is None)
+    """Blocks that are encoded in each pass can be made of half the size, and are lent; stored ones cannot."""
+    encoder, frame = Encoder(SCHEMA), made_up(300)
+    encoded = MemorySource(EncodedBlocks(encoder, encoder.read(frame)), LABELS)
+    found = lent(encoded).in_single_precision()
+    assert found.blocks.block(0, 10).dtype == np.float32
+    assert not isinstance(found.blocks, EncodedBlocks)
     assert lent(MemorySource(ArrayBlocks(ROWS), LABELS)).in_single_precision() is None
 
 

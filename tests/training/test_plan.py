@@ -111,3 +111,9 @@ def test_each_way_to_train_has_its_plan():
     assert make_plan(settings(), 2, 300).intervals is None
     assert make_plan(settings(budget=RICH, inference_share=0.3), 2, 3000).intervals.share == 0.3
     assert isinstance(make_plan(least_squares(), 2, 300), StatisticsPlan)
+
+
+def test_a_private_number_of_rows_without_bounds_is_not_used_in_their_place():
+    """The plan would show it."""
+    with pytest.raises(ParameterError, match="needs the number of rows"):
+        plan_for(settings(neighbours=Neighbours.ADD_OR_REMOVE_ONE), checked_rows(300))
