@@ -125,17 +125,6 @@ def test_a_plan_is_released_by_the_mechanism_that_made_it_alone(mechanism, made_
         RELEASES[mechanism](PLANS[made_by])
 
 
-def test_without_privacy_the_minimiser_itself_comes_out():
-    """Budget inf: gradient zero to rounding, and a finite budget is refused by this mechanism."""
-    facts, rows = problem(l2=1.0), source()
-    plan = NonPrivate().plan(facts, PureDP(math.inf))
-    weights = NonPrivate().release(plan, rows, NewtonThenFallback(), Entropy.fresh()).weights
-    gradient = facts.objective(rows, 1.0, np.zeros((1, 2))).evaluate(weights, order=1).gradient
-    assert np.linalg.norm(gradient) < 1e-13
-    with pytest.raises(ParameterError):
-        NonPrivate().plan(facts, PureDP(1.0))
-
-
 @pytest.mark.parametrize(
     "change", [{"l2": 0.0}, {"l2": math.inf}, {"l2": math.nan}, {"n": 0}, {"high": 30}, {"rows_per_person": 0}], ids=str
 )
