@@ -13,7 +13,7 @@ from scipy.special import expit, softmax
 from sklearn.linear_model import LogisticRegression as Plain
 
 import confide
-from confide import ApproxDP, KernelSVC, Ledger, LinearSVC, LogisticRegression, Schema
+from confide import KernelSVC, Ledger, LinearSVC, LogisticRegression, Schema
 from confide.data.federated import FederatedRows
 from confide.data.partitions import NumericReading
 from confide.erm.row_bounds import BallBound
