@@ -145,8 +145,8 @@ class LinearClassifier(ClassParameters, SampleWeightParameter, ClassifierMixin, 
     def _why_no_intervals(self) -> str:
         if self._fourier is not None:
             return (
-                "a single weight of a random feature has no meaning, so there are no intervals for such weights. Use "
-                "LinearSVC or LogisticRegression."
+                "single weights of random features mean nothing, so there are no intervals for them. Use LinearSVC or "
+                "LogisticRegression."
             )
         return super()._why_no_intervals()
 
