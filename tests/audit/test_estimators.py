@@ -25,7 +25,7 @@ from confide import (
     Ridge,
 )
 from tests.audit.attacks import lower_bound, upper_bound
-from tests.estimators.test_erm import Hyperbola, Pseudo
+from tests.estimators.own_losses import Hyperbola, Pseudo
 
 PURE, APPROXIMATE = 1.0, (1.0, 0.05)
 N_ROWS = 20

@@ -16,7 +16,7 @@ from confide.privacy.budgets import ZCDP, ApproxDP, PureDP
 from confide.privacy.objective_perturbation import ObjectivePerturbation
 from confide.privacy.output_perturbation import OutputPerturbation
 from tests.audit.attacks import Attack, promised_noise
-from tests.estimators.test_erm import Hyperbola, Pseudo
+from tests.estimators.own_losses import Hyperbola, Pseudo
 
 PURE, APPROXIMATE, CONCENTRATED = PureDP(1.0), ApproxDP(1.0, 0.05), ZCDP(0.5)
 N_ROWS = 6

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import threading
 from dataclasses import replace
 from multiprocessing import Pipe, get_context
 
@@ -11,7 +10,7 @@ import numpy as np
 import pytest
 
 import confide
-from confide.data.federated import FederatedRows, _packed, agreement
+from confide.data.federated import FederatedRows, _packed, digest_of_sum
 from confide.erm.hinges import HuberHinge
 from confide.erm.losses import LogisticLoss
 from confide.erm.row_bounds import BallBound
@@ -19,11 +18,8 @@ from confide.erm.row_sums import RowSum
 from confide.estimators.parties import take_part
 from confide.features.encoder import Encoder
 from confide.intake.opening import open_rows
+from tests.data.parties import estimator, in_a_thread
 from tests.data.tables import SCHEMA, made_up
-
-
-def estimator(**more):
-    return confide.LogisticRegression(2.0, schema=SCHEMA, random_state=3, class_weight={"no": 1.0, "yes": 0.5}, **more)
 
 
 def party(connection, path, start, stop):
@@ -75,42 +71,8 @@ def test_a_fit_over_parties_is_the_fit_on_all_their_rows(tmp_path):
     assert max(len(message) for connection in connections for message in connection.received) < 8 * (width**2 + width) + 2000
 
 
-def in_a_thread(connection, model, frame, closes=True):
-    caught = []
-
-    def work():
-        try:
-            take_part(connection, model, frame, frame["ill"])
-        except ValueError as error:
-            caught.append(str(error))
-        finally:
-            if closes:
-                connection.close()
-
-    thread = threading.Thread(target=work)
-    thread.start()
-    return thread, caught
-
-
-OTHERS = [{"intercept_scaling": 2.0}, {"fit_intercept": False}, {"max_sample_weight": 2.0}]
-
-
-@pytest.mark.parametrize("other", OTHERS)
-def test_parties_with_other_parameters_are_refused_before_the_charge(other):
-    """Its own bound, intercept and cap on weights decide what a party agrees to. It ends in peace."""
-    frame = made_up(200)
-    ours, theirs = Pipe()
-    thread, caught = in_a_thread(theirs, estimator(**other), frame)
-    ledger = confide.Ledger(limit=confide.PureDP(5.0))
-    with pytest.raises(ValueError, match="a party agrees to other sums than this fit asks for"):
-        estimator(ledger=ledger).fit(FederatedRows(SCHEMA, [ours]))
-    thread.join(60)
-    assert caught == []
-    assert len(ledger.entries()) == 0
-
-
 def request(row_sum, weights, joint=(0.5,), order=1):
-    agreed = np.array(agreement(row_sum))
+    agreed = np.array(digest_of_sum(row_sum))
     return _packed(order=np.array(order), weights=weights, agreed=agreed, joint=np.array(joint, dtype=np.float64))
 
 
@@ -153,88 +115,6 @@ def test_a_party_sends_no_other_sum_than_was_agreed(ask):
 
 
 @pytest.mark.parametrize(
-    ("budget", "name"),
-    [
-        (confide.PureDP(50.0), "huber_hinge"),
-        (confide.PureDP(0.3), "logistic_hinge"),
-        (confide.ApproxDP(0.5, 1e-5), "logistic_hinge"),
-    ],
-)
-def test_an_automatic_loss_over_parties_is_that_of_the_plan(budget, name):
-    """And of rows in memory. So a batch of planned releases covers it; the party knows no budget."""
-    frame = made_up()
-    model = confide.LinearSVC(budget, schema=SCHEMA, random_state=3)
-    plan = model.plan(len(frame))
-    assert plan.problem.loss.name == name
-    ours, theirs = Pipe()
-    thread, caught = in_a_thread(theirs, confide.LinearSVC(schema=SCHEMA), frame)
-    model.ledger = confide.Ledger(limit=budget).plan([plan])
-    model.fit(FederatedRows(SCHEMA, [ours]))
-    thread.join(60)
-    assert caught == []
-    weights, model.ledger = model.coef_, None
-    assert np.array_equal(weights, model.fit(frame, frame["ill"]).coef_)
-
-
-@pytest.mark.parametrize("parameters", [{"loss": "hinge"}, {"loss": "huber_hinge", "smoothing": 0.1}])
-def test_hinges_with_narrow_joints_are_fitted_over_parties(parameters):
-    """Solvers go by way of wider joints, and the plan of the hinge has one of its own."""
-    frame = made_up(500)
-    model = confide.LinearSVC(2.0, schema=SCHEMA, random_state=3, **parameters)
-    ours, theirs = Pipe()
-    thread, caught = in_a_thread(theirs, confide.LinearSVC(schema=SCHEMA, **parameters), frame)
-    weights = model.fit(FederatedRows(SCHEMA, [ours])).coef_
-    thread.join(60)
-    assert caught == []
-    assert np.array_equal(weights, model.fit(frame, frame["ill"]).coef_)
-
-
-def test_a_party_whose_rows_change_stops_the_fit(tmp_path):
-    """Its own check of each pass sees it, so that all sums are of the same rows. The charge stands."""
-    path = tmp_path / "t.parquet"
-    made_up(200).to_parquet(path)
-    ours, theirs = Pipe()
-    caught = []
-
-    def work():
-        try:
-            take_part(theirs, estimator(), open_rows(path, SCHEMA))
-        except ValueError as error:
-            caught.append(str(error))
-        finally:
-            theirs.close()
-
-    thread = threading.Thread(target=work)
-    thread.start()
-    ledger = confide.Ledger(limit=confide.PureDP(5.0))
-
-    def change_in_training(what, n_rows):
-        if what == "training" and n_rows == 0:
-            made_up(201).iloc[1:].to_parquet(path)
-
-    with pytest.raises(ValueError, match="a party left"), confide.progress(change_in_training):
-        estimator(ledger=ledger).fit(FederatedRows(SCHEMA, [ours]))
-    thread.join(60)
-    assert "changed while it was read" in caught[0]
-    assert len(ledger.entries()) == 1
-
-
-@pytest.mark.parametrize("closes", [True, False])
-def test_bad_rows_of_a_party_stop_the_fit_before_the_charge(closes):
-    """The party says what is wrong to its own people alone; nobody waits for one whose process goes on."""
-    frame = made_up(200)
-    frame.loc[7, "ill"] = "secret"
-    ours, theirs = Pipe()
-    thread, caught = in_a_thread(theirs, estimator(), frame, closes=closes)
-    ledger = confide.Ledger(limit=confide.PureDP(5.0))
-    with pytest.raises(ValueError, match="a party left, or sent what cannot be understood"):
-        estimator(ledger=ledger).fit(FederatedRows(SCHEMA, [ours]))
-    thread.join(60)
-    assert "neither 'no' nor 'yes'" in caught[0]
-    assert len(ledger.entries()) == 0
-
-
-@pytest.mark.parametrize(
     "message", [b"", b"no archive", _packed(n_rows=np.array(0)), _packed(n_rows=np.array("2")), _packed()]
 )
 def test_a_party_that_sends_something_else_is_refused(message):
@@ -251,13 +131,3 @@ def test_a_pickle_is_never_read():
     theirs.send_bytes(_packed(n_rows=np.array([object()])))
     with pytest.raises(ValueError, match="cannot be understood"):
         estimator().fit(FederatedRows(SCHEMA, [ours]))
-
-
-def test_parties_need_a_schema_without_persons():
-    """One person may have rows at two parties."""
-    ours, theirs = Pipe()
-    persons = confide.Schema(columns=SCHEMA.columns, target=SCHEMA.target, person="note")
-    with pytest.raises(ValueError, match="several partitions"):
-        confide.LogisticRegression(1.0).fit(FederatedRows(persons, [ours]))
-    with pytest.raises(ValueError, match="parties need a schema"):
-        take_part(theirs, confide.LogisticRegression(1.0), np.ones((2, 2)), [0, 1])

@@ -18,39 +18,9 @@ from confide import (
 )
 from confide.erm.losses import LogisticLoss
 from tests.estimators.conventions import failed_checks
+from tests.estimators.own_losses import Hyperbola, Pseudo
 
 INF = float("inf")
-
-
-class Hyperbola:
-    """(sqrt(1 + (1 - z)^2) + (1 - z)) / 2."""
-
-    lipschitz, smoothness, monotone = 1.0, 0.5, True
-
-    def value(self, margin):
-        return 0.5 * (np.hypot(1.0, 1.0 - margin) + (1.0 - margin))
-
-    def derivative(self, margin):
-        return -0.5 * ((1.0 - margin) / np.hypot(1.0, 1.0 - margin) + 1.0)
-
-    def second_derivative(self, margin):
-        return 0.5 / np.hypot(1.0, 1.0 - margin) ** 3
-
-
-class Pseudo:
-    """h^2 (sqrt(1 + (r / h)^2) - 1)."""
-
-    def __init__(self, h=0.1):
-        self.h, self.lipschitz, self.smoothness = h, h, 1.0
-
-    def value(self, score, target):
-        return self.h**2 * (np.hypot(1.0, (score - target) / self.h) - 1.0)
-
-    def derivative(self, score, target):
-        return (score - target) / np.hypot(1.0, (score - target) / self.h)
-
-    def second_derivative(self, score, target):
-        return np.hypot(1.0, (score - target) / self.h) ** -3.0
 
 
 def rows(n=600, seed=0):
@@ -120,100 +90,6 @@ def test_a_claim_of_one_sign_makes_gaussian_noise_cheaper():
     plans = [ERMClassifier(ApproxDP(1.0, 1e-6), loss=loss, alpha=0.01).plan(50_000, 30) for loss in (Hyperbola(), Silent())]
     assert [plan.event.curve.monotone for plan in plans] == [True, False]
     assert plans[0].noise.norm < plans[1].noise.norm < 1.1 * plans[0].noise.norm
-
-
-def changed(base, **changes):
-    """An object of a loss class with other attributes."""
-    return type("Changed", (base,), changes)()
-
-
-def _noisy(self, margin):
-    return Hyperbola.derivative(self, margin) * (1.0 + 1e-3 * np.sin(np.arange(margin.size)))
-
-
-def _of_the_block(self, margin):
-    return Hyperbola.derivative(self, margin) + 1e-6 * (margin - margin.mean()) * 0.0 - 1e-3 * (margin.sum() > 0)
-
-
-def _raises(self, margin):
-    raise ZeroDivisionError("no")
-
-
-BASE = Hyperbola()
-WRONG = {
-    "no derivative": (changed(Hyperbola, derivative=None), "lacks derivative"),
-    "no lipschitz": (changed(Hyperbola, lipschitz=None), "declare lipschitz"),
-    "infinite smoothness": (changed(Hyperbola, smoothness=INF), "declare smoothness"),
-    "half of lipschitz": (changed(Hyperbola, lipschitz=0.5), "exceeds the declared lipschitz"),
-    "a little below lipschitz": (changed(Hyperbola, lipschitz=0.99), "exceeds the declared lipschitz"),
-    "half of smoothness": (changed(Hyperbola, smoothness=0.25), "exceeds the declared smoothness"),
-    "hidden curvature": (
-        changed(Hyperbola, smoothness=0.3, second_derivative=lambda self, z: np.minimum(0.3, BASE.second_derivative(z))),
-        "rises faster",
-    ),
-    "not convex": (
-        changed(Hyperbola, monotone=False, derivative=lambda _, z: np.sin(z), second_derivative=lambda _, z: np.cos(z) / 2),
-        "convex",
-    ),
-    "a falling derivative": (
-        changed(Hyperbola, derivative=lambda self, z: Hyperbola.derivative(self, -z) * 1.0), "derivative falls"
-    ),
-    "value of another loss": (changed(Hyperbola, value=lambda self, z: 2.0 * BASE.value(z)), "value does not change"),
-    "negative": (changed(Hyperbola, value=lambda self, z: Hyperbola.value(self, z) - 1.0), "negative"),
-    "derivative of another loss": (
-        changed(Hyperbola, smoothness=1.0, second_derivative=lambda self, z: 2.0 * Hyperbola.second_derivative(self, z)),
-        "as the second derivative says",
-    ),
-    "rising": (
-        changed(Hyperbola, value=lambda self, z: BASE.value(-z), derivative=lambda self, z: -BASE.derivative(-z),
-                second_derivative=lambda self, z: BASE.second_derivative(-z)),
-        "not monotone",
-    ),
-    "not finite far out": (
-        changed(Hyperbola, value=lambda self, z: np.where(z < -1e5, np.nan, Hyperbola.value(self, z))), "not finite"
-    ),
-    "by place": (changed(Hyperbola, derivative=_noisy), "each entry alone"),
-    "by the block": (changed(Hyperbola, derivative=_of_the_block), "each entry alone"),
-    "of another shape": (changed(Hyperbola, derivative=lambda self, z: Hyperbola.derivative(self, z).sum()), "shape"),
-    "raising": (changed(Hyperbola, derivative=_raises), "raised ZeroDivisionError"),
-    "a small value at zero": (changed(Hyperbola, value_at_zero=0.5), "value_at_zero"),
-    "a word for monotone": (changed(Hyperbola, monotone="yes"), "monotone"),
-    "a flag for rounding": (changed(Hyperbola, rounding=True), "declare rounding"),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("name", WRONG)
-def test_a_loss_that_contradicts_itself_is_refused_before_any_charge(name):
-    """In one line that says what is wrong, by fit and by plan; nothing is charged."""
-    loss, words = WRONG[name]
-    X, labels, _ = rows(60)
-    ledger = Ledger(limit=10.0)
-    model = ERMClassifier(loss=loss, ledger=ledger)
-    for call in (lambda: model.fit(X, labels), lambda: model.plan(60, 2)):
-        with pytest.raises(ParameterError, match=words) as failure:
-            call()
-        assert len(str(failure.value).splitlines()) == 1
-    assert ledger.spent().epsilon == 0.0
-
-
-@pytest.mark.parametrize(
-    ("loss", "words"),
-    [
-        (changed(Pseudo, monotone=True), "margin alone"),
-        (changed(Hyperbola, monotone=False), "raised TypeError"),
-        (type("Low", (Pseudo,), {"lipschitz": property(lambda s: 0.05, lambda s, v: None)})(), "lipschitz"),
-        (type("Flat", (Pseudo,), {"smoothness": property(lambda s: 0.5, lambda s, v: None)})(), "smoothness"),
-        (object(), "lacks value"),
-        (7, "lacks value"),
-    ],
-)
-def test_a_wrong_loss_of_scores_and_targets_is_refused(loss, words):
-    """A factor of 2 in either constant, a loss of the margin, and what is no loss."""
-    X, _, targets = rows(60)
-    with pytest.raises(ParameterError, match=words):
-        ERMRegressor(loss=loss, target_bound=1.0).fit(X, targets)
-    with pytest.raises(ParameterError, match="finite target_bound"):
-        ERMRegressor(INF, loss=Pseudo(), target_bound=INF).fit(X, targets)
 
 
 def test_a_loss_that_changes_between_two_fits_is_read_again():

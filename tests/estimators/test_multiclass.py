@@ -13,13 +13,12 @@ from scipy.special import expit, softmax
 from sklearn.linear_model import LogisticRegression as Plain
 
 import confide
-from confide import ApproxDP, ERMClassifier, KernelSVC, Ledger, LinearSVC, LogisticRegression, PureDP, Schema
+from confide import KernelSVC, Ledger, LinearSVC, LogisticRegression, Schema
 from confide.data.federated import FederatedRows
 from confide.data.partitions import NumericReading
 from confide.erm.row_bounds import BallBound
 from confide.errors import ConfideError, InputError, ParameterError, SchemaError
 from confide.estimators.parties import take_part
-from confide.training.alpha import curvature_free_l2
 from tests.estimators.conventions import failed_checks
 
 
@@ -69,27 +68,6 @@ def test_without_privacy_one_vs_rest_is_one_two_class_model_a_class():
             assert joint.intercept_[label] == pytest.approx(alone.intercept_[0], abs=1e-6)
 
 
-@models
-def test_the_surface_of_a_model_of_several_classes(make):
-    """Shapes, sorted classes, argmax, names, a score well above chance; text labels."""
-    names = np.array(["d", "b", "a", "c"])[Y]
-    model = make(ApproxDP(2.0, 1e-6), classes=["d", "c", "b", "a"]).fit(X, names)
-    assert model.coef_.shape == (4, 4)
-    assert model.intercept_.shape == (4,)
-    assert model.classes_.tolist() == ["a", "b", "c", "d"]
-    scores = model.decision_function(X)
-    np.testing.assert_allclose(scores, BallBound(1.0).clip(X) @ model.coef_.T + model.intercept_, atol=1e-12)
-    assert (model.predict(X) == model.classes_[scores.argmax(axis=1)]).all()
-    accuracy = np.mean(model.predict(X) == names)
-    assert model.score(X, names) == pytest.approx(accuracy)
-    assert accuracy > 0.4
-    assert model.score(X, names, sample_weight=(names == "a") * 1.0) == pytest.approx(
-        np.mean(model.predict(X)[names == "a"] == "a")
-    )
-    assert len(model.coefficient_names_) == 4
-    assert "{'a', 'b', 'c', 'd'} was declared" in model.guarantee_.statement()
-
-
 def test_probabilities_are_those_of_the_scores():
     """Softmax of them; with one-vs-rest the sigmoid of each over their sum. Rows add up to 1, logarithms agree."""
     for multiclass in ("softmax", "one-vs-rest"):
@@ -130,22 +108,6 @@ def test_classes_that_are_not_declared_are_public_and_the_guarantee_says_so():
     assert declared.classes_.tolist() == [0, 1, 2, 3, 4, 5]
     with pytest.raises(InputError, match="outside the declared"):
         LogisticRegression(1.0, classes=[0, 1, 2]).fit(X, Y)
-
-
-def test_plans_know_the_number_of_classes():
-    """From declared classes or n_classes, 2 by default; the plan is that of the fit; nonsense is refused."""
-    model = LogisticRegression(1.0)
-    assert [model.plan(3000, 4, **k).problem.n_weights for k in ({}, {"n_classes": 4}, {"n_classes": 2})] == [5, 20, 5]
-    fitted = LogisticRegression(1.0).fit(X, Y)
-    assert fitted.alpha_ == model.plan(3000, 4, n_classes=4).alpha
-    declared = LogisticRegression(1.0, classes=range(4))
-    assert declared.plan(3000, 4) == declared.plan(3000, 4, n_classes=4)
-    assert declared.plan(3000, 4).to_dict()["n_scores"] == 4
-    for bad in (1, 101, 2.5, True, "4"):
-        with pytest.raises(ParameterError, match="n_classes"):
-            model.plan(3000, 4, n_classes=bad)
-    with pytest.raises(ParameterError, match="n_classes"):
-        declared.plan(3000, 4, n_classes=3)
 
 
 def test_too_many_classes_numbers_that_are_none_and_the_hinge_are_refused_before_a_charge():
@@ -250,18 +212,6 @@ def test_targets_of_classes_that_contradict_themselves_are_refused(target, words
         Schema.from_dict(SCHEMA | {"target": {"column": "species"} | target})
 
 
-def test_the_automatic_mechanism_weighs_both_noises_from_public_facts():
-    """Concentrated budgets put the noise on the weights, others into the objective; what is named is taken."""
-    model = LogisticRegression(confide.ZCDP(0.05))
-    assert model.plan(20_000, 20, n_classes=5).mechanism == "output"
-    assert model.plan(20_000, 20).mechanism == "objective"
-    assert (
-        LogisticRegression(confide.ZCDP(0.05), mechanism="objective").plan(20_000, 20, n_classes=5).mechanism == "objective"
-    )
-    for budget in (1.0, ApproxDP(1.0, 1e-6)):
-        assert LogisticRegression(budget).plan(20_000, 20, n_classes=5).mechanism == "objective"
-
-
 @models
 def test_rows_on_disk_and_at_several_parties_give_the_weights_of_rows_in_memory(make, tmp_path):
     """A Parquet file read in each pass, NumPy files, and two parties; class weights too."""
@@ -355,14 +305,3 @@ def test_scikit_learns_checks_pass(model):
     """As a classifier of several classes, which its tags say it is."""
     assert model.__sklearn_tags__().classifier_tags.multi_class
     assert failed_checks(model) == ""
-
-
-@pytest.mark.parametrize("budget", [PureDP(2.0), ApproxDP(0.5, 1e-6)], ids=["pure", "approximate"])
-def test_a_margin_lowers_the_least_ridge_of_several_classes(budget):
-    """To 0.7 of that at which the curvature is free, where nothing else asks for more; the logistic loss keeps all of it."""
-    classes = list(range(7))
-    least = ERMClassifier(budget, classes=classes, loss="logistic").plan(10**6, 54).alpha
-    hinge = LinearSVC(budget, classes=classes, loss="logistic_hinge", smoothing=0.2).plan(10**6, 54)
-    free = curvature_free_l2(budget, hinge.problem.loss_bounds, hinge.problem.row_norm, hinge.problem.neighbours)
-    assert least * 10**6 == pytest.approx(free)
-    assert hinge.l2 == pytest.approx(0.7 * free)

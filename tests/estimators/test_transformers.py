@@ -1,17 +1,21 @@
-"""Random Fourier features as scikit-learn meets them."""
+"""Random Fourier features and encoders as scikit-learn meets them."""
 
 from __future__ import annotations
 
 import math
 import pickle
+import warnings
 
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 from sklearn.base import clone
+from sklearn.exceptions import SkipTestWarning
 from sklearn.pipeline import make_pipeline
 
-from confide import BallBound, InputError, LogisticRegression, ParameterError, RandomFourierFeatures
+from confide import BallBound, InputError, LogisticRegression, ParameterError, RandomFourierFeatures, Schema, SchemaEncoder
 from confide.features.fourier import FourierMap
 from tests.estimators.conventions import failed_checks
 
@@ -89,3 +93,59 @@ def test_rows_that_cannot_be_used_are_refused_without_a_value():
         assert "SECRET" not in str(refusal.value)
     with pytest.raises(InputError, match="features"):
         RandomFourierFeatures(4).fit(np.zeros((3, 2))).transform(np.zeros((3, 5)))
+
+
+SCHEMA = Schema(
+    columns={"age": {"low": 0, "high": 100, "knots": [30, 60]}, "job": {"categories": ["a", "b", "c"], "other": "a"}},
+    interact=[["age", "job"]],
+)
+
+
+@pytest.fixture
+def people():
+    """600 people and whether they are above 50."""
+    rng = np.random.default_rng(3)
+    frame = pd.DataFrame({"age": rng.integers(0, 101, 600).astype(float), "job": rng.choice(["a", "b", "c"], 600)})
+    return frame, (frame["age"] > 50).to_numpy().astype(int)
+
+
+def test_the_encoder_passes_the_checks_that_are_for_frames():
+    """Arrays have no names, so scikit-learn can test its parameters, its clones and its tags."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SkipTestWarning)
+        assert failed_checks(SchemaEncoder(SCHEMA)) == ""
+
+
+@pytest.mark.parametrize(("output", "library"), [("pandas", pd), ("polars", pl)])
+@pytest.mark.parametrize("build", [pd.DataFrame, pl.DataFrame, pa.table])
+def test_transformers_give_the_frames_that_are_asked_for(people, output, library, build):
+    """set_output, with names, whatever library the rows come from; values are those of the array."""
+    frame = build(people[0].to_dict("list"))
+    encoder = SchemaEncoder(SCHEMA)
+    plain = encoder.fit_transform(frame)
+    encoded = clone(encoder).set_output(transform=output).fit_transform(frame)
+    assert isinstance(encoded, library.DataFrame)
+    assert list(encoded.columns) == encoder.get_feature_names_out().tolist()
+    assert "age~30:job=b" in list(encoded.columns)
+    assert np.array_equal(np.asarray(encoded), plain)
+    mapped = RandomFourierFeatures(4).set_output(transform=output).fit_transform(encoded)
+    assert isinstance(mapped, library.DataFrame)
+    assert list(mapped.columns) == ["cos0", "cos1", "sin0", "sin1"]
+
+
+def test_transformers_survive_clone_pickle_and_parameters(people):
+    """As scikit-learn's own do."""
+    encoder = SchemaEncoder(SCHEMA).fit(people[0])
+    again = pickle.loads(pickle.dumps(encoder))
+    assert np.array_equal(again.transform(people[0]), encoder.transform(people[0]))
+    assert clone(encoder).get_params() == {"schema": SCHEMA}
+    assert encoder.row_bound == encoder.set_params(schema=SCHEMA).row_bound
+
+
+def test_a_pipeline_of_encoder_and_model_is_the_model_with_the_schema(people):
+    """Without privacy, to the last digit but for the order of sums."""
+    frame, y = people
+    pipeline = make_pipeline(SchemaEncoder(SCHEMA), LogisticRegression(math.inf, row_norm=SchemaEncoder(SCHEMA).row_bound))
+    whole = LogisticRegression(math.inf, schema=SCHEMA).fit(frame, y)
+    assert pipeline.fit(frame, y)[-1].coef_ == pytest.approx(whole.coef_)
+    assert whole.coefficient_names_.tolist() == pipeline[0].get_feature_names_out().tolist()

@@ -1,0 +1,162 @@
+"""What a linear model says of its coefficients: intervals and tables by name and by class, or why there are none."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from confide import (
+    ApproxDP,
+    HuberRegressor,
+    KernelSVC,
+    LinearSVC,
+    LogisticRegression,
+    ParameterError,
+    PoissonRegressor,
+    Ridge,
+    Schema,
+)
+
+rng = np.random.default_rng(3)
+X = rng.uniform(-0.5, 0.5, size=(4000, 2))
+SCORES = 4.0 * X[:, 0] - 3.0 * X[:, 1] + rng.logistic(size=4000)
+Y = (SCORES > 0.0).astype(int)
+THREE = np.digitize(SCORES, [-1.0, 1.0])
+BUDGET = ApproxDP(60.0, 1e-5)
+
+
+@pytest.fixture(scope="module")
+def two():
+    return LogisticRegression(BUDGET, inference_share=0.3, alpha=0.01, random_state=0).fit(X, Y)
+
+
+@pytest.fixture(scope="module")
+def three():
+    frame = pd.DataFrame(X, columns=["east", "north"])
+    model = LogisticRegression(
+        BUDGET, inference_share=0.3, alpha=0.01, random_state=0, multiclass="one-vs-rest", classes=["a", "b", "c"]
+    )
+    return model.fit(frame, np.array(["a", "b", "c"])[THREE])
+
+
+@pytest.fixture(scope="module")
+def least_squares():
+    return Ridge(BUDGET, target_bound=1.0, intervals=True, random_state=0).fit(X, X[:, 0])
+
+
+def test_intervals_are_those_of_the_coefficients_without_the_intercept(two):
+    """(n_coefficients, 2) of two classes; the intercept is the last that `uncertainty` tells of."""
+    ends = two.uncertainty().intervals(0.9)
+    assert ends.shape == (3, 2)
+    np.testing.assert_array_equal(two.conf_int(0.9), ends[:2])
+    assert (two.conf_int(0.9)[:, 0] < two.coef_[0]).all()
+    assert (two.coef_[0] < two.conf_int(0.9)[:, 1]).all()
+
+
+def test_each_class_has_its_intervals(three):
+    """(n_classes, n_coefficients, 2), each without its intercept."""
+    ends = three.uncertainty().intervals(0.95)
+    assert three.conf_int().shape == (3, 2, 2)
+    np.testing.assert_array_equal(three.conf_int(), ends.reshape(3, 3, 2)[:, :2])
+    assert ((three.conf_int()[..., 0] < three.coef_) & (three.coef_ < three.conf_int()[..., 1])).all()
+
+
+def test_a_model_without_an_intercept_has_intervals_for_all_it_has():
+    """Nothing is cut off."""
+    model = LogisticRegression(BUDGET, inference_share=0.3, alpha=0.01, fit_intercept=False, random_state=0).fit(X, Y)
+    np.testing.assert_array_equal(model.conf_int(), model.uncertainty().intervals(0.95))
+    assert model.conf_int().shape == (2, 2)
+    assert [one.name for one in model.summary().coefficients] == ["x0", "x1"]
+
+
+def test_the_target_goes_along(two):
+    """Of intervals and of tables; another one gives other ends."""
+    corrected = two.conf_int(target="unregularised")
+    np.testing.assert_array_equal(corrected, two.uncertainty("unregularised").intervals(0.95)[:2])
+    assert not np.array_equal(corrected, two.conf_int())
+    assert two.summary(target="unregularised").target == "unregularised"
+    np.testing.assert_allclose([one.low for one in two.summary(target="unregularised").coefficients][:2], corrected[:, 0])
+
+
+def test_a_table_names_columns_and_the_intercept(two, three):
+    """Of several classes "class: column"."""
+    assert [one.name for one in two.summary().coefficients] == ["x0", "x1", "(intercept)"]
+    names = [f"{label}: {name}" for label in "abc" for name in ("east", "north", "(intercept)")]
+    assert [one.name for one in three.summary().coefficients] == names
+
+
+def test_a_table_says_of_what_it_is(two, three, least_squares):
+    """Kind of model, outcome, level, alpha and guarantee; whether it assumes equal variances; whether it is centred."""
+    table = two.summary(0.8)
+    assert (table.model, table.outcome, table.level) == ("LogisticRegression", "class 1", 0.8)
+    assert (table.alpha, table.guarantee) == (two.alpha_, two.guarantee_)
+    assert (table.assumes_equal_variance, table.is_centred) == (False, False)
+    assert three.summary().outcome == "the class named before each"
+    table = least_squares.summary()
+    assert (table.model, table.outcome, table.assumes_equal_variance, table.is_centred) == ("Ridge", "", True, False)
+    softmax = LogisticRegression(BUDGET, inference_share=0.3, alpha=0.01, random_state=0, classes=[0, 1, 2]).fit(X, THREE)
+    assert softmax.summary().is_centred
+
+
+def test_a_table_speaks_of_the_positive_class_where_that_sorts_first():
+    """Estimates are those of `uncertainty` with the other sign, and intervals change ends."""
+    schema = Schema(columns={"x": {"low": -1, "high": 1}}, target={"column": "ill", "negative": "well", "positive": "ill"})
+    model = LogisticRegression(BUDGET, inference_share=0.3, alpha=0.01, schema=schema, random_state=0)
+    model.fit(pd.DataFrame({"x": X[:, 0]}), np.where(Y == 1, "ill", "well"))
+    first = model.summary().coefficients[0]
+    assert model.summary().outcome == 'ill = "ill"'
+    assert first.estimate == -model.uncertainty().estimates[0] > 0.0
+    assert (first.low, first.high) == pytest.approx(tuple(-model.conf_int()[0, ::-1]))
+
+
+def test_it_follows_what_was_released_and_not_the_number_of_calls(two):
+    """The same answer each time, since nothing is drawn anew."""
+    np.testing.assert_array_equal(two.conf_int(), two.conf_int())
+    assert str(two.summary()) == str(two.summary())
+
+
+def test_least_squares_has_intervals_from_its_sums(least_squares):
+    """(n_coefficients, 2) around the coefficients of a vector."""
+    ends = least_squares.conf_int()
+    assert ends.shape == (2, 2)
+    assert ((ends[:, 0] < least_squares.coef_) & (least_squares.coef_ < ends[:, 1])).all()
+
+
+WITHOUT = {
+    "no share": (lambda: LogisticRegression(1.0).fit(X, Y), "set inference_share"),
+    "support vectors without a share": (lambda: LinearSVC(1.0).fit(X, Y), "set inference_share"),
+    "random features": (lambda: KernelSVC(1.0, n_features=4).fit(X, Y), "random features have no meaning one by one"),
+    "least squares": (lambda: Ridge(1.0, target_bound=1.0).fit(X, X[:, 0]), "intervals=True"),
+    "residuals": (lambda: HuberRegressor(1.0, target_bound=1.0).fit(X, X[:, 0]), "set inference_share"),
+    "counts": (lambda: PoissonRegressor(1.0, target_bound=3.0).fit(X, Y), "PoissonRegressor has no intervals"),
+}
+
+
+@pytest.mark.parametrize("name", WITHOUT)
+def test_a_model_without_intervals_says_what_to_do(name):
+    """By every question that one may ask."""
+    make, words = WITHOUT[name]
+    model = make()
+    for ask in (model.uncertainty, model.conf_int, model.summary):
+        with pytest.raises(ParameterError, match=words):
+            ask()
+
+
+def test_a_model_that_is_not_fitted_has_none():
+    """scikit-learn's NotFittedError comes first."""
+    for ask in (LogisticRegression().uncertainty, Ridge().uncertainty, LinearSVC().summary):
+        with pytest.raises(ValueError, match="not fitted"):
+            ask()
+
+
+def test_a_level_outside_of_its_range_and_an_unknown_target_are_refused(two):
+    """By intervals and by tables."""
+    for ask in (two.conf_int, two.summary):
+        for level in (0.0, 1.0, math.nan, "0.9"):
+            with pytest.raises(ParameterError, match="level"):
+                ask(level)
+        with pytest.raises(ParameterError, match="target must be"):
+            ask(target="true")

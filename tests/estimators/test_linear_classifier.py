@@ -1,0 +1,117 @@
+"""What all linear classifiers have in common: classes, scores, plans and what they refuse."""
+
+from __future__ import annotations
+
+import inspect
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+import sklearn
+
+import confide
+from confide import ApproxDP, ERMClassifier, KernelSVC, LinearSVC, LogisticRegression, ParameterError, Schema
+from confide.erm.row_bounds import BallBound
+from confide.estimators.linear_classifier import classes_of
+from confide.intake.targets import Classes
+from tests.estimators.own_losses import Hyperbola
+
+
+def rows_and_classes(n=3000, d=4, k=4, seed=0):
+    """Rows and classes drawn from a softmax model."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d)) / math.sqrt(d)
+    return X, np.argmax(4.0 * X @ rng.normal(size=(d, k)) + rng.gumbel(size=(n, k)), axis=1)
+
+
+X, Y = rows_and_classes()
+MODELS = [LogisticRegression, lambda b, **k: LogisticRegression(b, multiclass="one-vs-rest", **k), LinearSVC]
+models = pytest.mark.parametrize("make", MODELS, ids=["softmax", "one-vs-rest", "svm"])
+
+
+@models
+def test_the_surface_of_a_model_of_several_classes(make):
+    """Shapes, sorted classes, argmax, names, a score well above chance; text labels."""
+    names = np.array(["d", "b", "a", "c"])[Y]
+    model = make(ApproxDP(2.0, 1e-6), classes=["d", "c", "b", "a"]).fit(X, names)
+    assert model.coef_.shape == (4, 4)
+    assert model.intercept_.shape == (4,)
+    assert model.classes_.tolist() == ["a", "b", "c", "d"]
+    scores = model.decision_function(X)
+    np.testing.assert_allclose(scores, BallBound(1.0).clip(X) @ model.coef_.T + model.intercept_, atol=1e-12)
+    assert (model.predict(X) == model.classes_[scores.argmax(axis=1)]).all()
+    accuracy = np.mean(model.predict(X) == names)
+    assert model.score(X, names) == pytest.approx(accuracy)
+    assert accuracy > 0.4
+    assert model.score(X, names, sample_weight=(names == "a") * 1.0) == pytest.approx(
+        np.mean(model.predict(X)[names == "a"] == "a")
+    )
+    assert len(model.coefficient_names_) == 4
+    assert "{'a', 'b', 'c', 'd'} was declared" in model.guarantee_.statement()
+
+
+def test_plans_know_the_number_of_classes():
+    """From declared classes or n_classes, 2 by default; the plan is that of the fit; nonsense is refused."""
+    model = LogisticRegression(1.0)
+    assert [model.plan(3000, 4, **k).problem.n_weights for k in ({}, {"n_classes": 4}, {"n_classes": 2})] == [5, 20, 5]
+    fitted = LogisticRegression(1.0).fit(X, Y)
+    assert fitted.alpha_ == model.plan(3000, 4, n_classes=4).alpha
+    declared = LogisticRegression(1.0, classes=range(4))
+    assert declared.plan(3000, 4) == declared.plan(3000, 4, n_classes=4)
+    assert declared.plan(3000, 4).to_dict()["n_scores"] == 4
+    for bad in (1, 101, 2.5, True, "4"):
+        with pytest.raises(ParameterError, match="n_classes"):
+            model.plan(3000, 4, n_classes=bad)
+    with pytest.raises(ParameterError, match="n_classes"):
+        declared.plan(3000, 4, n_classes=3)
+
+
+def test_a_score_is_in_favour_of_the_second_class():
+    """Positive where `predict` says so, and one number a row."""
+    model = LogisticRegression(1.0, random_state=0).fit(X, np.where(Y > 1, "b", "a"))
+    scores = model.decision_function(X)
+    assert scores.shape == (3000,)
+    assert np.array_equal(model.predict(X), np.where(scores > 0.0, "b", "a"))
+    np.testing.assert_allclose(scores, BallBound(1.0).clip(X) @ model.coef_[0] + model.intercept_[0], atol=1e-12)
+
+
+def test_accuracy_is_read_with_the_labels_and_weights_of_its_rows():
+    """Another label than those of the fit is refused without being shown, and no rows that are not there are scored."""
+    model = LogisticRegression(1.0, random_state=0).fit(X, Y > 1)
+    right = model.predict(X) == (Y > 1)
+    assert model.score(X, Y > 1) == right.mean()
+    assert model.score(X, Y > 1, sample_weight=right * 2.0) == 1.0
+    with pytest.raises(confide.InputError, match="outside the declared") as refused:
+        model.score(X, np.full(3000, 98765))
+    assert "98765" not in str(refused.value)
+    with pytest.raises(confide.InputError, match="one label or target for each row"):
+        model.score(X[:10], Y > 1)
+
+
+def test_labels_of_a_fitted_model_are_read_as_in_its_fit():
+    """By its classes; however a file wrote them where a schema declared them."""
+    assert classes_of(LogisticRegression(1.0).fit(X, Y > 1)) == Classes((False, True), matched_as_text=False)
+    schema = Schema(columns={"x": {"low": -1, "high": 1}}, target={"column": "ill", "negative": 0, "positive": 1})
+    frame = pd.DataFrame({"x": X[:, 0]})
+    model = LogisticRegression(1.0, schema=schema).fit(frame, (Y > 1).astype(int))
+    assert classes_of(model) == Classes((0, 1), matched_as_text=True)
+    assert model.score(frame, np.where(Y > 1, "1", " 0")) == model.score(frame, (Y > 1).astype(int))
+
+
+@pytest.mark.parametrize("kind", [LogisticRegression, LinearSVC, KernelSVC, ERMClassifier])
+def test_scikit_learn_is_told_which_losses_take_several_classes(kind):
+    """All by default; not the plain hinge, nor a loss of a user's own."""
+    assert kind().__sklearn_tags__().classifier_tags.multi_class
+    assert not LinearSVC(loss="hinge").__sklearn_tags__().classifier_tags.multi_class
+    assert not ERMClassifier(loss=Hyperbola()).__sklearn_tags__().classifier_tags.multi_class
+
+
+def test_weights_of_rows_are_given_by_name():
+    """They are not in the signature, where ensembles would find them; metadata routing knows them all the same."""
+    model = LogisticRegression(math.inf)
+    assert "sample_weight" not in inspect.signature(model.fit).parameters
+    with sklearn.config_context(enable_metadata_routing=True):
+        assert model.set_fit_request(sample_weight=True).get_metadata_routing().fit.requests == {"sample_weight": True}
+    with pytest.raises(TypeError, match="positional"):
+        model.fit(X, Y, np.ones(3000))

@@ -1,0 +1,144 @@
+"""What all linear models have in common: from X and y to a released model, and what it keeps."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import confide
+from confide import InputError, Ledger, LogisticRegression, ParameterError, Ridge, Schema
+from confide.estimators.linear_model import (
+    document_of_model,
+    public_map,
+    released_model,
+    restore,
+    sample_weight_of,
+)
+from confide.intake import parameters
+
+X = np.linspace(-0.4, 0.4, 60).reshape(30, 2)
+Y = np.arange(30) % 2
+SCHEMA = Schema(columns={"age": {"low": 0, "high": 9}}, target={"column": "ill", "negative": "no", "positive": "yes"})
+
+
+def test_fit_takes_one_keyword_besides_rows_and_labels():
+    """Another one is refused as Python does; none is None."""
+    assert sample_weight_of({}) is None
+    assert sample_weight_of({"sample_weight": [1.0]}) == [1.0]
+    with pytest.raises(TypeError, match="unexpected keyword argument 'groups'"):
+        sample_weight_of({"sample_weight": [1.0], "weights": [1.0], "groups": [1]})
+    with pytest.raises(TypeError, match="'groups'"):
+        LogisticRegression().fit(X, Y, groups=Y)
+
+
+def test_what_a_fit_holds_is_what_it_released():
+    """Public attributes, and a value made of them that says the same."""
+    model = LogisticRegression(1.0).fit(pd.DataFrame(X, columns=["a", "b"]), Y)
+    released = released_model(model)
+    assert np.array_equal(released.scoring.coef, model.coef_)
+    assert np.array_equal(released.scoring.intercept, model.intercept_)
+    assert released.guarantee is model.guarantee_
+    assert released.columns.feature_names_in.tolist() == ["a", "b"]
+    assert released.domain == (0, 1)
+
+
+def test_names_of_an_earlier_fit_do_not_stay():
+    """As in scikit-learn there is no attribute where X has no names."""
+    model = LogisticRegression(1.0).fit(pd.DataFrame(X, columns=["a", "b"]), Y)
+    assert model.feature_names_in_.tolist() == ["a", "b"]
+    model.fit(X, Y)
+    assert not hasattr(model, "feature_names_in_")
+    assert model.coefficient_names_.tolist() == ["x0", "x1"]
+
+
+def test_a_refused_fit_changes_nothing_and_charges_nothing():
+    """Not even the number of columns, which scikit-learn's validation records first."""
+    ledger = Ledger(limit=9.0)
+    model = LogisticRegression(1.0, ledger=ledger).fit(X, Y)
+    before = dict(vars(model))
+    with pytest.raises(InputError):
+        model.fit(np.ones((30, 3)), [*Y[:-1], None])
+    assert vars(model) == before
+    assert len(ledger.entries()) == 1
+
+
+def test_a_fit_is_charged_under_the_name_of_its_class():
+    """So a ledger tells which fit cost what."""
+    ledger = Ledger(limit=9.0)
+    LogisticRegression(1.0, ledger=ledger).fit(X, Y)
+    Ridge(1.0, target_bound=1.0, ledger=ledger).fit(X, X[:, 0])
+    assert ledger.entries()["purpose"].tolist() == ["LogisticRegression.fit", "Ridge.fit"]
+
+
+def test_all_parameters_are_checked_before_any_row():
+    """By `fit` and by `plan` in the same words; the rows need not even be readable."""
+    for wrong in ({"alpha": -1.0}, {"mechanism": "none"}, {"n_jobs": 0}, {"max_rows_per_person": 0}, {"row_norm": "1"}):
+        messages = set()
+        for ask in (lambda model: model.fit(object(), object()), lambda model: model.plan(30, 2)):
+            with pytest.raises(ParameterError) as refused:
+                ask(LogisticRegression(**wrong))
+            messages.add(str(refused.value))
+        assert len(messages) == 1
+
+
+def test_a_specification_knows_no_row():
+    """It follows from settings and schema; validation records columns on a copy of the estimator."""
+    model = LogisticRegression(
+        schema=SCHEMA, class_weight={"no": 1.0, "yes": 2.0}, max_sample_weight=3.0, n_jobs=2, max_rows_per_person=4
+    )
+    encoder = parameters.checked_schema(SCHEMA)
+    asked = model._specification(model._settings(encoder), encoder)
+    assert (asked.encoder, asked.row_bound, asked.is_fit) == (encoder, encoder.row_bound, True)
+    assert (asked.class_weight, asked.largest_sample_weight) == ((("no", 1.0), ("yes", 2.0)), 3.0)
+    assert (asked.n_threads, asked.rows_per_person.most, asked.accepts_sparse) == (2, 4, True)
+    assert asked.target.domain == ("no", "yes")
+    assert asked.columns_of is not model
+    assert asked.columns_of.get_params() == model.get_params()
+    assert not confide.KernelSVC()._specification(confide.KernelSVC()._settings(None), None).accepts_sparse
+
+
+def test_rows_are_scored_by_the_bound_of_the_fit():
+    """Whatever the parameter became afterwards."""
+    model = LogisticRegression(float("inf"), row_norm=0.1).fit(X, Y)
+    before = model.decision_function(5.0 * X)
+    model.set_params(row_norm=100.0)
+    assert np.array_equal(model.decision_function(5.0 * X), before)
+
+
+def test_only_a_file_that_is_asked_for_is_replaced(tmp_path):
+    """`save` writes the document of the model, and refuses a name that is taken."""
+    model = LogisticRegression(1.0).fit(X, Y)
+    model.save(tmp_path / "m.json")
+    assert json.loads((tmp_path / "m.json").read_text())["content"] == json.loads(json.dumps(document_of_model(model)))
+    with pytest.raises(confide.FileError):
+        model.save(tmp_path / "m.json")
+    model.save(tmp_path / "m.json", overwrite=True)
+
+
+def test_a_restored_model_is_the_fitted_one_and_warns_before_another_private_fit():
+    """It scores alike. Its next fit without a ledger says so once."""
+    model = LogisticRegression(1.0).fit(X, Y)
+    again = LogisticRegression(1.0)
+    restore(again, released_model(model))
+    assert np.array_equal(again.decision_function(X), model.decision_function(X))
+    assert again.guarantee_ == model.guarantee_
+    with pytest.warns(confide.BudgetWarning, match="read from a file"):
+        again.fit(X, Y)
+    again.fit(X, Y)
+
+
+def test_only_machines_with_kernels_have_a_map():
+    """By their parameters alone, for so many columns."""
+    assert public_map(LogisticRegression(), 3) is None
+    fourier = public_map(confide.KernelSVC(n_features=6, map_seed=4, kernel="laplacian"), 3)
+    assert (fourier.n_inputs, fourier.n_features, fourier.seed, fourier.kernel) == (3, 6, 4, "laplacian")
+
+
+def test_scikit_learn_is_told_whether_sparse_rows_will_do():
+    """Not with a schema, whose columns have names; and not where random features are made of them."""
+    assert LogisticRegression().__sklearn_tags__().input_tags.sparse
+    assert not LogisticRegression(schema=SCHEMA).__sklearn_tags__().input_tags.sparse
+    assert not confide.KernelSVC().__sklearn_tags__().input_tags.sparse

@@ -1,0 +1,196 @@
+"""Parameters that estimators share: one default, one description, and `__init__` as scikit-learn wants it."""
+
+from __future__ import annotations
+
+import inspect
+import re
+
+import pytest
+from sklearn.base import BaseEstimator, clone
+
+import confide
+from confide.estimators import shared_parameters
+from confide.estimators.shared_parameters import ModelParameters, estimator
+
+SHARED = {
+    "budget": 1.0, "alpha": "auto", "schema": None, "fit_intercept": True, "intercept_scaling": 1.0, "mechanism": "auto",
+    "neighbours": "replace-one", "n_rows_bounds": None, "max_rows_per_person": 1, "ledger": None, "n_jobs": None,
+    "random_state": None,
+}  # fmt: skip
+CLASSIFIER = {"classes": None, "class_weight": None, "max_sample_weight": 1.0}
+DEFAULTS = {
+    "LogisticRegression": SHARED | CLASSIFIER | {"row_norm": None, "multiclass": "softmax", "inference_share": 0.0},
+    "LinearSVC": SHARED | CLASSIFIER | {"row_norm": None, "loss": "auto", "smoothing": 0.5, "inference_share": 0.0},
+    "KernelSVC": SHARED | CLASSIFIER | {
+        "kernel": "rbf", "length_scale": 1.0, "n_features": 256, "orthogonal": False, "map_seed": 0, "loss": "huber_hinge",
+        "smoothing": 0.5,
+    },
+    "ERMClassifier": SHARED | CLASSIFIER | {"row_norm": None, "loss": "logistic"},
+    "Ridge": SHARED | {"row_norm": None, "target_bound": None, "intervals": False},
+    "HuberRegressor": SHARED | {
+        "row_norm": None, "target_bound": None, "max_sample_weight": 1.0, "threshold": None, "loss": "huber",
+        "inference_share": 0.0,
+    },
+    "PoissonRegressor": SHARED | {"row_norm": None, "target_bound": None, "max_sample_weight": 1.0, "threshold": 1.0},
+    "ERMRegressor": SHARED | {
+        "row_norm": None, "target_bound": None, "max_sample_weight": 1.0, "loss": "huber", "threshold": None,
+    },
+}  # fmt: skip
+"""Every parameter of every model with its default. A change here is a breaking change, or a new parameter."""
+OTHERS = {
+    "PrivateSearchCV": {
+        "estimator": inspect.Parameter.empty, "param_grid": inspect.Parameter.empty, "budget": 1.0, "method": "auto",
+        "held_out": None, "score_share": 0.0, "expected_tries": None, "ledger": None, "random_state": None,
+    },
+    "RandomFourierFeatures": {
+        "n_features": 256, "kernel": "rbf", "length_scale": 1.0, "orthogonal": False, "random_state": 0,
+    },
+    "SchemaEncoder": {"schema": inspect.Parameter.empty},
+}  # fmt: skip
+POSITIONAL = {
+    "PrivateSearchCV": ["estimator", "param_grid"], "RandomFourierFeatures": ["n_features"], "SchemaEncoder": ["schema"],
+}  # fmt: skip
+MODELS = pytest.mark.parametrize("name", DEFAULTS)
+ALL = pytest.mark.parametrize("name", DEFAULTS | OTHERS)
+
+
+def parameters_of(kind):
+    return inspect.signature(kind).parameters
+
+
+def test_the_table_knows_every_public_estimator():
+    """So a new one comes with its defaults written down."""
+    kinds = (getattr(confide, name) for name in confide.__all__)
+    estimators = {kind.__name__ for kind in kinds if isinstance(kind, type) and issubclass(kind, BaseEstimator)}
+    assert estimators == set(DEFAULTS | OTHERS)
+
+
+@ALL
+def test_names_and_defaults_stay(name):
+    """A default that changes unnoticed changes models that were never touched."""
+    found = {key: parameter.default for key, parameter in parameters_of(getattr(confide, name)).items()}
+    assert found == (DEFAULTS | OTHERS)[name]
+    assert {key: type(value) for key, value in found.items()} == {
+        key: type(value) for key, value in (DEFAULTS | OTHERS)[name].items()
+    }
+
+
+@ALL
+def test_only_the_first_parameters_are_positional(name):
+    """The budget of a model; all others go by their name, so that their order may change."""
+    kinds = {key: parameter.kind for key, parameter in parameters_of(getattr(confide, name)).items()}
+    positional = [key for key, kind in kinds.items() if kind is inspect.Parameter.POSITIONAL_OR_KEYWORD]
+    assert positional == POSITIONAL.get(name, ["budget"])
+    assert set(kinds.values()) <= {inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY}
+
+
+@MODELS
+def test_a_second_positional_argument_is_refused(name):
+    """It would mean another parameter after the next release."""
+    kind = getattr(confide, name)
+    assert kind(2.0).budget == kind(budget=2.0).budget == 2.0
+    with pytest.raises(TypeError, match="positional"):
+        kind(2.0, 0.1)
+    with pytest.raises(TypeError, match="unexpected keyword"):
+        kind(colour="red")
+
+
+@ALL
+def test_a_docstring_describes_every_parameter_once(name):
+    """Each of the signature, in the section of parameters, and no other; the mark is gone."""
+    kind = getattr(confide, name)
+    section = re.search(r"Parameters\n-+\n(.*?)\n(?:Attributes|Returns|Notes)\n-+\n", inspect.getdoc(kind), re.DOTALL)
+    described = [key.strip() for line in re.findall(r"^([a-z_, ]+) :", section[1], re.MULTILINE) for key in line.split(",")]
+    assert sorted(described) == sorted(parameters_of(kind))
+    assert "other parameters" not in kind.__doc__
+
+
+@MODELS
+def test_a_default_that_a_docstring_tells_is_the_default(name):
+    """Where it says `default`, what follows is what the signature has."""
+    kind = getattr(confide, name)
+    told = dict(re.findall(r"^([a-z_]+) : .*?, default (.+)$", inspect.getdoc(kind), re.MULTILINE))
+    assert len(told) >= 8
+    for key, value in told.items():
+        assert value.strip('"') == str(DEFAULTS[name][key])
+
+
+@MODELS
+def test_parameters_are_stored_as_they_came(name):
+    """Nothing is checked or copied in `__init__`, so that `clone`, `get_params` and `set_params` see the same objects."""
+    kind = getattr(confide, name)
+    assert kind().get_params() == DEFAULTS[name]
+    for key in DEFAULTS[name]:
+        marker = object()
+        model = kind(**{key: marker})
+        assert model.get_params(deep=False)[key] is getattr(model, key) is marker
+        assert kind().set_params(**{key: marker}).get_params(deep=False)[key] is marker
+    assert set(vars(kind())) == set(DEFAULTS[name])
+
+
+@MODELS
+def test_a_clone_has_the_parameters_and_nothing_else(name):
+    """All of them, each other than by default; what a fit left stays behind."""
+    kind = getattr(confide, name)
+    given = {key: f"another {key}" for key in DEFAULTS[name]}
+    model = kind(**given)
+    model.coef_ = "fitted"
+    again = clone(model)
+    assert type(again) is kind
+    assert vars(again) == given
+
+
+@MODELS
+def test_estimators_are_told_apart_by_identity(name):
+    """A model equals itself alone, and can be a key."""
+    kind = getattr(confide, name)
+    one, other = kind(), kind()
+    assert one != other
+    assert len({one, other}) == 2
+
+
+@estimator
+class Described(ModelParameters, BaseEstimator):
+    """An estimator.
+
+    Parameters
+    ----------
+    size : int, default 3
+        Its own.
+    alpha : float
+        Described by itself.
+    other parameters : those that linear models share
+
+    Attributes
+    ----------
+    coef_
+    """
+
+    size: int = 3
+
+
+def test_the_mark_gives_way_to_what_a_docstring_leaves_out():
+    """Shared parameters that it describes itself are not described again; the order is that of the signature."""
+    text = Described.__doc__
+    assert text.count("\nalpha :") == 1
+    assert "Described by itself." in text
+    shared = [name for name in parameters_of(Described) if name not in ("size", "alpha")]
+    places = [text.index(f"\n{name} : {shared_parameters._DESCRIPTIONS[name]}") for name in shared]
+    assert places == sorted(places)
+    assert text.index("size :") < places[0] < places[-1] < text.index("Attributes")
+
+
+def test_a_docstring_without_the_mark_stays_as_it_is():
+    """And so does a class without one."""
+
+    @estimator
+    class Plain(ModelParameters):
+        """Nothing more."""
+
+    assert Plain.__doc__ == "Nothing more."
+
+
+def test_every_shared_parameter_is_somebodys():
+    """A description that no public model has would go stale unseen."""
+    used = {key for name in DEFAULTS for key in parameters_of(getattr(confide, name))}
+    assert set(shared_parameters._DESCRIPTIONS) <= used

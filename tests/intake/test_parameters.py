@@ -1,0 +1,204 @@
+"""Constructor parameters are checked before any row is looked at."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import confide
+from confide import ZCDP, ApproxDP, ConfideError, Ledger, LogisticRegression, Neighbours, ParameterError, Schema
+from confide.intake import parameters
+from tests.intake.refusals import GOOD_X, GOOD_Y, refusal
+
+BAD_PARAMETERS = [
+    {"budget": Ledger(limit=1.0).spent()}, {"budget": 10**400}, {"alpha": 10**400}, {"row_norm": 10**400},
+    {"neighbours": "add-or-remove-one", "n_rows_bounds": (1, 10**400)}, {"classes": [[0], [1, 2]]},
+    {"budget": 0}, {"budget": -1.0}, {"budget": float("nan")}, {"budget": True}, {"budget": "1"}, {"budget": None},
+    {"alpha": 0.0}, {"alpha": -1.0}, {"alpha": float("inf")}, {"alpha": float("nan")}, {"alpha": "best"}, {"alpha": True},
+    {"row_norm": 0.0}, {"row_norm": -1.0}, {"row_norm": float("nan")}, {"row_norm": float("inf")}, {"row_norm": True},
+    {"row_norm": "1"}, {"fit_intercept": 1}, {"intercept_scaling": 0.0}, {"intercept_scaling": float("inf")},
+    {"intercept_scaling": True}, {"classes": [0]}, {"classes": [0, 1, 2]}, {"classes": [1, 1]}, {"classes": "ab"},
+    {"classes": 3}, {"mechanism": "gaussian"}, {"mechanism": None}, {"neighbours": "near"}, {"neighbours": None},
+    {"n_rows_bounds": (1, 100)}, {"neighbours": "add-or-remove-one"},
+    {"neighbours": "add-or-remove-one", "n_rows_bounds": (100, 1)},
+    {"neighbours": "add-or-remove-one", "n_rows_bounds": (0, 10)},
+    {"neighbours": "add-or-remove-one", "n_rows_bounds": (1.5, 10)},
+    {"neighbours": "add-or-remove-one", "n_rows_bounds": 10},
+    {"random_state": -1}, {"random_state": 1.5}, {"random_state": np.random.default_rng(0)}, {"schema": {"a": 1}},
+    {"schema": Schema(columns={"x": {"low": 0, "high": 1}}), "row_norm": 1.0},
+    {"max_rows_per_person": 0}, {"max_rows_per_person": 1.5}, {"max_rows_per_person": True}, {"max_rows_per_person": None},
+    {"max_rows_per_person": -1}, {"budget": ZCDP.of_sum(0.0)}, {"budget": ApproxDP.of_sum(1.0, 0.0)},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("parameters", BAD_PARAMETERS, ids=lambda parameters: str(parameters).split(" at 0x")[0][:60])
+def test_bad_parameters_are_refused_before_rows_are_looked_at(parameters):
+    """X and y are never touched: an object that cannot be read takes their place."""
+    refusal(LogisticRegression(**{"budget": 1.0, **parameters}), object(), object())
+
+
+def test_a_ledger_that_is_none_is_refused():
+    """A number is no ledger."""
+    with pytest.raises(ConfideError, match="ledger"):
+        LogisticRegression(1.0, ledger=3.0).fit(GOOD_X, GOOD_Y)
+
+
+@pytest.mark.parametrize("arguments", [(0, 3), (10, 0), (None, 3), (10, None), (10.5, 3), (True, 3), ("10", 3)], ids=str)
+def test_a_plan_needs_whole_numbers(arguments):
+    """Rows and features of at least 1."""
+    with pytest.raises(ConfideError, match="whole number"):
+        LogisticRegression(1.0).plan(*arguments)
+
+
+# The module's own functions
+
+ENCODER = parameters.checked_schema(Schema(columns={"x": {"low": 0, "high": 1}, "c": {"categories": ["a", "b", "c"]}}))
+INF = float("inf")
+READ = [
+    (parameters.checked_alpha, "auto", None), (parameters.checked_alpha, np.float32(0.5), 0.5),
+    (parameters.checked_alpha, 1e12, 1e12), (parameters.checked_alpha, Fraction(1, 4), 0.25),
+    (parameters.checked_schema, None, None), (parameters.checked_target_bound, 3, 3.0),
+    (parameters.checked_target_bound, INF, INF), (parameters.checked_rows_per_person, np.int8(3), 3),
+    (parameters.checked_largest_sample_weight, 1e-9, 1e-9), (parameters.checked_class_weight, None, None),
+    (parameters.checked_class_weight, {"b": 2, "a": np.float64(0.5)}, (("b", 2.0), ("a", 0.5))),
+    (parameters.checked_seed, None, None), (parameters.checked_seed, np.int64(0), 0),
+    (parameters.checked_jobs, None, 1), (parameters.checked_jobs, 2, 2), (parameters.checked_ledger, None, None),
+    (parameters.checked_share, "auto", "auto"), (parameters.checked_share, 0, 0.0), (parameters.checked_share, 0.9, 0.9),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("check", "given", "expected"), READ, ids=lambda value: getattr(value, "__name__", repr(value)))
+def test_a_parameter_is_read_in_the_type_that_the_rest_computes_with(check, given, expected):
+    """Whatever kind of number came; the ends of the ranges are allowed."""
+    found = check(given)
+    assert found == expected
+    assert type(found) is type(expected)
+
+
+REFUSED = [
+    *((parameters.checked_alpha, value, "alpha must be") for value in (0, -1.0, float("nan"), 1.1e12, True, "best", 1j)),
+    *((parameters.checked_schema, value, "schema must be") for value in ({}, "columns.toml", ENCODER)),
+    (parameters.checked_target_bound, None, "give target_bound"),
+    *((parameters.checked_target_bound, value, "target_bound must be") for value in (0.0, -1, 1e-100, 1e100, True, "1")),
+    *((parameters.checked_rows_per_person, value, "max_rows_per_person must be") for value in (0, 10**6 + 1, 1.0, True)),
+    *((parameters.checked_largest_sample_weight, value, "max_sample_weight must") for value in (0, 1e10, 1e-10, INF, True)),
+    (parameters.checked_class_weight, "balanced", "learns the weights from the frequencies"),
+    *((parameters.checked_class_weight, value, "class_weight must be a dict") for value in ({}, [1.0], {0: 0.0}, {0: 1e10})),
+    *((parameters.checked_seed, value, "random_state must be") for value in (-1, 1.0, True, "0", np.random.default_rng(0))),
+    *((parameters.checked_jobs, value, "n_jobs must be") for value in (0, 1.0, True, "all")),
+    *((parameters.checked_ledger, value, "ledger must be") for value in (1.0, "study.db", Ledger)),
+    *((parameters.checked_share, value, "inference_share must be") for value in (-0.1, 0.91, True, None, "some")),
+]
+
+
+@pytest.mark.parametrize(("check", "given", "words"), REFUSED, ids=lambda value: getattr(value, "__name__", str(value)[:30]))
+def test_a_parameter_outside_of_its_range_is_refused_by_its_name(check, given, words):
+    """Just beyond each end, of another type, and True for 1; in one line."""
+    with pytest.raises(ParameterError, match=words) as refused:
+        check(given)
+    assert len(str(refused.value).splitlines()) == 1
+
+
+def test_a_bound_on_rows_comes_from_one_place():
+    """None is a ball of radius 1, a number a ball, an object itself, and a schema brings its own and takes no other."""
+    box = confide.BoxBound([1.0, 2.0])
+    assert parameters.checked_row_bound(None, None) == confide.BallBound(1.0)
+    assert parameters.checked_row_bound(2, None) == confide.BallBound(2.0)
+    assert parameters.checked_row_bound(box, None) is box
+    assert parameters.checked_row_bound(None, ENCODER) == ENCODER.row_bound
+    with pytest.raises(ParameterError, match="not both"):
+        parameters.checked_row_bound(1.0, ENCODER)
+    for wrong in ("1", True, 1j, object()):
+        with pytest.raises(ParameterError, match="row_norm must be"):
+            parameters.checked_row_bound(wrong, None)
+
+
+@pytest.mark.parametrize("norm", [0.0, -1.0, 2.0**-301, 2.0**301, math.nan, np.float64(1.0), 1, None])
+def test_a_row_bound_of_ones_own_has_a_float_for_its_norm(norm):
+    """Between 2^-300 and 2^300, or infinite: what only behaves like a float could give another number later."""
+
+    class Bound:
+        clip = check_width = to_dict = print
+        l2_norm = norm
+
+    with pytest.raises(ParameterError, match="l2_norm"):
+        parameters.checked_row_bound(Bound(), None)
+
+
+def test_privacy_needs_bounds_on_rows_and_targets():
+    """An infinite bound goes with an infinite budget alone."""
+    everywhere, ball, private, plain = (
+        confide.BallBound(INF),
+        confide.BallBound(1.0),
+        confide.PureDP(1.0),
+        confide.PureDP(INF),
+    )
+    for bound, target_bound, name in ((everywhere, None, "row_norm"), (ball, INF, "target_bound")):
+        with pytest.raises(ParameterError, match=f"{name}=inf needs budget=inf"):
+            parameters.refuse_unbounded(private, bound, target_bound)
+        parameters.refuse_unbounded(plain, bound, target_bound)
+    parameters.refuse_unbounded(private, ball, 1.0)
+    parameters.refuse_unbounded(private, ball, None)
+
+
+def test_an_intercept_is_a_constant_or_zero():
+    """The scaling is checked even where there is no intercept."""
+    assert parameters.checked_intercept(True, 3) == 3.0
+    assert parameters.checked_intercept(np.False_, 3.0) == 0.0
+    for flag, scaling, name in ((1, 1.0, "fit_intercept"), (False, 0.0, "intercept_scaling"), (True, INF, "intercept_s")):
+        with pytest.raises(ParameterError, match=name):
+            parameters.checked_intercept(flag, scaling)
+
+
+def test_a_threshold_has_a_default():
+    """None takes it; where it is infinite, as a share of an infinite bound, a number must be given."""
+    assert parameters.checked_threshold(None, 0.1) == 0.1
+    assert parameters.checked_threshold(2, 0.1) == 2.0
+    for given, default in ((None, INF), (0.0, 0.1), (INF, 0.1), (True, 0.1), ("1", 0.1)):
+        with pytest.raises(ParameterError, match="threshold must be"):
+            parameters.checked_threshold(given, default)
+
+
+def test_bounds_on_the_number_of_rows_go_with_add_or_remove_one():
+    """There they are needed, and under replace-one, where that number is public, refused."""
+    private, public = Neighbours.ADD_OR_REMOVE_ONE, Neighbours.REPLACE_ONE
+    assert parameters.checked_bounds((np.int64(5), 10**15), private) == (5, 10**15)
+    assert parameters.checked_bounds([7, 7], private) == (7, 7)
+    assert parameters.checked_bounds(None, public) is None
+    with pytest.raises(ParameterError, match="n is public"):
+        parameters.checked_bounds((1, 9), public)
+    for wrong in (None, 5, (1,), (0, 9), (9, 1), (1, 10**15 + 1), (1.0, 9), (True, 9), "19"):
+        with pytest.raises(ParameterError, match="add-or-remove-one needs public n_rows_bounds"):
+            parameters.checked_bounds(wrong, private)
+
+
+def test_a_choice_names_the_words_that_will_do():
+    """And a flag is True or False, of Python or of NumPy."""
+    assert parameters.checked_choice("loss", "huber", ("huber", "other")) == "huber"
+    for wrong in ("Huber", None, ["huber"]):
+        with pytest.raises(ParameterError, match="loss must be one of 'huber', 'other'"):
+            parameters.checked_choice("loss", wrong, ("huber", "other"))
+    assert parameters.checked_flag("intervals", np.True_) is True
+    for wrong in (1, "True", None):
+        with pytest.raises(ParameterError, match="intervals must be True or False"):
+            parameters.checked_flag("intervals", wrong)
+
+
+def test_the_shape_of_a_plan_comes_from_the_schema_where_there_is_one():
+    """Its encoded columns, repeated or left out; the number of rows may be left out where it has bounds."""
+    assert parameters.checked_shape(10, np.int64(3), None, None) == 3
+    assert parameters.checked_shape(None, 3, None, (1, 9)) == 3
+    assert parameters.checked_shape(10, None, ENCODER, None) == parameters.checked_shape(10, 4, ENCODER, None) == 4
+    with pytest.raises(ParameterError, match="4 encoded columns; leave n_features out"):
+        parameters.checked_shape(10, 2, ENCODER, None)
+    for n_rows, n_features, name in (
+        (None, 3, "n_rows"),
+        (0, 3, "n_rows"),
+        (10, None, "n_features"),
+        (10, 2.0, "n_features"),
+    ):
+        with pytest.raises(ParameterError, match=f"{name} must be a whole number"):
+            parameters.checked_shape(n_rows, n_features, None, None)
