@@ -1,4 +1,4 @@
-"""Intervals and tables of coefficients, of estimators whose release holds what they are made of."""
+"""Confidence intervals and tables of coefficients, for estimators that released what intervals need."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from confide.types import Array
 
 
 class CoefficientIntervals:
-    """What a linear model says of its coefficients, beside their values."""
+    """How sure a linear model is of its coefficients: standard errors, intervals and a table."""
 
     coef_: Array
     classes_: Any
@@ -26,22 +26,30 @@ class CoefficientIntervals:
     _evidence: Evidence | SumsEvidence | None = None
 
     def uncertainty(self, target: str = "regularised") -> Uncertainty:
-        """How far the released coefficients may lie from those of the population; intercept last.
+        """Estimate how far the released coefficients may lie from those of the population.
 
-        Of three classes and more one class after the other; with softmax less their mean over classes, which is 0 in the
-        population and says nothing of a class. Costs no privacy: it is made of what was released.
+        This costs no privacy, because it uses only what was released. The intercept comes last. With three or more classes,
+        the classes follow one another. With softmax, the mean over the classes is subtracted: it is 0 in the population and
+        says nothing about a class.
 
         Parameters
         ----------
-        target : "regularised" or "unregularised"
-            The minimiser that the population has with the same alpha, or the one without a ridge. "unregularised" corrects
-            the bias of the ridge by one Newton step; it is exact for `Ridge`, and not available after output perturbation,
-            whose noise is too large for that step.
+        target : {"regularised", "unregularised"}, default "regularised"
+            Which coefficients of the population are meant: those that minimise its objective with the same alpha, or those
+            that minimise it without a ridge. "unregularised" corrects the bias of the ridge by one Newton step; it is exact
+            for `Ridge`, and not available after output perturbation, whose noise is too large for that step.
+
+        Returns
+        -------
+        Uncertainty
+            Estimates, standard errors due to sampling and to the noise, and intervals.
 
         Raises
         ------
+        NotFittedError
+            If the model is not fitted.
         ParameterError
-            If nothing was released for intervals.
+            If nothing was released for intervals, or the target is unknown or not available.
         """
         check_is_fitted(self)
         if self._evidence is None:
@@ -51,20 +59,50 @@ class CoefficientIntervals:
         return uncertainty(self._evidence, target)
 
     def conf_int(self, level: float = 0.95, target: str = "regularised") -> Array:
-        """Intervals (n_coefficients, 2) for the coefficients `coef_` of the population, each at this level by itself.
+        """Compute confidence intervals for the population's values of `coef_`.
 
-        Of three classes and more (n_classes, n_coefficients, 2). See `uncertainty` for the target, and for when there are
-        none.
+        Parameters
+        ----------
+        level : float, default 0.95
+            Confidence level of each interval by itself, strictly between 0 and 1.
+        target : {"regularised", "unregularised"}, default "regularised"
+            As in `uncertainty`.
+
+        Returns
+        -------
+        array (n_coefficients, 2)
+            Lower and upper ends; (n_classes, n_coefficients, 2) for three or more classes.
+
+        Raises
+        ------
+        ParameterError
+            As in `uncertainty`, or if the level is out of range.
         """
         n_vectors, width = np.atleast_2d(self.coef_).shape
         ends = self.uncertainty(target).intervals(level).reshape(n_vectors, -1, 2)[:, :width]
         return ends[0] if n_vectors == 1 else ends
 
     def summary(self, level: float = 0.95, target: str = "regularised") -> CoefficientTable:
-        """A table of coefficients with standard errors, intervals and p-values, which prints, and writes LaTeX and HTML.
+        """Make a table of coefficients with standard errors, intervals and p-values. It prints, and writes LaTeX and HTML.
 
-        Of a classifier it speaks of the schema's positive class, or else of `classes_[1]`; of three classes and more it has
-        the coefficients of each, named "class: column". See `uncertainty` for the target.
+        For a classifier with two classes, the coefficients are those for the schema's positive class, or without one for
+        `classes_[1]`. With three or more classes, the table has the coefficients of every class, named "class: column".
+
+        Parameters
+        ----------
+        level : float, default 0.95
+            Confidence level of each interval by itself, strictly between 0 and 1.
+        target : {"regularised", "unregularised"}, default "regularised"
+            As in `uncertainty`.
+
+        Returns
+        -------
+        CoefficientTable
+
+        Raises
+        ------
+        ParameterError
+            As in `conf_int`.
         """
         known = self.uncertainty(target)
         names = [str(name) for name in self.coefficient_names_]
@@ -73,7 +111,7 @@ class CoefficientIntervals:
             names.append("(intercept)")
         if n_vectors > 1:
             names = [f"{label}: {name}" for label in self.classes_.tolist() for name in names]
-        sign, outcome = self._spoken_of()
+        sign, outcome = self._shown_outcome()
         sums = isinstance(self._evidence, SumsEvidence)
         return CoefficientTable.of(
             known,
@@ -90,9 +128,9 @@ class CoefficientIntervals:
         )
 
     def _why_no_intervals(self) -> str:
-        """What to do for intervals where nothing was released for them."""
+        """The message of the error that is raised where nothing was released for intervals."""
         return "intervals need a share of the budget: set inference_share, for example 0.3, and fit again."
 
-    def _spoken_of(self) -> tuple[float, str]:
-        """The sign that turns coefficients to the outcome they are shown for, and its name; "" for a number."""
+    def _shown_outcome(self) -> tuple[float, str]:
+        """The factor, 1 or -1, that makes coefficients speak for the outcome shown, and its name; "" for a number."""
         return 1.0, ""

@@ -1,4 +1,4 @@
-"""Linear models with any loss of a kind: one of the library's by its name, or one that a user wrote."""
+"""Linear models with a choice of losses: one of the library's, by its name, or one that the user wrote."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ MARGIN_LOSSES: dict[str, type[Any]] = {
 _TARGET_LOSSES = ("huber", "clipped_squared", "poisson")
 
 
-def _of_user(loss: Any, names: tuple[str, ...], target_bound: float | None) -> DeclaredLoss:
+def _user_loss(loss: Any, names: tuple[str, ...], target_bound: float | None) -> DeclaredLoss:
     if isinstance(loss, str) or loss is None:
-        # A model that was read from a file has no loss in the place of one that a user wrote.
+        # A file cannot hold a loss that a user wrote, so a model that was read from a file has None in its place.
         raise ParameterError(f"loss must be one of {', '.join(map(repr, names))}, or an object with a loss of your own.")
     return declared_loss(loss, target_bound)
 
@@ -36,24 +36,27 @@ class ERMClassifier(RowNormParameter, LinearClassifier):
     """A linear classifier with a loss of the margin, released under differential privacy.
 
     Minimises mean loss(y w . x) + alpha / 2 |w|^2 over clipped rows, perturbed so that the released weights are
-    differentially private. Of three classes and more each has its weights, for the class against all others (`LinearSVC`);
-    a loss of your own is for two classes.
+    differentially private. With three or more classes, each class has a vector of weights against all others, as in
+    `LinearSVC`. A loss of your own is for two classes only.
 
     Parameters
     ----------
     loss : {"logistic", "logistic_hinge", "huber_hinge", "smooth_hinge"} or object, default "logistic"
-        An object of your own has
+        The name of a loss, or an object with a loss of your own. The object must have
 
-        - ``value(margin)``, ``derivative(margin)``, ``second_derivative(margin)``: functions of a one-dimensional array,
-          entry by entry; the loss is convex and nowhere negative;
-        - ``lipschitz`` and ``smoothness``: the largest absolute value of the first and of the second derivative;
-        - if wanted ``monotone = True``, where the derivative is nowhere positive: the account of Gaussian noise is cheaper;
-          ``rounding``, the error of the computed derivative in units of 2^-53 lipschitz, default 1024; ``value_at_zero``;
-          ``name``.
+        - ``value(margin)``, ``derivative(margin)``, ``second_derivative(margin)``: functions that take a one-dimensional
+          array and work entry by entry. The loss must be convex and nowhere negative;
+        - ``lipschitz`` and ``smoothness``: the largest absolute value of the first and of the second derivative.
 
-        The constants are read in `fit` and `plan`, and checked on a grid of public numbers before anything is charged. The
-        guarantee rests on them, and names them as an assumption. With `n_jobs` the functions are called from several
-        threads, so they keep no state.
+        It may have
+
+        - ``monotone = True``, if the derivative is nowhere positive: Gaussian noise then costs less of the budget;
+        - ``rounding``: the error of the computed derivative, in units of 2^-53 lipschitz; default 1024;
+        - ``value_at_zero``: an upper bound on the loss at margin 0; ``name``: how messages name the loss.
+
+        `fit` and `plan` read the constants and check them on a grid of public numbers, before anything is charged. The
+        guarantee rests on them and lists them as an assumption. With `n_jobs` the functions are called from several
+        threads, so they must not keep state.
     other parameters : those that linear models share
 
     Attributes
@@ -63,8 +66,8 @@ class ERMClassifier(RowNormParameter, LinearClassifier):
 
     Notes
     -----
-    Guarantee: as for `LogisticRegression`. A file of a model with a loss of your own holds the weights and not the loss:
-    what `confide.load` reads predicts, and needs its loss again for another fit.
+    Guarantee: as for `LogisticRegression`. A saved model does not contain a loss of your own. What `confide.load` reads can
+    predict; before another fit, set `loss` again.
 
     Examples
     --------
@@ -95,17 +98,17 @@ class ERMClassifier(RowNormParameter, LinearClassifier):
             known: MarginLoss = MARGIN_LOSSES[self.loss]()
             return ScoreLoss(known, one_vs_rest=known)
         return ScoreLoss(
-            _of_user(self.loss, tuple(MARGIN_LOSSES), None),
+            _user_loss(self.loss, tuple(MARGIN_LOSSES), None),
             only_two=(
-                "Only binary classification is supported with a loss of your own. The type of the target is multiclass: say "
-                "which class against all others."
+                "Only binary classification is supported with a loss of your own. The type of the target is multiclass: "
+                "turn it into two classes, for example one class against all others, or take a loss by its name."
             ),
         )
 
 
 @estimator
 class ERMRegressor(LossRegressor):
-    """A linear regressor with a loss of score and target, released under differential privacy.
+    """A linear regressor with a loss of the score and the target, released under differential privacy.
 
     Minimises mean loss(w . x, y) + alpha / 2 |w|^2 over clipped rows and targets, perturbed so that the released weights are
     differentially private.
@@ -113,13 +116,15 @@ class ERMRegressor(LossRegressor):
     Parameters
     ----------
     loss : {"huber", "clipped_squared", "poisson"} or object, default "huber"
-        As in `HuberRegressor` and `PoissonRegressor`; or an object of your own, as in `ERMClassifier`, but its functions
-        take two one-dimensional arrays, ``value(score, target)`` and so on, with derivatives in the score, and it has no
-        `monotone`.
+        The name of a loss, as in `HuberRegressor` and `PoissonRegressor`, or an object with a loss of your own, as in
+        `ERMClassifier`. The functions of the object take two one-dimensional arrays, ``value(score, target)`` and so on;
+        derivatives are with respect to the score. It must not declare `monotone`.
     target_bound : float
-        Needed in every fit and plan: every target is clipped to [-target_bound, target_bound], counts to [0, target_bound].
-    threshold : float or None
-        For the losses that go by a name; None is a tenth of `target_bound`, of counts 1, as in their estimators.
+        Required by `fit` and `plan`, positive. Every target is clipped to [-target_bound, target_bound], and counts are
+        clipped to [0, target_bound].
+    threshold : float or None, default None
+        For losses that are given by name, as in their estimators. None means a tenth of `target_bound`; for "poisson" it
+        means 1.
     other parameters : those that linear models share
 
     Attributes
@@ -129,7 +134,8 @@ class ERMRegressor(LossRegressor):
 
     Notes
     -----
-    Guarantee: as for `LogisticRegression`, and as in `ERMClassifier` for a loss of your own, whose score is the prediction.
+    Guarantee: as for `LogisticRegression`; with a loss of your own it has the assumptions stated in `ERMClassifier`. Then
+    the prediction is the score.
 
     Examples
     --------
@@ -166,5 +172,5 @@ class ERMRegressor(LossRegressor):
         if isinstance(self.loss, str) and self.loss in _TARGET_LOSSES:
             return squared_loss(self.loss, target_bound, self.threshold)
         if target_bound == float("inf"):
-            raise ParameterError("a loss of your own needs a finite target_bound.")
-        return _of_user(self.loss, _TARGET_LOSSES, target_bound)
+            raise ParameterError("a loss of your own needs a finite target_bound, also without privacy; it is inf.")
+        return _user_loss(self.loss, _TARGET_LOSSES, target_bound)

@@ -1,4 +1,7 @@
-"""How good a fitted classifier is on private rows: one noisy histogram of scores by class, charged before a score."""
+"""How good a fitted classifier is on private rows, from one noisy histogram of its scores for each class.
+
+The ledger is charged before any score is computed.
+"""
 
 from __future__ import annotations
 
@@ -43,41 +46,53 @@ def evaluate(
     max_rows_per_person: int = 1,
     random_state: int | None = None,
 ) -> Evaluation:
-    """Accuracy, confusion, calibration and AUC of a fitted classifier on private rows, each with an interval.
+    """Estimate accuracy, confusion, calibration and AUC of a fitted classifier on private rows, each with an interval.
 
-    One histogram, class by bin of the score, is released with exact noise; all else is made of it.
+    One histogram is released with exact noise: the number of rows by class and bin of the score. Everything else is computed
+    from it.
 
     Parameters
     ----------
-    model : LogisticRegression, LinearSVC or KernelSVC, fitted
-    X, y : rows and labels as in `fit`, which the model has not learned from: otherwise the rates are too good, and the
-        privacy costs of both releases add up. Rows from `open_rows`, of files and the model's schema, bring their labels
+    model : LogisticRegression, LinearSVC, KernelSVC or ERMClassifier
+        Fitted or loaded, with two classes.
+    X : array, SciPy sparse matrix or frame (n, d), or rows from `open_rows`
+        Rows as in `fit`. The model must not have learned from them: otherwise the rates are too good, and the privacy costs
+        of both releases add up. Rows from `open_rows` must lie in files and be opened with the model's schema.
+    y : (n,) labels, or None
+        None for rows from `open_rows`, which bring their labels.
     budget : float, PureDP, ApproxDP or ZCDP
-        What the histogram costs.
+        What the histogram costs. A number is the epsilon of pure differential privacy.
     ledger : Ledger, batch of one, or None
         Charged before a score is computed.
-    n_bins : int, even
-        Bins of equal width between the probabilities 0 and 1. Public, chosen without the rows.
-    level : float
-        Of the intervals.
-    neighbours : {"replace-one", "add-or-remove-one"}
-        Under the second the number of rows is private.
-    max_rows_per_person : int
-        A public cap on the rows of one person. Where the model's schema names a column of persons, rows beyond so
-        many of each are dropped at random, as in `fit`; otherwise the cap is an assumption.
+    n_bins : int, default 20
+        Number of bins of equal width between the probabilities 0 and 1: an even number from 2 to 1000. It is public, so
+        choose it without looking at the rows.
+    level : float, default 0.95
+        Confidence level of each interval, strictly between 0 and 1.
+    neighbours : {"replace-one", "add-or-remove-one"}, default "replace-one"
+        Which data sets the guarantee calls neighbours. With "add-or-remove-one" the number of rows is private.
+    max_rows_per_person : int, default 1
+        A public cap on the rows of one person. If the model's schema names a column of persons, that many rows of each
+        person are kept, drawn at random, as in `fit`. Otherwise the cap is an assumption.
     random_state : int or None
-        For tests: a seed makes the noise reproducible and the guarantee void.
+        For tests only: a seed makes the noise reproducible and the guarantee void.
 
     Returns
     -------
     Evaluation
+        Rates with intervals, and the plan that the noise was drawn by.
 
     Raises
     ------
     ParameterError, InputError
-        Before anything is charged.
+        If an argument or the rows cannot be used. Nothing was charged.
     BudgetExceeded
-        If the ledger has too little left; no score was computed.
+        If the ledger has too little left. Nothing was charged, and no score was computed.
+
+    Notes
+    -----
+    Guarantee: the histogram, and with it everything in the `Evaluation`, is differentially private at the budget for the
+    stated neighbour relation. Proof: confide/privacy/proofs/counts.md.
 
     Examples
     --------
@@ -91,7 +106,7 @@ def evaluate(
     allowed, relation = as_budget(budget), Neighbours.parse(neighbours)
     whole = isinstance(n_bins, (int, np.integer)) and not isinstance(n_bins, bool)
     if not whole or not _LEAST_BINS <= n_bins <= _MOST_BINS or n_bins % 2:
-        raise ParameterError(f"n_bins must be an even number from {_LEAST_BINS} to {_MOST_BINS}.")
+        raise ParameterError(f"n_bins must be an even whole number from {_LEAST_BINS} to {_MOST_BINS}.")
     checked_level(level)
     charge = Charge(parameters.checked_ledger(ledger), parameters.checked_seed(random_state), "evaluate")
     persons = parameters.checked_rows_per_person(max_rows_per_person)
@@ -100,7 +115,7 @@ def evaluate(
     void = void_because(allowed, charge.seed, "the counts may reveal any row")
     shown = ShownClass.of(known)
     outcome, has_probabilities = str(shown), hasattr(model, "predict_proba")
-    # How many rows of a public number were left tells how many persons there are.
+    # Rows beyond a person's cap are dropped, so the number of rows kept would reveal how many persons there are.
     names_persons = known.schema is not None and known.schema.person is not None
     given = rows_given(X, y)
     _refuse_unscorable(given, known)
@@ -114,42 +129,49 @@ def evaluate(
         counts = counts[::-1, ::-1].copy()
     n_rows = rows.n_rows if relation is Neighbours.REPLACE_ONE and not names_persons else None
     if n_rows is not None:
-        # The number of rows is public: what the noise added to the total goes, evenly.
+        # The number of rows is public, so the error that the noise made in the total is taken evenly from all cells.
         counts = counts + (n_rows - counts.sum()) / counts.size
     return Evaluation(counts, plan, float(level), outcome, n_rows, has_probabilities, void)
 
 
 def _check_model(model: Any) -> None:
     if not isinstance(model, LinearClassifier) or not hasattr(model, "coef_"):
-        raise ParameterError("evaluate is for LogisticRegression, LinearSVC and KernelSVC, fitted or loaded.")
+        raise ParameterError("evaluate needs a classifier of confide, such as LogisticRegression, that is fitted or loaded.")
     if len(model.classes_) != 2:
-        raise ParameterError("evaluate is for models of two classes.")
+        raise ParameterError(f"evaluate needs a model of two classes; this one has {len(model.classes_)}.")
 
 
 def _edges(n_bins: int) -> Array:
-    """Where one bin of scores ends and the next begins. One edge is 0, where predictions change."""
+    """The scores at which one bin ends and the next begins. One edge is 0, where predictions change."""
     edges: Array = logit(np.arange(1, n_bins) / n_bins)
+    # The middle edge is 0 up to rounding. It is set to 0 exactly, so that bins agree with predictions.
     edges[n_bins // 2 - 1] = 0.0
     return edges
 
 
 def _refuse_unscorable(given: GivenRows, known: ReleasedModel) -> None:
     if not given.lies_here:
-        raise ParameterError("scores are computed here, not by a cluster or other parties: open files, without a client.")
+        raise ParameterError(
+            "evaluate computes scores in this process and cannot use rows that lie on a cluster or at other parties. Give "
+            "rows in memory, or files opened without a client."
+        )
     try:
         is_described_alike = given.schema_for(known.schema) == known.schema
     except ParameterError:
         is_described_alike = False
     if not is_described_alike:
-        raise ParameterError("the rows must be opened with the schema that the model was fitted with, and with its labels.")
+        raise ParameterError(
+            "the rows were opened with another schema than the model was fitted with. Open them with the schema that the "
+            "model was fitted with, which also says how labels are read."
+        )
 
 
 def _specification(model: LinearClassifier, known: ReleasedModel, persons: RowsPerPerson) -> RowSpecification:
-    """What rows must be like to be scored by the model."""
+    """The requirements on rows that the model is to score."""
     return RowSpecification(
         columns_of=model,
         is_fit=False,
-        # Rows to be predicted need not use every column.
+        # A fit refuses a schema's column that no row uses, because its weight would be noise alone. Scoring does not.
         encoder=None if known.encoder is None else replace(known.encoder, of_part=True),
         target=classes_of(model),
         row_bound=known.scoring.row_bound,
@@ -163,7 +185,7 @@ def _counts(plan: CountsPlan, known: ReleasedModel, rows: CheckedRows, edges: Ar
     """The noisy histogram: negative rows by bin, then positive ones."""
     n_bins = edges.size + 1
     cells = [
-        # A score on an edge belongs to the bin below it, as a score of 0 is no vote for the second class.
+        # A score that equals an edge belongs to the bin below it, because a score of 0 predicts the first class.
         np.searchsorted(edges, known.scoring.scores_alone(memory.blocks), side="left") + n_bins * (memory.labels > 0)
         for memory in rows.source.in_memory("scoring")
     ]

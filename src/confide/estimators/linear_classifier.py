@@ -1,4 +1,4 @@
-"""What linear classifiers have in common; they differ in their loss."""
+"""The base class of all linear classifiers. Its subclasses differ in their loss."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from confide.types import Array
 
 
 class LinearClassifier(ClassParameters, SampleWeightParameter, ClassifierMixin, PrivateLinearModel):  # type: ignore[misc]  # scikit-learn ships no types
-    """A linear classifier, released under differential privacy. Its loss is that of a subclass."""
+    """A linear classifier, released under differential privacy. A subclass says which loss it minimises."""
 
-    # How scikit-learn is told of a parameter that is not written out in `fit`, see there.
+    # `fit` does not spell out `sample_weight` (see its notes), so scikit-learn's metadata routing is told of it here.
     __metadata_request__fit: ClassVar[dict[str, Any]] = {"sample_weight": None}
 
     coef_: Array
@@ -35,16 +35,26 @@ class LinearClassifier(ClassParameters, SampleWeightParameter, ClassifierMixin, 
     classes_: Any
 
     def plan(self, n_rows: int | None = None, n_features: int | None = None, *, n_classes: int | None = None) -> Plan:
-        """Everything a fit would decide from public facts. Reads no data and charges nothing.
+        """Show everything that a fit would decide from public facts. Reads no data and charges nothing.
 
         Parameters
         ----------
-        n_rows : int
-            Number of rows; not used where `n_rows_bounds` are given.
-        n_features : int
-            Number of columns of X; with a schema its own, and not needed.
-        n_classes : int
-            Number of classes; where they are declared theirs, and not needed; otherwise 2 by default.
+        n_rows : int or None
+            Number of rows, at least 1. Not used if `n_rows_bounds` is given.
+        n_features : int or None
+            Number of columns of X, at least 1. With a schema leave it out: the schema has the number.
+        n_classes : int or None
+            Number of classes, from 2 to 100. Leave it out if the classes are declared; otherwise None means 2.
+
+        Returns
+        -------
+        Plan
+            Budget, alpha, mechanism and noise. It prints.
+
+        Raises
+        ------
+        ParameterError
+            If a parameter cannot be used, or there is no private fit with these parameters.
         """
         plan: Plan = self._plan_one_of_several(n_rows, n_features, n_classes, set_aside=0.0)
         return plan
@@ -52,28 +62,31 @@ class LinearClassifier(ClassParameters, SampleWeightParameter, ClassifierMixin, 
     def _plan_one_of_several(
         self, n_rows: int | None, n_features: int | None, n_classes: int | None, *, set_aside: float
     ) -> Any:
-        """The same, where the fit is one of several that leave together, or of which one leaves; see `Problem`."""
+        """The plan of one fit of several, of which all or one are released. `set_aside` is explained in `Problem`."""
         domain = declared_domain(self.classes, self.schema)
         declared = 2 if domain is None else len(domain)
         n_classes = declared if n_classes is None else n_classes
         whole = isinstance(n_classes, (int, np.integer)) and not isinstance(n_classes, bool)
         if not whole or not 2 <= n_classes <= MOST_CLASSES or (domain is not None and n_classes != declared):
             raise ParameterError(
-                f"n_classes must be a whole number from 2 to {MOST_CLASSES}, and where classes are declared their number."
+                f"n_classes must be a whole number from 2 to {MOST_CLASSES}. If classes are declared, it must be their "
+                f"number, or be left out."
             )
         return self._plan(n_rows, n_features, int(n_classes), set_aside=set_aside)
 
     def fit(self, X: Any, y: Any = None, **weights_of_rows: Unpack[WeightsOfRows]) -> Self:
-        """Train and release.
+        """Train on the rows, charge the ledger, and release the model.
 
         Parameters
         ----------
-        X : array, SciPy sparse matrix or frame (n, d) of real numbers; with a schema a frame of raw columns. Frames are of
-            any library that narwhals reads. float32 stays float32, in a frame where all columns are. Or rows from
-            `open_rows`, which bring their schema
-        y : (n,) labels; None for rows from `open_rows`
-        sample_weight : (n,) numbers from 0 to `max_sample_weight`, or None for 1 each. Part of the data: each must be made
-            from its own row alone.
+        X : array, SciPy sparse matrix or frame (n, d), or rows from `open_rows`
+            Real numbers; with a schema, a frame of raw columns. Frames may come from any library that narwhals reads.
+            float32 stays float32; a frame only if all its columns are float32. Rows from `open_rows` bring their schema.
+        y : (n,) labels, or None
+            None for rows from `open_rows`, which bring their labels.
+        sample_weight : (n,) numbers from 0 to `max_sample_weight`, or None
+            How much each row counts; None means 1 each. Weights are part of the data: the weight of a row must be made from
+            that row alone.
 
         Returns
         -------
@@ -82,32 +95,35 @@ class LinearClassifier(ClassParameters, SampleWeightParameter, ClassifierMixin, 
         Raises
         ------
         ParameterError, InputError
-            Before anything is charged.
+            If a parameter or the rows cannot be used. Nothing was charged.
         BudgetExceeded
-            If the ledger has too little left; no row was used.
+            If the ledger has too little left. Nothing was charged, and no row was used.
 
         Notes
         -----
-        `sample_weight` is given by name. It is not written out in the signature because ensembles that find it
-        there pass how often they drew a row, far above any cap on a weight. So they draw rows instead.
+        Give `sample_weight` by name. The signature does not spell it out, because scikit-learn's ensembles would then pass
+        the number of times that they drew a row, which exceeds any cap on a weight. As it is, they repeat rows instead.
         """
         return self._train(X, y, sample_weight_of(weights_of_rows))
 
     def decision_function(self, X: Any) -> Array:
-        """Scores in favour of `classes_[1]`, (n,); of three classes and more those of each, (n, k).
+        """Compute scores in favour of `classes_[1]`, (n,); for three or more classes, of every class, (n, n_classes).
 
-        Rows are clipped to the bound of the fit, as in the fit.
+        Rows are clipped to the same bound as in the fit.
         """
         blocks = self._blocks_to_score(X)
         return LinearModel(self.coef_, self.intercept_, self._row_bound).scores(blocks)
 
     def predict(self, X: Any) -> Any:
-        """The class that the score of each row is in favour of, (n,)."""
+        """Predict the class of each row, (n,): the class that its score favours."""
         positions = favoured(self.decision_function(X))
         return self.classes_[positions]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Accuracy on the given rows; labels are read as in `fit`. On private rows it is outside every guarantee."""
+        """Compute the accuracy on the given rows; labels are read as in `fit`.
+
+        On private rows this number is outside every guarantee; use `confide.evaluate` there.
+        """
         check_is_fitted(self)
         scores = self.decision_function(X)
         labels = classes_of(self).read(y, scores.shape[0])
@@ -129,12 +145,12 @@ class LinearClassifier(ClassParameters, SampleWeightParameter, ClassifierMixin, 
     def _why_no_intervals(self) -> str:
         if self._fourier is not None:
             return (
-                "the weights of random features have no meaning one by one, so there are no intervals for them; use "
-                "LinearSVC or LogisticRegression."
+                "single weights of random features mean nothing, so there are no intervals for them. Use LinearSVC or "
+                "LogisticRegression."
             )
         return super()._why_no_intervals()
 
-    def _spoken_of(self) -> tuple[float, str]:
+    def _shown_outcome(self) -> tuple[float, str]:
         shown = ShownClass.of(released_model(self))
         return shown.sign, "the class named before each" if shown.position is None else str(shown)
 
@@ -148,6 +164,6 @@ class LinearClassifier(ClassParameters, SampleWeightParameter, ClassifierMixin, 
 
 
 def classes_of(model: LinearClassifier) -> Classes:
-    """How labels are read for a fitted model: its classes, recognised as in its fit."""
+    """How labels are read for a fitted model: they must be among its classes, recognised as in its fit."""
     schema = model.schema if model.schema is not None or model._encoder is None else model._encoder.schema
     return Classes(tuple(model.classes_.tolist()), schema is not None and schema.target is not None)

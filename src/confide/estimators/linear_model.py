@@ -1,6 +1,6 @@
-"""What all linear models have in common: from X and y to a released model, and what is said of it afterwards.
+"""The base class of all linear models: how a fit gets from X and y to a released model, and how the model is kept.
 
-A fit goes one way: given rows and checked parameters enter `training.fit.train`, which gives back a released model.
+A fit has one path: given rows and checked parameters enter `training.fit.train`, which returns a released model.
 """
 
 from __future__ import annotations
@@ -51,14 +51,14 @@ class WeightsOfRows(TypedDict, total=False):
 
 
 def sample_weight_of(given: WeightsOfRows) -> Any:
-    """The weights among the keyword arguments of `fit`, None where there are none; any other argument is refused."""
+    """The weights of rows among the keyword arguments of `fit`, or None. Any other argument is refused."""
     if unknown := sorted(given.keys() - {"sample_weight"}):
         raise TypeError(f"fit() got an unexpected keyword argument {unknown[0]!r}")
     return given.get("sample_weight")
 
 
 class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ShownWithGuarantee, ModelParameters, BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn ships no types
-    """A linear model, released under differential privacy. What is minimised, and of which targets, a subclass says."""
+    """A linear model, released under differential privacy. A subclass says what is minimised and what is predicted."""
 
     coef_: Array
     alpha_: float
@@ -77,7 +77,7 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ShownWithGua
     _mechanisms = MECHANISM_NAMES
 
     def _train(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Train and release, for `fit`."""
+        """Do the work of `fit`: check, train, release, and keep what was released."""
         given = rows_given(X, y, sample_weight)
         encoder = parameters.checked_schema(given.schema_for(self.schema))
         settings = self._settings(encoder)
@@ -88,7 +88,7 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ShownWithGua
         return self
 
     def _plan(self, n_rows: int | None, n_features: int | None, n_classes: int = 0, *, set_aside: float = 0.0) -> AnyPlan:
-        """The plan for so many rows, columns and classes; `set_aside` as in `Problem`."""
+        """The plan for these numbers of rows, columns and classes. `set_aside` is explained in `Problem`."""
         encoder = parameters.checked_schema(self.schema)
         settings = self._settings(encoder, set_aside=set_aside).for_classes(n_classes)
         columns = parameters.checked_shape(n_rows, n_features, encoder, settings.n_rows_bounds)
@@ -96,7 +96,7 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ShownWithGua
         return make_plan(settings, columns if fourier is None else fourier.n_features, n_rows)
 
     def _settings(self, encoder: Encoder | None, *, set_aside: float = 0.0) -> Settings:
-        """The parameters, checked. No data."""
+        """The checked parameters. No data is needed for them."""
         budget, neighbours = as_budget(self.budget), Neighbours.parse(self.neighbours)
         given: Mapping[str, Any] = self.get_params(deep=False)
         row_bound = self._bound_of_rows(encoder)
@@ -119,9 +119,9 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ShownWithGua
         )
 
     def _specification(self, settings: Settings, encoder: Encoder | None, seed: int | None = None) -> RowSpecification:
-        """What a fit with these settings demands of rows."""
+        """The requirements of a fit with these settings on rows."""
         return RowSpecification(
-            # A copy: a refused fit leaves the estimator as it was, with the columns of an earlier fit.
+            # A copy, so that a refused fit leaves the estimator as it was, with the columns of an earlier fit.
             columns_of=copy(self),
             is_fit=True,
             encoder=encoder,
@@ -136,13 +136,13 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ShownWithGua
         )
 
     def _hold(self, released: ReleasedModel) -> None:
-        """Hold what was released, and the public facts beside it."""
+        """Keep what was released, and the public facts that came with it, as attributes."""
         self.coef_ = released.scoring.coef
         self.alpha_ = released.alpha
         self.guarantee_ = released.guarantee
         self.coefficient_names_ = released.coefficient_names
         self.n_features_in_ = released.columns.n_features_in
-        # As in scikit-learn, the attribute is not there where X has no names.
+        # As in scikit-learn, the attribute is missing if X has no column names.
         self.__dict__.pop("feature_names_in_", None)
         if released.columns.feature_names_in is not None:
             self.feature_names_in_ = released.columns.feature_names_in
@@ -152,7 +152,7 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ShownWithGua
         self._evidence: Evidence | SumsEvidence | None = released.evidence
 
     def _blocks_to_score(self, X: Any) -> Blocks:
-        """Rows as the model scores them."""
+        """The rows in the form in which the model scores them: checked, encoded and mapped."""
         check_is_fitted(self)
         blocks = rows_to_score(X, self, self._encoder, accepts_sparse=self._accepts_sparse)
         return blocks if self._fourier is None else MappedBlocks(blocks, self._fourier)
@@ -160,13 +160,25 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ShownWithGua
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write the model as JSON: weights, schema, guarantee, version and a checksum. `confide.load` reads it.
 
-        A file that exists is refused, unless `overwrite` is true and it may be written.
+        Parameters
+        ----------
+        path : str or path
+            Where to write.
+        overwrite : bool, default False
+            Whether to replace a file that exists.
+
+        Raises
+        ------
+        NotFittedError
+            If the model is not fitted.
+        FileError
+            If the file exists and `overwrite` is false, or it cannot be written.
         """
         write_document(path, document_of_model(self), overwrite=overwrite)
 
     @abstractmethod
     def _minimised(self, encoder: Encoder | None) -> ScoreLoss | SquaredError:
-        """What is minimised, from checked parameters; of classes, for two."""
+        """What is minimised, from checked parameters. For a classifier: the loss for two classes."""
 
     @abstractmethod
     def _target(self, encoder: Encoder | None) -> TargetKind:
@@ -177,7 +189,7 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ShownWithGua
         return parameters.checked_row_bound(self.get_params(deep=False)["row_norm"], encoder)
 
     def _fourier_map(self, n_inputs: int) -> FourierMap | None:
-        """The public map that rows of so many columns pass through, None for none."""
+        """The public feature map for rows with this number of columns, or None if rows are not mapped."""
         return None
 
     def __sklearn_tags__(self) -> Any:
@@ -187,7 +199,7 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ShownWithGua
 
 
 def released_model(model: PrivateLinearModel) -> ReleasedModel:
-    """What a fitted model released, as a value. It follows the public attributes, which a user may have changed.
+    """What a fitted model released, as a value. It is made of the public attributes, which a user may have changed.
 
     Raises
     ------
@@ -210,16 +222,16 @@ def released_model(model: PrivateLinearModel) -> ReleasedModel:
 
 
 def document_of_model(model: PrivateLinearModel) -> dict[str, Any]:
-    """What the file of a fitted model holds: JSON values."""
+    """The content of a fitted model's file, as JSON values."""
     return document_of(type(model).__name__, model.get_params(deep=False), released_model(model))
 
 
 def restore(model: PrivateLinearModel, released: ReleasedModel) -> None:
-    """Make an estimator the fitted model that a file tells of. Its next private fit warns that the file named no ledger."""
+    """Turn an estimator into the fitted model that a file describes. Its next private fit warns if it has no ledger."""
     model._hold(released)
     model._was_loaded = True
 
 
 def public_map(model: PrivateLinearModel, n_inputs: int) -> FourierMap | None:
-    """The public map that rows of so many columns pass through by the parameters of a model, None for none."""
+    """The feature map that follows from a model's parameters for this number of columns, or None if rows are not mapped."""
     return model._fourier_map(n_inputs)

@@ -1,4 +1,4 @@
-"""What linear regressors have in common; they differ in how weights are made and what is minimised."""
+"""The base class of all linear regressors. Its subclasses differ in what they minimise and how."""
 
 from __future__ import annotations
 
@@ -19,25 +19,35 @@ from confide.types import Array
 
 
 class LinearRegressor(TargetParameter, RowNormParameter, RegressorMixin, PrivateLinearModel):  # type: ignore[misc]  # scikit-learn ships no types
-    """A linear regressor, released under differential privacy. What is minimised is a subclass's."""
+    """A linear regressor, released under differential privacy. A subclass says what it minimises."""
 
     coef_: Array
     intercept_: float
 
     def plan(self, n_rows: int | None = None, n_features: int | None = None) -> AnyPlan:
-        """Everything a fit would decide from public facts. Reads no data and charges nothing.
+        """Show everything that a fit would decide from public facts. Reads no data and charges nothing.
 
         Parameters
         ----------
-        n_rows : int
-            Number of rows; not used where `n_rows_bounds` are given.
-        n_features : int
-            Number of columns of X; with a schema its own, and not needed.
+        n_rows : int or None
+            Number of rows, at least 1. Not used if `n_rows_bounds` is given.
+        n_features : int or None
+            Number of columns of X, at least 1. With a schema leave it out: the schema has the number.
+
+        Returns
+        -------
+        Plan or StatisticsPlan
+            Budget, alpha, mechanism and noise. It prints.
+
+        Raises
+        ------
+        ParameterError
+            If a parameter cannot be used, or there is no private fit with these parameters.
         """
         return self._plan(n_rows, n_features)
 
     def predict(self, X: Any) -> Array:
-        """Predicted targets, (n,). Rows are clipped to the bound of the fit, as the rows it learned from were."""
+        """Predict the target of each row, (n,). Rows are clipped to the same bound as in the fit."""
         blocks = self._blocks_to_score(X)
         scores = np.empty(blocks.n_rows)
         step = blocks.rows_in_block
@@ -47,7 +57,7 @@ class LinearRegressor(TargetParameter, RowNormParameter, RegressorMixin, Private
         return self._mean(scores + self.intercept_)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """R^2 on the given rows and targets, which are not clipped here. On private rows it is outside every guarantee."""
+        """Compute R^2 on the given rows. Targets are not clipped here. On private rows it is outside every guarantee."""
         predicted = self.predict(X)
         targets, weights = numbers_of(y, len(predicted)), weights_of(sample_weight, len(predicted))
         return float(r2_score(targets, predicted, sample_weight=weights))
@@ -56,7 +66,7 @@ class LinearRegressor(TargetParameter, RowNormParameter, RegressorMixin, Private
         return Numbers(sentence=f"Every target is clipped to its declared bound, {self.target_bound:.6g} in absolute value.")
 
     def _mean(self, scores: Array) -> Array:
-        """What is predicted at a score."""
+        """The prediction for each score."""
         return scores
 
     def _hold(self, released: ReleasedModel) -> None:

@@ -20,38 +20,46 @@ class LogisticRegression(IntervalsParameter, RowNormParameter, LinearClassifier)
     """Logistic regression released under differential privacy.
 
     Minimises mean log(1 + exp(-y w . x)) + alpha / 2 |w|^2 over clipped rows, perturbed so that the released weights are
-    differentially private. The intercept is a penalised coordinate of w: its constant is part of every row.
+    differentially private. The intercept is a penalised coordinate of w: a constant is appended to every row.
 
-    Three classes and more have a vector of weights each, all released together under the one budget: with one joint loss,
-    minus the log-probability of a row's class (softmax), or one logistic loss for each class against all others.
+    With three or more classes, each class has a vector of weights, and all are released together under the one budget.
+    Either all classes share one loss, minus the log-probability of a row's class (softmax), or each class has a logistic
+    loss against all others (one-vs-rest).
 
     Parameters
     ----------
     multiclass : {"softmax", "one-vs-rest"}, default "softmax"
-        The loss of three classes and more.
+        The loss for three or more classes.
     other parameters : those that linear models share
 
     Attributes
     ----------
-    coef_ : array (1, n_coefficients), or (n_classes, n_coefficients) for three classes and more
-        Weights for `classes_[1]`, or for each class: one a column of X, or of the encoded columns with a schema.
+    coef_ : array (1, n_coefficients), or (n_classes, n_coefficients) for three or more classes
+        Weights in favour of `classes_[1]`, or of each class; one for each column of X, or with a schema for each encoded
+        column.
     intercept_ : array (1,) or (n_classes,)
-    classes_ : array (n_classes,), sorted
+        Added to the scores; 0 without an intercept.
+    classes_ : array (n_classes,)
+        The label domain, sorted.
     coefficient_names_ : array (n_coefficients,) of str
+        Names of the columns of X, or of the encoded columns.
     n_features_in_ : int
-    feature_names_in_ : array of str, where X has names
+        Number of columns of X.
+    feature_names_in_ : array of str
+        Names of the columns of X; missing if X has none.
     alpha_ : float
-        The ridge used, a public number.
+        The alpha that was used. It is a public number.
     guarantee_ : Guarantee
+        What is promised, and the assumptions it rests on.
 
     Notes
     -----
-    Guarantee: `coef_`, `intercept_` and what intervals are made of are together differentially private at the budget for the
-    stated neighbour relation, in the sense and under the assumptions that `guarantee_.statement()` lists. Nothing else that
+    Guarantee: `coef_`, `intercept_` and what is released for intervals are together differentially private at the budget,
+    for the stated neighbour relation and under the assumptions that `guarantee_.statement()` lists. Nothing else that
     depends on rows is kept.
 
-    Sources: Chaudhuri, Monteleoni and Sarwate, Differentially Private Empirical Risk Minimization, JMLR 2011; proofs
-    beside the mechanisms in confide/privacy/proofs.
+    Sources: Chaudhuri, Monteleoni and Sarwate, Differentially Private Empirical Risk Minimization, JMLR 2011. Each
+    mechanism has a proof page in confide/privacy/proofs.
 
     Examples
     --------
@@ -65,19 +73,23 @@ class LogisticRegression(IntervalsParameter, RowNormParameter, LinearClassifier)
     multiclass: str = "softmax"
 
     def decision_function(self, X: Any) -> Array:
-        """Log-odds of `classes_[1]`, (n,). Rows are clipped to the bound of the fit, as the rows it learned from were.
+        """Compute the log-odds of `classes_[1]`, (n,). Rows are clipped to the same bound as in the fit.
 
-        Of three classes and more the score of each, (n, k): the log-probability but for a number common to the row, or with
-        one-vs-rest the log-odds of the class against all others.
+        For three or more classes, compute a score for each class, (n, n_classes). With softmax it is the log-probability of
+        the class, up to a number that is the same for all classes of a row. With one-vs-rest it is the log-odds of the class
+        against all others.
         """
         return super().decision_function(X)
 
     def predict_proba(self, X: Any) -> Array:
-        """Probabilities (n, k) of the classes in `classes_`; with one-vs-rest those of each, divided by their sum."""
+        """Compute the probability of each class in `classes_`, (n, n_classes).
+
+        With one-vs-rest, the probabilities of a row are divided by their sum.
+        """
         return np.exp(self.predict_log_proba(X))
 
     def predict_log_proba(self, X: Any) -> Array:
-        """Logarithms of `predict_proba`, (n, k)."""
+        """Compute the logarithms of `predict_proba`, (n, n_classes)."""
         from scipy.special import log_expit, log_softmax, logsumexp
 
         scores = self.decision_function(X)

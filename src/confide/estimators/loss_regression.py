@@ -1,4 +1,4 @@
-"""Private linear regression with losses of the residual and of counts, by objective or output perturbation."""
+"""Private linear regression with robust losses and with a loss for counts, by objective or output perturbation."""
 
 from __future__ import annotations
 
@@ -21,27 +21,30 @@ from confide.training.settings import ScoreLoss
 from confide.types import Array
 
 THRESHOLD_SHARE = 0.1
-"""The default threshold of residuals, as a share of `target_bound`. Between 0.1 and 0.2 root mean square errors are the
-same, and absolute errors grow a little. Compared on the data of benchmarks/regression_error.py, on prices of diamonds, and
-on made-up targets."""
+"""The default threshold of residuals, as a share of `target_bound`. From 0.1 to 0.2, root mean square errors stay the same
+and absolute errors grow a little. Compared on the data of benchmarks/regression_error.py, on prices of diamonds, and on
+made-up targets."""
 
 
 class LossRegressor(SampleWeightParameter, LinearRegressor):
-    """A linear regressor that minimises a mean loss with a ridge. Its loss is that of a subclass."""
+    """A linear regressor that minimises a mean loss plus a ridge. A subclass says which loss."""
 
-    # How scikit-learn is told of a parameter that is not written out in `fit`, see there.
+    # `fit` does not spell out `sample_weight` (see its notes), so scikit-learn's metadata routing is told of it here.
     __metadata_request__fit: ClassVar[dict[str, Any]] = {"sample_weight": None}
 
     def fit(self, X: Any, y: Any = None, **weights_of_rows: Unpack[WeightsOfRows]) -> Self:
-        """Train and release.
+        """Train on the rows, charge the ledger, and release the model.
 
         Parameters
         ----------
-        X : array or SciPy sparse matrix (n, d) of real numbers, or with a schema a pandas or Polars frame of raw columns, or
-            rows from `open_rows`, opened with the column of their targets
-        y : (n,) numbers; None for rows from `open_rows`
-        sample_weight : (n,) numbers from 0 to `max_sample_weight`, or None for 1 each. Part of the data: each must be made
-            from its own row alone.
+        X : array, SciPy sparse matrix or frame (n, d), or rows from `open_rows`
+            Real numbers; with a schema, a frame of raw columns. Rows from `open_rows` must be opened with the column of
+            their targets: ``open_rows(..., target=column)``.
+        y : (n,) real numbers, or None
+            None for rows from `open_rows`, which bring their targets.
+        sample_weight : (n,) numbers from 0 to `max_sample_weight`, or None
+            How much each row counts; None means 1 each. Weights are part of the data: the weight of a row must be made from
+            that row alone.
 
         Returns
         -------
@@ -50,20 +53,20 @@ class LossRegressor(SampleWeightParameter, LinearRegressor):
         Raises
         ------
         ParameterError, InputError
-            Before anything is charged.
+            If a parameter or the rows cannot be used. Nothing was charged.
         BudgetExceeded
-            If the ledger has too little left; no row was used.
+            If the ledger has too little left. Nothing was charged, and no row was used.
 
         Notes
         -----
-        `sample_weight` is given by name. It is not written out in the signature because ensembles that find it
-        there pass how often they drew a row, far above any cap on a weight. So they draw rows instead.
+        Give `sample_weight` by name. The signature does not spell it out, because scikit-learn's ensembles would then pass
+        the number of times that they drew a row, which exceeds any cap on a weight. As it is, they repeat rows instead.
         """
         return self._train(X, y, sample_weight_of(weights_of_rows))
 
     def _minimised(self, encoder: Encoder | None) -> ScoreLoss:
         target_bound = parameters.checked_target_bound(self.target_bound)
-        # Of counts the scores are logarithms.
+        # For counts the scores are logarithms of means, so they are of size about 1 in any units of the target.
         score_size = 1.0 if self._has_counts else target_bound
         return ScoreLoss(self._loss(target_bound), score_size=score_size, raises_alpha=self._has_counts)
 
@@ -84,6 +87,7 @@ class LossRegressor(SampleWeightParameter, LinearRegressor):
     def _mean(self, scores: Array) -> Array:
         if not self._has_counts:
             return scores
+        # A warning of overflow would say something about the rows. The largest double takes the place of infinity.
         with np.errstate(over="ignore"):
             return np.fmin(np.exp(scores), np.finfo(np.float64).max)
 
@@ -99,15 +103,18 @@ class LossRegressor(SampleWeightParameter, LinearRegressor):
 
 
 def squared_loss(name: str, target_bound: float, threshold: Any) -> SquaredLoss:
-    """Half the squared residual, its derivative clipped to the threshold, or by length."""
+    """Half the squared residual with a clipped derivative: at the threshold, or at a threshold that grows for short rows."""
     default = THRESHOLD_SHARE * target_bound
     return SquaredLoss(target_bound, parameters.checked_threshold(threshold, default), by_length=name == "clipped_squared")
 
 
 def poisson_loss(target_bound: float, threshold: Any) -> PoissonLoss:
-    """The loss of counts."""
+    """The loss for counts."""
     if not math.isfinite(target_bound):
-        raise ParameterError("counts need a finite target_bound: their loss bends the more, the larger they are.")
+        raise ParameterError(
+            "a loss for counts needs a finite target_bound, also without privacy, because its curvature grows with the "
+            "counts; target_bound is inf."
+        )
     return PoissonLoss(target_bound, parameters.checked_threshold(threshold, 1.0))
 
 
@@ -116,19 +123,20 @@ class HuberRegressor(IntervalsParameter, LossRegressor):
     """Linear regression that is robust to outliers, released under differential privacy.
 
     Minimises mean loss(w . x - y) + alpha / 2 |w|^2 over clipped rows and targets, perturbed so that the released weights
-    are differentially private. The loss is half the squared residual, made linear where its derivative would leave
-    [-threshold, threshold]: noise grows with the threshold, not with the largest residual. The intercept is a penalised
-    coordinate of w: its constant is part of every row.
+    are differentially private. The loss is half the squared residual, and linear where its derivative would leave
+    [-threshold, threshold]. So the noise grows with the threshold, not with the largest residual. The intercept is a
+    penalised coordinate of w: a constant is appended to every row.
 
     Parameters
     ----------
-    threshold : float or None
-        Residual, in the units of the target, beyond which a row pulls no harder. Public, never learned. A larger one is
-        closer to least squares and costs noise. None is a tenth of `target_bound`.
+    threshold : float or None, default None
+        Residual beyond which the influence of a row no longer grows; positive, in the units of the target. It is public and
+        never learned. A larger threshold is closer to least squares and brings more noise. None means a tenth of
+        `target_bound`.
     loss : {"huber", "clipped_squared"}, default "huber"
-        "clipped_squared" lets a row of norm r pull up to residuals of threshold R / r, R the largest norm of a row with its
-        intercept: closer to least squares where rows are much shorter than their bound, at the same noise. Its noise cannot
-        be shaped by the columns.
+        With "clipped_squared", the threshold of a row of norm r is threshold R / r, where R is the largest norm that a row
+        with its intercept can have. That is closer to least squares if rows are much shorter than their bound, and the noise
+        has the same size; but the noise cannot be shaped by the columns, and there are no intervals.
     other parameters : those that linear models share
 
     Attributes
@@ -138,11 +146,10 @@ class HuberRegressor(IntervalsParameter, LossRegressor):
 
     Notes
     -----
-    Guarantee: as for `LogisticRegression`. Residuals have either sign, so Gaussian noise has a dearer account here, and the
-    curvature of the loss costs a part of the budget.
+    Guarantee: as for `LogisticRegression`. Residuals can be positive or negative, so Gaussian noise costs more of the budget
+    here than for the logistic loss, and the curvature of the loss costs a part of it too.
 
-    scikit-learn's estimator of this name fits a scale beside the weights and divides residuals by it; here the threshold is
-    absolute.
+    scikit-learn's estimator of this name also fits a scale and divides residuals by it; here the threshold is absolute.
 
     Sources: Chaudhuri, Monteleoni and Sarwate, Differentially Private Empirical Risk Minimization, JMLR 2011; Redberg,
     Koskela and Wang, Improving the Privacy and Practicality of Objective Perturbation, NeurIPS 2023, for the clipped square;
@@ -172,17 +179,18 @@ class PoissonRegressor(LossRegressor):
     """Regression of counts whose mean is exp(w . x), released under differential privacy.
 
     Minimises mean loss + alpha / 2 |w|^2 over clipped rows and counts, perturbed so that the released weights are
-    differentially private. The loss of a count y at score s is exp(s) - y s, made linear where its derivative exp(s) - y
-    would leave [-threshold, threshold]. The intercept is a penalised coordinate of w: its constant is part of every row.
+    differentially private. The loss of a count y at score s is exp(s) - y s, and linear where its derivative exp(s) - y
+    would leave [-threshold, threshold]. The intercept is a penalised coordinate of w: a constant is appended to every row.
 
     Parameters
     ----------
     target_bound : float
-        Needed in every fit and plan: every count is clipped to [0, target_bound]. Never inferred. The ridge grows with it:
-        an `alpha` that the proof or double precision does not allow is raised, and `guarantee_` states by how much.
+        Required by `fit` and `plan`, positive and finite. Every count is clipped to [0, target_bound]; the bound is never
+        inferred from the counts. The ridge grows with it: an `alpha` that the proof or double precision does not allow is
+        raised, and `guarantee_` states by how much.
     threshold : float, default 1.0
-        Difference of a count from its mean beyond which a row pulls no harder. Public, never learned. Noise grows with it;
-        a small one draws predictions towards the median.
+        Difference between a count and its mean beyond which the influence of a row no longer grows; positive. It is public
+        and never learned. The noise grows with it; a small threshold draws predictions towards the median.
     other parameters : those that linear models share
 
     Attributes

@@ -1,4 +1,4 @@
-"""How an estimator is shown in a notebook: its guarantee, once it has one, and scikit-learn's diagram below."""
+"""How an estimator is shown in a notebook: its guarantee, once it has one, above scikit-learn's diagram."""
 
 from __future__ import annotations
 
@@ -7,14 +7,17 @@ from typing import Any
 
 
 class ShownWithGuarantee:
-    """To stand before scikit-learn's BaseEstimator, whose diagram it keeps. The names are those of IPython's display."""
+    """Adds the guarantee to the diagram of scikit-learn's BaseEstimator, before which it must stand among the base classes.
+
+    IPython prescribes the names of the methods.
+    """
 
     guarantee_: Any
 
     @property
     def _repr_html_(self) -> Callable[[], str]:
-        # Where scikit-learn is set to show text this raises AttributeError, and so the notebook shows text.
-        diagram: Callable[[], str] = super()._repr_html_  # type: ignore[misc]  # of the class that follows
+        # If scikit-learn is set to show text, this raises AttributeError, and then the notebook shows text.
+        diagram: Callable[[], str] = super()._repr_html_  # type: ignore[misc]  # defined by the next base class
         return lambda: self._guarantee_as_html() + diagram()
 
     def _repr_mimebundle_(self, **options: Any) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""One party of a fit over rows that several parties hold; see `confide.FederatedRows`."""
+"""The part of one party in a fit over rows that several parties hold; see `confide.FederatedRows`."""
 
 from __future__ import annotations
 
@@ -13,32 +13,45 @@ from confide.intake.given_rows import rows_given
 
 
 def take_part(connection: Connection, estimator: LinearClassifier, X: Any, y: Any = None) -> None:
-    """Check this party's rows, then send sums over them until the coordinator ends. Nothing is charged here.
+    """Take part in a federated fit: check this party's rows, then send sums over them until the coordinator ends the fit.
 
-    The bound on rows is this party's: rows are clipped to it before they are summed, whatever is asked. The coordinator's
-    plan decides for which loss an automatic one stands, and with which bound: the party agrees to each that it may stand
-    for, and to no other. It agrees to every width of the joint of a hinge.
-
-    A fit to rows of one place refuses a column of which no cell is as the schema describes it. This function does not:
-    others may have such cells, and no party says which columns its rows use. Compare your own rows with the schema before
-    you take part.
+    Nothing is charged here; the coordinator charges the ledger.
 
     Parameters
     ----------
-    connection : to the coordinator
-    estimator : with the parameters that the coordinator's has, among them a schema; its budget and ledger do not matter here
-    X, y : this party's rows, as for `fit`
+    connection : Connection
+        The connection to the coordinator. Use an encrypted one.
+    estimator : LogisticRegression, LinearSVC, KernelSVC or ERMClassifier
+        With the same parameters as the coordinator's estimator, among them a schema, which must not name a column of
+        persons. Its budget and its ledger are not used here.
+    X, y : this party's rows and labels, as for `fit`
 
     Raises
     ------
     InputError, ParameterError
-        If the rows cannot be used, or the coordinator asks for another sum.
+        If the rows cannot be used, or the coordinator asks for a sum that this party does not agree to.
+
+    Notes
+    -----
+    Guarantee: the released model is private as in a fit to all rows in one place. The sums are not private against the
+    coordinator, who sees them exactly: see `FederatedRows`.
+
+    The party enforces the bound on rows by itself: it clips its rows before they are summed, whatever the coordinator asks.
+    If the loss is automatic, the coordinator's plan decides which loss and which bound it stands for. The party agrees to
+    each loss that the automatic one may stand for, and to no other; for a hinge it agrees to every width of the joint.
+
+    A fit to rows in one place refuses a column in which no row has a cell that the schema describes. This function does not,
+    because other parties may have such cells, and no party says which columns its rows use. So compare your rows with the
+    schema before you take part.
     """
     try:
         given = rows_given(X, y)
         schema = given.schema_for(estimator.schema)
         if schema is None:
-            raise ParameterError("parties need a schema: without one they could read the same columns in different ways.")
+            raise ParameterError(
+                "parties need a schema, and this estimator has none: without a schema, parties could read the same columns "
+                "in different ways. Give every party and the coordinator the same schema."
+            )
         refuse_persons(schema)
         encoder = Encoder(schema, of_part=True)
         settings = estimator._settings(encoder)

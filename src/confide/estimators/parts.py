@@ -1,8 +1,9 @@
-"""Intervals for any linear model from private fits on disjoint parts of the rows: no moments, no formula of the loss.
+"""Intervals for any linear model, from private fits on disjoint parts of the rows. They need no formula for the loss.
 
-Each row lies in one part, so the fits together cost what one of them costs. Their coefficients are independent draws of one
-law, which holds sampling and noise alike, and their mean has Student's interval. What is paid: each fit has fewer rows under
-the same noise, so that the noise of the mean is about the root of the number of parts times that of one fit on all rows.
+Each row lies in one part, so all fits together cost as much privacy as one of them (proofs/selection.md, section 3). The
+coefficients of the parts are independent draws from one distribution, which contains the sampling error and the noise, so
+their mean has Student's interval. The price is noise: each fit has fewer rows under the same noise, so with m parts the
+noise of the mean is about sqrt(m) times the noise of one fit to all rows.
 """
 
 from __future__ import annotations
@@ -40,23 +41,24 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _FEWEST_PARTS = 5
-"""With fewer parts, Student's intervals are more than twice as wide as those of a normal law."""
+"""With fewer parts, Student's intervals would be far wider than normal ones: for 95%, 1.42 times with 5 parts, 1.62 times
+with 4 and 2.20 times with 3."""
 
 
 @dataclass(frozen=True, slots=True)
 class PartIntervals:
-    """Coefficients by part, and what follows from them. Public: private fits and public facts.
+    """Coefficients by part, and the intervals that follow from them. It may be published: all of it was released.
 
     Attributes
     ----------
     names : tuple of str
-        Of several classes with the class before; the intercept last.
+        Names of the coefficients, the intercept last; for three or more classes "class: column".
     of_parts : array (n_parts, n_coefficients)
         Released coefficients of each part.
     alpha : float
-        The ridge of each fit, of the mean form: the intervals are for the minimiser that the population has with it.
+        The alpha of each fit. The intervals are for the minimiser that the population has with this alpha.
     guarantee : Guarantee
-        Of all parts together.
+        The guarantee for all parts together.
     """
 
     names: tuple[str, ...]
@@ -66,29 +68,29 @@ class PartIntervals:
 
     @property
     def estimates(self) -> Array:
-        """(n_coefficients,): means over the parts."""
+        """(n_coefficients,): estimates of the coefficients, the means over the parts."""
         mean: Array = self.of_parts.mean(axis=0)
         return mean
 
     @property
     def total_error(self) -> Array:
-        """(n_coefficients,): standard errors of the means, sampling and noise together."""
+        """(n_coefficients,): standard errors of the estimates, which contain the sampling error and the noise."""
         error: Array = self.of_parts.std(axis=0, ddof=1) / math.sqrt(len(self.of_parts))
         return error
 
     def conf_int(self, level: float = 0.95) -> Array:
-        """(n_coefficients, 2): Student's intervals, each at this level by itself."""
+        """Compute Student's intervals (n_coefficients, 2), each at this level by itself; `level` is between 0 and 1."""
         quantile = stdtrit(len(self.of_parts) - 1, 0.5 + 0.5 * checked_level(level))
         return np.column_stack([self.estimates - quantile * self.total_error, self.estimates + quantile * self.total_error])
 
     def p_values(self) -> Array:
-        """(n_coefficients,): of the null hypothesis that the population's coefficient is 0."""
+        """Compute p-values (n_coefficients,) of the null hypotheses that the population's coefficient is 0, two-sided."""
         sizes = np.abs(self.estimates) / np.maximum(self.total_error, np.finfo(float).tiny)
         values: Array = 2.0 * stdtr(len(self.of_parts) - 1, -sizes)
         return values
 
     def to_frame(self, level: float = 0.95) -> pd.DataFrame:
-        """A pandas frame, one row a coefficient."""
+        """Make a pandas frame with one row for each coefficient; `level` is that of the intervals."""
         import pandas as pd
 
         low, high = self.conf_int(level).T
@@ -113,23 +115,25 @@ def intervals_from_parts(
     ledger: Ledger | Batch | None = None,
     random_state: int | None = None,
 ) -> PartIntervals:
-    """Intervals for the coefficients of any model, from private fits on disjoint parts of the rows.
+    """Make intervals for the coefficients of any linear model, from private fits on disjoint parts of the rows.
 
-    One charge of the estimator's budget pays for all parts, as each row is in one of them. It takes the place of a
-    bootstrap, whose fits on overlapping rows would have to share the budget.
+    One charge of the estimator's budget pays for all parts, because each row is in only one of them. A bootstrap would be
+    worse: its fits use overlapping rows and would have to share the budget.
 
     Parameters
     ----------
-    estimator : a linear classifier or regressor of confide, not fitted, without ledger and seed
-        Its budget is that of the whole. Give `alpha` a number if you compare with other fits: "auto" is that for the rows of
-        a part. The loss "auto" is "huber_hinge".
+    estimator : linear classifier or regressor of confide
+        Not fitted, with neighbours "replace-one" and without ledger and seed; not a `KernelSVC`. Its budget is the budget
+        of the whole call. `alpha="auto"` is chosen for the number of rows of a part, so give `alpha` a number if you compare
+        the intervals with other fits. `loss="auto"` means "huber_hinge" here.
     X, y, sample_weight : as for the estimator's `fit`
-    n_parts : int, at least 5
-        More parts know better how coefficients vary, and have more noise.
+    n_parts : int, default 10
+        Number of parts, at least 5; choose it without looking at the rows. More parts estimate the spread of the
+        coefficients better, and bring more noise.
     ledger : Ledger, batch of one, or None
         Charged once, before a row is used.
     random_state : int or None
-        For tests: a seed makes the noise reproducible and the guarantee void.
+        For tests only: a seed makes the noise reproducible and the guarantee void.
 
     Returns
     -------
@@ -138,17 +142,19 @@ def intervals_from_parts(
     Raises
     ------
     ParameterError, InputError
-        Before anything is charged.
+        If an argument or the rows cannot be used. Nothing was charged.
     BudgetExceeded
-        If the ledger has too little left; no row was used.
+        If the ledger has too little left. Nothing was charged, and no row was used.
 
     Notes
     -----
-    Valid where rows are independent draws of a population and a fit on a part is right on average: it is about the minimiser
-    with the same ridge, up to terms that fall with the rows of a part and do not average out. Few rows in a part make
-    intervals that are too short for that reason; a larger `alpha` or fewer parts help.
+    The intervals are valid if rows are independent draws from a population, and if the fit to a part is unbiased. The fit is
+    unbiased for the minimiser with the same alpha, up to terms that fall with the number of rows in a part. These terms do
+    not average out over the parts, so intervals are too short if the parts have few rows. Then a larger `alpha` or fewer
+    parts help.
 
-    Guarantee: proofs/selection.md, section 3.
+    Guarantee: all parts together are differentially private at the estimator's budget, for replace-one neighbours. Proof:
+    confide/privacy/proofs/selection.md, section 3.
 
     Examples
     --------
@@ -166,12 +172,12 @@ def intervals_from_parts(
     given = rows_given(X, y, sample_weight)
     refuse_undivided(given)
     if sample_weight is not None and "max_sample_weight" not in estimator.get_params(deep=False):
-        raise ParameterError(f"{type(estimator).__name__} takes no weights of rows; leave sample_weight out.")
+        raise ParameterError(f"{type(estimator).__name__} does not take weights of rows; leave sample_weight out.")
     schema = given.schema_for(estimator.schema)
     refuse_persons(schema, "intervals from parts need")
     estimator = clone(estimator).set_params(schema=schema)
     if estimator.get_params(deep=False).get("loss") == "auto":
-        # Of parts that differ by a row one could take another loss than the others.
+        # Parts may differ by one row in size, and then "auto" could choose different losses for them.
         estimator.set_params(loss="huber_hinge")
     encoder = parameters.checked_schema(schema)
     settings = estimator._settings(encoder, set_aside=math.log(n_parts))
@@ -200,8 +206,8 @@ class _PlansOfParts:
     ----------
     part_sizes : numbers of rows of the parts, which differ by one at most
     by_size : the plan for each of these numbers
-    whole : the plan of the largest part, of which the public facts are those of all rows
-    alpha : the ridge of the fit to the largest part, of the mean form
+    whole : the plan of the largest part with the number of all rows in place of its own, for the guarantee and the ledger
+    alpha : the alpha of the fit to the largest part
     """
 
     part_sizes: tuple[int, ...]
@@ -213,10 +219,10 @@ class _PlansOfParts:
 def _plans(settings: Settings, rows: CheckedRows, n_parts: int) -> _PlansOfParts:
     n_rows = rows.n_rows
     if n_rows < n_parts:
-        raise ParameterError(f"{n_parts} parts need as many rows.")
+        raise ParameterError(f"{n_parts} parts need as many rows; there are {n_rows}. Use fewer parts.")
     sizes = tuple(n_rows // n_parts + (part < n_rows % n_parts) for part in range(n_parts))
     by_size = {size: plan_for(settings, replace(rows, n_rows=size)) for size in sorted(set(sizes), reverse=True)}
-    # Each row is in one part: together the fits cost a row what its own costs (proofs/selection.md).
+    # Each row is in one part, so all fits together cost as much as one of them (proofs/selection.md, section 3).
     largest: Any = by_size[sizes[0]]
     whole = replace(largest, problem=replace(largest.problem, n_rows_low=n_rows, n_rows_high=n_rows))
     return _PlansOfParts(sizes, by_size, whole, largest.alpha)
@@ -225,44 +231,52 @@ def _plans(settings: Settings, rows: CheckedRows, n_parts: int) -> _PlansOfParts
 def _guarantee(
     plans: _PlansOfParts, rows: CheckedRows, settings: Settings, charge: Charge, unusual: tuple[str, ...]
 ) -> Guarantee:
-    """What all parts promise together."""
+    """The guarantee for all parts together."""
     released_together = (
         f"What is released are the coefficients of {len(plans.part_sizes)} models, each trained at the whole budget on a "
-        f"part of the rows that no other sees. The rows were divided by a secret draw that knew their public number alone."
+        f"part of the rows that no other model uses. The rows were divided by a secret random draw that depends only on "
+        f"their public number."
     )
     sentences = (*sentences_of_rows(rows, settings), released_together)
     return guarantee_of(plans.whole, sentences, None, charge, unusual)
 
 
 def _coefficients(plan: AnyPlan, part: CheckedRows, entropy: Entropy) -> Array:
-    """The released coefficients of one part, class after class, the intercept last in each."""
+    """The released coefficients of one part: the classes follow one another, and in each the intercept comes last."""
     model = released(plan, part.source, entropy).model
     columns = [model.coef, model.intercept[:, None]] if plan.problem.intercept > 0.0 else [model.coef]
     return np.hstack(columns).ravel()
 
 
 def _check_parameters(estimator: Any, n_parts: Any) -> None:
-    """What can be refused before rows are looked at."""
+    """Refuse what can be refused before any row is read."""
     if not isinstance(estimator, LinearClassifier | LinearRegressor):
         raise ParameterError("estimator must be a linear classifier or regressor of confide.")
     if isinstance(estimator, KernelSVC):
-        raise ParameterError("weights of random features mean nothing one by one; use LinearSVC or LogisticRegression.")
+        raise ParameterError(
+            "single weights of random features mean nothing, so a KernelSVC has no intervals. Use LinearSVC or "
+            "LogisticRegression."
+        )
     if estimator.ledger is not None or estimator.random_state is not None:
         raise ParameterError("give ledger and random_state to the call, not to the estimator: all parts are one release.")
     if Neighbours.parse(estimator.neighbours) is not Neighbours.REPLACE_ONE:
         raise ParameterError(
-            "parts need neighbours='replace-one': with rows added or removed the sizes of the parts would be private."
+            "intervals from parts need neighbours='replace-one'. With 'add-or-remove-one' the number of rows is private, "
+            "and so would be the sizes of the parts."
         )
     given = estimator.get_params(deep=False)
     if given.get("inference_share", 0.0) != 0.0 or given.get("intervals", False):
-        raise ParameterError("these intervals need nothing beside the coefficients: leave inference_share or intervals out.")
+        raise ParameterError(
+            "intervals from parts need nothing beside the coefficients, so no budget may be kept for other intervals: leave "
+            "inference_share or intervals at the default."
+        )
     whole = isinstance(n_parts, (int, np.integer)) and not isinstance(n_parts, bool)
     if not whole or n_parts < _FEWEST_PARTS:
         raise ParameterError(f"n_parts must be a whole number of at least {_FEWEST_PARTS}, chosen without the rows.")
 
 
 def _names(rows: CheckedRows, *, has_intercept: bool) -> tuple[str, ...]:
-    """Names of the coefficients, of several classes with the class before; the intercept's last."""
+    """Names of the coefficients, the intercept last; for three or more classes "class: column"."""
     names = [*map(str, rows.coefficient_names), *(["(intercept)"] if has_intercept else [])]
     if len(rows.domain) < 3:
         return tuple(names)

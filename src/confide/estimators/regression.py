@@ -1,4 +1,4 @@
-"""Private least squares with a ridge."""
+"""Private ridge regression from noisy sums over rows."""
 
 from __future__ import annotations
 
@@ -16,49 +16,58 @@ from confide.training.settings import SquaredError
 
 @estimator
 class Ridge(LinearRegressor):
-    """Least squares with a ridge, released under differential privacy by noisy sums.
+    """Ridge regression (least squares with a ridge), released under differential privacy by noisy sums.
 
-    Minimises mean (y - w . x)^2 / 2 + alpha / 2 |w|^2 over clipped rows and targets, from X^T X and X^T y with exact noise.
-    The intercept is a penalised coordinate of w: its constant is part of every row.
+    Minimises mean (y - w . x)^2 / 2 + alpha / 2 |w|^2 over clipped rows and targets. The weights are computed from X^T X and
+    X^T y, which are released with exact noise. The intercept is a penalised coordinate of w: a constant is appended to every
+    row.
 
     Parameters
     ----------
     budget : float, PureDP, ApproxDP or ZCDP, default 1.0
-        A number is the epsilon of pure differential privacy, whose noise grows with the square of the number of columns:
-        beyond ten of them an `ApproxDP` gives far better weights, and beyond twenty often `HuberRegressor`. The plan says
-        where a poor fit is to be expected. ``float("inf")`` gives the model without privacy, and
-        its guarantee says so.
+        A number is the epsilon of pure differential privacy, whose noise grows with the square of the number of columns.
+        With more than ten columns an `ApproxDP` budget gives far better weights, and with more than twenty a
+        `HuberRegressor` often does. The plan says if a poor fit is to be expected. ``float("inf")`` gives the model without
+        privacy, and its guarantee says so.
     alpha : "auto" or float, default "auto"
-        Ridge of the mean objective, positive; alpha times the number of rows is the alpha of scikit-learn's Ridge. "auto" is
-        a function of public facts alone, of the size of the noise; without privacy it is scikit-learn's 1.
+        Ridge of the mean objective, positive and at most 1e12. alpha times the number of rows is the alpha of scikit-learn's
+        Ridge. "auto" depends only on public facts, namely on the size of the noise; without privacy it is 1 in
+        scikit-learn's sense.
     schema : Schema or None
-        Public knowledge about raw columns. With it X is a pandas or Polars frame, and the row bound comes from the schema.
-        The target is given as `y`, an array of numbers.
+        Public knowledge about raw columns. With a schema, X is a pandas or Polars frame, and the bound on rows follows from
+        the schema. The target is given as `y`, an array of numbers.
     mechanism : {"auto", "sufficient-statistics"}, default "auto"
+        There is one mechanism, so both mean the same.
     intervals : bool, default False
-        Whether the sum of squared targets is released too, for intervals of coefficients (`summary`, `conf_int`). Under
-        replace-one and Gaussian noise that costs nothing, else a little more noise; see `plan`.
+        Whether the sum of squared targets is released too, for intervals of coefficients (`summary`, `conf_int`). With
+        replace-one neighbours and Gaussian noise this costs nothing; otherwise it brings a little more noise. See `plan`.
     other parameters : those that linear models share
 
     Attributes
     ----------
     coef_ : array (n_coefficients,)
-        One a column of X, or of the encoded columns with a schema.
+        Weights; one for each column of X, or with a schema for each encoded column.
     intercept_ : float
+        Added to the predictions; 0 without an intercept.
     coefficient_names_ : array (n_coefficients,) of str
+        Names of the columns of X, or of the encoded columns.
     n_features_in_ : int
-    feature_names_in_ : array of str, where X has names
+        Number of columns of X.
+    feature_names_in_ : array of str
+        Names of the columns of X; missing if X has none.
     alpha_ : float
-        The ridge used, a public number.
+        The alpha that was used. It is a public number.
     guarantee_ : Guarantee
+        What is promised, and the assumptions it rests on.
 
     Notes
     -----
-    Guarantee: `coef_` and `intercept_` together are differentially private at the budget for the stated neighbour relation,
-    in the sense and under the assumptions that `guarantee_.statement()` lists. Nothing else that depends on rows is kept.
+    Guarantee: `coef_`, `intercept_` and what is released for intervals are together differentially private at the budget,
+    for the stated neighbour relation and under the assumptions that `guarantee_.statement()` lists. Nothing else that
+    depends on rows is kept.
 
-    Sources: Y.-X. Wang, Revisiting differentially private linear regression, UAI 2018, for the sums; noise and ridge differ,
-    see the proof beside the mechanism, confide/privacy/proofs/sufficient_statistics.md.
+    Sources: Y.-X. Wang, Revisiting differentially private linear regression, UAI 2018, for the sums. The noise and the ridge
+    are different here; see the proof page confide/privacy/proofs/sufficient_statistics.md.
 
     Examples
     --------
@@ -75,13 +84,15 @@ class Ridge(LinearRegressor):
     _mechanisms = ("auto", "sufficient-statistics")
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Train and release.
+        """Train on the rows, charge the ledger, and release the model.
 
         Parameters
         ----------
-        X : array (n, d) of real numbers, or with a schema a pandas or Polars frame of raw columns, or rows from
-            `open_rows`, opened with the column of their targets
-        y : (n,) numbers; None for rows from `open_rows`
+        X : array or frame (n, d), or rows from `open_rows`
+            Real numbers; with a schema, a pandas or Polars frame of raw columns. Rows from `open_rows` must be opened with
+            the column of their targets: ``open_rows(..., target=column)``.
+        y : (n,) real numbers, or None
+            None for rows from `open_rows`, which bring their targets.
 
         Returns
         -------
@@ -90,9 +101,9 @@ class Ridge(LinearRegressor):
         Raises
         ------
         ParameterError, InputError
-            Before anything is charged.
+            If a parameter or the rows cannot be used. Nothing was charged.
         BudgetExceeded
-            If the ledger has too little left; no row was used.
+            If the ledger has too little left. Nothing was charged, and no row was used.
         """
         return self._train(X, y)
 
@@ -103,10 +114,10 @@ class Ridge(LinearRegressor):
     def _why_no_intervals(self) -> str:
         return "intervals need the sum of squared targets: set intervals=True, and fit again."
 
-    def _drowns_small_data(self) -> bool:
-        """Whether noise hides what 200 standardised rows of 10 columns tell, from public facts.
+    def _noise_hides_small_data(self) -> bool:
+        """Whether the noise is large beside the sums over 200 standardised rows of 10 columns. Decided from public facts.
 
-        That is the data set by which scikit-learn tells regressors with a poor score; sums over it are at most 200.
+        scikit-learn's checks test the score of regressors on such a data set, on which sums are at most 200.
         """
         try:
             plan = make_plan(self._settings(None), 10, 200)
@@ -117,5 +128,5 @@ class Ridge(LinearRegressor):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.regressor_tags.poor_score = self._drowns_small_data()
+        tags.regressor_tags.poor_score = self._noise_hides_small_data()
         return tags

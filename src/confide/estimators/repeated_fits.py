@@ -1,4 +1,4 @@
-"""What fits spend that a caller may not have in mind: told once, before the first of them."""
+"""Warnings of fits that spend privacy without the caller's notice: given once, before the first of these fits."""
 
 from __future__ import annotations
 
@@ -20,33 +20,34 @@ from confide.errors import BudgetWarning, ParameterError
 from confide.privacy.budgets import Budget, as_budget
 
 _ONE_FIT_A_FOLD = ("cross_validate", "cross_val_score", "cross_val_predict")
-_told: WeakSet[Any] = WeakSet()
-"""Searches and estimators whose owner knows."""
+_already_warned: WeakSet[Any] = WeakSet()
+"""Searches and estimators for which the warning was given."""
 
 
 class TellsOfRepeatedFits:
-    """A private estimator that warns when scikit-learn is about to fit clones of it again and again."""
+    """A private estimator that warns when scikit-learn is about to fit many clones of it."""
 
     def __sklearn_clone__(self) -> Any:
-        # Each call of sklearn.model_selection clones in the caller's process, before work goes to others.
+        # Every function of sklearn.model_selection clones the estimator in the caller's process before it starts workers, so
+        # this is where the warning reaches the user, and before the first fit.
         _tell_of_repeated_fits(self)
-        return super().__sklearn_clone__()  # type: ignore[misc]  # of scikit-learn's BaseEstimator
+        return super().__sklearn_clone__()  # type: ignore[misc]  # defined by scikit-learn's BaseEstimator
 
 
 def _tell_of_repeated_fits(estimator: Any) -> None:
-    """Warn once for each search, and for each estimator that is scored, if the budget promises anything."""
-    asked = list(_asked_for())
-    if not asked:
+    """Warn once for each search, and once for each estimator that is scored, unless the budget is infinite."""
+    calls = list(_calls_of_model_selection())
+    if not calls:
         return
     try:
         budget = as_budget(estimator.budget)
     except ParameterError:
-        return  # which each fit refuses
-    level, facts, name = asked[-1]  # the outermost call
-    whose = facts.get("self", facts["estimator"])
-    if not budget.is_private or whose in _told:
+        return  # every fit will refuse this budget
+    level, facts, name = calls[-1]  # the outermost call
+    warned = facts.get("self", facts["estimator"])
+    if not budget.is_private or warned in _already_warned:
         return
-    _told.add(whose)
+    _already_warned.add(warned)
     n_fits = _number_of_fits(estimator, facts, name)
     fits = "many fits" if n_fits is None else f"up to {n_fits:,} fits"
     cost = "" if n_fits is None else f", together up to {_times(budget, n_fits)} where such costs add up"
@@ -62,20 +63,21 @@ def _tell_of_repeated_fits(estimator: Any) -> None:
 
 
 def tell_of_no_ledger(estimator: Any, ledger: Batch | Ledger | None) -> None:
-    """Warn where a model that was read from a file is fitted again: the file told of no ledger."""
+    """Warn if a model that was read from a file is fitted again without a ledger: a file does not name one."""
     if estimator.__dict__.pop("_was_loaded", False) and ledger is None and as_budget(estimator.budget).is_private:
         warnings.warn(
-            "this model was read from a file, which names no ledger, so this fit is charged to none. Where the rows have "
-            "one, give it first: model.set_params(ledger=confide.Ledger(path)).",
+            "this model was read from a file, and files name no ledger, so this fit is charged to none. If there is a "
+            "ledger for these rows, give it first: model.set_params(ledger=confide.Ledger(path)).",
             BudgetWarning,
             stacklevel=1 + steps_outside(sys._getframe()),
         )
 
 
-def _asked_for() -> Iterator[tuple[int, dict[str, Any], str]]:
-    """Calls of sklearn.model_selection on the stack, from the inside: steps from here to its caller, parameters, name.
+def _calls_of_model_selection() -> Iterator[tuple[int, dict[str, Any], str]]:
+    """Calls of functions of sklearn.model_selection on the stack, the innermost first.
 
-    They are known by the public names of their parameters, `estimator` and `cv`.
+    Of each call: the number of steps from here to its caller, its parameters, and its name. The calls are recognised by the
+    public names of their parameters, `estimator` and `cv`.
     """
     frame, steps = currentframe(), 0
     while frame is not None:
@@ -92,17 +94,17 @@ def _module_of(frame: FrameType) -> str:
 
 
 def _number_of_fits(estimator: Any, facts: dict[str, Any], name: str) -> int | None:
-    """How often clones of the estimator are fitted at most; None where public parameters do not tell."""
+    """The largest number of fits of clones of the estimator; None if it does not follow from the parameters."""
     cloned = facts["estimator"]
     cloned = cloned.steps[-1][1] if isinstance(cloned, Pipeline) else cloned
     search, cv = facts.get("self"), facts["cv"]
-    # Folds that are given one by one may be used up by looking.
+    # Folds may be given as an iterator. Counting them would use it up.
     if not (cv is None or isinstance(cv, Integral) or hasattr(cv, "get_n_splits")):
         return None
     if type(cloned) is not type(estimator) or not (search is None or type(search) in (GridSearchCV, RandomizedSearchCV)):
         return None
     try:
-        # Without the rows: how many splits there are must not be asked of them.
+        # The rows are not passed: the warning must not depend on them, so splitters that need them are not counted.
         n_splits = int(check_cv(cv).get_n_splits())
     except (TypeError, ValueError):
         return None

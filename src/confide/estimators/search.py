@@ -1,4 +1,4 @@
-"""Parameters of a classifier chosen privately: the whole search is one release, charged once."""
+"""Private choice of a classifier's parameters: the whole search is one release and is charged once."""
 
 from __future__ import annotations
 
@@ -46,15 +46,25 @@ from confide.types import Array
 
 METHODS = ("auto", "permute-and-flip", "exponential", "repeated")
 
-_OF_THE_SEARCH = ("budget", "ledger", "random_state")
-_ONE_FOR_ALL = ("neighbours", "n_rows_bounds", "max_rows_per_person", "schema", "classes", "inference_share")
+_PARAMETERS_OF_THE_SEARCH = ("budget", "ledger", "random_state")
+_SAME_FOR_ALL_CANDIDATES = (
+    "neighbours",
+    "n_rows_bounds",
+    "max_rows_per_person",
+    "schema",
+    "classes",
+    "inference_share",
+)
 
 _SHAPE = Fraction(1, 2)
-"""Of the law of the number of tries: 2.5 times the epsilon of one. Measured: benchmarks/README.md."""
+"""Shape eta of the distribution of the number of tries. With 1/2, a search costs 2.5 times the epsilon of one try. Chosen by
+benchmarks/private_search.py."""
 _TRIES_OF_A_CANDIDATE = 10
+"""Mean number of tries for each candidate. Chosen by benchmarks/private_search.py."""
 _HELD_OUT_SHARE = 0.1
 _MOST_TRIES = 1e6
 _DOWNWARDS = 1.0 - 2.0**-40
+"""Factor on a part of a budget, so that rounding cannot make the parts larger than the whole."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,23 +76,23 @@ class _Facts:
 
     @classmethod
     def of(cls, rows: CheckedRows) -> _Facts:
-        """Those of checked rows; a schema has its own number of columns."""
+        """The facts of checked rows. With a schema, the number of columns follows from it."""
         return cls(rows.columns.n_features_in if rows.encoder is None else None, len(rows.domain))
 
 
 @dataclass(frozen=True, slots=True)
 class SearchPlan:
-    """Everything that a search decides before any row is read. Public: safe to print, store and review.
+    """Everything that a search decides before any row is read. It is public: safe to print, store and review.
 
     Attributes
     ----------
-    budget : what the search costs, in all
-    plans : one for each candidate, in the order of the grid
+    budget : what the whole search costs
+    plans : one plan for each candidate, in the order of the grid
     n_rows : number of rows
-    part_sizes : numbers of rows of the parts: for training, then those held out
-    selection : how the choice is made, or None where tries are repeated
-    repetition : the law of the number of tries, or None where each candidate is trained once
-    score_noise : what is added to a number of mistakes before it is used or leaves, or None if none leaves
+    part_sizes : numbers of rows in the parts: first those for training, last the one held out
+    selection : how the choice is made, or None if tries are repeated
+    repetition : the distribution of the number of tries, or None if each candidate is trained once
+    score_noise : the noise on a number of mistakes, added before it is compared or released; None if no score is released
     event : what a ledger counts
     """
 
@@ -97,7 +107,7 @@ class SearchPlan:
 
     @property
     def problem(self) -> Problem:
-        """The public facts of the first candidate: rows and neighbours are those of all."""
+        """The public facts of the first candidate. Number of rows and neighbours are the same for all candidates."""
         return self.plans[0].problem
 
     @property
@@ -107,7 +117,7 @@ class SearchPlan:
 
     @property
     def noise(self) -> float:
-        """Noise of the candidates together, as displacements of their weights: what "auto" compares."""
+        """The sum over the candidates of how far the noise displaces their weights. "auto" compares methods by it."""
         return float(sum(plan.noise_norm for plan in self.plans))
 
     __str__ = search_text
@@ -119,67 +129,77 @@ def _only_if_estimator_has(name: str) -> Any:
 
 @estimator
 class PrivateSearchCV(TellsOfRepeatedFits, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
-    """Choice of parameters from a public grid, and the chosen model, released together under one budget.
+    """Choose parameters from a public grid, and release the choice and the chosen model together under one budget.
 
-    Whatever is learned from the candidates that lose stays private: there is no `cv_results_`. The whole search is one
-    charge on the ledger. Rows to count mistakes on are held out by a secret draw, new for every fit, that knows nothing but
-    the number of rows.
+    What the search learns about the other candidates stays private, so there is no `cv_results_`. The whole search is one
+    charge on the ledger. Some rows are held out to count mistakes on. They are drawn at random, in secret and anew for every
+    fit; the draw depends only on the number of rows.
 
     - "permute-and-flip" and "exponential" train each candidate once, at the whole budget, on a part of the rows that no
-      other candidate sees, and choose privately by the mistakes on the rows held out, at the whole budget. Each candidate
-      has few rows: for two or three candidates, or concentrated budgets.
-    - "repeated" draws a candidate at random, trains it on all rows not held out and counts its mistakes with noise, again
-      and again, a random number of times that knows no data. The best try is released. It costs 2.5 times the epsilon of
-      one try, whatever their number.
+      other candidate uses. They choose privately by the mistakes on the rows held out, also at the whole budget. Each
+      candidate has few rows, so these methods are for two or three candidates, or for concentrated budgets.
+    - "repeated" draws a candidate at random, trains it on all rows that are not held out, and counts its mistakes with
+      noise. It does so a random number of times, which does not depend on the data, and releases the best try. It costs 2.5
+      times the epsilon of one try, whatever the number of tries.
 
     Parameters
     ----------
-    estimator : LogisticRegression, LinearSVC or KernelSVC
-        Its budget is not used; give ledger and random_state to the search. Neighbours must be "replace-one", and its schema
-        must not name a column of persons.
+    estimator : LogisticRegression, LinearSVC, KernelSVC or ERMClassifier
+        Its budget is not used. Give ledger and random_state to the search, not to the estimator. Its neighbours must be
+        "replace-one", and its schema must not name a column of persons.
     param_grid : dict or list of dicts
         Public values of parameters, as for scikit-learn's GridSearchCV, chosen without looking at the rows.
     budget : float, PureDP, ApproxDP or ZCDP, default 1.0
-        What the whole search costs. Finite.
-    method : {"auto", "permute-and-flip", "exponential", "repeated"}
-        "auto" takes the one whose candidates have less noise, a public fact: "repeated", or training once, with the law
-        of choice that promises fewer mistakes.
-    held_out : float or None
-        Part of the rows to count mistakes on. None: as many as each candidate has, or a tenth for "repeated".
+        What the whole search costs; finite.
+    method : {"auto", "permute-and-flip", "exponential", "repeated"}, default "auto"
+        "auto" compares "repeated" with training each candidate once, and takes the one whose candidates have less noise,
+        which is a public fact. If candidates are trained once, it takes the mechanism that promises fewer mistakes.
+    held_out : float or None, default None
+        Share of the rows that is held out, strictly between 0 and 1. None means as many rows as each candidate is trained
+        on, and for "repeated" a tenth.
     score_share : float, default 0.0
-        Part of the budget of the choice that is set aside to release the score of the winner, from 0 to below 1. "repeated"
-        needs none: the noisy score is a part of each try.
-    expected_tries : float or None
-        For "repeated": how often to try in the mean. None: ten times the number of candidates. More tries cost time, no
-        privacy under a pure budget, and a little under an approximate one.
+        Share of the budget of the choice that is kept to release the score of the winner, from 0 to below 1. "repeated"
+        needs no share, because the noisy score is a part of each try.
+    expected_tries : float or None, default None
+        For "repeated": the mean number of tries, from 1.01 to 1e6. None means ten times the number of candidates. More tries
+        take more time. They cost no privacy under a pure budget, and a little under an approximate one.
     ledger : Ledger, batch of one, or None
         Charged once, for the whole search, before a row is used.
     random_state : int or None
-        For tests: a seed makes noise and choice reproducible and the guarantee void.
+        For tests only: a seed makes noise and choice reproducible and the guarantee void.
 
     Attributes
     ----------
-    best_estimator_ : the released model
+    best_estimator_ : classifier
+        The released model.
     best_params_ : dict
-    best_index_ : int, place of the choice in the grid
-    best_score_ : float, only where a score was released
-        Accuracy of the winner on the rows held out, with noise. It is the best of several: too high in the mean.
-    best_score_deviation_ : float, only beside `best_score_`
-        Standard deviation of that noise.
+        The chosen point of the grid.
+    best_index_ : int
+        Position of the choice in the grid.
+    best_score_ : float
+        Accuracy of the winner on the rows held out, with noise; missing if no score was released. It is the best of several
+        scores, so on average it is too high.
+    best_score_deviation_ : float
+        Standard deviation of the noise on `best_score_`; missing if no score was released.
     plan_ : SearchPlan
-    guarantee_ : Guarantee, of the whole search
-    classes_ : array
+        What was decided before any row was read.
+    guarantee_ : Guarantee
+        The guarantee of the whole search.
+    classes_ : array (n_classes,)
+        The label domain, sorted.
     n_features_in_ : int
-    feature_names_in_ : array of str, where X has names
+        Number of columns of X.
+    feature_names_in_ : array of str
+        Names of the columns of X; missing if X has none.
 
     Notes
     -----
     Guarantee: model, choice and score together are differentially private at the budget, under the assumptions that
-    `guarantee_.statement()` lists. scikit-learn's GridSearchCV on the same classifiers charges every fit, and its choice and
-    its scores are not private.
+    `guarantee_.statement()` lists. scikit-learn's GridSearchCV with the same classifiers charges every fit, and its choice
+    and its scores are not private.
 
-    alpha="auto" is chosen from public facts and costs nothing: on Adult it does better than a search over alpha. Search over
-    what has no such rule, such as the length scale of a kernel.
+    alpha="auto" is chosen from public facts and costs nothing; on Adult it does better than a search over alpha. Search over
+    parameters for which there is no such rule, such as the length scale of a kernel.
 
     Sources: Chaudhuri, Monteleoni and Sarwate, JMLR 2011, algorithm 4; McKenna and Sheldon, NeurIPS 2020 (permute and flip);
     Papernot and Steinke, ICLR 2022 (repetition). Proof: confide/privacy/proofs/selection.md.
@@ -195,7 +215,7 @@ class PrivateSearchCV(TellsOfRepeatedFits, MetaEstimatorMixin, BaseEstimator):  
     True
     """
 
-    # As for its classifiers.
+    # As in its classifiers: `fit` does not spell out `sample_weight`, so metadata routing is told of it here.
     __metadata_request__fit: ClassVar[dict[str, Any]] = {"sample_weight": None}
 
     estimator: Any = field(kw_only=False)
@@ -209,16 +229,26 @@ class PrivateSearchCV(TellsOfRepeatedFits, MetaEstimatorMixin, BaseEstimator):  
     random_state: int | None = None
 
     def plan(self, n_rows: int, n_features: int | None = None, *, n_classes: int | None = None) -> SearchPlan:
-        """Everything a fit would decide from public facts. Reads no data and charges nothing.
+        """Show everything that a fit would decide from public facts. Reads no data and charges nothing.
 
         Parameters
         ----------
         n_rows : int
-            Number of rows.
-        n_features : int
-            Number of columns of X; with a schema its own, and not needed.
-        n_classes : int
-            Number of classes; where they are declared theirs, and not needed; otherwise 2 by default.
+            Number of rows, at least 1.
+        n_features : int or None
+            Number of columns of X, at least 1. With a schema leave it out: the schema has the number.
+        n_classes : int or None
+            Number of classes, from 2 to 100. Leave it out if the classes are declared; otherwise None means 2.
+
+        Returns
+        -------
+        SearchPlan
+            Method, sizes of the parts, and the plan of each candidate. It prints.
+
+        Raises
+        ------
+        ParameterError
+            If a parameter cannot be used, or there is no private search with these parameters.
         """
         return self._plan(self._checked_budget(), self._candidates(), n_rows, _Facts(n_features, n_classes))
 
@@ -228,20 +258,22 @@ class PrivateSearchCV(TellsOfRepeatedFits, MetaEstimatorMixin, BaseEstimator):  
             raise ParameterError("n_rows must be a whole number of at least 1.")
         least = len(candidates) + 1 if method in METHODS[1:3] else 2
         if n_rows < least:
-            raise ParameterError(f"{least} rows are the fewest for this search, one for each part: {n_rows} sample(s) came.")
+            # scikit-learn's checks look for the words "1 sample" in a refusal of a single row.
+            raise ParameterError(f"this search needs at least {least} rows, one for each part; it got {n_rows} sample(s).")
         once = None if method == "repeated" or n_rows <= len(candidates) else self._plan_once
         repeated = self._plan_repeated if method in ("auto", "repeated") else None
         plans = [make(budget, candidates, int(n_rows), facts) for make in (once, repeated) if make is not None]
         return min(plans, key=lambda plan: plan.noise)
 
     def fit(self, X: Any, y: Any = None, **weights_of_rows: Unpack[WeightsOfRows]) -> Self:
-        """Search and release.
+        """Search, charge the ledger once, and release the choice and the chosen model.
 
         Parameters
         ----------
-        X, y : as for the estimator
-        sample_weight : (n,) numbers or None
-            Weights of rows in the training; every mistake on a row held out counts 1.
+        X, y : as for the estimator's `fit`
+            Rows must be in memory, or in files that were opened with `open_rows` without a client.
+        sample_weight : (n,) numbers from 0 to `max_sample_weight`, or None
+            How much each row counts in training; None means 1 each. A mistake on a row held out always counts 1.
 
         Returns
         -------
@@ -250,9 +282,9 @@ class PrivateSearchCV(TellsOfRepeatedFits, MetaEstimatorMixin, BaseEstimator):  
         Raises
         ------
         ParameterError, InputError
-            Before anything is charged.
+            If a parameter or the rows cannot be used. Nothing was charged.
         BudgetExceeded
-            If the ledger has too little left; no row was used.
+            If the ledger has too little left. Nothing was charged, and no row was used.
         """
         budget, candidates, grid = self._checked_budget(), self._candidates(), list(ParameterGrid(self.param_grid))
         seed, ledger = parameters.checked_seed(self.random_state), parameters.checked_ledger(self.ledger)
@@ -271,6 +303,7 @@ class PrivateSearchCV(TellsOfRepeatedFits, MetaEstimatorMixin, BaseEstimator):  
         ]
         with given.checked(specifications) as rows_of_all:
             rows = rows_of_all[0]
+            # The plan and the models get the same classes, which may have been taken from the labels present.
             if declared_domain(candidates[0].classes, schema) is None:
                 for model in candidates:
                     model.set_params(classes=list(rows.domain))
@@ -294,7 +327,7 @@ class PrivateSearchCV(TellsOfRepeatedFits, MetaEstimatorMixin, BaseEstimator):  
     def _hold(
         self, choice: _Choice, chosen: ReleasedModel, model: LinearClassifier, values: dict[str, Any], plan: SearchPlan
     ) -> None:
-        """Hold what was released, and the public facts beside it."""
+        """Keep what was released, and the public facts that came with it, as attributes."""
         model._hold(chosen)
         self.best_index_, self.best_params_, self.best_estimator_ = choice.index, values, model
         self.plan_, self.guarantee_ = plan, chosen.guarantee
@@ -308,37 +341,49 @@ class PrivateSearchCV(TellsOfRepeatedFits, MetaEstimatorMixin, BaseEstimator):  
             self.feature_names_in_ = model.feature_names_in_
 
     def predict(self, X: Any) -> Any:
-        """The class that the released model finds for each row, (n,)."""
+        """Predict the class of each row with the released model, (n,)."""
         check_is_fitted(self)
         return self.best_estimator_.predict(X)
 
     def decision_function(self, X: Any) -> Array:
-        """Scores of the released model."""
+        """Compute the scores of the released model, (n,) or (n, n_classes)."""
         check_is_fitted(self)
         scores: Array = self.best_estimator_.decision_function(X)
         return scores
 
     @_only_if_estimator_has("predict_proba")  # type: ignore[untyped-decorator]  # scikit-learn ships no types
     def predict_proba(self, X: Any) -> Array:
-        """Probabilities of the classes by the released model, where it has them."""
+        """Compute the probabilities of the classes, (n, n_classes), if the released model has them."""
         check_is_fitted(self)
         return self.best_estimator_.predict_proba(X)  # type: ignore[no-any-return]
 
     @_only_if_estimator_has("predict_log_proba")  # type: ignore[untyped-decorator]  # as above
     def predict_log_proba(self, X: Any) -> Array:
-        """Logarithms of `predict_proba`."""
+        """Compute the logarithms of `predict_proba`, (n, n_classes)."""
         check_is_fitted(self)
         return self.best_estimator_.predict_log_proba(X)  # type: ignore[no-any-return]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Accuracy of the released model on the given rows. On private rows it is outside every guarantee."""
+        """Compute the accuracy of the released model on the given rows. On private rows it is outside every guarantee."""
         check_is_fitted(self)
         return float(self.best_estimator_.score(X, y, sample_weight))
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write the released model as JSON, with the guarantee of the whole search. `confide.load` reads it.
 
-        A file that exists is refused, unless `overwrite` is true and it may be written.
+        Parameters
+        ----------
+        path : str or path
+            Where to write.
+        overwrite : bool, default False
+            Whether to replace a file that exists.
+
+        Raises
+        ------
+        NotFittedError
+            If the search is not fitted.
+        FileError
+            If the file exists and `overwrite` is false, or it cannot be written.
         """
         check_is_fitted(self)
         self.best_estimator_.save(path, overwrite=overwrite)
@@ -352,7 +397,7 @@ class PrivateSearchCV(TellsOfRepeatedFits, MetaEstimatorMixin, BaseEstimator):  
             raise ParameterError("score_share must be a number from 0 to below 1.")
         held = self.held_out
         if held is not None and (not isinstance(held, Real) or isinstance(held, bool) or not 0.0 < held < 1.0):
-            raise ParameterError("held_out must be None, or a number between 0 and 1.")
+            raise ParameterError("held_out must be None, or a number strictly between 0 and 1.")
         tries = self.expected_tries
         if tries is not None and (
             not isinstance(tries, Real) or isinstance(tries, bool) or not 1.01 <= tries <= _MOST_TRIES
@@ -364,37 +409,45 @@ class PrivateSearchCV(TellsOfRepeatedFits, MetaEstimatorMixin, BaseEstimator):  
         """One estimator for each point of the grid, unfitted, with no ledger and no seed."""
         estimator = self.estimator
         if not isinstance(estimator, LinearClassifier):
-            raise ParameterError("estimator must be a classifier of confide: LogisticRegression, LinearSVC or KernelSVC.")
+            raise ParameterError("estimator must be a classifier of confide, such as LogisticRegression or KernelSVC.")
         if estimator.ledger is not None or estimator.random_state is not None:
             raise ParameterError(
                 "give ledger and random_state to the search, not to its estimator: the search is one release."
             )
         if Neighbours.parse(estimator.neighbours) is not Neighbours.REPLACE_ONE:
             raise ParameterError(
-                "a search needs neighbours='replace-one': with rows added or removed the sizes of its parts would be "
-                "private. Use alpha='auto', which needs no search, or replace-one where the number of rows may be public."
+                "a search needs neighbours='replace-one'. With 'add-or-remove-one' the number of rows is private, and so "
+                "would be the sizes of its parts. Use alpha='auto', which needs no search; or 'replace-one', if the number "
+                "of rows may be public."
             )
         refuse_persons(estimator.schema, "a search needs")
         if estimator.get_params(deep=False).get("inference_share", 0.0) != 0.0:
             raise ParameterError(
-                "intervals do not hold after a choice among models, so a search has none: leave inference_share at 0."
+                "intervals are not valid after a choice among models, so a search has none. Leave inference_share at 0."
             )
         try:
             grid = list(ParameterGrid(self.param_grid))
         except (TypeError, ValueError):
             grid = []
         if not grid:
-            raise ParameterError("param_grid must be a dict of parameter names and lists of values, or a list of such.")
+            raise ParameterError("param_grid must be a dict of parameter names and lists of values, or a list of dicts.")
         names = {name for point in grid for name in point}
-        for fixed, what in ((_OF_THE_SEARCH, "is a parameter of the search"), (_ONE_FOR_ALL, "must be the same for all")):
+        fixed_names = (
+            (_PARAMETERS_OF_THE_SEARCH, "is a parameter of the search"),
+            (_SAME_FOR_ALL_CANDIDATES, "must be the same for all"),
+        )
+        for fixed, what in fixed_names:
             for name in sorted(names.intersection(fixed)):
-                raise ParameterError(f"param_grid cannot vary {name}, which {what}: the guarantee rests on it.")
+                raise ParameterError(
+                    f"param_grid cannot vary {name}, which {what}: the guarantee rests on it. Take {name} out of param_grid."
+                )
         if unknown := sorted(names - set(estimator.get_params(deep=False))):
-            raise ParameterError(f"param_grid names {unknown[0]!r}, which {type(estimator).__name__} does not have.")
+            kind = type(estimator).__name__
+            raise ParameterError(f"param_grid names {unknown[0]!r}, which {kind} does not have as a parameter.")
         return [clone(estimator).set_params(**clone(point, safe=False)) for point in grid]
 
     def _plan_once(self, budget: Budget, candidates: list[Any], n_rows: int, facts: _Facts) -> SearchPlan:
-        """Each candidate once, on a part of its own, and a private choice."""
+        """The plan to train each candidate once, on a part of its own, and to choose privately."""
         n_held, m = self._held_out(n_rows, 1.0 / (len(candidates) + 1), len(candidates)), len(candidates)
         sizes = tuple((n_rows - n_held) // m + (part < (n_rows - n_held) % m) for part in range(m))
         plans = self._plans(budget, candidates, sizes, facts, math.log(m))
@@ -406,7 +459,7 @@ class PrivateSearchCV(TellsOfRepeatedFits, MetaEstimatorMixin, BaseEstimator):  
         return SearchPlan(budget, plans, n_rows, (*sizes, n_held), selection, None, noise, problem.event(budget))
 
     def _plan_repeated(self, budget: Budget, candidates: list[Any], n_rows: int, facts: _Facts) -> SearchPlan:
-        """Tries of random candidates on all rows that are not held out, each with a noisy score."""
+        """The plan to train random candidates on all rows that are not held out, each with a noisy score."""
         persons = parameters.checked_rows_per_person(self.estimator.max_rows_per_person)
         tries = max(1.01, float(self.expected_tries or _TRIES_OF_A_CANDIDATE * len(candidates)))
         repetition = Repetition.of_mean(_SHAPE, tries)
@@ -414,7 +467,8 @@ class PrivateSearchCV(TellsOfRepeatedFits, MetaEstimatorMixin, BaseEstimator):  
         sizes = (n_rows - n_held,)
         found, total = [], 0.0 if isinstance(budget, ZCDP) else budget.epsilon
         for base in _bases(budget, persons, repetition):
-            # What a try sets aside counts once for each, and against the budget of the search.
+            # Each try sets aside an event of small probability. It has to be smaller than for a single release by the factor
+            # E[K] exp(total - base), K the number of tries: proofs/selection.md, section 5.
             more = max(0.0, total - (0.0 if isinstance(base, ZCDP) else base.epsilon)) + math.log(repetition.mean)
             plans = self._plans(base, candidates, sizes * len(candidates), facts, more)
             noise, event = _score_noise(budget_of_row(base, persons)), plans[0].problem.event(budget)
@@ -445,9 +499,9 @@ class PrivateSearchCV(TellsOfRepeatedFits, MetaEstimatorMixin, BaseEstimator):  
         charge: Charge,
         unusual: tuple[str, ...],
     ) -> Guarantee:
-        """What the search promises if this candidate is chosen: the sentences of its model, and those of the search."""
+        """The guarantee of the search if this candidate is chosen: the sentences of its model and those of the search."""
         how = (
-            f"the best of a random number of tries, {plan.repetition.mean:.4g} in the mean, which knew no row"
+            f"the best of a random number of tries, {plan.repetition.mean:.4g} on average, which does not depend on any row"
             if plan.repetition is not None
             else f"chosen by the {plan.method} mechanism"
         )
@@ -455,14 +509,15 @@ class PrivateSearchCV(TellsOfRepeatedFits, MetaEstimatorMixin, BaseEstimator):  
             *sentences_of_rows(rows, settings),
             (
                 f"It covers a whole search: the model is {how}, among {len(plan.plans)} candidates of a public grid. What "
-                f"was not released of it, such as the scores of the others, stays private and was kept nowhere."
+                f"the search did not release, such as the scores of the other candidates, stays private and was kept "
+                f"nowhere."
             ),
             (
-                f"All {plan.n_rows:,} rows, of which it was trained on a part, were divided by a secret draw that knew "
-                f"their public number alone."
+                f"The model was trained on a part of all {plan.n_rows:,} rows. They were divided by a secret random draw "
+                f"that depends only on their public number."
             ),
         )
-        # The rows and the budget are those of the search, not of the part and the try that made the model.
+        # The guarantee speaks of the rows and the budget of the search, not of the part or the try that made the model.
         problem = replace(its_plan.problem, n_rows_low=plan.n_rows, n_rows_high=plan.n_rows)
         whole = replace(its_plan, problem=problem, budget=plan.budget)
         return guarantee_of(whole, sentences, None, charge, unusual)
@@ -476,7 +531,7 @@ class PrivateSearchCV(TellsOfRepeatedFits, MetaEstimatorMixin, BaseEstimator):  
 
 @dataclass(frozen=True, slots=True)
 class _Training:
-    """One candidate: the rows as it takes them, its plan, and what is promised if it is chosen."""
+    """One candidate: the rows as it uses them, its plan, and the guarantee that holds if it is chosen."""
 
     rows: CheckedRows
     plan: Plan
@@ -489,7 +544,7 @@ class _Training:
 
 @dataclass(frozen=True, slots=True)
 class _Choice:
-    """What a search may release."""
+    """What a search releases."""
 
     fit: Fit
     index: int
@@ -497,7 +552,7 @@ class _Choice:
 
 
 def _chosen(plan: SearchPlan, trainings: list[_Training], entropy: Entropy) -> _Choice:
-    """Divide the rows, train, count, choose. All of it was charged before this call."""
+    """Divide the rows, train, count mistakes and choose. Everything was charged before this call."""
     *parts, held_out = divided(plan.part_sizes, entropy)
     if plan.selection is not None:
         tries = list(range(len(trainings)))
@@ -522,7 +577,7 @@ def _chosen(plan: SearchPlan, trainings: list[_Training], entropy: Entropy) -> _
     for index in tries:
         fit, number = trained(index)
         score = noisy(number)
-        # The first of equals: tries are exchangeable, so this breaks ties without data.
+        # Of tries with equal scores the first is kept: tries are exchangeable, so this breaks ties without using data.
         if best is None or best.noisy_mistakes is None or score < best.noisy_mistakes:
             best = _Choice(fit, index, score)
     assert best is not None  # noqa: S101 - there is at least one try
@@ -530,21 +585,21 @@ def _chosen(plan: SearchPlan, trainings: list[_Training], entropy: Entropy) -> _
 
 
 def _part_of(budget: Budget, share: float) -> Budget:
-    """A part of the budget of a row, or all but a margin of it, for a choice or a score, which need no delta."""
+    """A part of the budget of a row, rounded down, for a choice or a score; both need no delta."""
     if isinstance(budget, ZCDP):
         return ZCDP(share * budget.rho * _DOWNWARDS)
     return PureDP(share * budget.epsilon * _DOWNWARDS)
 
 
 def _score_noise(budget: Budget) -> LatticeLaplace | LatticeGaussian:
-    """Noise on one number of mistakes, which one row changes by at most 1."""
+    """The noise on one number of mistakes. One row changes that number by at most 1."""
     if isinstance(budget, ZCDP):
         return LatticeGaussian.of_multiplier(1, lattice_exponent(1.0, 1), 1.0, (2.0 * budget.rho) ** -0.5)
     return LatticeLaplace.of_l1(1, 1.0, budget.epsilon)
 
 
 def _bases(budget: Budget, persons: int, repetition: Repetition) -> list[Budget]:
-    """What one try may cost a person so that the best of all costs the budget."""
+    """The budgets that one try may cost a person, so that the release of the best try costs the whole budget."""
     row = budget_of_row(budget, persons)
     epsilon = pure_epsilon(row)
     bases: list[Budget] = [PureDP(repetition.pure_base(epsilon) * persons)]

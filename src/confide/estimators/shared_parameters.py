@@ -1,7 +1,7 @@
-"""Parameters that estimators share: each has its type, its default and its description here, once.
+"""The parameters that several estimators share. The type, default and description of each stand here, once.
 
-Estimators are dataclasses, so that `__init__` has explicit keyword arguments, as scikit-learn wants it, without repeating
-them. `intake/parameters.py` has the check of each parameter.
+Estimators are dataclasses. So `__init__` has explicit keyword arguments, as scikit-learn requires, and they need not be
+repeated in each class. `intake/parameters.py` checks each parameter.
 """
 
 from __future__ import annotations
@@ -16,74 +16,78 @@ from confide.features.schema import Schema
 from confide.privacy.budgets import Budget, Neighbours
 
 _MARK = "other parameters : those that linear models share"
-"""Where a docstring has this line, the descriptions of all shared parameters that it leaves out take its place."""
+"""In a docstring, this line is replaced by the descriptions of all shared parameters that the docstring leaves out."""
 _DESCRIPTIONS = {
     "budget": """float, PureDP, ApproxDP or ZCDP, default 1.0
-    A number is the epsilon of pure differential privacy. ``float("inf")`` gives the model without privacy, and its
-    guarantee says so.""",
+    What the fit may cost. A number is the epsilon of pure differential privacy. ``float("inf")`` gives the model without
+    privacy, and its guarantee says so.""",
     "alpha": """"auto" or float, default "auto"
-    Ridge of the mean objective, positive. "auto" is a function of public facts alone: number of rows, features, budget
-    and row bound. It is raised, and the plan says so, where the proof needs more.""",
+    Ridge of the mean objective, positive and at most 1e12. "auto" depends only on public facts: number of rows and of
+    features, budget, and bound on rows. It is raised if the proof of privacy needs more, and the plan says so.""",
     "schema": """Schema or None
-    Public knowledge about raw columns. With it X is a pandas or Polars frame, columns are matched by name, and the row
-    bound comes from the schema, with noise shaped by its columns.""",
+    Public knowledge about raw columns. With a schema, X is a pandas or Polars frame and columns are matched by name. The
+    bound on rows follows from the schema, and the noise is shaped by its columns.""",
     "row_norm": """float, row bound or None
-    Every row is clipped to this L2 norm, default 1.0. It is never inferred from the rows, and not given together with a
-    schema. A `BallBound`, `BoxBound` or `GroupBound` clips rows its own way and shapes the noise. ``float("inf")`` needs
-    an infinite budget.""",
+    Every row is clipped to this L2 norm; None means 1.0. It is never inferred from the rows. It cannot be given together
+    with a schema. A `BallBound`, `BoxBound` or `GroupBound` clips rows in its own way and shapes the noise.
+    ``float("inf")`` needs an infinite budget.""",
     "fit_intercept": """bool, default True
-    Whether the model has an intercept. It is a penalised weight, and its constant is a part of every row.""",
+    Whether the model has an intercept. It is a penalised weight of a constant that is appended to every row.""",
     "intercept_scaling": """float, default 1.0
-    The constant appended to every clipped row. A larger value shrinks the intercept less and costs noise. Where a
-    typical row does not have norm 1, take about `row_norm`: beside rows of norm 1000 a constant of 1 shifts no score,
-    and beside rows of norm 0.001 it gets nearly all of the noise.""",
+    The constant that is appended to every clipped row, positive. A larger constant shrinks the intercept less and brings
+    more noise. If a typical row does not have norm about 1, take a constant of about `row_norm`: beside rows of norm 1000,
+    a constant of 1 cannot shift the scores, and beside rows of norm 0.001 it gets nearly all of the noise.""",
     "target_bound": """float
-    Needed in every fit and plan: every target is clipped to [-target_bound, target_bound], in its own units. It is
-    never inferred from the targets: scale and centre them by public knowledge. ``float("inf")`` needs an infinite
-    budget.""",
+    Required by `fit` and `plan`, positive. Every target is clipped to [-target_bound, target_bound], in the target's own
+    units. The bound is never inferred from the targets; scale and centre them by public knowledge. ``float("inf")`` needs
+    an infinite budget.""",
     "classes": """sequence of labels or None
-    The label domain, 2 to 100 labels. None takes the target of the schema; without a schema {0, 1}, {-1, 1} or
-    {False, True} where the labels fit; and otherwise the labels present, which the guarantee names as an assumption.""",
+    The label domain, 2 to 100 labels. None means: the target of the schema; without a schema {0, 1}, {-1, 1} or
+    {False, True} if the labels fit; otherwise the labels that are present, which the guarantee lists as an assumption.""",
     "mechanism": """{"auto", "objective", "output", "output-laplace"}, default "auto"
-    Where the noise goes: into the objective, or on the weights. "auto" is "objective" where the loss is smooth.
+    Where the noise is added: to the objective ("objective") or to the weights ("output"). "auto" is "objective" if the loss
+    is smooth; for three or more classes it takes the weights if the noise in the objective would be much larger.
     "output-laplace" is the PrivateSVM of Rubinstein et al., with independent Laplace noise and pure privacy, for
     comparison.""",
     "neighbours": """{"replace-one", "add-or-remove-one"}, default "replace-one"
-    Which data sets the guarantee calls neighbours.""",
+    Which data sets the guarantee calls neighbours: those that differ in the values of one row, or in its presence. With
+    "add-or-remove-one" the number of rows is private.""",
     "n_rows_bounds": """(int, int) or None
-    Public bounds on the number of rows, for "add-or-remove-one", where that number is private. The ridge of the sum is
-    alpha times the lower bound.""",
+    Public lower and upper bound on the number of rows. Required with "add-or-remove-one", where the number is private, and
+    refused otherwise. The ridge of the summed objective is alpha times the lower bound.""",
     "max_rows_per_person": """int, default 1
-    A public cap k on the rows of one person. The guarantee then protects a person, by group privacy. Where the schema
-    names a column of persons, k rows of each are drawn anew in every fit; otherwise the cap is an assumption.""",
+    A public cap k on the rows of one person. The guarantee then protects a person, by group privacy. If the schema names a
+    column of persons, k rows of each person are drawn at random in every fit. Otherwise the cap is an assumption.""",
     "class_weight": """dict or None
-    A public weight for each class, label: number. Noise grows with the largest. "balanced" is refused, because it would
-    be learned from the labels.""",
+    A public weight for each class, label: number between 1e-9 and 1e9. The noise grows with the largest weight. "balanced"
+    is refused, because it would be learned from the labels.""",
     "max_sample_weight": """float, default 1.0
-    A public cap on the `sample_weight` of a row in `fit`. Noise grows with it. The mean is over the number of rows,
-    whatever they weigh.""",
+    A public cap on the `sample_weight` of a row in `fit`, between 1e-9 and 1e9. The noise grows with it. The mean of the
+    losses is taken over the number of rows, not over the sum of the weights.""",
     "inference_share": """float or "auto", default 0.0
-    The part of the budget that is kept for intervals. With it `conf_int`, `summary` and `uncertainty` say how far the
-    coefficients may lie from those of the population. "auto" takes the share at which the intervals are narrowest, by
-    public facts. Refused, before anything is charged, where the intervals could not be trusted.""",
+    The part of the budget that is kept for intervals, from 0 to 0.9. With it, `conf_int`, `summary` and `uncertainty` say
+    how far the coefficients may lie from those of the population. "auto" takes the share at which the intervals are
+    expected to be narrowest, by public facts. If the intervals could not be trusted, the fit is refused before anything is
+    charged.""",
     "ledger": """Ledger, batch of one, or None
-    Charged before a row is used.""",
+    Charged before a row is used. None: the fit is charged nowhere.""",
     "n_jobs": """int or None
-    Threads that share the rows: None is 1, or what `joblib.parallel_config` says; -1 is one for each core. Fits are the
-    same to the bit whatever their number. Small calls of NumPy take turns, so measure before you ask for more than one.""",
+    Number of threads that share the rows. None means 1, or what `joblib.parallel_config` says; -1 means one for each core.
+    The released model is the same to the bit whatever the number. NumPy's short calls hold a lock, so more threads may gain
+    little: measure before you ask for more than one.""",
     "random_state": """int or None
-    For tests: a seed makes the noise reproducible and the guarantee void.""",
+    For tests only: a seed makes the noise reproducible and the guarantee void.""",
 }
-"""The type of each shared parameter, and what it does, as a docstring has them."""
+"""Type and description of each shared parameter, as they stand in a docstring."""
 
 Class = TypeVar("Class")
 
 
 @dataclass_transform(eq_default=False, kw_only_default=True, field_specifiers=(field,))
 def estimator(cls: type[Class]) -> type[Class]:
-    """Make a class an estimator: `__init__` stores its parameters, and its docstring describes those that it shares.
+    """Make a class an estimator: give it an `__init__` that stores its parameters, and complete its docstring.
 
-    As scikit-learn wants it, `__init__` has explicit keyword arguments, checks nothing and changes nothing.
+    As scikit-learn requires, `__init__` has explicit keyword arguments, checks nothing and changes nothing.
     """
     made = dataclass(eq=False, repr=False, kw_only=True)(cls)
     if made.__doc__ is not None and _MARK in made.__doc__:
@@ -115,7 +119,7 @@ class ModelParameters:
 
 @estimator
 class RowNormParameter:
-    """The bound on rows, of models whose rows have none of their own."""
+    """The bound on rows, for models in which the user chooses it."""
 
     row_norm: Any = None
 
@@ -130,20 +134,20 @@ class ClassParameters:
 
 @estimator
 class SampleWeightParameter:
-    """The cap on the weights of rows, of models whose `fit` takes them."""
+    """The cap on the weights of rows, for models whose `fit` takes such weights."""
 
     max_sample_weight: float = 1.0
 
 
 @estimator
 class TargetParameter:
-    """The bound on targets, of every regressor."""
+    """The bound on targets, for every regressor."""
 
     target_bound: float | None = None
 
 
 @estimator
 class IntervalsParameter:
-    """The share of the budget for intervals, of models that have them by moments."""
+    """The share of the budget that is kept for intervals, for models that release second moments for them."""
 
     inference_share: float | str = 0.0

@@ -1,4 +1,4 @@
-"""Private support vector machines, linear and with kernels."""
+"""Private support vector machines, linear ones and ones with kernels."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ _LOSSES: dict[str, type[HuberHinge] | type[SmoothHinge] | type[LogisticHinge]] =
     "smooth_hinge": SmoothHinge,
     "logistic_hinge": LogisticHinge,
 }
-"""The losses by their names. For "auto" `training/loss_choice.py` may put the logistic hinge in the place of the hinge."""
+"""The losses by their names. With "auto", `training/loss_choice.py` may replace this loss by the logistic hinge."""
 _NARROWEST = 2.0**-12
-"""The smallest `smoothing` of a joint. The joint of loss="hinge" is no narrower."""
+"""The smallest `smoothing` of a joint. The joint that loss="hinge" uses is not narrower."""
 
 
 def hinge_loss(name: Any, smoothing: Any, bound_if_noisy: RowBound | None) -> ScoreLoss:
@@ -34,7 +34,7 @@ def hinge_loss(name: Any, smoothing: Any, bound_if_noisy: RowBound | None) -> Sc
     Parameters
     ----------
     name, smoothing : as the user gave them
-    bound_if_noisy : a narrower bound on rows that an automatic loss may bring, or None
+    bound_if_noisy : a smaller bound on rows that the automatic loss may choose, or None
     """
     name = parameters.checked_choice("loss", name, (*_LOSSES, "hinge"))
     if name == "hinge":
@@ -52,8 +52,8 @@ def hinge_loss(name: Any, smoothing: Any, bound_if_noisy: RowBound | None) -> Sc
         raise ParameterError("smoothing must be a positive finite number.") from None
     if isinstance(loss, (HuberHinge, SmoothHinge)) and half_width < _NARROWEST:
         raise ParameterError(
-            f"smoothing must be at least 2^-12, about 0.00025, and is {half_width:g}: the narrower the joint, the longer "
-            f"a fit may take. Take a larger smoothing, or loss='hinge', whose joint is chosen for you."
+            f"smoothing must be at least 2^-12, about 0.00025, and is {half_width:g}: a fit takes longer if the joint is "
+            f"narrower. Use a larger smoothing, or loss='hinge', whose joint is chosen for you."
         )
     if name != "auto":
         return ScoreLoss(loss, one_vs_rest=loss)
@@ -65,41 +65,43 @@ class LinearSVC(IntervalsParameter, RowNormParameter, LinearClassifier):
     """A linear support vector machine with the hinge or a smoothed hinge, released under differential privacy.
 
     Minimises mean loss(y w . x) + alpha / 2 |w|^2 over clipped rows, perturbed so that the released weights are
-    differentially private. The loss is the hinge max(0, 1 - z) with a joint of half-width `smoothing` around z = 1. Of three
-    classes and more each has its weights, for the class against all others; all are released together under the one budget.
+    differentially private. The loss is the hinge max(0, 1 - z), whose corner at z = 1 is replaced by a smooth joint of
+    half-width `smoothing`. With three or more classes, each class has a vector of weights against all others, and all are
+    released together under the one budget.
 
     Parameters
     ----------
     loss : {"auto", "huber_hinge", "smooth_hinge", "logistic_hinge", "hinge"}, default "auto"
-        The joint is a parabola ("huber_hinge"), or a polynomial that is twice differentiable ("smooth_hinge").
-        "logistic_hinge" is the logistic loss moved by a margin of 1 / smoothing, log(1 + exp(1 / smoothing - z)): the hinge
-        with a round corner at that margin, whose curvature costs next to nothing. "hinge" is the hinge itself but for the
-        narrowest parabola with which double precision can certify a minimiser, shown in the plan, from 1/4096 to 1/32
-        wide; it needs noise on the weights, so `mechanism` "auto" is "output".
-
-        "auto" is "huber_hinge" where noise is small beside the rows, without privacy, for three classes and more, for noise
-        on the weights and in `intervals_from_parts`; and "logistic_hinge" where it is large.
-        Then, if the noise is Gaussian, a schema is given and no intervals are asked for, encoded rows are clipped to the
-        norm of a usual row that follows from the schema. All of it is decided from public facts, and the plan says it.
+        - "huber_hinge": the joint is a parabola.
+        - "smooth_hinge": the joint is a polynomial, and the loss is twice differentiable.
+        - "logistic_hinge": the logistic loss with a margin of 1 / smoothing, log(1 + exp(1 / smoothing - z)). It is a hinge
+          with a round corner at that margin. Its curvature costs nearly nothing of the budget.
+        - "hinge": the hinge itself, up to the narrowest parabola with which double precision can certify a minimiser; the
+          plan shows its width, 1/4096 to 1/32. The noise must be on the weights, so `mechanism` "auto" means "output".
+        - "auto": "logistic_hinge" if the noise is large beside the rows, otherwise "huber_hinge". It is always "huber_hinge"
+          without privacy, for three or more classes, with noise on the weights, and in `intervals_from_parts`. If it is
+          "logistic_hinge", the noise is Gaussian, a schema is given and no intervals are asked for, then encoded rows are
+          also clipped to the norm of a typical row, which follows from the schema. All of this is decided from public facts,
+          and the plan shows it.
     smoothing : float, default 0.5
-        Half-width of the joint, at least 2^-12 (of "logistic_hinge" 2^-20); not used by "hinge". A narrower one is closer
-        to the hinge and costs objective perturbation more of the budget, or a larger alpha; of "logistic_hinge" it costs
-        little, and scores are larger.
+        Half-width of the joint: at least 2^-12, or 2^-20 for "logistic_hinge"; not used by "hinge". A narrower joint is
+        closer to the hinge. With objective perturbation it costs more of the budget, or needs a larger alpha. For
+        "logistic_hinge" it costs little and makes scores larger.
     other parameters : those that linear models share
 
     Attributes
     ----------
     coef_, intercept_, classes_, coefficient_names_, n_features_in_, feature_names_in_, alpha_, guarantee_ :
-        As in `LogisticRegression`; the scores are no log-odds.
+        As in `LogisticRegression`; the scores are not log-odds.
 
     Notes
     -----
-    There are no intervals for the "hinge", which does not bend.
+    There are no intervals for "hinge", because its curvature is zero except at a point.
 
-    Guarantee: as for `LogisticRegression`. The curvature of the hinges with a joint costs a part of the budget, which the
-    logistic loss, with a margin or without, often does not pay. Scores and coefficients of the logistic hinge are 1 /
-    smoothing times as large as those of the hinge, so do not compare them between losses. Where the plan clips encoded rows,
-    coefficients speak of the clipped rows, and rows to predict are clipped alike.
+    Guarantee: as for `LogisticRegression`. The curvature of a hinge with a joint costs a part of the budget; the curvature
+    of the logistic loss, with a margin or without, often costs nothing. Scores and coefficients of the logistic hinge are
+    1 / smoothing times as large as those of the hinge, so do not compare them between losses. If the plan clips encoded
+    rows, the coefficients are those for clipped rows, and rows to be predicted are clipped in the same way.
 
     Sources: Chaudhuri, Monteleoni and Sarwate, Differentially Private Empirical Risk Minimization, JMLR 2011, equations (20)
     to (23); for the logistic hinge Zhang, Jin, Yang and Hauptmann, Modified Logistic Regression, ICML 2003; for the hinge
@@ -126,28 +128,34 @@ class LinearSVC(IntervalsParameter, RowNormParameter, LinearClassifier):
 class KernelSVC(LinearClassifier):
     """A support vector machine with a translation-invariant kernel, released under differential privacy.
 
-    Rows pass through random Fourier features, whose kernel approximates the one asked for; on them it is `LinearSVC`. The
-    features follow from public facts and a public seed, stored in the model; a mapped row has norm 1 whatever the row was.
+    Rows are mapped to random Fourier features, whose inner products approximate the kernel, and a `LinearSVC` is trained on
+    the features. The map follows from public facts and a public seed, and is stored in the model. A mapped row has norm 1,
+    whatever the row was.
 
     Parameters
     ----------
     kernel : {"rbf", "laplacian", "cauchy"}, default "rbf"
+        The kernel; `RandomFourierFeatures` has the formulas.
     length_scale : float, default 1.0
-        Of the kernel, in the units of the columns of X (with a schema, of the encoded columns). Public, never learned.
-    n_features : int, even, default 256
-        Number of random features: more come closer to the kernel and bring more noise.
+        Distance over which the kernel falls, positive, in the units of the columns of X (with a schema, of the encoded
+        columns). It is public and never learned.
+    n_features : int, default 256
+        Number of random features, even. More features approximate the kernel better and bring more noise.
     orthogonal : bool, default False
-        Orthogonal frequencies, for "rbf": closer to the kernel with as many features.
+        Whether frequencies are orthogonal, for "rbf": a better approximation with the same number of features.
     map_seed : int, default 0
-        Seed of the features. Public; it has nothing to do with the noise.
-    loss : as in `LinearSVC`, default "huber_hinge"
-        "auto" is the logistic hinge where noise is large; mapped rows have one norm and are not clipped further.
-    smoothing : as in `LinearSVC`
+        Seed of the map. It is public and has nothing to do with the noise.
+    loss : {"auto", "huber_hinge", "smooth_hinge", "logistic_hinge", "hinge"}, default "huber_hinge"
+        As in `LinearSVC`. "auto" is the logistic hinge if the noise is large. Mapped rows all have norm 1, so they are never
+        clipped to a smaller norm.
+    smoothing : float, default 0.5
+        As in `LinearSVC`.
     other parameters : those that linear models share
 
     Attributes
     ----------
-    coef_ : array (1, n_features), or (n_classes, n_features) for three classes and more, weights of the random features
+    coef_ : array (1, n_features), or (n_classes, n_features) for three or more classes
+        Weights of the random features.
     intercept_, classes_, coefficient_names_, n_features_in_, feature_names_in_, alpha_, guarantee_ :
         As in `LogisticRegression`.
 
@@ -180,7 +188,7 @@ class KernelSVC(LinearClassifier):
     _accepts_sparse = False  # its features are dense
 
     def _minimised(self, encoder: Encoder | None) -> ScoreLoss:
-        # The random features of a row have norm 1, whatever the row, so no narrower bound helps.
+        # The random features of a row have norm 1, whatever the row is, so a smaller bound does not help.
         return hinge_loss(self.loss, self.smoothing, None)
 
     def _fourier_map(self, n_inputs: int) -> FourierMap:

@@ -1,4 +1,4 @@
-"""scikit-learn's face of what turns columns into bounded rows by public knowledge alone: encoders and feature maps."""
+"""scikit-learn transformers that turn columns into bounded rows by public knowledge only: an encoder and a feature map."""
 
 from __future__ import annotations
 
@@ -20,19 +20,33 @@ from confide.types import Array
 
 
 class SchemaEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
-    """Encodes a frame of raw columns by a schema. Learns nothing from data: `fit` only checks that the columns are there.
+    """Encode a frame of raw columns by a schema.
 
-    Numbers go to [-1, 1] by their public bounds (values outside are clipped), categories to one column a level, two-level
-    categories to one column of -1 and +1, unknown categories to the declared `other` or to zeros, missing values to the
-    declared indicator. A number with knots becomes one column a knot, an interaction the products of its members' columns.
+    It learns nothing from data: `fit` only checks that the columns are there.
+
+    - A number is mapped to [-1, 1] by its public bounds; values outside are clipped. A number with knots becomes one column
+      for each knot.
+    - A category becomes one column for each level; with two levels, one column of -1 and +1. An unknown category goes to the
+      declared `other`, or to zeros.
+    - A missing value goes to the declared indicator.
+    - An interaction becomes the products of its members' columns.
 
     Parameters
     ----------
     schema : Schema
+        The public description of the raw columns.
 
     Attributes
     ----------
-    n_features_in_, feature_names_in_ : the schema's raw columns
+    n_features_in_ : int
+        Number of raw columns of the schema.
+    feature_names_in_ : array of str
+        Names of the raw columns of the schema.
+
+    Notes
+    -----
+    Guarantee: none is needed, because the encoding of a row depends only on the schema and on that row. The guarantee of a
+    private model that is trained on encoded rows covers both steps.
     """
 
     def __init__(self, schema: Schema) -> None:
@@ -40,11 +54,11 @@ class SchemaEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # s
 
     @property
     def row_bound(self) -> GroupBound:
-        """The public bound that every encoded row obeys, group by group; an estimator takes it as ``row_norm``."""
+        """The public bound on every encoded row, group by group. Give it to an estimator as ``row_norm``."""
         return self._encoder().row_bound
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Check the frame's columns; nothing is learned."""
+        """Check that the frame X has the schema's columns; nothing is learned. Raises `InputError` if it has not."""
         encoder = self._encoder()
         encoder.read(X)
         names = encoder.schema.column_names
@@ -53,7 +67,7 @@ class SchemaEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # s
         return self
 
     def transform(self, X: Any) -> Array:
-        """The encoded rows, (n, encoded columns) float64."""
+        """Encode the rows of the frame X: an array (n, n_encoded_columns) of float64."""
         check_is_fitted(self)
         return self._encoder().transform(X)
 
@@ -63,7 +77,7 @@ class SchemaEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # s
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        # Frames of raw columns alone: an array has no names by which the schema could know its columns.
+        # Only frames are accepted: an array has no names by which the schema could recognise its columns.
         tags.input_tags.two_d_array = False
         tags.input_tags.categorical = tags.input_tags.string = tags.input_tags.allow_nan = True
         return tags
@@ -76,35 +90,43 @@ class SchemaEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # s
 
 
 class RandomFourierFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
-    """Maps rows to rows of norm 1 whose inner products approximate a kernel. Learns nothing but the number of columns.
+    """Map rows to rows of norm 1 whose inner products approximate a kernel. It learns only the number of columns.
 
-    ``make_pipeline(RandomFourierFeatures(...), LogisticRegression())`` is private kernel logistic regression: the map is
-    decided by its parameters alone, so the guarantee of the second step is that of the whole. The same holds of a
-    `SchemaEncoder` before it, but not of a scaler that learns from rows: bring columns to one scale by public bounds.
+    ``make_pipeline(RandomFourierFeatures(...), LogisticRegression())`` is private kernel logistic regression. The map
+    depends only on its parameters, so the guarantee of the second step holds for the whole pipeline. The same is true if a
+    `SchemaEncoder` comes first. It is not true for a scaler that learns from rows: bring columns to one scale by public
+    bounds instead.
 
     Parameters
     ----------
     n_features : int, default 256
-        Number of columns made, even. The error of the kernel falls like 1 / sqrt(n_features); noise grows with them.
+        Number of new columns, even. The error of the kernel falls like 1 / sqrt(n_features); the noise of a model grows with
+        the number of columns.
     kernel : {"rbf", "laplacian", "cauchy"}, default "rbf"
-        exp(-|D|^2 / (2 s^2)), exp(-|D|_1 / s) or the product of 1 / (1 + D_j^2 / s^2), of the difference D of two rows.
+        exp(-|D|^2 / (2 s^2)), exp(-|D|_1 / s), or the product of 1 / (1 + D_j^2 / s^2) over j. D is the difference of two
+        rows and s is `length_scale`.
     length_scale : float, default 1.0
-        The distance s over which the kernel falls. It must not be learned from private rows.
+        The distance s over which the kernel falls, positive. It must not be learned from private rows.
     orthogonal : bool, default False
-        For "rbf": orthogonal frequencies, a smaller error.
+        For "rbf": whether frequencies are orthogonal, which makes the error smaller.
     random_state : int, default 0
         Seed of the map. It is public and protects nothing: the map may be published with the model.
 
     Attributes
     ----------
     fourier_map_ : FourierMap
+        The public map.
     n_features_in_ : int
-    feature_names_in_ : array of str, where X has names
+        Number of columns of X.
+    feature_names_in_ : array of str
+        Names of the columns of X; missing if X has none.
 
     Notes
     -----
-    Source: Rubinstein, Bartlett, Huang and Taft, Learning in a Large Function Space (2012), algorithm 3. What a seed
-    promises is said in confide/features/fourier.py.
+    Guarantee: none is needed, because the features of a row depend only on public parameters and on that row.
+
+    Source: Rubinstein, Bartlett, Huang and Taft, Learning in a Large Function Space (2012), algorithm 3. What stays the
+    same for one seed on other machines is said in confide/features/fourier.py.
 
     Examples
     --------
@@ -135,24 +157,28 @@ class RandomFourierFeatures(TransformerMixin, BaseEstimator):  # type: ignore[mi
 
     @property
     def row_bound(self) -> BallBound:
-        """The ball of radius 1, which is what an estimator assumes of rows unless it is told otherwise."""
+        """The ball of radius 1, which is also the default bound on rows of an estimator."""
         return BallBound(1.0)
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Count the columns of X; nothing else is learned."""
-        self._map_of(n_inputs=1)  # a parameter outside its range is refused before any row
+        """Count the columns of X and draw the map; nothing else is learned.
+
+        Raises `ParameterError` or `InputError` if a parameter or X, an array or frame (n, d) of real numbers, cannot be
+        used.
+        """
+        self._map_of(n_inputs=1)  # refuses a parameter that is out of range before X is looked at
         fourier_map = self._map_of(numeric_blocks(X, self, is_fit=True, accepts_sparse=False).n_features)
         self.fourier_map_ = fourier_map
         return self
 
     def transform(self, X: Any) -> Array:
-        """The mapped rows, (n, n_features) float64: cosines, then sines of the same angles."""
+        """Map the rows of X: an array (n, n_features) of float64, first cosines, then sines of the same angles."""
         check_is_fitted(self)
         blocks = numeric_blocks(X, self, is_fit=False, accepts_sparse=False)
         return self.fourier_map_.transform(blocks.block(0, blocks.n_rows))
 
     def get_feature_names_out(self, input_features: Any = None) -> Any:
-        """Names of the columns made: "cos0", "cos1", ..., "sin0", "sin1", ..."""
+        """Names of the new columns: "cos0", "cos1", ..., "sin0", "sin1", ..."""
         check_is_fitted(self)
         return np.array(self.fourier_map_.names, dtype=object)
 

@@ -1,1 +1,1 @@
-"""What came in: parameters, rows and labels of any kind, and a user's losses. All of it is checked before any charge."""
+"""What users pass in: parameters, rows, labels and losses of their own. Everything is checked before any charge."""

@@ -1,6 +1,7 @@
-"""Rows in memory: from arrays, sparse matrices and frames to blocks of numbers, or one clear refusal without any value.
+"""Rows in memory: arrays, sparse matrices and frames become blocks of numbers, or are refused.
 
-Everything here happens before a budget is charged; its only outcome is to accept or to refuse, and the guarantee says so.
+Everything here happens before a budget is charged, so its only outcome may be to accept or to refuse. The guarantee states
+that this outcome is not protected. A refusal shows no value from the rows.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from confide.features.encoder import Encoder
 from confide.intake.specification import Columns, RowSpecification
 from confide.types import Indices
 
-# Openings of scikit-learn's messages that speak of shapes and column names alone. All others may print the array.
+# How scikit-learn's messages begin that mention only shapes and column names. All others may print values of the array.
 _SAFE_OPENINGS = (
     "Found array with",
     "Found input variables with inconsistent",
@@ -40,9 +41,9 @@ class MemoryTable:
 
     Attributes
     ----------
-    blocks : the rows that count
-    kept : which of the rows given they are, None for all
-    n_rows_given : how many rows were given
+    blocks : the rows that are used
+    kept : positions of these rows among the rows given, None if all are used
+    n_rows_given : number of rows given
     columns : the columns of X
     """
 
@@ -53,18 +54,18 @@ class MemoryTable:
 
 
 def table_of(X: Any, specification: RowSpecification) -> MemoryTable:
-    """The rows of a fit or an evaluation, checked.
+    """Check the rows of a fit or an evaluation.
 
     Parameters
     ----------
-    X : (n, d) array, sparse matrix or frame of numbers; a frame of raw columns where the specification has an encoder.
-        float32 stays float32, in a frame where all columns are
-    specification : what the rows must be like
+    X : (n, d) array, sparse matrix or frame of numbers; a frame of raw columns if the specification has an encoder. float32
+        stays float32; a frame only if all its columns are float32
+    specification : the requirements on the rows
 
     Raises
     ------
     InputError
-        If X cannot be used; without any value from it.
+        If X cannot be used. The message shows no value from X.
     """
     encoder, columns_of = specification.encoder, specification.columns_of
     if encoder is None:
@@ -77,62 +78,71 @@ def table_of(X: Any, specification: RowSpecification) -> MemoryTable:
 
 
 def rows_to_score(X: Any, estimator: Any, encoder: Encoder | None, *, accepts_sparse: bool) -> Blocks:
-    """The rows that a fitted estimator is to score, checked against the columns of its fit. See `table_of`."""
+    """Check the rows that a fitted estimator is to score against the columns of its fit. See `table_of`."""
     if encoder is not None:
         return EncodedBlocks(encoder, encoder.read(X))
     return numeric_blocks(X, estimator, is_fit=False, accepts_sparse=accepts_sparse)
 
 
 def numeric_blocks(X: Any, columns_of: Any, *, is_fit: bool, accepts_sparse: bool) -> Blocks:
-    """Rows of numbers, checked, as blocks; their columns are recorded on `columns_of`, or compared with what it has."""
+    """Check rows of numbers and give them as blocks.
+
+    A fit records their columns on `columns_of`; otherwise they are compared with the columns recorded there.
+    """
     if np.ma.isMaskedArray(X):
         raise InputTypeError(
-            "X is a masked array; fill its missing values by public knowledge, or declare them in a schema."
+            "X is a masked array. Fill its missing values by public knowledge, or declare them in a schema."
         )
     if issparse(X) and not accepts_sparse:
-        raise InputTypeError("X is a sparse matrix; this needs a dense one: pass X.toarray() if it fits in memory.")
+        raise InputTypeError("X is a sparse matrix, and a dense array is needed. Pass X.toarray() if it fits in memory.")
     dtype: Any = [np.float64, np.float32]
     if issparse(X):
         X = _sound_sparse(X)
     elif (table := _table(X)) is not None:
         _refuse_cells_as_names(table.columns)
-        # Of a frame one row tells the types; the rest is looked at by scikit-learn.
+        # The first row of a frame shows its types. scikit-learn checks the other rows.
         _refuse_unusable(table.head(1).to_native())
         # One array holds all columns, so it is float32 only where all of them are.
         dtype = np.float32 if set(map(str, table.schema.values())) == {"Float32"} else dtype
     else:
-        # Read here once, for whatever comes after: what only claims to be an array may be another one at each reading.
+        # Convert once, for every step that follows: an object that only claims to be an array may change between readings.
         X = _array(X)
         _refuse_unusable(X)
-    message = "X could not be read as an array of real numbers with one row a person; give numbers, or a schema."
+    message = "X could not be read as an array (rows, features) of real numbers. Give numbers, or a schema for raw columns."
     try:
-        # A floating-point warning of its check for finite values would depend on the data.
-        # Its check may be switched off by configuration, ours may not.
+        # errstate: scikit-learn's check for finite values may give a floating-point warning, which would depend on the data.
+        # assume_finite: users may switch that check off in scikit-learn's configuration, but not here.
         with np.errstate(all="ignore"), config_context(assume_finite=False):
             rows = validate_data(columns_of, X, reset=is_fit, dtype=dtype, accept_sparse="csr", ensure_min_features=1)
     except (TypeError, ValueError, OverflowError) as error:
         text = str(error)
         if text.startswith("Input X contains"):
-            message = f"{text.splitlines()[0]} Fill the gaps by a public rule, or declare them in a schema."
+            message = f"{text.splitlines()[0]} Fill missing values by a public rule, or declare them in a schema."
         elif text.startswith(_SAFE_OPENINGS):
-            # Without the number of rows, which may be private.
+            # The number of rows is removed, because it may be private.
             message = " ".join(re.sub(r"\(shape=\([0-9]+, ", "(shape=(, ", text).split())
         kind = InputTypeError if isinstance(error, TypeError) else InputError
     else:
         if not issparse(rows):
             return ArrayBlocks(np.asarray(rows))
         rows = canonical(rows)
-        # What finite entries of one place add up to need not be finite.
+        # Several entries may be stored for one place. Each may be finite and their sum not.
         if np.isfinite(rows.data).all():
             return SparseBlocks(rows)
-        message = "X is a sparse matrix with entries that are stored in parts, whose sum is too large. Correct them."
+        message = (
+            "X is a sparse matrix that stores several entries for one place, whose sum is too large for a double. Correct "
+            "them."
+        )
         kind = InputError
-    # Raised here, outside the handler, so that the original error with its printed array is not attached.
+    # Raised here, outside the handler, so that the original error, which may print the array, is not attached.
     raise kind(message)
 
 
 def _sound_sparse(X: Any) -> Any:
-    """A sparse matrix of real numbers whose indices are where its shape says: compiled code will follow them unchecked."""
+    """A sparse matrix of real numbers whose indices fit its shape.
+
+    Compiled code follows the indices without a check, so wrong ones would read other memory.
+    """
     if X.dtype.kind == "c":
         raise InputError("Complex data not supported: X must hold real numbers.")
     if X.dtype.kind not in "fiub":
@@ -141,51 +151,51 @@ def _sound_sparse(X: Any) -> Any:
         raise InputError(f"Expected 2D array, got {X.ndim}D array instead. X must be (rows, features).")
     try:
         if X.format in ("csr", "csc", "bsr"):
-            # A new object around the same arrays: the check may tidy the object it is asked of.
+            # A new object around the same arrays, because the check may change the object that it is called on.
             X = type(X)((X.data, X.indices, X.indptr), shape=X.shape)
             X.check_format(full_check=True)
         elif X.format == "coo":
-            # The constructor checks where entries are, which could be changed since.
+            # The constructor checks the indices. They may have been changed since X was made, so a new object is made.
             X = type(X)((X.data, (X.row, X.col)), shape=X.shape)
         rows = X.tocsr()
         rows.check_format(full_check=True)
         return rows
     except (TypeError, ValueError, IndexError):
-        message = "X is a sparse matrix whose indices do not fit its shape; build it anew, for example from X.tocoo()."
+        message = "X is a sparse matrix whose indices do not fit its shape. Build it again, with indices inside its shape."
     raise InputError(message)
 
 
 def _table(X: Any) -> Any:
-    """X as narwhals sees a frame of any library, or None if it is none."""
+    """The narwhals view of X if it is a frame of any library, otherwise None."""
     import narwhals.stable.v1 as nw
 
     try:
         table = nw.from_native(X, pass_through=True)
-    except Exception:  # noqa: BLE001 - frames differ in what they raise, for repeated names above all
+    except Exception:  # noqa: BLE001 - libraries raise different errors, above all for repeated column names
         table = None
     if isinstance(table, nw.LazyFrame):
-        raise InputError("X must be in memory; call .collect() (Polars) or .compute() (Dask) on it first.")
+        raise InputError("X is a lazy frame, and it must be in memory. Call .collect() (Polars) or .compute() (Dask) first.")
     if table is None and hasattr(X, "columns"):
-        raise InputError("the frame cannot be read: the names of its columns must all be different.")
+        raise InputError("the frame cannot be read. Check that the names of its columns are all different.")
     return table if isinstance(table, nw.DataFrame) else None
 
 
 def _refuse_cells_as_names(names: Any) -> None:
-    """Refuse a frame whose names are a row of the data: they would be shown with the model, without noise.
+    """Refuse a frame whose column names look like a row of the data: they would be shown with the model, without noise.
 
-    "0", "1", ... are names that programs give.
+    The names "0", "1", ... are allowed, because programs give them.
     """
     texts = [name for name in names if isinstance(name, str) and not name.startswith("Unnamed: ")]
     numbers = [name for name in texts if looks_like_number(name)]
     if numbers and len(numbers) == len(texts) and not {*numbers} <= {*map(str, range(len(names) + 1))}:
         raise InputError(
-            "the names of the columns are numbers, as where the first row of a file without a line of names was taken for "
-            "them. Names are public and shown with the model: read the file with header=None, or give the columns names."
+            "the column names look like data: they are numbers. Does the file lack a header line? Column names are public "
+            "and are shown with the model, so read such a file with header=None, or give the columns names."
         )
 
 
 def _array(values: Any) -> Any:
-    """What the values are as an array; as one of text, which is refused, where they are none."""
+    """The values as an array. If they are no array, an empty array of text, which the caller refuses."""
     try:
         return np.asarray(values)
     except (TypeError, ValueError):
@@ -193,14 +203,15 @@ def _array(values: Any) -> Any:
 
 
 def _refuse_unusable(X: Any) -> None:
-    """Refuse by type and shape, before anything that prints an array can see it."""
+    """Refuse by type and shape, before X reaches code whose messages may print an array."""
     array = _array(X)
     if array.dtype.kind == "c":
         raise InputError("Complex data not supported: X must hold real numbers.")
     if array.dtype.kind not in "fiubO" or (array.dtype.kind == "O" and _holds_text_or_objects(array)):
         raise InputTypeError(
-            "X must hold real numbers: every argument must be a string or a number that reads as a float, and text columns "
-            "need a schema."
+            # scikit-learn's checks look for the words "argument must be a string ... number".
+            "X must hold real numbers: every argument must be a string or a number that reads as a float. For text columns "
+            "give a schema."
             if array.dtype.kind == "O"
             else "X must hold real numbers, but it is text, dates or rows of unequal length. For raw columns give a schema."
         )

@@ -1,6 +1,7 @@
-"""The one way in: whatever a user passes as X and y becomes `GivenRows`, whose only verb gives checked rows.
+"""The only entrance for rows: whatever a user passes as X and y becomes `GivenRows`, which gives checked rows.
 
-Everything here happens before a budget is charged. Its only outcome is to accept or to refuse, without showing a value.
+Everything here happens before a budget is charged, so its only outcome may be to accept or to refuse. A refusal shows no
+value from the rows.
 """
 
 from __future__ import annotations
@@ -38,34 +39,36 @@ class GivenRows(Protocol):
         """Whether this process reads the rows itself, so that it can divide and score them."""
 
     def schema_for(self, schema: Schema | None) -> Schema | None:
-        """The schema by which the rows are read, of an estimator with this one."""
+        """The schema by which the rows are read, if this is the estimator's schema. Refuses two different schemas."""
 
     def checked(self, specifications: Sequence[RowSpecification]) -> AbstractContextManager[tuple[CheckedRows, ...]]:
-        """The rows as each of several fits takes them, checked; what was made for them is removed at the end.
+        """Check the rows for each of several fits. Temporary files are removed when the context ends.
 
         Raises
         ------
         InputError, ParameterError, FileError
-            If the rows cannot be used; without any value from them.
+            If the rows cannot be used. The message shows no value from them.
         """
 
 
 def rows_given(X: Any, y: Any, sample_weight: Any = None) -> GivenRows:
-    """The rows that a user passed to `fit`, to a search or to an evaluation. Reads none of them."""
+    """The rows that a user passed to `fit`, to a search or to an evaluation. This reads no row."""
     if not isinstance(X, OpenedRows | ArrayRows):
         return _RowsInMemory(X, y, sample_weight)
     if y is not None:
-        raise ParameterError("rows from open_rows bring their labels or targets; leave y out.")
+        raise ParameterError("rows from open_rows bring their labels or targets, and y was given too; leave y out.")
     if isinstance(X, ArrayRows):
         return _RowsInMemory(X.rows, X.labels, sample_weight, X.stamps)
     if sample_weight is not None:
-        raise InputError("sample_weight is for rows in memory; rows from open_rows count alike, or by class_weight.")
+        raise InputError(
+            "sample_weight is for rows in memory, and these rows come from open_rows. Leave it out; class_weight works here."
+        )
     return _RowsElsewhere(X)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _RowsInMemory:
-    """Arrays, sparse matrices and frames. They are read once, whatever the number of fits."""
+    """Arrays, sparse matrices and frames. They are read once, for any number of fits."""
 
     X: Any
     y: Any
@@ -90,8 +93,8 @@ class _RowsInMemory:
     def _as_taken_by(
         self, specification: RowSpecification, table: MemoryTable, targets: ReadTargets, own_weights: Array | None
     ) -> CheckedRows:
-        """The rows as one fit takes them: mapped and weighted."""
-        # A bound that cannot clip such rows says so here, before anything is charged.
+        """The rows as one fit uses them: mapped and weighted."""
+        # Clip no rows: a bound that does not fit the columns refuses them here, before anything is charged.
         specification.row_bound.clip(table.blocks.block(0, 0))
         fourier = specification.fourier_map(table.blocks.n_features)
         blocks = table.blocks if fourier is None else MappedBlocks(table.blocks, fourier)
@@ -118,7 +121,7 @@ class _RowsInMemory:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _RowsElsewhere:
-    """Rows in files, on a cluster or at other parties. Each fit checks them in a pass of its own."""
+    """Rows in files, on a cluster or at other parties. They are checked in a separate pass for each fit."""
 
     rows: OpenedRows
 
@@ -129,8 +132,8 @@ class _RowsElsewhere:
     def schema_for(self, schema: Schema | None) -> Schema | None:
         if schema is not None and schema != self.rows.schema:
             raise ParameterError(
-                "the rows were opened with another schema than the estimator's, or with none. Give the schema once: to "
-                "open_rows or to the estimator."
+                "the rows were opened with another schema than the estimator's, or with none. Give the schema to open_rows "
+                "only, or give the same schema to both."
             )
         return self.rows.schema
 

@@ -1,4 +1,4 @@
-"""`open_rows`: rows that lie in files or on a cluster, described before any of them is read."""
+"""`open_rows`: describes rows that lie in files or on a cluster. No row is read here."""
 
 from __future__ import annotations
 
@@ -29,44 +29,55 @@ def open_rows(
     progress: Progress | None = None,
     client: Any = None,
 ) -> OpenedRows | ArrayRows:
-    """Rows that do not fit into memory, or live on a cluster, for `fit`. Reads none of them.
+    """Describe rows that do not fit into memory, or that lie on a cluster, so that `fit` can use them. Reads no row.
 
     Parameters
     ----------
-    rows : path of a Parquet, Arrow, Feather or CSV file, a pattern such as "data/*.parquet", or a list of paths, each file
-        once; or the path of a NumPy file (.npy); or a Dask DataFrame or Array, or a Spark DataFrame
-    schema : Schema, or the path of one in TOML
-        Describes the columns, with a target. Not for .npy and Dask arrays. Of a file only its columns are read.
-    labels : path of a NumPy file, or Dask array
-        One label, or for a regressor one number, a row, where `rows` is an array.
+    rows : path, list of paths, Dask DataFrame or Array, or Spark DataFrame
+        The path of a Parquet, Arrow, Feather or CSV file; a pattern such as "data/*.parquet"; a list of paths, each file
+        once; or the path of a NumPy file (.npy).
+    schema : Schema, path of one in TOML, or None
+        Describes the columns and, for a classifier, the target. Required, except for NumPy files and Dask Arrays, which take
+        none. Other columns of a file are not read.
+    labels : path of a NumPy file, Dask Array, or None
+        Required if `rows` is a NumPy file or a Dask Array: one label for each row, or for a regressor one number.
     target : str or None
-        For regressors: the column of the numbers to be predicted, which is none of the schema's. They are checked as `y` is,
-        and clipped to the regressor's `target_bound`.
+        For regressors: the column of the numbers to be predicted, which the schema must not describe. The numbers are
+        checked like `y` in `fit`, and clipped to the regressor's `target_bound`.
     cache : bool or path of a folder, default False
-        True, or a folder, keeps encoded rows in a file for later passes: 8 bytes a number, 1 a category. They are private
-        data on a disk. The file has no name, is its owner's alone, and vanishes with the fit, even a killed one (Linux
-        and macOS).
+        True or a folder: encoded rows are kept in a file for later passes, with 8 bytes for a number and 1 byte for a
+        category. They are private data on a disk. The file has no name, only its owner can read it, and it vanishes when the
+        fit ends, even if the fit is killed (Linux and macOS).
     progress : callable or None
-        Called as that of `confide.progress`, which does the same for all fits. Who sees how often rows are read learns the
-        number of passes, which depends on them: keep it on the curator's screen.
+        Called like the function given to `confide.progress`, which does the same for all fits. The number of passes depends
+        on the rows, and the progress shows it, so let only the curator see it.
     client : dask.distributed.Client or None
-        Files are then read by its workers, which must see them under the same paths.
+        If given, the workers of this cluster read the files. They must see the files under the same paths.
 
     Returns
     -------
-    An object for the ``fit(rows)`` of every estimator but a search, and for `evaluate`, without y.
+    OpenedRows or ArrayRows
+        For `fit` and `evaluate`, without y: ``model.fit(rows)``. `PrivateSearchCV`, `intervals_from_parts` and `evaluate`
+        need NumPy files, or other files opened without a client.
 
     Raises
     ------
-    ParameterError, FileError, InputError
+    ParameterError
+        If the arguments do not fit together.
+    FileError
+        If a file is missing or is not of its kind.
+    InputError
+        If the columns or the arrays cannot be used. The message shows no value from them.
 
     Notes
     -----
-    All rows are checked in one pass before a budget is charged. Later passes refuse nothing for what a row holds; a file
-    that changes between passes is refused.
+    A fit checks all rows in one pass before it charges the budget. Later passes do not refuse a row for what it holds. A
+    file that changes between passes is refused.
 
-    Types of columns come from the schema (CSV) or from the files. With a column of persons, memory grows with the number of
-    rows: it is known of each whose it is.
+    The types of columns come from the files; for CSV files they come from the schema. With a column of persons, memory grows
+    with the number of rows, because the fit has to know whose row each one is.
+
+    Guarantee: the released model is that of the same rows in memory, under the same guarantee.
 
     Examples
     --------
@@ -82,7 +93,7 @@ def open_rows(
     """
     described = _schema_of(schema)
     if progress is not None and not callable(progress):
-        raise ParameterError("progress must be a function of what is done and a number of rows, or None.")
+        raise ParameterError("progress must be None, or a function that takes the name of a step and a number of rows.")
     options = _Options(described, labels, target, cache, progress, client)
     library = type(rows).__module__.partition(".")[0].removesuffix("_expr")
     if library == "dask":
@@ -96,7 +107,7 @@ def open_rows(
 
 @dataclass(frozen=True, slots=True)
 class _Options:
-    """What `open_rows` was asked for beside the rows."""
+    """The arguments of `open_rows` beside the rows."""
 
     schema: Schema | None
     labels: Any
@@ -106,29 +117,34 @@ class _Options:
     client: Any
 
     def refuse_reading_options(self, *, client_too: bool = False) -> None:
-        """Refuse options that only rows of table files take."""
+        """Refuse options that are only for files with a table."""
         if self.cache is not False or self.progress is not None or (client_too and self.client is not None):
             raise ParameterError(
-                "these rows take neither cache nor progress, and only rows of Dask and files take a client."
+                "cache and progress are for files with a table (Parquet, Arrow, Feather, CSV), and client is for these "
+                "files and for Dask. Leave them out."
             )
 
     def refuse_schema(self) -> None:
-        """Refuse what describes columns with names, for arrays of numbers."""
+        """For arrays of numbers: refuse what describes named columns."""
         if self.schema is not None or self.labels is None or self.target is not None:
-            raise ParameterError("an array of numbers takes no schema, and its labels or targets are given as `labels`.")
+            raise ParameterError(
+                "an array of numbers takes no schema and no target, and its labels or targets are given as `labels`."
+            )
 
     def with_schema(self) -> Schema:
         """The schema, checked together with the target."""
         if self.labels is not None:
-            raise ParameterError("labels are the schema's target; `labels` is for arrays.")
+            raise ParameterError(
+                "`labels` is only for arrays. For these rows, the labels are in the schema's target column."
+            )
         schema, target = self.schema, self.target
         if schema is None or (schema.target is None and target is None):
             raise ParameterError(
-                "open_rows needs a schema with a target: it says what columns and labels mean. For a regressor name the "
-                "column of its numbers as `target`."
+                "open_rows needs a schema with a target, which says what columns and labels mean. For a regressor, give the "
+                "column of its numbers as `target` instead."
             )
         if target is not None and (not isinstance(target, str) or target in (*schema.column_names, schema.person)):
-            raise ParameterError("target must be the name of a column of numbers that the schema does not describe.")
+            raise ParameterError("target must be the name of a column of numbers, and the schema must not describe it.")
         return schema
 
 
@@ -142,7 +158,7 @@ def _schema_of(schema: Any) -> Schema | None:
 
 def _open_dask(rows: Any, options: _Options) -> OpenedRows:
     options.refuse_reading_options()
-    dask: Any = importlib.import_module("confide.data.dask")  # an optional part, imported on use
+    dask: Any = importlib.import_module("confide.data.dask")  # an optional dependency, imported on use
     if options.schema is None:
         options.refuse_schema()
         return dask.rows_of_arrays(rows, options.labels, options.client)  # type: ignore[no-any-return]
@@ -151,7 +167,7 @@ def _open_dask(rows: Any, options: _Options) -> OpenedRows:
 
 def _open_spark(rows: Any, options: _Options) -> OpenedRows:
     options.refuse_reading_options(client_too=True)
-    spark: Any = importlib.import_module("confide.data.spark")  # an optional part, imported on use
+    spark: Any = importlib.import_module("confide.data.spark")  # an optional dependency, imported on use
     return spark.rows_of_frame(rows, options.with_schema(), options.target)  # type: ignore[no-any-return]
 
 
@@ -172,7 +188,7 @@ def _open_files(paths: Any, options: _Options) -> OpenedRows:
 
 
 def _kinds_of(schema: Schema, target: str | None) -> dict[str, Kind]:
-    """What a CSV file holds in each column of a schema, its target, or numbers in its place, and its person included."""
+    """The kind of each column that is read from a CSV file: those of the schema, its person, and its target or `target`."""
     kinds: dict[str, Kind] = {
         column.name: "number" if isinstance(column, NumberColumn) else "text" for column in schema.columns
     }
@@ -190,7 +206,7 @@ def _open_arrays(rows: Path, options: _Options) -> ArrayRows:
     options.refuse_schema()
     labels = options.labels
     if not isinstance(labels, (str, os.PathLike)):
-        raise ParameterError("labels must be the path of a NumPy file (.npy) with one label a row.")
+        raise ParameterError("labels must be the path of a NumPy file (.npy) with one label or number for each row.")
     stamps = (Stamp.of(rows), Stamp.of(Path(labels)))
     X, y = (_mapped(stamp.path) for stamp in stamps)
     if X.dtype not in (np.dtype(np.float64), np.dtype(np.float32)) or X.ndim != 2:
@@ -200,8 +216,8 @@ def _open_arrays(rows: Path, options: _Options) -> ArrayRows:
 
 def _mapped(path: Path) -> Any:
     try:
-        # Without pickles, which could run code.
+        # Pickles are not read, because they could run code.
         return np.load(path, mmap_mode="r", allow_pickle=False)
     except (ValueError, EOFError, OSError):
         pass
-    raise FileError(f"{path} is not a NumPy file (.npy) of numbers or text; objects are not read.")
+    raise FileError(f"{path} is not a NumPy file (.npy) of numbers or text. Pickled objects are not read.")

@@ -1,4 +1,4 @@
-"""Constructor parameters, checked before any row is looked at."""
+"""Checks of constructor parameters, before any row is read."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def checked_alpha(alpha: Any) -> float | None:
         return None
     if isinstance(alpha, Real) and not isinstance(alpha, bool) and 0.0 < alpha <= _LARGEST_ALPHA:  # type: ignore[operator]
         return float(alpha)
-    raise ParameterError("alpha must be 'auto' or a positive number up to 1e12: the guarantee rests on it.")
+    raise ParameterError("alpha must be 'auto' or a positive number up to 1e12; the guarantee depends on it.")
 
 
 def checked_schema(schema: Any) -> Encoder | None:
@@ -46,7 +46,7 @@ def checked_row_bound(row_norm: Any, encoder: Encoder | None) -> RowBound:
     """The bound on every row: a ball for a number, the object itself, or the schema's groups."""
     if encoder is not None:
         if row_norm is not None:
-            raise ParameterError("give a schema or row_norm, not both: a schema brings its own row bound.")
+            raise ParameterError("give a schema or row_norm, not both: the bound on rows follows from a schema.")
         return encoder.row_bound
     if row_norm is None:
         return BallBound(1.0)
@@ -63,7 +63,7 @@ def checked_row_bound(row_norm: Any, encoder: Encoder | None) -> RowBound:
 
 
 def refuse_unbounded(budget: Budget, row_bound: RowBound, target_bound: Any) -> None:
-    """Refuse a private budget where rows or targets have no bound."""
+    """Refuse a private budget if rows or targets have no bound."""
     if budget.is_private and not math.isfinite(row_bound.l2_norm):
         raise ParameterError("row_norm=inf needs budget=inf: without a bound on rows there is no privacy.")
     if budget.is_private and isinstance(target_bound, Real) and target_bound == math.inf:
@@ -84,34 +84,37 @@ def checked_target_bound(target_bound: Any) -> float:
     """Targets are clipped to [-target_bound, target_bound]."""
     if target_bound is None:
         raise ParameterError(
-            "give target_bound, the largest size that a target can have, in its own units: every target is clipped to it, "
-            "and noise grows with it. Choose it by public knowledge and never from the rows: where a scale ends, or what a "
-            "law or a published table says. Where targets lie far from 0, first subtract a usual value that is public."
+            "give target_bound, the largest size that a target can have, in its own units. Every target is clipped to it, "
+            "and the noise grows with it. Choose it by public knowledge and never from the rows: for example the end of a "
+            "scale, or what a law or a published table says. If targets are far from 0, first subtract a typical value that "
+            "is public."
         )
     ok = isinstance(target_bound, Real) and not isinstance(target_bound, bool)
     if not ok or not (SMALLEST_BOUND <= target_bound <= LARGEST_BOUND or target_bound == math.inf):
-        raise ParameterError(
-            "target_bound must be a positive number between 2^-300 and 2^300, or inf when the budget is inf."
-        )
+        raise ParameterError("target_bound must be a positive number between 2^-300 and 2^300, or inf if the budget is inf.")
     return float(target_bound)
 
 
 def checked_threshold(threshold: Any, default: float) -> float:
-    """The derivative of a loss of residuals is clipped to it; None is the default."""
+    """The largest derivative of a robust loss. None means the default."""
     threshold = default if threshold is None else threshold
     ok = isinstance(threshold, Real) and not isinstance(threshold, bool)
     if not ok or not SMALLEST_BOUND <= threshold <= LARGEST_BOUND:
         raise ParameterError(
-            "threshold must be a positive finite number: noise grows with it. Where target_bound is inf it has no default."
+            "threshold must be a positive finite number; the noise grows with it. If target_bound is inf, threshold has no "
+            "default: give a number."
         )
     return float(threshold)
 
 
 def checked_bounds(n_rows_bounds: Any, neighbours: Neighbours) -> tuple[int, int] | None:
-    """Public bounds on the number of rows, needed exactly where that number is private."""
+    """Public bounds on the number of rows: required if that number is private, and refused otherwise."""
     if neighbours is Neighbours.REPLACE_ONE:
         if n_rows_bounds is not None:
-            raise ParameterError("n_rows_bounds is for neighbours='add-or-remove-one'; under replace-one n is public.")
+            raise ParameterError(
+                "n_rows_bounds is only for neighbours='add-or-remove-one'. With 'replace-one' the number of rows is public: "
+                "leave n_rows_bounds out."
+            )
         return None
     message = "add-or-remove-one needs public n_rows_bounds=(low, high), two whole numbers, 1 <= low <= high <= 10^15."
     try:
@@ -148,8 +151,8 @@ def checked_class_weight(class_weight: Any) -> tuple[tuple[Any, float], ...] | N
         return None
     if isinstance(class_weight, str) and class_weight == "balanced":
         raise ParameterError(
-            "class_weight='balanced' learns the weights from the frequencies of the labels, so one row changes how much all "
-            "others count. Give public weights, for example class_weight={0: 1.0, 1: 5.0}."
+            "class_weight='balanced' would learn the weights from the frequencies of the labels, so one row would change "
+            "how much all others count. Give public weights, for example class_weight={0: 1.0, 1: 5.0}."
         )
     message = (
         "class_weight must be a dict of public weights, label: number between 1e-9 and 1e9, one for each class, or None."
@@ -164,7 +167,7 @@ def checked_class_weight(class_weight: Any) -> tuple[tuple[Any, float], ...] | N
 
 
 def checked_seed(random_state: Any) -> int | None:
-    """An int or None. Generators are refused: clones would share or copy their state."""
+    """An int or None. Random generators are refused, because clones would share or copy their state."""
     if random_state is None:
         return None
     if isinstance(random_state, Integral) and not isinstance(random_state, bool) and int(random_state) >= 0:
@@ -173,10 +176,12 @@ def checked_seed(random_state: Any) -> int | None:
 
 
 def checked_jobs(n_jobs: Any) -> int:
-    """The number of threads, as scikit-learn reads it: None is 1 outside of a `joblib.parallel_config`, -1 all cores."""
+    """The number of threads, as scikit-learn reads it: None means 1 outside of a `joblib.parallel_config`, -1 all cores."""
     if n_jobs is None or (isinstance(n_jobs, Integral) and not isinstance(n_jobs, bool) and n_jobs != 0):
         return int(effective_n_jobs(n_jobs))
-    raise ParameterError("n_jobs must be None, a number of threads, or negative: -1 for all cores, -2 for all but one.")
+    raise ParameterError(
+        "n_jobs must be None, a number of threads, or a negative number: -1 for all cores, -2 for all cores but one."
+    )
 
 
 def checked_ledger(ledger: Any) -> Batch | Ledger | None:
@@ -210,10 +215,12 @@ def checked_share(value: Any) -> float | str:
 
 
 def checked_shape(n_rows: Any, n_features: Any, encoder: Encoder | None, n_rows_bounds: tuple[int, int] | None) -> int:
-    """The number of columns that a plan is asked for, with a schema its own; the number of rows is checked too."""
+    """The number of columns for a plan, which follows from a schema if there is one. The number of rows is checked too."""
     if encoder is not None:
         if n_features not in (None, encoder.n_features):
-            raise ParameterError(f"the schema has {encoder.n_features} encoded columns; leave n_features out.")
+            raise ParameterError(
+                f"n_features follows from the schema, which has {encoder.n_features} encoded columns; leave n_features out."
+            )
         n_features = encoder.n_features
     for name, value in (("n_rows", n_rows), ("n_features", n_features)):
         given = isinstance(value, (int, np.integer)) and not isinstance(value, bool) and value >= 1

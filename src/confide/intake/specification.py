@@ -1,4 +1,4 @@
-"""What a fit demands of rows, decided from parameters alone; and what it knows of rows that met the demand."""
+"""What a fit requires of rows, which follows from parameters only, and what it knows about rows that passed the checks."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from confide.types import Indices
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RowSpecification:
-    """What rows must be like, and how they enter a fit. Public facts: no row is needed to know them.
+    """The requirements on rows, and how rows enter a fit. These are public facts: no row is needed to know them.
 
     Attributes
     ----------
-    columns_of : an estimator that keeps the columns of X as scikit-learn does (`n_features_in_`, `feature_names_in_`); a fit
-        gives a copy of its own, and scoring the fitted estimator
-    is_fit : True for a fit, which records the columns; False for scoring, which compares with them
-    encoder : of the schema, None for rows of numbers
+    columns_of : an estimator on which scikit-learn records the columns of X (`n_features_in_`, `feature_names_in_`): for a
+        fit a copy of the estimator, for scoring the fitted estimator
+    is_fit : True for a fit, which records the columns; False for scoring, which compares them with those recorded
+    encoder : the encoder of the schema, None for rows of numbers
     target : whether classes or numbers are to be predicted
     row_bound : the bound to which rows are clipped
-    rows_per_person : which rows of each person count
-    fourier_map : gives the public map for rows of so many columns, or None for none
-    accepts_sparse : whether a SciPy sparse matrix will do
+    rows_per_person : which rows of each person are used
+    fourier_map : a function from the number of columns to the public feature map, or to None
+    accepts_sparse : whether a SciPy sparse matrix is accepted
     largest_sample_weight : the declared cap on a row's own weight
     class_weight : pairs of class and public weight, or None
-    n_threads : threads that share the rows
+    n_threads : number of threads that share the rows
     """
 
     columns_of: Any
@@ -56,8 +56,8 @@ class Columns:
 
     Attributes
     ----------
-    n_features_in : their number, of a schema its raw columns
-    feature_names_in : (n_features_in,) their names, None where X has none
+    n_features_in : number of columns; with a schema, of its raw columns
+    feature_names_in : (n_features_in,) names of the columns, None if X has none
     """
 
     n_features_in: int
@@ -77,19 +77,19 @@ class Columns:
 
 @dataclass(frozen=True, slots=True)
 class CheckedRows:
-    """Rows that passed every check, and the public facts that came with them.
+    """Rows that passed every check, and the public facts about them.
 
     Attributes
     ----------
-    source : the rows, which can be summed over
-    n_rows : how many were given, before those beyond a person's share were dropped
+    source : the rows, over which sums can be taken
+    n_rows : number of rows given, before rows beyond a person's cap were dropped
     domain : the classes in sorted order; empty for a regression
     target_sentence : what the guarantee says about labels or targets
     has_weights : whether rows came with weights of their own
     columns : the columns of X
     coefficient_names : (n_features,) one name for each column as it enters the fit
-    encoder : of the schema, or None
-    fourier : the public map that rows pass through, or None
+    encoder : the encoder of the schema, or None
+    fourier : the public feature map, or None
     """
 
     source: CheckedSource
@@ -103,7 +103,7 @@ class CheckedRows:
     fourier: FourierMap | None
 
     def part(self, positions: Indices) -> CheckedRows:
-        """The rows at the positions, of rows that are read here."""
+        """The rows at these positions. Only for rows that this process reads."""
         return replace(self, source=self.source.taken(positions), n_rows=positions.size)
 
 

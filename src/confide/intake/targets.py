@@ -1,6 +1,7 @@
-"""What is to be predicted: labels of classes or numbers, read as a loss needs them, or refused without showing a value.
+"""Targets: labels of classes or numbers, converted to what a loss needs, or refused.
 
-Everything here happens before a budget is charged; its only outcome is to accept or to refuse, and the guarantee says so.
+Everything here happens before a budget is charged, so its only outcome may be to accept or to refuse. The guarantee states
+that this outcome is not protected. A refusal shows no label and no number.
 """
 
 from __future__ import annotations
@@ -30,18 +31,18 @@ from confide.types import Array, Targets
 
 MOST_CLASSES = 100
 _LABELS_AT_ONCE = 2**20
-"""Labels are sorted in parts of this many, since each part is copied."""
+"""Labels are sorted in pieces of this many, because sorting copies a piece and memory is limited."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReadTargets:
-    """Labels or numbers as a loss reads them. It holds data.
+    """Labels or numbers in the form that a loss needs. This is private data.
 
     Attributes
     ----------
-    values : (n,) labels in {-1, +1}, positions of three and more classes, or numbers
+    values : (n,) labels in {-1, +1}, or positions among three or more classes, or numbers
     domain : the classes in sorted order; empty for numbers
-    sentence : what the guarantee says about them
+    sentence : what the guarantee says about the labels or numbers
     """
 
     values: Targets
@@ -51,13 +52,13 @@ class ReadTargets:
 
 @dataclass(frozen=True, slots=True)
 class OpenedTarget:
-    """What workers and readers of files need to know to read the target of opened rows: public facts.
+    """What workers and file readers need to know to read the target of opened rows. These are public facts.
 
     Attributes
     ----------
     domain : the classes in sorted order; empty for numbers
     numbers : which numbers are to be predicted, None for classes
-    sentence : what the guarantee says about them
+    sentence : what the guarantee says about the labels or numbers
     """
 
     domain: tuple[Any, ...]
@@ -69,7 +70,7 @@ class TargetKind(Protocol):
     """Whether classes or numbers are to be predicted, and how they are read."""
 
     def read(self, y: Any, n_rows: int) -> ReadTargets:
-        """The targets of rows in memory, checked."""
+        """Check the targets of rows in memory."""
 
     def of_opened(self, rows: OpenedRows) -> OpenedTarget:
         """How the targets of opened rows, which bring their own, are to be read."""
@@ -81,9 +82,10 @@ class Classes:
 
     Parameters
     ----------
-    domain : the declared classes in sorted order, or None: then {0, 1}, {-1, 1} or {False, True} where the labels fit, and
-        otherwise the labels present
-    matched_as_text : whether a schema declared them, so that a label is recognised however a file wrote it (1, 1.0, "1")
+    domain : the declared classes in sorted order, or None. None means {0, 1}, {-1, 1} or {False, True} if the labels fit,
+        and otherwise the labels present
+    matched_as_text : whether a schema declared the classes. Then a label is recognised in any way of writing it (1, 1.0,
+    "1")
     """
 
     domain: tuple[Any, ...] | None
@@ -91,7 +93,7 @@ class Classes:
 
     @classmethod
     def declared(cls, classes: Any, schema: Schema | None) -> Classes:
-        """Those of the parameter `classes`, or of the target of a schema."""
+        """The classes of the parameter `classes`, or of a schema's target."""
         return cls(declared_domain(classes, schema), schema is not None and schema.target is not None)
 
     def read(self, y: Any, n_rows: int) -> ReadTargets:
@@ -112,8 +114,8 @@ class Classes:
     def of_opened(self, rows: OpenedRows) -> OpenedTarget:
         if rows.target is not None:
             raise ParameterError(
-                "the rows were opened with a target of numbers, for a regressor. A classifier predicts the target of the "
-                "schema: open the rows without `target`."
+                "the rows were opened with a column of numbers as `target`, which is for a regressor. A classifier predicts "
+                "the schema's target: open the rows without `target`."
             )
         if self.domain is not None:
             return OpenedTarget(self.domain, None, _domain_sentence(self.domain, declared=True))
@@ -128,8 +130,8 @@ class Numbers:
 
     Parameters
     ----------
-    are_counts : whether none of them may be negative
-    sentence : what is done with them, for the guarantee
+    are_counts : whether they are counts, so that none may be negative
+    sentence : what the guarantee says about them
     """
 
     are_counts: bool = False
@@ -138,13 +140,14 @@ class Numbers:
     def read(self, y: Any, n_rows: int) -> ReadTargets:
         targets = numbers_of(y, n_rows)
         if self.are_counts and (targets < 0.0).any():
-            raise InputError("y must hold counts, and no count is negative. Correct it.")
+            raise InputError("y must hold counts, but it holds negative numbers. Correct it.")
         return ReadTargets(targets, (), self.sentence)
 
     def of_opened(self, rows: OpenedRows) -> OpenedTarget:
         if rows.schema is not None and rows.target is None:
             raise ParameterError(
-                "a regression needs rows that were opened with the column of its numbers: open_rows(..., target=column)."
+                "a regressor needs rows that were opened with the column of the numbers to be predicted: "
+                "open_rows(..., target=column)."
             )
         return OpenedTarget((), NumberTarget(rows.target or "", self.are_counts), self.sentence)
 
@@ -156,8 +159,8 @@ def declared_domain(classes: Any, schema: Schema | None) -> tuple[Any, ...] | No
             return None
         classes = schema.target.labels
     elif schema is not None and schema.target is not None:
-        raise ParameterError("the schema declares the target's labels already; do not give `classes` too.")
-    message = f"classes must be the labels, from 2 to {MOST_CLASSES} different ones of one type, for example classes=[0, 1]."
+        raise ParameterError("the schema already declares the labels of its target; leave `classes` out.")
+    message = f"classes must be a list of 2 to {MOST_CLASSES} different labels of one type, for example classes=[0, 1]."
     if isinstance(classes, str) or not hasattr(classes, "__iter__"):
         raise ParameterError(message)
     try:
@@ -174,7 +177,7 @@ def declared_domain(classes: Any, schema: Schema | None) -> tuple[Any, ...] | No
 
 
 def _domain_sentence(domain: tuple[Any, ...], declared: bool) -> str:
-    """Where the label domain comes from."""
+    """The sentence of the guarantee that says where the label domain comes from."""
     named = f"{{{', '.join(map(repr, domain))}}}"
     if declared:
         return f"The label domain {named} was declared, not learned from the rows."
@@ -182,17 +185,17 @@ def _domain_sentence(domain: tuple[Any, ...], declared: bool) -> str:
 
 
 def numbers_of(y: Any, n_rows: int) -> Array:
-    """Targets of a regression: (n_rows,) finite float64.
+    """Check the targets of a regression: (n_rows,) finite float64.
 
     Raises
     ------
     InputError
-        If they are missing, of the wrong shape, or no finite real numbers; without any value of them.
+        If they are missing, have the wrong shape, or are no finite real numbers. The message shows no value of them.
     """
     if y is None:
         raise InputError("this estimator requires y to be passed, but the target y is None.")
     if issparse(y) or np.ma.isMaskedArray(y):
-        raise InputTypeError("y must be a one-dimensional array of numbers, not sparse and without a mask.")
+        raise InputTypeError("y is sparse or masked, and must be a dense one-dimensional array of numbers.")
     try:
         array = np.asarray(y)
     except (TypeError, ValueError):
@@ -204,13 +207,13 @@ def numbers_of(y: Any, n_rows: int) -> Array:
     if array.dtype.kind not in "fiubO":
         raise InputTypeError("y must hold real numbers, but it is text or dates.")
     try:
-        # Outside the range of doubles a number becomes infinite, which is refused below; the warning would tell.
+        # A number beyond the range of doubles becomes infinite and is refused below. A warning would show that it did.
         with np.errstate(all="ignore"):
             targets = column_or_1d(array, warn=True).astype(np.float64)
     except (TypeError, ValueError, OverflowError):
         targets = None
     if targets is None:
-        raise InputTypeError("y must hold real numbers alone.")
+        raise InputTypeError("y must hold real numbers in the range of doubles, and no other objects.")
     if not np.isfinite(targets).all():
         raise InputError("Input y contains NaN or infinity; targets must not be missing.")
     if targets.shape[0] != n_rows:
@@ -223,22 +226,22 @@ def _label_array(y: Any) -> Any:
     if y is None:
         raise InputError("this estimator requires y to be passed, but the target y is None.")
     if issparse(y):
-        raise InputTypeError("y is sparse; labels must be a one-dimensional array.")
+        raise InputTypeError("y is sparse; labels must be a dense one-dimensional array.")
     if np.ma.isMaskedArray(y):
-        raise InputTypeError("y is a masked array; labels must not be missing.")
+        raise InputTypeError("y is a masked array; labels must not be missing. Give an array without a mask.")
     try:
-        # A list is read cell by cell: NumPy would turn a missing label beside text into the text "nan".
+        # A list keeps its objects: NumPy would turn a missing label beside text into the text "nan".
         array = np.array(y, dtype=object) if isinstance(y, (list, tuple)) else np.asarray(y)
     except (TypeError, ValueError):
         array = np.empty((0, 0))
     if array.ndim != 1 and not (array.ndim == 2 and array.shape[1] == 1):
         raise InputError("y should be a 1d array: one label for each row.")
     if array.dtype.kind == "c":
-        raise InputError("Complex data not supported: y must hold two labels.")
+        raise InputError("Complex data not supported: labels must be numbers, booleans or text.")
     if array.dtype.kind == "O":
         _check_objects(array.ravel())
     elif array.dtype.kind not in "fiubUT":
-        raise InputTypeError("y must hold numbers, booleans or text.")
+        raise InputTypeError("y must hold numbers, booleans or text, but it holds other types, such as dates.")
     if array.dtype.kind == "f" and not np.isfinite(array).all():
         raise InputError("Input y contains NaN or infinity; labels must not be missing.")
     return column_or_1d(array, warn=True)
@@ -247,23 +250,23 @@ def _label_array(y: Any) -> Any:
 def _check_objects(labels: Any) -> None:
     """Refuse Python objects that are not all text, all booleans or all real numbers."""
     if set(map(type, labels)) in ({str}, {bool}, {int}):
-        return  # what most are, seen in a fraction of the time
+        return  # the usual case, which is recognised in a fraction of the time
     if any(label is None or _differs_from_itself(label) for label in labels):
         raise InputError("Input y contains missing labels (None or NaN).")
     if any(isinstance(label, (complex, np.complexfloating)) for label in labels):
-        raise InputError("Complex data not supported: y must hold two labels.")
+        raise InputError("Complex data not supported: labels must be numbers, booleans or text.")
     kinds: tuple[Any, ...] = (str, (bool, np.bool_), (int, float, np.integer, np.floating))
     if not any(all(isinstance(label, kind) for label in labels) for kind in kinds):
-        raise InputTypeError("y must hold numbers, booleans or text, and labels of one type. Correct it.")
+        raise InputTypeError("y must hold numbers, booleans or text, and all labels must be of one type. Correct it.")
     if any(label in (math.inf, -math.inf) for label in labels):
         raise InputError("Input y contains NaN or infinity; labels must not be missing.")
 
 
 def _differs_from_itself(label: Any) -> bool:
-    """Whether a label is a NaN, a NaT or pandas' NA, which cannot even be compared."""
+    """Whether a label is missing: a NaN, a NaT, or pandas' NA, whose comparison raises an error."""
     try:
         return bool(label != label)
-    except Exception:  # noqa: BLE001 - any object may come here, and only whether it compares matters
+    except Exception:  # noqa: BLE001 - y may hold any object, and it only matters whether it can be compared
         return True
 
 
@@ -271,7 +274,7 @@ def _undeclared_domain(labels: Any) -> tuple[Any, ...]:
     if labels.dtype.kind == "O":
         present = sorted(set(labels.tolist()))
     else:
-        # In parts, since each is copied to be sorted.
+        # In pieces, because each is copied to be sorted.
         parts = [np.unique(labels[start : start + _LABELS_AT_ONCE]) for start in range(0, labels.size, _LABELS_AT_ONCE)]
         present = np.unique(np.concatenate(parts)).tolist()
     is_text = isinstance(present[0], str)
@@ -281,11 +284,11 @@ def _undeclared_domain(labels: Any) -> tuple[Any, ...]:
             if all(label in (first, second) for label in present):
                 return kind(first), kind(second)
     if len(present) == 1:
-        raise InputError("y holds one label only, which does not tell the domain. Declare all labels with `classes`.")
+        raise InputError("y holds only one label, so the label domain is not known. Declare all labels with `classes`.")
     if len(present) > 2 and not is_text and any(label != math.floor(label) for label in present):
         raise InputError(
             "Unknown label type: y looks continuous, and a classifier needs labels. Declare them with `classes`."
         )
     if len(present) > MOST_CLASSES:
-        raise InputError(f"y holds more than {MOST_CLASSES} different labels, the most that a classifier here takes.")
+        raise InputError(f"y holds more than {MOST_CLASSES} different labels; a classifier takes at most {MOST_CLASSES}.")
     return tuple(present)

@@ -1,4 +1,4 @@
-"""A user's loss, read and checked on a grid of public numbers: before any charge, and without the data."""
+"""Losses that users wrote: read, and checked on a grid of public numbers. It happens before any charge and without data."""
 
 from __future__ import annotations
 
@@ -16,34 +16,34 @@ from confide.errors import ParameterError
 from confide.types import Array
 
 _FUNCTIONS = ("value", "derivative", "second_derivative")
-_ROUNDING = 1024.0
-"""Units of 2^-53 lipschitz that a computed derivative may err by, where the loss does not say."""
+_DEFAULT_ROUNDING = 1024.0
+"""The error of a computed derivative, in units of 2^-53 lipschitz, if the loss does not declare it."""
 _SLACK = 1e-9
-"""What rounding may do to a difference, relative to the numbers in it."""
-_FEW = 0.05
-"""A derivative may have kinks at so large a part of the grid."""
+"""Allowed relative error of a difference, for rounding."""
+_LARGEST_SHARE_OF_KINKS = 0.05
+"""The derivative may have kinks at this share of the grid, where it does not change as the second derivative says."""
 
 
 def declared_loss(loss: Any, target_bound: float | None) -> DeclaredLoss:
-    """The loss with its declared constants, which the grid does not contradict.
+    """Read a user's loss with its declared constants, and check that the grid does not contradict them.
 
     Parameters
     ----------
     loss : the user's object
-    target_bound : for a loss of scores and targets; None for one of margins
+    target_bound : the bound on targets for a loss of scores and targets; None for a loss of margins
 
     Raises
     ------
     ParameterError
-        If something is missing, or the constants are seen to be false.
+        If something is missing, or the grid shows that the constants are false.
     """
     missing = [name for name in _FUNCTIONS if not callable(getattr(loss, name, None))]
     if missing:
-        raise _refusal(loss, f"it lacks {', '.join(missing)}; give functions of arrays")
+        raise _refusal(loss, f"it lacks {', '.join(missing)}; give it these functions, which take arrays")
     lipschitz, smoothness = (_positive(loss, name) for name in ("lipschitz", "smoothness"))
     monotone = getattr(loss, "monotone", False)
     if not isinstance(monotone, (bool, np.bool_)) or (monotone and target_bound is not None):
-        raise _refusal(loss, "monotone must be True or False, and may be True for a loss of the margin alone")
+        raise _refusal(loss, "monotone must be True or False, and it may be True for a loss of the margin alone")
     _check_that_it_can_be_copied(loss)
     scores, targets = _grid(target_bound)
     at_zero = np.zeros((1, len(targets)))
@@ -54,7 +54,7 @@ def declared_loss(loss: Any, target_bound: float | None) -> DeclaredLoss:
         lipschitz=lipschitz,
         smoothness=smoothness,
         value_at_zero=_positive(loss, "value_at_zero") if hasattr(loss, "value_at_zero") else math.inf,
-        rounding=_positive(loss, "rounding") if hasattr(loss, "rounding") else _ROUNDING,
+        rounding=_positive(loss, "rounding") if hasattr(loss, "rounding") else _DEFAULT_ROUNDING,
         monotone=bool(monotone),
     )
     largest = float(_called(declared, "value", at_zero, targets).max())
@@ -63,12 +63,12 @@ def declared_loss(loss: Any, target_bound: float | None) -> DeclaredLoss:
         if not largest <= declared.value_at_zero * (1.0 + _SLACK):
             raise _refusal(loss, "value_at_zero is below the value at score 0")
         return declared
-    # Between targets of the grid it may be a little more.
+    # Between the targets of the grid the value may be larger, so it is doubled.
     return replace(declared, value_at_zero=largest if target_bound is None else 2.0 * largest)
 
 
 def _check_that_it_can_be_copied(loss: Any) -> None:
-    """Solvers, which are not trusted, get a copy of the loss; what goes wrong there must not go wrong after a charge."""
+    """Check that the loss can be copied: solvers, which are not trusted, get a copy, and it must not fail after a charge."""
     try:
         deepcopy(loss)
         return
@@ -78,7 +78,10 @@ def _check_that_it_can_be_copied(loss: Any) -> None:
 
 
 def _check_functions(declared: DeclaredLoss, scores: Array, targets: Array) -> None:
-    """Everything the proofs ask of a loss, as far as a grid shows it. Columns are targets, rows are scores in order."""
+    """Check what the proofs require of a loss, as far as a grid shows it.
+
+    In the arrays, rows are scores in rising order and columns are targets.
+    """
     grid = np.repeat(scores[:, None], len(targets), axis=1)
     value, slope, curvature = (_called(declared, name, grid, targets) for name in _FUNCTIONS)
     loss, lipschitz, smoothness = declared.loss, declared.lipschitz, declared.smoothness
@@ -99,7 +102,7 @@ def _check_functions(declared: DeclaredLoss, scores: Array, targets: Array) -> N
             rise > smoothness * steps * (1.0 + _SLACK) + step_slack,
             grid[1:],
         ),
-        # Of a convex function: derivative at the left end <= difference quotient <= derivative at the right end.
+        # For a convex function: derivative at the left end <= difference quotient <= derivative at the right end.
         "the value does not change as the derivative says": (
             (change < slope[:-1] * steps - value_slack) | (change > slope[1:] * steps + value_slack),
             grid[1:],
@@ -108,14 +111,15 @@ def _check_functions(declared: DeclaredLoss, scores: Array, targets: Array) -> N
     for what, (where, at) in wrong.items():
         if where.any():
             raise _refusal(loss, f"{what} (seen at the public score {at[where][0]:.6g})")
+    # Between two scores the derivative should rise at a rate between the curvatures at both ends, up to 10% and rounding.
     low, high = np.minimum(curvature[1:], curvature[:-1]), np.maximum(curvature[1:], curvature[:-1])
     slack = 0.1 * high * steps + 2.0 * step_slack
-    if np.mean((rise < low * steps - slack) | (rise > high * steps + slack)) > _FEW:
+    if np.mean((rise < low * steps - slack) | (rise > high * steps + slack)) > _LARGEST_SHARE_OF_KINKS:
         raise _refusal(loss, "the derivative does not change as the second derivative says")
 
 
 def _grid(target_bound: float | None) -> tuple[Array, Array]:
-    """Scores in order and targets: dense where losses bend, and far out."""
+    """Scores in rising order, dense around 0, where losses bend, and reaching far out; and targets."""
     unit = 1.0 if target_bound is None else target_bound
     far = np.geomspace(1e-6, 1e6, 241)
     dense = np.linspace(-8.0, 8.0, 3201)
@@ -124,7 +128,10 @@ def _grid(target_bound: float | None) -> tuple[Array, Array]:
 
 
 def _called(declared: DeclaredLoss, name: str, scores: Array, targets: Array) -> Array:
-    """One function on all pairs, as it is and in another order, which must not matter."""
+    """The values of one function on all pairs of score and target.
+
+    The function is also called with the pairs in reverse order and with a third of them: neither may change a value.
+    """
     loss, function = declared.loss, getattr(declared.loss, name)
     columns = np.broadcast_to(targets, scores.shape)
     arguments = [scores.ravel()] if declared.target_bound is None else [scores.ravel(), columns.ravel()]
@@ -143,12 +150,14 @@ def _called(declared: DeclaredLoss, name: str, scores: Array, targets: Array) ->
         if message is not None:
             raise _refusal(loss, message)
         if answers[-1].shape != given[0].shape:
-            raise _refusal(loss, f"{name} must give an array of the shape of its arguments, which are one-dimensional")
+            raise _refusal(
+                loss, f"{name} must return an array of the same shape as its arguments, which are one-dimensional"
+            )
         if not np.isfinite(answers[-1]).all():
             raise _refusal(loss, f"{name} is not finite at the public score {given[0][~np.isfinite(answers[-1])][0]:.6g}")
     slack = 1e-12 * max(1.0, float(np.abs(answers[0]).max()))
     if any(np.abs(answers[0][order][: len(again)] - again).max() > slack for again in answers[1:]):
-        raise _refusal(loss, f"{name} must depend on each entry alone, and it depends on the others, or on chance")
+        raise _refusal(loss, f"{name} must depend on each entry alone, but its values depend on other entries, or on chance")
     return answers[0].reshape(scores.shape)
 
 

@@ -1,1 +1,1 @@
-"""What leaves a fit, as values: weights, public facts and the guarantee."""
+"""What a fit releases, as values: weights, public facts and the guarantee."""

@@ -1,4 +1,4 @@
-"""A released model as a value: what left, and the public facts beside it. Everything else about a fit stays private."""
+"""A released model as a value: what was released, and public facts. Everything else about a fit stays private."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ class ReleasedModel:
 
     Attributes
     ----------
-    scoring : the weights, and the bound on rows by which they score
+    scoring : the weights, and the bound to which rows are clipped before they are scored
     alpha : the ridge of the mean objective, a public number
-    guarantee : what was promised
+    guarantee : the guarantee of the release
     coefficient_names : (n_features,) names of the columns as they entered the fit
     columns : the columns of X
     domain : the classes in sorted order; empty for a regression
-    encoder : of the schema, or None
-    fourier : the public map that rows pass through, or None
-    evidence : what intervals are made of, or None
+    encoder : the encoder of the schema, or None
+    fourier : the public feature map, or None
+    evidence : what intervals are computed from, or None if it was not released
     """
 
     scoring: LinearModel
@@ -51,7 +51,7 @@ class ReleasedModel:
         guarantee: Guarantee,
         rows: CheckedRows,
     ) -> ReleasedModel:
-        """What a fit to these rows released, with the public facts that came with them."""
+        """What a fit to these rows released, with the public facts about the rows."""
         names, columns, domain = rows.coefficient_names, rows.columns, rows.domain
         return cls(scoring, alpha, guarantee, names, columns, domain, rows.encoder, rows.fourier, evidence)
 

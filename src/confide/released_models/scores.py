@@ -1,4 +1,7 @@
-"""Scores of rows by a released linear model, each a function of its row alone where something private is made of it."""
+"""Scores of rows by a released linear model.
+
+If a private number is computed from scores, each score must depend only on its own row, to the bit: `scores_alone`.
+"""
 
 from __future__ import annotations
 
@@ -15,18 +18,18 @@ from confide.privacy.mechanism import ProblemFacts
 from confide.types import Array, Weights
 
 _MODERATE = 2.0**1000
-"""Squared norms up to it are scaled all at once."""
+"""Rows with larger squared norms may overflow and are clipped one by one; the others are clipped together."""
 
 
 @dataclass(frozen=True, slots=True)
 class LinearModel:
-    """Released weights, as they score rows.
+    """Released weights in the form in which they score rows.
 
     Attributes
     ----------
-    coef : array (o, d), o the number of scores
+    coef : array (o, d), o the number of scores for each row
     intercept : array (o,)
-    row_bound : rows are clipped to it, as in the fit
+    row_bound : the bound to which rows are clipped, as in the fit
     """
 
     coef: Array
@@ -40,7 +43,7 @@ class LinearModel:
         return cls(released[:, : facts.n_features].copy(), intercept, facts.row_bound)
 
     def scores(self, blocks: Blocks) -> Array:
-        """Scores of encoded and mapped rows, (n,); of several scores (n, o). How they are rounded depends on their block."""
+        """Scores of encoded and mapped rows: (n,), or (n, o) for several scores. Their rounding depends on the block."""
         scores = np.empty((blocks.n_rows, len(self.coef)))
         for start in range(0, blocks.n_rows, blocks.rows_in_block):
             stop = min(start + blocks.rows_in_block, blocks.n_rows)
@@ -49,9 +52,9 @@ class LinearModel:
         return scores[:, 0] if len(self.coef) == 1 else scores
 
     def scores_alone(self, blocks: Blocks) -> Array:
-        """The same, each a function of its row alone, to the bit: whatever the other rows are, and wherever it lies.
+        """The same scores, but each depends only on its own row, to the bit, whatever the other rows are and their order.
 
-        A product of matrices adds up some rows of a block in another order than others, and so do norms. Here columns are
+        A product of matrices may add up different rows of a block in different orders, and so may a norm. Here columns are
         added one after the other, in operations that round each entry by itself. Proof: proofs/counts.md, section 3.
         """
         scores = np.empty((len(self.coef), blocks.n_rows))
@@ -59,11 +62,11 @@ class LinearModel:
             stop = min(start + blocks.rows_in_block, blocks.n_rows)
             block = blocks.block(start, stop)
             if issparse(block):
-                # SciPy adds up the entries of each sparse row by themselves, and so does its bound.
+                # SciPy adds up each sparse row by itself, and so does the bound on rows.
                 scores[:, start:stop] = (self.row_bound.clip(block) @ self.coef.T).T
                 continue
             columns = np.ascontiguousarray(block.T, dtype=np.float64)
-            # Encoded rows obey the bound of their encoder as they stand.
+            # Encoded rows satisfy the bound of their encoder, so they need no clipping.
             if not (isinstance(blocks, EncodedBlocks) and blocks.encoder.row_bound == self.row_bound):
                 columns = _clipped_alone(self.row_bound, columns)
             scores[:, start:stop] = _added_up(columns, self.coef)
@@ -72,27 +75,27 @@ class LinearModel:
 
 
 def _added_up(columns: Array, coef: Array) -> Array:
-    """(o, m): scores of m rows whose columns (d, m) are given."""
+    """(o, m): scores of m rows, given by their columns (d, m)."""
     scores, products = np.zeros((2, len(coef), columns.shape[1]))
     for column, weights in zip(columns, coef.T, strict=True):
-        # Never in one step: where a processor can multiply and add at once, it need not do so with all entries.
+        # Multiply and add in two steps. A fused operation rounds differently, and might be used for some entries only.
         np.multiply(weights[:, None], column, out=products)
         scores += products
     return scores
 
 
 def _clipped_alone(row_bound: RowBound, columns: Array) -> Array:
-    """Rows given by their columns (d, m), clipped one by one, or by operations that treat each as if it were alone."""
+    """Clip rows that are given by their columns (d, m), each one as if it were alone."""
     if not isinstance(row_bound, BallBound):
         rows = [row_bound.clip(np.array(row[None], order="C"))[0] for row in columns.T]
         return np.ascontiguousarray(np.array(rows).reshape(columns.T.shape).T)
-    # The radius within which BallBound leaves a row alone whichever way its norm is summed.
+    # Rows within this radius are not changed by BallBound, in whatever order their norm is summed up.
     radius = row_bound.norm * (1.0 - max(2.0**-40, (len(columns) + 8) * 2.0**-52))
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         squares = np.zeros(columns.shape[1])
         for column in columns:
             squares += column * column
-        # Written so that an overflowing norm counts as outside.
+        # The comparison is written so that a norm that overflows counts as outside.
         outside = ~(squares <= radius * radius)
         if not outside.any():
             return columns
@@ -105,5 +108,5 @@ def _clipped_alone(row_bound: RowBound, columns: Array) -> Array:
 
 
 def favoured(scores: Array) -> Any:
-    """The position of the class that each row's scores are in favour of, (n,)."""
+    """The position of the class that the scores of each row favour, (n,)."""
     return (scores > 0.0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)

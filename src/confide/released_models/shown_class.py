@@ -12,15 +12,16 @@ from confide.released_models.model import ReleasedModel
 
 @dataclass(frozen=True, slots=True)
 class ShownClass:
-    """The class that weights and probabilities speak of: the schema's positive one, or else the second.
+    """The class for which weights and probabilities are shown: the schema's positive class, or without one the second class.
 
-    With three classes and more each has its weights, and a probability is that of the class predicted for the row.
+    With three or more classes, each class has its own weights, and the probability shown for a row is that of its predicted
+    class.
 
     Attributes
     ----------
-    label : the class, as the model's `classes_` hold it; None where there are more than two
+    label : the class, as in the model's `classes_`; None for three or more classes
     column : the target's column, or None without a schema
-    position : its position in `classes_`, or None
+    position : the position of the class in `classes_`; None for three or more classes
     """
 
     label: Any
@@ -29,9 +30,11 @@ class ShownClass:
 
     @classmethod
     def of(cls, model: ReleasedModel) -> ShownClass:
-        """The class for which a released classifier is shown."""
+        """The class for which the weights of a released classifier are shown."""
         if not model.domain:
-            raise ParameterError("the command line knows classifiers alone; read a regressor in Python, with confide.load.")
+            raise ParameterError(
+                "the model is a regressor, and this is for classifiers only. In Python, read it with confide.load."
+            )
         labels, target = list(model.domain), None if model.schema is None else model.schema.target
         if len(labels) > 2:
             return cls(None, None if target is None else target.column, None)
@@ -42,7 +45,7 @@ class ShownClass:
 
     @property
     def sign(self) -> float:
-        """1, or -1 where the model's own weights speak of the other class."""
+        """1, or -1 if the model's own weights are in favour of the other class."""
         return -1.0 if self.position == 0 else 1.0
 
     def __str__(self) -> str:
@@ -53,9 +56,9 @@ class ShownClass:
 
 
 def weights_by_class(model: ReleasedModel) -> dict[Any, tuple[dict[str, float], float]]:
-    """Released weights by encoded column, and the intercept, of each class that has some.
+    """The released weights by encoded column, and the intercept, for each class that has weights.
 
-    A model of two classes has one vector of weights. It is turned towards the class for which the model is shown.
+    A model of two classes has one vector of weights. Its sign is changed if it is not in favour of the class that is shown.
     """
     shown, names = ShownClass.of(model), list(map(str, model.coefficient_names))
     labels = list(model.domain) if shown.position is None else [shown.label]

@@ -1,4 +1,4 @@
-"""Models from files: read, checked part against part, and made fitted estimators again."""
+"""Reads models from files: their parts are checked against each other, and a fitted estimator is made of them."""
 
 from __future__ import annotations
 
@@ -36,37 +36,43 @@ _PARTS = {
     "coefficient_names", "n_features_in", "feature_names_in", "guarantee", "intervals",
 }  # fmt: skip
 _PARTS_OF_LATER_VERSIONS = {"fourier_map", "intervals"}
-"""Parts that the first version did not write."""
+"""Parts that files of the first version do not have."""
 _PARAMETERS_OF_EVERY_VERSION = {
     "budget", "alpha", "fit_intercept", "intercept_scaling", "mechanism", "neighbours", "n_rows_bounds",
 }  # fmt: skip
-_DO_NOT_FIT = "the parts of the model do not fit each other."
-_WRONG_KIND = "the parts of the model are not of the right kind."
+_DO_NOT_FIT = "the parts of the model in the file do not fit each other. Use a file that was written by save and not edited."
+_WRONG_KIND = "a part of the model in the file is not of the right kind. Use a file that was written by save and not edited."
 
 
 def load(path: str | os.PathLike[str]) -> LinearClassifier | LinearRegressor:
-    """Read a model written by `save`.
+    """Read a model that was written by `save`.
 
     Parameters
     ----------
-    path : path of the file
+    path : str or path
+        The file to read.
 
     Returns
     -------
-    A fitted estimator that predicts and states its guarantee. It has no ledger: before a private fit of it without one, a
-    `BudgetWarning` says so.
+    estimator
+        A fitted classifier or regressor, which predicts and states its guarantee. It has no ledger; if it is fitted again
+        without one, a `BudgetWarning` says so.
 
     Raises
     ------
     FileError
-        If the file is missing, damaged, of another kind, or not understood.
+        If the file is missing, damaged, of another kind, or from a version that this version does not understand.
     """
     content = read_document(path)
     try:
         _check_keys(content, _PARTS, optional=_PARTS_OF_LATER_VERSIONS)
         model = _restored(content)
-        if not _says_again(json.loads(json.dumps(document_of_model(model))), content):
-            raise FileError("the file holds parts that do not fit each other, or that this version does not understand.")
+        # Whatever this version did not understand would be lost without a word. So write the model again and compare.
+        if not _is_reproduced(json.loads(json.dumps(document_of_model(model))), content):
+            raise FileError(
+                "the file holds parts that do not fit each other, or that this version of confide does not understand. Use "
+                "the version that wrote the file, or a newer one."
+            )
         return model
     except FileError:
         raise
@@ -74,11 +80,11 @@ def load(path: str | os.PathLike[str]) -> LinearClassifier | LinearRegressor:
         raise FileError(f"{path} lacks parts of a model, or holds parts that this version does not understand.") from None
 
 
-def _says_again(written: Any, read: Any, name: str = "") -> bool:
-    """Whether a restored model would write all that was read: what it leaves out, or says otherwise, was not understood."""
+def _is_reproduced(written: Any, read: Any, name: str = "") -> bool:
+    """Whether a restored model writes everything that was read. What it leaves out or changes was not understood."""
     if isinstance(written, dict) and isinstance(read, dict):
-        return all(key in written and _says_again(written[key], value, key) for key, value in read.items())
-    # The first version wrote a budget as a number; each writes its own version.
+        return all(key in written and _is_reproduced(written[key], value, key) for key, value in read.items())
+    # Two differences are allowed: every version writes its own number, and the first one wrote a budget as a number.
     return written == read or (name in ("version", "budget") and not isinstance(read, dict))
 
 
@@ -100,16 +106,19 @@ def _restored(content: dict[str, Any]) -> LinearClassifier | LinearRegressor:
 
 
 def _kind(name: Any) -> type[Any]:
-    """The public estimator of this name."""
+    """The public estimator with this name."""
     package = importlib.import_module("confide")
     kind = getattr(package, name) if isinstance(name, str) and name in package.__all__ else None
     if not isinstance(kind, type) or not issubclass(kind, PrivateLinearModel):
-        raise FileError("the file holds a kind of model that this version of confide does not understand.")
+        raise FileError(
+            "the file holds a kind of model that this version of confide does not know. Use the version that wrote the "
+            "file, or a newer one."
+        )
     return kind
 
 
 def _read_parameters(written: dict[str, Any]) -> dict[str, Any]:
-    """The parameters that a file lists, as a constructor takes them."""
+    """The parameters that a file lists, in the form that the constructor takes."""
     read = {name: math.inf if value == "inf" else value for name, value in written.items()}
     if isinstance(written["budget"], dict):  # the first version wrote a number
         read["budget"] = budget_from_dict(written["budget"])
@@ -121,7 +130,7 @@ def _read_parameters(written: dict[str, Any]) -> dict[str, Any]:
 
 
 def _other_parameters(kind: type[Any], released: ReleasedModel) -> dict[str, Any]:
-    """Schema, bound on rows and classes, which stand in parts of the file of their own."""
+    """The parameters that have their own parts in the file: schema, bound on rows, and classes."""
     schema = released.schema
     others: dict[str, Any] = {"schema": schema}
     if released.fourier is None:
@@ -132,7 +141,7 @@ def _other_parameters(kind: type[Any], released: ReleasedModel) -> dict[str, Any
 
 
 def _released(content: dict[str, Any]) -> ReleasedModel:
-    """What the model released, its parts checked against each other."""
+    """What the model released. Its parts are checked against each other."""
     schema = None if content["schema"] is None else Schema.from_dict(content["schema"])
     fourier = None if content.get("fourier_map") is None else FourierMap.from_dict(content["fourier_map"])
     evidence = None if content.get("intervals") is None else _evidence_of(content["intervals"])
@@ -148,7 +157,7 @@ def _released(content: dict[str, Any]) -> ReleasedModel:
         fourier=fourier,
         evidence=evidence,
     )
-    if evidence is not None and not _speaks_of(evidence, released.scoring):
+    if evidence is not None and not _belongs_to(evidence, released.scoring):
         raise FileError(_DO_NOT_FIT)
     encoder = released.encoder
     if fourier is None and encoder is not None and tuple(encoder.feature_names) != tuple(content["coefficient_names"]):
@@ -167,7 +176,7 @@ def _domain(classes: Any) -> tuple[Any, ...]:
 
 
 def _scoring(content: dict[str, Any], domain: tuple[Any, ...]) -> LinearModel:
-    """Weights and intercepts of as many scores as there must be, and the bound on rows."""
+    """Weights and intercepts, in the shapes that the number of classes requires, and the bound on rows."""
     coef, intercept, row_bound = (
         _finite(content["coef"]),
         _finite(content["intercept"]),
@@ -195,8 +204,8 @@ def _evidence_of(value: dict[str, Any]) -> Evidence | SumsEvidence:
     return SumsEvidence.from_dict(value) if value.get("kind") == "sums" else Evidence.from_dict(value)
 
 
-def _speaks_of(evidence: Evidence | SumsEvidence, scoring: LinearModel) -> bool:
-    """Whether what intervals are made of speaks of these weights."""
+def _belongs_to(evidence: Evidence | SumsEvidence, scoring: LinearModel) -> bool:
+    """Whether what intervals are computed from was released with exactly these weights."""
     n_vectors, width = scoring.coef.shape
     if isinstance(evidence, Evidence) and evidence.n_outputs != n_vectors:
         return False
@@ -206,26 +215,32 @@ def _speaks_of(evidence: Evidence | SumsEvidence, scoring: LinearModel) -> bool:
 
 
 def _check_keys(value: dict[str, Any], known: set[str], optional: Collection[str] = ()) -> None:
-    """Refuse parts that are unknown or missing. The names of unknown ones are not shown: they are no names of ours."""
+    """Refuse parts that are unknown or missing. Names of unknown parts are not shown: they are not confide's own text."""
     missing = known - set(optional) - set(value)
     if missing:
-        raise FileError(f"the file lacks parts of a model: {', '.join(sorted(missing))}.")
+        raise FileError(
+            f"the file lacks parts of a model: {', '.join(sorted(missing))}. Use a file that was written by save and not "
+            f"edited."
+        )
     if set(value) - known:
         raise FileError(
-            "the file holds parts that this version of confide does not understand, and to leave them out could change the "
-            "model. Use the version that wrote it, or a newer one."
+            "the file holds parts that this version of confide does not understand. Without them the model could be another "
+            "one. Use the version that wrote the file, or a newer one."
         )
 
 
 def row_bound_from_dict(value: dict[str, Any]) -> RowBound:
-    """Read the form that a row bound writes."""
+    """The row bound that was written in this form."""
     if value["kind"] == "ball":
         _check_keys(value, {"kind", "norm"})
         return BallBound(math.inf if value["norm"] == "inf" else float(value["norm"]))
     if value["kind"] == "groups":
         _check_keys(value, {"kind", "sizes", "scales", "linked"}, optional={"linked"})
         return GroupBound(tuple(value["sizes"]), tuple(value["scales"]), tuple(value.get("linked", ())))
-    raise FileError("the file holds a row bound that this version of confide does not understand.")
+    raise FileError(
+        "the file holds a bound on rows that this version of confide does not understand. Use the version that wrote the "
+        "file, or a newer one."
+    )
 
 
 def _finite(values: Any) -> Any:

@@ -1,4 +1,4 @@
-"""A released model as a document: what left, and the public parameters of its estimator. Nothing else is written."""
+"""A released model as a document: what was released, and the public parameters of its estimator. Nothing else is written."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from confide._version import __version__
 from confide.released_models.model import ReleasedModel
 
 NOT_PARAMETERS_OF_THE_FILE = frozenset({"ledger", "n_jobs", "random_state", "schema", "row_norm", "classes"})
-"""Parameters that a file does not list: the first three concern one machine or one fit, and the others stand in parts of
-their own. Every other parameter of an estimator is written, so a new one needs no entry anywhere."""
+"""Parameters that a file does not list. The first three concern one machine or one fit; the others have their own parts in
+the file. Every other parameter is written, so a new parameter of an estimator needs no entry here."""
 
 
 def document_of(name: str, parameters: Mapping[str, Any], released: ReleasedModel) -> dict[str, Any]:
-    """What the file of a released model holds: JSON values.
+    """The content of a released model's file, as JSON values.
 
     Parameters
     ----------
     name : the public name of the estimator's class
-    parameters : of its constructor, by name
-    released : what it released
+    parameters : the parameters of its constructor, by name
+    released : what the estimator released
     """
     guarantee, columns, is_classifier = released.guarantee, released.columns, bool(released.domain)
     scoring, names = released.scoring, released.columns.feature_names_in
@@ -32,7 +32,7 @@ def document_of(name: str, parameters: Mapping[str, Any], released: ReleasedMode
         "estimator": name,
         "parameters": {
             **{key: _written(value) for key, value in parameters.items() if key not in NOT_PARAMETERS_OF_THE_FILE},
-            # A fit has read these two, whatever form they had.
+            # Users may give these two in several forms. The guarantee holds them in one form.
             "budget": guarantee.budget.to_dict(),
             "neighbours": str(guarantee.neighbours),
         },
@@ -52,7 +52,7 @@ def document_of(name: str, parameters: Mapping[str, Any], released: ReleasedMode
 
 
 def _written(value: Any) -> Any:
-    """A parameter as JSON can hold it. None stands for a loss that a user wrote, which no file can hold."""
+    """A parameter as a JSON value. A loss that a user wrote cannot be written, so None takes its place."""
     if isinstance(value, np.generic | np.ndarray):
         value = value.tolist()
     if isinstance(value, float) and not math.isfinite(value):

@@ -1,1 +1,1 @@
-"""How a fit is decided from public facts, charged and released."""
+"""How a fit is planned from public facts, charged and released."""

@@ -1,8 +1,8 @@
-"""How alpha, the ridge, is chosen: from public facts alone. This module is the only answer to that question.
+"""How alpha, the ridge, is chosen: from public facts only, and only in this module.
 
 An alpha that the user gives is kept. "auto" balances the noise against the shrinkage (`balanced_l2`), but keeps the ridge
-large enough that the curvature of the loss costs the privacy budget little (`curvature_free_l2`). Either is raised where the
-proof of privacy, or double precision, needs more; the plan says by how much.
+large enough that the curvature of the loss costs little of the privacy budget (`curvature_free_l2`). Both are raised if the
+proof of privacy or double precision needs more, and the plan says by how much.
 """
 
 from __future__ import annotations
@@ -24,35 +24,35 @@ from confide.privacy.objective_perturbation import ObjectivePerturbation
 from confide.privacy.sensitivity import gradient_shift
 
 WEIGHT_NORM_FACTOR = 3.5
-"""How long weights are expected to be beside noise in the objective, see `balanced_l2`. Chosen on public data sets and
+"""Factor of the expected norm of the weights under noise in the objective, see `balanced_l2`. Chosen on public data sets and
 budgets by benchmarks/automatic_alpha.py."""
 WEIGHT_NORM_ON_WEIGHTS = 2.5
-"""The same for noise on the weights. Chosen by benchmarks/automatic_alpha.py."""
+"""The same factor under noise on the weights. Chosen by benchmarks/automatic_alpha.py."""
 SCORE_FACTOR = 2.0
-"""The expected norm of the weights of a regression, as a multiple of the declared size of its scores over the norm of a
-usual row. Of the factors 1/4 to 16, 2 is the best or within 2% of the best for Huber's loss, the clipped square and counts,
-on the data sets and budgets of benchmarks/regression_error.py."""
+"""The expected norm of the weights of a regression, in units of the declared size of its scores over the norm of a typical
+row. Of the factors 1/4 to 16, 2 is the best or within 2% of the best for Huber's loss, the clipped square and counts, on the
+data sets and budgets of benchmarks/regression_error.py."""
 NOISE_SHARE = 0.7
-"""The ridge of least squares over the deviation of the noise, see `noise_l2`. Compared on made-up designs (independent,
-correlated, one-hot, short and decaying columns) of 3,000 to 100,000 rows."""
+"""The ridge of least squares over the standard deviation of the noise, see `noise_l2`. Compared on made-up designs with
+3,000 to 100,000 rows (columns that are independent, correlated, one-hot, short, or of decaying size)."""
 _LEAST_HINGE_L2 = 1e-2
-"""The least automatic ridge of a hinge, over the squared norm of the longest row. A hinge has no curvature where all rows
-are far from its corner, and only the ridge keeps the noise in check there."""
+"""The least automatic ridge for a hinge, over the squared norm of the longest row. A hinge has no curvature if all rows are
+far from its corner, and then only the ridge limits the effect of the noise."""
 _LARGEST_SEAL_SHARE = 0.01
 """The automatic ridge is raised until the seal, which covers inexact minimisers, costs at most this share of the budget."""
 _RIDGE_STEP = 1.1
-"""Factor between two ridges that are tried one after the other."""
+"""Ratio of each ridge that is tried to the one before."""
 _MOST_RIDGES, _STRIDE = 600, 8
-"""How many ridges are tried at most, and in what steps the first search goes through them."""
+"""The largest number of ridges that are tried, and the steps in which the first search goes through them."""
 _LEAST_SHARE_OF_CURVATURE_FREE = {"laplace": 0.7, "gaussian": 1.0}
-"""The least automatic ridge, as a share of the ridge at which the curvature of the loss is free, for each law of noise. It
-is divided by the margin of the loss, but never falls below one half. A share of one half costs 3 to 7% more Laplace noise
-under replace-one and 4 to 17% under add-or-remove-one, and as much more Gaussian noise. Compared on the data of
-benchmarks/peers."""
+"""The least automatic ridge, as a share of the ridge at which the curvature of the loss costs nothing, for each law of
+noise. The share is divided by the margin of the loss, but never falls below one half. A share of one half costs 3 to 7% more
+Laplace noise under replace-one and 4 to 17% more under add-or-remove-one, and about as much more Gaussian noise. Compared on
+the data of benchmarks/peers."""
 _LEAST_SHARE_FOR_CLASSES = 0.7
-"""The same for several classes whose loss has a margin of 2 and more, under any law of noise; without a margin the share is
-1. It costs 1 to 6% more noise under replace-one and 3 to 14% under add-or-remove-one. One half was better where noise is
-small, and worse where it is large. Compared on Covertype, MNIST and made-up classes."""
+"""The same share for three or more classes, if the loss has a margin of 1 / 0.7 or more, under any law of noise; without a
+margin the share is 1. It costs 1 to 6% more noise under replace-one and 3 to 14% more under add-or-remove-one. One half was
+better with little noise and worse with much noise. Compared on Covertype, MNIST and made-up classes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,13 +61,13 @@ class AlphaRule:
 
     Attributes
     ----------
-    is_automatic : whether alpha is chosen here; otherwise the ridge of the problem was asked for
-    score_size : a public guess of how large the scores of a regression are; None for margins
-    is_raised : whether an alpha that was asked for is raised, and not refused, where double precision cannot certify it. For
-        losses of counts: they may bend by as much as `target_bound`, so which alpha suffices depends on a parameter that
-        scikit-learn's estimator does not have
-    for_intervals : whether intervals are made of the release. They have to cover the noise, so less ridge for a little more
-        noise does not pay
+    is_automatic : whether alpha is chosen here; otherwise the ridge of the problem is the user's
+    score_size : a public guess of the size of the scores of a regression; None for margins
+    is_raised : whether a user's alpha that double precision cannot certify is raised instead of refused. It is raised for
+        losses of counts: their curvature can be as large as `target_bound`, so the alpha that suffices depends on a
+        parameter that scikit-learn's estimator does not have
+    for_intervals : whether intervals are made from the release. They must cover the noise, so it does not pay to take a
+        smaller ridge at the price of a little more noise
     """
 
     is_automatic: bool
@@ -77,7 +77,7 @@ class AlphaRule:
 
 
 def plan_with_alpha(mechanism: Mechanism, problem: Problem, budget: Budget, rule: AlphaRule) -> Plan:
-    """The plan of a mechanism at the alpha that the rule gives. The problem has the ridge that was asked for, if any was."""
+    """The plan of a mechanism at the alpha that the rule gives. The problem holds the user's ridge, if there is one."""
     if rule.is_automatic:
         return _automatic_plan(mechanism, problem, budget, rule)
     try:
@@ -85,16 +85,17 @@ def plan_with_alpha(mechanism: Mechanism, problem: Problem, budget: Budget, rule
     except InsufficientRegularisation:
         if not rule.is_raised:
             raise
-    # The plan keeps the problem that was asked for, so that it states what was added.
+    # The plan keeps the problem with the user's ridge, so that it states how much was added.
     return replace(_first_possible_plan(mechanism, problem, budget, largest_seal_share=1.0), problem=problem)
 
 
 def _automatic_plan(mechanism: Mechanism, problem: Problem, budget: Budget, rule: AlphaRule) -> Plan:
-    """The plan at the automatic ridge, which rises where double precision would cost more than 1% of the budget."""
+    """The plan at the automatic ridge. It is raised until double precision costs at most 1% of the budget."""
     least = _least_l2(problem, budget, rule.score_size)
     start = replace(problem, l2=max(least, problem.largest_weight * problem.row_norm**2))
     plan = _first_possible_plan(mechanism, start, budget)
-    # The noise depends a little on the ridge, and so may its law: the second round starts from the noise of the first.
+    # The size of the noise, and perhaps its law, depend a little on the ridge. So a second round starts from the noise of
+    # the first.
     for _ in range(2):
         share = 1.0 if rule.for_intervals else _share_of_curvature_free(plan)
         l2 = max(share * least, _balanced_l2_of(plan, rule.score_size))
@@ -103,10 +104,10 @@ def _automatic_plan(mechanism: Mechanism, problem: Problem, budget: Budget, rule
 
 
 def _least_l2(problem: Problem, budget: Budget, score_size: float | None) -> float:
-    """The ridge at which curvature is free, and for hinges at least the one that keeps noise in check."""
+    """The ridge at which the curvature costs nothing; for hinges, at least the ridge that limits the effect of the noise."""
     row_budget = budget_of_row(budget, problem.rows_per_person)
     least = curvature_free_l2(row_budget, problem.loss_bounds, problem.row_norm, problem.neighbours)
-    # The slopes of a regression are in units of its target, and a ridge is not.
+    # The slopes of a regression have the units of its target, and a ridge has not.
     least /= score_size or 1.0
     if not problem.loss.self_concordant and math.isfinite(problem.loss.smoothness):
         least = max(least, _LEAST_HINGE_L2 * problem.row_norm**2)
@@ -120,7 +121,7 @@ def _balanced_l2_of(plan: Plan, score_size: float | None) -> float:
     noise_norm = plan.noise_norm * plan.l2 / math.sqrt(problem.loss.n_outputs)
     return balanced_l2(
         noise_norm,
-        # The number of rows that count the most: so the unit of the weights of rows does not matter.
+        # As if every row had the largest weight, so that the unit of the weights of rows does not matter.
         problem.largest_weight * problem.n_rows_low,
         usual_norm(problem.row_bound, problem.intercept),
         on_weights=not plan.perturbs_objective,
@@ -130,11 +131,11 @@ def _balanced_l2_of(plan: Plan, score_size: float | None) -> float:
 
 
 def _share_of_curvature_free(plan: Plan) -> float:
-    """Which part of the ridge at which the curvature costs nothing the automatic ridge may be."""
+    """The least automatic ridge, as a share of the ridge at which the curvature costs nothing."""
     problem, noise = plan.problem, plan.noise
     if not plan.perturbs_objective or noise is None or not problem.loss.tapered:
         return 1.0
-    # The larger the margin, the larger the scores have to be, and the more a ridge shrinks them.
+    # With a larger margin the scores have to be larger, and a ridge shrinks them more.
     margin = max(1.0, problem.loss.margin)
     if problem.loss.n_outputs > 1:
         return max(_LEAST_SHARE_FOR_CLASSES, 1.0 / margin)
@@ -155,7 +156,7 @@ def _first_possible_plan(
     every eighth ridge fails does it try all of them.
     """
     if isinstance(mechanism, ObjectivePerturbation):
-        # So that a law whose seal costs too much does not take precedence over one that is possible.
+        # Give the mechanism the limit, so that it does not prefer a law of noise whose seal costs too much.
         mechanism = ObjectivePerturbation(largest_seal_share)
     ridges = list(accumulate(range(1, _MOST_RIDGES), lambda l2, _: _RIDGE_STEP * l2, initial=problem.l2))
 
@@ -173,16 +174,17 @@ def _first_possible_plan(
                 between = range(max(0, step - stride), step + 1)
                 return plan_at(between[bisect_left(between, True, key=lambda k: plan_at(k) is not None)]) or found
     raise ParameterError(
-        f"no alpha is large enough for up to {problem.n_rows_high} rows at this budget: double precision cannot certify the "
-        f"minimiser closely enough. Narrow n_rows_bounds, or use fewer rows or a larger budget."
+        f"no alpha is large enough for up to {problem.n_rows_high} rows at this budget, because double precision cannot "
+        f"certify the minimiser closely enough. Narrow n_rows_bounds, or use fewer rows or a larger budget."
     )
 
 
 def curvature_free_l2(budget: Budget, loss: LossBounds, row_norm: float, neighbours: Neighbours) -> float:
-    """A little above the ridge of the sum form at which the curvature of the logistic loss costs Laplace noise nothing.
+    """A little more than the ridge of the sum form at which the curvature of the loss costs Laplace noise nothing.
 
-    That is t shift R^2 / epsilon, the shift with the largest weight and t the `tail` of the loss, 1 in the margin; a small
-    share of epsilon goes to the seal.
+    That ridge is t shift R^2 / epsilon. The shift is that of a row with the largest weight, R is the largest norm of a row,
+    and t is the `tail` of the loss, which is 1 for the logistic loss. The factor 1.05 covers the small share of epsilon that
+    goes to the seal.
     """
     if not math.isfinite(loss.smoothness):
         return 0.0
@@ -191,10 +193,11 @@ def curvature_free_l2(budget: Budget, loss: LossBounds, row_norm: float, neighbo
 
 
 def usual_norm(row_bound: RowBound, intercept: float) -> float:
-    """The L2 norm of a usual row with its intercept, guessed from its bound alone.
+    """The L2 norm of a typical row with its intercept, guessed from the bound on rows only.
 
-    Exactly one level of a category counts in full; a number, or a row of a ball, as if its size were spread evenly below its
-    bound: a third of the square. A guess that does not fit the data costs accuracy, not privacy.
+    A category has exactly one level, which counts in full. A number, or a row bounded by a ball, is taken to be uniform
+    below its bound, so its mean square is a third of the squared bound. A guess that does not fit the data costs accuracy,
+    not privacy.
     """
     if isinstance(row_bound, GroupBound):
         groups = zip(row_bound.sizes, row_bound.scales, row_bound.linked, strict=True)
@@ -213,19 +216,20 @@ def balanced_l2(
     score_size: float | None = None,
     margin: float = 1.0,
 ) -> float:
-    """Ridge of the sum form that balances the noise against the shrinkage; alpha is this over the number of rows.
+    """The ridge of the sum form that balances the noise against the shrinkage. alpha is this ridge over the number of rows.
 
-    With b the noise in the summed objective, the excess loss is about |b|^2 / (2 l2) through the noise and
-    l2 |w|^2 / 2 through the ridge; they balance at l2 = |b| / |w|. What norm of w to expect depends on how much the rows
-    can tell beside the noise: |w| = B / S on rows of usual norm S, with
+    Let b be the noise in the summed objective, and |b| its root mean square norm. The noise adds about |b|^2 / (2 l2) to the
+    loss, and the ridge adds about l2 |w|^2 / 2; the two are equal at l2 = |b| / |w|. The norm of w to be expected depends on
+    how much the rows tell in spite of the noise. For rows of typical norm S it is taken to be |w| = B / S with
 
-        B = 3.5 (n S / |b|)^(1/3),      n the number of rows (its lower bound where it is private) times the largest `weight`
-                                        of one, |b| root mean square.
+        B = 3.5 (n S / |b|)^(1/3),
 
-    Noise on the weights, |b| / l2 long, is not damped by the curvature of the loss: weights are kept short, B = 2.5.
+    where n is the number of rows (if it is private, its lower bound) times the largest weight of a row; the product is the
+    argument `weight`. Noise on the weights has norm |b| / l2 and is not damped by the curvature of the loss, so weights are
+    kept short: B = 2.5.
 
-    Where a hinge has its corner at a `margin` above 1, scores are so many times larger, and so is B. Of a regression it is
-    known how large scores are, `score_size`, and B is twice that.
+    If a hinge has its corner at a `margin` above 1, scores are larger by this factor, and so is B. For a regression the size
+    of the scores is known, `score_size`, and B is twice that size.
     """
     if score_size is not None:
         return noise_norm * row_norm / (SCORE_FACTOR * score_size)
@@ -234,10 +238,11 @@ def balanced_l2(
 
 
 def noise_l2(product_deviation: float, n_weights: int) -> float:
-    """Ridge of the sum form that keeps noise in X^T X from being inverted: 0.7 t sqrt(D), t its deviation on a product.
+    """The ridge of the sum form that limits the effect of noise in X^T X: 0.7 t sqrt(D), D the number of weights.
 
-    Symmetric noise of this deviation has eigenvalues up to 2 t sqrt(D). Negative eigenvalues are put to 0 anyway
-    (`confide.solvers.normal_equations`), so a third of that suffices; a ridge that waits for a private lower bound on the
-    smallest eigenvalue (Wang, 2018) spends budget on it, and was better on no design.
+    t is the standard deviation of the noise on one product. A symmetric matrix of such noise has eigenvalues up to
+    2 t sqrt(D). Eigenvalues that become negative are set to 0 (`confide.solvers.normal_equations`), so about a third of that
+    suffices. The ridge of Wang (2018) needs a private lower bound on the smallest eigenvalue, which costs budget, and it was
+    not better on any design.
     """
     return NOISE_SHARE * product_deviation * math.sqrt(n_weights)

@@ -1,4 +1,4 @@
-"""The sentences that must be true for a guarantee to hold."""
+"""The assumptions of a guarantee: the sentences that must be true for it to hold."""
 
 from __future__ import annotations
 
@@ -21,8 +21,9 @@ from confide.training.plan import AnyPlan
 from confide.training.settings import Settings
 
 _CHECKED = (
-    "The rows were checked beforehand for shape, labels, finite values and, with a schema, cells that a column cannot hold "
-    "and columns without any cell that the schema lists or bounds; that they passed is not protected."
+    "The rows were checked beforehand for shape, labels and finite values and, with a schema, for cells that a column "
+    "cannot hold and for columns without any cell that the schema lists or bounds; the fact that they passed is not "
+    "protected."
 )
 _CHOSEN = "; bounds, categories and parameters were chosen without looking at the rows."
 
@@ -34,14 +35,14 @@ def guarantee_of(
     charge: Charge,
     unusual: tuple[str, ...],
 ) -> Guarantee:
-    """What the release of this plan promises, and on what it rests.
+    """The guarantee of a release by this plan, with the assumptions it rests on.
 
     Parameters
     ----------
-    plan : of the release
-    of_rows : what is assumed of rows, labels and weights, see `sentences_of_rows`
-    encoder : of the schema, which may name the column of persons
-    charge : of the release
+    plan : the plan of the release
+    of_rows : what is assumed about rows, labels and weights, see `sentences_of_rows`
+    encoder : the encoder of the schema, which may name the column of persons; or None
+    charge : where the release is charged
     unusual : what is unusual about the budget, see `confide.cautions`
     """
     problem, intervals = plan.problem, _intervals_of(plan)
@@ -54,24 +55,24 @@ def guarantee_of(
         _bound(problem, is_private=plan.budget.is_private),
         *of_rows,
         *_declared(problem),
-        *_what_else_is_released(plan),
-        *(_of_the_noise(plan, budget, charge.ledger, unusual) if is_guaranteed else ()),
+        *_released_for_intervals(plan),
+        *(_private_release(plan, budget, charge.ledger, unusual) if is_guaranteed else ()),
     )
     void = void_because(plan.budget, charge.seed, "the model may reveal any row")
     return Guarantee(budget, problem.neighbours, plan.mechanism, sentences, void, problem.rows_per_person)
 
 
 def void_because(budget: Budget, seed: int | None, consequence: str) -> str | None:
-    """Why there is no guarantee: no noise, or noise that can be taken away; None if there is one."""
+    """Why there is no guarantee: there is no noise, or the noise can be subtracted. None if there is a guarantee."""
     if not budget.is_private:
         return f"The budget is infinite: no noise was added, and {consequence}."
     if seed is not None:
-        return "The noise came from a fixed seed (random_state): whoever knows or guesses the seed can take it away."
+        return "The noise came from a fixed seed (random_state): whoever knows or guesses the seed can subtract it."
     return None
 
 
 def _intervals_of(plan: AnyPlan) -> IntervalsPlan | None:
-    """The plan of the moments that are released beside the weights, if they are."""
+    """The plan of the moments that are released besides the weights, or None if no moments are released."""
     intervals: IntervalsPlan | None = plan.intervals if isinstance(plan, Plan) else None
     return intervals
 
@@ -93,28 +94,32 @@ def _bound(problem: Any, *, is_private: bool) -> str:
     )
 
 
-def _what_else_is_released(plan: AnyPlan) -> tuple[str, ...]:
-    """What leaves beside weights, for intervals."""
+def _released_for_intervals(plan: AnyPlan) -> tuple[str, ...]:
+    """What is released for intervals."""
     intervals = _intervals_of(plan)
     if intervals is not None:
         cost = f"; they cost {intervals.share:.3g} of the budget, which covers both." if plan.budget.is_private else "."
-        moments = "the second moments of the rows' slopes and curvatures at them are released with noise, for intervals"
-        return (f"Beside the weights, {moments}{cost}",)
+        moments = (
+            "the second moments of the rows' slopes and curvatures at these weights are released with noise, for intervals"
+        )
+        return (f"Besides the weights, {moments}{cost}",)
     if isinstance(plan, StatisticsPlan) and plan.problem.with_square:
-        return ("Beside the other sums, that of the squared targets is released with noise, for intervals.",)
+        return ("Besides the other sums, the sum of the squared targets is released with noise, for intervals.",)
     return ()
 
 
-def _of_the_noise(plan: AnyPlan, budget: Budget, ledger: Batch | Ledger | None, unusual: tuple[str, ...]) -> tuple[str, ...]:
-    """What a private release rests on beside its rows."""
+def _private_release(
+    plan: AnyPlan, budget: Budget, ledger: Batch | Ledger | None, unusual: tuple[str, ...]
+) -> tuple[str, ...]:
+    """The assumptions of a private release that do not concern its rows."""
     problem, intervals, lattice = plan.problem, _intervals_of(plan), plan.lattice
-    assert lattice is not None  # noqa: S101 - the caller asks for private releases alone
+    assert lattice is not None  # noqa: S101 - the caller asks this only for private releases
     parts = [plan, *([] if intervals is None else [intervals.moments])]
     exact = (
         f"It holds for every bit of the released weights{' and moments' if intervals else ''}, which are "
         f"{_exact_part(plan, lattice.exponent, intervals)} with "
-        f"exact noise; it rests on the operating system's random numbers, which every draw reads, and on functions of "
-        f"the mathematical library that err by no more than the proof pages allow for."
+        f"exact noise; it relies on the operating system's random numbers, which every draw reads, and on functions of "
+        f"the mathematical library whose errors are no larger than the proof pages allow for."
     )
     draws = sum(isinstance(part, Plan | MomentsPlan) and part.noise is not None for part in parts)
     return (
@@ -130,8 +135,8 @@ def _of_the_noise(plan: AnyPlan, budget: Budget, ledger: Batch | Ledger | None, 
 def _ledger(ledger: Batch | Ledger | None, problem: Any) -> str:
     if ledger is None:
         return (
-            "It covers this one fit alone; no other fit on these rows is counted. Scores computed on private rows, "
-            "and choices made from them, are outside."
+            "It covers only this fit; no other fit on these rows is counted. Scores computed on private rows, and choices "
+            "made from them, are not covered."
         )
     return (
         f"It was charged to a ledger with the limit: {ledger.limit}{_fewer_rows(ledger, problem)}; what is "
@@ -141,14 +146,14 @@ def _ledger(ledger: Batch | Ledger | None, problem: Any) -> str:
 
 def _exact_part(plan: AnyPlan, exponent: int, intervals: IntervalsPlan | None) -> str:
     if intervals is not None and intervals.moments.lattice is not None:
-        return f"multiples of 2^{exponent} and, but for public factors, of 2^{intervals.moments.lattice.exponent}"
+        return f"multiples of 2^{exponent} and, up to public factors, of 2^{intervals.moments.lattice.exponent}"
     if isinstance(plan, Plan):
         return f"multiples of 2^{exponent}"
-    return f"made of sums alone that are, but for public factors, multiples of 2^{exponent}"
+    return f"computed only from sums that are, up to public factors, multiples of 2^{exponent}"
 
 
 def sentences_of_rows(rows: CheckedRows, settings: Settings) -> tuple[str, ...]:
-    """What is assumed of labels or targets, of the weights of rows and classes, and of the place where the rows lie."""
+    """What is assumed about labels or targets, the weights of rows and classes, and the place where the rows lie."""
     place = rows.source.assumption
     return (
         rows.target_sentence,
@@ -160,7 +165,7 @@ def sentences_of_rows(rows: CheckedRows, settings: Settings) -> tuple[str, ...]:
 def _weights(
     given: bool, largest_sample_weight: float, class_weight: tuple[tuple[Any, float], ...] | None
 ) -> tuple[str, ...]:
-    """What must be true of the weights of rows and classes; nothing where every row counts 1."""
+    """What is assumed about the weights of rows and classes; empty if every row counts 1."""
     sentences = []
     if given or largest_sample_weight != 1.0:
         sentences.append(
@@ -174,7 +179,7 @@ def _weights(
 
 
 def _declared(problem: Any) -> tuple[str, ...]:
-    """What is assumed of a loss that a user wrote."""
+    """What is assumed about a loss that a user wrote."""
     loss = getattr(problem, "loss", None)
     if not isinstance(loss, DeclaredLoss):
         return ()
@@ -182,7 +187,7 @@ def _declared(problem: Any) -> tuple[str, ...]:
     sentence = (
         f"The loss {loss.name} is convex and has the declared constants: derivative at most {loss.lipschitz:.6g} in "
         f"absolute value{sign}, changing at most {loss.smoothness:.6g} times as fast as the score, computed to within "
-        f"{loss.rounding:g} units of rounding; what it says of a row depends on that row alone. This was checked on a grid "
+        f"{loss.rounding:g} units of rounding; its value for a row depends only on that row. This was checked on a grid "
         f"of public numbers, not proven."
     )
     return (sentence,)
@@ -205,18 +210,18 @@ def _persons(rows_per_person: int, person_column: str | None) -> str:
 
 
 def _fewer_rows(ledger: Batch | Ledger, problem: Any) -> str:
-    """The persons for whom a ledger's limit holds, where they differ from those of this release."""
+    """For which persons the ledger's limit holds, if they differ from the persons whom this release protects."""
     rows = ledger.max_rows_per_person
     return "" if rows == problem.rows_per_person else f" for persons with at most {rows:,} row{'s' if rows > 1 else ''}"
 
 
 def _failure(budget: Budget, draws: int) -> str:
-    """The event that the proof sets aside: a draw of noise, one of so many, beyond the bound that it allows for."""
+    """The event that the proof sets aside: one of the draws of noise exceeds the bound that the proof allows for."""
     if getattr(budget, "epsilon", 0.0) > LARGEST_PROVEN_EPSILON:
         return (
             f"The rounding proof claims nothing above epsilon = {LARGEST_PROVEN_EPSILON:g}; such a budget protects nobody."
         )
     return (
-        f"It holds apart from an event of probability below 2^-{200 - draws}: a draw of noise beyond the bound that the "
+        f"It holds except for an event of probability below 2^-{200 - draws}: a draw of noise beyond the bound that the "
         f"rounding proof allows for."
     )

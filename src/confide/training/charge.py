@@ -1,4 +1,4 @@
-"""The charge: what is done just before it, and that a release follows it and never comes before."""
+"""The charge: what is done just before it, and the rule that a release comes after its charge and never before."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ class Charge:
     Attributes
     ----------
     ledger : Ledger, a batch planned on one, or None
-    seed : of the noise, for tests; None draws it from the operating system
-    purpose : what the ledger notes
+    seed : seed of the noise, for tests; None means noise from the operating system's random numbers
+    purpose : what the ledger records as the purpose of the charge
     """
 
     ledger: Ledger | Batch | None
@@ -37,17 +37,27 @@ class Charge:
 
 
 def before_charge(lattices: Iterable[LatticeNoise | None], unusual: tuple[str, ...] = ()) -> None:
-    """What remains to be done before a charge: the second account of the noise, and a warning of an unusual budget.
+    """Do what must come before a charge: have OpenDP check the noise, and warn of an unusual budget.
+
+    Both can stop the fit, the second if warnings are errors. After the charge they would cost budget for nothing.
 
     Parameters
     ----------
     lattices : all noise on a grid that the release draws
     unusual : what is unusual about the budget, see `cautions`
+
+    Raises
+    ------
+    NotCertified
+        If OpenDP does not confirm the noise.
     """
     for lattice in lattices:
-        # A release asks OpenDP again, and gets the same answer.
+        # The release asks OpenDP again. It gets the same answer, so it cannot fail there after the charge.
         if lattice is not None and not confirms(lattice):
-            raise NotCertified("OpenDP finds the noise less private than claimed. Nothing was used or charged.")
+            raise NotCertified(
+                "OpenDP finds the noise less private than claimed, so the fit stops. Nothing was used or charged. Please "
+                "report this as SECURITY.md says."
+            )
     warn(unusual)
 
 
@@ -57,13 +67,14 @@ Released = TypeVar("Released")
 def charge_and_release(
     release: Callable[[Entropy], Released], event: Event, neighbours: Neighbours, charge: Charge
 ) -> Released:
-    """Charge the event, which is durable before the next line runs, and then release."""
+    """Charge the event, and then release. The release starts only after the charge is recorded for good."""
     entropy = entropy_of(charge.seed)
-    # Floating-point warnings would depend on the data.
+    # Floating-point warnings would depend on the data, so they are switched off.
     with np.errstate(all="ignore"), one_blas_thread():
         if charge.ledger is not None:
-            # Whoever reads the ledger must see that its limit does not speak of this release.
+            # Readers of the ledger must see that this release has no guarantee.
             void = "" if charge.seed is None else " (void: random_state was set)"
+            # When this call returns, the charge is recorded for good. If it raises, no row has been used.
             charge.ledger.charge(event, purpose=charge.purpose + void, neighbours=neighbours)
         return release(entropy)
 
@@ -74,5 +85,5 @@ def entropy_of(seed: int | None) -> Entropy:
 
 
 def rows_per_person(most: int, seed: int | None) -> RowsPerPerson:
-    """Which rows of each person count: so many, drawn at random."""
+    """Which rows of each person are used: at most this many, drawn at random."""
     return RowsPerPerson(most, entropy_of(seed).permutation)

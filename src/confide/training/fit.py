@@ -1,8 +1,9 @@
 """One fit, from checked parameters and given rows to a released model.
 
-    check the rows -> plan -> guarantee, names, second account -> charge -> release
+    check the rows -> plan -> guarantee, names, check of the noise by OpenDP -> charge -> release
 
-Everything that could fail stands before the charge. What follows it draws, solves, certifies and holds the result.
+Everything that could fail comes before the charge, since a charge is not refunded. After the charge, noise is drawn, the
+problem is solved, the minimiser is certified, and the result is kept.
 """
 
 from __future__ import annotations
@@ -36,10 +37,10 @@ def train(given: GivenRows, specification: RowSpecification, settings: Settings,
 
     Raises
     ------
-    ParameterError, InputError
-        Before anything is charged.
+    ParameterError, InputError, NotCertified
+        If there can be no such fit. Nothing was charged.
     BudgetExceeded
-        If the ledger has too little left; no row was used.
+        If the ledger has too little left. Nothing was charged, and no row was used.
     """
     with given.checked([specification]) as (rows,):
         rows.source.refuse_sums(settings.for_classes(len(rows.domain)).row_sums, with_moments=settings.has_intervals)
@@ -47,7 +48,7 @@ def train(given: GivenRows, specification: RowSpecification, settings: Settings,
         problem, source = plan.problem, rows.source
         unusual = cautions(plan.event.budget, problem.n_rows_low, problem.n_rows_high)
         guarantee = guarantee_of(plan, sentences_of_rows(rows, settings), rows.encoder, charge, unusual)
-        # A batch pays for a part of something larger, of which it warned when it was planned.
+        # A batch warns of an unusual budget when it is planned, for all its releases together.
         before_charge(lattices_of(plan), () if isinstance(charge.ledger, Batch) else unusual)
         fit = charge_and_release(lambda entropy: released(plan, source, entropy), plan.event, problem.neighbours, charge)
     return ReleasedModel.of(fit.model, fit.evidence, plan.alpha, guarantee, rows)
@@ -60,7 +61,7 @@ class Fit:
     Attributes
     ----------
     model : the released weights
-    evidence : what intervals are made of, where it was released too
+    evidence : what intervals are computed from, or None if it was not released
     """
 
     model: LinearModel

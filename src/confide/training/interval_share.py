@@ -1,4 +1,4 @@
-"""Which share of a budget is kept for intervals, and the plan that holds both releases."""
+"""Which share of a budget is kept for intervals, and the plan of weights and moments together."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from confide.training.mechanism_choice import plan_of_weights
 from confide.training.settings import ScoreLoss, Settings
 
 _SHARES = (0.3, 0.05, 0.1, 0.15, 0.2, 0.4, 0.5, 0.6)
-"""What "auto" chooses from; without privacy it takes the first."""
+"""The shares that "auto" compares. Without privacy it takes the first."""
 _MOST_CLASS_WEIGHTS = 1000
-"""The most weights of several classes with intervals. A million entries then get exact noise, and each pair of classes has
-its own products."""
+"""The largest number of weights for intervals with three or more classes. The moments then have a million entries with exact
+noise, and each pair of classes needs its own products."""
 
 
 def refuse_intervals(loss: Loss, n_weights: int) -> None:
-    """Refuse intervals where there is no proof or no room for them."""
+    """Refuse intervals if there is no proof for them, or if they would need too much memory."""
     if not math.isfinite(loss.smoothness):
         raise ParameterError(
-            "intervals need a loss that bends: use LogisticRegression, or loss='huber_hinge' or 'smooth_hinge', or leave "
-            "inference_share at 0."
+            "intervals need a loss that bends, and the hinge has a corner. Use LogisticRegression, or loss='huber_hinge' or "
+            "'smooth_hinge', or leave inference_share at 0."
         )
     if loss.n_outputs > 1 and n_weights > _MOST_CLASS_WEIGHTS:
         raise ParameterError(
@@ -35,11 +35,14 @@ def refuse_intervals(loss: Loss, n_weights: int) -> None:
             f"would be {n_weights:,}. Use fewer columns or classes, or leave inference_share at 0."
         )
     if loss.by_length:
-        raise ParameterError("intervals need a slope of bounded size: use loss='huber', or leave inference_share at 0.")
+        raise ParameterError(
+            "intervals need a slope with one bound for all rows, which loss='clipped_squared' does not have: use "
+            "loss='huber', or leave inference_share at 0."
+        )
 
 
 def plan_with_intervals(settings: Settings, score_loss: ScoreLoss, n_features: int, n_rows: int | None) -> Plan:
-    """The plan of weights and moments together, with the share that was asked for or the best one.
+    """The plan of weights and moments together, with the user's share or the best one.
 
     Raises
     ------
@@ -50,7 +53,8 @@ def plan_with_intervals(settings: Settings, score_loss: ScoreLoss, n_features: i
     automatic = _SHARES if settings.budget.is_private else _SHARES[:1]
     shares = automatic if isinstance(share, str) else (share,)
     plans = [_plan_at(settings, score_loss, n_features, n_rows, each) for each in shares]
-    # The narrowest intervals among those that can be trusted, or the one that comes nearest to it, which is refused.
+    # Among the intervals that can be trusted (ratio at most `largest_ratio`), take the narrowest. If there are none, take
+    # those with the smallest ratio, which `check` then refuses.
     plan = min(plans, key=lambda plan: (max(plan.intervals.ratio, plan.intervals.largest_ratio), plan.intervals.margin))
     plan.intervals.check()
     return plan
@@ -62,12 +66,15 @@ def _plan_at(settings: Settings, score_loss: ScoreLoss, n_features: int, n_rows:
     moments = SecondMoments().plan(training, share_of(budget, share))
     usual = usual_norm(settings.row_bound, 0.0) if math.isfinite(training.problem.row_norm) else 1.0
     intervals = IntervalsPlan.of(budget, share, training, moments, usual)
-    # Adaptive composition: the moments are taken at the released weights. One charge covers both, here and by hand.
+    # The moments are taken at the released weights, so this is adaptive composition. One charge covers both releases.
     return replace(training, intervals=intervals, event=training.problem.event(budget))
 
 
 def share_of(budget: Budget, share: float) -> Budget:
-    """A part of a budget: parts whose shares add up to 1 cost the whole together (basic composition)."""
+    """A part of a budget. Parts whose shares add up to 1 cost at most the whole together, by basic composition.
+
+    The factor 1 - 2^-50 rounds each part down, so that rounding cannot make the sum exceed the whole.
+    """
     if share == 1.0 or not budget.is_private:
         return budget
     return type(budget)(*(share * getattr(budget, name) * (1.0 - 2.0**-50) for name in budget.ranges))

@@ -1,4 +1,4 @@
-"""Least squares: the plan of its noisy sums, and weights from them."""
+"""Least squares: the plan of its noisy sums, and the weights that are computed from them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from confide.types import Array
 
 
 def plan_of_sums(settings: Settings, squared: SquaredError, n_features: int, n_rows: int | None) -> StatisticsPlan:
-    """The plan for `n_rows` rows, or for the declared bounds on their number. Uses no row."""
+    """The plan for `n_rows` rows, or for the declared bounds on their number. It uses no row."""
     low, high = row_bounds(settings, n_rows)
     problem = LeastSquares(
         row_bound=settings.row_bound,
@@ -50,18 +50,19 @@ def plan_of_sums(settings: Settings, squared: SquaredError, n_features: int, n_r
 
 
 def weights_of_sums(plan: StatisticsPlan, source: RowSource, entropy: Entropy) -> tuple[Array, SumsEvidence | None]:
-    """Released weights (D,), and what intervals are made of if it was released."""
+    """The released weights (D,), and what intervals are computed from, or None if it is not released."""
     sums = _sums(plan, source, entropy)
     weights = ridge_weights(sums.products, sums.targets, plan.l2)
     return weights, SumsEvidence.of(sums, weights) if plan.problem.with_square else None
 
 
 def _sums(plan: StatisticsPlan, source: RowSource, entropy: Entropy) -> NoisyStatistics:
-    """Sums with the noise of the plan, or without any where the budget is infinite."""
+    """The sums with the noise of the plan, or without noise if the budget is infinite."""
     if plan.budget.is_private:
         return SufficientStatistics().release(plan, source, entropy)
     totals = source.sum_over_rows(plan.problem.row_sum, np.zeros((1, plan.problem.n_weights)))
+    # At zero weights the residuals are the targets: the loss is half their squared sum, and the gradient is -X^T y.
     square = 2.0 * float(totals.value[0]) if plan.problem.with_square else 0.0
     if not (np.isfinite(totals.hessian).all() and np.isfinite(totals.gradient).all() and np.isfinite(square)):
-        raise ParameterError("rows this large overflow without a row norm; scale them, or give a finite row_norm.")
+        raise ParameterError("sums over the rows overflow. Scale rows and targets, or give a finite row_norm.")
     return NoisyStatistics(totals.hessian[0], -totals.gradient[0], square, plan)

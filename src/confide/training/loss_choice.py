@@ -1,4 +1,4 @@
-"""Which loss "auto" stands for: the hinge where noise is small, a loss of cheap curvature where it is large."""
+"""Which loss "auto" stands for: the hinge if the noise is small, and a loss whose curvature is cheap if it is large."""
 
 from __future__ import annotations
 
@@ -11,19 +11,20 @@ from confide.training.mechanism_choice import mechanism_for, plan_of_weights
 from confide.training.settings import ScoreLoss, Settings
 
 _ENOUGH_FOR_THE_HINGE = 50.0
-"""The hinge is kept where usual rows, summed, outweigh the noise by at least this factor, for each weight. Compared on the
-data of benchmarks/peers."""
+"""The hinge is kept if the sum of rows of typical norm is at least this many times the noise, for each weight. Compared on
+the data of benchmarks/peers."""
 
 
 def chosen_loss(
     settings: Settings, score_loss: ScoreLoss, n_features: int, n_rows: int | None
 ) -> tuple[Settings, ScoreLoss, Plan | None]:
-    """The settings and the loss that an automatic loss stands for, and their plan if the choice had to make it.
+    """The settings and the loss that an automatic loss stands for, and their plan if it was made on the way.
 
-    The hinge is what was asked for, so it is kept where noise is small. Where noise is large, a loss takes its place whose
-    curvature costs little. Gaussian noise grows with the longest row in every direction alike, so under it rows are also
-    clipped to their usual norm; but not where intervals are asked for, since their coefficients speak of rows as they are.
-    All of it is decided from public facts.
+    Users of a support vector machine want the hinge, so it is kept if the noise is small. If the noise is large, it is
+    replaced by a loss whose curvature costs little. Gaussian noise is equally large in all directions and grows with the
+    longest row, so under Gaussian noise rows are also clipped to their typical norm. They are not clipped if intervals are
+    asked for, because coefficients with intervals should be those for the rows as they are. All of this is decided from
+    public facts.
     """
     smooth_loss, asked = score_loss.if_noisy, replace(score_loss, if_noisy=None)
     if smooth_loss is None or mechanism_for(settings, score_loss.loss) != "objective":
@@ -32,7 +33,7 @@ def chosen_loss(
     try:
         plan = plan_of_weights(settings, asked, n_features, n_rows, settings.budget)
     except ParameterError:
-        # What stops the plan for the hinge need not stop the plan for the other loss.
+        # There may be no plan for the hinge and still one for the other loss.
         return settings, smooth, None
     if _is_noise_small(plan):
         return settings, asked, plan
@@ -45,7 +46,7 @@ def chosen_loss(
 
 
 def _is_noise_small(plan: Plan) -> bool:
-    """Whether the sum of all rows, each of usual norm, outweighs the noise in the objective for each weight."""
+    """Whether the sum of all rows, each of typical norm, is large beside the noise in the objective for each weight."""
     problem = plan.problem
     rows = problem.largest_weight * problem.n_rows_low * usual_norm(problem.row_bound, problem.intercept)
     return plan.noise is None or rows >= _ENOUGH_FOR_THE_HINGE * problem.n_weights * plan.noise.norm

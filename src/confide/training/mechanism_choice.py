@@ -1,4 +1,4 @@
-"""Which mechanism "auto" stands for, and the plan of the weights by it. Decided from public facts alone."""
+"""Which mechanism "auto" stands for, and the plan of the weights. Everything is decided from public facts."""
 
 from __future__ import annotations
 
@@ -23,20 +23,21 @@ MECHANISMS: dict[str, Mechanism] = {
     "output-laplace": OutputPerturbation(laplace_alone=True),
     "none": NonPrivate(),
 }
-"""Mechanisms for a loss of the score, by the name that a plan has for them. "none" is that of an infinite budget."""
+"""Mechanisms for a loss of the score, by their names in plans. "none" is used if the budget is infinite."""
 MECHANISM_NAMES = ("auto", *(name for name in MECHANISMS if name != "none"))
-"""What users may ask for."""
+"""The names that users may give."""
 _MOST_NOISE_IN_THE_OBJECTIVE = 4.0
-"""For several classes "auto" puts noise on the weights where noise in the objective would be more than this many times as
-large at the same ridge. Below it the objective is better, because the loss damps noise there (benchmarks/README.md)."""
+"""For three or more classes, "auto" puts the noise on the weights if noise in the objective would be more than this many
+times as large at the same ridge. Below this ratio noise in the objective is better, because the curvature of the loss damps
+it (benchmarks/README.md, "Several classes: objective or output")."""
 
 
 def mechanism_for(settings: Settings, loss: Loss) -> str:
-    """The name of the mechanism for this loss, of several classes before the plans are compared.
+    """The name of the mechanism for this loss. For three or more classes, `plan_of_weights` compares plans afterwards.
 
-    Objective perturbation does better wherever the loss adds curvature of its own, which damps its noise. A loss without
-    curvature, with a small ridge, has more noise over the ridge with it than with output perturbation: up to twice as much
-    for pure and approximate budgets, and many times as much for small concentrated ones.
+    Objective perturbation is better if the loss has curvature, which damps the noise. For a loss without curvature and a
+    small ridge, objective perturbation displaces the weights more than output perturbation: up to twice as much for pure and
+    approximate budgets, and many times as much for small concentrated ones.
     """
     if not settings.budget.is_private:
         return "none"
@@ -58,7 +59,8 @@ def plan_of_weights(settings: Settings, score_loss: ScoreLoss, n_features: int, 
     )
     plan = plan_with_alpha(MECHANISMS[mechanism_for(settings, loss)], problem, budget, rule)
     if settings.mechanism == "auto" and plan.perturbs_objective and loss.n_outputs > 1:
-        # The account of Gaussian noise in the objective of several scores is loose, most of all for concentrated budgets.
+        # The privacy bound for Gaussian noise in the objective of several scores is loose, above all for concentrated
+        # budgets.
         with suppress(InsufficientRegularisation):
             on_weights = MECHANISMS["output"].plan(replace(problem, l2=plan.l2), budget)
             if plan.noise_norm > _MOST_NOISE_IN_THE_OBJECTIVE * on_weights.noise_norm:
@@ -85,8 +87,8 @@ def _problem(settings: Settings, loss: Loss, n_features: int, n_rows: int | None
 
 
 def row_bounds(settings: Settings, n_rows: int | None) -> tuple[int, int]:
-    """Public bounds on the number of rows, both of them the number itself where it is public."""
+    """Public bounds on the number of rows. If the number is public, both bounds are the number itself."""
     low, high = settings.n_rows_bounds or (n_rows, n_rows)
     if low is None or high is None:
-        raise ParameterError("a plan needs the number of rows, n_rows.")
+        raise ParameterError("a plan needs the number of rows: give n_rows.")
     return low, high

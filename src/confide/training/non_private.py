@@ -1,4 +1,4 @@
-"""No privacy at all: the same problem without noise, for comparison. Its guarantee is void and says so."""
+"""Fits without privacy: the same problem without noise, for comparison. Their guarantee is void and says so."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from confide.privacy.mechanism import ANOTHERS, Plan, Problem, Release, made_by,
 from confide.privacy.noise import Entropy
 from confide.solvers.solver import Solver
 
-_JOINT = HuberHinge(2.0**-20)
-"""For the hinge: a mean loss at most 2^-22 larger, and a minimiser that Newton's method finds."""
+_NARROW_HINGE = HuberHinge(2.0**-20)
+"""Takes the place of the hinge: its mean loss is at most 2^-22 larger, and Newton's method finds its minimiser."""
 
 
 @dataclass(frozen=True, slots=True)
 class NonPrivate:
-    """Minimises as exactly as doubles allow and releases the minimiser. See `Mechanism`."""
+    """Minimises as exactly as double precision allows, and releases the minimiser. See `Mechanism`."""
 
     def plan(self, problem: Problem, budget: Budget) -> Plan:
         if budget.is_private:
             raise ParameterError("a finite budget needs a mechanism that adds noise.")
         if isinstance(problem.loss, Hinge):
-            problem = replace(problem, loss=_JOINT)
+            problem = replace(problem, loss=_NARROW_HINGE)
         return Plan(
             problem, budget, "none", problem.l2, None, tolerance=0.0, radius=0.0, lattice=None, event=problem.event(budget)
         )
@@ -38,5 +38,5 @@ class NonPrivate:
         objective = problem.objective(source, plan.l2, zero_weights(problem))
         solution = solver.solve(objective.lent(), zero_weights(problem), tolerance=0.0)
         if not np.isfinite(solution.gradient_norm).all():
-            raise ParameterError("rows this large overflow without a row norm; scale them, or give a finite row_norm.")
+            raise ParameterError("sums over the rows overflow. Scale rows and targets, or give a finite row_norm.")
         return Release(solution.weights, plan)

@@ -1,4 +1,4 @@
-"""Everything that a fit decides before any row is used: its plan, made from public facts alone."""
+"""The plan of a fit: everything that is decided before any row is used, from public facts only."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ AnyPlan: TypeAlias = Plan | StatisticsPlan
 
 
 def plan_for(settings: Settings, rows: CheckedRows) -> AnyPlan:
-    """The plan of a fit to these rows: of their number it uses what is public."""
+    """The plan of a fit to these rows. It uses their number only if the number is public."""
     n_rows = rows.n_rows if settings.neighbours is Neighbours.REPLACE_ONE else None
     plan = make_plan(settings.for_classes(len(rows.domain)), rows.source.n_features, n_rows)
     plan.problem.check(rows.n_rows, rows.source.n_features)
@@ -31,18 +31,18 @@ def plan_for(settings: Settings, rows: CheckedRows) -> AnyPlan:
 
 
 def make_plan(settings: Settings, n_features: int, n_rows: int | None) -> AnyPlan:
-    """The plan for `n_rows` rows, or for the declared bounds on their number. Uses no row.
+    """The plan for `n_rows` rows, or for the declared bounds on their number. It uses no row.
 
     Parameters
     ----------
-    settings : for the number of classes that there are
+    settings : the settings, already for the actual number of classes
     n_features : number of columns of a row as it enters the objective
-    n_rows : where it is public, otherwise None
+    n_rows : number of rows if it is public, otherwise None
     """
     minimised = settings.minimised
     if isinstance(minimised, SquaredError):
         return plan_of_sums(settings, minimised, n_features, n_rows)
-    # A bound on rows or a loss that a user wrote may change and still be the same object, so its plan is made anew.
+    # A bound or a loss that a user wrote may change and still be the same object. So its plan is not remembered.
     is_frozen = type(settings.row_bound) in (BallBound, GroupBound) and not isinstance(minimised.loss, DeclaredLoss)
     return (_remembered if is_frozen else _remembered.__wrapped__)(settings, minimised, n_features, n_rows)
 

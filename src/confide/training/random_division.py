@@ -1,8 +1,8 @@
-"""Rows divided at random: which row lies in which part is drawn in secret, anew for every fit.
+"""Random division of rows into parts. The division is drawn in secret, and anew for every fit.
 
-A table may be sorted by what it holds. Then one changed row can move all others, and every part of a division by position
-could change. A uniform draw gives each row its part, and its place within the part, independently of the order:
-proofs/selection.md, section 2.
+A table may be sorted by its contents. Then one changed row can move all the others, and if rows were divided by position,
+every part could change. A uniform draw gives each row its part, and its place within the part, independently of the order of
+the table: proofs/selection.md, section 2.
 """
 
 from __future__ import annotations
@@ -22,36 +22,40 @@ from confide.types import Indices
 
 
 def divided(sizes: Sequence[int], entropy: Entropy) -> list[Indices]:
-    """Positions of the rows of each part, in the order drawn: uniform among all divisions into parts of these sizes."""
+    """Positions of the rows of each part, in the order in which they were drawn.
+
+    The draw is uniform among all divisions into parts of these sizes.
+    """
     return np.split(entropy.permutation(sum(sizes)), np.cumsum(sizes)[:-1])
 
 
 def refuse_undivided(given: GivenRows) -> None:
-    """Refuse rows that cannot be divided here."""
+    """Refuse rows that this process cannot divide."""
     if not given.lies_here:
         raise InputTypeError(
-            "the rows are divided here, and those of a cluster or of other parties stay where they are. Give rows in "
-            "memory, or files opened without a client."
+            "this needs rows that this process can divide, and those of a cluster or of other parties stay where they are. "
+            "Give rows in memory, or files opened without a client."
         )
 
 
 def refuse_persons(schema: Schema | None, what: str) -> None:
-    """Refuse a schema by which it is private how many rows there are to be divided.
+    """Refuse a schema with a column of persons: with it, the number of rows to be divided would be private.
 
     Parameters
     ----------
-    schema : of the rows
-    what : who needs to divide them, for the message: "a search needs", or "intervals from parts need"
+    schema : the schema of the rows, or None
+    what : the beginning of the message: "a search needs", or "intervals from parts need"
     """
     if schema is not None and schema.person is not None:
         raise ParameterError(
-            f"{what} a schema without a column of persons: how many rows are left of them is private, and the sizes "
-            f"of the parts are public. Keep at most k rows of each person yourself, and give max_rows_per_person=k."
+            f"{what} a schema without a column of persons. The number of rows that are kept for all persons is private, and "
+            f"the sizes of the parts must be public. Keep at most k rows of each person yourself, and give "
+            f"max_rows_per_person=k."
         )
 
 
 def mistakes(model: LinearModel, rows: CheckedRows) -> int:
-    """How many labels of the rows the model does not predict."""
+    """The number of rows whose label the model predicts wrongly."""
     n_classes = len(rows.domain)
     return sum(
         int(np.count_nonzero(favoured(model.scores_alone(memory.blocks)) != positions_of(memory.labels, n_classes)))

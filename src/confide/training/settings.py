@@ -1,4 +1,4 @@
-"""The checked parameters of an estimator: public facts that decide a fit, known before any row is seen."""
+"""The checked parameters of an estimator: public facts that determine a fit and are known before any row is read."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from confide.privacy.budgets import Budget, Neighbours
 
 @dataclass(frozen=True, slots=True)
 class ScoreLoss:
-    """A loss of the score, and what it becomes for several classes or where noise is large.
+    """A loss of the score, and the losses that replace it for three or more classes or if the noise is large.
 
     Attributes
     ----------
-    loss : of two classes, or of a number
-    one_vs_rest : of three classes and more, the loss for each class against all others; None where there is none
-    softmax : whether three classes and more have one joint loss instead
-    only_two : why three classes and more are refused, where they are
-    if_noisy : the loss that takes its place where noise is large, see `loss_choice`; None where it was asked for by name
-    bound_if_noisy : a narrower bound on rows that may come with it, under Gaussian noise alone; None for none
-    score_size : a public guess of how large scores are, for the automatic alpha; None for margins
+    loss : the loss for two classes, or for a regression
+    one_vs_rest : for three or more classes, the loss of each class against all others; None if there is none
+    softmax : whether three or more classes have one joint loss instead
+    only_two : the message with which three or more classes are refused, if they are
+    if_noisy : the loss that replaces it if the noise is large, see `loss_choice`; None if the user gave the loss by name
+    bound_if_noisy : a smaller bound on rows that may come with `if_noisy`, only under Gaussian noise; None if there is none
+    score_size : a public guess of the size of scores, for the automatic alpha; None for margins
     raises_alpha : whether an alpha that double precision cannot certify is raised instead of refused
     """
 
@@ -39,7 +39,7 @@ class ScoreLoss:
     raises_alpha: bool = False
 
     def for_classes(self, n_classes: int) -> ScoreLoss:
-        """The same for so many classes; 0 for a regression."""
+        """The loss for this number of classes; 0 for a regression."""
         if n_classes <= 2:
             return self
         if self.softmax:
@@ -50,7 +50,7 @@ class ScoreLoss:
 
     @property
     def alternatives(self) -> tuple[tuple[Loss, RowBound | None], ...]:
-        """The losses that may take its place, each with the bound on rows that comes with it, None for the usual one."""
+        """The losses that may replace it, each with its bound on rows. A bound of None means the bound of the settings."""
         if self.if_noisy is None:
             return ()
         shorter = () if self.bound_if_noisy is None else ((self.if_noisy, self.bound_if_noisy),)
@@ -73,23 +73,23 @@ class SquaredError:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The checked parameters of an estimator: public facts, decided before any row is seen.
+    """The checked parameters of an estimator: public facts, known before any row is read.
 
     Attributes
     ----------
     minimised : what a fit minimises
-    budget : Budget
+    budget : the privacy budget
     mechanism : a name of `mechanism_choice.MECHANISM_NAMES`, or "sufficient-statistics"
-    alpha : float, or None for the automatic one
-    row_bound, intercept : the bound on rows, and the constant that is appended to each of them
-    neighbours : Neighbours
-    n_rows_bounds : (low, high), or None where the number of rows is public
-    rows_per_person : the most rows that one person contributed
+    alpha : ridge of the mean objective, or None for the automatic one
+    row_bound, intercept : the bound on rows, and the constant that is appended to each row
+    neighbours : which data sets the guarantee calls neighbours
+    n_rows_bounds : (low, high), or None if the number of rows is public
+    rows_per_person : the largest number of rows that one person contributed
     largest_sample_weight : the declared cap on a row's own weight
     class_weight : pairs of class and public weight, or None
     inference_share : part of the budget that is kept for intervals, 0 for none, or "auto"
-    set_aside : as in `Problem`, for a release that is one of several
-    n_threads : how many threads share rows in memory or in files; no plan or release depends on it
+    set_aside : explained in `Problem`, for a release that is one of several
+    n_threads : number of threads that share rows in memory or in files; no plan or release depends on it
     """
 
     minimised: ScoreLoss | SquaredError
@@ -109,7 +109,7 @@ class Settings:
 
     @property
     def largest_weight(self) -> float:
-        """The most that one row counts."""
+        """The largest weight that a row can have: its own weight times that of its class."""
         return self.largest_sample_weight * max((weight for _, weight in self.class_weight or ()), default=1.0)
 
     @property
@@ -118,14 +118,14 @@ class Settings:
         return self.inference_share != 0.0
 
     def for_classes(self, n_classes: int) -> Settings:
-        """The same for so many classes; 0 for a regression."""
+        """The settings for this number of classes; 0 for a regression."""
         if not isinstance(self.minimised, ScoreLoss):
             return self
         return replace(self, minimised=self.minimised.for_classes(n_classes))
 
     @property
     def row_sums(self) -> tuple[RowSum, ...]:
-        """The sums of a loss over rows for which a plan may ask, whatever the budget and the number of rows are."""
+        """The sums of a loss over rows that a plan may ask for, at any budget and any number of rows."""
         if not isinstance(self.minimised, ScoreLoss):
             return ()
         pairs = ((self.minimised.loss, None), *self.minimised.alternatives)
