@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import confide
-from confide.data.federated import FederatedRows, _packed, digest_of_sum
+from confide.data.federated import FederatedRows, FederatedSource, _packed, digest_of_sum
 from confide.erm.hinges import HuberHinge
 from confide.erm.losses import LogisticLoss
 from confide.erm.row_bounds import BallBound
@@ -131,3 +131,15 @@ def test_a_pickle_is_never_read():
     theirs.send_bytes(_packed(n_rows=np.array([object()])))
     with pytest.raises(ValueError, match="cannot be understood"):
         estimator().fit(FederatedRows(SCHEMA, [ours]))
+
+
+def test_parties_without_a_schema_or_a_loss_are_refused_before_a_charge():
+    """Sums of squares are not asked of parties, and without a schema they could read the same columns differently."""
+    ledger = confide.Ledger(limit=5.0)
+    for model in (confide.LogisticRegression(1.0, ledger=ledger), confide.Ridge(1.0, target_bound=1.0, ledger=ledger)):
+        with pytest.raises(confide.ConfideError):
+            model.fit(FederatedRows(None, ()))
+    source = FederatedSource((), 2, (), frozenset())
+    with pytest.raises(confide.InputError, match="sums of a loss alone"):
+        source.refuse_sums((), with_moments=False)
+    assert len(ledger.entries()) == 0

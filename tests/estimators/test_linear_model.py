@@ -142,3 +142,18 @@ def test_scikit_learn_is_told_whether_sparse_rows_will_do():
     assert LogisticRegression().__sklearn_tags__().input_tags.sparse
     assert not LogisticRegression(schema=SCHEMA).__sklearn_tags__().input_tags.sparse
     assert not confide.KernelSVC().__sklearn_tags__().input_tags.sparse
+
+
+class Narrow(confide.LogisticRegression):
+    """A class of the user's own, whose constructor leaves out parameters that it sets."""
+
+    def __init__(self, budget=1.0, random_state=None):
+        super().__init__(budget, row_norm=2.0, class_weight={0: 1.0, 2: 5.0}, random_state=random_state)
+
+
+def test_parameters_that_a_subclass_hides_count_all_the_same():
+    """They are read from the estimator, not from the signature of its constructor."""
+    X = np.random.default_rng(0).uniform(-0.5, 0.5, (500, 2))
+    with pytest.raises(confide.InputError, match="class_weight"):
+        Narrow(1.0).fit(X, (X[:, 0] > 0.0).astype(int))
+    assert Narrow(1.0).plan(500, 2).problem.row_norm == pytest.approx(5.0**0.5)

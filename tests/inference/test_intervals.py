@@ -272,11 +272,11 @@ def test_the_statement_names_what_else_is_released():
 
 
 def test_what_has_no_intervals_says_so():
-    """The hinge does not bend; random features have no meaning one by one; a model without a share; an unknown target."""
+    """The hinge does not bend; random features mean nothing one by one; a model without a share; an unknown target."""
     X, y = sample(3000, 3)
     with pytest.raises(ParameterError, match="a loss that bends"):
         LinearSVC(1.0, loss="hinge", inference_share=0.3).fit(X, y)
-    with pytest.raises(ParameterError, match="have no meaning one by one"):
+    with pytest.raises(ParameterError, match="single weights of random features mean nothing"):
         KernelSVC(math.inf, classes=[0, 1]).fit(X, y).conf_int()
     plain = LogisticRegression(1.0, classes=[0, 1]).fit(X, y)
     for ask in (plain.uncertainty, plain.conf_int, plain.summary):

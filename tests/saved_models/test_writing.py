@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -91,6 +93,24 @@ def test_a_parameter_of_a_subclass_is_written_too():
     assert written["parameters"]["alpha"] == 0.5
 
 
+class TupleLoss(NamedTuple):
+    """A user's loss that is a tuple, and carries something that is nobody's business."""
+
+    secret: Any = ((0.125, 0.25),)
+    lipschitz: float = 1.0
+    smoothness: float = 0.5
+    monotone: bool = True
+
+    def value(self, margin):
+        return 0.5 * (np.hypot(1.0, 1.0 - margin) + (1.0 - margin))
+
+    def derivative(self, margin):
+        return -0.5 * ((1.0 - margin) / np.hypot(1.0, 1.0 - margin) + 1.0)
+
+    def second_derivative(self, margin):
+        return 0.5 / np.hypot(1.0, 1.0 - margin) ** 3
+
+
 VALUES = {
     "a number of NumPy": (np.float32(0.5), 0.5),
     "a whole number of NumPy": (np.int64(3), 3),
@@ -98,7 +118,8 @@ VALUES = {
     "an array": (np.array([1.0, np.inf]), [1.0, "inf"]),
     "infinity": (float("inf"), "inf"),
     "pairs": ((1, np.int64(9)), [1, 9]),
-    "a dictionary": ({np.int64(1): 2, "a": np.float64(0.5)}, [[1, 2.0], ["a", 0.5]]),
+    "a dictionary": ({np.int64(1): 2, "a": np.float64(0.5)}, None),
+    "a tuple of the user's": (TupleLoss(), None),
     "text": ("auto", "auto"),
     "nothing": (None, None),
     "an object": (object(), None),
@@ -108,7 +129,7 @@ VALUES = {
 
 @pytest.mark.parametrize("name", VALUES)
 def test_a_parameter_is_written_as_json_holds_it(name):
-    """Numbers of NumPy as numbers, infinity as a word, a dictionary as pairs; objects of a user's own as nothing."""
+    """Numbers of NumPy as numbers, infinity as a word, a list as a list; objects of a user's own as nothing."""
     given, expected = VALUES[name]
     written = document_of("Name", {"some": given}, released_model(fitted(LogisticRegression)))["parameters"]["some"]
     assert written == expected
@@ -144,3 +165,21 @@ def test_what_a_model_does_not_have_is_written_as_none():
     assert {content[name] for name in ("schema", "fourier_map", "feature_names_in", "intervals")} == {None}
     assert (content["n_features_in"], content["coefficient_names"]) == (2, ["x0", "x1"])
     assert document_of_model(fitted(confide.KernelSVC, n_features=4))["fourier_map"]["n_features"] == 4
+
+
+def test_a_loss_of_the_user_is_never_written_whatever_its_class_derives_from(tmp_path):
+    """A tuple, a dict or a number of a derived class is the user's object: None stands in its place."""
+    X = np.random.default_rng(0).uniform(-0.5, 0.5, (500, 2))
+    path = tmp_path / "model.json"
+    confide.ERMClassifier(1.0, loss=TupleLoss(), classes=[False, True]).fit(X, X[:, 0] > 0.0).save(path)
+    assert "0.125" not in path.read_text(encoding="utf-8")
+    assert confide.load(path).loss is None
+
+
+def test_weights_of_classes_are_written_from_any_mapping(tmp_path):
+    """As pairs, since a key of JSON is text; they are a dict again when they are read."""
+    X = np.random.default_rng(0).uniform(-0.5, 0.5, (500, 2))
+    weights = MappingProxyType({0: 1.0, 1: np.float64(2.0)})
+    model = confide.LogisticRegression(1.0, classes=[0, 1], class_weight=weights).fit(X, (X[:, 0] > 0.0).astype(int))
+    model.save(tmp_path / "model.json")
+    assert confide.load(tmp_path / "model.json").class_weight == {0: 1.0, 1: 2.0}

@@ -18,13 +18,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from threading import Lock
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 from zipfile import BadZipFile
 
 import numpy as np
 
 from confide.data.checked_source import CheckedPass, RowsWithDefaults
-from confide.data.opened_rows import OpenedRows
+from confide.data.opened_rows import NO_MOMENTS, OpenedRows
 from confide.data.partitions import NumericReading, Outcome, refuse_persons, sum_of_outcomes
 from confide.data.passes import Pass
 from confide.data.source import BlockwiseSum, LentSource, RowSource, SummableRows
@@ -64,6 +64,8 @@ class FederatedRows(OpenedRows):
     schema: Schema
     connections: tuple[Connection, ...] = field(repr=False)
 
+    gives_moments: ClassVar[bool] = False
+
     def __post_init__(self) -> None:
         object.__setattr__(self, "connections", tuple(self.connections))
 
@@ -71,6 +73,8 @@ class FederatedRows(OpenedRows):
     def checked(
         self, reading: Reading | NumericReading, rows_per_person: RowsPerPerson, n_threads: int = 1
     ) -> Iterator[CheckedPass]:
+        if self.schema is None:
+            raise InputError("parties need a schema: without one they could read the same columns in different ways.")
         refuse_persons(self.schema)
         try:
             passing, n_rows, agreed = Pass("checking"), [], []
@@ -116,7 +120,9 @@ class FederatedSource(RowsWithDefaults, SummableRows):
 
     def refuse_sums(self, row_sums: Sequence[RowSum], *, with_moments: bool) -> None:
         if with_moments:
-            raise ParameterError("the parties send no sums for intervals; set inference_share to 0 for their rows.")
+            raise ParameterError(NO_MOMENTS)
+        if not row_sums:
+            raise InputError("parties send sums of a loss alone. Use a classifier with a loss, such as LogisticRegression.")
         if not self.agreed.issuperset(digest_of_sum(row_sum) for row_sum in row_sums):
             raise InputError(
                 "a party agrees to other sums than this fit asks for. All sides need the same version of confide and the "

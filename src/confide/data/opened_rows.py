@@ -13,6 +13,8 @@ from confide.errors import ParameterError
 from confide.features.persons import RowsPerPerson
 from confide.features.schema import Schema
 
+NO_MOMENTS = "the parties send no sums for intervals; set inference_share to 0 for their rows."
+
 
 class OpenedRows(ABC):
     """Raw rows with their labels or targets, which lie in files, on a cluster or with other parties.
@@ -23,6 +25,7 @@ class OpenedRows(ABC):
     target : the column of numbers that a regression predicts, or None for the labels of the schema
     n_inputs : number of columns of numeric arrays
     lies_here : whether this process reads the rows itself; only then can it divide and score them
+    gives_moments : whether the moments that intervals are made of can be summed over the rows
     """
 
     __slots__ = ()
@@ -31,6 +34,7 @@ class OpenedRows(ABC):
     target: str | None = None
     n_inputs: int = 0
     lies_here: ClassVar[bool] = False
+    gives_moments: ClassVar[bool] = True
 
     def labels_present(self) -> Any:
         """Labels among which every distinct label occurs at least once. Needed where no schema declares the classes."""

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
 from copy import copy
 from typing import Any, Self, TypedDict
 
@@ -98,9 +97,8 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ShownWithGua
     def _settings(self, encoder: Encoder | None, *, set_aside: float = 0.0) -> Settings:
         """The checked parameters. No data is needed for them."""
         budget, neighbours = as_budget(self.budget), Neighbours.parse(self.neighbours)
-        given: Mapping[str, Any] = self.get_params(deep=False)
         row_bound = self._bound_of_rows(encoder)
-        parameters.refuse_unbounded(budget, row_bound, given.get("target_bound"))
+        parameters.refuse_unbounded(budget, row_bound, getattr(self, "target_bound", None))
         return Settings(
             minimised=self._minimised(encoder),
             budget=budget,
@@ -111,9 +109,9 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ShownWithGua
             neighbours=neighbours,
             n_rows_bounds=parameters.checked_bounds(self.n_rows_bounds, neighbours),
             rows_per_person=parameters.checked_rows_per_person(self.max_rows_per_person),
-            largest_sample_weight=parameters.checked_largest_sample_weight(given.get("max_sample_weight", 1.0)),
-            class_weight=parameters.checked_class_weight(given.get("class_weight")),
-            inference_share=parameters.checked_share(given.get("inference_share", 0.0)),
+            largest_sample_weight=parameters.checked_largest_sample_weight(getattr(self, "max_sample_weight", 1.0)),
+            class_weight=parameters.checked_class_weight(getattr(self, "class_weight", None)),
+            inference_share=parameters.checked_share(getattr(self, "inference_share", 0.0)),
             set_aside=set_aside,
             n_threads=parameters.checked_jobs(self.n_jobs),
         )
@@ -132,6 +130,7 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ShownWithGua
             accepts_sparse=self._accepts_sparse,
             largest_sample_weight=settings.largest_sample_weight,
             class_weight=settings.class_weight,
+            with_moments=settings.has_intervals,
             n_threads=settings.n_threads,
         )
 
@@ -186,7 +185,7 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ShownWithGua
 
     def _bound_of_rows(self, encoder: Encoder | None) -> RowBound:
         """The bound on rows as they enter the objective."""
-        return parameters.checked_row_bound(self.get_params(deep=False)["row_norm"], encoder)
+        return parameters.checked_row_bound(getattr(self, "row_norm", None), encoder)
 
     def _fourier_map(self, n_inputs: int) -> FourierMap | None:
         """The public feature map for rows with this number of columns, or None if rows are not mapped."""

@@ -171,12 +171,12 @@ def intervals_from_parts(
     _check_parameters(estimator, n_parts)
     given = rows_given(X, y, sample_weight)
     refuse_undivided(given)
-    if sample_weight is not None and "max_sample_weight" not in estimator.get_params(deep=False):
+    if sample_weight is not None and not hasattr(estimator, "max_sample_weight"):
         raise ParameterError(f"{type(estimator).__name__} does not take weights of rows; leave sample_weight out.")
     schema = given.schema_for(estimator.schema)
     refuse_persons(schema, "intervals from parts need")
     estimator = clone(estimator).set_params(schema=schema)
-    if estimator.get_params(deep=False).get("loss") == "auto":
+    if getattr(estimator, "loss", None) == "auto":
         # Parts may differ by one row in size, and then "auto" could choose different losses for them.
         estimator.set_params(loss="huber_hinge")
     encoder = parameters.checked_schema(schema)
@@ -264,8 +264,7 @@ def _check_parameters(estimator: Any, n_parts: Any) -> None:
             "intervals from parts need neighbours='replace-one'. With 'add-or-remove-one' the number of rows is private, "
             "and so would be the sizes of the parts."
         )
-    given = estimator.get_params(deep=False)
-    if given.get("inference_share", 0.0) != 0.0 or given.get("intervals", False):
+    if getattr(estimator, "inference_share", 0.0) != 0.0 or getattr(estimator, "intervals", False):
         raise ParameterError(
             "intervals from parts need nothing beside the coefficients, so no budget may be kept for other intervals: leave "
             "inference_share or intervals at the default."

@@ -421,7 +421,7 @@ class PrivateSearchCV(TellsOfRepeatedFits, MetaEstimatorMixin, BaseEstimator):  
                 "of rows may be public."
             )
         refuse_persons(estimator.schema, "a search needs")
-        if estimator.get_params(deep=False).get("inference_share", 0.0) != 0.0:
+        if getattr(estimator, "inference_share", 0.0) != 0.0:
             raise ParameterError(
                 "intervals are not valid after a choice among models, so a search has none. Leave inference_share at 0."
             )

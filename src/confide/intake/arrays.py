@@ -35,7 +35,7 @@ _SAFE_OPENINGS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class MemoryTable:
     """Checked rows in memory, as blocks.
 

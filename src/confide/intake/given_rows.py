@@ -18,7 +18,7 @@ from confide.data.checked_source import CheckedSource
 from confide.data.file_rows import ArrayRows, StampedSource
 from confide.data.mapped import MappedBlocks
 from confide.data.on_disk import Stamp
-from confide.data.opened_rows import OpenedRows
+from confide.data.opened_rows import NO_MOMENTS, OpenedRows
 from confide.data.partitions import NumericReading
 from confide.data.streams import Reading
 from confide.errors import InputError, ParameterError
@@ -66,7 +66,7 @@ def rows_given(X: Any, y: Any, sample_weight: Any = None) -> GivenRows:
     return _RowsElsewhere(X)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class _RowsInMemory:
     """Arrays, sparse matrices and frames. They are read once, for any number of fits."""
 
@@ -144,6 +144,8 @@ class _RowsElsewhere:
 
     @contextmanager
     def _as_taken_by(self, specification: RowSpecification) -> Iterator[CheckedRows]:
+        if specification.with_moments and not self.rows.gives_moments:
+            raise ParameterError(NO_MOMENTS)
         target, encoder = specification.target.of_opened(self.rows), specification.encoder
         each_class = targets_at(np.arange(len(target.domain)), len(target.domain))
         largest, class_weight = specification.largest_sample_weight, specification.class_weight

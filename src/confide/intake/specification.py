@@ -34,6 +34,7 @@ class RowSpecification:
     accepts_sparse : whether a SciPy sparse matrix is accepted
     largest_sample_weight : the declared cap on a row's own weight
     class_weight : pairs of class and public weight, or None
+    with_moments : whether the fit also asks for the moments that intervals are made of
     n_threads : number of threads that share the rows
     """
 
@@ -47,6 +48,7 @@ class RowSpecification:
     accepts_sparse: bool
     largest_sample_weight: float = 1.0
     class_weight: tuple[tuple[Any, float], ...] | None = None
+    with_moments: bool = False
     n_threads: int = 1
 
 
@@ -75,7 +77,7 @@ class Columns:
         return cls(estimator.n_features_in_, getattr(estimator, "feature_names_in_", None))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class CheckedRows:
     """Rows that passed every check, and the public facts about them.
 

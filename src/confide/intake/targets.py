@@ -34,7 +34,7 @@ _LABELS_AT_ONCE = 2**20
 """Labels are sorted in pieces of this many, because sorting copies a piece and memory is limited."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ReadTargets:
     """Labels or numbers in the form that a loss needs. This is private data.
 

@@ -31,7 +31,11 @@ def document_of(name: str, parameters: Mapping[str, Any], released: ReleasedMode
         "version": __version__,
         "estimator": name,
         "parameters": {
-            **{key: _written(value) for key, value in parameters.items() if key not in NOT_PARAMETERS_OF_THE_FILE},
+            **{
+                key: _pairs(value) if key == "class_weight" else _written(value)
+                for key, value in parameters.items()
+                if key not in NOT_PARAMETERS_OF_THE_FILE
+            },
             # Users may give these two in several forms. The guarantee holds them in one form.
             "budget": guarantee.budget.to_dict(),
             "neighbours": str(guarantee.neighbours),
@@ -53,12 +57,16 @@ def document_of(name: str, parameters: Mapping[str, Any], released: ReleasedMode
 
 def _written(value: Any) -> Any:
     """A parameter as a JSON value. A loss that a user wrote cannot be written, so None takes its place."""
-    if isinstance(value, np.generic | np.ndarray):
+    if isinstance(value, np.generic) or type(value) is np.ndarray:
         value = value.tolist()
-    if isinstance(value, float) and not math.isfinite(value):
+    # Exact types: an object of the user's own, which may hold data, can be a tuple, a dict or a number of a derived class.
+    if type(value) is float and not math.isfinite(value):
         return "inf"
-    if isinstance(value, Mapping):
-        return [[_written(key), float(weight)] for key, weight in value.items()]
-    if isinstance(value, tuple | list):
+    if type(value) in (tuple, list):
         return [_written(each) for each in value]
-    return value if isinstance(value, (str, bool, int, float)) else None
+    return value if type(value) in (str, bool, int, float) else None
+
+
+def _pairs(weights: Mapping[Any, float] | None) -> list[list[Any]] | None:
+    """Weights of classes as pairs of label and weight, since a key of JSON is text."""
+    return None if weights is None else [[_written(label), float(weight)] for label, weight in weights.items()]
