@@ -7,6 +7,8 @@ The section "Reading paths" of src/confide/privacy/README.md has three tables:
 - "Left out": definitions that belong to something else, and the paths that leave them out.
 - "Path": what lies outside of every mechanism, each with its modules.
 
+A proof page of a mechanism that has no column there gives its path in a line that begins with "Reading path:".
+
 People write modules, definitions and marks; the numbers are computed. ``python -m scripts.reading_paths`` says
 whether they are up to date, and with ``--write`` renews them.
 """
@@ -64,6 +66,16 @@ def paths(text: str) -> dict[str, list[tuple[str, int]]]:
         found[title] = [(module, _n_lines(module, _names(left_out, module, title))) for module in modules]
     for row in others[2:]:
         found[row[0]] = [(module, _n_lines(module, set())) for module in _QUOTED.findall(row[1])]
+    return found
+
+
+def paths_of_pages() -> dict[str, list[tuple[str, int]]]:
+    """Paths that proof pages give in a line that begins with "Reading path:", by the name of the page."""
+    found = {}
+    for page in sorted(PACKAGE.glob("*/proofs/*.md")):
+        for line in page.read_text(encoding="utf-8").splitlines():
+            if line.startswith("Reading path:"):
+                found[page.stem] = [(module, _n_lines(module, set())) for module in _QUOTED.findall(line)]
     return found
 
 

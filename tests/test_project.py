@@ -22,7 +22,7 @@ PACKAGE = SOURCE / "confide"
 TRUSTED_ROOMS = ("erm", "privacy", "accounting")
 MOST_LINES_OF_A_TRUSTED_MODULE = 300
 MOST_LINES_OF_A_READING_PATH = 1300
-READING_PATHS = reading_paths.paths(reading_paths.PAGE.read_text(encoding="utf-8"))
+READING_PATHS = reading_paths.paths(reading_paths.PAGE.read_text(encoding="utf-8")) | reading_paths.paths_of_pages()
 
 SLOW_TO_IMPORT = (
     "dp_accounting",

@@ -11,6 +11,7 @@ import pytest
 
 import confide
 from confide import ApproxDP, Schema
+from confide.estimators.linear_model import PrivateLinearModel
 
 ROWS = np.random.default_rng(0).uniform(-0.5, 0.5, size=(2_000, 2))
 LABELS = (ROWS[:, 0] > 0.0).astype(int)
@@ -80,10 +81,19 @@ def fits():
         "a kernel": (confide.KernelSVC(budget, n_features=8), ROWS, LABELS),
         "any loss": (confide.ERMClassifier(budget), ROWS, LABELS),
         "a regressor": (confide.HuberRegressor(budget, target_bound=1.0), ROWS, NUMBERS),
+        "counts": (confide.PoissonRegressor(budget, target_bound=5.0), ROWS, np.arange(2_000) % 4),
+        "any loss of a target": (confide.ERMRegressor(budget, target_bound=1.0), ROWS, NUMBERS),
         "least squares": (confide.Ridge(budget, target_bound=1.0), ROWS, NUMBERS),
         "a schema": (confide.LogisticRegression(budget, schema=SCHEMA, max_rows_per_person=2), FRAME, LABELS),
         "support vectors with a schema": (confide.LinearSVC(budget, schema=SCHEMA), FRAME, LABELS),
     }
+
+
+def test_every_public_model_is_among_them():
+    """A new estimator joins the table above."""
+    public = {getattr(confide, name) for name in confide.__all__}
+    models = {kind for kind in public if isinstance(kind, type) and issubclass(kind, PrivateLinearModel)}
+    assert {type(model) for model, _, _ in fits().values()} == models
 
 
 @pytest.mark.parametrize("name", fits())

@@ -1,4 +1,4 @@
-"""What is unusual about a budget, in one sentence each: for plans, fits, guarantees and reports alike."""
+"""Sentences that warn of an unusual budget. Plans, fits, guarantees and reports show the same ones."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 from confide.errors import PrivacyWarning
 
 EXAMPLE_DELTA = 1e-6
-"""At which a concentrated budget is spoken of as an epsilon."""
+"""Delta at which a concentrated budget is shown as an epsilon."""
 _USUAL_DELTA = 1e-5
 _LARGEST_USUAL_EPSILON = 10.0
 
@@ -22,12 +22,12 @@ UNDECLARED_LABELS = (
 
 
 def cautions(budget: Any, n_rows_low: int, n_rows_high: int) -> tuple[str, ...]:
-    """The sentences on a budget that promises little, from public facts alone; none for a usual one, and for none at all.
+    """The sentences on a budget that promises little, from public facts alone. A usual or an infinite budget has none.
 
     Parameters
     ----------
     budget : PureDP, ApproxDP or ZCDP
-    n_rows_low, n_rows_high : public bounds on the number of rows, equal where it is public itself
+    n_rows_low, n_rows_high : public bounds on the number of rows; they are equal where that number is public
     """
     if not budget.is_private:
         return ()
@@ -36,7 +36,7 @@ def cautions(budget: Any, n_rows_low: int, n_rows_high: int) -> tuple[str, ...]:
 
 
 def steps_outside(frame: FrameType) -> int:
-    """How many calls it is from a frame to code that is neither ours nor scikit-learn's: a warning points there."""
+    """Number of calls between a frame and the first code outside of confide and scikit-learn, where a warning points."""
     steps = 0
     while frame.f_back is not None and _package_of(frame) in ("confide", "sklearn", "contextlib"):
         frame, steps = frame.f_back, steps + 1

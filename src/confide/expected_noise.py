@@ -1,4 +1,4 @@
-"""How large the noise of a plan is, for people and for the choice among plans. No guarantee depends on it."""
+"""How large the noise of a plan is. People see it, and choices among plans use it; no guarantee depends on it."""
 
 from __future__ import annotations
 
@@ -14,33 +14,34 @@ from confide.errors import InsufficientRegularisation
 
 _SCALES = np.geomspace(0.1, 10.0, 201)
 _LAST_RESORT = 0.2
-"""A larger share is taken where no other keeps the seal within its largest."""
+"""A share above this one is taken only if no smaller share keeps the seal's noise below its limit."""
 _SMALL_SEAL_NOISE, _LARGEST_SEAL_NOISE = 0.01, 0.14
-"""Of the seal's noise over the displacement by the main noise where no row bends the loss; the larger adds 1% to it."""
+"""Bounds on the seal's noise, relative to the main noise where the loss adds no curvature; the larger one adds 1%."""
 _SMALL_ON_SCORES = 0.05
-"""Of the seal's noise on the score of a longest row, over the least score at which the loss may be 0. Rows damp the main
-noise in directions that they determine, by factors of hundreds where they are many, and the seal in none."""
+"""Bound on the seal's noise on the score of a longest row, relative to the least score at which the loss may be 0.
+
+Many rows damp the main noise by factors of hundreds in the directions that they determine. They do not damp the seal."""
 
 
 def added_l2(plan: Any) -> float:
-    """Ridge that was added to the one asked for, sum form."""
+    """Ridge of the sum form that was added to the ridge asked for."""
     return float(plan.l2 - plan.problem.l2)
 
 
 def alpha(plan: Any) -> float:
-    """Total ridge of the mean form, of mean loss + alpha / 2 |w|^2."""
+    """Total ridge of the mean form: mean loss + alpha / 2 |w|^2."""
     return float(plan.l2 / plan.problem.n_rows_low)
 
 
 def noise_norm(plan: Any) -> float:
-    """Root mean square of the main noise, as a displacement of weights where the loss adds no curvature."""
+    """Root mean square of the displacement of weights by the main noise, where the loss adds no curvature."""
     if plan.noise is None:
         return float(plan.lattice.norm) if plan.lattice else 0.0
     return float(plan.noise.norm / (plan.l2 if plan.perturbs_objective else 1.0))
 
 
 def seal_norm(plan: Any) -> float:
-    """Root mean square of the noise that covers inexactness; 0 where the main noise itself does."""
+    """Root mean square of the noise that covers inexactness; 0 where the main noise covers it."""
     return float(plan.lattice.norm) if plan.lattice and plan.noise else 0.0
 
 
@@ -55,17 +56,17 @@ def diagonal_deviation(plan: Any) -> float:
 
 
 def product_deviation(plan: Any) -> float:
-    """The same off the diagonal."""
+    """Standard deviation of the noise on an entry of X^T X off the diagonal."""
     return float(plan.diagonal_deviation / plan.off_diagonal)
 
 
 def target_deviation(plan: Any) -> float:
-    """The same for an entry of X^T y."""
+    """Standard deviation of the noise on an entry of X^T y."""
     return float(plan.diagonal_deviation / plan.problem.target_scale) if plan.lattice else 0.0
 
 
 def square_deviation(plan: Any) -> float:
-    """The same for y^T y; 0 where it is not released."""
+    """Standard deviation of the noise on y^T y; 0 where it is not released."""
     return float(plan.target_deviation / plan.problem.target_scale / plan.square_scale) if plan.square_scale else 0.0
 
 
@@ -80,10 +81,11 @@ def deviation(plan: Any) -> float:
 
 @lru_cache(maxsize=64)
 def balanced_scale(joint_bound: Callable[[Any, float], float], loss: Any) -> float:
-    """u: the scale of curvatures beside slopes at which the noise of moments disturbs an interval the least.
+    """u: the scale of curvatures, relative to slopes, at which the noise on moments disturbs an interval the least.
 
-    The curvature enters the width twice as strongly as the slope, and a row that is usual has half the largest curvature and
-    half the largest slope: G(u)^2 (4 / (u / 2)^2 + 1 / (1 / 4)^2) is least, G(u) the joint bound.
+    The width of an interval depends on the curvature twice as strongly as on the slope. A usual row has half the largest
+    curvature and half the largest slope. So u minimises G(u)^2 (4 / (u / 2)^2 + 1 / (1 / 4)^2), where G(u) is the joint
+    bound.
     """
     costs = [joint_bound(loss, scale) ** 2 * (16.0 / scale**2 + 16.0) for scale in _SCALES]
     return float(_SCALES[int(np.argmin(costs))])
@@ -93,7 +95,7 @@ Planned = TypeVar("Planned")
 
 
 def first_small_seal(plan_at: Callable[[float], Planned], shares: tuple[float, ...]) -> Planned | None:
-    """The plan at the first share at which the seal's noise is small; else at the last at which it is not too large."""
+    """The plan at the first share at which the seal's noise is small, or else at the last at which it is not too large."""
     found: Any = None
     for share in shares:
         if found is not None and (_is_small(found) or share > _LAST_RESORT):
@@ -110,7 +112,7 @@ def first_small_seal(plan_at: Callable[[float], Planned], shares: tuple[float, .
 
 
 def _is_small(plan: Any) -> bool:
-    """Whether the seal's noise is small, beside the main noise or beside the scores that the loss asks for."""
+    """Whether the seal's noise is small, compared with the main noise or with the scores that the loss asks for."""
     problem, loss = plan.problem, plan.problem.loss_bounds
     on_scores = plan.seal_norm * problem.row_norm / math.sqrt(problem.n_weights)
     asked_for = loss.value_at_zero / loss.lipschitz

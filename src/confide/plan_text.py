@@ -37,9 +37,12 @@ def plan_text(plan: Any) -> str:
     named = f"{place} perturbation" + (f", {law.capitalize()} noise alone" if law else "")
     lines = _opening(plan, "none" if plan.mechanism == "none" else named)
     if smoothing := _smoothing(plan.problem.loss):
-        lines["loss"] = f"hinge with a joint of half-width {smoothing:.3g}"
-        if plan.problem.loss.name == "logistic_hinge":
+        name = plan.problem.loss.name
+        lines["loss"] = f"{name.replace('_', ' ')}, smoothing {smoothing:.3g}"
+        if name == "logistic_hinge":
             lines["loss"] = f"logistic hinge, its corner at margin {plan.problem.loss.margin:.3g}"
+        elif name in ("huber_hinge", "smooth_hinge"):
+            lines["loss"] = f"hinge with a joint of half-width {smoothing:.3g}"
     added = f", of which {plan.added_l2 / low:.6g} was added for the proof" if plan.added_l2 > 0.0 else ""
     lines["alpha"] = f"{plan.alpha:.6g}{added}"
     if lattice is not None:
@@ -62,10 +65,10 @@ def plan_text(plan: Any) -> str:
 
 
 def noise_in_rows(plan: Any) -> float:
-    """How many rows, each with the longest slope that is possible, pull as hard as the noise does together.
+    """How many rows, each with the largest possible slope, pull together as hard as the noise does.
 
-    Over the number of rows it compares plans of any number of rows, budget and alpha. The expected distance does not: it is
-    counted from weights that move with alpha, and the automatic alpha falls as rows are added.
+    Divided by the number of rows it compares plans with any number of rows, budget and alpha. The expected distance does
+    not: it starts from weights that depend on alpha, and the automatic alpha falls as rows are added.
     """
     problem = plan.problem
     longest = problem.loss_bounds.lipschitz * problem.row_norm

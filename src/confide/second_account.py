@@ -1,4 +1,4 @@
-"""OpenDP's account of the privacy of noise on a grid. It is independent of ours, and can do no more than refuse."""
+"""OpenDP's account of the privacy of noise on a grid. It is independent of the account of confide, and can only refuse."""
 
 from __future__ import annotations
 

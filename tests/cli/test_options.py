@@ -25,6 +25,7 @@ def test_intervals_that_are_not_to_be_had_are_refused(folder):
     for options, words in (
         (("--intervals", "0.3"), "not be trustworthy"),
         (("--intervals", "much"), "auto or a number"),
+        (("--intervals", "0"), "leave the option out"),
         (("--intervals", "2"), "inference_share must be"),
         (("--intervals", "0.3", "--model", "kernel-svm"), "mean nothing one by one"),
     ):

@@ -17,6 +17,7 @@ from confide.erm.losses import LogisticLoss
 from confide.erm.row_sums import RowSum
 from confide.features.encoder import Encoder
 from confide.intake.opening import open_rows
+from tests.data.back_end_contract import check_back_end
 from tests.data.tables import SCHEMA, made_up, written
 
 dd = pytest.importorskip("dask.dataframe", reason="Dask is not installed")
@@ -40,6 +41,11 @@ def memory():
     """The frame, and the fit in memory."""
     frame = made_up()
     return frame, confide.LogisticRegression(2.0, schema=SCHEMA, random_state=3).fit(frame, frame["ill"])
+
+
+def test_dask_keeps_the_contract_of_a_back_end():
+    """By Dask's threads, in this process."""
+    check_back_end(lambda frame, schema, n: open_rows(dd.from_pandas(frame, npartitions=n), schema))
 
 
 def without_place(guarantee):

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import confide
-from confide.data.federated import FederatedRows, _packed, agreement
+from confide.data.federated import FederatedRows, _packed, digest_of_sum
 from confide.erm.hinges import HuberHinge
 from confide.erm.losses import LogisticLoss
 from confide.erm.row_bounds import BallBound
@@ -72,7 +72,7 @@ def test_a_fit_over_parties_is_the_fit_on_all_their_rows(tmp_path):
 
 
 def request(row_sum, weights, joint=(0.5,), order=1):
-    agreed = np.array(agreement(row_sum))
+    agreed = np.array(digest_of_sum(row_sum))
     return _packed(order=np.array(order), weights=weights, agreed=agreed, joint=np.array(joint, dtype=np.float64))
 
 

@@ -17,7 +17,7 @@ from confide.data.lent import unwritable
 from confide.data.mapped import MappedBlocks
 from confide.data.source import LentSource, SummableRows, _Reading
 from confide.data.sparse import SparseBlocks
-from confide.data.streams import KeptSample, Piece, Reading, StreamedSource
+from confide.data.streams import KeptSample, LabelledCodes, Reading, StreamedSource
 from confide.erm.losses import LogisticLoss
 from confide.erm.objective import Objective
 from confide.erm.row_bounds import BallBound
@@ -36,7 +36,7 @@ CODES = ENCODER.read(FRAME)
 
 def streamed():
     """A stream whose one piece is kept in memory, where a write to it would hurt most."""
-    piece, kept = Piece(CODES, LABELS), KeptSample(10**6)
+    piece, kept = LabelledCodes(CODES, LABELS), KeptSample(10**6)
     kept.add(piece)
     return StreamedSource(lambda: iter([piece]), Reading(ENCODER, (-1, 1)), N, kept)
 

@@ -12,7 +12,16 @@ import pytest
 
 from confide.data.arrays import TREE_ADDITIONS, sampled_positions, summation_depth
 from confide.data.fingerprints import SIZE
-from confide.data.partitions import FAN_IN, NumericReading, Outcome, PartitionedSource, Seen, Task, added, computed
+from confide.data.partitions import (
+    FAN_IN,
+    NumericReading,
+    Outcome,
+    PartitionedSource,
+    PartitionRecord,
+    Task,
+    computed_by_cluster,
+    sum_of_outcomes,
+)
 from confide.data.spark import _packed, _unpacked
 from confide.data.streams import Reading
 from confide.erm.losses import LogisticLoss
@@ -38,7 +47,7 @@ def outcome_of(task, number, pair):
 
 
 def run_on(parts):
-    return lambda task: added([outcome_of(task, number, pair) for number, pair in enumerate(parts)])
+    return lambda task: sum_of_outcomes([outcome_of(task, number, pair) for number, pair in enumerate(parts)])
 
 
 @dataclass
@@ -56,7 +65,7 @@ def test_the_tree_over_partitions_is_as_shallow_as_the_plan_allows(n):
     """Three additions a level of eight; the room in the summation depth is for 8^10 partitions, and not for 8^11."""
     level, levels = [Depth(0)] * n, 0
     while len(level) > 1:
-        level = [added(level[i : i + FAN_IN]) for i in range(0, len(level), FAN_IN)]
+        level = [sum_of_outcomes(level[i : i + FAN_IN]) for i in range(0, len(level), FAN_IN)]
         levels += 1
     assert level[0].depth <= 3 * levels
     assert levels <= math.ceil(math.log(n, FAN_IN) - 1e-9)
@@ -86,7 +95,7 @@ def test_sums_over_partitions_are_those_over_all_rows():
         np.testing.assert_allclose(getattr(totals, part), getattr(whole, part), rtol=1e-12, atol=1e-12)
     outcomes = [outcome_of(Task(reading, ROW_SUM, weights), i, pair) for i, pair in enumerate(parts)]
     before = pickle.dumps(outcomes)
-    added(outcomes)
+    sum_of_outcomes(outcomes)
     assert pickle.dumps(outcomes) == before
 
 
@@ -118,9 +127,9 @@ def test_a_partition_that_comes_twice_or_not_at_all_or_with_other_rows_is_refuse
         numbered[2] = (2, (X, y))
 
     def run(task):
-        return added([outcome_of(task, number, pair) for number, pair in numbered])
+        return sum_of_outcomes([outcome_of(task, number, pair) for number, pair in numbered])
 
-    faulty = PartitionedSource(run, source.reading, source.seen)
+    faulty = PartitionedSource(run, source.reading, source.partitions)
     with pytest.raises(ValueError, match="changed while it was read, so nothing is released"):
         faulty.sample(64) if sampled else faulty.sum_over_rows(ROW_SUM, np.zeros((1, 4)))
 
@@ -148,7 +157,7 @@ def test_workers_return_what_they_refuse_in_words_without_data():
 
     outcome = Task(reading, ROW_SUM, np.zeros((1, 4))).run(0, failing)
     assert outcome.refusal == "a worker failed with MemoryError."
-    source = PartitionedSource(lambda task: outcome, reading, outcome.seen)
+    source = PartitionedSource(lambda task: outcome, reading, outcome.partitions)
     with pytest.raises(ValueError, match=r"a worker failed with MemoryError\. Nothing is released"):
         source.sum_over_rows(ROW_SUM, np.zeros((1, 4)))
 
@@ -165,12 +174,12 @@ def test_what_travels_is_picklable_and_shows_nothing_in_logs():
     assert np.array_equal(outcomes[0].totals.gradient, outcomes[1].totals.gradient)
     assert repr(task) == "Task()"
     assert repr(outcomes[0]) == repr(Outcome((), None, None)) == "Outcome()"
-    assert repr(outcomes[0].seen) == "(Seen(),)"
-    assert outcomes[0].seen == outcomes[1].seen
+    assert repr(outcomes[0].partitions) == "(PartitionRecord(),)"
+    assert outcomes[0].partitions == outcomes[1].partitions
     for fingerprint in (bytes(SIZE), bytes(range(SIZE)), bytes(range(SIZE))[::-1]):
         # Zeros at the end are a part of it.
-        seen = (Seen(3, 50, fingerprint), Seen(70, 0, fingerprint))
-        assert _unpacked(_packed(Outcome(seen, None, None))).seen == seen
+        seen = (PartitionRecord(3, 50, fingerprint), PartitionRecord(70, 0, fingerprint))
+        assert _unpacked(_packed(Outcome(seen, None, None))).partitions == seen
 
 
 def test_an_error_of_a_cluster_is_named_by_its_type_alone():
@@ -180,10 +189,10 @@ def test_an_error_of_a_cluster_is_named_by_its_type_alone():
         raise LookupError("secret")
 
     with pytest.raises(ValueError, match="the cluster failed with LookupError, so nothing is released") as caught:
-        computed(failing)
+        computed_by_cluster(failing)
     assert "secret" not in "".join(traceback.format_exception(caught.value))
     assert caught.value.__context__ is None
-    assert computed(lambda: 3) == 3
+    assert computed_by_cluster(lambda: 3) == 3
 
 
 @pytest.mark.parametrize("class_weights", [None, (0.5, 2.0)])

@@ -14,7 +14,7 @@ import pytest
 import confide
 from confide.data.arrays import ArrayBlocks, MemorySource
 from confide.data.federated import FederatedRows
-from confide.data.partitions import NumericReading, PartitionedSource, added
+from confide.data.partitions import NumericReading, PartitionedSource, sum_of_outcomes
 from confide.data.passes import Pace, Pass, _Line
 from confide.erm.losses import LogisticLoss
 from confide.erm.row_bounds import BallBound
@@ -97,7 +97,7 @@ def test_a_sample_in_memory_is_no_pass(small_blocks):
     halves = [(X[:8000], y[:8000]), (X[8000:], y[8000:])]
 
     def run(task):
-        return added(
+        return sum_of_outcomes(
             [
                 task.run(number, lambda refuse, pair=pair: iter([task.reading.piece(pair, refuse=refuse)]))
                 for number, pair in enumerate(halves)

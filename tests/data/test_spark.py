@@ -50,7 +50,7 @@ def spark():
 
 def test_a_fit_on_spark_is_the_fit_in_memory(spark, tmp_path, monkeypatch):
     """Nine partitions and one that is empty, added up by workers first; the frame is not left persisted."""
-    monkeypatch.setattr("confide.data.spark._MOST_TO_THE_DRIVER", 2)
+    monkeypatch.setattr("confide.data.spark._MOST_OUTCOMES_TO_DRIVER", 2)
     frame = made_up(600)
     frame.to_parquet(tmp_path / "t.parquet")
     whole = spark.read.parquet(str(tmp_path / "t.parquet"))

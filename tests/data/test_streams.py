@@ -19,14 +19,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-import pyarrow.parquet as parquet
 import pytest
 
 import confide
 from confide.data import streams
 from confide.data.arrays import MemorySource, rows_in_block
 from confide.data.frames import EncodedBlocks
-from confide.data.streams import KeptSample, NumberTarget, PieceFile, Reading, StreamedSource, read_ahead, recut
+from confide.data.streams import KeptSample, NumberTarget, PieceFile, Reading, StreamedSource, cut_to_size, read_ahead
 from confide.erm.losses import LogisticLoss
 from confide.erm.row_sums import RowSum
 from confide.features.encoder import Encoder
@@ -162,61 +161,14 @@ def test_a_fit_on_files_is_the_fit_in_memory(tmp_path, estimator):
         assert confide.load(tmp_path / "model.json").score(frame, frame["ill"]) == model.score(frame, frame["ill"])
 
 
-def test_so_many_rows_of_a_person_count(tmp_path):
-    """Those that are drawn in memory; all rows count for the public number of rows."""
-    frame = made_up(age="float64").assign(person=np.arange(3000) // 3 * 7 % 500)
-    schema = confide.Schema(columns=SCHEMA.columns, target=SCHEMA.target, person="person")
-    parameters = {"schema": schema, "max_rows_per_person": 2, "random_state": 1}
-    memory = confide.LogisticRegression(5.0, **parameters).fit(frame, frame["ill"])
-    for cache in (False, True):
-        rows = open_rows(written(frame, tmp_path, "csv"), schema, cache=cache)
-        model = confide.LogisticRegression(5.0, **parameters).fit(rows)
-        assert np.array_equal(model.coef_, memory.coef_)
-        assert model.guarantee_ == memory.guarantee_
-
-
 @pytest.mark.parametrize("sizes", [[], [0, 0], [1], [10], [9, 1, 10], [3, 0, 25, 1, 1], [20, 20]])
 def test_cutting_anew_keeps_every_row_once_and_in_order(sizes):
     """Tables of ten rows, the last one shorter, whatever the sizes were."""
     starts = np.cumsum([0, *sizes])
     tables = [pa.table({"x": np.arange(a, b)}) for a, b in pairwise(starts)]
-    cut = [np.concatenate([table["x"].to_numpy() for table in piece]) for piece in recut(tables, 10)]
+    cut = [np.concatenate([table["x"].to_numpy() for table in piece]) for piece in cut_to_size(tables, 10)]
     assert [len(piece) for piece in cut[:-1]] == [10] * (len(cut) - 1)
     assert np.array_equal(np.concatenate([np.empty(0), *cut]), np.arange(sum(sizes)))
-
-
-@pytest.mark.parametrize(
-    ("column", "value", "message"),
-    [
-        ("ill", "perhaps-secret", "neither 'no' nor 'yes'"),
-        ("ill", None, "missing"),
-        ("age", np.inf, "infinite"),
-        ("age", np.nan, "missing values"),
-    ],
-)
-@pytest.mark.parametrize("kind", ["parquet", "csv", "feather"])
-def test_a_bad_cell_in_the_last_row_is_refused_before_the_charge(tmp_path, column, value, message, kind):
-    """With the message of rows in memory, which holds no value; the estimator stays as it was."""
-    frame = made_up()
-    frame.loc[len(frame) - 1, column] = value
-    ledger = confide.Ledger(limit=confide.PureDP(5.0))
-    model = confide.LogisticRegression(1.0, ledger=ledger)
-    with pytest.raises(ValueError, match=message) as caught:
-        model.fit(open_rows(written(frame, tmp_path, kind), SCHEMA))
-    assert "secret" not in str(caught.value)
-    assert caught.value.__context__ is None
-    assert len(ledger.entries()) == 0
-    assert not hasattr(model, "coef_")
-
-
-def test_no_word_of_a_csv_file_reaches_an_error(tmp_path):
-    """A cell that is no number: neither the message nor what is attached to it holds the cell."""
-    frame = made_up(50).astype({"age": object})
-    frame.loc[49, "age"] = "secret"
-    with pytest.raises(ValueError, match='column "age" holds cells that are not numbers') as caught:
-        confide.LogisticRegression(1.0).fit(open_rows(written(frame, tmp_path, "csv"), SCHEMA))
-    assert caught.value.__context__ is None
-    assert caught.value.__cause__ is None
 
 
 def test_after_the_check_no_cell_can_be_refused():
@@ -270,39 +222,6 @@ def test_one_row_of_a_csv_file_cannot_change_how_others_are_read(tmp_path):
     assert not np.array_equal(before[999], after[999])
 
 
-@pytest.mark.parametrize("kind", ["parquet", "csv", "feather"])
-@pytest.mark.parametrize("how", ["rewritten", "longer", "removed"])
-def test_a_file_that_changes_after_the_check_is_refused_and_stays_charged(tmp_path, kind, how):
-    """In the first pass after the charge, in words that say what to do and nothing of the rows."""
-    frame = made_up(500)
-    path = written(frame, tmp_path, kind)
-    files = sorted(tmp_path.iterdir())
-    ledger = confide.Ledger(limit=confide.PureDP(5.0))
-
-    def change():
-        if how == "removed":
-            files[-1].unlink()
-        elif how == "longer":
-            files[-1].write_bytes(files[-1].read_bytes() + b"x")
-        else:
-            os.utime(files[-1], ns=(1, 1))
-
-    rows = open_rows(path, SCHEMA)
-    charge = ledger.charge
-    model = confide.LogisticRegression(1.0, ledger=ledger)
-
-    class Changing(type(ledger)):
-        def charge(self, *given, **more):
-            charge(*given, **more)
-            change()
-
-    ledger.__class__ = Changing
-    with pytest.raises(ValueError, match="changed while it was read, so nothing is released; what was charged stays"):
-        model.fit(rows)
-    assert len(ledger.entries()) == 1
-    assert not hasattr(model, "coef_")
-
-
 def test_a_pass_with_another_number_of_rows_is_refused():
     """Every row is counted once in every pass, or nothing is released."""
     reading = Reading(Encoder(SCHEMA), ("no", "yes"))
@@ -311,18 +230,6 @@ def test_a_pass_with_another_number_of_rows_is_refused():
     row_sum = RowSum(LogisticLoss(), reading.encoder.row_bound, 0.0, 0)
     with pytest.raises(ValueError, match="changed"):
         source.sum_over_rows(row_sum, np.zeros((1, reading.n_features)))
-
-
-def test_a_private_number_of_rows_is_checked_before_the_charge(tmp_path):
-    """Outside the declared bounds nothing is charged; inside, the guarantee does not tell the number."""
-    path = written(made_up(500), tmp_path, "csv")
-    ledger = confide.Ledger(limit=confide.PureDP(5.0), neighbours="add-or-remove-one")
-    parameters = {"neighbours": "add-or-remove-one", "ledger": ledger}
-    with pytest.raises(ValueError, match="n_rows_bounds"):
-        confide.LogisticRegression(1.0, n_rows_bounds=(600, 900), **parameters).fit(open_rows(path, SCHEMA))
-    assert len(ledger.entries()) == 0
-    model = confide.LogisticRegression(1.0, n_rows_bounds=(400, 900), **parameters).fit(open_rows(path, SCHEMA))
-    assert "500" not in model.guarantee_.statement()
 
 
 def test_the_cache_has_no_name_and_is_its_owners_alone(tmp_path):
@@ -362,18 +269,6 @@ def test_passes_over_a_cache_do_not_disturb_each_other(tmp_path):
             np.testing.assert_array_equal(piece.codes.numbers, expected.codes.numbers)
             np.testing.assert_array_equal(piece.labels, expected.labels)
     store.close()
-
-
-def test_with_a_cache_the_files_are_read_once(tmp_path):
-    """They may go after the check: later passes do not need them."""
-    path = written(made_up(500), tmp_path, "csv")
-    reading = Reading(Encoder(SCHEMA), ("no", "yes"))
-    row_sum = RowSum(LogisticLoss(), reading.encoder.row_bound, 0.0, 0)
-    with open_rows(path, SCHEMA, cache=True).checked(reading, 1) as checked:
-        path.unlink()
-        assert checked.source.sum_over_rows(row_sum, np.zeros((1, reading.n_features))).value == pytest.approx(
-            500 * np.log(2)
-        )
 
 
 def test_progress_tells_rows_of_the_pass_and_what_is_done(tmp_path, monkeypatch):
@@ -486,56 +381,6 @@ def test_what_cannot_be_opened_is_refused_in_words_that_help(tmp_path, call, mes
         call(tmp_path)
 
 
-def test_what_contradicts_opened_rows_is_refused(tmp_path):
-    """Labels beside them, another schema, weights of rows, a frame without rows, a damaged file, an absent column."""
-    path = written(made_up(100), tmp_path, "csv")
-    rows = open_rows(path, SCHEMA)
-    model = confide.LogisticRegression(1.0)
-    with pytest.raises(ValueError, match="leave y out"):
-        model.fit(rows, np.ones(100))
-    with pytest.raises(ValueError, match="another schema"):
-        confide.LogisticRegression(1.0, schema=confide.Schema(columns=SCHEMA.columns)).fit(rows)
-    with pytest.raises(ValueError, match="rows in memory"):
-        model.fit(rows, sample_weight=np.ones(100))
-    path.write_text("age,debt,work,size,ill\n")
-    with pytest.raises(ValueError, match="has no rows"):
-        model.fit(open_rows(path, SCHEMA))
-    path.write_text("age,debt,work,ill\n1,2,a,no\n")
-    with pytest.raises(ValueError, match='lacks the columns "size"'):
-        model.fit(open_rows(path, SCHEMA))
-    damaged = tmp_path / "x.parquet"
-    damaged.write_bytes(b"PAR1 and no more")
-    with pytest.raises(ValueError, match="damaged"):
-        model.fit(open_rows(damaged, SCHEMA))
-    assert repr(rows).startswith("FileRows(1 file, Schema(4 columns")
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_numpy_files_are_mapped_and_not_copied(tmp_path, dtype):
-    """The fit is that in memory; a file that changes is refused; objects, which are pickles, are never read."""
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(2000, 3)).astype(dtype)
-    y = np.where(X[:, 0] > 0, 1, -1)
-    np.save(tmp_path / "X.npy", X)
-    np.save(tmp_path / "y.npy", y)
-    memory = confide.LogisticRegression(1.0, random_state=0).fit(X, y)
-    rows = open_rows(tmp_path / "X.npy", labels=tmp_path / "y.npy")
-    model = confide.LogisticRegression(1.0, random_state=0).fit(rows)
-    assert np.array_equal(model.coef_, memory.coef_)
-    assert model.guarantee_ == memory.guarantee_
-    with pytest.raises(ValueError, match="leave y out"):
-        confide.LogisticRegression(1.0).fit(rows, y)
-    os.utime(tmp_path / "X.npy", ns=(1, 1))
-    with pytest.raises(ValueError, match="changed"):
-        confide.LogisticRegression(1.0).fit(rows)
-    np.save(tmp_path / "X.npy", np.array([[object()]]), allow_pickle=True)
-    with pytest.raises(ValueError, match="objects are not read"):
-        open_rows(tmp_path / "X.npy", labels=tmp_path / "y.npy")
-    np.save(tmp_path / "X.npy", np.ones((3, 2), dtype=np.float16))
-    with pytest.raises(ValueError, match="float64 or float32"):
-        open_rows(tmp_path / "X.npy", labels=tmp_path / "y.npy")
-
-
 @pytest.mark.parametrize("rows_from", ["files", "files with a cache", "memory"])
 @pytest.mark.parametrize("doing", ["checking", "training"])
 def test_control_c_leaves_no_file_and_what_was_charged(tmp_path, rows_from, doing):
@@ -614,16 +459,6 @@ def test_who_watches_sees_rows_and_a_log_no_number_of_passes(tmp_path, capsys, m
     assert capsys.readouterr().err == ""
     with pytest.raises(ValueError, match="function"), confide.progress(1):
         pass
-
-
-def test_a_row_group_is_not_read_whole(tmp_path):
-    """A file of one row group comes in batches."""
-    table = pa.table({"x": np.zeros(200_000)})
-    parquet.write_table(table, tmp_path / "t.parquet")
-    schema = confide.Schema(columns={"x": {"low": 0, "high": 1}}, target={"column": "y", "negative": 0, "positive": 1})
-    sizes = [batch.num_rows for batch in open_rows(tmp_path / "t.parquet", schema).tables(["x"])]
-    assert sum(sizes) == 200_000
-    assert max(sizes) <= 2**16
 
 
 REGRESSORS = [

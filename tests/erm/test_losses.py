@@ -2,100 +2,33 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pytest
 
-from confide.erm.class_losses import OneVsRest, Softmax
-from confide.erm.declared_losses import DeclaredLoss
 from confide.erm.hinges import Hinge, HuberHinge, LogisticHinge, SmoothHinge
 from confide.erm.losses import LogisticLoss
-from confide.erm.target_losses import SquaredLoss
-from confide.erm.weighted_losses import Weighted
-from confide.errors import ParameterError
+from tests.erm.loss_contract import check_lipschitz_constant, check_margin_loss
 
 LOGISTIC = [LogisticLoss(), LogisticHinge(0.5), LogisticHinge(0.2)]
 SMOOTH = [*LOGISTIC, HuberHinge(0.5), HuberHinge(0.1), SmoothHinge(0.5), SmoothHinge(0.2)]
 ALL = [*SMOOTH, Hinge()]
-GRID = np.linspace(-30.0, 30.0, 240_001)
 names = [f"{loss.name}-{loss.smoothing}" for loss in SMOOTH]
 
 
 @pytest.mark.parametrize("loss", SMOOTH, ids=names)
-def test_derivatives_match_finite_differences(loss):
-    """First and second derivative agree with central differences away from kinks."""
-    z = np.linspace(-4.0, 4.0, 997)
-    h = 1e-5
-    slope = (loss.value(z + h) - loss.value(z - h)) / (2 * h)
-    np.testing.assert_allclose(loss.derivative(z), slope, atol=2e-5)
-    smoothing = loss.smoothing or 0.0
-    away = np.abs(np.abs(1.0 - z) - smoothing) > 1e-3
-    curvature = (loss.derivative(z + h) - loss.derivative(z - h)) / (2 * h)
-    np.testing.assert_allclose(loss.second_derivative(z)[away], curvature[away], atol=1e-4)
+def test_a_smooth_loss_keeps_the_contract(loss):
+    """Derivatives agree with differences, and each constant is reached and never exceeded."""
+    check_margin_loss(loss)
 
 
-@pytest.mark.parametrize("loss", ALL, ids=[*names, "hinge"])
-def test_slope_reaches_and_never_exceeds_the_lipschitz_constant(loss):
-    """sup |derivative| on a dense grid equals `lipschitz`; the loss falls with the margin."""
-    slopes = loss.derivative(GRID)
-    assert np.abs(slopes).max() <= loss.lipschitz
-    assert np.abs(slopes).max() >= 0.999 * loss.lipschitz
-    assert (slopes <= 0.0).all()
-
-
-@pytest.mark.parametrize("loss", SMOOTH, ids=names)
-def test_curvature_reaches_and_never_exceeds_the_smoothness_constant(loss):
-    """sup of the second derivative on a dense grid equals `smoothness`; it is never negative."""
-    curvatures = loss.second_derivative(GRID)
-    assert curvatures.max() <= loss.smoothness * (1 + 1e-15)
-    assert curvatures.max() >= 0.999 * loss.smoothness
-    assert curvatures.min() >= 0.0
-
-
-@pytest.mark.parametrize("loss", SMOOTH, ids=names)
-def test_curvature_at_slope_bounds_the_curvature_where_the_slope_is_met(loss):
-    """h(a) >= second derivative at every margin whose |derivative| is a, with equality inside the curved part."""
-    z = np.linspace(-6.0, 6.0, 20_001)
-    bound = loss.curvature_at_slope(np.abs(loss.derivative(z)))
-    curvature = loss.second_derivative(z)
-    assert (curvature <= bound + 1e-6 * loss.smoothness).all()
-    inside = curvature > 1e-3 * loss.smoothness
-    np.testing.assert_allclose(bound[inside], curvature[inside], rtol=2e-3)
-
-
-@pytest.mark.parametrize("loss", SMOOTH, ids=names)
-def test_curvature_at_slope_is_quasi_concave(loss):
-    """It rises to one peak and falls after it: the grid bound of the privacy loss needs that."""
-    heights = loss.curvature_at_slope(np.linspace(0.0, loss.lipschitz, 2001))
-    steps = np.sign(np.round(np.diff(heights), 12))
-    steps = steps[steps != 0]
-    assert (np.diff(steps) <= 0).all()
+def test_the_hinge_has_slopes_up_to_its_lipschitz_constant():
+    """It has no curvature to check."""
+    check_lipschitz_constant(Hinge())
 
 
 def test_only_the_logistic_losses_are_tapered():
-    """h(a) <= a (1 - a / L) and h(a) <= t (L - a) hold for them and fail for the others, as their flags say.
-
-    Half of either fails for the logistic losses too.
-    """
-    slopes = np.linspace(0.0, 1.0, 1001)
-    for loss in SMOOTH:
-        heights = loss.curvature_at_slope(slopes)
-        assert bool((heights <= loss.lipschitz - slopes + 1e-15).all()) == loss.tapered
-        assert bool((heights <= slopes * (1.0 - slopes / loss.lipschitz) + 1e-15).all()) == loss.tapered
-        assert not (heights <= 0.5 * loss.tail * (loss.lipschitz - slopes) + 1e-15).all()
-
-
-@pytest.mark.parametrize("smoothing", [0.05, 0.5, 4.0])
-def test_the_logistic_hinge_is_softplus_of_the_distance_to_its_margin(smoothing):
-    """h log(1 + exp((1 - z) / h)) of scores h times as large: h log 2 above the hinge at its corner, nowhere more."""
-    loss, z = LogisticHinge(smoothing), np.linspace(-3.0, 5.0, 1601)
-    rounded = smoothing * loss.value(z / smoothing)
-    np.testing.assert_allclose(rounded, smoothing * np.logaddexp(0.0, (1.0 - z) / smoothing), rtol=1e-12)
-    above = rounded - np.maximum(0.0, 1.0 - z)
-    assert above.min() >= -1e-12
-    assert above.max() == pytest.approx(smoothing * math.log(2.0), rel=1e-12)
-    assert z[above.argmax()] == pytest.approx(1.0, abs=1e-9)
+    """The others bend where they are steep, so that curvature costs them."""
+    assert [loss for loss in SMOOTH if loss.tapered] == LOGISTIC
 
 
 @pytest.mark.parametrize("loss", LOGISTIC, ids=lambda loss: f"{loss.name}-{getattr(loss, 'smoothing', '')}")
@@ -106,21 +39,6 @@ def test_the_logistic_third_derivative_is_bounded_by_the_second(loss):
     third = (loss.second_derivative(z + h) - loss.second_derivative(z - h)) / (2 * h)
     assert (np.abs(third) <= loss.second_derivative(z) * (1 + 1e-6) + 1e-12).all()
     assert (np.abs(third) > 0.5 * loss.second_derivative(z) + 1e-12).any()
-
-
-@pytest.mark.parametrize("smoothing", [0.05, 0.5, 2.0])
-def test_smooth_hinges_stay_close_above_the_hinge(smoothing):
-    """hinge <= smooth hinge <= hinge + 3h/16, and hinge <= Huber hinge <= hinge + h/4; all are continuous at the joints."""
-    hinge = Hinge().value(GRID)
-    for loss, gap in ((SmoothHinge(smoothing), 3 * smoothing / 16), (HuberHinge(smoothing), smoothing / 4)):
-        difference = loss.value(GRID) - hinge
-        assert difference.min() >= -1e-12
-        assert difference.max() <= gap + 1e-12
-        assert difference.max() >= 0.99 * gap
-        for joint in (1.0 - smoothing, 1.0 + smoothing):
-            around = np.array([joint - 1e-9, joint + 1e-9])
-            assert abs(np.diff(loss.value(around))[0]) < 1e-8
-            assert abs(np.diff(loss.derivative(around))[0]) < 1e-7
 
 
 @pytest.mark.parametrize("loss", ALL, ids=[*names, "hinge"])
@@ -158,32 +76,3 @@ def test_the_computed_logistic_slope_is_within_its_stated_rounding(smoothing):
             for c, m in zip(computed, z, strict=True)
         )
     assert worst <= loss.rounding * 2.0**-53
-
-
-@pytest.mark.parametrize("smoothing", [0.0, -1.0, math.inf, math.nan, True])
-def test_smoothing_outside_its_range_is_refused(smoothing):
-    """Positive and finite, and not a flag."""
-    with pytest.raises(ParameterError):
-        HuberHinge(smoothing)
-    with pytest.raises(ParameterError):
-        LogisticHinge(smoothing)
-
-
-@pytest.mark.parametrize("wrapped", [lambda loss: loss, lambda loss: Weighted(loss, 2.0), lambda loss: OneVsRest(loss, 3)])
-def test_a_loss_says_where_its_corner_is_and_how_wide(wrapped):
-    """Weights and several classes pass on what the loss of one row says; a loss without a margin of its own has 1."""
-    for loss, margin, smoothing in [
-        (LogisticLoss(), 1.0, None),
-        (Hinge(), 1.0, None),
-        (HuberHinge(0.3), 1.0, 0.3),
-        (SmoothHinge(0.25), 1.0, 0.25),
-        (LogisticHinge(0.25), 4.0, 0.25),
-    ]:
-        assert (wrapped(loss).margin, wrapped(loss).smoothing) == (margin, smoothing)
-
-
-def test_a_loss_that_is_no_hinge_has_no_corner():
-    """The losses of several classes, of targets and of users have margin 1 and no smoothing."""
-    declared = DeclaredLoss(LogisticHinge(0.25), None, "own", 1.0, 0.25, 5.0, 12.0, monotone=True)
-    for loss in (Softmax(3), SquaredLoss(1.0, 1.0), declared):
-        assert (loss.margin, loss.smoothing) == (1.0, None)

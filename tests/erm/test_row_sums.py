@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
-
 import numpy as np
 import pytest
 import scipy.sparse
@@ -12,9 +10,7 @@ from confide.data import arrays
 from confide.data.arrays import ArrayBlocks, MemorySource, rows_in_block, rows_in_sparse_block, summation_depth
 from confide.data.sparse import SparseBlocks
 from confide.erm.hinges import HuberHinge, SmoothHinge
-from confide.erm.least_squares_sums import LeastSquaresSum
 from confide.erm.losses import LogisticLoss
-from confide.erm.moment_sums import MomentSum
 from confide.erm.objective import Objective
 from confide.erm.row_bounds import BallBound
 from confide.erm.row_sums import RowSum
@@ -240,66 +236,3 @@ def test_the_objective_adds_ridge_and_linear_term_in_the_sum_form():
     np.testing.assert_allclose(state.hessian, hessians + 3.0 * np.eye(5), atol=1e-11)
     assert np.linalg.eigvalsh(state.hessian).max() <= objective.smoothness
     assert objective.smoothness == pytest.approx(3.0 + 50 * 0.25 * 2.0, rel=1e-9)
-
-
-@pytest.mark.parametrize("intercept", [0.0, 0.7])
-@pytest.mark.parametrize("layout", ["C", "F", "float32", "strided", "integers"])
-def test_least_squares_sums_equal_their_definition(intercept, layout):
-    """X^T X and -X^T y over clipped rows and targets, at any weights; the arrays given stay as they are."""
-    rows, _ = made_up(n=10_000)
-    targets = np.random.default_rng(2).normal(size=10_000) * 3.0
-    given = {
-        "C": rows,
-        "F": np.asfortranarray(rows),
-        "float32": rows.astype(np.float32),
-        "strided": np.repeat(rows, 2, axis=0)[::2],
-        "integers": np.rint(rows),
-    }[layout]
-    before = given.copy(), targets.copy()
-    design = BallBound(1.0).clip(given.astype(np.float64))
-    if intercept:
-        design = np.hstack([design, np.full((len(design), 1), intercept)])
-    source, row_sum = MemorySource(ArrayBlocks(given), targets), LeastSquaresSum(BallBound(1.0), intercept, 2.0)
-    for weights in (np.zeros((1, design.shape[1])), np.ones((1, design.shape[1]))):
-        totals = source.sum_over_rows(pickle.loads(pickle.dumps(row_sum)), weights)
-        np.testing.assert_allclose(totals.hessian[0], design.T @ design, rtol=1e-11, atol=1e-11)
-        np.testing.assert_allclose(totals.gradient[0], -design.T @ np.clip(targets, -2.0, 2.0), rtol=1e-10, atol=1e-10)
-    assert np.array_equal(given, before[0])
-    assert np.array_equal(targets, before[1])
-
-
-def test_the_least_squares_sum_of_one_row_is_its_term_alone():
-    """Whatever the row and the target hold: entries of 1e300 are clipped first."""
-    row_sum = LeastSquaresSum(BallBound(1.0), 0.5, 2.0)
-    totals = MemorySource(ArrayBlocks(np.array([[3e300, -4e300]])), np.array([1e308])).sum_over_rows(
-        row_sum, np.zeros((1, 3))
-    )
-    x = np.array([0.6, -0.8, 0.5])
-    np.testing.assert_allclose(totals.hessian[0], np.outer(x, x), rtol=1e-11)
-    np.testing.assert_allclose(totals.gradient[0], -2.0 * x, rtol=1e-11)
-
-
-@pytest.mark.parametrize("intercept", [0.0, 0.7])
-@pytest.mark.parametrize("layout", ["dense", "sparse"])
-def test_moment_sums_equal_their_definition(intercept, layout):
-    """Curvature over a window of scores and squared slope, times products of clipped rows and weights of rows."""
-    rng, w = np.random.default_rng(4), 2.0**-6
-    rows = rng.normal(size=(700, 3)) * (rng.uniform(size=(700, 3)) < 0.7)
-    labels, counts = rng.choice([-1, 1], 700).astype(np.int8), rng.uniform(0.0, 3.0, 700)
-    design = BallBound(1.0).clip(rows)
-    if intercept:
-        design = np.hstack([design, np.full((700, 1), intercept)])
-    theta = rng.normal(size=(1, design.shape[1]))
-    margins, weighing = labels * (design @ theta[0]), np.minimum(counts, 2.0)
-
-    def slope(z):
-        return -1.0 / (1.0 + np.exp(z))
-
-    bends = weighing * (slope(margins + w) - slope(margins - w)) / (2.0 * w)
-    steep = (weighing * slope(margins)) ** 2
-    blocks = ArrayBlocks(rows) if layout == "dense" else SparseBlocks(scipy.sparse.csr_array(rows))
-    row_sum = MomentSum(RowSum(LogisticLoss(), BallBound(1.0), intercept, 1, 2.0), w)
-    totals = MemorySource(blocks, labels, counts).sum_over_rows(pickle.loads(pickle.dumps(row_sum)), theta)
-    assert totals.hessian.shape == (2, design.shape[1], design.shape[1])
-    np.testing.assert_allclose(totals.hessian[0], (design * bends[:, None]).T @ design, rtol=1e-9, atol=1e-9)
-    np.testing.assert_allclose(totals.hessian[1], (design * steep[:, None]).T @ design, rtol=1e-9, atol=1e-9)

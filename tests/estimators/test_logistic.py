@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import copy
-import math
 import os
 import pickle
 import re
 import subprocess
 import sys
 from dataclasses import astuple
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -36,13 +34,8 @@ from confide import (
     SchemaEncoder,
 )
 from confide.data.arrays import MemorySource
-from confide.errors import InsufficientRegularisation
 from confide.features.persons import RowsPerPerson
 from confide.privacy.noise import Entropy
-from confide.privacy.objective_perturbation import ObjectivePerturbation
-from confide.training import alpha as alpha_rule
-from confide.training.alpha import curvature_free_l2
-from confide.training.interval_share import share_of
 from tests.estimators.conventions import failed_checks
 
 INF = float("inf")
@@ -262,67 +255,6 @@ def test_the_plan_is_what_a_fit_does(rows):
     ):
         assert piece in text
     assert plan.to_dict()["budget"] == {"kind": "pure", "epsilon": 0.8}
-
-
-def test_the_automatic_alpha_uses_public_facts_alone(rows):
-    """Other rows and labels of the same shape give the same alpha; it never falls below 1.4 R^2 / (epsilon n)."""
-    X, y = rows
-    other = LogisticRegression(0.3).fit(X[::-1] * 17.0, 1 - y).alpha_
-    assert LogisticRegression(0.3).fit(X, y).alpha_ == other
-    for n, d, epsilon in ((100, 1, 0.1), (10_000, 3, 1.0), (1000, 500, 5.0)):
-        plan = LogisticRegression(epsilon).plan(n, d)
-        assert plan.alpha >= 1.4 * 2.0 / (epsilon * n)
-        assert plan.noise.law == "laplace"
-        assert plan.noise.shape.l2_norm == pytest.approx(math.sqrt(2.0))
-        ideal = (epsilon - plan.lattice.epsilon) / 2
-        assert ideal / 1.02 <= plan.noise.scale <= ideal * (1 + 1e-6)
-        assert plan.added_l2 == 0.0
-
-
-APART = {"neighbours": "add-or-remove-one", "n_rows_bounds": (2_000_000, 2_100_000)}
-
-
-@pytest.mark.parametrize(
-    ("budget", "facts", "n_columns", "share", "dearer"),
-    [
-        (PureDP(0.1), {}, 2, 0.7, 0.02),
-        (PureDP(4.0), {}, 2, 0.7, 0.01),
-        (PureDP(0.1), APART, 2, 0.7, 0.04),
-        (ApproxDP(0.5, 1e-6), APART, 20, 1.0, 0.0),
-        (ApproxDP(0.5, 1e-6), {}, 20, 1.0, 0.0),
-        (ZCDP(0.1), APART, 20, 1.0, 0.0),
-    ],
-)
-def test_the_least_automatic_ridge_costs_a_little_more_noise_and_none_where_intervals_are_wanted(
-    budget, facts, n_columns, share, dearer
-):
-    """The least is a share of the ridge at which curvature is free, and costs at most so much more noise.
-
-    Few columns and two million rows: there the least decides.
-    """
-
-    def planned(budget, **more):
-        model = LogisticRegression(budget, row_norm=2.0, fit_intercept=False, **more, **facts)
-        plan = model.plan(None if facts else 2_000_000, n_columns)
-        return plan, curvature_free_l2(budget, plan.problem.loss_bounds, 2.0, plan.problem.neighbours)
-
-    plan, free = planned(budget)
-    at_free, _ = planned(budget, alpha=free / 2e6)
-    assert plan.noise.law == ("laplace" if n_columns == 2 else "gaussian")
-    assert plan.problem.l2 == pytest.approx(share * free)
-    # The seal may take more at the smaller ridge.
-    growth = plan.noise.norm * (1.0 - plan.seal_share) / (at_free.noise.norm * (1.0 - at_free.seal_share))
-    assert 1.0 - 1e-3 <= growth <= 1.0 + 1e-6 + dearer
-    intervals, _ = planned(budget, inference_share=0.2)
-    assert intervals.problem.l2 == pytest.approx(planned(share_of(budget, 0.8))[1])
-
-
-def test_objective_perturbation_is_chosen_and_output_can_be_asked_for(rows):
-    """The word auto means objective under pure privacy; the guarantee names what was done."""
-    X, y = rows
-    assert LogisticRegression(1.0).fit(X, y).guarantee_.mechanism == "objective"
-    assert LogisticRegression(1.0, mechanism="output").fit(X, y).guarantee_.mechanism == "output"
-    assert LogisticRegression(INF, mechanism="output").fit(X, y).guarantee_.mechanism == "none"
 
 
 def test_under_add_or_remove_one_the_number_of_rows_stays_private(rows):
@@ -771,24 +703,6 @@ def test_noise_is_calibrated_to_the_largest_weight(mechanism, budget):
     assert eight.to_dict()["largest_weight"] == 8.0
 
 
-def test_the_automatic_alpha_does_not_depend_on_the_unit_of_the_weights(rows):
-    """All weights and the cap times 4: alpha times 4, and nearly the same plan."""
-    plans = [LogisticRegression(1.0, max_sample_weight=cap).plan(2000, 5) for cap in (1.0, 4.0)]
-    assert plans[1].alpha == pytest.approx(4.0 * plans[0].alpha, rel=1e-3)
-    assert plans[1].expected_distance == pytest.approx(plans[0].expected_distance, rel=1e-3)
-
-
-def test_the_guarantee_names_the_cap_and_the_class_weights(rows):
-    """And says nothing of weights where every row counts 1."""
-    X, y = rows
-    model = LogisticRegression(1.0, max_sample_weight=2.5, class_weight={0: 1.0, 1: 3.0})
-    statement = model.fit(X, y, sample_weight=np.ones(len(y))).guarantee_.statement()
-    assert "cap 2.5" in statement
-    assert "{0: 1, 1: 3}" in statement
-    assert "cap 1; not all are 0." in LogisticRegression(1.0).fit(X, y, sample_weight=np.ones(len(y))).guarantee_.statement()
-    assert "weight of a row" not in LogisticRegression(1.0).fit(X, y).guarantee_.statement()
-
-
 def test_weights_of_rows_beyond_a_persons_share_go_with_their_rows():
     """The rows that are kept keep their own weights."""
     frame, label = visits(100, 2)
@@ -815,42 +729,6 @@ def test_first_fits_in_threads_do_not_wait_for_each_other():
     subprocess.run([sys.executable, "-c", script], check=True, timeout=120)
 
 
-class Changing:
-    """A row bound of a user's own, whose norm may change between two fits."""
-
-    def __init__(self, norm):
-        self.norm = norm
-
-    @property
-    def l2_norm(self):
-        return self.norm
-
-    def clip(self, rows):
-        return BallBound(self.norm).clip(rows)
-
-    def check_width(self, n_features):
-        pass
-
-    def to_dict(self):
-        return {"kind": "changing"}
-
-
-def test_a_row_bound_that_changed_gets_a_new_plan():
-    """A cached plan would keep the noise of the old norm."""
-    bound = Changing(1.0)
-    model = LogisticRegression(1.0, row_norm=bound, alpha=0.1)
-    first = model.plan(500, 3).noise.norm
-    bound.norm = 10.0
-    assert model.plan(500, 3).noise.norm > 5 * first
-
-
-@pytest.mark.parametrize("norm", [-1.0, 0.0, math.nan, 1e200, np.float32(1.0), "wide", None])
-def test_a_row_bound_with_an_impossible_norm_is_refused(norm):
-    """Before any row, in words."""
-    with pytest.raises(confide.ParameterError, match="l2_norm"):
-        LogisticRegression(1.0, row_norm=Changing(norm)).plan(500, 3)
-
-
 def test_more_rows_do_not_make_the_default_model_worse():
     """Adult eight times over at epsilon 1: mean test error of 6 fits below .1545 (.1526 measured).
 
@@ -862,52 +740,3 @@ def test_more_rows_do_not_make_the_default_model_worse():
     errors = [1 - model.fit(X, y).score(adult.X_test, adult.y_test) for _ in range(6)]
     assert np.mean(errors) < 0.1545
     assert model.plan(len(X)).seal_share <= 0.01
-
-
-@pytest.mark.parametrize(
-    ("first", "length"), [(0, 1), (1, 1), (7, 2), (8, 1), (97, 8), (100, 1), (590, 1), (599, 1), (3, 597)]
-)
-def test_an_automatic_ridge_is_the_first_that_is_allowed(first, length):
-    """Whether many steps allow a plan or one; and long strides find it where they can meet it."""
-    problem, tried = LogisticRegression(1.0).plan(100, 2).problem, []
-
-    class Allowed:
-        def plan(self, asked, budget):
-            step = round(math.log(asked.l2 / problem.l2) / math.log(1.1))
-            tried.append(step)
-            if not first <= step < first + length:
-                raise InsufficientRegularisation("too small, or too large")
-            return SimpleNamespace(seal_share=0.0, l2=asked.l2)
-
-    l2 = problem.l2
-    for _ in range(first):
-        l2 *= 1.1
-    assert alpha_rule._first_possible_plan(Allowed(), problem, PureDP(1.0)).l2 == l2
-    if length >= 8:
-        assert len(tried) <= first / 8 + 5
-
-
-@pytest.mark.parametrize("rho", [1e-3, 0.1, 1e3])
-def test_a_concentrated_plan_for_a_thousand_million_rows_is_made_by_few_calibrations(monkeypatch, rho):
-    """Noise of a law whose seal costs too much does not stand before noise of another that is possible."""
-    made = []
-    first = ObjectivePerturbation.plan
-    monkeypatch.setattr(ObjectivePerturbation, "plan", lambda *given: made.append(0) or first(*given))
-    plan = LogisticRegression(ZCDP(rho), row_norm=1.0).plan(10**9, 6)
-    assert plan.noise.law == "gaussian"
-    assert plan.seal_share <= 0.01
-    assert len(made) <= 60
-
-
-def test_rows_so_many_that_no_ridge_of_600_is_allowed_are_refused():
-    """Each is tried before that is said."""
-    tried = []
-
-    class Allowed:
-        def plan(self, asked, budget):
-            tried.append(asked.l2)
-            raise InsufficientRegularisation("too small")
-
-    with pytest.raises(confide.ParameterError, match="no alpha is large enough"):
-        alpha_rule._first_possible_plan(Allowed(), LogisticRegression(1.0).plan(100, 2).problem, PureDP(1.0))
-    assert len(set(tried)) == len(tried) == 600

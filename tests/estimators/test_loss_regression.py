@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -30,10 +29,8 @@ from confide import (
     Ridge,
     Schema,
 )
-from confide.errors import InsufficientRegularisation
 from confide.features.persons import RowsPerPerson
 from confide.privacy.noise import Entropy
-from confide.training.mechanism_choice import MECHANISMS
 from tests.estimators.conventions import failed_checks
 
 INF = float("inf")
@@ -317,33 +314,6 @@ ESTIMATORS = {
 def test_scikit_learns_checks_pass(name):
     """check_estimator at a large budget and wide bounds, where the default threshold would drown 200 rows."""
     assert not failed_checks(ESTIMATORS[name])
-
-
-@pytest.mark.parametrize("mechanism", ["objective", "output"])
-def test_an_alpha_that_counts_do_not_allow_is_raised_and_stated(mechanism, tmp_path):
-    """200 rows at bounds of 1000 and 10,000: the loss may bend by 1e4, and an alpha of 1e-5 cannot be certified."""
-    asked = PoissonRegressor(1e6, row_norm=1e3, target_bound=1e4, alpha=1e-5, mechanism=mechanism)
-    plan = asked.plan(200, 3)
-    assert plan.alpha > 1e-5
-    assert plan.problem.l2 == 1e-5 * 200
-    assert plan.added_l2 == plan.l2 - plan.problem.l2
-    assert "was added for the proof" in str(plan)
-    # No more than is needed: at a tenth less there is no plan, and to ask for the raised one gives the same.
-    with pytest.raises(InsufficientRegularisation):
-        MECHANISMS[mechanism].plan(replace(plan.problem, l2=plan.l2 / 1.11), plan.budget)
-    same = clone(asked).set_params(alpha=plan.alpha).plan(200, 3)
-    assert same.l2 == pytest.approx(plan.l2, rel=1e-12)
-    assert same.radius == pytest.approx(plan.radius, rel=1e-6)
-    fitted = asked.fit(*counts(200))
-    assert fitted.alpha_ == plan.alpha
-    fitted.save(tmp_path / "model.json")
-    assert confide.load(tmp_path / "model.json").alpha_ == plan.alpha
-
-
-def test_an_alpha_that_other_losses_do_not_allow_is_refused():
-    """There a larger one is the user's to choose."""
-    with pytest.raises(InsufficientRegularisation):
-        HuberRegressor(1e6, row_norm=1e3, target_bound=1e4, alpha=1e-9).plan(200, 10)
 
 
 def test_the_command_line_refuses_a_regressor_in_one_line(tmp_path):

@@ -13,13 +13,12 @@ from scipy.special import expit, softmax
 from sklearn.linear_model import LogisticRegression as Plain
 
 import confide
-from confide import ApproxDP, ERMClassifier, KernelSVC, Ledger, LinearSVC, LogisticRegression, PureDP, Schema
+from confide import KernelSVC, Ledger, LinearSVC, LogisticRegression, Schema
 from confide.data.federated import FederatedRows
 from confide.data.partitions import NumericReading
 from confide.erm.row_bounds import BallBound
 from confide.errors import ConfideError, InputError, ParameterError, SchemaError
 from confide.estimators.parties import take_part
-from confide.training.alpha import curvature_free_l2
 from tests.estimators.conventions import failed_checks
 
 
@@ -213,18 +212,6 @@ def test_targets_of_classes_that_contradict_themselves_are_refused(target, words
         Schema.from_dict(SCHEMA | {"target": {"column": "species"} | target})
 
 
-def test_the_automatic_mechanism_weighs_both_noises_from_public_facts():
-    """Concentrated budgets put the noise on the weights, others into the objective; what is named is taken."""
-    model = LogisticRegression(confide.ZCDP(0.05))
-    assert model.plan(20_000, 20, n_classes=5).mechanism == "output"
-    assert model.plan(20_000, 20).mechanism == "objective"
-    assert (
-        LogisticRegression(confide.ZCDP(0.05), mechanism="objective").plan(20_000, 20, n_classes=5).mechanism == "objective"
-    )
-    for budget in (1.0, ApproxDP(1.0, 1e-6)):
-        assert LogisticRegression(budget).plan(20_000, 20, n_classes=5).mechanism == "objective"
-
-
 @models
 def test_rows_on_disk_and_at_several_parties_give_the_weights_of_rows_in_memory(make, tmp_path):
     """A Parquet file read in each pass, NumPy files, and two parties; class weights too."""
@@ -318,14 +305,3 @@ def test_scikit_learns_checks_pass(model):
     """As a classifier of several classes, which its tags say it is."""
     assert model.__sklearn_tags__().classifier_tags.multi_class
     assert failed_checks(model) == ""
-
-
-@pytest.mark.parametrize("budget", [PureDP(2.0), ApproxDP(0.5, 1e-6)], ids=["pure", "approximate"])
-def test_a_margin_lowers_the_least_ridge_of_several_classes(budget):
-    """To 0.7 of that at which the curvature is free, where nothing else asks for more; the logistic loss keeps all of it."""
-    classes = list(range(7))
-    least = ERMClassifier(budget, classes=classes, loss="logistic").plan(10**6, 54).alpha
-    hinge = LinearSVC(budget, classes=classes, loss="logistic_hinge", smoothing=0.2).plan(10**6, 54)
-    free = curvature_free_l2(budget, hinge.problem.loss_bounds, hinge.problem.row_norm, hinge.problem.neighbours)
-    assert least * 10**6 == pytest.approx(free)
-    assert hinge.l2 == pytest.approx(0.7 * free)

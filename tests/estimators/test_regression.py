@@ -177,18 +177,6 @@ def test_many_rows_lose_little_to_noise(budget, limit, neighbours):
     )
 
 
-def test_the_automatic_ridge_is_public_and_falls_with_the_budget():
-    """The same for other rows of the same shape; under an infinite budget it is 1 in the sum form."""
-    alphas = [Ridge(ApproxDP(epsilon, 1e-6), target_bound=1.0).plan(1000, 5).alpha for epsilon in (0.1, 1.0, 10.0)]
-    assert alphas[0] > 4 * alphas[1] > 16 * alphas[2] > 0.0
-    assert (
-        Ridge(1.0, target_bound=1.0).fit(*made_up(seed=1)).alpha_
-        == Ridge(1.0, target_bound=1.0).fit(*made_up(seed=2)).alpha_
-    )
-    assert Ridge(INF, target_bound=1.0).plan(1000, 5).alpha == 1e-3
-    assert Ridge(1.0, alpha=0.25, target_bound=1.0).fit(*made_up()).alpha_ == 0.25
-
-
 def test_persons_with_several_rows():
     """A cap of 3 costs at least as much noise as a third of epsilon; with a column of persons rows beyond it are dropped."""
     one, three = (Ridge(1.0, max_rows_per_person=k, target_bound=1.0).plan(1000, 5) for k in (1, 3))

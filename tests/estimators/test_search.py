@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import json
 import math
-from collections import Counter
 
 import numpy as np
 import pandas as pd
@@ -13,7 +12,6 @@ import polars as pl
 import pyarrow as pa
 import pytest
 import scipy.sparse
-from scipy.stats import chisquare
 from sklearn.base import clone, is_classifier
 from sklearn.linear_model import LogisticRegression as ScikitLogisticRegression
 
@@ -63,19 +61,6 @@ def search(budget=2.0, estimator=None, grid=GRID, **parameters):
     """A search that is quick."""
     parameters = {"method": "permute-and-flip", "expected_tries": 4} | parameters
     return PrivateSearchCV(estimator or LogisticRegression(classes=[0, 1]), grid, budget=budget, **parameters)
-
-
-def test_the_split_is_drawn_for_every_fit():
-    """Every position in one part, of the size asked for; uniform: each of 24 orders of 4 rows as often, by chi-square."""
-    sizes = (7, 6, 6, 5)
-    parts = divided(sizes, Entropy.fresh())
-    assert [len(part) for part in parts] == list(sizes)
-    assert sorted(np.concatenate(parts)) == list(range(24))
-    assert not np.array_equal(np.concatenate(parts), np.concatenate(divided(sizes, Entropy.fresh())))
-    entropy = Entropy.seeded(2)
-    orders = Counter(tuple(np.concatenate(divided((1, 2, 1), entropy)).tolist()) for _ in range(4800))
-    assert len(orders) == 24
-    assert chisquare(list(orders.values())).pvalue > 1e-3
 
 
 def test_words_that_repeat_are_drawn_anew():

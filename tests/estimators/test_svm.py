@@ -15,11 +15,10 @@ from sklearn.svm import LinearSVC as Liblinear
 
 import confide
 from confide.erm.hinges import HuberHinge, LogisticHinge, SmoothHinge
-from confide.erm.row_bounds import BallBound
 from confide.errors import ParameterError
-from confide.features.encoder import Encoder
-from confide.training.alpha import balanced_l2, curvature_free_l2, usual_norm
+from confide.training.alpha import usual_norm
 from tests.estimators.conventions import failed_checks
+from tests.training.test_loss_choice import columns
 
 LinearSVC, KernelSVC = confide.LinearSVC, confide.KernelSVC
 LOSSES = {"huber_hinge": HuberHinge, "smooth_hinge": SmoothHinge, "logistic_hinge": LogisticHinge}
@@ -237,77 +236,6 @@ def test_a_kernel_machine_plans_for_its_features():
             KernelSVC(1.0, **bad).plan(100, 3)
 
 
-def columns(n_numbers, n_levels=6):
-    """A schema of so many numbers and as many categories: rows are usually shorter than the longest."""
-    numbers = {f"number {i}": {"low": -1, "high": 1} for i in range(n_numbers)}
-    levels = {f"level {i}": {"categories": [str(k) for k in range(n_levels)]} for i in range(n_numbers)}
-    return confide.Schema(columns=numbers | levels)
-
-
-APPROXIMATE, CONCENTRATED = confide.ApproxDP(0.5, 1e-5), confide.ZCDP(0.02)
-
-
-@pytest.mark.parametrize("budget", [1.0, APPROXIMATE, CONCENTRATED], ids=["pure", "approximate", "zcdp"])
-def test_an_automatic_loss_is_the_hinge_where_noise_is_small_and_logistic_where_it_is_large(budget):
-    """From 50 usual rows over the noise for each weight on, by the plan of the hinge; below and above it is found.
-
-    Nothing but public facts is needed, and a plan with a schema clips rows to their usual norm if its noise is Gaussian.
-    """
-    schema = columns(4 if budget == 1.0 else 12)
-    model = LinearSVC(budget, schema=schema)
-    bound = Encoder(schema).row_bound
-    usual = usual_norm(bound, 1.0)
-    strengths = {}
-    for n_rows in (3_000, 30_000, 300_000, 3_000_000, 30_000_000):
-        hinge = LinearSVC(budget, schema=schema, loss="huber_hinge").plan(n_rows)
-        strengths[n_rows] = n_rows * usual / hinge.noise.norm / hinge.problem.n_weights
-        plan = model.plan(n_rows)
-        if strengths[n_rows] >= 50.0:
-            assert plan == hinge
-        else:
-            assert plan.problem.loss == LogisticHinge(0.5)
-            gaussian = LinearSVC(budget, schema=schema, loss="logistic_hinge").plan(n_rows).noise.law == "gaussian"
-            assert gaussian or budget != APPROXIMATE
-            assert plan.problem.row_bound == (BallBound(usual_norm(bound, 0.0)) if gaussian else bound)
-            assert plan.noise.norm < hinge.noise.norm
-    assert min(strengths.values()) < 20.0
-    assert max(strengths.values()) > 80.0
-
-
-def test_the_threshold_of_the_automatic_loss_is_fifty():
-    """Rows at which the hinge has 48 for each weight, and 52."""
-    schema = columns(12)
-    usual = usual_norm(Encoder(schema).row_bound, 1.0)
-
-    def strength(n_rows):
-        plan = LinearSVC(APPROXIMATE, schema=schema, loss="huber_hinge").plan(n_rows)
-        return n_rows * usual / plan.noise.norm / plan.problem.n_weights
-
-    for wanted, name in ((48.0, "logistic_hinge"), (52.0, "huber_hinge")):
-        n_rows = next(n for n in (int(1e4 * 1.01**k) for k in range(1500)) if strength(n) >= wanted)
-        assert strength(n_rows) == pytest.approx(wanted, rel=0.02)
-        assert LinearSVC(APPROXIMATE, schema=schema).plan(n_rows).problem.loss.name == name
-
-
-@pytest.mark.parametrize(
-    ("model", "name"),
-    [
-        (LinearSVC(math.inf, schema=columns(12)), "huber_hinge"),
-        (LinearSVC(APPROXIMATE, schema=columns(12), mechanism="output"), "huber_hinge"),
-        (LinearSVC(APPROXIMATE, schema=columns(12), classes=[0, 1, 2]), "one-vs-rest huber_hinge"),
-        (LinearSVC(APPROXIMATE, schema=columns(12), loss="huber_hinge"), "huber_hinge"),
-        (LinearSVC(APPROXIMATE, schema=columns(12), loss="logistic_hinge"), "logistic_hinge"),
-        (LinearSVC(confide.ApproxDP(2.0, 1e-5), schema=columns(12), inference_share=0.3), "logistic_hinge"),
-    ],
-    ids=["no privacy", "on the weights", "three classes", "hinge", "logistic hinge", "intervals"],
-)
-def test_rows_of_a_schema_are_clipped_for_an_automatic_loss_alone(model, name):
-    """Not where a loss was asked for, nor for intervals, whose coefficients speak of rows as they are."""
-    plan = model.plan(100_000)
-    assert plan.problem.loss.name == name
-    assert plan.problem.row_bound == Encoder(model.schema).row_bound
-
-
 def test_a_fit_does_what_its_plan_says():
     """Loss and row norm of the release; rows are clipped alike to predict, and a file keeps that."""
     rng, schema, n = np.random.default_rng(0), columns(12), 20_000
@@ -355,18 +283,6 @@ def test_kernel_machines_choose_too(disc):
     assert model.score(points, inside) > 0.9
 
 
-def test_scores_of_the_logistic_hinge_are_as_large_as_its_margin():
-    """The automatic alpha expects that: with a margin so many times larger it is so many times smaller, if nothing binds."""
-    noise = {"noise_norm": 30.0, "weight": 1e5, "row_norm": 2.0, "on_weights": False}
-    assert balanced_l2(**noise, margin=4.0) == pytest.approx(balanced_l2(**noise) / 4.0)
-    assert balanced_l2(**noise, margin=0.1) == balanced_l2(**noise)
-    plans = [LinearSVC(0.05, loss="logistic_hinge", smoothing=h).plan(30_000, 60) for h in (1.0, 0.5)]
-    assert plans[0].alpha / plans[1].alpha == pytest.approx(2.0, rel=0.05)
-    classes = {"loss": "logistic_hinge", "classes": [0, 1, 2]}
-    plans = [LinearSVC(0.05, smoothing=h, **classes).plan(30_000, 60) for h in (1.0, 0.5)]
-    assert plans[0].alpha / plans[1].alpha == pytest.approx(2.0, rel=0.05)
-
-
 def test_adult_under_approximate_privacy_at_the_defaults():
     """(0.1, 1e-5), add-or-remove-one: mean test error of 6 fits below .1585 (.156 measured); the hinge alone errs .160."""
     adult = confide.datasets.load_adult()
@@ -386,38 +302,3 @@ def test_a_joint_narrower_than_that_of_the_hinge_is_refused(loss, classes):
     for smoothing in (2.0**-12.01, 2.0**-20, 1e-9):
         with pytest.raises(ParameterError, match=r"at least 2\^-12.*loss='hinge'"):
             confide.LinearSVC(1.0, smoothing=smoothing, **given).plan(1000, 3)
-
-
-@pytest.mark.parametrize(
-    ("facts", "law"),
-    [
-        ({"budget": 0.5}, "laplace"),
-        (
-            {
-                "budget": confide.ApproxDP(0.5, 1e-6),
-                "neighbours": "add-or-remove-one",
-                "n_rows_bounds": (2_000_000, 2_100_000),
-            },
-            "gaussian",
-        ),
-    ],
-)
-@pytest.mark.parametrize(("smoothing", "share"), [(2.0, 1.0), (1.0, 1.0), (0.8, 0.8), (0.6, 0.6), (0.5, 0.5), (0.2, 0.5)])
-def test_the_least_automatic_ridge_falls_with_the_margin_to_half_of_that_at_which_curvature_is_free(
-    facts, law, smoothing, share
-):
-    """Of few columns and many rows, whose balanced ridge is smaller still. `share` is that of Gaussian noise."""
-    model = LinearSVC(loss="logistic_hinge", smoothing=smoothing, row_norm=2.0, fit_intercept=False, **facts)
-    plan = model.plan(None if "n_rows_bounds" in facts else 2_000_000, 2 if law == "laplace" else 20)
-    assert plan.noise.law == law
-    free = curvature_free_l2(plan.budget, plan.problem.loss_bounds, 2.0, plan.problem.neighbours)
-    assert plan.problem.l2 == pytest.approx((share if law == "gaussian" else max(0.5, 0.7 * share)) * free)
-
-
-def test_the_least_automatic_ridge_is_that_of_the_law_that_is_used():
-    """Laplace noise at a large ridge and Gaussian noise at a smaller one, for which half would be dear under replace-one."""
-    model = LinearSVC(confide.ApproxDP(8.0, 1e-6), loss="logistic_hinge", row_norm=1.0, fit_intercept=False)
-    plan = model.plan(20_000_000, 20)
-    assert plan.noise.law == "gaussian"
-    free = curvature_free_l2(plan.budget, plan.problem.loss_bounds, 1.0, plan.problem.neighbours)
-    assert plan.problem.l2 == pytest.approx(free)

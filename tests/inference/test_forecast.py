@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from confide import (
-    ZCDP,
     ApproxDP,
     Ledger,
     LogisticRegression,
@@ -61,22 +60,6 @@ def test_the_forecast_width_is_near_the_widths_that_come():
         model = LogisticRegression(1.0, inference_share=0.3, mechanism=mechanism, classes=[0, 1], random_state=0).fit(X, y)
         width = np.median(model.uncertainty().margins(0.95)[:3])
         assert 0.5 < model.plan(20_000, 3).intervals.margin / width < 2.2
-
-
-def test_the_automatic_share_is_the_best_of_those_it_chooses_from():
-    """By the forecast, among those that can be trusted; where none can, the refusal says how near the best one is."""
-    for n, budget in ((2000, 1.0), (100_000, 1.0), (5000, ZCDP(0.1))):
-        best = LogisticRegression(budget, inference_share="auto", classes=[0, 1]).plan(n, 4).intervals
-        assert best.is_valid
-        for share in (0.1, 0.3, 0.5):
-            try:
-                other = LogisticRegression(budget, inference_share=share, classes=[0, 1]).plan(n, 4).intervals
-            except ParameterError:
-                continue
-            assert best.margin <= other.margin * (1.0 + 1e-9)
-    with pytest.raises(ParameterError, match="not be trustworthy"):
-        LogisticRegression(0.1, inference_share="auto", classes=[0, 1]).plan(500, 20)
-    assert LogisticRegression(math.inf, inference_share="auto").plan(500, 20).intervals is not None
 
 
 @pytest.mark.parametrize(("ratio", "is_poor", "lost"), [(0.5, False, ""), (0.6, True, "0.03"), (1.6, True, "0.05")])

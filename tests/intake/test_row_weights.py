@@ -118,7 +118,9 @@ def test_class_weights_name_all_classes_and_no_other(pairs):
 
 
 @pytest.mark.parametrize(
-    "given", ["heavy", [[1.0], [1.0, 2.0]], [1j], np.ma.masked_array([1.0], mask=[True]), [object()], [10**400]], ids=str
+    "given",
+    ["heavy", [[1.0], [1.0, 2.0]], [1j], np.ma.masked_array([1.0], mask=[True]), [object()], [10**400]],
+    ids=lambda given: type(given[0]).__name__,
 )
 def test_what_is_no_number_becomes_an_empty_array(given):
     """It has the shape of no rows, so whoever checks shapes refuses it without looking at it."""

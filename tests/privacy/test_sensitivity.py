@@ -161,23 +161,6 @@ def test_the_tight_huber_pair_spends_all_of_epsilon_at_the_largest_weight_and_le
     assert 0.999 * epsilon <= losses[1.0, 1.0] <= epsilon
 
 
-@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.name)
-def test_the_constants_of_weighted_losses_are_those_of_the_heaviest(loss):
-    """Slope and curvature of every weight lie below the constants of `Weighted`, which the largest weight reaches."""
-    bounds, margins = Weighted(loss, 5.0), np.linspace(-4.0, 4.0, 4001)
-    assert bounds.value_at_zero == 5.0 * loss.value_at_zero
-    for weight in (0.0, 0.3, 2.0, 5.0):
-        slopes, curvatures = -weight * loss.derivative(margins), weight * loss.second_derivative(margins)
-        assert slopes.max() <= bounds.lipschitz
-        assert curvatures.max() <= bounds.smoothness
-        heights = bounds.curvature_at_slope(slopes)
-        assert (curvatures <= heights * (1 + 1e-9) + 1e-12).all()
-        if bounds.tapered:
-            assert (curvatures <= slopes * (1.0 - slopes / bounds.lipschitz) + 1e-12).all()
-    curved = (slopes > 0.001) & (slopes < 4.999)
-    np.testing.assert_allclose(curvatures[curved], heights[curved], rtol=1e-6)
-
-
 @pytest.mark.parametrize("largest", [0.2, 7.0])
 def test_two_logistic_rows_of_the_largest_weight_spend_all_of_epsilon(largest):
     """Just below the ridge at which the curvature costs nothing: exact loss in [0.99, 1] of epsilon, and less if lighter.

@@ -1,4 +1,4 @@
-"""What can be charged to a ledger, and the events that it stands for."""
+"""What can be charged to a ledger, and the events that stand for it."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from confide.privacy.gaussian import GaussianMechanism
 
 
 def as_events(value: object, neighbours: Neighbours | None = None, rows_per_person: int = 1) -> tuple[Event, ...]:
-    """The events that a budget, an event, a plan or an event of dp_accounting stands for; the unknown is refused.
+    """The events of a budget, an event, a plan or an event of dp_accounting. Anything else is refused.
 
-    A budget and an event of dp_accounting say nothing of neighbours and persons: there they are those that are given.
+    A budget and an event of dp_accounting do not say which neighbours and persons they are for. They get those given here.
     """
     if type(value).__module__.split(".")[0] == "dp_accounting":  # its composed events have an `event` too
         return tuple(replace(e, neighbours=neighbours, rows_per_person=rows_per_person) for e in _translated(value))

@@ -1,4 +1,4 @@
-"""What a release cost, as frozen data: a budget, and where there is one the finer curve behind it."""
+"""What a release costs, as frozen data: a budget, and if it is known the curve behind it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from confide.privacy.renyi import concentrated_rho
 
 @dataclass(frozen=True, slots=True)
 class PureMechanism:
-    """The curve of a release that is pure, whatever weaker budget it was made for."""
+    """The curve of a release with pure privacy, which may have been made for a weaker budget."""
 
     epsilon: float
 
@@ -38,10 +38,10 @@ class Event:
 
     Parameters
     ----------
-    budget : what it costs by itself
+    budget : what the release costs by itself
     curve : a finer account of the same release, or None
-    rows_per_person : the most rows of one person that it protects together
-    neighbours : the relation that it is private under; None where only the ledger says it, as in records
+    rows_per_person : the number of rows of one person that it protects together, at most
+    neighbours : the relation under which it is private; None where the ledger alone states it, as in records
     """
 
     budget: Budget
@@ -53,14 +53,14 @@ class Event:
         object.__setattr__(self, "rows_per_person", checked_rows(self.rows_per_person))
 
     def renyi(self, order: float) -> float:
-        """Upper bound on its Rényi divergence of this order, above 1; of the part outside `slack`."""
+        """Upper bound on the Rényi divergence of this order, above 1, outside of an event of probability `slack`."""
         if self.curve is not None:
             return self.curve.renyi(order)
         return self.budget.rho * order if isinstance(self.budget, ZCDP) else pure_renyi(self.budget.epsilon, order)
 
     @property
     def slack(self) -> float:
-        """Probability that has to be set aside before `renyi` holds: the delta of a bare approximate budget."""
+        """Probability of the event outside of which `renyi` holds: the delta of an approximate budget without a curve."""
         return self.budget.delta if isinstance(self.budget, ApproxDP) and self.curve is None else 0.0
 
     @property
@@ -99,7 +99,7 @@ def pure_renyi(epsilon: float, order: float) -> float:
 
     log[cosh((a - 1/2) epsilon) / cosh(epsilon / 2)] / (a - 1).
     """
-    # The difference loses digits near order 1, which the last factor pays for.
+    # The difference loses digits near order 1. The last factor pays for them.
     difference = _log_cosh((order - 0.5) * epsilon) - _log_cosh(0.5 * epsilon)
     return min(epsilon, difference / (order - 1.0) * (1.0 + 2.0**-40 + 2.0**-50 / (order - 1.0)))
 
@@ -111,7 +111,7 @@ def _log_cosh(x: float) -> float:
 
 
 def checked_rows(rows: Any) -> int:
-    """The most rows of one person: a whole number of at least 1."""
+    """The cap on rows of one person, if it is a whole number of at least 1."""
     if isinstance(rows, bool) or not isinstance(rows, Integral) or int(rows) < 1:
         raise ParameterError("max_rows_per_person must be a whole number of at least 1.")
     return int(rows)

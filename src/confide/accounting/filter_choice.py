@@ -1,4 +1,4 @@
-"""Which filter a limit has, and which charges it can never count."""
+"""The filter of a limit, and the charges that a filter can never count."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ ACCOUNTINGS = ("sum", "renyi")
 
 
 def filter_for(limit: Budget, accounting: str) -> Filter:
-    """The filter of a limit; "sum" or "renyi" makes a difference for approximate limits alone."""
+    """The filter of a limit. "sum" and "renyi" differ for approximate limits alone."""
     if not limit.is_private:
         raise ParameterError("the limit of a ledger must be finite.")
     if accounting not in ACCOUNTINGS:
@@ -23,12 +23,12 @@ def filter_for(limit: Budget, accounting: str) -> Filter:
 
 
 def accounting_of(event: Event) -> str:
-    """What "auto" means for a ledger whose first charge is this: the way to add that suits its currency."""
+    """What "auto" means for a ledger with this first charge: the way of adding that suits the currency of the charge."""
     return "renyi" if isinstance(event.budget, ZCDP) else "sum"
 
 
 def why_foreign(filter_: Filter, events: tuple[Event, ...]) -> str | None:
-    """Why charges of this currency can never be counted by this filter, and what to do; None if they can."""
+    """Why this filter can never count charges of this currency, and what to do; None if it can."""
     kinds = {type(event.budget) for event in events}
     if isinstance(filter_, ConcentratedFilter) and any(event.slack for event in events):
         return (

@@ -1,6 +1,6 @@
-"""How charges add up, and which of them a limit admits: the filters of a ledger. Proof: proofs/ledger.md.
+"""How charges add up, and which charges a limit admits: the filters of a ledger. Proof: proofs/ledger.md.
 
-Each filter stays valid when every charge is chosen after seeing the outcomes of those before. Sums are exact: a number
+A filter stays valid if each charge is chosen after the outcomes of earlier charges were seen. Sums are exact: a number
 counts as the decimal that is written for it, so that ten times 0.1 is 1.
 """
 
@@ -20,7 +20,7 @@ NOTHING = Fraction(0)
 
 @dataclass(frozen=True, slots=True)
 class Amount:
-    """Exact costs, which add. None stands for an infinite cost, or for one that the filter does not count."""
+    """Exact costs, which can be added. None stands for an infinite cost, or for a cost that the filter does not count."""
 
     epsilon: Fraction | None = NOTHING
     delta: Fraction = NOTHING
@@ -89,15 +89,15 @@ def total_amount(filter_: Filter, events: Iterable[Event]) -> Amount:
 
 
 def least_rows(events: Iterable[Event]) -> int:
-    """The most rows of one person that all events protect together."""
+    """The number of rows of one person that all these events protect together."""
     return min(event.rows_per_person for event in events)
 
 
 def exact(number: float) -> Fraction:
     """The decimal number that is written for a double.
 
-    The double nearest to a decimal exceeds it by at most one part in 2^53; every mechanism rounds its own cost by one
-    part in 2^40, which covers the difference.
+    The double nearest to a decimal exceeds the decimal by at most one part in 2^53. Every mechanism rounds its own cost up
+    by one part in 2^40, which covers the difference.
     """
     return Fraction(repr(float(number)))
 

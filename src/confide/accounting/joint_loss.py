@@ -17,7 +17,7 @@ _LARGEST_JOINT_RHO = 50.0
 
 
 def joint_events(filter_: Filter, events: tuple[Event, ...], delta: float) -> tuple[Event, ...]:
-    """The cheapest account of events that were all fixed beforehand: their own, or one for their joint loss at delta."""
+    """The cheapest account of events that were all fixed beforehand: these events, or one for their joint loss at delta."""
     if not isinstance(filter_, SumFilter) or not isinstance(filter_.limit, ApproxDP):
         return events
     left = delta - math.fsum(event.slack for event in events)
@@ -34,8 +34,8 @@ def joint_events(filter_: Filter, events: tuple[Event, ...], delta: float) -> tu
 def joint_epsilon(events: tuple[Event, ...], delta: float) -> float:
     """The epsilon of events that were all fixed beforehand, by the privacy loss distributions of dp_accounting.
 
-    Each event enters by a pair of laws that dominates it: a Gaussian's, or that of its pure or approximate budget. The grid
-    of dp_accounting is pessimistic; a little of delta is kept for the rounding of its transforms.
+    Each event enters by a pair of laws that dominates it: that of a Gaussian, or that of a pure or approximate budget. The
+    grid of dp_accounting is pessimistic. A small part of delta is kept for the rounding of its transforms.
     """
     from dp_accounting.pld import privacy_loss_distribution
 
@@ -44,7 +44,7 @@ def joint_epsilon(events: tuple[Event, ...], delta: float) -> float:
     # No pair of laws is known that dominates every concentrated mechanism.
     known = (GaussianMechanism, PureMechanism)
     unknown = any(isinstance(e.budget, ZCDP) and not isinstance(e.curve, known) for e in counts)
-    # Beyond some epsilon the grids of dp_accounting take minutes, and nobody is protected.
+    # For very large epsilons the grids of dp_accounting take minutes, and nobody is protected anyway.
     if within <= 0.0 or unknown or math.fsum(event.rho for event in events) > _LARGEST_JOINT_RHO:
         return math.inf
     joint = privacy_loss_distribution.identity()

@@ -1,7 +1,6 @@
-"""What was spent on one body of data, and the limit: in memory, or where it survives crashes and is shared.
+"""What was spent on one body of data, and the limit: in memory, or in a file or database that is shared.
 
-How charges add up is for `confide.accounting.filters` to say, and where they are kept for `ledger_records`, `ledger_file`
-and `ledger_database`.
+`filters` decides how charges add up. `ledger_records`, `ledger_file` and `ledger_database` keep them.
 Proof: proofs/ledger.md.
 """
 
@@ -33,7 +32,7 @@ _CURRENCY = ("epsilon", "delta", "rho")
 
 
 class _Shared:
-    """Copies, deep copies and scikit-learn's clones are the thing itself, so that no wrapper can spend twice."""
+    """Copies, deep copies and scikit-learn's clones of it are the object itself, so that no wrapper can spend twice."""
 
     def __copy__(self) -> Self:
         return self
@@ -129,12 +128,12 @@ class Ledger(_Shared):
 
     @property
     def max_rows_per_person(self) -> int:
-        """The most rows of a person for whom `limit` and `spent` speak."""
+        """The largest number of rows of a person for whom `limit` and `spent` hold."""
         return self._header.max_rows_per_person or min((filters.least_rows(e.events) for e in self._entries), default=1)
 
     @property
     def accounting(self) -> str:
-        """How charges add up: "sum" or "renyi"; "auto" as long as no charge has fixed it."""
+        """How charges add up: "sum" or "renyi", or "auto" until the first charge fixes it."""
         with self._up_to_date():
             return self._accounting
 
@@ -245,7 +244,7 @@ class Ledger(_Shared):
 
     def _append(self, events: tuple[Event, ...], purpose: str) -> None:
         if not events:
-            return  # dp_accounting's event of nothing costs nothing
+            return  # the empty event of dp_accounting costs nothing
         with self._up_to_date(writing=True) as session:
             accounting = filter_choice.accounting_of(events[0]) if self._accounting == "auto" else self._accounting
             filter_ = filter_choice.filter_for(self.limit, accounting)
@@ -256,7 +255,7 @@ class Ledger(_Shared):
                 )
             if not filter_.admits(self._total + _cost(self.limit, accounting, events)):
                 raise self._refusal(filter_, events)
-            # Whole seconds: the time between two charges tells how long a fit took.
+            # Whole seconds alone, since the exact time between two charges would tell how long a fit took.
             time = datetime.now(UTC).isoformat(timespec="seconds")
             readable = str(purpose).encode(errors="replace").decode()  # half a surrogate pair cannot be shown
             entry = Entry(len(self._entries) + 1, time, readable, accounting, events)
@@ -288,7 +287,7 @@ class Ledger(_Shared):
 
     @contextmanager
     def _up_to_date(self, *, writing: bool = False) -> Iterator[Session]:
-        """A session that begins by reading and checking what was added since the last one."""
+        """A session that begins by reading and checking the records added since the last session."""
         with self._records.session(writing=writing) as session:
             for record in session.records_after(self._last):
                 try:
@@ -309,7 +308,7 @@ class Ledger(_Shared):
             yield session
 
     def _take(self, record: Record) -> bool:
-        """Count a record, if it says what this version would have written."""
+        """Count a record. False unless this version would have written the same record."""
         if record.number == 0:
             self._header = Header.from_text(record.text)
             return self._header.text == record.text
@@ -323,7 +322,7 @@ class Ledger(_Shared):
         return True
 
     def _check_agreement(self, header: Header | None, relation: Neighbours, rows: int, accounting: str) -> None:
-        """Refuse to open a ledger that is not as the caller says."""
+        """Refuse to open a ledger that does not agree with the arguments of the caller."""
         place = self._records.path
         if header is not None and header.limit != self.limit:
             raise LedgerError(
@@ -385,7 +384,7 @@ class Batch(_Shared):
 
     @property
     def max_rows_per_person(self) -> int:
-        """The most rows of a person for whom the limit speaks."""
+        """The largest number of rows of a person for whom the limit holds."""
         return self._ledger.max_rows_per_person
 
     def charge(self, budget: object, *, purpose: str = "", neighbours: Neighbours | str | None = None) -> None:
@@ -436,14 +435,14 @@ def _reopened(path: str, identity: str) -> Ledger:
 
 
 def _accounting_for(limit: Budget, accounting: str) -> str:
-    """The way of adding that is asked for, where the limit leaves a choice."""
+    """The way of adding. It is the one asked for where the limit leaves a choice."""
     if isinstance(limit, ApproxDP):
         return accounting
     return "sum" if isinstance(limit, PureDP) else "renyi"
 
 
 def _of_relation(ledger: Ledger | Batch, value: object, neighbours: Neighbours | str | None) -> tuple[Event, ...]:
-    """The events of a charge, which must be private under the ledger's relation, as they and the caller say."""
+    """The events of a charge. Both the events and the caller must name the relation of the ledger."""
     own = ledger.neighbours
     asked = own if neighbours is None else Neighbours.parse(neighbours)
     events = as_events(value, asked, ledger.max_rows_per_person)
@@ -458,7 +457,7 @@ def _of_relation(ledger: Ledger | Batch, value: object, neighbours: Neighbours |
 
 @lru_cache(maxsize=256)
 def _cost(limit: Budget, accounting: str, events: tuple[Event, ...]) -> filters.Amount:
-    # A process that shares a file adds up what all others charged, which is mostly alike.
+    # Cached, since a process that shares a file adds up the charges of all others, which are often equal.
     return filters.total_amount(filter_choice.filter_for(limit, accounting), events)
 
 
@@ -468,7 +467,7 @@ def _rounded_down(number: Fraction) -> float:
 
 
 def _costs(events: tuple[Event, ...]) -> dict[str, float | None]:
-    """What events cost by their budgets, added up by currency; None where none of them has it."""
+    """What events cost by their budgets, added up for each currency; None for a currency that no event has."""
     columns = {name: [getattr(event.budget, name, None) for event in events] for name in _CURRENCY}
     parts = {name: [cost for cost in costs if cost is not None] for name, costs in columns.items()}
     return {name: math.fsum(costs) if costs else None for name, costs in parts.items()}

@@ -27,7 +27,7 @@ _OPTIONS = (
     r"host|port|passfile|service|connect_timeout|application_name|target_session_attrs|tcp_user_timeout|keepalives\w*"
     r"|ssl(mode|rootcert|cert|key|crl)|channel_binding|require_auth|gssencmode|krbsrvname"
 )
-"""What a URL may ask of libpq: none of it is secret, and none changes a setting that durability rests on."""
+"""The options of libpq that a URL may have. None is secret, and none changes a setting that durability rests on."""
 
 _TABLES = (
     "CREATE TABLE {0}.records (number bigint PRIMARY KEY, text text NOT NULL, hash text NOT NULL)",
@@ -70,8 +70,8 @@ WHERE relnamespace = to_regnamespace('{0}') AND NOT tgisinternal
 UNION ALL SELECT format('%s %s', proname, prosrc) FROM pg_catalog.pg_proc WHERE pronamespace = to_regnamespace('{0}')
 """
 
-# They hold for one transaction, whatever server, database or role say. With synchronous_commit, COMMIT returns after the log
-# was synced. Who falls silent while others wait is cut off, before anything was committed.
+# They hold for one transaction and override server, database and role. With synchronous_commit, COMMIT returns after the log
+# was synced. A client that falls silent while others wait is cut off before anything is committed.
 _SETTINGS = {
     "search_path": "pg_catalog, pg_temp",
     "synchronous_commit": "on",
@@ -83,8 +83,9 @@ _NEEDED_OF_THE_SERVER = ("fsync", "full_page_writes")
 
 
 def stored_records(path: str | os.PathLike[str]) -> StoredRecords:
-    """Where a path or URL leads."""
-    # What tries to be a URL is one, also where pathlib made one slash of two: a path would be shown with its password.
+    """The records at a path or URL."""
+    # Whatever looks like a URL is read as one, also if pathlib made one slash of two. As a path it would be shown with its
+    # password.
     return RecordsInDatabase(str(path)) if re.match(r"\w[\w+.-]+:/", str(path)) else RecordsInFile(path)
 
 
@@ -101,7 +102,7 @@ class RecordsInDatabase:
 
         options = {"connect_timeout": _PATIENCE, "tcp_user_timeout": 1000 * _PATIENCE, "keepalives_idle": _PATIENCE}
         options = {name: value for name, value in options.items() if name not in self._url.query}
-        # Autocommit means that SQLAlchemy puts no statements between ours. Text is UTF-8 whatever the server's is.
+        # With autocommit SQLAlchemy adds no statements of its own. Text is UTF-8, whatever encoding the server has.
         return sqlalchemy.create_engine(
             self._url,
             poolclass=sqlalchemy.NullPool,
@@ -140,7 +141,7 @@ class RecordsInDatabase:
     @contextmanager
     def session(self, *, writing: bool) -> Iterator[Session]:
         with self._connection() as connection:
-            # A reader sees one moment. A writer sees, after it got the lock, all that others committed.
+            # A reader sees the state at one moment. A writer sees everything that others committed before it got the lock.
             self._begin(connection, "READ COMMITTED READ WRITE" if writing else "REPEATABLE READ READ ONLY")
             found = {row[0] for row in self.run(connection, _CATALOG)}
             if not found:
@@ -195,7 +196,7 @@ class RecordsInDatabase:
             )
 
     def _commit(self, connection: Connection, last: Record) -> None:
-        """Commit, and see from outside the transaction that its last record is there."""
+        """Commit, then check from outside of the transaction that its last record is there."""
         import sqlalchemy
 
         try:
@@ -275,7 +276,7 @@ _CAUSES = {
 
 @contextmanager
 def _explained(place: str) -> Iterator[None]:
-    """LedgerError with advice in place of what the driver raises."""
+    """Raise LedgerError with advice in place of the errors of the driver."""
     from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
     try:

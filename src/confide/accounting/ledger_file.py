@@ -24,9 +24,9 @@ _APPLICATION_ID = 0x636F6E66  # "conf"
 _PATIENCE = 60.0
 """Seconds to wait for other processes."""
 _ALONE = "ro&immutable=1"
-"""SQLite then reads the file without its log and without locks; whether somebody else wrote meanwhile is for us to see."""
+"""SQLite then reads the file without its log and without locks. The session checks whether somebody else wrote meanwhile."""
 _COPIED = "rw&copied=1"
-"""A log without its index, as a crash may leave it, is read where an index may be made: beside a copy of both."""
+"""A crash may leave a log without its index. Then file and log are copied to a folder in which an index may be made."""
 
 _SCHEMA = (
     "CREATE TABLE records (number INTEGER PRIMARY KEY, text TEXT NOT NULL, hash TEXT NOT NULL)",
@@ -75,8 +75,8 @@ class RecordsInFile:
         return os.path.lexists(self.path)
 
     def create(self, header: str, name: str) -> None:
-        # A log that a deleted ledger left behind would be taken for that of the new one. The log is looked for first: of a
-        # ledger that another process creates meanwhile, the file comes before the log.
+        # SQLite would take a log that a deleted ledger left behind for the log of the new one. The log is looked for first,
+        # since a ledger that another process creates meanwhile has its file before its log.
         log_is_there = os.path.lexists(f"{self.path}-wal")
         if self.exists():
             return
@@ -132,7 +132,7 @@ class RecordsInFile:
             raise LedgerError(f"{self.path} was charged by another user while it was read. Try again.")
 
     def _mode_of_reading(self) -> str:
-        """Who may not write must not leave a log or an index of one behind, which nobody else could then write to."""
+        """A user who may not write must not leave a log or its index behind, since nobody else could write to them."""
         effective = os.access in os.supports_effective_ids
         if all(os.access(place, os.W_OK, effective_ids=effective) for place in (self.path, self.path.parent)):
             return "rw"
@@ -141,7 +141,7 @@ class RecordsInFile:
         return _COPIED if self._status("-shm") is None else "ro"
 
     def _content(self) -> list[tuple[int, int, int]]:
-        """Marks of the file, and of its log if there is one: while they stay the same, nobody writes."""
+        """Marks of the file, and of its log if there is one. As long as they stay the same, nobody writes."""
         found = [self._status(ending) for ending in ("", "-wal")]
         return [(status.st_ino, status.st_mtime_ns, status.st_size) for status in found if status and status.st_size > 0]
 
@@ -231,7 +231,7 @@ _CAUSES = {
 
 @contextmanager
 def _explained(path: Path) -> Iterator[None]:
-    """LedgerError with advice in place of what SQLite raises."""
+    """Raise LedgerError with advice in place of the errors of SQLite."""
     import sqlite3
 
     try:

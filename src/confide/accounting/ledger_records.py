@@ -1,7 +1,7 @@
-"""The records of a ledger: chained by hashes and only ever appended, whatever they are kept in.
+"""The records of a ledger. They are chained by hashes and only ever appended, wherever they are kept.
 
-Here too: records in memory. `ledger_file` keeps them in a file, `ledger_database` in a database. What they cost together is
-for the ledger to say. Proof: proofs/ledger.md, section 8.
+This module keeps records in memory, `ledger_file` in a file, and `ledger_database` in a database. The ledger computes what
+they cost together. Proof: proofs/ledger.md, section 8.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from confide.privacy.budgets import Budget, Neighbours, budget_from_dict
 FORMAT_VERSION = 1
 
 one_at_a_time = threading.Lock()
-"""Held while any ledger of this process is read or written. No open connection survives a fork."""
+"""Held while any ledger of this process is read or written, so that no fork happens while a connection is open."""
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(
@@ -94,13 +94,13 @@ class Record(NamedTuple):
 
 
 class Session(Protocol):
-    """Records, while nobody else changes them."""
+    """Records during a time in which nobody else changes them."""
 
     def records_after(self, last: Record | None) -> list[Record]:
-        """What follows `last`, or everything; LedgerError unless `last` still stands and the chain holds from there on."""
+        """The records after `last`, or all; LedgerError unless `last` is still there and the chain holds from there on."""
 
     def append(self, record: Record) -> None:
-        """Add a record. It is there to stay once the session has ended without an exception."""
+        """Add a record. It stays for good once the session has ended without an exception."""
 
 
 class Records(Protocol):
@@ -108,7 +108,7 @@ class Records(Protocol):
 
     @property
     def path(self) -> object:
-        """Where it can be found again, from any process; None if nowhere."""
+        """Where any process can find the chain again; None if it cannot."""
 
     def session(self, *, writing: bool) -> AbstractContextManager[Session]:
         """Records, while nobody else changes them."""
@@ -121,9 +121,9 @@ class StoredRecords(Records, Protocol):
         """Whether something is there already, a ledger or not."""
 
     def create(self, header: str, name: str) -> None:
-        """Begin a chain, unless something is there already. In one step: nobody sees half of it, and nothing is replaced.
+        """Begin a chain, unless something is there already.
 
-        `name` is unique.
+        This is one step: nobody sees half of a chain, and nothing is replaced. `name` is unique.
         """
 
 
@@ -157,7 +157,7 @@ class RecordsInMemory:
 def following(
     place: object, last: Record | None, rows: Sequence[Sequence[Any]], tip: Sequence[Sequence[Any]]
 ) -> list[Record]:
-    """What follows `last` among rows that begin with it (all of them, where it is None); refused unless the chain holds."""
+    """The records after `last`, among rows that begin with it, or all rows if it is None; refused unless the chain holds."""
     records = [Record(*row) for row in rows]
     if last is not None and records[:1] != [last]:
         raise damaged(place, "it is another ledger, or an older copy, than it was before")
@@ -172,7 +172,7 @@ def following(
 
 
 def damaged(place: object, what: str) -> LedgerError:
-    """The refusal of a ledger that is not as it was left."""
+    """The error for a ledger that was damaged or changed by hand."""
     return LedgerError(
         f"{place} is damaged or was changed by hand: {what}. Nothing was used or charged. Put back the newest copy; a new "
         f"ledger would not know what was spent."

@@ -12,9 +12,9 @@ from confide.privacy.budgets import ZCDP, ApproxDP, Budget, PureDP
 from confide.privacy.conversions import concentrated_epsilon, concentrated_limit
 
 _SLACK_SHARE = 0.01
-"""Part of delta that a Rényi filter keeps for charges that are approximate without a curve."""
+"""Share of delta that a Rényi filter keeps for approximate charges without a curve."""
 _concentrated = lru_cache(maxsize=64)(concentrated_limit)
-"""A search over thousands of orders, the same for every charge of a ledger."""
+"""Cached, since it searches thousands of orders and is the same for every charge of a ledger."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +39,9 @@ class ConcentratedFilter:
 
 @dataclass(frozen=True, slots=True)
 class RenyiFilter:
-    """Adds Rényi divergences of the one order at which the limit admits the most, divided by that order.
+    """Adds Rényi divergences of one order, divided by that order: the order at which the limit admits the most.
 
-    Charges that are all pure may stay within the limit by the sum of their epsilons instead, which needs none of delta.
+    If all charges are pure, the sum of their epsilons may stay within the limit instead, which uses nothing of delta.
     """
 
     limit: ApproxDP

@@ -144,10 +144,15 @@ class ModelOptions:
             raise ParameterError(
                 "--intervals is for --model logistic and svm: weights of random features mean nothing one by one."
             )
+        message = "--intervals must be auto or a number above 0 and up to 0.9."
         try:
-            return {"inference_share": self.intervals if self.intervals == "auto" else float(self.intervals)}
+            share = self.intervals if self.intervals == "auto" else float(self.intervals)
         except ValueError:
-            raise ParameterError("--intervals must be auto or a number above 0 and up to 0.9.") from None
+            raise ParameterError(message) from None
+        if share == 0.0:
+            # A fit without intervals would be charged, and its table of intervals could not be shown.
+            raise ParameterError(f"{message} For a model without intervals leave the option out.")
+        return {"inference_share": share}
 
     def _row_norm(self) -> dict[str, float]:
         if self.row_norm is None:

@@ -1,4 +1,8 @@
-"""Checked rows as a fit uses them: what a source can do beside sums, or refuses to do before anything is charged."""
+"""Rows that passed the check, as a fit uses them.
+
+Beside sums, a source may give rows at chosen positions and whole pieces of rows. A source that cannot do so refuses, and a
+source that cannot give the sums of a fit refuses them before anything is charged.
+"""
 
 from __future__ import annotations
 
@@ -11,14 +15,14 @@ from confide.erm.row_sums import RowSum
 from confide.errors import InputTypeError
 from confide.types import Indices, Targets
 
-_NOT_HERE = (
-    "These rows stay on a cluster or with other parties, and this needs rows that are read here. Give rows in memory, or "
-    "files that were opened without a client."
+_ROWS_NOT_READ_HERE = (
+    "These rows stay on a cluster or with other parties, but this step needs rows that this process reads itself. Give rows "
+    "in memory, or files that were opened without a client."
 )
 
 
 class RowsInMemory(Protocol):
-    """Some rows in memory, with their labels or targets."""
+    """Rows in memory with their labels or targets: one piece of a source, or all of it."""
 
     @property
     def blocks(self) -> Any:
@@ -26,7 +30,7 @@ class RowsInMemory(Protocol):
 
     @property
     def labels(self) -> Targets:
-        """(n,) labels or targets, as a loss reads them."""
+        """(n,) labels or targets, in the form that a loss expects."""
 
     @property
     def n_rows(self) -> int:
@@ -34,30 +38,35 @@ class RowsInMemory(Protocol):
 
 
 class CheckedSource(RowSource, Protocol):
-    """A source of rows that were checked before a charge."""
+    """A source whose rows were checked before the budget is charged."""
 
     @property
     def assumption(self) -> str:
-        """What a guarantee assumes about the place where the rows lie; empty for rows that are read here."""
+        """What a guarantee assumes about the place where the rows lie; empty if this process reads the rows itself."""
 
     def refuse_sums(self, row_sums: Sequence[RowSum], *, with_moments: bool) -> None:
-        """Refuse, before anything is charged, a fit that may ask for sums that this source does not give.
+        """Refuse a fit that may ask for sums that this source cannot give. Called before anything is charged.
 
         Parameters
         ----------
-        row_sums : the sums for which a plan of the fit may ask, at order 2
-        with_moments : whether it also asks for the moments that intervals are made of
+        row_sums : all sums that a plan of this fit may ask for, at order 2
+        with_moments : whether the fit also asks for the second moments from which intervals are computed
+
+        Raises
+        ------
+        ParameterError, InputError
+            If the source cannot give one of these sums.
         """
 
     def taken(self, positions: Indices) -> CheckedSource:
-        """The rows at the positions."""
+        """A source of the rows at these positions."""
 
     def in_memory(self, purpose: str = "") -> Iterator[RowsInMemory]:
-        """All rows, a piece at a time. A pass with a purpose is reported to whoever watches the progress."""
+        """All rows, one piece after the other. A pass with a purpose is reported to whoever watches the progress."""
 
 
 class RowsWithDefaults:
-    """What holds for most sources: any sum is given, nothing is assumed of the place, and rows stay where they are."""
+    """The answers of most sources: every sum can be computed, nothing is assumed, and no rows are handed out."""
 
     __slots__ = ()
 
@@ -69,20 +78,20 @@ class RowsWithDefaults:
         return
 
     def taken(self, positions: Indices) -> CheckedSource:
-        raise InputTypeError(_NOT_HERE)
+        raise InputTypeError(_ROWS_NOT_READ_HERE)
 
     def in_memory(self, purpose: str = "") -> Iterator[RowsInMemory]:
-        raise InputTypeError(_NOT_HERE)
+        raise InputTypeError(_ROWS_NOT_READ_HERE)
 
 
 @dataclass(frozen=True, slots=True)
 class CheckedPass:
-    """What the check of opened rows gives.
+    """The result of checking opened rows.
 
     Attributes
     ----------
-    source : the rows, which can be summed over
-    n_rows : how many were given, before those beyond a person's share were dropped
+    source : the rows that count, for sums over them
+    n_rows : how many rows were given, before the rows beyond the cap of a person were dropped
     """
 
     source: CheckedSource

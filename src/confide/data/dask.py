@@ -1,4 +1,4 @@
-"""Rows of Dask collections, and of files that the workers of a Dask cluster read: the optional part `dask`."""
+"""Rows of Dask collections, and of files that the workers of a Dask cluster read. Needs the optional dependency `dask`."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from confide.data.partitions import (
     Outcome,
     PartitionedSource,
     Task,
-    added,
-    computed,
-    names_in,
+    columns_to_read,
+    computed_by_cluster,
     refuse_persons,
+    sum_of_outcomes,
 )
 from confide.data.streams import Reading
 from confide.errors import InputError, InputTypeError, ParameterError
@@ -32,20 +32,20 @@ from confide.features.schema import Schema
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DaskRows(OpenedRows):
-    """Rows in partitions that Dask computes; `open_rows` makes it.
+    """Rows in partitions that Dask computes, as `open_rows` returns them.
 
-    The partitions are computed anew in each pass unless the collection is persisted, and must come out the same: one
-    that does not is refused.
+    Unless the collection is persisted, Dask computes the partitions again in each pass. A partition with other rows than in
+    the check is refused.
 
     Parameters
     ----------
-    schema : the public description of their columns, or None for numeric arrays
-    parts : what Dask turns into the partitions
-    run : runs a task on one partition: (task, number, partition)
+    schema : the public description of the columns, or None for numeric arrays
+    parts : for each partition, what Dask computes it from
+    run : runs a task on one partition, called with the task, the number of the partition and the partition
     n_inputs : number of columns of numeric arrays
     labels : the labels of numeric arrays, a Dask array
-    client : dask.distributed.Client, or None for Dask's default
-    target : the column of numbers to be predicted, or None for labels; of arrays, any
+    client : dask.distributed.Client, or None for Dask's default scheduler
+    target : the column of numbers that a regression predicts, or None for labels; ignored for numeric arrays
     """
 
     schema: Schema | None
@@ -60,7 +60,7 @@ class DaskRows(OpenedRows):
         return f"DaskRows({len(self.parts)} partition{'s'[: len(self.parts) != 1]})"
 
     def labels_present(self) -> Any:
-        """Some labels of numeric arrays, each different one among them."""
+        """The distinct labels of numeric arrays."""
         from dask.delayed import delayed
 
         distinct = [delayed(np.unique, pure=True)(part) for part in self.labels.to_delayed().ravel()]
@@ -74,50 +74,53 @@ class DaskRows(OpenedRows):
         yield PartitionedSource.checked(self._outcome, reading)
 
     def _outcome(self, task: Task) -> Outcome:
-        """The outcome over all partitions: the same call gives the same keys, so that nothing is counted twice."""
+        """The outcome of a task over all partitions.
+
+        All calls are pure, so a call that is repeated has the same key, and Dask counts its result once.
+        """
         from dask.delayed import delayed
 
-        what = delayed(task, pure=True)
-        level = [delayed(self.run, pure=True)(what, number, part) for number, part in enumerate(self.parts)]
+        sent_task = delayed(task, pure=True)
+        level = [delayed(self.run, pure=True)(sent_task, number, part) for number, part in enumerate(self.parts)]
         while len(level) > 1:
             groups = (level[first : first + FAN_IN] for first in range(0, len(level), FAN_IN))
-            level = [delayed(added, pure=True)(group) for group in groups]
+            level = [delayed(sum_of_outcomes, pure=True)(group) for group in groups]
         outcome: Outcome = self._computed(level[0])
         return outcome
 
     def _computed(self, result: Any) -> Any:
-        return computed(lambda: result.compute() if self.client is None else self.client.compute(result).result())
+        return computed_by_cluster(lambda: result.compute() if self.client is None else self.client.compute(result).result())
 
 
 def rows_of_frame(frame: Any, schema: Schema, client: Any, target: str | None) -> DaskRows:
     """The partitions of a Dask DataFrame."""
     if not hasattr(frame, "to_delayed") or not hasattr(frame, "columns"):
-        raise InputTypeError("with a schema, rows of Dask must be a Dask DataFrame.")
-    names = names_in(frame.columns, schema, target)
+        raise InputTypeError("with a schema, rows from Dask must be a Dask DataFrame.")
+    names = columns_to_read(frame.columns, schema, target)
     return DaskRows(schema, tuple(frame[names].to_delayed()), _on_frame, client=client, target=target)
 
 
 def rows_of_arrays(rows: Any, labels: Any, client: Any) -> DaskRows:
-    """The chunks of two Dask arrays, rows (n, d) of numbers and labels (n,)."""
+    """The chunks of two Dask arrays: numeric rows (n, d) and labels (n,)."""
     if any(not hasattr(array, "to_delayed") for array in (rows, labels)) or rows.ndim != 2 or labels.ndim != 1:
         raise InputTypeError("without a schema, rows and labels must be Dask arrays, (rows, features) and (rows,).")
     if rows.dtype.kind not in "fiub" or labels.dtype.kind not in "fiubUT":
         raise InputTypeError("rows must be real numbers, and labels numbers, booleans or text.")
     if any(np.isnan(size) for array in (rows, labels) for size in array.shape):
-        raise ParameterError("the sizes of the chunks are unknown; call compute_chunk_sizes() on both arrays first.")
+        raise ParameterError("the sizes of some chunks are unknown; call compute_chunk_sizes() on both arrays first.")
     if rows.shape[0] != labels.shape[0]:
-        raise InputError("rows and labels differ in number: there must be one label for each row.")
+        raise InputError("the numbers of rows and labels differ; give one label for each row.")
     whole = rows.rechunk({1: -1})
     pairs = zip(whole.to_delayed().ravel(), labels.rechunk((whole.chunks[0],)).to_delayed().ravel(), strict=True)
     return DaskRows(None, tuple(pairs), _on_arrays, n_inputs=int(rows.shape[1]), labels=labels, client=client)
 
 
 def rows_of_files(files: FileRows, client: Any) -> DaskRows:
-    """The row groups of files, read by workers that see the files under the same paths."""
+    """The row groups of files, which the workers read. All workers must find the files under the same paths."""
     if not hasattr(client, "compute"):
         raise ParameterError("client must be a dask.distributed.Client.")
     if files.cache is not None or files.progress is not None:
-        raise ParameterError("files read by workers take neither cache nor progress.")
+        raise ParameterError("files that workers read take neither cache nor progress; leave both out.")
     for part in files.parts:
         part.check()
     groups = (

@@ -1,12 +1,13 @@
-"""Rows that several parties hold, each in a process of its own, which send sums over their rows and no row.
+"""Rows of several parties. Each party runs a process of its own, which sends sums over its rows and never a row.
 
-What it protects: rows stay where they are, and the released model is private at its budget against whoever sees it. What it
-does not: the coordinator sees the sums of each party, exactly and at many weights, and a sum over few rows can tell a row.
-So the parties must trust the coordinator as a curator; it draws the noise, and keeps the ledger. It trusts them to hold no
-row twice. What travels is not encrypted: use connections that are.
+What is protected: rows stay with their party, and the released model is private at its budget against everyone who sees it.
+What is not protected: the coordinator sees the sums of each party exactly, at many weights, and a sum over few rows can
+reveal a row. So the parties must trust the coordinator as a curator; it draws the noise and keeps the ledger. The
+coordinator trusts the parties that no row is held twice. Messages are not encrypted here; use connections that
+encrypt them.
 
-A connection is one of `multiprocessing.connection`, or has `send_bytes` and `recv_bytes` as those have. Messages are
-archives of NumPy arrays: no pickle, so neither side can run code at the other.
+A connection is one of `multiprocessing.connection`, or any object with the same `send_bytes` and `recv_bytes`. Messages are
+archives of NumPy arrays without pickle, so neither side can run code on the other.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ import numpy as np
 
 from confide.data.checked_source import CheckedPass, RowsWithDefaults
 from confide.data.opened_rows import OpenedRows
-from confide.data.partitions import NumericReading, Outcome, added, refuse_persons
+from confide.data.partitions import NumericReading, Outcome, refuse_persons, sum_of_outcomes
 from confide.data.passes import Pass
 from confide.data.source import BlockwiseSum, LentSource, RowSource, SummableRows
 from confide.data.streams import Reading
@@ -41,7 +42,7 @@ _HIGHEST_ORDER = 2
 
 
 class Connection(Protocol):
-    """One end of a way between two processes."""
+    """One end of a connection between two processes."""
 
     def send_bytes(self, message: bytes, /) -> None:
         """Send one message."""
@@ -52,12 +53,12 @@ class Connection(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FederatedRows(OpenedRows):
-    """Rows of several parties, for the coordinator's `fit`. Each party runs `confide.take_part`.
+    """Rows of several parties, for the `fit` of the coordinator. Each party runs `confide.take_part`.
 
     Parameters
     ----------
-    schema : the public description of the columns, the same for all
-    connections : one to each party
+    schema : the public description of the columns, the same for all parties
+    connections : one connection to each party
     """
 
     schema: Schema
@@ -79,7 +80,7 @@ class FederatedRows(OpenedRows):
                 agreed.append(frozenset(str(each) for each in party["agreed"].ravel()))
                 passing.used(n_rows[-1])
             if not n_rows or min(n_rows) < 1:
-                raise InputError("every party must hold at least one row, and there must be at least one party.")
+                raise InputError("there must be at least one party, and every party must hold at least one row.")
             source = FederatedSource(self.connections, reading.n_features, tuple(n_rows), frozenset.intersection(*agreed))
             yield CheckedPass(source, source.n_rows)
         finally:
@@ -93,14 +94,14 @@ class FederatedSource(RowsWithDefaults, SummableRows):
 
     Parameters
     ----------
-    connections : one to each party
+    connections : one connection to each party
     n_features : number of columns of a row
-    n_rows_of_parties : how many rows each has
-    agreed : the sums that all of them agree to, see `agreement`
+    n_rows_of_parties : number of rows of each party
+    agreed : digests of the sums that all parties agree to, see `digest_of_sum`
     """
 
     connections: tuple[Connection, ...] = field(repr=False)
-    n_features: int = field()  # without `field` the property of the protocol would be taken as its default
+    n_features: int = field()  # without `field`, the property of the protocol would become the default value
     n_rows_of_parties: tuple[int, ...]
     agreed: frozenset[str]
     _one_at_a_time: Lock = field(init=False, repr=False, default_factory=Lock)
@@ -115,15 +116,15 @@ class FederatedSource(RowsWithDefaults, SummableRows):
 
     def refuse_sums(self, row_sums: Sequence[RowSum], *, with_moments: bool) -> None:
         if with_moments:
-            raise ParameterError("the parties send no sums for intervals; leave inference_share at 0 for their rows.")
-        if not self.agreed.issuperset(agreement(row_sum) for row_sum in row_sums):
+            raise ParameterError("the parties send no sums for intervals; set inference_share to 0 for their rows.")
+        if not self.agreed.issuperset(digest_of_sum(row_sum) for row_sum in row_sums):
             raise InputError(
-                "a party agrees to other sums than this fit asks for: all sides need the same version and the same "
-                "parameters, but for budget, ledger and alpha."
+                "a party agrees to other sums than this fit asks for. All sides need the same version of confide and the "
+                "same parameters; only budget, ledger and alpha may differ."
             )
 
     def lent(self) -> LentSource:
-        # Sums of parties show no rows, so a solver's sums are passed on as they are, without `lent`.
+        # A party never hands out rows, so there is no memory to protect, and the wrapper `lent` is not needed.
         def sum_over_rows(row_sum: BlockwiseSum, weights: Weights) -> Totals:
             return self.sum_over_rows(row_sum, weights)
 
@@ -131,19 +132,19 @@ class FederatedSource(RowsWithDefaults, SummableRows):
 
     def sum_over_rows(self, row_sum: BlockwiseSum, weights: Weights) -> Totals:
         if not isinstance(row_sum, RowSum):
-            raise InputError("parties send sums of a loss alone.")
-        # An answer does not say which question it belongs to.
+            raise InputError("parties send no other sums than those of a loss.")
+        # An answer does not say to which request it belongs, so there is one request at a time.
         with self._one_at_a_time:
-            return self._asked(row_sum, weights)
+            return self._totals_of_parties(row_sum, weights)
 
-    def _asked(self, row_sum: RowSum, weights: Weights) -> Totals:
+    def _totals_of_parties(self, row_sum: RowSum, weights: Weights) -> Totals:
         passing = Pass("training")
-        # All parties work at the same time.
+        # Every party gets the request before the first answer is read, so that all work at the same time.
         joint = joint_of(row_sum.loss)
         request = _packed(
             order=np.array(row_sum.order),
             weights=weights,
-            agreed=np.array(agreement(row_sum)),
+            agreed=np.array(digest_of_sum(row_sum)),
             joint=np.array([] if joint is None else [joint]),
         )
         for connection in self.connections:
@@ -156,75 +157,77 @@ class FederatedSource(RowsWithDefaults, SummableRows):
             pairs = zip(
                 (totals.value, totals.gradient, totals.hessian), (start.value, start.gradient, start.hessian), strict=True
             )
-            if any(sent.shape != due.shape or sent.dtype != np.float64 for sent, due in pairs):
+            if any(sent.shape != expected.shape or sent.dtype != np.float64 for sent, expected in pairs):
                 raise InputError(
-                    "a party sent sums of another shape; all must run the same version with the same parameters."
+                    "a party sent sums of another shape than expected; all sides must run the same version of confide with "
+                    "the same parameters."
                 )
             outcomes.append(Outcome((), totals, None))
             passing.used(self.n_rows_of_parties[number])
-        total = added(outcomes).totals
+        total = sum_of_outcomes(outcomes).totals
         assert total is not None  # noqa: S101 - every outcome has totals
         return total
 
 
 def answer(connection: Connection, source: RowSource, row_sums: Sequence[RowSum]) -> None:
-    """A party's part: sums over its own rows, clipped as it decides itself, until the coordinator ends.
+    """Answer the coordinator with sums over this party's rows until it ends. The party clips its rows by its own bounds.
 
     Parameters
     ----------
     connection : to the coordinator
-    source : the party's rows
-    row_sums : what was agreed to be summed, at order 2: the first that is asked for, and then no other
+    source : the rows of this party
+    row_sums : the sums that this party agrees to, at order 2
 
     Raises
     ------
     InputError
-        If the coordinator asks for another sum than was agreed.
+        If the coordinator asks for a sum that is not among them.
     """
-    known = {agreement(row_sum): row_sum for row_sum in row_sums}
-    connection.send_bytes(_packed(n_rows=np.array(source.n_rows), agreed=np.array(list(known))))
+    agreed = {digest_of_sum(row_sum): row_sum for row_sum in row_sums}
+    connection.send_bytes(_packed(n_rows=np.array(source.n_rows), agreed=np.array(list(agreed))))
     while True:
         request = _received(connection)
         if not request:
             return
-        asked = _asked(known, request)
+        row_sum = _requested_sum(agreed, request)
         weights = request["weights"]
-        width = None if asked is None else asked.n_weights(source.n_features)
-        if asked is None or weights.dtype != np.float64 or weights.ndim != 2 or weights.shape[1] != width:
+        width = None if row_sum is None else row_sum.n_weights(source.n_features)
+        if row_sum is None or weights.dtype != np.float64 or weights.ndim != 2 or weights.shape[1] != width:
             raise InputError(
-                "the coordinator asks for another sum than was agreed: both sides need the same version and the same "
-                "parameters."
+                "the coordinator asks for another sum than was agreed. Both sides need the same version of confide and the "
+                "same parameters."
             )
-        totals = source.sum_over_rows(asked, weights)
+        totals = source.sum_over_rows(row_sum, weights)
         connection.send_bytes(_packed(value=totals.value, gradient=totals.gradient, hessian=totals.hessian))
 
 
-def _asked(known: Mapping[str, RowSum], request: Mapping[str, Any]) -> RowSum | None:
-    """The sum that the coordinator asks for, None if it is none that was agreed."""
-    row_sum, order, joint = known.get(str(request["agreed"])), _int(request["order"]), request["joint"]
+def _requested_sum(agreed: Mapping[str, RowSum], request: Mapping[str, Any]) -> RowSum | None:
+    """The sum that the coordinator asks for, or None if this party did not agree to it."""
+    row_sum, order, joint = agreed.get(str(request["agreed"])), _int(request["order"]), request["joint"]
     if row_sum is None or not 0 <= order <= _HIGHEST_ORDER or joint.size != _has_joint(row_sum.loss):
         return None
     loss = row_sum.loss
     return replace(row_sum, order=order, loss=with_joint(loss, float(joint[0])) if joint.shape == (1,) else loss)
 
 
-def agreement(row_sum: RowSum) -> str:
-    """By which both sides see that they speak of the same sum: loss, bound on rows, intercept and cap on weights.
+def digest_of_sum(row_sum: RowSum) -> str:
+    """A digest of loss, bound on rows, intercept and cap on weights. Both sides compare it, to see that they mean one sum.
 
-    Not the joint of a hinge: solvers go by way of wider ones, a plan may take a narrower one, and no slope depends on it.
+    It leaves out the width of the joint of a hinge: solvers use wider joints on the way, a plan may take a narrower one, and
+    the bound on slopes, which the sensitivity rests on, is the same for every width.
     """
     loss = with_joint(row_sum.loss, 1.0) if _has_joint(row_sum.loss) else row_sum.loss
     return hashlib.sha256(repr(replace(row_sum, loss=loss, order=_HIGHEST_ORDER)).encode()).hexdigest()
 
 
 def _has_joint(loss: Loss) -> bool:
-    """Whether it is a hinge, for which a plan or a solver chooses a joint; the hinge itself gets one in every plan."""
+    """Whether the loss is a hinge with a joint, or the hinge itself, to which every plan gives a joint."""
     return isinstance(loss, Hinge) or joint_of(loss) is not None
 
 
 def send_end(connection: Connection) -> None:
-    """Tell the other side that nothing more will come, so that it does not wait."""
-    with suppress(OSError):  # it has left
+    """Tell the other side that no more messages will come, so that it stops waiting."""
+    with suppress(OSError):  # the other side has closed the connection
         connection.send_bytes(_packed())
 
 
@@ -235,7 +238,7 @@ def _packed(**arrays: Any) -> bytes:
 
 
 def _received(connection: Connection, *names: str) -> Mapping[str, Any]:
-    """The arrays of one message. Without names, any message of a request or the one that ends."""
+    """The arrays of one message, which must have these names. Without names, a request, or the empty message that ends."""
     content: dict[str, Any] = {}
     try:
         with np.load(io.BytesIO(connection.recv_bytes()), allow_pickle=False) as arrays:
@@ -244,11 +247,13 @@ def _received(connection: Connection, *names: str) -> Mapping[str, Any]:
     except (EOFError, OSError, ValueError, BadZipFile):
         understood = False
     if not understood:
-        raise InputError("a party left, or sent what cannot be understood; nothing is released, and a charge stays.")
+        raise InputError(
+            "a party left, or sent what cannot be understood. Nothing is released; what was charged stays charged."
+        )
     return content
 
 
 def _int(array: Any) -> int:
     if array.shape != () or array.dtype.kind != "i":
-        raise InputError("a party sent what cannot be understood.")
+        raise InputError("a party sent what cannot be understood; all sides must run the same version of confide.")
     return int(array)

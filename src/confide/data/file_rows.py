@@ -1,4 +1,4 @@
-"""Rows in files: tables that are read piece by piece in every pass, and numeric arrays mapped into memory."""
+"""Rows in files: tables, which are read piece by piece in every pass, and NumPy arrays, which are mapped into memory."""
 
 from __future__ import annotations
 
@@ -16,7 +16,16 @@ from confide.data.opened_rows import OpenedRows
 from confide.data.partitions import NumericReading
 from confide.data.passes import Pass, Progress
 from confide.data.source import BlockwiseSum, SummableRows
-from confide.data.streams import KeptRows, KeptSample, Part, Piece, PieceFile, Reading, StreamedSource, read_ahead
+from confide.data.streams import (
+    KeptRows,
+    KeptSample,
+    LabelledCodes,
+    PieceFile,
+    RawRows,
+    Reading,
+    StreamedSource,
+    read_ahead,
+)
 from confide.erm.row_sums import Totals
 from confide.errors import FileError, InputError, ParameterError
 from confide.features.cells import read_identities
@@ -27,15 +36,16 @@ from confide.types import Indices, Weights
 
 @dataclass(frozen=True, slots=True)
 class FileRows(OpenedRows):
-    """Rows of tables in files; `open_rows` makes it.
+    """Rows of tables in files, as `open_rows` returns them.
 
     Parameters
     ----------
-    schema : the public description of their columns
+    schema : the public description of the columns
     parts : the files, in order
-    cache : folder of the file that keeps encoded rows between passes, "" for the system's, or None to read again
-    progress : told how many rows were read, or None
-    target : the column of numbers to be predicted, or None for the schema's labels
+    cache : folder for the file that keeps encoded rows between passes, "" for the system's folder of temporary files, or
+        None to read the files again in every pass
+    progress : called with the number of rows that were read, or None
+    target : the column of numbers that a regression predicts, or None for the labels of the schema
     """
 
     schema: Schema
@@ -50,14 +60,14 @@ class FileRows(OpenedRows):
         return f"FileRows({len(self.parts)} file{'s'[: len(self.parts) != 1]}, {self.schema!r})"
 
     def tables(self, names: Sequence[str], n_rows: int = BATCH_ROWS) -> Iterator[Any]:
-        """All rows, file after file; a file that others write to is refused."""
+        """All rows, file after file. A file that changed since it was opened is refused, before and after it is read."""
         for part in self.parts:
             part.stamp.check()
             yield from read_ahead(part.tables(names, n_rows))
             part.stamp.check()
 
     def count(self) -> int:
-        """The number of rows, from reading one column."""
+        """The number of rows, found by reading one column."""
         for part in self.parts:
             part.check()
         name = self.schema.column_names[0]
@@ -68,17 +78,17 @@ class FileRows(OpenedRows):
 
     def _empty(self) -> InputError:
         names = ", ".join(str(part.path) for part in self.parts[:3])
-        return InputError(f"{names} has no rows below its names; at least one is needed.")
+        return InputError(f"{names} has no rows below the column names; at least one row is needed.")
 
     @contextmanager
     def checked(
         self, reading: Reading | NumericReading, rows_per_person: RowsPerPerson, n_threads: int = 1
     ) -> Iterator[CheckedPass]:
         if not isinstance(reading, Reading):
-            raise ParameterError("the rows of table files need a schema.")
+            raise ParameterError("rows in table files need a schema; give one to open_rows.")
         for part in self.parts:
             part.check()
-        rows: Part = self
+        rows: RawRows = self
         n_given = None
         if self.schema.person is not None:
             self.count()
@@ -101,13 +111,16 @@ class FileRows(OpenedRows):
             if n_rows == 0:
                 raise self._empty()
             reading.refuse_unused(used)
-            pieces = partial(_unrefusing, reading, rows) if store is None else store.pieces
+            pieces = partial(_pieces_after_charge, reading, rows) if store is None else store.pieces
             source = StreamedSource(pieces, reading, n_rows, kept, n_threads, self.progress)
             yield CheckedPass(source, n_rows if n_given is None else n_given)
 
 
-def _unrefusing(reading: Reading, rows: Part) -> Iterator[Piece]:
-    """The pieces of a pass after the charge. A file that could be read before and cannot be now was changed."""
+def _pieces_after_charge(reading: Reading, rows: RawRows) -> Iterator[LabelledCodes]:
+    """The pieces of a pass after the charge. A file that passed the check and cannot be read now must have changed.
+
+    The error of the reader may depend on the rows, so it is replaced by one that does not.
+    """
     pieces = reading.pieces(rows, refuse=False)
     while True:
         try:
@@ -122,13 +135,16 @@ def _unrefusing(reading: Reading, rows: Part) -> Iterator[Piece]:
         yield piece
 
 
-def _rows_of_persons(rows: Part, person: str, rows_per_person: RowsPerPerson) -> tuple[Any, int]:
-    """The positions of the rows that count, None for all, and the number of all. Takes memory for each row."""
+def _rows_of_persons(rows: RawRows, person: str, rows_per_person: RowsPerPerson) -> tuple[Any, int]:
+    """The positions of the rows that count, or None if all count, and the number of all rows.
+
+    The identities of all rows are in memory at once.
+    """
     import pyarrow as pa
 
     columns = [table[person] for table in rows.tables([person], BATCH_ROWS)]
     if len({column.type for column in columns}) > 1:
-        raise InputError(f'column "{person}": the files hold it in several types; write it in one.')
+        raise InputError(f'column "{person}" has different types in different files; write it with one type in all files.')
     chunks = [chunk for column in columns for chunk in getattr(column, "chunks", [column])]
     identities = read_identities(f'column "{person}"', pa.chunked_array(chunks))
     return rows_per_person.drawn(identities), identities.size
@@ -136,13 +152,13 @@ def _rows_of_persons(rows: Part, person: str, rows_per_person: RowsPerPerson) ->
 
 @dataclass(frozen=True, slots=True)
 class ArrayRows:
-    """Numeric rows and labels in NumPy files, mapped into memory; `open_rows` makes it.
+    """Numeric rows and labels in NumPy files, mapped into memory, as `open_rows` returns them.
 
     Parameters
     ----------
     rows : (n, d) memory map of float64 or float32
-    labels : (n,)
-    stamps : of the files
+    labels : (n,) memory map of labels or targets
+    stamps : size, time and identity of each file when it was opened
     """
 
     rows: Any
@@ -155,12 +171,12 @@ class ArrayRows:
 
 @dataclass(frozen=True, slots=True)
 class StampedSource(RowsWithDefaults, SummableRows):
-    """A `RowSource` whose rows lie in files: refuses a pass over files that changed.
+    """A `RowSource` of rows in memory-mapped files. It refuses every pass during which a file changed.
 
     Parameters
     ----------
     source : the rows
-    stamps : of the files
+    stamps : size, time and identity of each file when it was opened
     """
 
     source: MemorySource
@@ -178,7 +194,7 @@ class StampedSource(RowsWithDefaults, SummableRows):
         return self.source.sample(n_rows)
 
     def taken(self, positions: Indices) -> MemorySource:
-        """The rows at the positions, in their order, copied."""
+        """A copy of the rows at these positions, in the order of the positions."""
         taken = self.source.taken(positions)
         self._check_stamps()
         return taken

@@ -1,4 +1,4 @@
-"""Rows that lie outside of this process's memory and bring their labels or targets: what every kind of them can do."""
+"""The interface of rows that lie outside of the memory of this process and bring their own labels or targets."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from confide.features.schema import Schema
 
 
 class OpenedRows(ABC):
-    """Raw rows with their labels or targets that lie elsewhere: in files, on a cluster or at other parties.
+    """Raw rows with their labels or targets, which lie in files, on a cluster or with other parties.
 
     Attributes
     ----------
-    schema : the public description of their columns, with a target; None for numeric arrays
-    target : the column of numbers to be predicted, or None for the labels of the schema
+    schema : the public description of the columns, with a target; None for numeric arrays
+    target : the column of numbers that a regression predicts, or None for the labels of the schema
     n_inputs : number of columns of numeric arrays
-    lies_here : whether this process reads the rows itself, so that it can divide and score them
+    lies_here : whether this process reads the rows itself; only then can it divide and score them
     """
 
     __slots__ = ()
@@ -33,23 +33,23 @@ class OpenedRows(ABC):
     lies_here: ClassVar[bool] = False
 
     def labels_present(self) -> Any:
-        """Some labels, each different one among them, where no schema declares them."""
-        raise ParameterError("declare the labels of these rows: give `classes`, or a schema with a target.")
+        """Labels among which every distinct label occurs at least once. Needed where no schema declares the classes."""
+        raise ParameterError("the classes of these rows are not known: give `classes`, or a schema with a target.")
 
     @abstractmethod
     def checked(
         self, reading: Reading | NumericReading, rows_per_person: RowsPerPerson, n_threads: int = 1
     ) -> AbstractContextManager[CheckedPass]:
-        """Read all rows once and check them; what was made for later passes is removed at the end.
+        """Read all rows once and check them. On exit, everything that was stored for later passes is removed.
 
         Parameters
         ----------
-        reading : how raw rows become blocks
+        reading : how raw rows become blocks of numbers and labels
         rows_per_person : which rows of each person count
-        n_threads : threads that share later passes where this process reads the rows
+        n_threads : how many threads share the later passes, if this process reads the rows
 
         Raises
         ------
         InputError, FileError
-            If a row cannot be used; without any value from it.
+            If a row cannot be used. The message shows no value of the row.
         """

@@ -1,13 +1,15 @@
-"""Sums over rows whose partitions live in several processes: each sends its totals, and totals are added in a tree.
+"""Sums over rows whose partitions live in several processes. Each worker sends its totals, and a tree adds them up.
 
-What a worker runs is a pure function of its partition and of a `Task`. A cluster that runs one twice, because a worker was
-lost or slow, takes one of the results. Each result says of which partitions it is, how many rows it counted, and a
-fingerprint of those rows as they were decoded; the driver compares with what was checked before the charge. So every pass is
-over the same rows, in the same partitions. In which partition a row lies, and where in it, decides how sums are rounded,
-which every plan allows for, and which rows a solver has in its sample, which nobody trusts; nothing else. Noise, ledger and
-certificate never leave the driver.
+A worker runs a pure function of its partition and of a `Task`. If a cluster runs it twice, because a worker was lost or
+slow, the cluster keeps one of the results. Each result names its partitions, their numbers of rows, and a fingerprint of the
+decoded rows of each. The driver compares them with those of the check before the charge. So every pass is over the same
+rows in the same partitions.
 
-Workers return what they refuse, and never raise: a cluster writes errors to logs, beside what the function was called with.
+The partition of a row and its place there influence two things: how sums are rounded, for which every plan makes allowance,
+and which rows a solver finds in its sample, which no guarantee depends on. Noise, ledger and certificate stay on the driver.
+
+Workers return a refusal as a value and never raise, because a cluster writes errors to logs, together with the arguments of
+the function that failed.
 """
 
 from __future__ import annotations
@@ -35,7 +37,7 @@ from confide.data.fingerprints import Fingerprint
 from confide.data.on_disk import changed
 from confide.data.passes import Pass
 from confide.data.source import BlockwiseSum, SummableRows
-from confide.data.streams import NumberTarget, Reading, counts_of, source_of
+from confide.data.streams import NumberTarget, Reading, memory_source, weights_by_class
 from confide.erm.row_sums import Totals
 from confide.errors import FileError, InputError
 from confide.features.column_names import listed
@@ -51,15 +53,17 @@ from confide.features.labels import (
 from confide.features.schema import Schema
 from confide.types import Array, Rows, Targets, Weights
 
-_SHARE_OF_A_SAMPLE = 4
-"""A sample travels, and is copied at each node of the tree: it has so much less room than in memory."""
+_SAMPLE_REDUCTION = 4
+"""The sample of a cluster may take this many times less memory than a sample of rows in memory, because it travels to the
+driver and each node of the tree copies it."""
 FAN_IN = 8
-"""Totals that are added at one node of the tree, in pairs: three additions a level, so 32 are enough for 8^10 partitions."""
+"""How many outcomes one node of the tree adds up. It adds them in pairs, so the additions have depth 3 on each level, and
+a depth of 32 suffices for 8^10 partitions."""
 
 
 @dataclass(frozen=True, slots=True)
-class NumericPiece:
-    """Some numeric rows and their labels as -1 and +1, or targets. It holds data."""
+class LabelledArrays:
+    """Some numeric rows with their labels (-1 and +1, or positions of classes) or targets. It holds data."""
 
     rows: Rows
     labels: Targets
@@ -68,21 +72,21 @@ class NumericPiece:
 
     @property
     def arrays(self) -> tuple[Any, ...]:
-        """All that it holds, in order."""
+        """Both arrays, in a fixed order."""
         return self.rows, self.labels
 
 
 @dataclass(frozen=True, slots=True)
 class NumericReading:
-    """How numeric rows with labels become blocks: `Reading` without a schema.
+    """How numeric rows with labels become blocks. It is to arrays what `Reading` is to tables with a schema.
 
     Parameters
     ----------
     n_inputs : number of columns
-    domain : the labels; of two the one that becomes -1 first
-    class_weights : what a row of each of them counts, or None where every row counts 1
-    fourier : a public map that rows pass through, or None
-    numbers : what is to be predicted in place of labels, or None
+    domain : the labels; of two labels, the first becomes -1
+    class_weights : the weight of a row of each class, or None if every row counts 1
+    fourier : a public map that is applied to rows, or None
+    numbers : the numbers that a regression predicts, or None if labels are predicted
     """
 
     n_inputs: int
@@ -96,46 +100,49 @@ class NumericReading:
         """Number of columns of a block."""
         return self.n_inputs if self.fourier is None else self.fourier.n_features
 
-    def piece(self, given: tuple[Any, Any], *, refuse: bool) -> NumericPiece:
-        """Rows and labels, checked or let pass."""
+    def piece(self, given: tuple[Any, Any], *, refuse: bool) -> LabelledArrays:
+        """Rows and labels, with or without refusing entries that cannot be used."""
         rows, labels = (np.asarray(part) for part in given)
         rows = rows if rows.dtype in (np.float32, np.float64) else rows.astype(np.float64)
         if refuse and rows.shape != (labels.size, self.n_inputs):
             raise InputError(DIFFERENT_NUMBERS_OF_ROWS)
-        # The ends are finite where all numbers are, and cheaper to find than to ask each number.
+        # The smallest and the largest number are finite only if all numbers are. To find them is cheaper than to test each.
         usable = rows
         if not (np.isfinite(rows.min(initial=0.0)) and np.isfinite(rows.max(initial=0.0))):
             if refuse:
                 raise InputError(NOT_FINITE)
             usable = np.where(np.isfinite(rows), rows, 0.0).astype(rows.dtype)
         if self.numbers is not None:
-            return NumericPiece(usable, read_targets(labels, counts=self.numbers.counts, refuse=refuse))
+            return LabelledArrays(usable, read_targets(labels, counts=self.numbers.counts, refuse=refuse))
         positions = class_positions(labels, self.domain)
         if refuse and (positions < 0).any():
             raise InputError(UNDECLARED_CLASS)
-        # After the charge an unknown label, which cannot be refused any more, counts as the first class.
+        # After the charge nothing is refused any more, so an unknown label counts as the first class.
         positions = np.maximum(positions, 0)
-        return NumericPiece(usable, targets_at(positions, len(self.domain)))
+        return LabelledArrays(usable, targets_at(positions, len(self.domain)))
 
     def refuse_unused(self, used: frozenset[str]) -> None:
-        """Nothing is known of numeric columns that rows could contradict."""
+        """Refuse nothing: without a schema, nothing is declared about the columns."""
 
-    def source(self, piece: NumericPiece) -> MemorySource:
-        """The rows of a piece, in memory."""
-        counts = counts_of(piece.labels, self.class_weights)
-        return source_of(ArrayBlocks(piece.rows), piece.labels, counts, self.fourier)
+    def source(self, piece: LabelledArrays) -> MemorySource:
+        """A source in memory of the rows of one piece."""
+        row_weights = weights_by_class(piece.labels, self.class_weights)
+        return memory_source(ArrayBlocks(piece.rows), piece.labels, row_weights, self.fourier)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Task:
-    """What is to be done with each partition: checked, summed over or sampled. Its repr shows nothing: it comes into logs.
+    """What is done with each partition: its rows are checked, summed over, or sampled.
+
+    Its repr shows nothing, because clusters write it to logs.
 
     Parameters
     ----------
     reading : how raw rows become blocks
-    row_sum : what is summed, None to check
-    weights : (k, D) at which, None to check
-    stride : every so many-th run of rows is wanted, 0 to check or sum
+    row_sum : the sum to be computed, or None
+    weights : the (k, D) weights at which it is computed, or None
+    stride : the sample takes one of every `stride` runs of rows; 0 for no sample. Without a stride and without a sum, the
+        rows are checked
     """
 
     reading: Reading | NumericReading
@@ -146,11 +153,17 @@ class Task:
     def __repr__(self) -> str:
         return "Task()"
 
-    def run(self, part: int, pieces: Callable[[bool], Iterator[Any]]) -> Outcome:
-        """The outcome for one partition, whose pieces are read refusing or not."""
+    def run(self, partition: int, pieces: Callable[[bool], Iterator[Any]]) -> Outcome:
+        """The outcome for one partition.
+
+        Parameters
+        ----------
+        partition : its number
+        pieces : reads its pieces; the argument says whether cells that cannot be used are refused
+        """
         n_rows, fingerprint, used = 0, Fingerprint(), frozenset[str]()
 
-        def seen(refuse: bool) -> Iterator[Any]:
+        def fingerprinted(refuse: bool) -> Iterator[Any]:
             nonlocal n_rows
             for piece in pieces(refuse):
                 fingerprint.add(piece.arrays)
@@ -158,35 +171,36 @@ class Task:
                 n_rows += piece.labels.size
 
         def groups() -> Iterator[Iterator[CountedBlock]]:
-            for piece in seen(False):
+            for piece in fingerprinted(False):
                 yield from self.reading.source(piece).groups()
 
         def sampled() -> Iterator[MemorySource]:
-            for piece in seen(False):
+            for piece in fingerprinted(False):
                 wanted = sampled_positions(n_rows, n_rows + piece.labels.size, self.stride) - n_rows
                 yield self.reading.source(piece).copied(wanted)
 
         refusal, totals, sample = None, None, None
-        # Warnings would depend on the data. The driver's settings do not reach here.
+        # Warnings would depend on the data. A worker has settings of its own, so those of the driver have no effect here.
         with np.errstate(all="ignore"), threadpool_limits(limits=1, user_api="blas"):
             try:
                 if self.stride:
                     sample = Sample.of(list(sampled()))
                 elif self.row_sum is None or self.weights is None:
-                    for piece in seen(True):
+                    for piece in fingerprinted(True):
                         used |= piece.used
                 else:
                     totals = sum_over_groups(self.row_sum, groups(), self.reading.n_features, self.weights)
             except (InputError, FileError) as error:
                 refusal = str(error)
-            except Exception as error:  # noqa: BLE001 - its message may hold data, and would go to the logs of a cluster
+            except Exception as error:  # noqa: BLE001 - its message may hold data, and clusters log it
                 refusal = f"a worker failed with {type(error).__name__}."
-        return Outcome((Seen(part, n_rows, fingerprint.digest()),), totals, refusal, sample, used)
+        record = PartitionRecord(partition, n_rows, fingerprint.digest())
+        return Outcome((record,), totals, refusal, sample, used)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Sample:
-    """Some encoded rows of partitions, their labels and what they count; nothing where all count 1. It holds data."""
+    """Some encoded rows of partitions, with labels and weights of rows (empty if all rows count 1). It holds data."""
 
     rows: Array
     labels: Targets
@@ -197,7 +211,7 @@ class Sample:
 
     @classmethod
     def of(cls, sources: Sequence[MemorySource]) -> Sample | None:
-        """All rows of some sources, None for none of them."""
+        """All rows of some sources, or None if there is no source."""
         if not sources:
             return None
         rows = [source.blocks.block(0, source.n_rows) for source in sources]
@@ -213,31 +227,34 @@ class Sample:
 
 
 @dataclass(frozen=True, slots=True, repr=False, order=True)
-class Seen:
-    """What a pass saw of one partition: its number, how many rows it has, and their fingerprint. Its repr shows nothing."""
+class PartitionRecord:
+    """What identifies the rows of one partition in one pass: its number, its number of rows and their fingerprint.
 
-    part: int
+    Its repr shows nothing, because clusters write it to logs.
+    """
+
+    partition: int
     n_rows: int
     fingerprint: bytes
 
     def __repr__(self) -> str:
-        return "Seen()"
+        return "PartitionRecord()"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Outcome:
-    """What partitions give. It holds data; its repr shows none.
+    """The result of a task on one or several partitions. It holds data; its repr shows none.
 
     Parameters
     ----------
-    seen : of each partition
-    totals : sums over all their rows, not completed; None where they were checked or refused
-    refusal : what is wrong, or None
-    sample : some rows, where they were asked for
-    used : the columns that their rows use, where they were checked
+    partitions : the record of each partition
+    totals : sums over all their rows, not yet completed; None if no sum was asked for or the rows were refused
+    refusal : the reason for a refusal, or None
+    sample : some rows, if a sample was asked for
+    used : names of the columns that these rows use, if the rows were checked
     """
 
-    seen: tuple[Seen, ...]
+    partitions: tuple[PartitionRecord, ...]
     totals: Totals | None
     refusal: str | None
     sample: Sample | None = None
@@ -251,7 +268,7 @@ class Outcome:
         if self.totals is not None and other.totals is not None:
             totals = Totals(*(a + b for a, b in zip(_sums(self.totals), _sums(other.totals), strict=True)))
         return Outcome(
-            self.seen + other.seen,
+            self.partitions + other.partitions,
             totals,
             self.refusal if other.refusal is None else other.refusal,
             other.sample if self.sample is None else self.sample if other.sample is None else self.sample + other.sample,
@@ -263,8 +280,8 @@ def _sums(totals: Totals) -> tuple[Array, Array, Array]:
     return totals.value, totals.gradient, totals.hessian
 
 
-def added(outcomes: Sequence[Outcome]) -> Outcome:
-    """All outcomes as one, added in pairs of neighbours, pairs of pairs and so on. The given ones stay as they are."""
+def sum_of_outcomes(outcomes: Sequence[Outcome]) -> Outcome:
+    """All outcomes as one. Neighbours are added in pairs, then pairs of pairs, and so on. The arguments are not changed."""
     left = list(outcomes)
     while len(left) > 1:
         left = [left[i] + left[i + 1] if i + 1 < len(left) else left[i] for i in range(0, len(left), 2)]
@@ -274,29 +291,44 @@ def added(outcomes: Sequence[Outcome]) -> Outcome:
 Result = TypeVar("Result")
 
 
-def computed(compute: Callable[[], Result]) -> Result:
-    """What a cluster computes. Its own errors, which may quote cells, are named by their type alone."""
+def computed_by_cluster(compute: Callable[[], Result]) -> Result:
+    """The result of a computation on a cluster.
+
+    An error of the cluster may quote cells, so the FileError that replaces it names the type of the error alone.
+    """
     try:
         return compute()
-    except Exception as error:  # noqa: BLE001 - see above
+    except Exception as error:  # noqa: BLE001 - see the docstring
         failure = type(error).__name__
     raise FileError(
         f"the cluster failed with {failure}, so nothing is released; what was charged stays charged. Compute the partitions "
-        f"without confide to see why, and see that all workers have confide."
+        f"without confide to see the error, and check that confide is installed on all workers."
     )
 
 
 def refuse_persons(schema: Schema | None) -> None:
-    """Rows beyond a person's share can only be told where all rows are seen."""
+    """Refuse a schema with a column of persons. The cap on a person's rows needs a process that reads all rows."""
     if schema is not None and schema.person is not None:
         raise InputError(
-            "the rows of one person may lie in several partitions, so a schema with a person needs rows in memory or files "
-            "read without a cluster; or leave the person out of the schema and declare max_rows_per_person."
+            "the rows of one person may lie in several partitions, so a schema with a column of persons needs rows in "
+            "memory or files read without a cluster. Or leave that column out of the schema and declare max_rows_per_person."
         )
 
 
-def names_in(columns: Iterable[str], schema: Schema, target: str | None = None) -> list[str]:
-    """The columns of a schema and its target, or a column of numbers in its place, if a collection has each of them once."""
+def columns_to_read(columns: Iterable[str], schema: Schema, target: str | None = None) -> list[str]:
+    """Names of the columns that a fit reads from a collection: those of the schema, and the target.
+
+    Parameters
+    ----------
+    columns : the columns of the collection
+    schema : of the rows
+    target : the column of numbers that a regression predicts, or None for the target of the schema
+
+    Raises
+    ------
+    InputError
+        If the collection lacks one of the columns, or has it twice.
+    """
     present = list(columns)
     if target is None and schema.target is not None:
         target = schema.target.column
@@ -309,35 +341,35 @@ def names_in(columns: Iterable[str], schema: Schema, target: str | None = None) 
 
 @dataclass(frozen=True, slots=True)
 class PartitionedSource(RowsWithDefaults, SummableRows):
-    """A `RowSource` over partitions elsewhere.
+    """A `RowSource` over partitions in other processes.
 
     Parameters
     ----------
-    run : gives the outcome of a task over all partitions, added up
+    run : runs a task on all partitions and returns the sum of their outcomes
     reading : how raw rows become blocks
-    seen : each partition as it was when it was checked, in order
+    partitions : the record of each partition from the check, in ascending order
     """
 
     run: Callable[[Task], Outcome]
     reading: Reading | NumericReading
-    seen: tuple[Seen, ...]
+    partitions: tuple[PartitionRecord, ...]
 
     @classmethod
     def checked(cls, run: Callable[[Task], Outcome], reading: Reading | NumericReading) -> CheckedPass:
-        """All partitions read once and checked.
+        """Read all partitions once and check them.
 
         Raises
         ------
         InputError
-            If a row cannot be used; without any value from it.
+            If a row cannot be used. The message shows no value of the row.
         """
         passing = Pass("checking")
         outcome = run(Task(reading))
         if outcome.refusal is not None:
             raise InputError(outcome.refusal)
-        source = cls(run, reading, tuple(sorted(outcome.seen)))
+        source = cls(run, reading, tuple(sorted(outcome.partitions)))
         if source.n_rows == 0:
-            raise InputError("the partitions have no rows; at least one is needed.")
+            raise InputError("the partitions have no rows; at least one row is needed.")
         reading.refuse_unused(outcome.used)
         passing.used(source.n_rows)
         return CheckedPass(source, source.n_rows)
@@ -348,7 +380,7 @@ class PartitionedSource(RowsWithDefaults, SummableRows):
 
     @property
     def n_rows(self) -> int:
-        return sum(seen.n_rows for seen in self.seen)
+        return sum(partition.n_rows for partition in self.partitions)
 
     @property
     def assumption(self) -> str:
@@ -358,8 +390,8 @@ class PartitionedSource(RowsWithDefaults, SummableRows):
         )
 
     def sample(self, n_rows: int) -> MemorySource:
-        """About so many of the rows, brought here in a pass of its own. For solvers, which are not trusted."""
-        most = most_in_sample(self.n_features) // _SHARE_OF_A_SAMPLE
+        """About `n_rows` of the rows, brought to the driver in one pass. For solvers, which are not trusted."""
+        most = most_in_sample(self.n_features) // _SAMPLE_REDUCTION
         outcome = self._outcome(Task(self.reading, stride=sample_stride(self.n_rows, min(n_rows, most))))
         sample = outcome.sample
         if sample is None:
@@ -372,8 +404,8 @@ class PartitionedSource(RowsWithDefaults, SummableRows):
         outcome = self.run(task)
         if outcome.refusal is not None:
             raise FileError(f"{outcome.refusal} Nothing is released; what was charged stays charged.")
-        # Each partition once, and with the rows that it had.
-        if tuple(sorted(outcome.seen)) != self.seen:
+        # Every partition must occur once, with the same rows as in the check.
+        if tuple(sorted(outcome.partitions)) != self.partitions:
             raise changed("what the partitions hold")
         passing.used(self.n_rows)
         return outcome

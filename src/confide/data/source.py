@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from confide.data.lent import unwritable
-from confide.erm.row_sums import SumOverRows, Totals
+from confide.erm.closed_list_of_sums import SumOverRows
+from confide.erm.row_sums import Totals
 from confide.types import Array, Rows, Targets, Weights
 
 

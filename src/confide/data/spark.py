@@ -1,6 +1,7 @@
-"""Rows of Spark DataFrames. An optional part: `pip install confide[spark]`, and Java.
+"""Rows of Spark DataFrames. Needs the optional dependency, `pip install confide[spark]`, and Java.
 
-Spark's workers run Python with confide and the same version of NumPy; set PYSPARK_PYTHON to the interpreter.
+Spark's workers need a Python interpreter with confide and with the same version of NumPy as the driver. The environment
+variable PYSPARK_PYTHON names that interpreter.
 """
 
 from __future__ import annotations
@@ -21,13 +22,13 @@ from confide.data.partitions import (
     NumericReading,
     Outcome,
     PartitionedSource,
+    PartitionRecord,
     Sample,
-    Seen,
     Task,
-    added,
-    computed,
-    names_in,
+    columns_to_read,
+    computed_by_cluster,
     refuse_persons,
+    sum_of_outcomes,
 )
 from confide.data.streams import Reading
 from confide.erm.row_sums import Totals
@@ -35,23 +36,24 @@ from confide.errors import InputTypeError
 from confide.features.persons import RowsPerPerson
 from confide.features.schema import Schema
 
-_MOST_TO_THE_DRIVER = 64
-"""Outcomes that the driver adds up itself; more are added by workers first."""
-_COLUMNS = "number long, outcome binary"
+_MOST_OUTCOMES_TO_DRIVER = 64
+"""At most this many outcomes go to the driver. If there are more, workers first add them up in groups of `FAN_IN`."""
+_OUTCOME_COLUMNS = "number long, outcome binary"
+"""Spark's schema of outcomes: the number of a partition or group, and its packed outcome."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SparkRows(OpenedRows):
-    """The partitions of a Spark DataFrame; `open_rows` makes it.
+    """The partitions of a Spark DataFrame, as `open_rows` returns them.
 
-    They are persisted for the time of the fit; Spark computes what it drops anew. A frame whose rows come out different when
-    they are computed again, such as an unseeded sample, is refused then, and must be written to files first.
+    The partitions are persisted during the fit. If Spark drops one, it computes that partition again. A partition that then
+    has other rows, for instance in a sample without a seed, is refused; such a frame must be written to files first.
 
     Parameters
     ----------
-    schema : the public description of their columns
-    frame : with the columns of the schema
-    target : the column of numbers to be predicted, or None for labels
+    schema : the public description of the columns
+    frame : the DataFrame, with the columns of the schema
+    target : the column of numbers that a regression predicts, or None for labels
     """
 
     schema: Schema
@@ -69,11 +71,11 @@ class SparkRows(OpenedRows):
 
         refuse_persons(self.schema)
         if not isinstance(reading, Reading):
-            raise InputTypeError("rows of Spark need a schema.")
-        described = reading
+            raise InputTypeError("rows from Spark need a schema; give one to open_rows.")
+        reading_with_schema = reading
         persisted = self.frame.persist(StorageLevel.MEMORY_AND_DISK)
         try:
-            yield PartitionedSource.checked(lambda task: _outcome(persisted, described, task), reading)
+            yield PartitionedSource.checked(lambda task: _outcome(persisted, reading_with_schema, task), reading)
         finally:
             persisted.unpersist()
 
@@ -81,14 +83,14 @@ class SparkRows(OpenedRows):
 def rows_of_frame(frame: Any, schema: Schema, target: str | None) -> SparkRows:
     """The partitions of a Spark DataFrame."""
     if not hasattr(frame, "mapInArrow"):
-        raise InputTypeError("rows of Spark must be a DataFrame.")
-    quoted = ["`" + name.replace("`", "``") + "`" for name in names_in(frame.columns, schema, target)]
+        raise InputTypeError("rows from Spark must be a Spark DataFrame.")
+    quoted = ["`" + name.replace("`", "``") + "`" for name in columns_to_read(frame.columns, schema, target)]
     return SparkRows(schema, frame.select(*quoted), target)
 
 
 @dataclass(frozen=True, slots=True)
 class _Batches:
-    """The rows of one partition as Spark hands them over: once."""
+    """The rows of one partition. Spark hands over an iterator, so they can be read once only."""
 
     batches: Iterable[Any]
 
@@ -98,7 +100,10 @@ class _Batches:
 
 
 def _outcome(frame: Any, reading: Reading, task: Task) -> Outcome:
-    """The outcome over all partitions, added up in a tree. Spark takes one result of a partition, however often it ran."""
+    """The outcome of a task over all partitions, added up in a tree.
+
+    Spark takes one result of each partition, however often the partition was computed.
+    """
 
     def on_partition(batches: Iterator[Any]) -> Iterator[Any]:
         import pyarrow as pa
@@ -113,21 +118,21 @@ def _outcome(frame: Any, reading: Reading, task: Task) -> Outcome:
         import pandas as pd
 
         ordered = table.sort_values("number")
-        outcome = added([_unpacked(content) for content in ordered["outcome"]])
+        outcome = sum_of_outcomes([_unpacked(content) for content in ordered["outcome"]])
         return pd.DataFrame({"number": [int(key[0])], "outcome": [_packed(outcome)]})
 
-    outcomes = frame.mapInArrow(on_partition, _COLUMNS)
+    outcomes = frame.mapInArrow(on_partition, _OUTCOME_COLUMNS)
     n_left = frame.rdd.getNumPartitions()
-    while n_left > _MOST_TO_THE_DRIVER:
+    while n_left > _MOST_OUTCOMES_TO_DRIVER:
         group = (outcomes["number"] / FAN_IN).cast("long").alias("group")
-        outcomes = outcomes.groupBy(group).applyInPandas(on_group, _COLUMNS)
+        outcomes = outcomes.groupBy(group).applyInPandas(on_group, _OUTCOME_COLUMNS)
         n_left = -(-n_left // FAN_IN)
-    collected = sorted(computed(outcomes.collect), key=lambda row: int(row["number"]))
-    return added([_unpacked(row["outcome"]) for row in collected])
+    collected = sorted(computed_by_cluster(outcomes.collect), key=lambda row: int(row["number"]))
+    return sum_of_outcomes([_unpacked(row["outcome"]) for row in collected])
 
 
 def _packed(outcome: Outcome) -> bytes:
-    """An outcome as an archive of NumPy arrays: no pickle."""
+    """An outcome as an archive of NumPy arrays, without pickle."""
     totals = outcome.totals
     sums: dict[str, Any] = (
         {} if totals is None else {"value": totals.value, "gradient": totals.gradient, "hessian": totals.hessian}
@@ -139,10 +144,10 @@ def _packed(outcome: Outcome) -> bytes:
     if outcome.used:
         sums["used"] = np.array(sorted(outcome.used))
     stream = io.BytesIO()
-    seen = outcome.seen
-    fingerprints = np.frombuffer(b"".join(each.fingerprint for each in seen), np.uint8).reshape(len(seen), SIZE)
-    counts = np.array([(each.part, each.n_rows) for each in seen])
-    np.savez(stream, seen=counts, fingerprints=fingerprints, **sums)
+    records = outcome.partitions
+    fingerprints = np.frombuffer(b"".join(each.fingerprint for each in records), np.uint8).reshape(len(records), SIZE)
+    sizes = np.array([(each.partition, each.n_rows) for each in records])
+    np.savez(stream, partitions=sizes, fingerprints=fingerprints, **sums)
     return stream.getvalue()
 
 
@@ -151,7 +156,7 @@ def _unpacked(content: bytes) -> Outcome:
         totals = Totals(arrays["value"], arrays["gradient"], arrays["hessian"]) if "value" in arrays else None
         refusal = str(arrays["refusal"]) if "refusal" in arrays else None
         sample = Sample(arrays["rows"], arrays["labels"], arrays["counts"]) if "rows" in arrays else None
-        pairs = zip(arrays["seen"].tolist(), arrays["fingerprints"], strict=True)
-        seen = tuple(Seen(part, n_rows, fingerprint.tobytes()) for (part, n_rows), fingerprint in pairs)
+        pairs = zip(arrays["partitions"].tolist(), arrays["fingerprints"], strict=True)
+        records = tuple(PartitionRecord(number, n_rows, fingerprint.tobytes()) for (number, n_rows), fingerprint in pairs)
         used = frozenset(arrays["used"].tolist()) if "used" in arrays else frozenset[str]()
-        return Outcome(seen, totals, refusal, sample, used)
+        return Outcome(records, totals, refusal, sample, used)

@@ -1,10 +1,11 @@
-"""Rows larger than memory: they pass by in pieces, each a few blocks long, in every pass over them.
+"""Rows larger than memory. Every pass reads them again, in pieces of a few blocks each.
 
-Pieces are cut so that the blocks of `MemorySource` come out, whatever the files or their row groups are: a sum over a
-stream is that over the same rows in memory to the bit, with the same chain of additions.
+Pieces are cut so that they contain the same blocks as `MemorySource` makes, however the rows are spread over files and row
+groups. So a sum over a stream adds the same numbers in the same order as the sum over the same rows in memory, and is equal
+to it to the bit.
 
-Rows are checked in a pass of their own, before a budget is charged. Later passes read without refusing: a cell that could
-not be used would count as missing or as nothing, so that no answer after the charge depends on what a row holds.
+The first pass checks the rows, before the budget is charged. Later passes refuse no cell: one that cannot be used counts as
+missing, or as zero. So no refusal after the charge depends on what a row holds.
 """
 
 from __future__ import annotations
@@ -48,24 +49,26 @@ from confide.features.labels import positions_of, read_labels, read_targets
 from confide.types import Array, Indices, Targets, Weights
 
 _PIECE_BYTES = 2**25
-_PIECES_AHEAD = 2
+"""About how much memory the encoded rows of one piece take (32 MiB). At least one group of blocks is read at a time."""
+_PIECES_READ_AHEAD = 2
+"""How many pieces the reading thread prepares before they are used."""
 
 
-class Part(Protocol):
-    """Raw rows that can be read again and again, each once and in the same order."""
+class RawRows(Protocol):
+    """Raw rows that can be read many times. Every reading gives every row once, and always in the same order."""
 
     def tables(self, names: Sequence[str], n_rows: int) -> Iterator[Any]:
-        """Arrow tables or record batches with the named columns, of about `n_rows` rows where there is a choice."""
+        """Arrow tables or record batches with the named columns, of about `n_rows` rows each where the format allows it."""
 
 
 @dataclass(frozen=True, slots=True)
 class NumberTarget:
-    """What a regression is to predict, in place of labels.
+    """The numbers that a regression predicts, which take the place of labels.
 
     Parameters
     ----------
-    column : where the numbers are; "" beside numeric arrays
-    counts : whether none may be negative
+    column : the column that holds them; "" where they are an array of their own
+    counts : whether they are counts, so that a negative number is refused
     """
 
     column: str
@@ -73,39 +76,39 @@ class NumberTarget:
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
-    """Some rows as codes, and their labels as -1 and +1, or targets. It holds data."""
+class LabelledCodes:
+    """Some rows as codes of a schema, with their labels (-1 and +1, or positions of classes) or targets. It holds data."""
 
     codes: Codes
     labels: Targets
 
     @property
     def used(self) -> frozenset[str]:
-        """The columns with a cell as the schema describes it."""
+        """Names of the columns in which some cell holds what the schema lists or bounds."""
         return self.codes.used
 
     @property
     def arrays(self) -> tuple[Any, ...]:
-        """All that it holds, in order."""
+        """All arrays that it holds, in a fixed order."""
         return (self.codes.numbers, *self.codes.others, self.labels)
 
-    def taken(self, which: Indices | slice) -> Piece:
-        """Some of the rows, copied."""
-        return Piece(self.codes.taken(which), self.labels[which])
+    def taken(self, which: Indices | slice) -> LabelledCodes:
+        """A copy of some of the rows."""
+        return LabelledCodes(self.codes.taken(which), self.labels[which])
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """How raw columns become blocks of rows and labels, by public facts alone. Picklable.
+    """How raw columns become blocks of rows and labels. It holds public facts alone, and can be pickled.
 
     Parameters
     ----------
-    encoder : of the schema, which must have a target unless numbers are to be predicted
-    domain : the labels; of two the one that becomes -1 first
-    class_weights : what a row of each of them counts, or None where every row counts 1
-    fourier : a public map that encoded rows pass through, or None
-    numbers : what is to be predicted in place of labels, or None
-    single : whether blocks of rows are in single precision, as in `EncodedBlocks`
+    encoder : encodes columns by the schema, which must have a target unless `numbers` is given
+    domain : the labels; of two labels, the first becomes -1
+    class_weights : the weight of a row of each class, or None if every row counts 1
+    fourier : a public map that is applied to encoded rows, or None
+    numbers : the numbers that a regression predicts, or None if labels are predicted
+    single : whether blocks of rows are made in single precision, as in `EncodedBlocks`
     """
 
     encoder: Encoder
@@ -117,7 +120,7 @@ class Reading:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The raw columns that are read."""
+        """The raw columns that are read: those of the schema, then the target."""
         target = self.numbers or self.encoder.schema.target
         return (*self.encoder.schema.column_names, *(() if target is None else (target.column,)))
 
@@ -128,107 +131,115 @@ class Reading:
 
     @property
     def rows_in_piece(self) -> int:
-        """A whole number of groups of blocks, so that none is cut."""
+        """Rows of one piece: a whole number of groups of blocks, so that pieces cut no block."""
         step = rows_in_group(self.n_features)
         return step * max(1, _PIECE_BYTES // (8 * max(len(self.names), self.n_features) * step))
 
-    def pieces(self, part: Part, *, refuse: bool) -> Iterator[Piece]:
-        """All rows of a part, checked or let pass, in pieces of `rows_in_piece`, the last one shorter."""
-        for tables in recut(part.tables(self.names, self.rows_in_piece), self.rows_in_piece):
-            pieces = [self.piece(table, refuse=refuse) for table in tables]
-            yield pieces[0] if len(pieces) == 1 else joined(pieces)
+    def pieces(self, raw_rows: RawRows, *, refuse: bool) -> Iterator[LabelledCodes]:
+        """All rows, in pieces of `rows_in_piece` rows and a shorter last one.
 
-    def piece(self, table: Any, *, refuse: bool) -> Piece:
-        """The rows of a frame or table, checked or let pass."""
+        With `refuse`, a cell that cannot be used raises an InputError; without, it counts as missing or as zero.
+        """
+        for tables in cut_to_size(raw_rows.tables(self.names, self.rows_in_piece), self.rows_in_piece):
+            pieces = [self.piece(table, refuse=refuse) for table in tables]
+            yield pieces[0] if len(pieces) == 1 else concatenated(pieces)
+
+    def piece(self, table: Any, *, refuse: bool) -> LabelledCodes:
+        """The rows of a frame or table, with or without refusing cells that cannot be used."""
         given = table[self.names[-1]]
         labels: Targets
         if self.numbers is not None:
             labels = read_targets(given, counts=self.numbers.counts, refuse=refuse)
         else:
             labels = read_labels(given, *self.domain, refuse=refuse)
-        return Piece(self.encoder.read(table, refuse=refuse), labels)
+        return LabelledCodes(self.encoder.read(table, refuse=refuse), labels)
 
     def refuse_unused(self, used: frozenset[str]) -> None:
-        """Refuse checked rows, as `Encoder.refuse_unused` does, by the columns that all their pieces use."""
+        """Refuse the checked rows if a column is used in none of them. See `Encoder.refuse_unused`.
+
+        Parameters
+        ----------
+        used : the columns that some piece of the rows uses
+        """
         self.encoder.refuse_unused(used)
 
-    def source(self, piece: Piece) -> MemorySource:
-        """The rows of a piece, in memory."""
-        counts = counts_of(piece.labels, self.class_weights)
-        return source_of(EncodedBlocks(self.encoder, piece.codes, self.single), piece.labels, counts, self.fourier)
+    def source(self, piece: LabelledCodes) -> MemorySource:
+        """A source in memory of the rows of one piece."""
+        row_weights = weights_by_class(piece.labels, self.class_weights)
+        return memory_source(EncodedBlocks(self.encoder, piece.codes, self.single), piece.labels, row_weights, self.fourier)
 
 
-def joined(pieces: Sequence[Piece]) -> Piece:
-    """The rows of several pieces as one."""
+def concatenated(pieces: Sequence[LabelledCodes]) -> LabelledCodes:
+    """The rows of several pieces as one piece."""
     schema, codes = pieces[0].codes.schema, [piece.codes for piece in pieces]
     numbers = np.concatenate([each.numbers for each in codes], axis=1)
     others = tuple(np.concatenate(parts) for parts in zip(*(each.others for each in codes), strict=True))
     used = frozenset[str]().union(*(each.used for each in codes))
-    return Piece(Codes(schema, numbers, others, used=used), np.concatenate([piece.labels for piece in pieces]))
+    return LabelledCodes(Codes(schema, numbers, others, used=used), np.concatenate([piece.labels for piece in pieces]))
 
 
-def counts_of(labels: Any, class_weights: tuple[float, ...] | None) -> Array | None:
-    """What each row counts by its class, or None where all count 1."""
+def weights_by_class(labels: Any, class_weights: tuple[float, ...] | None) -> Array | None:
+    """The weight of each row, which is the weight of its class, or None if all rows count 1."""
     if class_weights is None:
         return None
-    counts: Array = np.array(class_weights)[positions_of(labels, len(class_weights))]
-    return counts
+    row_weights: Array = np.array(class_weights)[positions_of(labels, len(class_weights))]
+    return row_weights
 
 
-def source_of(blocks: Blocks, labels: Targets, counts: Array | None, fourier: FourierMap | None) -> MemorySource:
-    """Rows in memory, mapped where there is a map, with what each row counts."""
-    return MemorySource(blocks if fourier is None else MappedBlocks(blocks, fourier), labels, counts)
+def memory_source(blocks: Blocks, labels: Targets, row_weights: Array | None, fourier: FourierMap | None) -> MemorySource:
+    """A source of rows in memory with their weights. If there is a Fourier map, it is applied to the rows."""
+    return MemorySource(blocks if fourier is None else MappedBlocks(blocks, fourier), labels, row_weights)
 
 
 @dataclass(frozen=True, slots=True)
 class StreamedSource(RowsWithDefaults, SummableRows):
-    """A `RowSource` over pieces that are read anew in each pass.
+    """A `RowSource` over pieces that are read again in each pass.
 
     Parameters
     ----------
-    pieces : begins a pass
+    pieces : begins a pass over all pieces
     reading : how pieces become blocks
-    n_rows : how many rows there were when they were checked
-    kept : some of them, which were kept then
-    n_threads : threads that share the groups of blocks, besides one that reads
-    told : told how many rows of a pass were used, or None for who watches by `progress`
+    n_rows : the number of rows that passed the check
+    kept : a sample of the rows, which was kept in memory during the check
+    n_threads : how many threads share the groups of blocks; one more thread reads
+    progress : called with the number of rows that a pass has used, or None for the callback of `confide.progress`
     """
 
-    pieces: Callable[[], Iterator[Piece]]
+    pieces: Callable[[], Iterator[LabelledCodes]]
     reading: Reading
-    n_rows: int = field()  # without `field` the property of the protocol would be taken as its default
+    n_rows: int = field()  # without `field`, the property of the protocol would become the default value
     kept: KeptSample
     n_threads: int = 1
-    told: Progress | None = None
+    progress: Progress | None = None
 
     @property
     def n_features(self) -> int:
         return self.reading.n_features
 
     def sample(self, n_rows: int) -> MemorySource:
-        """About so many of the rows, those that `MemorySource.sample` would take. For solvers, which are not trusted."""
+        """About `n_rows` of the rows, the same as `MemorySource.sample` would take. For solvers, which are not trusted."""
         stride = sample_stride(self.n_rows, min(n_rows, most_in_sample(self.n_features)))
         kept = self.reading.source(self.kept.piece())
         picked = sampled_positions(0, kept.n_rows, stride // self.kept.stride)
         return kept.copied(picked)
 
     def taken(self, positions: Indices) -> StreamedSource:
-        """The rows at the positions, in the order in which they pass by. Reads them once, for `sample`."""
-        pieces = partial(_picked, self.pieces, np.sort(positions), self.reading.rows_in_piece)
+        """A source of the rows at these positions, in the order of the stream. One pass over them keeps their sample."""
+        pieces = partial(_rows_at, self.pieces, np.sort(positions), self.reading.rows_in_piece)
         kept = KeptSample(most_in_sample(self.n_features))
         for piece in pieces():
             kept.add(piece)
         return replace(self, pieces=pieces, n_rows=positions.size, kept=kept)
 
     def in_single_precision(self) -> StreamedSource | None:
-        """The same rows, encoded in single precision; None where a map would make them doubles."""
+        """The same rows, encoded in single precision; None if there is a Fourier map, whose results are doubles."""
         return None if self.reading.fourier else replace(self, reading=replace(self.reading, single=True))
 
     def in_memory(self, purpose: str = "") -> Generator[MemorySource, None, None]:
-        """All rows, a piece at a time; refused at the end where their number is no longer what it was."""
-        passing = Pass(purpose, self.told) if purpose else None
+        """All rows, one piece after the other. Raises FileError at the end if the number of rows has changed."""
+        passing = Pass(purpose, self.progress) if purpose else None
         counted = 0
-        # A thread reads what comes next.
+        # Another thread reads the next pieces in the meantime.
         for piece in read_ahead(self.pieces()):
             counted += piece.labels.size
             yield self.reading.source(piece)
@@ -238,18 +249,24 @@ class StreamedSource(RowsWithDefaults, SummableRows):
             raise changed("what holds the rows")
 
     def sum_over_rows(self, row_sum: BlockwiseSum, weights: Weights) -> Totals:
-        # Closed here: who holds an exception would hold the threads that read, too.
+        # The pass is closed here, because whoever keeps an exception would also keep the reading thread alive.
         with closing(self.in_memory()) as pieces:
-            # Threads that add up expand each block themselves, and use it while it is in the cache.
+            # Each summing thread expands its blocks itself, so that a block is used while it is in the processor's cache.
             groups = (group for memory in pieces for group in memory.groups())
-            passing = Pass("training", self.told)
+            passing = Pass("training", self.progress)
             return row_sum.completed(sum_over_groups(row_sum, groups, self.n_features, weights, self.n_threads, passing))
 
 
-def _picked(begin: Callable[[], Iterator[Piece]], positions: Indices, n_rows: int) -> Iterator[Piece]:
-    """The rows at the positions, which rise, of a pass over pieces; `n_rows` in a piece, fewer in the last.
+def _rows_at(begin: Callable[[], Iterator[LabelledCodes]], positions: Indices, n_rows: int) -> Iterator[LabelledCodes]:
+    """The rows at these positions of one pass, in new pieces of `n_rows` rows and a shorter last one.
 
-    So the blocks are those of the same rows in memory.
+    Because the new pieces have that size, they contain the same blocks as the same rows in memory.
+
+    Parameters
+    ----------
+    begin : begins a pass over all pieces
+    positions : positions of the wanted rows, in ascending order
+    n_rows : number of rows of a new piece
     """
     start, waiting, n_waiting = 0, [], 0
     for piece in begin():
@@ -259,46 +276,52 @@ def _picked(begin: Callable[[], Iterator[Piece]], positions: Indices, n_rows: in
         n_waiting += int(last - first)
         start = stop
         if n_waiting >= n_rows:
-            whole = joined(waiting)
+            whole = concatenated(waiting)
             cut = n_waiting - n_waiting % n_rows
             for begun in range(0, cut, n_rows):
                 yield whole.taken(slice(begun, begun + n_rows))
             waiting, n_waiting = [whole.taken(slice(cut, None))], n_waiting - cut
     if n_waiting:
-        yield joined(waiting)
+        yield concatenated(waiting)
 
 
 @dataclass(frozen=True, slots=True)
 class KeptRows:
-    """The rows of a part at the positions kept, rising."""
+    """The raw rows at some positions.
 
-    part: Part
-    kept: Indices
+    Parameters
+    ----------
+    all_rows : the raw rows among which these are
+    positions : positions of the rows that count, in ascending order
+    """
+
+    all_rows: RawRows
+    positions: Indices
 
     def tables(self, names: Sequence[str], n_rows: int) -> Iterator[Any]:
         start = 0
-        for table in self.part.tables(names, n_rows):
+        for table in self.all_rows.tables(names, n_rows):
             stop = start + table.num_rows
-            first, last = np.searchsorted(self.kept, (start, stop))
-            yield table.take(self.kept[first:last] - start)
+            first, last = np.searchsorted(self.positions, (start, stop))
+            yield table.take(self.positions[first:last] - start)
             start = stop
 
 
 class KeptSample:
-    """Some of the rows that pass by, kept in memory for solvers: those that `MemorySource.sample` would take of all.
+    """A sample of the rows of a pass, kept in memory for solvers. `MemorySource.sample` would take the same rows.
 
     Parameters
     ----------
-    most : about how many
+    most : about how many rows are kept at most
     """
 
     def __init__(self, most: int) -> None:
         self.stride = 1
         self._most, self._n_rows = most, 0
-        self._kept: list[tuple[Indices, Piece]] = []
+        self._kept: list[tuple[Indices, LabelledCodes]] = []
 
-    def add(self, piece: Piece) -> None:
-        """Take note of the next rows."""
+    def add(self, piece: LabelledCodes) -> None:
+        """Add the sampled rows of the next piece, and thin out the rows kept so far if there are too many."""
         start, self._n_rows = self._n_rows, self._n_rows + piece.labels.size
         stride = sample_stride(self._n_rows, self._most)
         if stride > self.stride:
@@ -308,34 +331,36 @@ class KeptSample:
         picked = sampled_positions(start, self._n_rows, stride)
         self._kept.append((picked, piece.taken(picked - start)))
 
-    def piece(self) -> Piece:
-        """What was kept; there must have been rows."""
-        return joined([piece for _, piece in self._kept])
+    def piece(self) -> LabelledCodes:
+        """All rows that were kept, as one piece. At least one row must have been added."""
+        return concatenated([piece for _, piece in self._kept])
 
 
 class PieceFile:
-    """Checked pieces in a file of their own, for as many passes as wanted.
+    """A temporary file that holds checked pieces, for any number of passes.
 
-    They are private data on a disk. The file has no name that could be opened, only its owner could read it, and the system
-    removes it when it is closed or the process ends, however it ends.
+    The pieces are private data on a disk. The file has no name under which another process could open it, its permissions
+    allow its owner alone to read it, and the system removes it when it is closed or when the process ends for any reason.
 
     Parameters
     ----------
-    folder : where the file lies; None for the system's folder of temporary files
+    folder : the folder of the file; None for the system's folder of temporary files
     """
 
     def __init__(self, folder: Path | None) -> None:
         try:
             self._file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - closed by `close`
         except OSError as error:
-            raise FileError(f"cannot write to the cache's folder: {error.strerror}.") from None
+            raise FileError(
+                f"cannot create a file in the folder of the cache: {error.strerror}. Give another folder or no cache."
+            ) from None
         self._starts: list[int] = []
         self._reading = threading.Lock()
         self._schema: Any = None
         self._n_arrays = 0
 
-    def append(self, piece: Piece) -> None:
-        """Write one piece after the others."""
+    def append(self, piece: LabelledCodes) -> None:
+        """Write one piece at the end of the file."""
         self._schema, self._n_arrays = piece.codes.schema, len(piece.arrays)
         full, start = None, self._file.tell()
         try:
@@ -344,24 +369,27 @@ class PieceFile:
         except OSError as error:
             full = error.strerror
         if full is not None:
-            raise FileError(f"cannot write to the cache: {full}. Give a folder with more room, or leave the cache out.")
+            raise FileError(f"cannot write to the cache: {full}. Give a folder with more free space, or no cache.")
         self._starts.append(start)
 
-    def pieces(self) -> Iterator[Piece]:
-        """All pieces, in order, whatever other passes begin or end meanwhile."""
+    def pieces(self) -> Iterator[LabelledCodes]:
+        """All pieces, in order. Several passes may read at the same time: each seeks its own position, under a lock."""
         for start in self._starts:
             with self._reading:
                 self._file.seek(start)
                 numbers, *others, labels = (np.load(self._file, allow_pickle=False) for _ in range(self._n_arrays))
-            yield Piece(Codes(self._schema, numbers, tuple(others)), labels)
+            yield LabelledCodes(Codes(self._schema, numbers, tuple(others)), labels)
 
     def close(self) -> None:
-        """Give the room back."""
+        """Close the file, which removes it."""
         self._file.close()
 
 
-def recut(tables: Iterable[Any], n_rows: int) -> Iterator[list[Any]]:
-    """The same rows, `n_rows` at a time, fewer at the end. Several tables where files hold a column in several types."""
+def cut_to_size(tables: Iterable[Any], n_rows: int) -> Iterator[list[Any]]:
+    """The same rows in the same order, `n_rows` at a time, and fewer the last time.
+
+    Each item is a list of tables. It has more than one table only where files hold a column in different types.
+    """
     import pyarrow as pa
 
     waiting: list[Any] = []
@@ -370,17 +398,17 @@ def recut(tables: Iterable[Any], n_rows: int) -> Iterator[list[Any]]:
         table = given if isinstance(given, pa.Table) else pa.Table.from_batches([given])
         while n_waiting + table.num_rows >= n_rows:
             taken = n_rows - n_waiting
-            yield _joined([*waiting, table.slice(0, taken)])
+            yield _concatenated_by_type([*waiting, table.slice(0, taken)])
             table, waiting, n_waiting = table.slice(taken), [], 0
         if table.num_rows:
             waiting.append(table)
             n_waiting += table.num_rows
     if n_waiting:
-        yield _joined(waiting)
+        yield _concatenated_by_type(waiting)
 
 
-def _joined(tables: list[Any]) -> list[Any]:
-    """Neighbours of one schema as one table."""
+def _concatenated_by_type(tables: list[Any]) -> list[Any]:
+    """The tables, with neighbours that have the same Arrow schema concatenated to one."""
     import pyarrow as pa
 
     runs = groupby(tables, key=lambda table: table.schema)
@@ -391,8 +419,8 @@ Item = TypeVar("Item")
 
 
 def read_ahead(items: Iterator[Item]) -> Iterator[Item]:
-    """The same items, made in a thread of their own while those before are used; closed there, if they can be."""
-    ready: queue.Queue[Item | BaseException | None] = queue.Queue(_PIECES_AHEAD)
+    """The same items, made by another thread while earlier ones are used. A generator is also closed in that thread."""
+    ready: queue.Queue[Item | BaseException | None] = queue.Queue(_PIECES_READ_AHEAD)
     stopped, user = threading.Event(), threading.get_ident()
 
     def put(item: Item | BaseException | None) -> None:
@@ -402,7 +430,7 @@ def read_ahead(items: Iterator[Item]) -> Iterator[Item]:
                 return
 
     def work() -> None:
-        # Floating-point warnings would depend on the data; the setting of the caller's thread does not reach this one.
+        # Floating-point warnings would depend on the data. NumPy keeps this setting for each thread separately.
         with np.errstate(all="ignore"):
             try:
                 for item in items:
@@ -410,7 +438,7 @@ def read_ahead(items: Iterator[Item]) -> Iterator[Item]:
                     if stopped.is_set():
                         return
                 put(None)
-            except BaseException as error:  # noqa: BLE001 - raised in the caller's thread
+            except BaseException as error:  # noqa: BLE001 - raised again in the caller's thread
                 put(error)
             finally:
                 if isinstance(items, Generator):
@@ -425,6 +453,7 @@ def read_ahead(items: Iterator[Item]) -> Iterator[Item]:
             yield item
     finally:
         stopped.set()
-        # Garbage is collected in any thread: in one that the reader waits for, or in the reader, this would never end.
+        # The garbage collector may run this in any thread. In the reading thread itself, or in a thread for which it waits,
+        # `join` would never return.
         if threading.get_ident() == user:
             reader.join()

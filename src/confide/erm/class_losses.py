@@ -1,4 +1,4 @@
-"""Losses of several classes: one score a class, whose slope is a vector. Targets are positions of classes, 0 to o - 1.
+"""Losses of several classes, with one score for each. Slopes are vectors; targets are positions of classes, 0 to o - 1.
 
 Constants: privacy/proofs/multiclass.md, sections 2 and 3.
 """
@@ -53,7 +53,7 @@ class Softmax:
         return (self.n_outputs + 2.0 * math.log(self.n_outputs) + 18.0) / math.sqrt(2.0)
 
     def curvature_at_slope(self, slope: Array) -> Array:
-        # 2m - a^2 with m, one minus the probability of the row's class, as large as the slope a allows.
+        # 2m - a^2, where m is one minus the probability of the row's class, and as large as the slope a allows.
         largest = np.minimum(1.0, slope * math.sqrt(1.0 - 1.0 / self.n_outputs))
         return np.maximum(0.0, 2.0 * largest - slope * slope)
 
@@ -62,7 +62,7 @@ class Softmax:
         scores = scores.reshape(n_rows, -1, n_classes)
         own = (np.arange(n_rows), slice(None), targets)
         lower = scores - scores.max(axis=2, keepdims=True)
-        # The greatest share is 1: their sum neither overflows nor vanishes. exp(score - log of the sum) would lose digits.
+        # The largest share is 1, so the sum neither overflows nor vanishes. exp(score - log of the sum) would lose digits.
         shares = np.exp(lower)
         total = shares.sum(axis=2, keepdims=True)
         if order == 0:
@@ -82,8 +82,8 @@ class Softmax:
 class OneVsRest:
     """For each class a loss of the margin, +1 for the class and -1 for all others; their sum is the loss of a row.
 
-    L = sqrt(o) L_1, with c as of one loss, rank o and o times its trace. `loss` must fall with the margin, and
-    its curvature be a concave function of its squared slope.
+    L = sqrt(o) L_1, c is that of one loss, the rank is o, and the trace is o times that of one loss. `loss` must fall with
+    the margin, and its curvature must be a concave function of its squared slope.
     """
 
     loss: MarginLoss

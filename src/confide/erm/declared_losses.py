@@ -1,4 +1,4 @@
-"""Losses that a user wrote: the constants are those that the user declared, and the guarantee says so."""
+"""Losses that a user wrote. The user declares their constants, and the guarantee says so."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from confide.types import Array, Targets
 class DeclaredLoss(OneScore):
     """A user's loss, and the constants it declared when the fit began.
 
-    Its derivatives are clipped to the declared constants and sign here, so no slope is one that noise was not made for. That
-    the loss is convex, that its derivative changes no faster than `smoothness` says, and that each value depends on its own
-    score and target alone stay assumptions.
+    Derivatives are clipped here to the declared constants and the declared sign, so noise covers every slope. Three
+    assumptions remain: the loss is convex, its derivative changes no faster than `smoothness` says, and each value depends
+    on its own score and target alone.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ class DeclaredLoss(OneScore):
         for argument in given:
             argument.flags.writeable = False
 
-        # Where one sign was claimed it is kept too: the cheaper account of Gaussian noise is false for slopes of two.
+        # A declared sign is enforced too: the cheaper account of Gaussian noise is false for slopes of both signs.
         steepest = 0.0 if self.monotone else self.lipschitz
 
         def clipped(function: Any, low: float, high: float) -> Array:

@@ -17,7 +17,7 @@ from confide.errors import ParameterError
 from confide.types import Array, Indices, Rows, SparseRows
 
 _BAND_GROUPS = 16
-"""Groups whose sums are made by one product: few enough for wide rows, enough for one product in common schemas."""
+"""Number of groups whose sums one product computes: small enough for wide rows, and large enough for usual schemas."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +26,8 @@ class GroupBound:
 
     A one-hot category is a group whose scale is the value of its active column; a number in [-s, s] is a group of one. Where
     exactly one column is active in every row the group is linked: noise may be smaller then, and the guarantee is void if
-    one row is otherwise. `clip` sees to it: a linked group of another form becomes the scale at its largest entry, the
-    first of equals.
+    one row is different. `clip` makes sure of it: a linked group of another form gets the scale at its largest entry, the
+    first of equal ones, and 0 elsewhere.
 
     An entry that is not a number counts as the smallest number, an infinite one as the largest of its sign.
 
@@ -86,7 +86,7 @@ class GroupBound:
         if issparse(rows):
             return self._clip_sparse(canonical(rows).astype(np.float64, copy=False))
         block = np.asarray(rows, dtype=np.float64)
-        # Written so that what is not a number counts as outside.
+        # Written so that an entry that is not a number counts as outside.
         within = np.abs(block[:, self._intervals]) <= self._limits
         suspects = [band.suspects(block) for band in self._bands]
         if within.all() and not any(suspect.any() for suspect in suspects):
@@ -114,7 +114,7 @@ class GroupBound:
 
 
 class _Band:
-    """A few groups, and for each of them one entry of the arrays. Sums over groups are products with a matrix of 0 and 1."""
+    """A few groups; the arrays have one entry for each. Sums over groups are products with a matrix of 0 and 1."""
 
     def __init__(self, starts: Indices, sizes: Indices, scales: Array, linked: NDArray[np.bool_]) -> None:
         stops = starts + sizes
@@ -123,11 +123,12 @@ class _Band:
         self.members = ((starts <= columns) & (columns < stops)).astype(np.float64)
         # A group with a single entry obeys the bound if that lies between `lowest` and `scales`.
         self.linked, self.scales, self.lowest = linked, scales, np.where(linked, scales, -scales)
-        # A computed L1 norm up to this one proves that the exact one is within the scale. No norm proves that one is linked.
+        # A computed L1 norm of at most this proves that the exact norm is within the scale. No norm proves that a group is
+        # linked.
         self.radii = np.where(linked, -math.inf, scales * (1.0 - (sizes + 4) * 2.0**-52))
 
     def suspects(self, block: Array) -> NDArray[np.bool_]:
-        """(rows, groups): False where the group is seen to obey the bound as it stands."""
+        """(rows, groups): False where the group certainly obeys the bound without clipping."""
         entries = block[:, self.columns]
         with np.errstate(over="ignore", invalid="ignore"):
             counts = (entries != 0.0).astype(np.float32) @ self.members.astype(np.float32)
@@ -149,7 +150,7 @@ class _Band:
 def _one_hot(rows: Array, scale: float) -> Array:
     hot = np.zeros_like(rows)
     hot[np.arange(rows.shape[0]), rows.argmax(axis=1)] = scale
-    # Rows that are right already keep the signs of their zeros.
+    # Rows that obey the bound already keep the signs of their zeros.
     return np.where(rows == hot, rows, hot)
 
 

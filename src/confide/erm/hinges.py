@@ -22,9 +22,9 @@ _LOGISTIC = LogisticLoss()
 class LogisticHinge(OneMargin):
     """log(1 + exp(m - z)), the logistic loss moved by a margin m = 1 / smoothing. L = 1, c = 1/4.
 
-    It is the hinge with its corner at margin m, rounded by softplus: h log(1 + exp((1 - z) / h)) for h = `smoothing`, of
-    scores h times as large. A translation keeps slopes, curvatures and what they have to do with each other, so that every
-    constant is that of the logistic loss but the value at 0. Source: Zhang, Jin, Yang and Hauptmann (2003).
+    This is the hinge with its corner at margin m, rounded by softplus: h log(1 + exp((1 - z) / h)) with h = `smoothing`, for
+    scores that are h times as large. A translation keeps slopes, curvatures and the relation between them. So every
+    constant but the value at 0 is that of the logistic loss. Source: Zhang, Jin, Yang and Hauptmann (2003).
     """
 
     smoothing: float = 0.5
@@ -40,7 +40,7 @@ class LogisticHinge(OneMargin):
 
     @property
     def margin(self) -> float:
-        """m, where the hinge has its corner."""
+        """m, the position of the corner."""
         return 1.0 / self.smoothing
 
     @property
@@ -93,7 +93,7 @@ class HuberHinge(_SmoothedHinge):
         return 1.0 / (2.0 * self.smoothing)
 
     def _slope(self, margin: Array) -> Array:
-        # ((1 - z) + h) / (2h), not (1 + h - z) / (2h): the latter loses digits for small h.
+        # ((1 - z) + h) / (2h) is not written as (1 + h - z) / (2h), which loses digits for small h.
         return np.clip(((1.0 - margin) + self.smoothing) / (2.0 * self.smoothing), 0.0, 1.0)
 
     def _joint(self, margin: Array) -> Array:
@@ -146,7 +146,10 @@ class SmoothHinge(_SmoothedHinge):
 
 @dataclass(frozen=True, slots=True)
 class Hinge(OneMargin):
-    """max(0, 1 - z). L = 1, not smooth: output perturbation only, with a narrow joint. At the kink the derivative is -1."""
+    """max(0, 1 - z). L = 1. The derivative at the kink is -1.
+
+    The hinge is not smooth, so it has output perturbation alone, with a narrow joint in place of the kink.
+    """
 
     name: ClassVar[str] = "hinge"
     smoothness: ClassVar[float] = math.inf

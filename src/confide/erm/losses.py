@@ -1,8 +1,8 @@
-"""Losses, pointwise in the margin z = y (w . x), each with the public constants that its calibration needs.
+"""What proofs need to know of a loss, and the logistic loss.
 
-Margins and results are arrays of any shape, in float64. Labels are -1 and +1. Every loss here is convex and falls with
-the margin; those of a score and a target are in `target_losses`. Sources: Chaudhuri, Monteleoni and Sarwate (2011),
-corollaries 2 to 4, equations (20) to (23).
+A loss of the margin z = y (w . x) takes arrays of any shape and returns arrays of that shape, in float64. Labels are -1 and
++1. Each such loss is convex and falls with the margin. `hinges` has more of them; `target_losses` has the losses of a score
+and a target. Source: Chaudhuri, Monteleoni and Sarwate (2011), corollaries 2 to 4.
 """
 
 from __future__ import annotations
@@ -17,10 +17,11 @@ from confide.types import Array, Targets
 
 
 class LossBounds(Protocol):
-    """What the proofs need to know of a loss, or of all losses that a row may have: public constants.
+    """The public constants that proofs need: of a loss, or of all losses that the rows may have.
 
-    A loss has o scores: one in the margin, or o for o classes (`confide.erm.class_losses`). Then weights are (o, D), the
-    slope of a row is a vector of o numbers, and its gradient their product with the row. Norms of slopes are L2 norms.
+    A loss has o scores: one score for a loss of the margin, or o scores for o classes (`confide.erm.class_losses`). Weights
+    are (o, D), the slope of a row is a vector of o numbers, and the gradient of a row is the product of its slope with the
+    row. Norms of slopes are L2 norms.
     """
 
     @property
@@ -41,26 +42,30 @@ class LossBounds(Protocol):
 
     @property
     def monotone(self) -> bool:
-        """Whether slopes lie in a polytope with a corner at 0 that the label alone decides: in the margin, have one sign.
+        """Whether slopes lie in a polytope that has a corner at 0 and depends on the label alone.
 
-        The cheaper account of Gaussian noise is false for other losses.
+        In the margin this means that slopes have one sign.
+        The cheaper account of Gaussian noise holds for no other losses.
         """
 
     @property
     def by_length(self) -> bool:
-        """Whether |derivative| is at most lipschitz R / |x|, R the bound on a row x, and not lipschitz: noise for a ball."""
+        """Whether |derivative| is bounded by lipschitz R / |x| in place of lipschitz, R the bound on a row x.
+
+        Such a loss allows noise in the shape of a ball alone.
+        """
 
     @property
     def tapered(self) -> bool:
         """Whether steep rows hardly bend the objective: the curvature's trace is at most linear(slope) - |slope|^2 / W.
 
-        The linear function vanishes, with the bound, where every score has its least or its greatest slope, and W is the
-        weight of the row. In the margin: curvature_at_slope(a) <= a (1 - a / L).
+        W is the weight of the row. The linear function is such that the bound vanishes where every score has its least or
+        its greatest slope. In the margin: curvature_at_slope(a) <= a (1 - a / L).
         """
 
     @property
     def tail(self) -> float:
-        """Of a tapered loss, the least t with curvature_at_slope(a) <= t (L - a) for every a."""
+        """The least t with curvature_at_slope(a) <= t (L - a) for every a, where the loss is tapered."""
 
     @property
     def n_outputs(self) -> int:
@@ -68,15 +73,15 @@ class LossBounds(Protocol):
 
     @property
     def separable(self) -> bool:
-        """Whether it is a sum of losses of one score each."""
+        """Whether the loss is a sum of losses of one score each."""
 
     @property
     def rank(self) -> int:
-        """The most eigenvalues of the second derivative that are not 0."""
+        """The largest number of eigenvalues of the second derivative that are not 0."""
 
     @property
     def trace(self) -> float:
-        """The supremum of their sum."""
+        """The supremum of the trace of the second derivative."""
 
     @property
     def self_concordant(self) -> bool:
@@ -98,18 +103,18 @@ class LossBounds(Protocol):
         """The half-width of the rounded corner of a hinge, as its user gave it; None for other losses. No proof uses it."""
 
     def curvature_at_slope(self, slope: Array) -> Array:
-        """Largest trace of the second derivative where |slope| is this, a quasi-concave function of it."""
+        """The largest trace of the second derivative where |slope| has this value: a quasi-concave function of |slope|."""
 
 
 class Terms(NamedTuple):
     """What the scores of a block of m rows add to k problems, and its derivatives in the scores."""
 
     value: Array | None = None
-    """(m, k); None where derivatives were asked for, whose sums need none. So for the others."""
+    """(m, k): the loss. None where derivatives were asked for; the other fields are None where they were not."""
     slope: Array | None = None
     """(m, k o)"""
     curvature: Array | None = None
-    """(m, k o) of a separable loss, the matrices (m, k o o) of others."""
+    """(m, k o) where the loss is separable, else matrices (m, k o o)."""
 
 
 class Loss(LossBounds, Protocol):
@@ -118,7 +123,7 @@ class Loss(LossBounds, Protocol):
     def of_scores(self, scores: Array, targets: Targets, order: int, stretch: Array | float = 1.0) -> Terms:
         """Value (order 0), or slope (1) and curvature (2) in the scores (m, k o) of rows with these targets (m,).
 
-        `stretch` (m, 1) is R / |x| for each row where the loss is `by_length`, and has no meaning otherwise.
+        `stretch` (m, 1) is R / |x| for each row. It has a meaning only where the loss is `by_length`.
         """
 
 
@@ -136,7 +141,7 @@ class MarginLoss(Loss, Protocol):
 
 
 class OneScore:
-    """What losses of one score have in common."""
+    """What losses of one score have in common unless they say otherwise."""
 
     __slots__ = ()
     tail: ClassVar[float] = 1.0
@@ -155,7 +160,7 @@ class OneScore:
 
 
 class OneMargin(OneScore):
-    """What the losses have in common unless they say otherwise."""
+    """What losses of the margin have in common unless they say otherwise."""
 
     __slots__ = ()
     lipschitz: ClassVar[float] = 1.0
@@ -189,8 +194,8 @@ class LogisticLoss(OneMargin):
         return np.maximum(-margin, 0.0) + np.log1p(np.exp(-np.abs(margin)))
 
     def derivative(self, margin: Array) -> Array:
-        # 1 / (1 + t) loses no digits; where t overflows it is 0, and the slope below 2^-1022. Each array is written over:
-        # for many problems memory costs as much as arithmetic.
+        # 1 / (1 + t) loses no digits. Where t overflows the result is 0, and the exact slope is below 2^-1022. The arrays
+        # are written over, since for many problems memory costs as much as arithmetic.
         with np.errstate(over="ignore"):
             grown = np.asarray(np.exp(margin))
         grown += 1.0

@@ -1,7 +1,7 @@
-"""Public bounds on one row. A bound clips rows so that they obey it, and gives their largest L2 norm.
+"""Public bounds on one row. A bound clips rows so that they obey it, and states their largest L2 norm.
 
-Clipping is part of what is minimised: the ideal objective is the one over the rows clipped in real arithmetic, and the
-certificate's rounding bound (privacy/proofs/certificate.md) speaks of that objective.
+Clipping is part of what is minimised. The ideal objective is the objective over the rows clipped in real arithmetic, and the
+rounding bound of the certificate (privacy/proofs/certificate.md) compares with that objective.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ SMALLEST_BOUND = 2.0**-300
 LARGEST_BOUND = 2.0**300
 _LARGEST_SAFE_SQUARE = 2.0**1000
 LONG_ROW = 48
-"""Rows of so many doubles are multiplied by a vector one by one, from memory faster than by a product of matrices."""
+"""Rows of at least so many doubles are multiplied by a vector one by one, which is faster here than a matrix product."""
 
 
 class RowBound(Protocol):
-    """What is publicly known of every row. Owes one sentence: every clipped row obeys the bound in exact arithmetic."""
+    """What is publicly known of every row. It guarantees that every clipped row obeys the bound in exact arithmetic."""
 
     @property
     def l2_norm(self) -> float:
@@ -35,7 +35,7 @@ class RowBound(Protocol):
     def clip(self, rows: Rows) -> Rows:
         """The rows of one block as float64, each scaled so that it obeys the bound; the argument is never written to.
 
-        Sparse rows stay sparse. A bound that cannot clip them so raises ParameterError, for a block without rows too.
+        Sparse rows stay sparse. A bound that cannot clip sparse rows raises ParameterError, also for a block without rows.
         """
 
     def check_width(self, n_features: int) -> None:
@@ -67,11 +67,11 @@ class BallBound:
         return self.norm
 
     def check_width(self, n_features: int) -> None:
-        """Every width fits a ball."""
+        """Rows of every width fit a ball."""
 
     def clip(self, rows: Rows, scratch: Array | None = None) -> Rows:
-        # Memory for rows that change is had once and given as `scratch` (m, d): new pages for every block cost more than
-        # the arithmetic.
+        # Changed rows are written to `scratch` (m, d), which is used for every block: new pages for each block would cost
+        # more than the arithmetic.
         if issparse(rows):
             block = canonical(rows).astype(np.float64, copy=False)
         elif scratch is not None and rows.dtype != np.float64:
@@ -86,8 +86,8 @@ class BallBound:
         radius = self.norm * (1.0 - max(2.0**-40, (block.shape[1] + 8) * 2.0**-52))
         with np.errstate(over="ignore", under="ignore"):
             squared_norms = row_squares(block)
-        # Written so that an overflowing norm counts as outside. Underflow of a tiny entry moves a squared norm by less
-        # than d 2^-1074, far below the margin for every admissible radius.
+        # The comparisons are written so that an overflowing norm counts as outside. Underflow of a tiny entry moves a
+        # squared norm by less than d 2^-1074, far below the margin for every admissible radius.
         if squared_norms.max(initial=0.0) <= radius * radius:
             return block
         outside = ~(squared_norms <= radius * radius)
@@ -108,9 +108,9 @@ class BallBound:
 
 
 def canonical(rows: SparseRows) -> SparseRows:
-    """The same CSR rows, with no column stored twice in one: the norm of two parts is not that of their sum."""
+    """The same CSR rows, in which no column is stored twice. The norm of two parts would not be the norm of their sum."""
     block = with_entries(rows, rows.data)
-    # Asked of the new object: what an old one remembers of its form may be out of date.
+    # The new object is asked, since the old one may remember a form that is out of date.
     if not block.has_canonical_format:
         block = block.copy()
         block.sum_duplicates()
@@ -123,7 +123,7 @@ def with_entries(rows: SparseRows, entries: Array) -> SparseRows:
 
 
 def row_products(rows: Array, others: Array) -> Array:
-    """(m,): of rows (m, d) with as many others, or with one (d,), in any order of summation."""
+    """(m,): products of rows (m, d) with as many other rows, or with one vector (d,), in any order of summation."""
     if rows.shape[1] >= LONG_ROW and rows.flags.c_contiguous:
         return np.asarray(np.vecdot(rows, others))
     return np.asarray(np.einsum("ij,ij->i" if others.ndim == 2 else "ij,j->i", rows, others))
@@ -139,11 +139,12 @@ def row_squares(rows: Rows) -> Array:
 
 
 def _scaled(rows: SparseRows, factors: Array, huge: NDArray[np.bool_], radius: float) -> SparseRows:
-    """Each row times its factor; those that are huge, longer than any radius, scaled to it as `scaled_to_norm` does."""
+    """Each row times its factor. Huge rows, which are longer than any radius, are scaled to it as in `scaled_to_norm`."""
     lengths = np.diff(rows.indptr)
     entries = rows.data * np.repeat(factors, lengths)
     if huge.any():
-        # All at once: one by one they would take many times as long as other rows, and time would tell of them.
+        # All huge rows are scaled at once. One by one they would take much longer than other rows, and the time would show
+        # it.
         own, lengths = np.repeat(huge, lengths), lengths[huge]
         starts = np.cumsum(lengths) - lengths
         with np.errstate(under="ignore"):
@@ -164,7 +165,7 @@ def scaled_to_norm(rows: Array, radius: float, order: int = 2) -> Array:
         _, exponents = np.frexp(np.abs(rows).max(axis=1))
         scaled = np.ldexp(rows, -exponents[:, None])
         norms = np.linalg.norm(scaled, ord=order, axis=1)
-        # The comparison may underflow or overflow, which leaves it right; the result is made from `radius` itself.
+        # The comparison stays right where it underflows or overflows; the result is computed from `radius` itself.
         longer = norms > np.ldexp(radius, -exponents)
         scaled *= (radius / np.where(longer, norms, 1.0))[:, None]
     return np.where(longer[:, None], scaled, rows)

@@ -1,14 +1,14 @@
-"""The only code that meets a raw row: clip it, append the constant of the intercept, add its term for k problems at once.
+"""Sums of a loss over rows: clip each raw row, append the constant of the intercept, add its term for k problems at once.
 
 Conventions: rows (m, d) raw; weights (k, o D) with o the scores of the loss, one after the other, and D = d, or d + 1 when
 there is an intercept, whose coordinate comes last in each.
-The sums over rows are a closed list: `RowSum`, `MomentSum`, `LeastSquaresSum`.
+The sums over rows are a closed list: `RowSum`, `MomentSum` and `LeastSquaresSum`. No other trusted code meets a raw row.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
@@ -19,21 +19,17 @@ from confide.erm.row_bounds import LONG_ROW, BallBound, RowBound, norm_with_inte
 from confide.erm.thread_memory import scratch
 from confide.types import Array, Rows, Targets, Weights
 
-if TYPE_CHECKING:
-    from confide.erm.least_squares_sums import LeastSquaresSum
-    from confide.erm.moment_sums import MomentSum
-
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """Sums over the rows seen so far. They are data: nothing of them leaves the package."""
+    """Sums over the rows seen so far. They are data, and never leave the package."""
 
     value: Array
-    """(k,): summed loss, NaN where only its derivatives were asked for."""
+    """(k,): summed loss; NaN where only derivatives were asked for."""
     gradient: Array
-    """(k, o D): empty (k, 0) when the order of the sum is 0."""
+    """(k, o D); (k, 0) when the order of the sum is 0."""
     hessian: Array
-    """(k, o D, o D), upper triangles alone until `completed`: empty (k, 0, 0) when the order is below 2."""
+    """(k, o D, o D); (k, 0, 0) when the order is below 2. Before `completed` the upper triangles alone are filled."""
 
     def add(self, other: Totals) -> None:
         """Add the totals of other rows in place."""
@@ -82,9 +78,9 @@ class RowSum:
     def add_block(
         self, totals: Totals, rows: Rows, labels: Targets, weights: Weights, row_weights: Array | None = None
     ) -> None:
-        """Add the terms of one block of rows (m, d), labels (m,) or targets such as the loss reads, to the totals in place.
+        """Add the terms of one block to the totals in place: rows (m, d), and labels or targets (m,) as the loss reads them.
 
-        `row_weights` (m,) say how much each row counts; without them each counts 1, or `largest_weight` if that is less.
+        `row_weights` (m,) say how much each row counts. Without them each row counts 1, or `largest_weight` if that is less.
         """
         if isinstance(rows, np.ndarray) and isinstance(self.row_bound, BallBound):
             clipped = self.row_bound.clip(rows, scratch(rows.shape))
@@ -98,7 +94,7 @@ class RowSum:
         if terms.value is not None:
             totals.value[...] += (counts * terms.value).sum(axis=0)
         if terms.slope is not None:
-            # A row that counts 1 is not multiplied by it: scores of many problems are as large as their rows.
+            # A count of 1 costs no product: for many problems the array of slopes is as large as that of the rows.
             slopes = terms.slope if isinstance(counts, float) and counts == 1.0 else counts * terms.slope
             gradient = totals.gradient.reshape(weights.shape)
             gradient[:, :n_features] += product(slopes.T, clipped)
@@ -111,7 +107,7 @@ class RowSum:
         n_features = clipped.shape[1]
         scores: Array
         if len(weights) == 1 and n_features >= LONG_ROW and self.row_bound.l2_norm == np.inf and not issparse(clipped):
-            # Without a norm to take, these rows are read here first, from memory.
+            # No norm was taken of these rows, so they are read here for the first time, from memory.
             scores = row_products(clipped, weights[0, :n_features])[:, None]
         else:
             scores = product(clipped, weights[:, :n_features].T)
@@ -127,7 +123,7 @@ class RowSum:
         return stretch[:, None]
 
     def _counts(self, row_weights: Array | None) -> Array | float:
-        """(m, 1), or one number: what each row counts, in [0, largest_weight]; a weight that is not a number counts 0."""
+        """(m, 1), or one number: how much each row counts, in [0, largest_weight]; 0 for a weight that is not a number."""
         if row_weights is None:
             return min(1.0, self.largest_weight)
         return np.fmin(np.fmax(row_weights, 0.0), self.largest_weight)[:, None]
@@ -139,19 +135,15 @@ class RowSum:
         return mirrored(totals)
 
 
-SumOverRows: TypeAlias = "RowSum | LeastSquaresSum | MomentSum"
-"""The closed list of sums that a source of rows makes."""
-
-
 def product(left: Any, right: Any) -> Array:
-    """Of two matrices, one of them of rows. Of arrays by `dot`: the operator keeps other threads waiting."""
+    """The product of two matrices, one of them rows. Arrays use `dot`, since the operator keeps other threads waiting."""
     sparse = issparse(left) or issparse(right)
     found: Array = left @ right if sparse else np.dot(left, right)
     return found
 
 
 def mirrored(totals: Totals) -> Totals:
-    """The totals with both triangles of every Hessian, of which there is the upper one, in place."""
+    """The totals with the upper triangle of every Hessian copied to the lower one, in place."""
     for matrix in totals.hessian:
         matrix[...] = np.triu(matrix) + np.triu(matrix, 1).T
     return totals

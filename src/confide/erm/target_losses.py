@@ -1,12 +1,12 @@
-"""Losses of a score s = w . x and a target t, each with the public constants that its calibration needs.
+"""Losses of a score s = w . x and a target t, each with the public constants that calibrations need.
 
-The derivative of each is clipped to [-limit, limit]. That of a convex loss is a rising function of the score, so the clipped
-one is too: the loss stays convex, becomes linear where the limit binds, and is bent nowhere more than before. The limit is
-`threshold`, or `threshold` R / |x| where the loss is `by_length`: then the gradient of a row is at most threshold R long,
-however short the row is. Redberg, Koskela and Wang (2023) clip by length; Huber (1964).
+The derivative of each loss is clipped to [-limit, limit]. The derivative of a convex loss rises with the score, and the
+clipped derivative does so too. So the loss stays convex, becomes linear where the limit binds, and has nowhere more
+curvature than before. The limit is `threshold`, or `threshold` R / |x| where the loss is `by_length`. Then the gradient of a
+row is at most threshold R long, also for a short row. Redberg, Koskela and Wang (2023) clip by length; Huber (1964).
 
-Targets are clipped here to their declared interval, and one that is not a number counts as its lower end, so the constants
-hold whatever the source of the rows does. Proofs: privacy/proofs/target_losses.md.
+Targets are clipped here to their declared interval, and a target that is not a number counts as the lower end. So the
+constants hold for every source of rows. Proofs: privacy/proofs/target_losses.md.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from confide.types import Array, Targets
 
 
 class _Clipped(Loss, Protocol):
-    """What the losses of this module must give to `_TargetLoss`: functions of arrays that broadcast."""
+    """What a loss of this module must define for `_TargetLoss`. Its functions take arrays that broadcast."""
 
     lowest_target: float
     highest_target: float
@@ -41,10 +41,10 @@ class _Clipped(Loss, Protocol):
 
 
 class _TargetLoss(OneScore):
-    """What the losses have in common unless they say otherwise."""
+    """What losses of a score and a target have in common unless they say otherwise."""
 
     __slots__ = ()
-    # Scores lie on either side of their target.
+    # A score may lie on either side of its target, so slopes have either sign.
     monotone: ClassVar[bool] = False
     by_length: bool = False
     tapered: ClassVar[bool] = False
@@ -68,7 +68,7 @@ class _TargetLoss(OneScore):
 class SquaredLoss(_TargetLoss):
     """(s - t)^2 / 2 with its derivative clipped, t in [-target_bound, target_bound]. L = threshold, c = 1.
 
-    Huber's loss, or by length the clipped square.
+    This is Huber's loss, or the clipped square where it is clipped by length.
     """
 
     target_bound: float
@@ -80,7 +80,7 @@ class SquaredLoss(_TargetLoss):
     def __post_init__(self) -> None:
         _check(self.target_bound, self.threshold)
 
-    # The difference and the product; lengths of rows are accounted for by the certificate.
+    # One difference and one product are rounded. The certificate accounts for the lengths of rows.
     rounding: ClassVar[float] = 3.0
 
     @property
@@ -97,7 +97,7 @@ class SquaredLoss(_TargetLoss):
 
     @property
     def value_at_zero(self) -> float:
-        # A row of zeros has no limit by length.
+        # Where losses are clipped by length, a row of zeros has no limit.
         limit = math.inf if self.by_length else self.threshold
         return float(self.value(np.zeros(1), np.array([self.target_bound]), limit)[0])
 
@@ -145,7 +145,7 @@ class PoissonLoss(_TargetLoss):
 
     @property
     def value_at_zero(self) -> float:
-        # It falls with the target below 1 and rises above.
+        # It falls with the target below 1 and rises with it above 1, so it is largest at one of the ends.
         ends = np.array([0.0, self.target_bound])
         return float(self.value(np.zeros(2), ends, self.threshold).max()) * (1.0 + 2.0**-40)
 
@@ -159,7 +159,7 @@ class PoissonLoss(_TargetLoss):
             # Where the derivative reaches the limits; below, only for a target above the limit.
             low, high = np.log(np.maximum(targets - limits, 0.0)), np.log(targets + limits)
             inside = np.clip(scores, low, high)
-            # t (exp(e) - 1 - e), e = s - log t; near its minimum a difference of large terms would lose it.
+            # t (exp(e) - 1 - e) with e = s - log t. Near the minimum a difference of large terms would lose all digits.
             error = inside - np.log(targets)
             far = np.exp(inside) - targets - np.where(targets > 0.0, targets * error, 0.0)
             deviance = np.where(np.abs(error) < 1.0, targets * (np.expm1(error) - error), far)
@@ -178,7 +178,7 @@ class PoissonLoss(_TargetLoss):
 
 def _check(target_bound: float, threshold: float) -> None:
     in_range = SMALLEST_BOUND <= threshold <= LARGEST_BOUND and target_bound >= SMALLEST_BOUND
-    # Short rows may lose their length to underflow, which is nothing beside the limit only if that is not absurdly small.
+    # The lengths of short rows may underflow. The error is negligible only if the limit is not extremely small.
     if not (in_range and (2.0**-100 * target_bound <= threshold or target_bound == math.inf)):
         raise ParameterError("threshold must be a positive number, at least 2^-100 of target_bound and at most 2^300.")
 

@@ -10,10 +10,10 @@ from confide.types import Array
 
 @dataclass(frozen=True, slots=True)
 class Weighted:
-    """The losses w l of rows that count with a weight w from 0 to `largest`: constants that hold for all of them.
+    """The losses w l of rows whose weight w lies between 0 and `largest`: constants that hold for all these rows.
 
-    They are those of `largest` times the loss: a smaller weight is never worse. Proof: section on weights of
-    privacy/proofs/objective_perturbation.md.
+    They are the constants of `largest` times the loss, since a smaller weight is never worse. Proof:
+    privacy/proofs/objective_perturbation.md, theorem 6.
     """
 
     loss: Loss
@@ -73,7 +73,7 @@ class Weighted:
 
     @property
     def rounding(self) -> float:
-        # One more for the product with the weight.
+        # One more unit, for the rounding of the product with the weight.
         return self.loss.rounding + 1.0
 
     @property

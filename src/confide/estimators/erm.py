@@ -15,7 +15,7 @@ from confide.features.encoder import Encoder
 from confide.intake.user_losses import declared_loss
 from confide.training.settings import ScoreLoss
 
-_MARGIN_LOSSES: dict[str, type[Any]] = {
+MARGIN_LOSSES: dict[str, type[Any]] = {
     "logistic": LogisticLoss,
     "logistic_hinge": LogisticHinge,
     "huber_hinge": HuberHinge,
@@ -91,11 +91,11 @@ class ERMClassifier(RowNormParameter, LinearClassifier):
     loss: Any = "logistic"
 
     def _minimised(self, encoder: Encoder | None) -> ScoreLoss:
-        if isinstance(self.loss, str) and self.loss in _MARGIN_LOSSES:
-            known: MarginLoss = _MARGIN_LOSSES[self.loss]()
+        if isinstance(self.loss, str) and self.loss in MARGIN_LOSSES:
+            known: MarginLoss = MARGIN_LOSSES[self.loss]()
             return ScoreLoss(known, one_vs_rest=known)
         return ScoreLoss(
-            _of_user(self.loss, tuple(_MARGIN_LOSSES), None),
+            _of_user(self.loss, tuple(MARGIN_LOSSES), None),
             only_two=(
                 "Only binary classification is supported with a loss of your own. The type of the target is multiclass: say "
                 "which class against all others."

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from numbers import Real
 from typing import Any
 
 from confide.erm.hinges import Hinge, HuberHinge, LogisticHinge, SmoothHinge
@@ -44,7 +46,7 @@ def hinge_loss(name: Any, smoothing: Any, bound_if_noisy: RowBound | None) -> Sc
             ),
         )
     try:
-        half_width = float(smoothing)
+        half_width = float(smoothing) if isinstance(smoothing, Real) and not isinstance(smoothing, bool) else math.nan
         loss = _LOSSES[name](half_width)
     except (TypeError, ValueError):
         raise ParameterError("smoothing must be a positive finite number.") from None

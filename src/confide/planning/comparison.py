@@ -16,7 +16,7 @@ from confide.planning.estimator_copies import estimator_with
 from confide.privacy.budgets import ZCDP, ApproxDP, Budget, PureDP
 from confide.privacy.mechanism import Plan
 from confide.training.interval_share import share_of
-from confide.training.mechanism_choice import MECHANISMS
+from confide.training.mechanism_choice import MECHANISM_NAMES, MECHANISMS
 
 _BUDGET_TOLERANCE = 1e-5
 """Relative error allowed in a budget with as much noise as another."""
@@ -54,7 +54,7 @@ def compare_mechanisms(estimator: Any, n_rows: int | None, n_features: int | Non
     # Checked for "auto", because the estimator's own mechanism may be one that cannot be used.
     _plan_with_noise(estimator_with(estimator, mechanism="auto"), n_rows, n_features)
     rows = []
-    for name in ("objective", "output", "output-laplace"):
+    for name in MECHANISM_NAMES[1:]:
         candidate = estimator_with(estimator, mechanism=name)
         try:
             rows.append(Compared(name, candidate.plan(n_rows, n_features)))

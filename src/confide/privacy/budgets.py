@@ -1,6 +1,6 @@
-"""How much privacy: the three currencies, their conversions, and the relation between neighbouring data sets.
+"""Amounts of privacy in three currencies, their conversions, and the relation between neighbouring data sets.
 
-Frozen values that hold public facts alone. Conversions go from stronger to weaker notions and are rounded outwards.
+The values are frozen and hold public facts alone. Conversions go from stronger to weaker notions and are rounded outwards.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Neighbours(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class _Amounts:
-    """Positive numbers in declared ranges; what the three currencies share."""
+    """Positive numbers in declared ranges: what the three currencies have in common."""
 
     kind: ClassVar[str]
     title: ClassVar[str]
@@ -53,7 +53,7 @@ class _Amounts:
 
     @classmethod
     def of_sum(cls, *amounts: float) -> Self:
-        """What several charges cost together, which may be nothing, unlike the budget of a release."""
+        """What several charges cost together. Unlike the budget of a release it may be 0."""
         if not all(amount >= 0.0 for amount in amounts):
             raise ParameterError("a sum of charges is not negative.")
         total = cls(*(low for low, _ in cls.ranges.values()))
@@ -166,9 +166,10 @@ def pure_epsilon(budget: Budget) -> float:
 
 
 def budget_of_row(budget: Budget, n_rows: int) -> Budget:
-    """What the release may cost one row so that it costs a person with up to `n_rows` rows the budget: group privacy.
+    """What the release may cost one row, so that it costs a person with up to `n_rows` rows the budget.
 
-    e = epsilon / k; rho / k^2; for (epsilon, delta) a delta of delta (exp(e) - 1) / (exp(epsilon) - 1).
+    Group privacy with k rows: e = epsilon / k; rho / k^2; and for (epsilon, delta) a delta of delta (exp(e) - 1) /
+    (exp(epsilon) - 1).
     """
     if n_rows == 1 or not budget.is_private:
         return budget

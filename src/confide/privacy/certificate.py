@@ -21,7 +21,7 @@ _UNIT = 2.0**-53
 
 @dataclass(frozen=True, slots=True)
 class GradientRounding:
-    """Bound on the rounding error of one computed gradient, from public facts and three norms.
+    """A bound on the rounding error of one computed gradient, from public facts and three norms.
 
     Parameters
     ----------
@@ -44,8 +44,8 @@ class GradientRounding:
         """L2 distance between the computed and the exact gradient.
 
         1.01 u n R [L (m + D + 5 + w) + (2D + 5) c R |w|] + gamma_3 (l2 |w| + |b|) + 3u |g| + 2^-900, where w is the
-        rounding constant of the loss, and 2D + 12 more if it asks for the lengths of rows. Norms are of all weights,
-        noise and gradients of a problem together.
+        rounding constant of the loss, and 2D + 12 more if the loss uses the lengths of rows. The norms are those of all
+        weights, all noise and the whole gradient of one problem. Theorem 2 of proofs/certificate.md.
         """
         loss, dimension = self.loss, self.row_width
         rounding = loss.rounding + (2 * dimension + 12 if loss.by_length else 0)
@@ -55,22 +55,23 @@ class GradientRounding:
         return sums + _gamma(3) * (self.l2 * weights_norm + noise_norm) + 3.0 * _UNIT * gradient_norm + 2.0**-900
 
     def minimiser_norm(self, noise_bound: float) -> float:
-        """W: the exact minimiser is no longer, if its linear term is no longer than `noise_bound` (F(w*) <= F(0))."""
+        """W: a bound on the norm of the exact minimiser for a linear term of norm at most `noise_bound`; F(w*) <= F(0)."""
         return 2.0 * noise_bound / self.l2 + math.sqrt(2.0 * self.n_rows * self.loss.value_at_zero / self.l2)
 
     def worst(self, noise_bound: float) -> float:
-        """The bound over everything a solver meets: |w| <= 2W, |b| <= noise_bound and the gradients there."""
+        """The bound for all points that a solver meets: |w| <= 2W, |b| <= noise_bound, and the gradients there."""
         weights_norm = 2.0 * self.minimiser_norm(noise_bound)
         gradient_norm = self.n_rows * self.loss.lipschitz * self.row_norm + self.l2 * weights_norm + noise_bound
         return self.bound(weights_norm, noise_bound, gradient_norm)
 
 
 _TOLERANCE_OVER_ROUNDING = 8.0
-"""The tolerance of a plan over the worst rounding error: the fallback methods reach it whatever the rows are."""
+"""The tolerance of a plan relative to the worst rounding error. The fallback methods reach it for all rows."""
 
 _LEAST_RELATIVE_L2 = 2.0**-20
-"""Least ridge over L R^2, or over min(L, c) R^2 where L may be in the unit of a target, which a ridge is not. Below it noise
-drowns every model, and solvers may take for ever."""
+"""Least ridge relative to L R^2, or to min(L, c) R^2 where L may have the unit of a target, which a ridge has not.
+
+Below it noise drowns every model, and solvers may need very many steps."""
 
 
 def planned_tolerance(rounding: GradientRounding, noise_bound: float) -> float:
@@ -96,26 +97,26 @@ INSUFFICIENT = (
 
 
 def solver_tolerance(tolerance: float) -> float:
-    """What a computed gradient norm may be so that the certificate passes.
+    """The largest computed gradient norm at which the certificate passes for certain.
 
-    The rest pays for rounding: twice for a second pass that may round otherwise (other threads, other blocks), and once
-    for the certificate's own term.
+    The rest of the tolerance pays for rounding: twice for a second pass, which may round in another way (other threads,
+    other blocks), and once for the term that the certificate adds.
     """
     return tolerance * (1.0 - 3.1 / _TOLERANCE_OVER_ROUNDING)
 
 
 def certified_minimiser(objective: KeptObjective, solver: Solver, tolerance: float, rounding: GradientRounding) -> Weights:
-    """Weights (k, D) of the solver that the certificate accepts: a copy of its answer, made before they are looked at.
+    """The solver's weights (k, D), once the certificate accepts them. They are copied before they are checked.
 
     Raises
     ------
     NotCertified
-        If the answer is none, or the check fails.
+        If the solver gives no such weights, or the check fails.
     """
     weights = np.zeros(objective.linear.shape)
     solution = solver.solve(objective.lent(), weights.copy(), solver_tolerance(tolerance))
     try:
-        # Filled, as in `Objective`: an object may keep what it gives as a copy.
+        # The array is filled in place: an object may keep a reference to what it gives as a copy of itself.
         weights[...] = solution.weights
     except Exception:  # noqa: BLE001 - a solver may give anything, whose message might show data
         weights[...] = np.nan
@@ -126,8 +127,8 @@ def certified_minimiser(objective: KeptObjective, solver: Solver, tolerance: flo
 def certify(objective: KeptObjective, weights: Weights, tolerance: float, rounding: GradientRounding) -> None:
     """Check that every exact gradient norm at `weights` (k, D) is at most `tolerance`.
 
-    The sums over rows are made by `Objective`, in a pass for it unless one of the last was at these very weights.
-    Strong convexity turns it into a distance: |w - w*| <= |gradient| / l2.
+    `Objective` makes the sums over rows, in a new pass unless one of its last passes was at these weights. By strong
+    convexity a small gradient is a small distance: |w - w*| <= |gradient| / l2. Theorem 3 of proofs/certificate.md.
 
     Raises
     ------
@@ -139,7 +140,7 @@ def certify(objective: KeptObjective, weights: Weights, tolerance: float, roundi
         norm = float(np.linalg.norm(gradient))
         error = rounding.bound(float(np.linalg.norm(weight)), float(np.linalg.norm(linear)), norm)
         bound = norm * (1.0 + _gamma(weights.shape[1] + 4)) + 1.01 * error
-        # Not `bound > tolerance`: a NaN must fail.
+        # Written as "not <=" and not as ">", so that a NaN fails.
         if not bound <= tolerance:
             raise NotCertified(
                 "the minimiser could not be certified, so nothing is released; what was charged stays charged. "

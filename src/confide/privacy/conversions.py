@@ -12,7 +12,7 @@ _LOGS = np.log1p(-1.0 / _ORDERS) - np.log(_ORDERS) / (_ORDERS - 1.0)
 
 
 def _order_penalty(delta: float) -> Any:
-    """What each order adds when a Rényi divergence becomes (epsilon, delta).
+    """What each order adds to epsilon when a Rényi divergence is converted to (epsilon, delta).
 
     log(1 - 1/a) - (log delta + log a) / (a - 1), Canonne, Kamath and Steinke (2020), proposition 12. Any order is valid.
     """

@@ -1,4 +1,4 @@
-"""Counts of rows by cell, with exact noise: every row lies in exactly one cell. Proof: proofs/counts.md."""
+"""Counts of rows by cell, with exact noise. Every row lies in exactly one cell. Proof: proofs/counts.md."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class NoisyCounts:
         """Count the rows by their cells (n,) and release (n_cells,). The event was charged before this call."""
         if not made_by(plan, CountsPlan):
             raise ParameterError(ANOTHERS)
-        # A row whose cell does not exist counts in the nearest one, so that each counts exactly once.
+        # A row whose cell does not exist counts in the nearest cell, so that each row counts exactly once.
         counts = np.bincount(np.clip(cells, 0, plan.n_cells - 1), minlength=plan.n_cells).astype(np.float64)
         released: Array = counts if plan.lattice is None else plan.lattice.release(counts[None], entropy)[0]
         return released

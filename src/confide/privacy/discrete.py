@@ -1,8 +1,8 @@
 """Exact discrete noise, many integers at once. Proof: proofs/lattice.md, section 5.
 
-An event of probability p happens where a uniform number is below p. The first 16 bits of that number decide it, unless they
-are nearly those of p; then further bits do, compared with digits of p that decimal arithmetic of enough precision gives. So
-floating point decides no event that it could decide wrongly.
+An event of probability p happens where a uniform number is below p. The first 16 bits of that number decide, unless they
+nearly equal the first 16 bits of p. Then further bits are compared with digits of p, which decimal arithmetic computes with
+enough precision. So floating point never decides an event that it could decide wrongly.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from confide.privacy.noise import Entropy
 from confide.types import Array
 
 _MARGIN = 1.5
-"""In units of the last of 16 bits: far above the error of a probability in doubles, and met once in 20,000 events."""
+"""In units of the last of 16 bits. It is far above the error of a probability in doubles; few events need more bits."""
 
 
 def bernoulli_exp(x: Fraction, entropy: Entropy) -> bool:
@@ -46,7 +46,10 @@ def discrete_gaussian(scale: Fraction, n: int, entropy: Entropy) -> Any:
 
 
 def _geometric(scale: Fraction, n: int, entropy: Entropy) -> Any:
-    """(n,) Python integers, independent, at least x with probability exp(-x / scale). Binary digits are independent."""
+    """(n,) independent Python integers that are at least x with probability exp(-x / scale).
+
+    Their binary digits are independent, and are drawn one after the other.
+    """
     n_digits = math.ceil(scale).bit_length()
 
     def alike(digit: int, odds: bool, n: int) -> Any:
@@ -67,7 +70,7 @@ def _geometric(scale: Fraction, n: int, entropy: Entropy) -> Any:
 def _events(near: Array | float, exponent: Callable[[int], Fraction], odds: bool, n: int, entropy: Entropy) -> Any:
     """(n,) independent events of probability p = exp(-x), or of these odds, p = exp(-x) / (1 + exp(-x)); x = exponent(i).
 
-    In doubles p is `near`.
+    `near` is p in doubles.
     """
     words = np.frombuffer(entropy.read(2 * n), dtype="<u2")
     events = words < 2.0**16 * near
@@ -77,7 +80,7 @@ def _events(near: Array | float, exponent: Callable[[int], Fraction], odds: bool
 
 
 def _is_below(word: int, n_bits: int, x: Fraction, odds: bool, entropy: Entropy) -> bool:
-    """Whether a uniform number that begins with these bits is below p."""
+    """Whether a uniform number is below p, given its first bits."""
     while word == (whole := _first_bits(x, odds, n_bits)):
         word, n_bits = (word << 32) + int.from_bytes(entropy.read(4), "little"), n_bits + 32
     return word < whole

@@ -20,9 +20,9 @@ from confide.privacy.renyi import renyi_curve
 
 _UP = 1.0 + 2.0**-40
 _FAR = 12.0
-"""Deviations of the seal; no bound rests on it."""
+"""Deviations of the seal. It decides where cells are small; no bound rests on it."""
 _CELLS = 30.0 * np.linspace(0.0, 1.0, 3001) ** 2
-"""Ends of cells of a normal variable, from the first."""
+"""Ends of the cells of a normal variable, relative to the first end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,13 +31,13 @@ class GaussianObjective:
 
     Parameters
     ----------
-    mu : largest whitened shift of the gradient by one row, L over the noise's scale
+    mu : largest whitened shift of the gradient by one row: L over the scale of the noise
     curvature : c_J = log(1 + c R^2 / l2)
-    kappa : what the curvature costs a tapered loss; inf for others
+    kappa : cost of the curvature of a tapered loss; inf for other losses
     seal_mu : whitened sensitivity of the seal
     neighbours : the neighbour relation
-    monotone : whether the derivative of the loss has one sign; kappa has no meaning otherwise
-    n_outputs, separable : of the loss; for several scores kappa is inf, and `curvature` may be less than c_J
+    monotone : whether the derivative of the loss has one sign; kappa has a meaning only then
+    n_outputs, separable : as those of the loss; for several scores kappa is inf, and `curvature` may be less than c_J
     """
 
     mu: float
@@ -56,13 +56,14 @@ class GaussianObjective:
             raise ParameterError("Gaussian noise for several scores needs slopes of one sign.")
 
     def corners(self) -> list[tuple[float, float]]:
-        """(shift over mu, how many) of the corners of the slopes of the rows that differ, those that shift nothing apart.
+        """(shift over mu, how many) for the corners of the slopes of the rows that differ, without those that shift nothing.
 
-        Proofs: proofs/gaussian.md, theorem 2; of several scores proofs/multiclass.md, theorem 3. Of a monotone loss.
+        For a monotone loss. Proofs: proofs/gaussian.md, theorem 2; for several scores proofs/multiclass.md, theorem 3.
         """
         n, replaced = self.n_outputs, self.neighbours is Neighbours.REPLACE_ONE
         if self.separable and n > 1:
-            # Corners of cubes, by the number s of scores that slope, of either row: at most sqrt(2 s / n) L long.
+            # Corners of cubes, by the number s of scores whose slope is not 0. They are at most sqrt(2 s / n) L long for
+            # either row.
             rows = 2 if replaced else 1
             return [(math.sqrt(rows * s / n) * _UP, float(math.comb(rows * n, s))) for s in range(1, rows * n + 1)]
         corners = max(1, n - 1)
@@ -79,8 +80,9 @@ class GaussianObjective:
         if not self.monotone:
             if self.neighbours is Neighbours.ADD_OR_REMOVE_ONE:
                 return [(self.curvature, self.mu, 2.0)]
-            # target_losses.md, theorem 2: the corners are two opposite pairs, whose squared lengths add up to (2 mu)^2 at
-            # most. Where the curve is convex in the square the worst is one pair as long as can be and one of no length.
+            # proofs/target_losses.md, theorem 2: the corners are two opposite pairs, whose squared lengths add up to at most
+            # (2 mu)^2. Where the curve is convex in the square, the worst case is one pair of full length and one of length
+            # 0.
             convex = ((2.0 * self.mu) ** 2 + self.seal_mu**2) * _UP <= 2.0 * room**2 / (1.0 + math.hypot(1.0, room))
             return [(self.curvature, 2.0 * self.mu, 2.0), (self.curvature, 0.0 if convex else 2.0 * self.mu, 2.0)]
         if not kappa_form:
@@ -92,7 +94,7 @@ class GaussianObjective:
     def delta(self, epsilon: float) -> float:
         """Upper bound on the least delta for this epsilon; 1 where no bound is known."""
         known = min(self._delta(epsilon, kappa_form=False), self._delta(epsilon, kappa_form=True))
-        # Well above kappa they agree.
+        # Well above kappa both forms agree, so the second one is evaluated near kappa alone.
         near = epsilon - self.kappa < _FAR * self.seal_mu
         single = self.neighbours is Neighbours.ADD_OR_REMOVE_ONE and self.kappa < math.inf
         return min(known, self._bent_delta(epsilon)) if single and near else known
@@ -100,8 +102,9 @@ class GaussianObjective:
     def _bent_delta(self, epsilon: float) -> float:
         """Mean of delta_G(epsilon - psi(X); seal) over X ~ N(mu^2 / 2, mu^2), rounded up: theorem 3, second form.
 
-        psi(x) = max over 0 <= a <= 1 of a x + kappa a (1 - a) rises, and so does what is averaged: each cell counts with its
-        upper end. Cells are small from where psi is _FAR deviations of the seal below epsilon: before, little counts.
+        psi(x) = max over 0 <= a <= 1 of a x + kappa a (1 - a) rises with x, and so does the averaged function. So each cell
+        counts with the value at its upper end. Small cells begin where psi is _FAR deviations of the seal below epsilon;
+        what lies before adds little.
         """
         mu, kappa = self.mu, self.kappa
         seen = epsilon - _FAR * self.seal_mu
@@ -118,8 +121,8 @@ class GaussianObjective:
         room = epsilon - (self.kappa if kappa_form else self.curvature)
         if not room > 0.0:
             return 1.0
-        # Composed with the seal, a Gaussian's curve is a Gaussian's. Where the seal's loss leaves less than the curvature's
-        # cost, the bound on the objective does not speak, and 1 takes its place.
+        # The composition of a Gaussian's curve with the seal is again a Gaussian's curve. Where the loss of the seal leaves
+        # less than the cost of the curvature, there is no bound for the objective, and 1 takes its place.
         silent = float(ndtr(0.5 * self.seal_mu - room / self.seal_mu)) if self.seal_mu > 0.0 else 0.0
         return silent + sum(
             count * gaussian_delta(epsilon - cost, math.hypot(mu, self.seal_mu))

@@ -6,7 +6,7 @@ import bisect
 import itertools
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import numpy as np
 
@@ -14,25 +14,35 @@ from confide.privacy.group_shapes import Linked, binomial_squares, cell_counts, 
 from confide.privacy.shapes import Shape
 from confide.types import Array
 
-if TYPE_CHECKING:
-    from confide.privacy.noise import Entropy
+
+class Draws(Protocol):
+    """What `Entropy` draws, as far as noise in groups is made of it."""
+
+    def exponential(self, n: int) -> Array:
+        """(n,) independent draws of the exponential law of rate 1."""
+
+    def signs(self, n: int) -> Array:
+        """(n,) independent signs, -1 or +1."""
+
+    def below(self, n: int) -> int:
+        """A whole number from 0 to n - 1, uniform."""
 
 
-def polytope(entropy: Entropy, shape: Shape, rate: float) -> Array:
+def polytope(entropy: Draws, shape: Shape, rate: float) -> Array:
     """One draw (D,) with density proportional to exp(-rate |b|_K)."""
-    # E.14, sampling: r times a uniform point of the unit ball of the norm, r ~ Gamma(free dimension + 1).
+    # proofs/noise.md, section 3: r times a uniform point of the unit ball of the norm, r ~ Gamma(free dimension + 1).
     height = math.fsum(entropy.exponential(shape.free_dimension + 1)) / rate
     point = _section(entropy, shape) if isinstance(shape, Linked) else [_cross(entropy, size) for size in shape.sizes]
     return np.concatenate([height * scale * part for scale, part in zip(shape.scales, point, strict=True)])
 
 
-def _cross(entropy: Entropy, size: int) -> Array:
-    """Uniform where the L1 norm is at most 1."""
+def _cross(entropy: Draws, size: int) -> Array:
+    """A uniform point of L1 norm at most 1."""
     return _simplex(entropy, size + 1)[1:] * entropy.signs(size)
 
 
-def _section(entropy: Entropy, shape: Linked) -> list[Array]:
-    """Uniform in the part of the unit ball that lies in the space of the shape, by groups and at scales of 1."""
+def _section(entropy: Draws, shape: Linked) -> list[Array]:
+    """A uniform point of the part of the unit ball that lies in the space of the shape, by groups, at scales of 1."""
     cells = _cells(entropy, shape.levels)
     rising, falling = (math.fsum(entropy.exponential(n + 1)) for n in (sum(cells), sum(shape.levels) - sum(cells)))
     total, positive = rising + falling, iter(cells)
@@ -43,8 +53,8 @@ def _section(entropy: Entropy, shape: Linked) -> list[Array]:
     return [*groups, np.array([(rising - falling) / total])]
 
 
-def _cells(entropy: Entropy, levels: tuple[int, ...]) -> list[int]:
-    """How many levels after the first have positive noise, for each linked group: first the total, then its parts."""
+def _cells(entropy: Draws, levels: tuple[int, ...]) -> list[int]:
+    """For each linked group, how many levels after the first have positive noise: first the total, then its parts."""
     total = _choice(entropy, cell_weights(levels))
     cells: list[int] = []
     for n, counts in zip(reversed(levels), cell_counts(levels)[-2::-1], strict=True):
@@ -53,7 +63,7 @@ def _cells(entropy: Entropy, levels: tuple[int, ...]) -> list[int]:
     return cells[::-1]
 
 
-def _group(entropy: Entropy, size: int, positive: int, rising: float, falling: float) -> Array:
+def _group(entropy: Draws, size: int, positive: int, rising: float, falling: float) -> Array:
     """A linked group: the first level and `positive` others share `rising`, the first and the rest share -`falling`."""
     order = np.arange(size)
     for position in range(1, positive + 1):
@@ -65,13 +75,13 @@ def _group(entropy: Entropy, size: int, positive: int, rising: float, falling: f
     return group
 
 
-def _simplex(entropy: Entropy, n: int) -> Array:
-    """Uniform among n positive numbers of sum 1."""
+def _simplex(entropy: Draws, n: int) -> Array:
+    """A uniform point among n positive numbers of sum 1."""
     parts = entropy.exponential(n)
     return parts / math.fsum(parts)
 
 
-def _choice(entropy: Entropy, weights: Sequence[int]) -> int:
+def _choice(entropy: Draws, weights: Sequence[int]) -> int:
     """A position, with probability exactly proportional to its weight."""
     sums = list(itertools.accumulate(weights))
     return bisect.bisect_right(sums, entropy.below(sums[-1]))

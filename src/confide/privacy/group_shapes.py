@@ -27,8 +27,8 @@ class Groups(Shape):
 class Linked(Shape):
     """Rows as in `Groups` that have exactly one active level in each linked group, and a constant as the last group.
 
-    All of them lie in V = {b : sum of b_g / s_g equals b_0 / s_0 for each linked g}, b_0 the last coordinate, and so does
-    the noise. A linked group of one column would be constant, which is left unused.
+    These rows lie in V = {b : sum of b_g / s_g equals b_0 / s_0 for each linked g}, where b_0 is the last coordinate, and so
+    does the noise. A linked group of one column would be constant, so it is not treated as linked.
     """
 
     __slots__ = ()
@@ -57,7 +57,7 @@ class Linked(Shape):
 
 @functools.lru_cache(maxsize=64)
 def cell_counts(levels: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
-    """Entry [i][J]: over j_1 + ... + j_i = J, the sum of the products of binomial(n_g, j_g)^2; n_g are the `levels`."""
+    """Entry [i][J]: the sum of the products of binomial(n_g, j_g)^2 over j_1 + ... + j_i = J; n_g are the `levels`."""
     counts: list[tuple[int, ...]] = [(1,)]
     for n in levels:
         row = [0] * (len(counts[-1]) + n)
@@ -70,7 +70,7 @@ def cell_counts(levels: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
 
 @functools.lru_cache(maxsize=64)
 def cell_weights(levels: tuple[int, ...]) -> tuple[int, ...]:
-    """Entry J: J! (N - J)! times the last counts, the weight of J levels with positive noise out of N."""
+    """Entry J: the weight of J levels with positive noise out of N, which is J! (N - J)! times the last counts."""
     factorials = list(itertools.accumulate(range(1, sum(levels) + 1), operator.mul, initial=1))
     return tuple(a * b * c for a, b, c in zip(factorials, factorials[::-1], cell_counts(levels)[-1], strict=True))
 
@@ -93,7 +93,7 @@ def _section_mean_squares(levels: tuple[int, ...]) -> tuple[float, dict[int, flo
     sections = {}
     for n in set(levels):
         squares, others = binomial_squares(n), list[int]()
-        for count in counts[: n_levels - n + 1]:  # divides the polynomial of all groups by that of this one
+        for count in counts[: n_levels - n + 1]:  # divides the polynomial of all groups by that of this group
             others.append(count - sum(a * b for a, b in zip(squares[1:], reversed(others), strict=False)))
         sections[n] = math.fsum(
             square * other * (weights[J := i + j] // counts[J]) * (J + 1) / total

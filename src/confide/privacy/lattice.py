@@ -1,8 +1,7 @@
 """Exact noise on a grid: the last step before weights leave.
 
-Weights are rounded to multiples of a power of two, and get integer multiples of it as noise, whose law is exactly a
-discrete Laplace or Gaussian one. So the guarantee holds for the very bits that leave. OpenDP confirms what each release
-costs.
+Weights are rounded to multiples of a power of two. The noise is an integer multiple of that power, and its law is exactly a
+discrete Laplace or Gaussian one. So the guarantee holds for the bits that leave. OpenDP confirms what each release costs.
 
 Proof: proofs/lattice.md.
 """
@@ -24,17 +23,20 @@ from confide.types import Weights
 
 _UPWARDS = 1.0 + 2.0**-48
 _SMOOTHING, _LEAST_DEVIATION = 6.0, 40.0
-"""In grid steps: what a discrete Gaussian has over a continuous one, and the least deviation that is proven for."""
+"""In grid steps: what the proof takes off the deviation of a discrete Gaussian, and the least deviation that it allows."""
 
 
 def lattice_exponent(size: float, dimension: int) -> int:
-    """k of the largest grid step 2^k <= size / (1000 sqrt(dimension)), at least 2^-1000: rounding adds a thousandth."""
+    """k of the largest grid step 2^k <= size / (1000 sqrt(dimension)), or -1000 if that is larger.
+
+    At this step rounding adds a thousandth to the size.
+    """
     return math.frexp(max(size / (1000.0 * math.sqrt(dimension)), 2.0**-1000))[1] - 1
 
 
 @dataclass(frozen=True, slots=True)
 class LatticeNoise:
-    """What both laws share.
+    """What both laws have in common.
 
     Parameters
     ----------
@@ -54,18 +56,18 @@ class LatticeNoise:
 
     @property
     def rounded_sensitivity(self) -> float:
-        """Largest L2 distance after rounding, which changes the difference of two numbers by at most a step."""
-        # E.11, step 3, in the units of the weights.
+        """Largest L2 distance after rounding. Rounding changes the difference of two numbers by at most a step."""
+        # proofs/lattice.md, section 2, in the units of the weights.
         return (self.l2_sensitivity + math.sqrt(self.dimension) * self.step) * _UPWARDS
 
     @property
     def norm(self) -> float:
-        """Root of the expected squared L2 norm of the noise of one row, rounded upwards."""
+        """Root mean square of the L2 norm of the noise of one row of weights, rounded upwards."""
         return float(math.sqrt(self.dimension) * self.deviation * _UPWARDS)  # type: ignore[attr-defined]  # laws have it
 
     def release(self, weights: Weights, entropy: Entropy) -> Weights:
-        """Weights (k, dimension) that may leave: multiples of the grid step, each row with noise of its own."""
-        # A power of two: exact, unless it overflows, and then it is refused.
+        """Weights (k, dimension) that may leave: multiples of the grid step, each row of weights with noise of its own."""
+        # A product with a power of two is exact unless it overflows, and what overflows is refused.
         with np.errstate(over="ignore"):
             steps = np.rint(np.ldexp(weights, -self.exponent)).ravel()
         if not np.isfinite(steps).all():
@@ -85,9 +87,10 @@ class LatticeLaplace(LatticeNoise):
 
     @classmethod
     def of_l1(cls, dimension: int, l1_sensitivity: float, epsilon: float) -> Self:
-        """The noise for weights whose L1 distance is bounded, on a grid that adds a thousandth to it.
+        """The noise for numbers whose L1 distance is bounded, on a grid that adds a thousandth to the distance.
 
-        Of the L2 sensitivity nothing enters but sqrt(d) times it. The grid is finer than the noise where epsilon is large.
+        The L2 sensitivity enters the scale only as sqrt(d) times its value. Where epsilon is large the grid is finer, so
+        that it stays finer than the noise.
         """
         l2_sensitivity = l1_sensitivity / math.sqrt(dimension) * _UPWARDS
         exponent = lattice_exponent(l2_sensitivity / max(1.0, epsilon), dimension)
@@ -96,7 +99,7 @@ class LatticeLaplace(LatticeNoise):
     @property
     def scale(self) -> float:
         """Scale of the law, in the units of the weights."""
-        # E.11, step 4': L1 distances are at most sqrt(d) times L2 distances.
+        # proofs/lattice.md, section 3: L1 distances are at most sqrt(d) times L2 distances.
         return math.sqrt(self.dimension) * self.rounded_sensitivity / self.epsilon * _UPWARDS
 
     @property
@@ -129,7 +132,7 @@ class LatticeGaussian(LatticeNoise):
 
     @property
     def multiplier(self) -> float:
-        """A row is as private as under continuous Gaussian noise of this many sensitivities, rounded downwards."""
+        """A release is as private for a row as continuous Gaussian noise of this many sensitivities; rounded downwards."""
         # proofs/lattice.md, section 4: s^2 - 36 in place of s^2, in grid steps.
         steps = self.deviation / self.step
         return math.sqrt(steps * steps - _SMOOTHING**2) * self.step / self.rounded_sensitivity / _UPWARDS

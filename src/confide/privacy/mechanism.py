@@ -1,4 +1,4 @@
-"""What every mechanism is given and returns: public facts, a plan made before data, and a release."""
+"""What every mechanism is given and what it returns: public facts, a plan made before data is read, and a release."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ from confide.types import Weights
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProblemFacts:
-    """The public facts about rows that all training problems share. Nothing in it is learned from rows.
+    """The public facts that all training problems have in common. None of them is learned from rows.
 
     Attributes
     ----------
     row_bound, intercept : what is known of a row, see `confide.erm.row_sums.RowSum`
     n_features : number of columns of a row, before the intercept
-    n_rows_low, n_rows_high : public bounds on the number of rows; equal to it under replace-one, where it is public
-    summation_depth : the longest chain of additions behind one entry of a sum over rows, at most
+    n_rows_low, n_rows_high : public bounds on the number of rows; under replace-one that number is public, and equals both
+    summation_depth : upper bound on the length of the chain of additions behind one entry of a sum over rows
     neighbours : the neighbour relation
-    rows_per_person : the most rows that one person contributed
+    rows_per_person : upper bound on the number of rows that one person contributed
     """
 
     row_bound: RowBound
@@ -69,29 +69,32 @@ class ProblemFacts:
 
     @property
     def row_width(self) -> int:
-        """Number of entries D of a row, the intercept's constant among them."""
+        """Number of entries D of a row, including the constant of the intercept."""
         return self.n_features + (self.intercept > 0.0)
 
     @property
     def n_weights(self) -> int:
-        """Number of weights that are released together, the intercept among them."""
+        """Number of weights that are released together, including the intercept."""
         return self.row_width
 
     def event(self, budget: Budget, curve: Curve | PureMechanism | None = None) -> Event:
-        """What a ledger counts for a release at this budget. A curve speaks of one row, and a pure budget needs none."""
+        """What a ledger counts for a release at this budget.
+
+        The curve is kept for one row a person alone, since it describes one row. A pure budget needs no curve.
+        """
         speaks = self.rows_per_person == 1 and not isinstance(budget, PureDP)
         return Event(budget, curve if speaks else None, self.rows_per_person, self.neighbours)
 
     def check(self, n_rows: int, n_features: int) -> None:
-        """Raise ParameterError unless rows of this shape are such as these facts speak of."""
+        """Raise ParameterError unless the plan holds for rows of this shape."""
         if n_features != self.n_features or not self.n_rows_low <= n_rows <= self.n_rows_high:
             raise ParameterError(
-                f"the plan is for rows of {self.n_features} columns, {self.n_rows_low} to {self.n_rows_high} of them, and "
-                f"others came. Make a new plan, or widen n_rows_bounds."
+                f"the plan is for {self.n_rows_low} to {self.n_rows_high} rows of {self.n_features} columns, and other rows "
+                f"came. Make a new plan, or widen n_rows_bounds."
             )
 
     def check_source(self, source: RowSource) -> None:
-        """The same for a source, which may have fewer rows: those beyond a person's share were dropped."""
+        """The same for a source. It may have fewer rows, since rows beyond the cap of a person were dropped."""
         self.check(max(source.n_rows, self.n_rows_low), source.n_features)
 
 
@@ -103,9 +106,9 @@ class Problem(ProblemFacts):
     ----------
     loss : what one row adds, see `confide.erm.row_sums.RowSum`
     l2 : ridge of the sum form, positive; alpha times `n_rows_low`
-    largest_weight : the most that one row counts; means divide by the number of rows, never by the sum of weights
-    set_aside : where this is one of several releases, of which all leave or one: a logarithm, by how much less probable the
-        event must be that proofs set aside
+    largest_weight : upper bound on the weight of a row; means divide by the number of rows, never by the sum of weights
+    set_aside : a logarithm, above 0 where this is one of several releases that share a charge: proofs set aside an event of
+        small probability, and this is by how much less probable that event must be
     """
 
     loss: Loss
@@ -122,29 +125,29 @@ class Problem(ProblemFacts):
 
     @property
     def loss_bounds(self) -> Weighted:
-        """Constants of the loss of a row, its weight included: what every calibration uses."""
+        """Constants of the loss of a row with its weight. Every calibration uses them."""
         return Weighted(self.loss, self.largest_weight)
 
     @property
     def n_weights(self) -> int:
-        """Number of weights o D, those of all scores of the loss."""
+        """Number of weights o D, for all scores of the loss."""
         return self.loss.n_outputs * self.row_width
 
     @property
     def shapes(self) -> tuple[Shape, ...]:
-        """The shapes of noise that rows and loss allow; of several scores a ball around all their weights."""
+        """The shapes of noise that rows and loss allow. Several scores allow one ball around all their weights."""
         if self.loss.n_outputs > 1:
             return (Ball(self.n_weights, self.row_norm),)
         shapes = shapes_of(self.row_bound, self.intercept, self.n_features)
-        # A slope that grows as the L2 norm of a row falls is bounded by no other norm.
+        # Such a slope grows as the L2 norm of the row falls, so the gradient is bounded in the L2 norm alone.
         return tuple(shape for shape in shapes if isinstance(shape, Ball) or not self.loss.by_length)
 
     def rounding(self, l2: float) -> GradientRounding:
-        """The rounding bound of its gradients at a given total ridge."""
+        """The rounding bound of the gradients at a given total ridge."""
         return GradientRounding(self.loss_bounds, self.row_norm, self.n_rows_high, self.row_width, self.summation_depth, l2)
 
     def objective(self, source: RowSource, l2: float, linear: Weights) -> KeptObjective:
-        """The objective over the rows of `source`; more of them than the facts allow would void the rounding bound."""
+        """The objective over the rows of `source`. More rows than the facts allow would void the rounding bound."""
         self.check_source(source)
         return Objective(source, self.loss, self.row_bound, self.intercept, l2, linear, self.largest_weight)
 
@@ -156,7 +159,8 @@ class Noise:
     Attributes
     ----------
     shape : Shape
-    law : "laplace", density proportional to exp(-scale |b|_K), or "gaussian", a row is at most 1 / scale deviations long
+    law : "laplace" has density proportional to exp(-scale |b|_K); "gaussian" has deviations at which a row is at most
+        1 / scale deviations long
     scale : rate of the Laplace law, or scale of the Gaussian one
     """
 
@@ -166,7 +170,7 @@ class Noise:
 
     @property
     def norm(self) -> float:
-        """Root of the expected squared L2 norm."""
+        """Root mean square of the L2 norm."""
         return self.shape.laplace_norm(self.scale) if self.law == "laplace" else self.shape.gaussian_norm(self.scale)
 
     def bound(self, log_failure: float) -> float:
@@ -175,7 +179,7 @@ class Noise:
         return size(self.scale, log_failure)
 
     def error(self, log_failure: float) -> float:
-        """How far a computed draw within the bound may lie from one with the exact law, in L2 norm."""
+        """Largest L2 distance between a computed draw within the bound and a draw of the exact law."""
         if self.law == "laplace":
             return self.shape.laplace_error * self.bound(log_failure)
         return self.shape.gaussian_error(self.scale, log_failure)
@@ -186,7 +190,10 @@ class Noise:
 
 
 def log_failure(budget: Budget, problem: Problem) -> float:
-    """Logarithm of the probability p at which a draw may exceed its bound: (1 + exp(epsilon)) p stays below 2^-199."""
+    """Logarithm of the probability p with which a draw may exceed its bound.
+
+    (1 + exp(epsilon)) p stays below 2^-199: proofs/seal.md.
+    """
     return LOG_FAILURE - problem.set_aside - (0.0 if isinstance(budget, ZCDP) else budget.epsilon)
 
 
@@ -210,13 +217,13 @@ class Plan:
     radius : float
         Largest distance between computed and exact weights before the last step.
     lattice : LatticeNoise or None
-        The last step: exact noise on a grid. It seals the inexactness of what comes before, or is the main noise.
+        The last step: exact noise on a grid. It covers the inexactness of the steps before (the seal), or is the main noise.
     event : Event
-        What a ledger counts: of the whole release, the intervals included.
+        What a ledger counts for the whole release, including the intervals.
     seal_share : float
-        What the seal costs: its part of epsilon, or the part by which Gaussian noise grows for it.
+        What the seal costs: its share of epsilon, or the relative growth of Gaussian noise that pays for it.
     intervals : IntervalsPlan or None
-        What else is released with the weights, at a budget of its own. This plan's release does not use it.
+        What is released besides the weights, at a budget of its own. The release of this plan does not use it.
     """
 
     problem: Problem
@@ -249,7 +256,7 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """What may leave: noisy weights and public facts."""
+    """What leaves the mechanism: noisy weights and public facts."""
 
     weights: Weights
     """(k, D)"""
@@ -258,11 +265,14 @@ class Release:
 
 
 def made_by(plan: object, kind: type, mechanism: str | None = None) -> bool:
-    """Whether a plan is of this kind and of the mechanism of this name: noise that one needs is too little for another."""
+    """Whether a plan is of this kind and was made by the mechanism of this name.
+
+    The noise that one mechanism needs may be too little for another.
+    """
     return type(plan) is kind and getattr(plan, "mechanism", None) == mechanism
 
 
-ANOTHERS = "this plan was made by another mechanism, whose noise is another. Release it by the mechanism that made it."
+ANOTHERS = "this plan was made by another mechanism, which needs other noise. Release it by the mechanism that made it."
 
 
 def shapes_of(row_bound: RowBound, intercept: float, n_features: int) -> tuple[Shape, ...]:

@@ -1,11 +1,12 @@
 """Second moments of curvature and slope at released weights, with exact noise. Proof: proofs/moments.md.
 
-What intervals for coefficients are made of. Both matrices leave in one vector with one noise: the rows on which the slope is
-steep are those on which a loss such as the logistic one hardly bends, so that the second costs next to nothing. Symbols
-inside formulas: D weights, N = D (D + 1) entries, R bound on a row with its intercept, L lipschitz and c smoothness of the
-loss of a row, its weight included. Of a loss that is a sum over o scores each has two matrices of its own, its L is that of
-one score, and all o pairs leave together. Of o scores that bend together D stands for the (o - 1) D directions that do not
-move all of them alike.
+Intervals for coefficients are computed from these moments. Both matrices leave in one vector with one noise. A loss such as
+the logistic one hardly bends at rows with a steep slope, so the second matrix adds very little to the cost of the first.
+
+Symbols inside formulas: D weights, N = D (D + 1) entries, R bound on a row with its intercept, L lipschitz and c smoothness
+of the loss of a row with its weight. Where a loss is a sum over o scores, each score has two matrices of its own, L is that
+of one score, and all o pairs leave together. Where o scores bend together, D stands for the (o - 1) D directions that do not
+move all scores alike.
 """
 
 from __future__ import annotations
@@ -34,9 +35,9 @@ from confide.types import Array, Weights
 _LARGEST_INFLATION = 0.1
 _SEAL_SHARE = 0.01
 _WINDOW, _NARROW_WINDOW = 2.0**-6, 2.0**-12
-"""Of scores, with and without noise: a wide one keeps rounding small, and changes the curvature by 1 in 25,000.
+"""Windows of scores, with and without noise. The wide one keeps rounding small, and changes the curvature by 1 in 25,000.
 
-In units of L / c where a loss bends suddenly, for that is how wide its bend is.
+Where a loss bends suddenly, the window is in units of L / c, the width of the bend.
 """
 _UNIT = 2.0**-53
 _DOWN, _UP = 1.0 - 2.0**-40, 1.0 + 2.0**-40
@@ -52,7 +53,8 @@ def joint_bound(loss: LossBounds, curvature_scale: float) -> float:
     """
     if loss.self_concordant:
         bends = math.exp(_WINDOW) * loss.curvature_at_slope(loss.lipschitz * _GRID) / (blocks_of(loss) * loss.smoothness)
-        # Quasi-concave: on a cell of the grid no more than the larger end, and 1 around the largest of the grid.
+        # The bend is quasi-concave: in a cell it is at most the larger of the two ends, and at most 1 next to the largest
+        # value.
         cells = np.maximum(bends[:-1], bends[1:])
         peak = int(bends.argmax())
         cells[max(0, peak - 1) : peak + 1] = 1.0
@@ -63,12 +65,12 @@ def joint_bound(loss: LossBounds, curvature_scale: float) -> float:
 
 
 def blocks_of(loss: LossBounds) -> int:
-    """How many pairs of matrices leave: one for each score of a separable loss, or else one."""
+    """Number of pairs of matrices that leave: one for each score of a separable loss, one for other losses."""
     return loss.n_outputs if loss.separable else 1
 
 
 def width_of(problem: Problem) -> int:
-    """Rows and columns of each matrix that leaves."""
+    """Number of rows and columns of each matrix that leaves."""
     return problem.row_width * (1 if problem.loss.separable else problem.loss.rank)
 
 
@@ -78,12 +80,12 @@ def n_entries(problem: Problem) -> int:
 
 
 def directions_of(n_outputs: int, row_width: int) -> Array:
-    """((o - 1) D, o D): orthonormal rows, none of which moves all scores alike, in which scores bend together."""
+    """((o - 1) D, o D): orthonormal rows that span the directions in which not all scores move alike."""
     return np.asarray(np.kron(helmert(n_outputs), np.eye(row_width)))
 
 
 def window_of(loss: LossBounds, window: float) -> float:
-    """The window in the units of scores. Public."""
+    """The window in the units of scores, from public facts."""
     return window if loss.self_concordant else window * loss.lipschitz / loss.smoothness
 
 
@@ -94,15 +96,15 @@ class MomentsPlan:
     Attributes
     ----------
     problem : Problem
-        That of the weights at which the moments are taken.
+        The problem of the weights at which the moments are taken.
     budget : Budget
         What the moments cost.
     curvature_scale : float
         u, see `joint_bound`.
     largest_norm : float
-        Longer weights are shortened to it before the moments are taken.
+        Weights with a larger norm are shortened to this norm before the moments are taken.
     radius : float
-        Largest L2 distance between what gets the last noise and what has noise of the exact law.
+        Largest L2 distance between the moments before the last noise and moments with noise of the exact law.
     noise : Noise or None
         Continuous noise, which the lattice seals; None where the lattice is the noise.
     lattice : LatticeNoise or None
@@ -122,12 +124,12 @@ class MomentsPlan:
 
     @property
     def unit_of_curvature(self) -> float:
-        """What one unit of the released vector means for the moments of the curvature, c / u."""
+        """One unit of the released vector in units of the moments of the curvature: c / u."""
         return self.problem.loss_bounds.smoothness / self.curvature_scale
 
     @property
     def unit_of_slope(self) -> float:
-        """The same for the moments of the slope, L^2 of one score where each has its own."""
+        """One unit of the released vector in units of the moments of the slope: L^2, of one score where each has its own."""
         return self.problem.loss_bounds.lipschitz**2 / blocks_of(self.problem.loss)
 
     deviation = property(expected_noise.deviation)
@@ -135,7 +137,7 @@ class MomentsPlan:
 
 @dataclass(frozen=True, slots=True)
 class NoisyMoments:
-    """What may leave: noisy sums and public facts."""
+    """What leaves the mechanism: noisy sums and public facts."""
 
     curvature: Array
     """(D, D), symmetric: sum of the curvatures times x x^T, without the ridge; 0 between two scores of a separable loss.
@@ -165,7 +167,7 @@ class SecondMoments:
         )
         longest = 2.0 * problem.rounding(training.l2).minimiser_norm(noise_bound) + 10.0 * training.noise_norm
         rounding = self._rounding(problem, scale, longest)
-        # Theorem 1: positive semidefinite terms of two rows are at most sqrt(2) apart.
+        # Theorem 1: the distance between the positive semidefinite terms of two rows is at most sqrt(2) times their bound.
         shift = math.sqrt(2.0) if problem.neighbours is Neighbours.REPLACE_ONE else 1.0
         exact = shift * joint_bound(loss, scale) * problem.row_norm**2 * _UP
         if not 2.0 * rounding <= _LARGEST_INFLATION * exact:
@@ -177,7 +179,7 @@ class SecondMoments:
         epsilon = pure_epsilon(of_row)
         noise = Noise(Ball(size, exact), "laplace", epsilon * (1.0 - _SEAL_SHARE) * _DOWN)
         failure = log_failure(budget, problem)
-        # The sum of moments and noise is rounded once for each entry.
+        # Each entry of the sum of moments and noise is rounded once.
         largest = problem.n_rows_high * joint_bound(loss, scale) * problem.row_norm**2 + 2.0 * noise.bound(failure)
         radius = (rounding + noise.error(failure) + _UNIT * largest) * _UP
         seal = LatticeLaplace(size, lattice_exponent(2.0 * radius, size), 2.0 * radius, epsilon * _SEAL_SHARE * _DOWN)
@@ -201,7 +203,7 @@ class SecondMoments:
         turning = 0 if loss.separable else 2 * (loss.n_outputs + 2) * loss.rank
         sums = problem.summation_depth + 2 * dimension + 24 + turning
         slopes = loss.rounding * loss.lipschitz + scores
-        # A matrix of curvatures changes by at most three times what its probabilities do.
+        # A matrix of curvatures changes by at most three times the change of its probabilities.
         curvature = slopes * (1.0 / window if loss.separable else 3.0) / loss.smoothness + sums
         slope = 2.0 * slopes / loss.lipschitz + sums
         rows = problem.n_rows_high * problem.row_norm**2 * math.sqrt(blocks_of(loss))
@@ -227,7 +229,7 @@ class SecondMoments:
 
 
 def _places(problem: Problem) -> tuple[Array, Array, Array]:
-    """Rows and columns of the entries that leave, block by block with the diagonal first; and 1 there, sqrt(2) elsewhere."""
+    """Rows and columns of the entries that leave, by blocks, diagonal first; factors 1 on it and sqrt(2) elsewhere."""
     width = width_of(problem)
     rows, columns = np.hstack([np.diag_indices(width), np.triu_indices(width, 1)])
     starts = width * np.arange(blocks_of(problem.loss))[:, None]
@@ -236,7 +238,7 @@ def _places(problem: Problem) -> tuple[Array, Array, Array]:
 
 
 def _scaled(plan: MomentsPlan, totals: Totals) -> Weights:
-    """The moments (1, N) as they get their noise, off-diagonal entries times sqrt(2)."""
+    """The scaled moments (1, N), to which noise is added; off-diagonal entries are multiplied by sqrt(2)."""
     loss, matrices, (rows, columns, multiples) = plan.problem.loss, totals.hessian, _places(plan.problem)
     if not loss.separable:
         directions = directions_of(loss.n_outputs, plan.problem.row_width)

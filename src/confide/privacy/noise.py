@@ -1,8 +1,8 @@
-"""All randomness of the package, drawn from a closed list of shapes.
+"""All randomness of the package: random bits, and noise of the shapes that a closed list allows.
 
-Every number is made from a stream of random bits by maps whose relative error is proven
-(proofs/noise.md), so that a draw is the rounded form of one with the exact law. The stream is the operating system's
-generator. A seeded stream exists for tests; whoever knows the seed knows the noise.
+Maps with a proven relative error (proofs/noise.md) turn random bits into numbers, so that a computed draw is a rounded draw
+of the exact law. The bits come from the generator of the operating system. Tests use a seeded stream; whoever knows the seed
+knows the noise.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ LOG_FAILURE = -200.0 * math.log(2.0)
 """Logarithm of the probability, before the factor exp(-epsilon), that a draw exceeds its public bound."""
 
 LARGEST_PROVEN_EPSILON = 190.0
-"""Above it the probability of underflow in a draw, which no budget changes, exceeds what the proofs allow for."""
+"""Above this epsilon the probability of underflow in a draw, which depends on no budget, exceeds what the proofs allow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,10 @@ class Entropy:
         return number
 
     def permutation(self, n: int) -> Indices:
-        """The numbers 0 to n - 1 in an order that is exactly uniform: that of n words, drawn anew unless all differ."""
+        """The numbers 0 to n - 1 in an exactly uniform order.
+
+        It is the order of n random words, which are drawn anew unless all of them differ.
+        """
         while True:
             words = self._words(n)
             order: Indices = words.argsort(kind="stable")
@@ -83,11 +86,11 @@ class Entropy:
                 return order
 
     def _words(self, n: int) -> NDArray[np.uint64]:
-        # One reading a call, used up here: bits that wait in a buffer would be used twice after a fork.
+        # Each call reads its own bits and uses all of them. Bits that wait in a buffer would be used twice after a fork.
         return np.frombuffer(self.read(8 * n), dtype="<u8")
 
     def _leading_zeros(self, n: int) -> NDArray[np.int32]:
-        """Zeros before the first one in streams of fair bits: geometric with success probability 1/2, unbounded."""
+        """Numbers of zeros before the first one in streams of fair bits: geometric with parameter 1/2, unbounded."""
         words = self._words(n) >> 11  # 53 bits, which a double holds exactly
         zeros = 53 - np.frexp(words.astype(np.float64))[1]
         empty = np.flatnonzero(words == 0)
@@ -100,9 +103,10 @@ class Entropy:
         return np.ldexp(((self._words(n) >> 12) + 2**52).astype(np.float64), -53 - self._leading_zeros(n))
 
     def exponential(self, n: int) -> Array:
-        """Standard exponentials: quotient by ln 2 (geometric) and remainder are independent.
+        """Standard exponentials from two independent parts: the quotient by ln 2, which is geometric, and the remainder.
 
-        Minus the logarithm of a uniform would have an absolute error only, which ruins small draws.
+        Minus the logarithm of a uniform number would bound the absolute error alone, and small draws would lose their
+        digits.
         """
         return self._leading_zeros(n) * _LN2 - _each(math.log1p, -0.5 * self._uniform(n))
 
@@ -110,7 +114,7 @@ class Entropy:
         return np.where(self._words(n) & 1, 1.0, -1.0)
 
     def _normal(self, n: int) -> Array:
-        """Independent standard normals, in pairs by radius and angle; the quadrant comes from the signs."""
+        """Independent standard normals. Each pair is made from a radius and an angle, and the signs choose the quadrant."""
         radius = np.sqrt(2.0 * self.exponential((n + 1) // 2))
         angle = 0.5 * math.pi * self._uniform((n + 1) // 2)
         pairs: Array = np.concatenate([radius * _each(math.sin, angle), radius * _each(math.cos, angle)])
@@ -124,7 +128,7 @@ class Entropy:
         return length * (normals / math.sqrt(math.fsum(normals * normals)))
 
     def _pieces(self, shape: Shape, deviations: tuple[float, ...]) -> Array:
-        # E.14, linked Gaussian: centred groups, and one direction common to the linked ones and the last.
+        # proofs/noise.md, section 3: linked groups are centred, and share one direction with the last group.
         normals = np.split(self._normal(shape.dimension), np.cumsum(shape.sizes)[:-1])
         groups = [deviation * normal for deviation, normal in zip(deviations, normals, strict=True)]
         if any(shape.linked):
@@ -137,5 +141,5 @@ class Entropy:
 
 
 def _each(function: Callable[[float], float], values: Array) -> Array:
-    # Python's functions, since the vector forms of NumPy may err by more than the proof allows.
+    # Python's functions are used, since the vector forms of NumPy may err by more than the proof allows.
     return np.array([function(value) for value in values.tolist()])

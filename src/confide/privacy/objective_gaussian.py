@@ -22,7 +22,7 @@ _DOWN, _UP = 1.0 - 2.0**-40, 1.0 + 2.0**-40
 def gaussian_plan(problem: Problem, budget: Budget, shape: Shape, share: float) -> Plan:
     """The plan with Gaussian noise of this shape, whose seal takes this share: proofs/gaussian.md, section on the plan."""
     loss, of_row = problem.loss_bounds, budget_of_row(budget, problem.rows_per_person)
-    # A ridge at which the curvature costs at most half.
+    # At this ridge the curvature costs at most half of the budget.
     room = of_row.rho if isinstance(of_row, ZCDP) else of_row.epsilon
     l2 = max(problem.l2, least_l2(room, loss, shape.l2_norm))
     curvature = curvature_cost(loss, shape.l2_norm, l2)
@@ -33,7 +33,8 @@ def gaussian_plan(problem: Problem, budget: Budget, shape: Shape, share: float) 
         seal_mu = share * shift * mu
         if loss.n_outputs == 1:
             return GaussianObjective(mu, curvature, kappa, seal_mu, problem.neighbours, loss.monotone)
-        # Of several scores, what the curvature costs whichever corner the slope is near: proofs/multiclass.md, theorem 4.
+        # With several scores, this is what the curvature costs near any corner of the slopes: proofs/multiclass.md, theorem
+        # 4.
         cost, scores = min(curvature, loss.trace / problem.largest_weight * kappa * _UP), (loss.n_outputs, loss.separable)
         return GaussianObjective(mu, cost, math.inf, seal_mu, problem.neighbours, loss.monotone, *scores)
 
@@ -54,14 +55,14 @@ def _kappa(shape: Shape, largest_weight: float, scale: float, l2: float) -> floa
 
 
 def _ideal_mu(budget: Budget) -> float:
-    """The most that a whole shift may be, over the deviation, if the curvature and the seal cost nothing."""
+    """The largest ratio of a whole shift to the deviation, if the curvature and the seal cost nothing."""
     if isinstance(budget, ZCDP):
         return math.sqrt(2.0 * budget.rho)
     return largest_mu(budget.epsilon, budget.delta) if isinstance(budget, ApproxDP) else 0.0
 
 
 def _largest(curve_at: Callable[[float], GaussianObjective], high: float, budget: Budget) -> GaussianObjective:
-    """The curve at the largest mu below `high` that the budget admits, by bisection that ends on the private side."""
+    """The curve at the largest mu below `high` that the budget admits. The bisection ends on the private side."""
 
     def admitted(mu: float) -> bool:
         curve = curve_at(mu)

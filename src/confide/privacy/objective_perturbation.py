@@ -1,7 +1,8 @@
 """Objective perturbation. Proof: proofs/objective_perturbation.md (Laplace noise) and proofs/gaussian.md (Gaussian noise).
 
-Chaudhuri, Monteleoni and Sarwate (2011), algorithm 2, with the refined Jacobian term, noise shaped by the columns, a seal
-for the inexact minimiser, and a slack branch that never leaves less than half the budget to the noise.
+Chaudhuri, Monteleoni and Sarwate (2011), algorithm 2. Four things differ: the term for the Jacobian is smaller, the noise
+has the shape that the columns allow, a seal covers the inexact minimiser, and the slack branch leaves at least half the
+budget to the noise.
 """
 
 from __future__ import annotations
@@ -26,26 +27,27 @@ from confide.privacy.shapes import Shape
 from confide.solvers.solver import Solver
 
 _LAPLACE_SHARES = (1e-3, 3e-3, 1e-2, 5e-2, 0.25)
-"""Shares of epsilon that the seal may take; the first at which it is small is taken."""
+"""Shares of epsilon that the seal may take. The plan takes the first share at which the seal's noise is small."""
 _GAUSSIAN_SHARES = (1e-2, 5e-2, 0.14)
-"""The seal's whitened sensitivity over the objective's. The last adds 1% to the Gaussian noise."""
+"""Ratios of the seal's whitened sensitivity to that of the objective. The last one adds 1% to the Gaussian noise."""
 _DOWN = 1.0 - 2.0**-40
 
 
 @dataclass(frozen=True, slots=True)
 class ObjectivePerturbation:
-    """Adds a random linear term to the objective, minimises, and seals. See `Mechanism`.
+    """Adds a random linear term to the objective, minimises it, and seals the minimiser. See `Mechanism`.
 
     Parameters
     ----------
-    largest_seal_share : the most that the seal may take of the budget, which that of Gaussian noise keeps below 0.01
+    largest_seal_share : the largest part of the budget that the seal may take; with Gaussian noise it takes less than 0.01
     """
 
     largest_seal_share: float = 1.0
 
     def plan(self, problem: Problem, budget: Budget) -> Plan:
         """The plan with the least noise in the objective among the laws, each in its best shape."""
-        # All shapes of one bound on rows have its L2 norm, so the calibration is the same and their noise can be compared.
+        # All shapes of one bound on rows have the same L2 norm. So their calibrations agree, and their noise can be
+        # compared.
         best = min(problem.shapes, key=lambda shape: shape.laplace_norm(1.0))
         plans = [first_small_seal(partial(_laplace_plan, problem, budget, best), _LAPLACE_SHARES)]
         if not isinstance(budget, PureDP):

@@ -1,8 +1,8 @@
 """Output perturbation. Proof: proofs/output_perturbation.md.
 
-Chaudhuri, Monteleoni and Sarwate (2011), algorithm 1, on a grid: exact discrete noise whose sensitivity is widened by the
-certified distance to the exact minimiser; or spherical Laplace noise, which is smaller, under a seal. For the hinge, the
-mechanism of Rubinstein, Bartlett, Huang and Taft (2012).
+Chaudhuri, Monteleoni and Sarwate (2011), algorithm 1, on a grid. The noise is exact and discrete, for a sensitivity that
+includes the certified distance to the exact minimiser; or it is spherical Laplace noise, which is smaller, under a seal. For
+the hinge this is the mechanism of Rubinstein, Bartlett, Huang and Taft (2012).
 """
 
 from __future__ import annotations
@@ -39,7 +39,9 @@ class OutputPerturbation:
 
     Parameters
     ----------
-    laplace_alone : pure epsilon by independent Laplace noise, as Rubinstein et al. (2012), even where other noise is smaller
+    laplace_alone : whether to use independent Laplace noise, as Rubinstein et al. (2012) do, even where other noise is
+    smaller;
+        for pure budgets
     """
 
     laplace_alone: bool = False
@@ -52,7 +54,7 @@ class OutputPerturbation:
     def plan(self, problem: Problem, budget: Budget) -> Plan:
         """The plan with the least expected distance among exact Laplace, exact Gaussian and sealed spherical noise.
 
-        Where the loss is the hinge, the plan's is the one with the narrowest joint that can be certified.
+        In place of the hinge the plan has a hinge with the narrowest joint whose minimiser can be certified.
         """
         if self.laplace_alone and not isinstance(budget, PureDP):
             raise ParameterError(
@@ -89,10 +91,10 @@ class OutputPerturbation:
         return min(plans, key=lambda plan: plan.expected_distance)
 
     def _spherical(self, problem: Problem, budget: Budget, epsilon: float, exact: float, tolerance: float) -> Plan:
-        """Spherical noise at the sensitivity of the exact minimiser; the seal covers all that is inexact."""
+        """The plan with spherical noise for the sensitivity of the exact minimiser. The seal covers all inexactness."""
         noise = Noise(Ball(problem.n_weights, exact), "laplace", epsilon * (1.0 - _SEAL_SHARE) * _DOWN)
         failure = log_failure(budget, problem)
-        # The sum of weights and noise is rounded once for each coordinate.
+        # Each coordinate of the sum of weights and noise is rounded once, by at most u times its size.
         longest = 2.0 * problem.rounding(problem.l2).minimiser_norm(0.0) + 2.0 * noise.bound(failure)
         radius = (tolerance / problem.l2 + noise.error(failure) + _UNIT * longest) * _UP
         exponent = lattice_exponent(2.0 * radius, problem.n_weights)
@@ -112,10 +114,10 @@ class OutputPerturbation:
 
 
 def _with_joint(problem: Problem) -> Problem:
-    """The problem itself; for the hinge, the one with the narrowest joint at which inexactness costs a thousandth.
+    """The problem itself; for the hinge, the one with the narrowest joint at which inexactness costs at most a thousandth.
 
-    If none is so cheap, the narrowest at which it costs a hundredth, then a twentieth. All from public facts, so neighbours
-    share one convex loss with slopes of at most 1. Proof: section 7.
+    If there is none, inexactness may cost a hundredth, and then a twentieth. The joint follows from public facts alone. So
+    neighbours have the same convex loss, whose slopes are at most 1. Proof: proofs/output_perturbation.md, section 7.
     """
     if not isinstance(problem.loss, Hinge):
         return problem

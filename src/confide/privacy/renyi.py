@@ -7,7 +7,7 @@ Proofs: proofs/gaussian.md, theorems 5 and 6.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import numpy as np
 from scipy.special import erf, log_ndtr
@@ -16,14 +16,42 @@ from confide.privacy.budgets import Neighbours
 from confide.privacy.gaussian import GaussianMechanism
 from confide.types import Array
 
-if TYPE_CHECKING:
-    from confide.privacy.gaussian_objective import Curve, GaussianObjective
-
 _UP = 1.0 + 2.0**-40
 _ORDERS = 1.0 + np.geomspace(1e-6, 1e6, 2**12)
 
 
-def renyi_curve(curve: GaussianObjective, orders: Array) -> Array:
+class ObjectiveCurve(Protocol):
+    """The curve of Gaussian objective perturbation, see `GaussianObjective`."""
+
+    @property
+    def mu(self) -> float:
+        """Largest whitened shift of the gradient by one row."""
+
+    @property
+    def curvature(self) -> float:
+        """Cost of the curvature of the loss."""
+
+    @property
+    def kappa(self) -> float:
+        """Cost of the curvature of a tapered loss; inf for other losses."""
+
+    @property
+    def seal_mu(self) -> float:
+        """Whitened sensitivity of the seal."""
+
+    @property
+    def neighbours(self) -> Neighbours:
+        """The neighbour relation."""
+
+    @property
+    def monotone(self) -> bool:
+        """Whether the derivative of the loss has one sign."""
+
+    def corners(self) -> list[tuple[float, float]]:
+        """(shift over mu, how many) for the corners of the slopes of the rows that differ."""
+
+
+def renyi_curve(curve: ObjectiveCurve, orders: Array) -> Array:
     """Upper bounds on the Rényi divergences of these orders, all above 1: theorem 5."""
     divergence = curve.curvature + _log_corners(curve, orders) / (orders - 1.0)
     if curve.kappa < math.inf:
@@ -33,12 +61,12 @@ def renyi_curve(curve: GaussianObjective, orders: Array) -> Array:
     return (divergence + 0.5 * orders * curve.seal_mu**2) * _UP + lost / (orders - 1.0)
 
 
-def _n_corners(curve: GaussianObjective) -> float:
+def _n_corners(curve: ObjectiveCurve) -> float:
     return math.fsum(count for _, count in curve.corners())
 
 
-def _log_corners(curve: GaussianObjective, orders: Array) -> Array:
-    """log of 1 + the sum over corners of h(shift) - 1, h the mean excess: the moment but for the curvature's cost."""
+def _log_corners(curve: ObjectiveCurve, orders: Array) -> Array:
+    """log of 1 + the sum over corners of h(shift) - 1, h the mean excess: the moment without the cost of the curvature."""
     if not curve.monotone:
         return _two_sided_log_moment(curve, orders)
     total = np.zeros_like(orders)
@@ -50,8 +78,8 @@ def _log_corners(curve: GaussianObjective, orders: Array) -> Array:
     return total
 
 
-def _log_moment(curve: GaussianObjective, orders: Array) -> Array:
-    """log E exp((a - 1) loss) in the kappa form."""
+def _log_moment(curve: ObjectiveCurve, orders: Array) -> Array:
+    """log E exp((a - 1) loss) in the form with kappa: proofs/gaussian.md, theorem 5."""
     raised, kappa, mu = (orders - 1.0) * curve.kappa, curve.kappa, curve.mu
     if curve.neighbours is Neighbours.ADD_OR_REMOVE_ONE:
         below = raised + log_ndtr(kappa / mu - 0.5 * mu)
@@ -64,8 +92,8 @@ def _log_moment(curve: GaussianObjective, orders: Array) -> Array:
     return total + np.log1p(-2.0 * np.exp(-total))
 
 
-def _two_sided_log_moment(curve: GaussianObjective, orders: Array) -> Array:
-    """The same where the slopes may have either sign: log g(mu), or log[g(2 mu) + 2 Phi((a - 1) 2 mu) - 1].
+def _two_sided_log_moment(curve: ObjectiveCurve, orders: Array) -> Array:
+    """The moment where slopes may have either sign: log g(mu), or log[g(2 mu) + 2 Phi((a - 1) 2 mu) - 1].
 
     g(m) = 2 exp(a (a - 1) m^2 / 2) Phi((a - 1) m),      2 Phi(x) - 1 = erf(x / sqrt(2))
     """
@@ -86,7 +114,7 @@ def _log_mean_excess(order: Array, mu: float) -> Array:
     return moment
 
 
-def concentrated_rho(curve: Curve) -> float:
+def concentrated_rho(curve: GaussianMechanism | ObjectiveCurve) -> float:
     """A rho such that the curve obeys Rényi divergence <= rho a at every order a.
 
     Divergences grow with the order, so a cell (a, a'] of the grid obeys it with renyi(a') / a.

@@ -1,4 +1,4 @@
-"""A private choice among candidates by their numbers of mistakes, and the best of randomly many private tries.
+"""A private choice among candidates by their numbers of mistakes, and the best of a random number of private tries.
 
 Every law is sampled exactly, from fair bits and rational numbers. Proof: proofs/selection.md.
 """
@@ -28,7 +28,7 @@ class Selection:
     Parameters
     ----------
     law : "exponential" or "permute-and-flip"
-    epsilon : what the choice costs a row; for "exponential" also the bounded range of its losses
+    epsilon : what the choice costs a row; for "exponential" its privacy losses also have a range bounded by it
     """
 
     law: str
@@ -36,10 +36,14 @@ class Selection:
 
     @classmethod
     def of_budget(cls, law: str, budget: Budget) -> Self:
-        """The largest epsilon that the budget of a row allows; "auto" is the law that promises fewer mistakes."""
+        """The choice with the largest epsilon that the budget of a row allows.
+
+        "auto" is the law that promises fewer mistakes.
+        """
         if not isinstance(budget, ZCDP):
             return cls("permute-and-flip" if law == "auto" else law, budget.epsilon)
-        # E.7: a bounded range of epsilon is epsilon^2 / 8-concentrated; without one, epsilon tanh(epsilon / 2).
+        # proofs/selection.md, theorem 4: a bounded range of epsilon is epsilon^2 / 8-concentrated. Pure privacy alone is
+        # epsilon tanh(epsilon / 2)-concentrated.
         exponential, flip = math.sqrt(8.0 * budget.rho) * _DOWNWARDS, pure_within(budget.rho)
         if law == "auto":
             law = "permute-and-flip" if flip >= exponential else "exponential"
@@ -50,7 +54,7 @@ class Selection:
         left, least = list(range(len(mistakes))), min(mistakes)
         rate = Fraction(self.epsilon) / 2
         while True:
-            # A candidate that was refused comes up again under the exponential law, and never under the other.
+            # Under the exponential law a refused candidate may come up again; under permute-and-flip it does not.
             position = entropy.below(len(left))
             candidate = left[position] if self.law == "exponential" else left.pop(position)
             if bernoulli_exp(rate * (mistakes[candidate] - least), entropy):
@@ -59,7 +63,7 @@ class Selection:
 
 @dataclass(frozen=True, slots=True)
 class Repetition:
-    """How often a private try is made whose best outcome is released: K, of a truncated negative binomial law.
+    """The number K of private tries whose best outcome is released, with a truncated negative binomial law.
 
     Papernot and Steinke (2022), definition 1: Pr[K = k] is proportional to (1 - stop)^k times the product over l < k of
     (l + shape) / (l + 1).
@@ -79,7 +83,7 @@ class Repetition:
 
     @classmethod
     def of_mean(cls, shape: Fraction, mean: float) -> Self:
-        """The law of this shape and, nearly, this mean number of tries, above 1."""
+        """The law of this shape whose mean number of tries, above 1, is nearly this one."""
         low, high = 1, _STOP_DENOMINATOR - 1
         while high - low > 1:
             middle = (low + high) // 2
@@ -95,8 +99,8 @@ class Repetition:
         return eta * (1.0 / gamma - 1.0) / -math.expm1(eta * math.log(gamma))
 
     def draw(self, entropy: Entropy) -> int:
-        """K, which knows no data."""
-        # K of the geometric law, kept with probability product over 0 < l < K of (l + shape) / (l + 1).
+        """A draw of K. It depends on no data."""
+        # A draw of the geometric law is kept with probability product over 0 < l < K of (l + shape) / (l + 1).
         while True:
             tries = 1
             while entropy.below(self.stop.denominator) >= self.stop.numerator:
@@ -107,7 +111,7 @@ class Repetition:
 
     def pure_base(self, epsilon: float) -> float:
         """The largest epsilon of one try so that all of them are epsilon-private together."""
-        # E.8: (2 + eta) times that of one try.
+        # proofs/selection.md, theorem 5: all tries cost (2 + eta) times what one costs.
         return epsilon / (2.0 + float(self.shape)) * _DOWNWARDS
 
     def concentrated_base(self, epsilon: float, delta: float) -> float:
@@ -122,8 +126,8 @@ class Repetition:
 
     def _epsilon(self, rho: float, delta: float) -> float:
         """Epsilon of the best of K rho-concentrated tries, at this delta, rounded upwards."""
-        # E.8 with the best of their second orders, sqrt(log(1 / gamma) / rho), but at least 1; log E[K] / (order - 1) joins
-        # log(1 / delta) / (order - 1), so it is as if delta were E[K] times smaller.
+        # proofs/selection.md, theorem 5, with the best second order, sqrt(log(1 / gamma) / rho), but at least 1. The term
+        # log E[K] / (order - 1) joins log(1 / delta) / (order - 1), as if delta were E[K] times smaller.
         steps = -math.log(self.stop)
         order = max(1.0, math.sqrt(steps / rho)) if rho > 0.0 else math.inf
         extra = (1.0 + float(self.shape)) * (rho * (order - 1.0) + steps / order) if rho > 0.0 else 0.0

@@ -1,8 +1,8 @@
-"""Pure formulas, one for each theorem: no data, no state. Rates are rounded down and costs up.
+"""Formulas of the theorems on Laplace noise, without data and state. Rates are rounded down, and costs up.
 
 Symbols inside formulas: L lipschitz and c smoothness of the loss of a row, its weight included; R largest L2 norm of a row
-with its intercept, l2 ridge of the sum form (lambda), beta rate of Laplace noise in the norm of its shape, in which every
-row is at most 1 long. Proofs: proofs/objective_perturbation.md and proofs/output_perturbation.md.
+with its intercept, l2 ridge of the sum form (lambda), beta rate of Laplace noise in the norm of its shape, in which each
+row has norm at most 1. Proofs: proofs/objective_perturbation.md and proofs/output_perturbation.md.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from confide.types import Array
 _DOWN = 1.0 - 2.0**-40
 _UP = 1.0 + 2.0**-40
 _CURVATURE_UP = 1.0 + 2.0**-30
-"""More than is lost where 1 - a of a steep slope a is computed from a slope that was multiplied by a weight."""
+"""Covers the digits that 1 - a loses for a steep slope a that was computed from a slope times a weight."""
 _GRID = np.linspace(0.0, 1.0, 2**14 + 1)
 
 
 def gradient_shift(lipschitz: float, neighbours: Neighbours) -> float:
-    """Largest change of the summed gradient between neighbours at the same weights, in any norm with rows of at most 1."""
+    """Largest change of the summed gradient between neighbours at the same weights, in a norm where rows are at most 1."""
     return (2.0 if neighbours is Neighbours.REPLACE_ONE else 1.0) * lipschitz
 
 
@@ -42,10 +42,10 @@ def _loss_lines(loss: LossBounds, row_norm: float, l2: float, neighbours: Neighb
         E(beta) = max over slopes a in [0, L] of  beta (L + a) + log(1 + h(a) R^2 / l2)      (replace one)
                                                   beta a       + log(1 + h(a) R^2 / l2)      (add or remove one)
 
-    with h(a) the largest curvature at slope a. Of a loss with rank r, h is the largest trace, and the logarithm is
-    r log(1 + h(a) R^2 / (r l2)). One line a cell of a grid: the first term at the cell's right end, h by its larger end (it
-    is quasi-concave), or by its supremum around the largest grid values. Proof: proofs/objective_perturbation.md,
-    proofs/multiclass.md.
+    with h(a) the largest curvature at slope a. For a loss of rank r, h(a) is the largest trace, and the logarithm is r log(1
+    + h(a) R^2 / (r l2)). Each cell of a grid gives one line. Its first term is taken at the right end of the cell. For h(a)
+    it takes the larger of the two ends, since h is quasi-concave, or the supremum of h in the cells next to the largest grid
+    values. Proof: proofs/objective_perturbation.md, theorem 4; proofs/multiclass.md, theorem 2.
     """
     slopes = loss.lipschitz * _GRID
     curvatures = loss.curvature_at_slope(slopes)
@@ -59,19 +59,19 @@ def _loss_lines(loss: LossBounds, row_norm: float, l2: float, neighbours: Neighb
 def objective_noise_rate(epsilon: float, loss: LossBounds, row_norm: float, l2: float, neighbours: Neighbours) -> float:
     """Largest rate beta whose privacy loss is at most epsilon; 0 if the ridge alone leaves no room for noise.
 
-    For a tapered loss, h(a) <= t (L - a), and beta >= t R^2 / l2 the curvature costs nothing: beta = epsilon / shift. For
+    A tapered loss has h(a) <= t (L - a). If beta >= t R^2 / l2 its curvature costs nothing, and beta = epsilon / shift. For
     replace-one this is the condition epsilon l2 >= 2 t L R^2.
     """
     free = epsilon / gradient_shift(loss.lipschitz, neighbours) * _DOWN
     if loss.tapered and free * l2 >= loss.tail * row_norm**2 * _UP:
         return free
-    # Every line of the bound stays below epsilon up to its own rate; the least of these is the answer.
+    # Each line of the bound stays below epsilon up to a rate of its own. The least of these rates is the answer.
     slopes, intercepts = _loss_lines(loss, row_norm, l2, neighbours)
     return max(0.0, float(((epsilon * _DOWN - intercepts) / slopes).min())) * _DOWN
 
 
 def curvature_cost(loss: LossBounds, row_norm: float, l2: float) -> float:
-    """c_J, the most that the curvature of one row adds to the privacy loss: r log(1 + T R^2 / (r l2)), T the trace."""
+    """c_J, the largest cost of the curvature of one row in privacy loss: r log(1 + T R^2 / (r l2)), T the trace."""
     return loss.rank * math.log1p(loss.trace / loss.rank * row_norm**2 / l2) * _UP
 
 
@@ -80,7 +80,7 @@ def least_l2(epsilon: float, loss: LossBounds, row_norm: float, noise_share: flo
 
     l2 >= (T / r) R^2 / (exp((1 - q) epsilon / r) - 1), q the public share of the noise.
     """
-    # Above 700 nats the exponential overflows, and the ridge it asks for is nothing.
+    # Above 700 the exponential would overflow; the ridge that it asks for is as good as 0 there.
     exponent = min((1.0 - noise_share) * epsilon / loss.rank, 700.0)
     return loss.trace / loss.rank * row_norm**2 / math.expm1(exponent) * _UP
 
@@ -90,8 +90,8 @@ def calibrated_objective(
 ) -> tuple[float, float]:
     """The rate of the noise and the ridge to use, (beta, l2 total), for objective perturbation at epsilon.
 
-    The ridge is raised (slack branch) where it would leave less than `noise_share` of epsilon to the noise. All of it is
-    decided by public numbers. A threshold at 0, as published, allows noise without bound.
+    The ridge is raised (slack branch) where it would leave less than `noise_share` of epsilon to the noise. Public numbers
+    alone decide it. The published algorithm raises the ridge only where nothing is left, which allows noise of any size.
     """
     if not math.isfinite(loss.smoothness):
         raise ParameterError(f"objective perturbation needs a smooth loss, and {loss.name} is not smooth.")

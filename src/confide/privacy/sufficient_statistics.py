@@ -1,8 +1,8 @@
 """Sufficient statistics of least squares, X^T X, X^T y and y^T y, with exact noise. Proof: proofs/sufficient_statistics.md.
 
-Released together, in one vector with one noise: that needs less of it than a share of the budget for each. Weights are
-computed from the noisy sums afterwards and cost nothing; y^T y is for intervals alone. Symbols inside formulas: D weights,
-N entries, R bound on a row with its intercept, T bound on a target, n rows, f a factor of y^T y.
+The sums leave in one vector with one noise, which is less noise than if each sum had a share of the budget. Weights are
+computed from the noisy sums afterwards and cost nothing. y^T y is used for intervals alone. Symbols inside formulas: D
+weights, N entries, R bound on a row with its intercept, T bound on a target, n rows, f a factor of y^T y.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class LeastSquares(ProblemFacts):
 
     @property
     def row_sum(self) -> LeastSquaresSum:
-        """What is summed."""
+        """The sum over rows that is released."""
         return LeastSquaresSum(self.row_bound, self.intercept, self.target_bound)
 
     @property
@@ -66,18 +66,18 @@ class LeastSquares(ProblemFacts):
 
     @property
     def target_scale(self) -> float:
-        """c = R / T: with it a target counts as much as a row."""
+        """c = R / T: a target times c is bounded by R, as a row is."""
         return self.row_norm / self.target_bound
 
     @property
     def gaussian_square_scale(self) -> float:
-        """f: c^2 f y^T y is what gets Gaussian noise; 0 where it is not released. Free for replace-one (theorem 1)."""
+        """f: c^2 f y^T y gets Gaussian noise; 0 where it is not released. For replace-one it costs nothing (theorem 1)."""
         free = math.sqrt(1.5) * _DOWN if self.neighbours is Neighbours.REPLACE_ONE else _SQUARE_SCALE
         return free if self.with_square else 0.0
 
     @property
     def laplace_square_scale(self) -> float:
-        """The same for Laplace noise."""
+        """f for Laplace noise."""
         return _SQUARE_SCALE if self.with_square else 0.0
 
     @property
@@ -173,7 +173,7 @@ class StatisticsPlan:
 
 @dataclass(frozen=True, slots=True)
 class NoisyStatistics:
-    """What may leave: noisy sums and public facts. Everything made of them is as private."""
+    """What leaves the mechanism: noisy sums and public facts. Whatever is computed from them is as private."""
 
     products: Array
     """(D, D): X^T X with noise, symmetric; its eigenvalues may be negative."""
@@ -228,10 +228,10 @@ class SufficientStatistics:
 
 
 def _scaled(plan: StatisticsPlan, totals: Totals) -> Weights:
-    """The statistics (1, N) as they get their noise: diagonal, upper triangle, targets, square of targets."""
+    """The scaled statistics (1, N), to which noise is added: diagonal, upper triangle, targets, square of targets."""
     products, targets, scale = totals.hessian[0], -totals.gradient[0], plan.problem.target_scale
     upper = plan.off_diagonal * products[np.triu_indices_from(products, 1)]
-    # In this order nothing overflows: the squares may be as small as the square of the scale is large.
+    # In this order nothing overflows: where the square of the scale is very large, the squares are very small.
     square = [scale * (scale * (plan.square_scale * 2.0 * totals.value[0]))] if plan.problem.with_square else []
     return np.concatenate([np.diagonal(products), upper, scale * targets, square])[None]
 

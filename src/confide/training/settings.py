@@ -45,7 +45,7 @@ class ScoreLoss:
         if self.softmax:
             return replace(self, loss=Softmax(n_classes), if_noisy=None)
         if self.one_vs_rest is None:
-            raise ParameterError(self.only_two)
+            raise ParameterError(self.only_two or "This loss is for two classes, and the target is multiclass.")
         return replace(self, loss=OneVsRest(self.one_vs_rest, n_classes), if_noisy=None)
 
     @property

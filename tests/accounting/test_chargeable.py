@@ -1,0 +1,40 @@
+"""What can be charged to a ledger."""
+
+from __future__ import annotations
+
+import dp_accounting
+import pytest
+
+from confide.accounting.chargeable import as_events
+from confide.accounting.events import Event
+from confide.errors import ParameterError
+from confide.privacy.budgets import ZCDP, ApproxDP, Neighbours, PureDP
+from confide.privacy.gaussian import GaussianMechanism
+from confide.privacy.gaussian_objective import GaussianObjective
+
+GAUSSIAN = Event(ApproxDP(1.0, 1e-6), GaussianMechanism(0.2))
+
+
+OBJECTIVE = Event(ApproxDP(1.0, 1e-6), GaussianObjective(0.1, 0.02, 0.3, 0.01, Neighbours.REPLACE_ONE, True))
+
+
+def test_events_of_dp_accounting_are_translated_and_the_unknown_is_refused():
+    """Gaussian, Laplace, zCDP, composed; sampling and the like have no entry."""
+    gaussian, laplace = dp_accounting.GaussianDpEvent(4.0), dp_accounting.LaplaceDpEvent(2.0)
+    assert as_events(gaussian) == (Event(ZCDP(1 / 32), GaussianMechanism(0.25)),)
+    assert as_events(laplace) == (Event(PureDP(0.5)),)
+    assert as_events(dp_accounting.ZCDpEvent(0.3)) == (Event(ZCDP(0.3)),)
+    assert as_events(dp_accounting.NoOpDpEvent()) == ()
+    both = dp_accounting.ComposedDpEvent([gaussian, dp_accounting.SelfComposedDpEvent(laplace, 2)])
+    assert as_events(both) == as_events(gaussian) + 2 * as_events(laplace)
+    for unknown in (
+        dp_accounting.NonPrivateDpEvent(),
+        dp_accounting.PoissonSampledDpEvent(0.1, gaussian),
+        dp_accounting.GaussianDpEvent(0.0),
+        dp_accounting.ZCDpEvent(0.3, 0.1),
+        *(dp_accounting.SelfComposedDpEvent(laplace, count) for count in (-1, 2.9, True, "3")),
+    ):
+        with pytest.raises(ParameterError, match="cannot be counted"):
+            as_events(unknown)
+    with pytest.raises(ParameterError):
+        as_events("epsilon")

@@ -1,0 +1,29 @@
+"""The filter of a limit, and the way of adding that a first charge fixes."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from confide.accounting.events import Event
+from confide.accounting.filter_choice import accounting_of, filter_for
+from confide.errors import ParameterError
+from confide.privacy.budgets import ZCDP, ApproxDP, Neighbours, PureDP
+from confide.privacy.gaussian import GaussianMechanism
+from confide.privacy.gaussian_objective import GaussianObjective
+
+GAUSSIAN = Event(ApproxDP(1.0, 1e-6), GaussianMechanism(0.2))
+
+
+OBJECTIVE = Event(ApproxDP(1.0, 1e-6), GaussianObjective(0.1, 0.02, 0.3, 0.01, Neighbours.REPLACE_ONE, True))
+
+
+def test_the_first_charge_tells_how_a_ledger_adds():
+    """Concentrated ones by Rényi divergence, all others by the sum."""
+    assert accounting_of(Event(ZCDP(0.1))) == "renyi"
+    assert accounting_of(Event(PureDP(0.1))) == accounting_of(GAUSSIAN) == "sum"
+    with pytest.raises(ParameterError):
+        filter_for(PureDP(1.0), "advanced")
+    with pytest.raises(ParameterError, match="finite"):
+        filter_for(PureDP(math.inf), "sum")

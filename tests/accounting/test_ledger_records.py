@@ -1,0 +1,88 @@
+"""Records of a ledger: their canonical text, their chain, and records in memory."""
+
+from __future__ import annotations
+
+import pytest
+
+from confide.accounting.events import Event
+from confide.accounting.ledger_records import Entry, Header, Record, RecordsInMemory, following
+from confide.errors import LedgerError
+from confide.privacy.budgets import ApproxDP, Neighbours, PureDP
+from confide.privacy.gaussian import GaussianMechanism
+
+HEADER = Header("0123", ApproxDP(2.0, 1e-6), Neighbours.REPLACE_ONE, "auto", 3)
+ENTRY = Entry(1, "2026-01-01T00:00:00+00:00", "mean – age", "sum", (Event(PureDP(0.5), None, 3),))
+
+
+@pytest.mark.parametrize(
+    "entry", [ENTRY, Entry(2, "now", "", "renyi", (Event(ApproxDP(1.0, 1e-7), GaussianMechanism(0.1)), Event(PureDP(1.0))))]
+)
+def test_entries_read_what_they_write(entry):
+    """The text is canonical: what is read writes the same text."""
+    assert Entry.from_text(entry.text) == entry
+    assert Entry.from_text(entry.text).text == entry.text
+
+
+@pytest.mark.parametrize("rows", [3, None])
+def test_headers_read_what_they_write(rows):
+    """An older header that states no unit of protection stays one without it."""
+    header = Header(HEADER.identity, HEADER.limit, HEADER.neighbours, HEADER.accounting, rows)
+    assert Header.from_text(header.text) == header
+    assert ("max_rows_per_person" in header.text) == (rows is not None)
+
+
+def chain(n):
+    """A chain of n records."""
+    records = [Record.after(None, HEADER.text)]
+    for number in range(1, n):
+        records.append(Record.after(records[-1], f"record {number}"))
+    return records
+
+
+def test_a_record_depends_on_all_before_it():
+    """The same text after another beginning has another hash."""
+    records, others = chain(3), [Record.after(None, "another header")]
+    others.append(Record.after(others[0], records[1].text))
+    assert [record.number for record in records] == [0, 1, 2]
+    assert others[1].text == records[1].text
+    assert others[1].hash != records[1].hash
+
+
+def test_what_follows_a_record_is_read_if_the_chain_holds():
+    """All records, or those after the last one that was read."""
+    records = chain(4)
+    tip = [(3, records[3].hash)]
+    assert following("x", None, records, tip) == records
+    assert following("x", records[1], records[1:], tip) == records[2:]
+
+
+@pytest.mark.parametrize("damage", ["text", "hash", "end", "order", "older copy", "two tips"])
+def test_a_broken_chain_is_refused(damage):
+    """Each kind of damage is found, and the message says what to do."""
+    records = chain(4)
+    rows, tip, last = list(records), [(3, records[3].hash)], None
+    match damage:
+        case "text":
+            rows[2] = rows[2]._replace(text="another text")
+        case "hash":
+            rows[1] = rows[1]._replace(hash="0" * 64)
+        case "end":
+            rows.pop()
+        case "order":
+            rows[1], rows[2] = rows[2], rows[1]
+        case "older copy":
+            last = Record.after(None, "another ledger")
+        case "two tips":
+            tip *= 2
+    with pytest.raises(LedgerError, match="newest copy"):
+        following("study.db", last, rows, tip)
+
+
+def test_records_in_memory_give_what_was_appended():
+    """They begin with the header."""
+    kept = RecordsInMemory(HEADER.text)
+    with kept.session(writing=True) as session:
+        (header,) = session.records_after(None)
+        session.append(Record.after(header, ENTRY.text))
+    with kept.session(writing=False) as session:
+        assert [record.text for record in session.records_after(header)] == [ENTRY.text]

@@ -1,0 +1,64 @@
+"""Filters that add Rényi divergences: what they admit, and what they do not."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import pytest
+
+from confide.accounting.events import Event
+from confide.accounting.filter_choice import filter_for
+from confide.accounting.filters import Amount, total_amount
+from confide.accounting.renyi_filters import ConcentratedFilter, RenyiFilter
+from confide.privacy.budgets import ZCDP, ApproxDP, Neighbours, PureDP
+from confide.privacy.conversions import concentrated_epsilon
+from confide.privacy.gaussian import GaussianMechanism
+from confide.privacy.gaussian_objective import GaussianObjective
+
+GAUSSIAN = Event(ApproxDP(1.0, 1e-6), GaussianMechanism(0.2))
+
+
+OBJECTIVE = Event(ApproxDP(1.0, 1e-6), GaussianObjective(0.1, 0.02, 0.3, 0.01, Neighbours.REPLACE_ONE, True))
+
+
+def test_a_concentrated_ledger_adds_rhos_of_every_kind_of_charge():
+    """Pure by epsilon tanh(epsilon / 2), Gaussian curves by mu^2 / 2."""
+    filter_ = ConcentratedFilter(ZCDP(1.0))
+    events = [Event(PureDP(0.5)), Event(ZCDP(0.25)), GAUSSIAN]
+    total = total_amount(filter_, events)
+    assert filter_.spent(total).rho == pytest.approx(0.5 * math.tanh(0.25) + 0.25 + 0.02, rel=1e-9)
+    assert filter_.remaining(total).rho == pytest.approx(1.0 - filter_.spent(total).rho, rel=1e-9)
+    assert filter_.amount(OBJECTIVE).rho > Fraction(0.02)
+
+
+def test_a_renyi_ledger_admits_what_its_order_allows_and_not_a_hundredth_more():
+    """Charges of rho in sum up to the largest that converts to the limit at 99% of delta."""
+    limit = ApproxDP(2.0, 1e-6)
+    filter_ = filter_for(limit, "renyi")
+    step = Event(ZCDP(1e-3))
+    n = 0
+    total = Amount()
+    while filter_.admits(total + filter_.amount(step)):
+        total, n = total + filter_.amount(step), n + 1
+    assert concentrated_epsilon(n * 1e-3, 0.99e-6) <= 2.0 < concentrated_epsilon((n + 1) * 1e-3 * 1.01, 0.99e-6)
+    assert filter_.spent(total).epsilon == pytest.approx(concentrated_epsilon(n * 1e-3, 0.99e-6), rel=1e-9)
+    assert filter_.spent(total).delta == 1e-6
+
+
+def test_a_renyi_ledger_takes_pure_charges_up_to_their_sum():
+    """Five times 0.4 fills a limit of 2 by the sum, which Rényi divergences alone would refuse; then nothing else fits."""
+    filter_ = RenyiFilter(ApproxDP(2.0, 1e-6))
+    total = total_amount(filter_, [Event(PureDP(0.4))] * 5)
+    assert filter_.admits(total)
+    assert filter_.spent(total) == ApproxDP.of_sum(2.0, 0.0)
+    assert not filter_.admits(total + filter_.amount(Event(ZCDP(1e-6))))
+    assert not filter_.admits(total + filter_.amount(Event(PureDP(0.01))))
+
+
+def test_bare_approximate_charges_use_the_slack_of_a_renyi_ledger():
+    """A hundredth of delta is kept for them, and not more."""
+    filter_ = RenyiFilter(ApproxDP(2.0, 1e-6))
+    assert filter_.admits(filter_.amount(Event(ApproxDP(0.1, 1e-8))))
+    assert not filter_.admits(filter_.amount(Event(ApproxDP(0.1, 1.1e-8))))
+    assert filter_.admits(filter_.amount(GAUSSIAN))

@@ -1,0 +1,232 @@
+"""Rows in files: checked in one pass before the charge, refused where a file changes, and never for what they hold."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as parquet
+import pytest
+
+import confide
+from confide.data.arrays import ArrayBlocks, MemorySource
+from confide.data.file_rows import StampedSource
+from confide.data.on_disk import Stamp
+from confide.data.streams import Reading
+from confide.erm.losses import LogisticLoss
+from confide.erm.row_bounds import BallBound
+from confide.erm.row_sums import RowSum
+from confide.features.encoder import Encoder
+from confide.intake.opening import open_rows
+from tests.data.tables import SCHEMA, made_up, written
+
+
+def test_so_many_rows_of_a_person_count(tmp_path):
+    """Those that are drawn in memory; all rows count for the public number of rows."""
+    frame = made_up(age="float64").assign(person=np.arange(3000) // 3 * 7 % 500)
+    schema = confide.Schema(columns=SCHEMA.columns, target=SCHEMA.target, person="person")
+    parameters = {"schema": schema, "max_rows_per_person": 2, "random_state": 1}
+    memory = confide.LogisticRegression(5.0, **parameters).fit(frame, frame["ill"])
+    for cache in (False, True):
+        rows = open_rows(written(frame, tmp_path, "csv"), schema, cache=cache)
+        model = confide.LogisticRegression(5.0, **parameters).fit(rows)
+        assert np.array_equal(model.coef_, memory.coef_)
+        assert model.guarantee_ == memory.guarantee_
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "message"),
+    [
+        ("ill", "perhaps-secret", "neither 'no' nor 'yes'"),
+        ("ill", None, "missing"),
+        ("age", np.inf, "infinite"),
+        ("age", np.nan, "missing values"),
+    ],
+)
+@pytest.mark.parametrize("kind", ["parquet", "csv", "feather"])
+def test_a_bad_cell_in_the_last_row_is_refused_before_the_charge(tmp_path, column, value, message, kind):
+    """With the message of rows in memory, which holds no value; the estimator stays as it was."""
+    frame = made_up()
+    frame.loc[len(frame) - 1, column] = value
+    ledger = confide.Ledger(limit=confide.PureDP(5.0))
+    model = confide.LogisticRegression(1.0, ledger=ledger)
+    with pytest.raises(ValueError, match=message) as caught:
+        model.fit(open_rows(written(frame, tmp_path, kind), SCHEMA))
+    assert "secret" not in str(caught.value)
+    assert caught.value.__context__ is None
+    assert len(ledger.entries()) == 0
+    assert not hasattr(model, "coef_")
+
+
+def test_no_word_of_a_csv_file_reaches_an_error(tmp_path):
+    """A cell that is no number: neither the message nor what is attached to it holds the cell."""
+    frame = made_up(50).astype({"age": object})
+    frame.loc[49, "age"] = "secret"
+    with pytest.raises(ValueError, match='column "age" holds cells that are not numbers') as caught:
+        confide.LogisticRegression(1.0).fit(open_rows(written(frame, tmp_path, "csv"), SCHEMA))
+    assert caught.value.__context__ is None
+    assert caught.value.__cause__ is None
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv", "feather"])
+@pytest.mark.parametrize("how", ["rewritten", "longer", "removed"])
+def test_a_file_that_changes_after_the_check_is_refused_and_stays_charged(tmp_path, kind, how):
+    """In the first pass after the charge, in words that say what to do and nothing of the rows."""
+    frame = made_up(500)
+    path = written(frame, tmp_path, kind)
+    files = sorted(tmp_path.iterdir())
+    ledger = confide.Ledger(limit=confide.PureDP(5.0))
+
+    def change():
+        if how == "removed":
+            files[-1].unlink()
+        elif how == "longer":
+            files[-1].write_bytes(files[-1].read_bytes() + b"x")
+        else:
+            os.utime(files[-1], ns=(1, 1))
+
+    rows = open_rows(path, SCHEMA)
+    charge = ledger.charge
+    model = confide.LogisticRegression(1.0, ledger=ledger)
+
+    class Changing(type(ledger)):
+        def charge(self, *given, **more):
+            charge(*given, **more)
+            change()
+
+    ledger.__class__ = Changing
+    with pytest.raises(ValueError, match="changed while it was read, so nothing is released; what was charged stays"):
+        model.fit(rows)
+    assert len(ledger.entries()) == 1
+    assert not hasattr(model, "coef_")
+
+
+def test_a_private_number_of_rows_is_checked_before_the_charge(tmp_path):
+    """Outside the declared bounds nothing is charged; inside, the guarantee does not tell the number."""
+    path = written(made_up(500), tmp_path, "csv")
+    ledger = confide.Ledger(limit=confide.PureDP(5.0), neighbours="add-or-remove-one")
+    parameters = {"neighbours": "add-or-remove-one", "ledger": ledger}
+    with pytest.raises(ValueError, match="n_rows_bounds"):
+        confide.LogisticRegression(1.0, n_rows_bounds=(600, 900), **parameters).fit(open_rows(path, SCHEMA))
+    assert len(ledger.entries()) == 0
+    model = confide.LogisticRegression(1.0, n_rows_bounds=(400, 900), **parameters).fit(open_rows(path, SCHEMA))
+    assert "500" not in model.guarantee_.statement()
+
+
+def test_with_a_cache_the_files_are_read_once(tmp_path):
+    """They may go after the check: later passes do not need them."""
+    path = written(made_up(500), tmp_path, "csv")
+    reading = Reading(Encoder(SCHEMA), ("no", "yes"))
+    row_sum = RowSum(LogisticLoss(), reading.encoder.row_bound, 0.0, 0)
+    with open_rows(path, SCHEMA, cache=True).checked(reading, 1) as checked:
+        path.unlink()
+        assert checked.source.sum_over_rows(row_sum, np.zeros((1, reading.n_features))).value == pytest.approx(
+            500 * np.log(2)
+        )
+
+
+def test_what_contradicts_opened_rows_is_refused(tmp_path):
+    """Labels beside them, another schema, weights of rows, a frame without rows, a damaged file, an absent column."""
+    path = written(made_up(100), tmp_path, "csv")
+    rows = open_rows(path, SCHEMA)
+    model = confide.LogisticRegression(1.0)
+    with pytest.raises(ValueError, match="leave y out"):
+        model.fit(rows, np.ones(100))
+    with pytest.raises(ValueError, match="another schema"):
+        confide.LogisticRegression(1.0, schema=confide.Schema(columns=SCHEMA.columns)).fit(rows)
+    with pytest.raises(ValueError, match="rows in memory"):
+        model.fit(rows, sample_weight=np.ones(100))
+    path.write_text("age,debt,work,size,ill\n")
+    with pytest.raises(ValueError, match="has no rows"):
+        model.fit(open_rows(path, SCHEMA))
+    path.write_text("age,debt,work,ill\n1,2,a,no\n")
+    with pytest.raises(ValueError, match='lacks the columns "size"'):
+        model.fit(open_rows(path, SCHEMA))
+    damaged = tmp_path / "x.parquet"
+    damaged.write_bytes(b"PAR1 and no more")
+    with pytest.raises(ValueError, match="damaged"):
+        model.fit(open_rows(damaged, SCHEMA))
+    assert repr(rows).startswith("FileRows(1 file, Schema(4 columns")
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_numpy_files_are_mapped_and_not_copied(tmp_path, dtype):
+    """The fit is that in memory; a file that changes is refused; objects, which are pickles, are never read."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2000, 3)).astype(dtype)
+    y = np.where(X[:, 0] > 0, 1, -1)
+    np.save(tmp_path / "X.npy", X)
+    np.save(tmp_path / "y.npy", y)
+    memory = confide.LogisticRegression(1.0, random_state=0).fit(X, y)
+    rows = open_rows(tmp_path / "X.npy", labels=tmp_path / "y.npy")
+    model = confide.LogisticRegression(1.0, random_state=0).fit(rows)
+    assert np.array_equal(model.coef_, memory.coef_)
+    assert model.guarantee_ == memory.guarantee_
+    with pytest.raises(ValueError, match="leave y out"):
+        confide.LogisticRegression(1.0).fit(rows, y)
+    os.utime(tmp_path / "X.npy", ns=(1, 1))
+    with pytest.raises(ValueError, match="changed"):
+        confide.LogisticRegression(1.0).fit(rows)
+    np.save(tmp_path / "X.npy", np.array([[object()]]), allow_pickle=True)
+    with pytest.raises(ValueError, match="objects are not read"):
+        open_rows(tmp_path / "X.npy", labels=tmp_path / "y.npy")
+    np.save(tmp_path / "X.npy", np.ones((3, 2), dtype=np.float16))
+    with pytest.raises(ValueError, match="float64 or float32"):
+        open_rows(tmp_path / "X.npy", labels=tmp_path / "y.npy")
+
+
+def test_a_row_group_is_not_read_whole(tmp_path):
+    """A file of one row group comes in batches."""
+    table = pa.table({"x": np.zeros(200_000)})
+    parquet.write_table(table, tmp_path / "t.parquet")
+    schema = confide.Schema(columns={"x": {"low": 0, "high": 1}}, target={"column": "y", "negative": 0, "positive": 1})
+    sizes = [batch.num_rows for batch in open_rows(tmp_path / "t.parquet", schema).tables(["x"])]
+    assert sum(sizes) == 200_000
+    assert max(sizes) <= 2**16
+
+
+def test_the_number_of_rows_is_counted_from_one_column(tmp_path, monkeypatch):
+    """Of all files together; a file without rows is refused."""
+    rows = open_rows(written(made_up(500), tmp_path, "parquet"), SCHEMA)
+    read, original = [], type(rows).tables
+
+    def tables(self, names, *more):
+        read.append(list(names))
+        return original(self, names, *more)
+
+    monkeypatch.setattr(type(rows), "tables", tables)
+    assert rows.count() == 500
+    assert read == [["age"]]
+    (tmp_path / "empty.csv").write_text("age,debt,work,size,ill\n")
+    with pytest.raises(ValueError, match="has no rows"):
+        open_rows(tmp_path / "empty.csv", SCHEMA).count()
+
+
+def test_files_that_hold_persons_in_different_types_are_refused(tmp_path):
+    """The same person could have two identities; the message names the column and no person."""
+    for number, persons in enumerate((np.arange(100), [f"secret {i}" for i in range(100)])):
+        made_up(100).assign(person=persons).to_parquet(tmp_path / f"{number}.parquet", index=False)
+    schema = confide.Schema(columns=SCHEMA.columns, target=SCHEMA.target, person="person")
+    with pytest.raises(ValueError, match=r'"person" has different types') as caught:
+        confide.LogisticRegression(1.0).fit(open_rows(tmp_path / "*.parquet", schema))
+    assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("use", ["sum", "in memory", "taken"])
+def test_a_mapped_file_that_changed_is_refused_in_every_use(tmp_path, use):
+    """After the pass, when the rows that were read may already be others; before the change all uses work."""
+    path = tmp_path / "rows.npy"
+    np.save(path, np.eye(4))
+    labels = np.array([1, -1, 1, -1], dtype=np.int8)
+    source = StampedSource(MemorySource(ArrayBlocks(np.load(path, mmap_mode="r")), labels), (Stamp.of(path),))
+    row_sum = RowSum(LogisticLoss(), BallBound(1.0), 0.0, 0)
+    uses = {
+        "sum": lambda: source.sum_over_rows(row_sum, np.zeros((1, 4))).value[0],
+        "in memory": lambda: sum(each.n_rows for each in source.in_memory()),
+        "taken": lambda: source.taken(np.array([2, 0])).n_rows,
+    }
+    assert uses[use]() == pytest.approx({"sum": 4 * np.log(2.0), "in memory": 4, "taken": 2}[use])
+    os.utime(path, ns=(1, 1))
+    with pytest.raises(ValueError, match="changed"):
+        uses[use]()

@@ -1,0 +1,266 @@
+"""Bounds on groups of columns: every clipped row obeys them in exact arithmetic."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import scipy.sparse
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from confide.erm.group_bounds import BoxBound, GroupBound
+from confide.errors import ParameterError
+from confide.saved_models.loading import row_bound_from_dict
+
+FINITE = st.floats(allow_nan=False, allow_infinity=False, width=64)
+
+
+BLOCKS = hnp.arrays(np.float64, st.tuples(st.integers(1, 6), st.just(4)), elements=FINITE)
+
+
+def exact_square_norm(row):
+    """The squared L2 norm of floats, exactly."""
+    return sum(Fraction(float(x)) ** 2 for x in row)
+
+
+GROUPS = GroupBound((3, 1, 2), (1.0, 0.5, 2.0))
+
+
+@given(block=hnp.arrays(np.float64, st.tuples(st.integers(1, 5), st.just(6)), elements=FINITE))
+def test_clipped_rows_obey_every_group_in_exact_arithmetic(block):
+    """L1 norm of each group at most its scale, by rational arithmetic, and the L2 norm of the row at most l2_norm."""
+    before = block.copy()
+    clipped = GROUPS.clip(block)
+    assert np.array_equal(block, before)
+    for row in clipped:
+        start = 0
+        for size, scale in zip(GROUPS.sizes, GROUPS.scales, strict=True):
+            assert sum(abs(Fraction(float(x))) for x in row[start : start + size]) <= Fraction(scale)
+            start += size
+        assert exact_square_norm(row) <= Fraction(GROUPS.l2_norm) ** 2
+
+
+def test_one_hot_rows_pass_a_group_bound_untouched():
+    """A group that holds its scale in one column loses nothing to a margin; no copy is made."""
+    scale = 1.0 / math.sqrt(15.0)
+    bound = GroupBound((4, 1), (scale, scale))
+    block = np.array([[0.0, scale, 0.0, 0.0, -scale], [0.0, 0.0, 0.0, 0.0, scale / 3]])
+    assert bound.clip(block) is block
+
+
+LINKED = GroupBound((3, 1, 2, 4, 1), (1.0, 0.5, 2.0, 0.1, 3.0), (True, False, False, True, True))
+
+
+ANYTHING = st.floats(allow_nan=True, allow_infinity=True, width=64) | st.sampled_from(
+    [0.0, -0.0, 1.0, 0.5, 2.0, 0.1, 3.0, -1.0, -0.1, math.nextafter(1.0, 0), math.nextafter(0.1, 1), 5e-324, 1e300]
+)
+
+
+def groups_of(bound, row):
+    """The parts of a row with their scales and whether they are linked."""
+    stops = np.cumsum(bound.sizes)
+    return zip(np.split(row, stops[:-1]), bound.scales, bound.linked, strict=True)
+
+
+def obeys(bound, row):
+    """Whether a row obeys the bound, by exact comparisons and rational arithmetic."""
+    return all(
+        np.isfinite(part).all()
+        and (
+            sorted(part.tolist()) == [0.0] * (part.size - 1) + [scale]
+            if linked
+            else sum(abs(Fraction(float(x))) for x in part) <= Fraction(scale)
+        )
+        for part, scale, linked in groups_of(bound, row)
+    )
+
+
+@given(block=hnp.arrays(np.float64, st.tuples(st.integers(1, 6), st.just(11)), elements=ANYTHING))
+def test_clipped_rows_are_linked_whatever_comes_in(block):
+    """Exactly one entry of a linked group is its scale, and the others are 0, also for subnormals, infinities and NaN."""
+    before = block.copy()
+    clipped = LINKED.clip(block)
+    assert np.array_equal(block, before, equal_nan=True)
+    for old, new in zip(before, clipped, strict=True):
+        assert obeys(LINKED, new)
+        for (was, scale, linked), (now, _, _) in zip(groups_of(LINKED, old), groups_of(LINKED, new), strict=True):
+            if linked:
+                # What is no number counts as the least one, infinite entries as the largest; the first of equals is taken.
+                order = np.nan_to_num(was, nan=-np.finfo(np.float64).max)
+                assert now[order.argmax()] == scale
+        # A row is clipped alike in any block, and a second time next to nothing is left to do.
+        np.testing.assert_allclose(LINKED.clip(old[None])[0], new, rtol=1e-13, atol=1e-300)
+    np.testing.assert_allclose(LINKED.clip(clipped), clipped, rtol=1e-13, atol=1e-300)
+
+
+@given(data=st.data(), bad=ANYTHING)
+def test_rows_that_are_linked_stay_bit_for_bit_beside_rows_that_are_not(data, bad):
+    """Also the signs of zeros, and whatever stands in other groups of the row."""
+    zeros = st.sampled_from([0.0, -0.0])
+    row = np.array(data.draw(st.lists(zeros, min_size=11, max_size=11)))
+    row[[data.draw(st.integers(0, 2)), data.draw(st.integers(6, 9)), 10]] = [1.0, 0.1, 3.0]
+    row[3] = data.draw(st.sampled_from([0.0, -0.0, 0.5, -0.5, 5e-324, 0.25]))
+    row[data.draw(st.integers(4, 5))] = data.draw(st.sampled_from([0.0, -0.0, 2.0, -2.0, 0.3]))
+    assert LINKED.clip(row[None]).tobytes() == row.tobytes()
+    spoilt = row.copy()
+    spoilt[data.draw(st.integers(0, 10))] = bad
+    clipped = LINKED.clip(np.array([spoilt, row, spoilt]))
+    assert clipped[1].tobytes() == row.tobytes()
+    for (was, scale, linked), (now, _, _) in zip(groups_of(LINKED, spoilt), groups_of(LINKED, clipped[0]), strict=True):
+        if linked and sorted(was.tolist()) == [0.0] * (was.size - 1) + [scale]:
+            assert now.tobytes() == was.tobytes()
+
+
+MENDED = {
+    "no level": ([0, 0, 0], [1, 0, 0]),
+    "two levels": ([0, 1, 1], [0, 1, 0]),
+    "a small one": ([0, 0, 0.5], [0, 0, 1]),
+    "a negative one": ([0, -1, 0], [1, 0, 0]),
+    "all negative": ([-3, -1, -2], [0, 1, 0]),
+    "too large": ([0, 1e300, 2], [0, 1, 0]),
+    "a sum that rounds to 1": ([5e-324, 1, 0], [0, 1, 0]),
+    "a sum that is 1": ([-1, 1, 1], [0, 1, 0]),
+    "almost 1": ([0, 0, math.nextafter(1.0, 0)], [0, 0, 1]),
+    "not a number": ([math.nan, -1, 0], [0, 0, 1]),
+    "no number at all": ([math.nan] * 3, [1, 0, 0]),
+    "infinite": ([0, 1, math.inf], [0, 0, 1]),
+    "minus infinity": ([-math.inf, 1, math.nan], [0, 1, 0]),
+}
+
+
+@pytest.mark.parametrize(("row", "expected"), MENDED.values(), ids=MENDED)
+def test_a_linked_group_becomes_its_scale_at_the_largest_entry(row, expected):
+    """The first of equals; what is not a number is the smallest."""
+    assert GroupBound((3,), (1.0,), (True,)).clip(np.array([row], dtype=float)).tolist() == [expected]
+
+
+def test_the_sum_of_a_row_does_not_stand_for_its_form():
+    """Thirds that sum to the scale, or cancel to it, are no linked group; an unlinked one may hold the first of them."""
+    bound = GroupBound((3,), (1.0,), (True,))
+    for row in ([0.25, 0.25, 0.5], [2 / 3, 2 / 3, -1 / 3], [1.0, 1e300, -1e300], [1.0, 5e-324, 0.0]):
+        assert obeys(bound, bound.clip(np.array([row]))[0])
+    assert GroupBound((3,), (1.1,)).clip(np.array([[0.25, 0.25, 0.5]])).tolist() == [[0.25, 0.25, 0.5]]
+
+
+@pytest.mark.parametrize("n_groups", [1, 15, 16, 17, 33, 200])
+def test_any_number_of_groups_is_clipped_group_by_group(n_groups):
+    """Groups of all kinds in a made-up order, more of them than one matrix product takes."""
+    rng = np.random.default_rng(n_groups)
+    sizes = rng.integers(1, 6, size=n_groups)
+    bound = GroupBound(sizes, rng.uniform(0.1, 4.0, size=n_groups), (rng.random(n_groups) > 0.5).tolist())
+    rows = rng.normal(size=(20, sizes.sum())) * rng.choice([0.0, 0.1, 3.0, 1e200], size=(20, sizes.sum()))
+    before = rows.copy()
+    clipped = bound.clip(rows)
+    assert np.array_equal(rows, before)
+    assert all(obeys(bound, row) for row in clipped)
+    np.testing.assert_allclose(bound.clip(clipped), clipped, rtol=1e-13, atol=1e-300)
+    stops = np.cumsum(bound.sizes)
+    for stop, size, scale, linked in zip(stops, bound.sizes, bound.scales, bound.linked, strict=True):
+        alone = GroupBound((size,), (scale,), (linked,)).clip(rows[:, stop - size : stop])
+        np.testing.assert_allclose(clipped[:, stop - size : stop], alone, rtol=1e-13, atol=1e-300)
+
+
+def test_linked_float32_rows_are_held_to_the_scale_in_float64():
+    """A scale that single precision rounds is restored."""
+    scale = 1.0 / math.sqrt(15.0)
+    bound = GroupBound((2, 1), (scale, scale), (True, False))
+    clipped = bound.clip(np.array([[0, scale, scale]], dtype=np.float32))
+    assert clipped.tolist() == [[0.0, scale, min(float(np.float32(scale)), scale)]]
+
+
+@given(block=hnp.arrays(np.float64, st.tuples(st.integers(1, 5), st.just(3)), elements=ANYTHING))
+def test_a_box_clips_each_entry_to_its_interval(block):
+    """By comparison alone: entries inside stay bit for bit, and what is not a number becomes the lower end."""
+    box = BoxBound([1.0, 0.1, 1e-80])
+    clipped = box.clip(block)
+    for (i, j), entry in np.ndenumerate(block):
+        limit = box.scales[j]
+        expected = -limit if math.isnan(entry) else max(-limit, min(limit, entry))
+        assert clipped[i, j] == expected
+        assert math.copysign(1.0, clipped[i, j]) == math.copysign(1.0, expected)
+
+
+def test_a_box_is_a_group_bound_with_groups_of_one():
+    """From any sequence of positive numbers."""
+    assert BoxBound([1, 0.5]) == BoxBound(np.array([1.0, 0.5])) == GroupBound((1, 1), (1.0, 0.5))
+
+
+@pytest.mark.parametrize("limits", [[], [0.0], [1.0, -1.0], [math.nan], [math.inf], ["1"], "12", 1.0, None, [[1.0]]])
+def test_impossible_boxes_are_refused(limits):
+    """One positive number a column."""
+    with pytest.raises(ParameterError, match="limit"):
+        BoxBound(limits)
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        (("a",), (1.0,)), ((1.5,), (1.0,)), ((True,), (1.0,)), ((None,), (1.0,)), ("1", (1.0,)), (1, (1.0,)), (None, None),
+        ((1,), ("1",)), ((1,), (None,)), ((1,), (True,)), ((1,), (1j,)), ((1,), 1.0), ((1,), "1"),
+        ((1,), (1.0,), ("no",)), ((1,), (1.0,), (0,)), ((1,), (1.0,), True), ((1,), (1.0,), None), (((1,),), ((1.0,),)),
+    ],
+)  # fmt: skip
+def test_a_group_bound_of_the_wrong_types_is_refused_with_advice(parts):
+    """A ParameterError says what is needed; no number is rounded or read from text."""
+    with pytest.raises(ParameterError, match="whole numbers as sizes, numbers as scales and bools as `linked`"):
+        GroupBound(*parts)
+
+
+def test_a_group_bound_takes_any_sequence_of_numbers():
+    """Lists and arrays of NumPy's numbers are the same bound."""
+    assert GroupBound(np.array([3, 1, 2]), np.array([1, 0.5, 2], dtype=np.float32)) == GROUPS
+
+
+def test_a_group_bound_refuses_rows_of_another_width():
+    """Columns and groups must match."""
+    with pytest.raises(ParameterError, match="6 columns"):
+        GROUPS.clip(np.zeros((2, 5)))
+
+
+def test_groups_are_not_linked_unless_they_say_so():
+    """No flags are as many False, in Python and in files of an earlier version."""
+    assert GROUPS.linked == (False, False, False)
+    assert GroupBound(GROUPS.sizes, GROUPS.scales, (True, False, False)) != GROUPS
+    described = GROUPS.to_dict()
+    del described["linked"]
+    assert row_bound_from_dict(described) == GROUPS
+
+
+@pytest.mark.parametrize(
+    "groups",
+    [
+        ((), ()),
+        ((1,), (1.0, 2.0)),
+        ((0,), (1.0,)),
+        ((1,), (0.0,)),
+        ((1, 2), (1.0, 1.0), (True,)),
+        ((2,), (1.0,), (1,)),
+        ((2,), (1.0,), ("true",)),
+    ],
+)
+def test_impossible_groups_are_refused(groups):
+    """As many scales and flags as groups, sizes of 1 and more, positive scales, flags that are True or False."""
+    with pytest.raises(ParameterError, match="GroupBound"):
+        GroupBound(*groups)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_a_box_clips_sparse_rows_as_dense_ones(dtype):
+    """Entry by entry, in float64."""
+    rng = np.random.default_rng(5)
+    rows = scipy.sparse.csr_array((rng.normal(size=(50, 6)) * (rng.random((50, 6)) < 0.4)).astype(dtype))
+    bound = BoxBound(rng.uniform(0.1, 1.0, 6))
+    clipped = bound.clip(rows)
+    assert clipped.dtype == np.float64
+    assert np.array_equal(clipped.toarray(), bound.clip(rows.toarray()))
+
+
+@pytest.mark.parametrize("n_rows", [0, 3])
+def test_groups_of_columns_refuse_sparse_rows(n_rows):
+    """A linked group has no row of zeros alone; the refusal comes without rows too, so before a charge."""
+    with pytest.raises(ParameterError, match="ball or a box"):
+        GroupBound((2, 1), (1.0, 1.0), (True, False)).clip(scipy.sparse.csr_array((n_rows, 3)))

@@ -1,0 +1,48 @@
+"""Sums of second moments: their definition, row by row."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+from confide.data.arrays import ArrayBlocks, MemorySource
+from confide.data.sparse import SparseBlocks
+from confide.erm.losses import LogisticLoss
+from confide.erm.moment_sums import MomentSum
+from confide.erm.row_bounds import BallBound
+from confide.erm.row_sums import RowSum
+
+
+def made_up(n=300, d=4, seed=0, dtype=np.float64):
+    """Rows, most of them longer than 1, and labels."""
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(n, d)).astype(dtype), rng.choice([-1, 1], size=n).astype(np.int8)
+
+
+@pytest.mark.parametrize("intercept", [0.0, 0.7])
+@pytest.mark.parametrize("layout", ["dense", "sparse"])
+def test_moment_sums_equal_their_definition(intercept, layout):
+    """Curvature over a window of scores and squared slope, times products of clipped rows and weights of rows."""
+    rng, w = np.random.default_rng(4), 2.0**-6
+    rows = rng.normal(size=(700, 3)) * (rng.uniform(size=(700, 3)) < 0.7)
+    labels, counts = rng.choice([-1, 1], 700).astype(np.int8), rng.uniform(0.0, 3.0, 700)
+    design = BallBound(1.0).clip(rows)
+    if intercept:
+        design = np.hstack([design, np.full((700, 1), intercept)])
+    theta = rng.normal(size=(1, design.shape[1]))
+    margins, weighing = labels * (design @ theta[0]), np.minimum(counts, 2.0)
+
+    def slope(z):
+        return -1.0 / (1.0 + np.exp(z))
+
+    bends = weighing * (slope(margins + w) - slope(margins - w)) / (2.0 * w)
+    steep = (weighing * slope(margins)) ** 2
+    blocks = ArrayBlocks(rows) if layout == "dense" else SparseBlocks(scipy.sparse.csr_array(rows))
+    row_sum = MomentSum(RowSum(LogisticLoss(), BallBound(1.0), intercept, 1, 2.0), w)
+    totals = MemorySource(blocks, labels, counts).sum_over_rows(pickle.loads(pickle.dumps(row_sum)), theta)
+    assert totals.hessian.shape == (2, design.shape[1], design.shape[1])
+    np.testing.assert_allclose(totals.hessian[0], (design * bends[:, None]).T @ design, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(totals.hessian[1], (design * steep[:, None]).T @ design, rtol=1e-9, atol=1e-9)

@@ -1,0 +1,70 @@
+"""Public facts, plans and the shapes that a bound on rows allows."""
+
+from __future__ import annotations
+
+import pytest
+
+from confide.erm.group_bounds import GroupBound
+from confide.erm.row_bounds import BallBound
+from confide.errors import ParameterError
+from confide.privacy.budgets import ApproxDP, Neighbours, PureDP
+from confide.privacy.gaussian import GaussianMechanism
+from confide.privacy.mechanism import shapes_of
+from confide.privacy.objective_perturbation import ObjectivePerturbation
+from confide.privacy.output_perturbation import OutputPerturbation
+from confide.privacy.shapes import Ball
+from tests.privacy.problems import problem, source
+
+
+def test_the_shapes_of_a_bound():
+    """A ball for every bound; groups with the intercept as the last; linked only with an intercept and two levels."""
+    tight = GroupBound((3, 1, 1), (1.0, 1.0, 2.0), (True, True, False))
+    names = [[shape.name for shape in shapes_of(GroupBound((3, 1, 1), (1.0, 1.0, 2.0)), c, 5)] for c in (0.0, 1.0)]
+    assert names == [["ball", "groups"]] * 2
+    assert shapes_of(BallBound(2.0), 0.0, 5) == (Ball(5, 2.0),)
+    (ball,) = shapes_of(BallBound(2.0), 1.5, 5)
+    assert ball.dimension == 6
+    assert ball.l2_norm >= 2.5
+    ball, groups, linked = shapes_of(tight, 0.5, 5)
+    assert ball.dimension == groups.dimension == linked.dimension == 6
+    assert groups.sizes == linked.sizes == (3, 1, 1, 1)
+    assert linked.scales == (1.0, 1.0, 2.0, 0.5)
+    assert linked.linked == (True, False, False, False)
+    assert linked.free_dimension == 5
+    assert [shape.name for shape in shapes_of(tight, 0.0, 5)] == ["ball", "groups"]
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "inside"),
+    [(ObjectivePerturbation(), True), (OutputPerturbation(), False), (OutputPerturbation(laplace_alone=True), False)],
+)
+def test_a_plan_says_whether_its_noise_lies_in_the_objective(mechanism, inside):
+    """Of the three ways to add noise one perturbs the objective."""
+    assert mechanism.plan(problem(), PureDP(1.0)).perturbs_objective == inside
+
+
+def test_a_plan_for_other_rows_is_refused_with_the_public_bounds():
+    """The message names what the plan is for, and nothing of the rows that came."""
+    facts = problem(n=20, d=2, neighbours=Neighbours.ADD_OR_REMOVE_ONE, high=30)
+    facts.check(25, 2)
+    for n_rows, n_features in [(25, 3), (19, 2), (31, 2)]:
+        with pytest.raises(ParameterError, match="20 to 30 rows of 2 columns"):
+            facts.check(n_rows, n_features)
+
+
+def test_one_row_beyond_the_cap_of_a_person_may_be_missing_from_a_source():
+    """A source may have fewer rows than planned, never more."""
+    facts = problem(n=20, d=2)
+    facts.check_source(source(n=15, d=2))
+    with pytest.raises(ParameterError, match="other rows came"):
+        facts.check_source(source(n=21, d=2))
+
+
+@pytest.mark.parametrize(
+    ("persons", "budget", "kept"), [(1, ApproxDP(1.0, 1e-6), True), (2, ApproxDP(1.0, 1e-6), False), (1, PureDP(1.0), False)]
+)
+def test_an_event_keeps_a_curve_for_single_rows_alone(persons, budget, kept):
+    """A curve describes one row, and a pure budget needs none."""
+    event = problem(rows_per_person=persons).event(budget, GaussianMechanism(0.1))
+    assert (event.curve is not None) == kept
+    assert event.rows_per_person == persons

@@ -1,0 +1,51 @@
+"""Rényi divergences of Gaussian objective perturbation, and the rho of its concentrated privacy."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from confide.privacy.budgets import Neighbours
+from confide.privacy.gaussian import GaussianMechanism
+from confide.privacy.gaussian_objective import GaussianObjective
+from confide.privacy.renyi import concentrated_rho, renyi_curve
+
+ORDERS = 1.0 + np.geomspace(1e-4, 1e5, 300)
+CURVES = {
+    "tapered": GaussianObjective(0.1, 0.02, 0.01, 0.01, Neighbours.REPLACE_ONE, monotone=True),
+    "tapered, one more row": GaussianObjective(0.3, 0.2, 0.1, 0.01, Neighbours.ADD_OR_REMOVE_ONE, monotone=True),
+    "one sign": GaussianObjective(0.1, 0.02, math.inf, 0.01, Neighbours.REPLACE_ONE, monotone=True),
+    "either sign": GaussianObjective(0.2, 0.05, math.inf, 0.0, Neighbours.REPLACE_ONE),
+    "three classes": GaussianObjective(0.2, 0.05, math.inf, 0.01, Neighbours.REPLACE_ONE, True, 3, False),
+}
+each_curve = pytest.mark.parametrize("curve", CURVES.values(), ids=CURVES)
+
+
+@each_curve
+def test_one_order_has_the_value_of_the_whole_curve(curve):
+    """`renyi` of an event and the curve that a search evaluates are the same bound."""
+    np.testing.assert_array_equal([curve.renyi(order) for order in ORDERS], renyi_curve(curve, ORDERS))
+
+
+@each_curve
+def test_rho_bounds_every_order_and_is_reached(curve):
+    """The divergence over the order stays below rho; at some order, or in the limit, it comes within a hundredth."""
+    ratios = renyi_curve(curve, ORDERS) / ORDERS
+    rho = concentrated_rho(curve)
+    assert (ratios <= rho).all()
+    shift = (2.0 if curve.neighbours is Neighbours.REPLACE_ONE else 1.0) * curve.mu
+    assert max(ratios.max(), 0.5 * (shift**2 + curve.seal_mu**2)) >= 0.99 * rho
+
+
+@each_curve
+def test_the_objective_costs_at_least_its_gaussian_shift(curve):
+    """For large orders the divergence over the order tends to half of the squared shifts."""
+    shift = (2.0 if curve.neighbours is Neighbours.REPLACE_ONE else 1.0) * curve.mu
+    assert renyi_curve(curve, ORDERS)[-1] / ORDERS[-1] == pytest.approx(0.5 * (shift**2 + curve.seal_mu**2), rel=0.05)
+
+
+def test_the_gaussian_mechanism_has_half_of_its_squared_shift():
+    """Its divergence of order a is a mu^2 / 2."""
+    assert 0.02 <= concentrated_rho(GaussianMechanism(0.2)) <= 0.02 * (1.0 + 1e-9)

@@ -1,0 +1,119 @@
+"""The charge: all that may fail stands before it, it is made before a release, and it stays when a release fails."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+
+from confide.accounting.events import Event
+from confide.accounting.ledger import Ledger
+from confide.errors import BudgetExceeded, LedgerError, NotCertified, PrivacyWarning
+from confide.privacy.budgets import Neighbours, PureDP
+from confide.privacy.lattice import LatticeGaussian
+from confide.training.charge import Charge, before_charge, charge_and_release, entropy_of, rows_per_person
+
+EVENT = Event(PureDP(1.0), neighbours=Neighbours.REPLACE_ONE)
+HONEST = LatticeGaussian(3, -10, 1.0, 2.0)
+
+
+class Boastful(LatticeGaussian):
+    """Claims a smaller rho than its noise has."""
+
+    @property
+    def rho(self):
+        return LatticeGaussian.rho.fget(self) * 0.999
+
+
+def purposes(ledger):
+    """What the ledger notes of each charge."""
+    return ledger.entries()["purpose"].tolist()
+
+
+def test_the_charge_is_made_before_the_release():
+    """The release finds its own charge in the ledger."""
+    ledger = Ledger(limit=2.0)
+    found = charge_and_release(lambda entropy: purposes(ledger), EVENT, Neighbours.REPLACE_ONE, Charge(ledger, None, "fit"))
+    assert found == ["fit"]
+    assert ledger.spent() == PureDP(1.0)
+
+
+def test_a_refused_charge_releases_nothing():
+    """The function that reads rows is not called."""
+    released = []
+    with pytest.raises(BudgetExceeded):
+        charge_and_release(released.append, EVENT, Neighbours.REPLACE_ONE, Charge(Ledger(limit=0.5), None, "fit"))
+    assert released == []
+
+
+def test_a_release_that_fails_stays_charged():
+    """What it saw may have leaked through its failure."""
+    ledger = Ledger(limit=2.0)
+
+    def failing(entropy):
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        charge_and_release(failing, EVENT, Neighbours.REPLACE_ONE, Charge(ledger, None, "fit"))
+    assert ledger.spent() == PureDP(1.0)
+
+
+def test_a_release_from_a_seed_is_noted_as_void():
+    """Whoever reads the ledger sees that its limit does not cover this release."""
+    ledger = Ledger(limit=2.0)
+    is_secret = charge_and_release(
+        lambda entropy: entropy.is_secret, EVENT, Neighbours.REPLACE_ONE, Charge(ledger, 7, "fit")
+    )
+    assert not is_secret
+    assert purposes(ledger) == ["fit (void: random_state was set)"]
+
+
+def test_another_neighbour_relation_than_the_ledgers_is_refused():
+    """A limit under one relation does not speak of the other."""
+    ledger = Ledger(limit=2.0, neighbours="add-or-remove-one")
+    with pytest.raises(LedgerError, match="Use one ledger for each relation"):
+        charge_and_release(lambda entropy: None, EVENT, Neighbours.REPLACE_ONE, Charge(ledger, None, "fit"))
+    assert len(ledger.entries()) == 0
+
+
+def test_no_floating_point_warning_leaves_a_release():
+    """It would depend on the rows. Without a ledger nothing is charged, and the release is made all the same."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = charge_and_release(
+            lambda entropy: np.float64(1e308) * np.array([1e308]), EVENT, Neighbours.REPLACE_ONE, Charge(None, None, "fit")
+        )
+    assert found == np.inf
+
+
+def test_noise_that_opendp_does_not_confirm_is_refused_before_the_charge():
+    """Wherever it stands among the noises of a release; the unusual budget is not warned of, since nothing happens."""
+    before_charge([None, HONEST])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(NotCertified, match="Nothing was used or charged"):
+            before_charge([HONEST, Boastful(3, -10, 1.0, 2.0)], ("unusual",))
+
+
+def test_an_unusual_budget_is_warned_of_before_the_charge():
+    """One warning for each sentence."""
+    with pytest.warns(PrivacyWarning) as found:
+        before_charge([], ("first", "second"))
+    assert [str(warning.message) for warning in found] == ["first", "second"]
+
+
+def test_randomness_is_secret_unless_there_is_a_seed():
+    """Equal seeds draw equal permutations; without a seed the operating system is asked."""
+    assert entropy_of(None).is_secret
+    assert not entropy_of(3).is_secret
+    assert np.array_equal(entropy_of(3).permutation(50), entropy_of(3).permutation(50))
+    assert not np.array_equal(entropy_of(3).permutation(50), entropy_of(4).permutation(50))
+
+
+def test_so_many_rows_of_each_person_are_drawn():
+    """Of 10 persons with 5 rows each, 2 rows of each are kept; other seeds keep other rows."""
+    persons = np.repeat(np.arange(10), 5)
+    kept = rows_per_person(2, 0).drawn(persons)
+    assert np.array_equal(np.bincount(persons[kept]), np.full(10, 2))
+    assert not np.array_equal(kept, rows_per_person(2, 1).drawn(persons))
