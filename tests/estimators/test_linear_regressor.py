@@ -7,6 +7,7 @@ import pytest
 from sklearn.base import clone
 
 from confide import ERMRegressor, HuberRegressor, InputError, Ledger, ParameterError, PoissonRegressor, Ridge
+from confide.data.arrays import ArrayBlocks
 
 INF = float("inf")
 
@@ -63,8 +64,16 @@ def test_rows_of_several_blocks_are_predicted_alike(monkeypatch):
     X, y = made_up(n=400)
     model = Ridge(INF, target_bound=2.0).fit(X, y)
     whole = model.predict(X)
+    asked = []
+    block = ArrayBlocks.block
+    monkeypatch.setattr(
+        ArrayBlocks, "block", lambda self, start, stop: asked.append((start, stop)) or block(self, start, stop)
+    )
     monkeypatch.setattr("confide.data.arrays._MOST_ROWS", 64)
     np.testing.assert_allclose(model.predict(X), whole, atol=1e-14)
+    assert len(asked) > 3
+    assert [start for start, _ in asked] == [0, *(stop for _, stop in asked[:-1])]
+    assert asked[-1][1] == 400
 
 
 @pytest.mark.parametrize("make", REGRESSORS)

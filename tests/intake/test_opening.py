@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from pathlib import Path
 from types import ModuleType
 
@@ -117,3 +118,21 @@ def test_numpy_files_are_mapped_without_their_pickles(folder):
         np.save(folder / "wrong.npy", wrong)
         with pytest.raises(InputError, match=r"wrong\.npy must hold"):
             open_rows(folder / "wrong.npy", labels=folder / "y.npy")
+
+
+class Opens:
+    """What unpickles by calling a function."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return Path.touch, (self.path,)
+
+
+def test_a_pickle_by_the_name_of_a_numpy_file_is_not_run(folder):
+    """NumPy would load one where pickles are allowed, and so run code."""
+    (folder / "X.npy").write_bytes(pickle.dumps(Opens(folder / "was run")))
+    with pytest.raises(FileError, match="not a NumPy file"):
+        open_rows(folder / "X.npy", labels=folder / "y.npy")
+    assert not (folder / "was run").exists()

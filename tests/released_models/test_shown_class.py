@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -48,9 +50,11 @@ def test_with_a_schema_it_is_the_positive_class_wherever_that_sorts(negative, po
 
 
 def test_a_positive_label_is_known_however_it_was_written():
-    """A schema's "1" is the label 1 of the model."""
+    """A schema's "0" is the label 0 of the model, and of a number."""
     model = of_schema("1", "0")
     assert ShownClass.of(model).position == 0
+    assert ShownClass.of(replace(model, domain=(0, 1))) == ShownClass(0, "ill", 0)
+    assert ShownClass.of(replace(of_schema("0", "1"), domain=(0.0, 1.0))) == ShownClass(1.0, "ill", 1)
 
 
 def test_of_three_classes_it_is_the_one_predicted_for_the_row():
