@@ -238,7 +238,7 @@ def test_rows_to_score_have_the_columns_of_the_fit():
 
 def test_sparse_rows_are_refused_where_only_dense_ones_will_do():
     """Without being filled: that could take all memory."""
-    with pytest.raises(InputTypeError, match=r"pass X\.toarray\(\)"):
+    with pytest.raises(InputTypeError, match=r"Pass X\.toarray\(\)"):
         numeric_blocks(scipy.sparse.csr_array(GOOD_X), BaseEstimator(), is_fit=True, accepts_sparse=False)
 
 
@@ -293,7 +293,7 @@ def test_a_column_without_any_cell_of_its_description_is_refused():
 
 def test_names_that_appear_twice_are_refused():
     """A column could not be told by its name; the name is not shown."""
-    with pytest.raises(InputError, match="names of its columns must all be different") as refused:
+    with pytest.raises(InputError, match="names of its columns are all different") as refused:
         numeric_blocks(pd.DataFrame(GOOD_X, columns=["a", SECRET_TEXT, SECRET_TEXT]), BaseEstimator(), is_fit=True,
                        accepts_sparse=False)  # fmt: skip
     assert SECRET_TEXT not in str(refused.value)

@@ -85,7 +85,7 @@ REFUSED = [
     *((parameters.checked_target_bound, value, "target_bound must be") for value in (0.0, -1, 1e-100, 1e100, True, "1")),
     *((parameters.checked_rows_per_person, value, "max_rows_per_person must be") for value in (0, 10**6 + 1, 1.0, True)),
     *((parameters.checked_largest_sample_weight, value, "max_sample_weight must") for value in (0, 1e10, 1e-10, INF, True)),
-    (parameters.checked_class_weight, "balanced", "learns the weights from the frequencies"),
+    (parameters.checked_class_weight, "balanced", "would learn the weights from the frequencies"),
     *((parameters.checked_class_weight, value, "class_weight must be a dict") for value in ({}, [1.0], {0: 0.0}, {0: 1e10})),
     *((parameters.checked_seed, value, "random_state must be") for value in (-1, 1.0, True, "0", np.random.default_rng(0))),
     *((parameters.checked_jobs, value, "n_jobs must be") for value in (0, 1.0, True, "all")),
@@ -168,7 +168,7 @@ def test_bounds_on_the_number_of_rows_go_with_add_or_remove_one():
     assert parameters.checked_bounds((np.int64(5), 10**15), private) == (5, 10**15)
     assert parameters.checked_bounds([7, 7], private) == (7, 7)
     assert parameters.checked_bounds(None, public) is None
-    with pytest.raises(ParameterError, match="n is public"):
+    with pytest.raises(ParameterError, match="the number of rows is public"):
         parameters.checked_bounds((1, 9), public)
     for wrong in (None, 5, (1,), (0, 9), (9, 1), (1, 10**15 + 1), (1.0, 9), (True, 9), "19"):
         with pytest.raises(ParameterError, match="add-or-remove-one needs public n_rows_bounds"):

@@ -40,7 +40,7 @@ KINDS = {
     "the objective": (settings(), "objective", "multiples of 2^"),
     "the weights": (settings(mechanism="output"), "output", "multiples of 2^"),
     "intervals": (settings(budget=RICH, inference_share=0.25), "objective", "multiples of 2^"),
-    "sums": (least_squares(), "sufficient-statistics", "made of sums alone that are"),
+    "sums": (least_squares(), "sufficient-statistics", "computed only from sums that are"),
 }
 
 
@@ -58,7 +58,7 @@ def test_a_private_release_states_its_budget_its_rows_and_its_noise(kind):
         "Labels are labels.",
         "The rows were checked beforehand",
         exact,
-        "It covers this one fit alone",
+        "It covers only this fit",
     ):
         assert sentence in text
 
@@ -73,7 +73,7 @@ def test_moments_for_intervals_are_named_with_their_share():
 
 def test_the_sum_of_squared_targets_is_named_where_it_is_released():
     """For intervals of least squares, and not without them."""
-    squares = "that of the squared targets is released with noise"
+    squares = "the sum of the squared targets is released with noise"
     with_square = replace(least_squares(budget=RICH), minimised=SquaredError(1.0, with_square=True))
     assert squares in " ".join(guarantee(with_square, 100_000).assumptions)
     assert squares not in " ".join(guarantee(least_squares()).assumptions)
