@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import ast
 import importlib
 import pkgutil
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -29,7 +27,7 @@ def public_names(package: str, file: str) -> tuple[list[str], Callable[[str], An
     The names are those that it imports for type checkers, below `if TYPE_CHECKING`. They are read from the source file, so
     that each is written once.
     """
-    modules = _imported_for_type_checkers(Path(file))
+    modules = _imported_for_type_checkers(file)
     names, module_of = list(modules), submodules(package)
 
     def attribute(name: str) -> Any:
@@ -42,12 +40,16 @@ def public_names(package: str, file: str) -> tuple[list[str], Callable[[str], An
     return names, attribute, lambda: sorted({*names, "__version__"})
 
 
-def _imported_for_type_checkers(file: Path) -> dict[str, str]:
-    """The names that a file imports below `if TYPE_CHECKING`, each with the module that has it."""
-    blocks = [
-        node
-        for node in ast.parse(file.read_text(encoding="utf-8")).body
-        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
-    ]
-    imports = [node for block in blocks for node in block.body if isinstance(node, ast.ImportFrom)]
-    return {alias.name: str(node.module) for node in imports for alias in node.names}
+def _imported_for_type_checkers(file: str) -> dict[str, str]:
+    """The names that a file imports below `if TYPE_CHECKING`, each with the module that has it.
+
+    Each import has a line of the form "from module import name as name". The lines are read as text, since parsing would
+    take a third of the time of `import confide`.
+    """
+    found = {}
+    with open(file, encoding="utf-8") as lines:  # noqa: PTH123 - pathlib would take time too
+        for line in lines:
+            words = line.split()
+            if line.startswith("    from ") and words[2] == "import" and words[4:] == ["as", words[3]]:
+                found[words[3]] = words[1]
+    return found
