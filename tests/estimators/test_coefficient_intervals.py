@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.exceptions import NotFittedError
 
 from confide import (
     ApproxDP,
@@ -128,7 +129,7 @@ def test_least_squares_has_intervals_from_its_sums(least_squares):
 WITHOUT = {
     "no share": (lambda: LogisticRegression(1.0).fit(X, Y), "set inference_share"),
     "support vectors without a share": (lambda: LinearSVC(1.0).fit(X, Y), "set inference_share"),
-    "random features": (lambda: KernelSVC(1.0, n_features=4).fit(X, Y), "single weights of random features mean nothing"),
+    "random features": (lambda: KernelSVC(1.0, n_features=4).fit(X, Y), "random features mean nothing"),
     "least squares": (lambda: Ridge(1.0, target_bound=1.0).fit(X, X[:, 0]), "intervals=True"),
     "residuals": (lambda: HuberRegressor(1.0, target_bound=1.0).fit(X, X[:, 0]), "set inference_share"),
     "counts": (lambda: PoissonRegressor(1.0, target_bound=3.0).fit(X, Y), "PoissonRegressor has no intervals"),
@@ -160,3 +161,10 @@ def test_a_level_outside_of_its_range_and_an_unknown_target_are_refused(two):
                 ask(level)
         with pytest.raises(ParameterError, match="target must be"):
             ask(target="true")
+
+
+@pytest.mark.parametrize("asked", ["conf_int", "summary", "uncertainty"])
+def test_a_model_that_is_not_fitted_says_so(asked):
+    """As scikit-learn's models do, whichever is asked first."""
+    with pytest.raises(NotFittedError):
+        getattr(LogisticRegression(1.0), asked)()

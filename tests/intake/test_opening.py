@@ -34,7 +34,7 @@ def foreign(library: str) -> object:
 
 
 NEEDS_SCHEMA, NO_SCHEMA = "needs a schema with a target", "takes no schema"
-DESCRIBED, NEITHER = "schema must not describe", "cache and progress are for files"
+DESCRIBED, NEITHER = "schema does not describe", "cache and progress are for files with a table"
 REFUSED = {
     "a schema that is none": ("t.csv", {"schema": {"age": 1}}, "confide.Schema or the path"),
     "progress that is no function": ("t.csv", {"schema": SCHEMA, "progress": 1}, "progress must be"),

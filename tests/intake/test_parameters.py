@@ -85,7 +85,7 @@ REFUSED = [
     *((parameters.checked_target_bound, value, "target_bound must be") for value in (0.0, -1, 1e-100, 1e100, True, "1")),
     *((parameters.checked_rows_per_person, value, "max_rows_per_person must be") for value in (0, 10**6 + 1, 1.0, True)),
     *((parameters.checked_largest_sample_weight, value, "max_sample_weight must") for value in (0, 1e10, 1e-10, INF, True)),
-    (parameters.checked_class_weight, "balanced", "learn the weights from the frequencies"),
+    (parameters.checked_class_weight, "balanced", "would learn the weights from the frequencies"),
     *((parameters.checked_class_weight, value, "class_weight must be a dict") for value in ({}, [1.0], {0: 0.0}, {0: 1e10})),
     *((parameters.checked_seed, value, "random_state must be") for value in (-1, 1.0, True, "0", np.random.default_rng(0))),
     *((parameters.checked_jobs, value, "n_jobs must be") for value in (0, 1.0, True, "all")),

@@ -78,8 +78,9 @@ class CoefficientIntervals:
         ParameterError
             As in `uncertainty`, or if the level is out of range.
         """
+        known = self.uncertainty(target)
         n_vectors, width = np.atleast_2d(self.coef_).shape
-        ends = self.uncertainty(target).intervals(level).reshape(n_vectors, -1, 2)[:, :width]
+        ends = known.intervals(level).reshape(n_vectors, -1, 2)[:, :width]
         return ends[0] if n_vectors == 1 else ends
 
     def summary(self, level: float = 0.95, target: str = "regularised") -> CoefficientTable:

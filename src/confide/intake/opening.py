@@ -144,7 +144,7 @@ class _Options:
                 "column of its numbers as `target` instead."
             )
         if target is not None and (not isinstance(target, str) or target in (*schema.column_names, schema.person)):
-            raise ParameterError("target must be the name of a column of numbers, and the schema must not describe it.")
+            raise ParameterError("target must be the name of a column of numbers that the schema does not describe.")
         return schema
 
 
