@@ -134,7 +134,7 @@ def test_a_file_without_a_line_of_names_is_refused_with_advice(folder):
     """And its first row is not quoted."""
     Path("bare.csv").write_text(f"{SENTINEL_NUMBER},40.5,private,high\n30,20,state,low\n", encoding="utf-8")
     message = refused("fit", "bare.csv", "--schema", "people.toml", "--epsilon", "1")
-    assert "first line looks like a row: put a line with the names of the columns above it" in message
+    assert "its first line looks like data. Does the file lack a header line?" in message
 
 
 def test_an_infinite_epsilon_is_loud_about_it(folder):
