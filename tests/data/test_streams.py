@@ -366,12 +366,12 @@ def test_an_abandoned_pass_that_is_collected_as_garbage_ends():
         (lambda p: open_rows(3, SCHEMA), "path of a file"),
         (lambda p: open_rows(p / "table.csv"), "needs a schema with a target"),
         (lambda p: open_rows(p / "table.csv", confide.Schema(columns=SCHEMA.columns)), "needs a schema with a target"),
-        (lambda p: open_rows(p / "table.csv", SCHEMA, labels="y.npy"), "labels are the schema's target"),
+        (lambda p: open_rows(p / "table.csv", SCHEMA, labels="y.npy"), "`labels` is only for arrays"),
         (lambda p: open_rows(p / "table.csv", SCHEMA, cache=p / "absent"), "folder that exists"),
         (lambda p: open_rows(p / "table.csv", SCHEMA, progress=1), "progress"),
         (lambda p: open_rows(p / "table.csv", SCHEMA, client=1), "distributed.Client"),
-        (lambda p: open_rows(p / "x.npy"), "takes no schema, and its labels"),
-        (lambda p: open_rows(p / "x.npy", labels=p / "x.npy", cache=True), "neither cache"),
+        (lambda p: open_rows(p / "x.npy"), "takes no schema and no target"),
+        (lambda p: open_rows(p / "x.npy", labels=p / "x.npy", cache=True), "cache and progress are for files with a table"),
     ],
 )
 def test_what_cannot_be_opened_is_refused_in_words_that_help(tmp_path, call, message):

@@ -457,7 +457,7 @@ def test_what_a_plan_does_not_cover_is_refused():
     plan = mechanism.plan(facts_of(), PureDP(1.0))
     with pytest.raises(ParameterError, match="another mechanism"):
         mechanism.release(replace(plan, lattice=None), source, Entropy.fresh())
-    with pytest.raises(ParameterError, match="others came"):
+    with pytest.raises(ParameterError, match="other rows came"):
         mechanism.release(plan, source_of(np.eye(9)[:, :2], np.arange(9.0)), Entropy.fresh())
     with pytest.raises(NotCertified):
         mechanism.release(plan, source_of(np.eye(8)[:, :2], np.full(8, np.nan)), Entropy.fresh())
