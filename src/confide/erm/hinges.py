@@ -6,6 +6,7 @@ Source of the equations: Chaudhuri, Monteleoni and Sarwate (2011), equations (20
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -61,7 +62,7 @@ class LogisticHinge(OneMargin):
 
 
 @dataclass(frozen=True, slots=True)
-class _SmoothedHinge(OneMargin):
+class _SmoothedHinge(OneMargin, ABC):
     """The hinge with a joint of half-width `smoothing` around margin 1."""
 
     smoothing: float = 0.5
@@ -78,8 +79,9 @@ class _SmoothedHinge(OneMargin):
         # The hinge itself below the joint.
         return np.where(margin < 1.0 - self.smoothing, 1.0 - margin, self._joint(margin))
 
+    @abstractmethod
     def _joint(self, margin: Array) -> Array:
-        raise NotImplementedError
+        """The loss in the joint, and 0 above it."""
 
 
 @dataclass(frozen=True, slots=True)
