@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields
 from typing import Any, Self
 
@@ -16,6 +17,32 @@ from confide.privacy.mechanism import Noise, Plan
 from confide.privacy.moments import NoisyMoments
 from confide.privacy.shapes import Ball, Shape
 from confide.types import Array
+
+
+class CheckedEvidence(ABC):
+    """Data for intervals that are checked when they are read from a file."""
+
+    __slots__ = ()
+
+    def checked(self) -> Self:
+        """The same evidence.
+
+        Raises
+        ------
+        ParameterError
+            If its parts cannot belong together, as in a file that was changed.
+        """
+        if not (self._has_consistent_shapes() and self._has_possible_values()):
+            raise ParameterError("the data for intervals do not fit each other: the file is damaged or was changed.")
+        return self
+
+    @abstractmethod
+    def _has_consistent_shapes(self) -> bool:
+        """Whether the shapes of the arrays agree."""
+
+    @abstractmethod
+    def _has_possible_values(self) -> bool:
+        """Whether a fit could have released these numbers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +92,7 @@ class WeightNoise:
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class Evidence(CheckedEvidence):
     """Released weights and moments, and what is publicly known about their noise.
 
     Attributes
@@ -105,18 +132,6 @@ class Evidence:
     noises: tuple[WeightNoise, ...]
     n_outputs: int = 1
     separable: bool = True
-
-    def checked(self) -> Self:
-        """The same evidence.
-
-        Raises
-        ------
-        ParameterError
-            If its parts cannot belong together, as in a file that was changed.
-        """
-        if not (self._has_consistent_shapes() and self._has_possible_values()):
-            raise ParameterError("the data for intervals do not fit each other: the file is damaged or was changed.")
-        return self
 
     def _has_consistent_shapes(self) -> bool:
         size = self.weights.size

@@ -20,7 +20,7 @@ from typing import Any, Self
 import numpy as np
 
 from confide.errors import ParameterError
-from confide.inference.evidence import symmetric_of
+from confide.inference.evidence import CheckedEvidence, symmetric_of
 from confide.inference.intervals import Uncertainty, checked_target, denoised_curvature, noise_draws, positive_part
 from confide.privacy.group_shapes import Groups
 from confide.privacy.lattice import LatticeLaplace
@@ -35,7 +35,7 @@ _MAX_LAPLACE_NUMBERS = 2000
 
 
 @dataclass(frozen=True, slots=True)
-class SumsEvidence:
+class SumsEvidence(CheckedEvidence):
     """Released sums of least squares, the weights made from them, and what is publicly known about the noise.
 
     Attributes
@@ -68,18 +68,6 @@ class SumsEvidence:
     square: float
     law: str
     deviations: Array
-
-    def checked(self) -> Self:
-        """The same evidence.
-
-        Raises
-        ------
-        ParameterError
-            If its parts cannot belong together, as in a file that was changed.
-        """
-        if not (self._has_consistent_shapes() and self._has_possible_values()):
-            raise ParameterError("the data for intervals do not fit each other: the file is damaged or was changed.")
-        return self
 
     def _has_consistent_shapes(self) -> bool:
         size = self.weights.size
