@@ -1,4 +1,4 @@
-"""The working folder of most tests of the command line."""
+"""The working folders of tests of the command line."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.commands import SCHEMA, rows_of, write_rows
+from confide import Ledger
+from tests.cli.commands import SCHEMA, rows_of, write_few_people, write_rows
 
 
 @pytest.fixture
@@ -18,4 +19,15 @@ def folder(tmp_path, monkeypatch):
         monkeypatch.delenv(name, raising=False)
     write_rows(Path("people.csv"), rows_of())
     Path("people.toml").write_text(SCHEMA, encoding="utf-8")
+    return tmp_path
+
+
+@pytest.fixture
+def folder_with_ledger(tmp_path, monkeypatch):
+    """A working folder with people.csv, people.toml and a ledger of epsilon 2, 200 columns wide."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.delenv("CONFIDE_DEBUG", raising=False)
+    write_few_people()
+    Ledger("study.db", limit=2.0)
     return tmp_path

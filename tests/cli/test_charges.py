@@ -16,21 +16,11 @@ from pathlib import Path
 import pytest
 
 import confide
-from confide import Ledger
 from confide.errors import NotCertified
 from confide.estimators.logistic import LogisticRegression
-from tests.cli.commands import FIT, line_of, run, spent, write_few_people
+from tests.cli.commands import FIT, line_of, run, spent
 
-
-@pytest.fixture(autouse=True)
-def folder(tmp_path, monkeypatch):
-    """A working folder with people.csv, people.toml and a ledger of epsilon 2."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "200")
-    monkeypatch.delenv("CONFIDE_DEBUG", raising=False)
-    write_few_people()
-    Ledger("study.db", limit=2.0)
-    return tmp_path
+pytestmark = pytest.mark.usefixtures("folder_with_ledger")
 
 
 def full_disk(monkeypatch, *folders):
@@ -49,11 +39,11 @@ def interrupt(*arguments, **options):
     raise KeyboardInterrupt
 
 
-def test_a_full_disk_says_what_was_charged_and_leaves_the_model_elsewhere(monkeypatch, folder):
+def test_a_full_disk_says_what_was_charged_and_leaves_the_model_elsewhere(monkeypatch, folder_with_ledger):
     """Beside its place, else where the command runs, else in the temporary folder; exit code 4."""
     for name in ("out", "temporary"):
         Path(name).mkdir()
-    monkeypatch.setattr(tempfile, "tempdir", str(folder / "temporary"))
+    monkeypatch.setattr(tempfile, "tempdir", str(folder_with_ledger / "temporary"))
     closed = []
     for rescue in ("rescued-model.json", "temporary/rescued-model.json", "temporary/rescued-model-2.json"):
         closed.append("." if closed else "out")

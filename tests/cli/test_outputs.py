@@ -15,18 +15,9 @@ import pytest
 import confide
 from confide import Ledger
 from confide.datasets import SplitData, load_adult
-from tests.cli.commands import FIT, fit, line_of, refused, run, write_few_people
+from tests.cli.commands import FIT, fit, line_of, refused, run
 
-
-@pytest.fixture(autouse=True)
-def folder(tmp_path, monkeypatch):
-    """A working folder with people.csv, people.toml and a ledger of epsilon 2."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "200")
-    monkeypatch.delenv("CONFIDE_DEBUG", raising=False)
-    write_few_people()
-    Ledger("study.db", limit=2.0)
-    return tmp_path
+pytestmark = pytest.mark.usefixtures("folder_with_ledger")
 
 
 def refused_before_charge(*arguments):
@@ -171,7 +162,7 @@ def test_predictions_that_cannot_be_finished_leave_the_old_file(monkeypatch):
     assert not list(Path().glob(".confide*"))
 
 
-def test_outputs_never_replace_inputs(folder):
+def test_outputs_never_replace_inputs(folder_with_ledger):
     """Refused before any work, like an output that could not be written."""
     before = Path("people.csv").read_bytes()
     for out, advice in [("people.csv", "would be lost"), ("./people.toml", "would be lost"), ("no/m.json", "folder")]:

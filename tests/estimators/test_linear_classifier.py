@@ -16,18 +16,7 @@ from confide.erm.row_bounds import BallBound
 from confide.estimators.linear_classifier import classes_of
 from confide.intake.targets import Classes
 from tests.estimators.own_losses import Hyperbola
-
-
-def rows_and_classes(n=3000, d=4, k=4, seed=0):
-    """Rows and classes drawn from a softmax model."""
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n, d)) / math.sqrt(d)
-    return X, np.argmax(4.0 * X @ rng.normal(size=(d, k)) + rng.gumbel(size=(n, k)), axis=1)
-
-
-X, Y = rows_and_classes()
-MODELS = [LogisticRegression, lambda b, **k: LogisticRegression(b, multiclass="one-vs-rest", **k), LinearSVC]
-models = pytest.mark.parametrize("make", MODELS, ids=["softmax", "one-vs-rest", "svm"])
+from tests.estimators.several_classes import X, Y, models
 
 
 @models

@@ -20,18 +20,7 @@ from confide.erm.row_bounds import BallBound
 from confide.errors import ConfideError, InputError, ParameterError, SchemaError
 from confide.estimators.parties import take_part
 from tests.estimators.conventions import failed_checks
-
-
-def rows_and_classes(n=3000, d=4, k=4, seed=0):
-    """Rows and classes drawn from a softmax model."""
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n, d)) / math.sqrt(d)
-    return X, np.argmax(4.0 * X @ rng.normal(size=(d, k)) + rng.gumbel(size=(n, k)), axis=1)
-
-
-X, Y = rows_and_classes()
-MODELS = [LogisticRegression, lambda b, **k: LogisticRegression(b, multiclass="one-vs-rest", **k), LinearSVC]
-models = pytest.mark.parametrize("make", MODELS, ids=["softmax", "one-vs-rest", "svm"])
+from tests.estimators.several_classes import MODELS, X, Y, models, rows_and_classes
 
 
 @pytest.mark.parametrize("n_rows", [3000, 300])

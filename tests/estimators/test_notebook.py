@@ -6,26 +6,13 @@ import re
 from html import escape
 
 import numpy as np
-import pandas as pd
 import pytest
 import sklearn
 from sklearn.pipeline import make_pipeline
 from sklearn.utils import estimator_html_repr
 
 from confide import LinearSVC, LogisticRegression, Ridge, Schema
-
-SCHEMA = Schema(
-    columns={"age": {"low": 0, "high": 100, "knots": [30, 60]}, "job": {"categories": ["a", "b", "c"], "other": "a"}},
-    interact=[["age", "job"]],
-)
-
-
-@pytest.fixture
-def people():
-    """600 people and whether they are above 50."""
-    rng = np.random.default_rng(3)
-    frame = pd.DataFrame({"age": rng.integers(0, 101, 600).astype(float), "job": rng.choice(["a", "b", "c"], 600)})
-    return frame, (frame["age"] > 50).to_numpy().astype(int)
+from tests.estimators.people import SCHEMA
 
 
 def html_of(model):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import pandas as pd
 import pytest
 import sklearn
 from sklearn.model_selection import GridSearchCV, cross_val_score
@@ -17,23 +16,9 @@ from confide import (
     LinearSVC,
     LogisticRegression,
     PureDP,
-    Schema,
     SchemaEncoder,
 )
-
-SCHEMA = Schema(
-    columns={"age": {"low": 0, "high": 100, "knots": [30, 60]}, "job": {"categories": ["a", "b", "c"], "other": "a"}},
-    interact=[["age", "job"]],
-)
-
-
-@pytest.fixture
-def people():
-    """600 people and whether they are above 50."""
-    rng = np.random.default_rng(3)
-    frame = pd.DataFrame({"age": rng.integers(0, 101, 600).astype(float), "job": rng.choice(["a", "b", "c"], 600)})
-    return frame, (frame["age"] > 50).to_numpy().astype(int)
-
+from tests.estimators.people import SCHEMA
 
 # Routing and searches
 

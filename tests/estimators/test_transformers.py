@@ -15,9 +15,10 @@ from sklearn.base import clone
 from sklearn.exceptions import SkipTestWarning
 from sklearn.pipeline import make_pipeline
 
-from confide import BallBound, InputError, LogisticRegression, ParameterError, RandomFourierFeatures, Schema, SchemaEncoder
+from confide import BallBound, InputError, LogisticRegression, ParameterError, RandomFourierFeatures, SchemaEncoder
 from confide.features.fourier import FourierMap
 from tests.estimators.conventions import failed_checks
+from tests.estimators.people import SCHEMA
 
 
 @pytest.fixture
@@ -93,20 +94,6 @@ def test_rows_that_cannot_be_used_are_refused_without_a_value():
         assert "SECRET" not in str(refusal.value)
     with pytest.raises(InputError, match="features"):
         RandomFourierFeatures(4).fit(np.zeros((3, 2))).transform(np.zeros((3, 5)))
-
-
-SCHEMA = Schema(
-    columns={"age": {"low": 0, "high": 100, "knots": [30, 60]}, "job": {"categories": ["a", "b", "c"], "other": "a"}},
-    interact=[["age", "job"]],
-)
-
-
-@pytest.fixture
-def people():
-    """600 people and whether they are above 50."""
-    rng = np.random.default_rng(3)
-    frame = pd.DataFrame({"age": rng.integers(0, 101, 600).astype(float), "job": rng.choice(["a", "b", "c"], 600)})
-    return frame, (frame["age"] > 50).to_numpy().astype(int)
 
 
 def test_the_encoder_passes_the_checks_that_are_for_frames():

@@ -23,18 +23,13 @@ from tests.privacy.densities import (
     shaped_kappa,
     signed,
 )
+from tests.privacy.laws import ACCEPT, check_law
 from tests.privacy.problems import GROUPS, LINKED, group_rows, objective_plan, problem, releases, rows_and_labels
 
 REPLACE, ADD = Neighbours.REPLACE_ONE, Neighbours.ADD_OR_REMOVE_ONE
-
-
-ACCEPT, REJECT = 1e-3, 1e-8
-
-
 DRAWS = 1000
-
-
 ROWS, NORM, CONSTANT = 8, 2.0, 1.5
+"""Row norm 2 and intercept constant 1.5, so R = 2.5: any wrong factor of n, 2, R or the intercept shows."""
 
 
 def law_of_objective(budget, law, shape, neighbours, persons, seed):
@@ -57,19 +52,8 @@ def law_of_objective(budget, law, shape, neighbours, persons, seed):
     return plan, noise_behind(LogisticLoss(), signed(rows, labels, CONSTANT), 300.0, sample)
 
 
-def check(values, law):
-    """Kolmogorov-Smirnov: the law is accepted, and rejected where the values are 30% too small or too large."""
-    assert stats.kstest(values, law).pvalue > ACCEPT
-    for wrong in (0.7, 1 / 0.7):
-        assert stats.kstest(values * wrong, law).pvalue < REJECT
-
-
 SIZES = (3, 2, 1, 1)
-
-
 SCALES = (0.8, 1.3, 0.6, CONSTANT)
-
-
 FLAGS = {"groups": (False,) * 4, "linked": (True, True, False, False)}
 
 
@@ -85,13 +69,13 @@ def test_weights_of_objective_perturbation_invert_to_the_laplace_noise_of_the_th
     rate = 0.999 * epsilon / persons / shift  # the seal took a thousandth
     if shape == "ball":
         radius = math.hypot(NORM, CONSTANT)
-        check(np.linalg.norm(noise, axis=1) * rate / radius, stats.gamma(3).cdf)
+        check_law(np.linalg.norm(noise, axis=1) * rate / radius, stats.gamma(3).cdf)
         directions = noise / np.linalg.norm(noise, axis=1)[:, None]
         for coordinate in directions.T:
             assert stats.kstest(coordinate**2, stats.beta(0.5, 1.0).cdf).pvalue > ACCEPT
         return
     flags = FLAGS[shape]
-    check(shape_norm(noise, SIZES, SCALES) * rate, stats.gamma(7 - sum(flags)).cdf)
+    check_law(shape_norm(noise, SIZES, SCALES) * rate, stats.gamma(7 - sum(flags)).cdf)
     reference = laplace_draws(SIZES, SCALES, flags, 20_000, np.random.default_rng(0))
     for statistic in (lambda b: np.linalg.norm(b, axis=1), lambda b: b[:, 0], lambda b: b[:, 4], lambda b: b[:, -1]):
         assert stats.ks_2samp(statistic(noise * rate), statistic(reference)).pvalue > ACCEPT
@@ -154,9 +138,9 @@ def test_weights_of_objective_perturbation_invert_to_the_gaussian_noise_of_the_t
     dimension = np.linalg.matrix_rank(covariance, tol=1e-8)
     assert dimension == len(covariance) - sum(flags)
     squares = np.einsum("ni,ij,nj->n", noise, np.linalg.pinv(covariance, rcond=1e-8), noise)
-    check(np.sqrt(squares), stats.chi(dimension).cdf)
+    check_law(np.sqrt(squares), stats.chi(dimension).cdf)
     for j in (0, len(covariance) - 1):
-        check(np.abs(noise[:, j]) / math.sqrt(covariance[j, j]), stats.halfnorm.cdf)
+        check_law(np.abs(noise[:, j]) / math.sqrt(covariance[j, j]), stats.halfnorm.cdf)
     if any(flags):
         basis = linked_basis(sizes, scales, flags)
         assert np.abs(noise - noise @ basis @ basis.T).max() < 20.0 * 300.0 * plan.seal_norm < 1e-3
