@@ -41,6 +41,38 @@ def test_knots_on_the_log_scale_are_joined_by_lines_of_the_logarithm():
     assert rows == pytest.approx(np.array([[1, 0, 0], [0.5, 0.5, 0], [0, 1, 0], [0, 0.5, 0.5]]), abs=1e-10)
 
 
+@pytest.mark.parametrize("scale", ["linear", "log"])
+def test_a_number_of_knots_spaces_them_evenly_on_the_columns_scale(scale):
+    """Three even knots give the encoding of the list of these three knots, which are written to the file as their number."""
+    described = {"low": 5, "high": 85, "scale": scale}
+    even = Schema(columns={"x": described | {"knots": 3}}).columns[0]
+    share = np.array([0.25, 0.5, 0.75])
+    points = 5 + (80 * share if scale == "linear" else np.expm1(share * np.log1p(80)))
+    assert even.interior_knots == pytest.approx(points, rel=1e-12)
+    cells = np.random.default_rng(0).uniform(0, 90, 200).tolist()
+    rows = encode({"x": described | {"knots": 3}}, x=cells)
+    assert rows == pytest.approx(encode({"x": described | {"knots": points.tolist()}}, x=cells), abs=1e-9)
+    assert rows.shape == (200, 5) and np.abs(rows).sum(axis=1).max() <= 1.0
+    assert even.to_dict()["knots"] == 3
+
+
+def test_no_even_knots_are_a_straight_line_that_is_said():
+    """0 knots encode as no knots do, and are kept in the description, where an empty list is not."""
+    straight = encode({"x": {"low": 0, "high": 10, "knots": 0}}, x=[0, 4, 10])
+    assert straight.tolist() == encode({"x": {"low": 0, "high": 10}}, x=[0, 4, 10]).tolist()
+    column = Schema(columns={"x": {"low": 0, "high": 10, "knots": 0}}).columns[0]
+    assert column.to_dict() == {"low": 0, "high": 10, "knots": 0} and column.is_straight
+    assert "a straight line" in str(column)
+
+
+def test_names_of_even_knots_are_short_and_different():
+    """Four digits are shown where they tell the knots apart."""
+    names = Encoder(Schema(columns={"age": {"low": 17, "high": 90, "knots": 6}})).feature_names
+    assert names[:3] == ("age~17", "age~27.43", "age~37.86")
+    near = Encoder(Schema(columns={"x": {"low": 1000.0, "high": 1000.1, "knots": 6}})).feature_names
+    assert len(set(near)) == 8
+
+
 def test_a_missing_number_with_knots_has_an_indicator_alone():
     """The indicator is 1 and all hats are 0."""
     columns = {"age": {"low": 20, "high": 60, "knots": [30], "missing": True}}

@@ -68,7 +68,7 @@ class NumberEncoding:
     @property
     def names(self) -> tuple[str, ...]:
         name = self.column.name
-        names = tuple(f"{name}~{shown_number(value)}" for value in self.column.knots_with_bounds) or (name,)
+        names = tuple(f"{name}~{value}" for value in _shown_points(self.column)) or (name,)
         return (*names, f"{name}=(missing)") if self.column.missing else names
 
     def codes(self, values: CellNumbers) -> NDArray[np.floating[Any]]:
@@ -79,6 +79,11 @@ class NumberEncoding:
         if not column.missing:
             stretched[np.isnan(stretched)] = 0.0
         if not column.knots:
+            return stretched
+        if isinstance(column.knots, int):
+            # On the stretched scale such knots are evenly spaced: position 0 at -1 and the last one at 1.
+            stretched += 1.0
+            stretched *= (column.knots + 1) / 2.0
             return stretched
         points = column.stretched(np.array(column.knots_with_bounds))
         positions: Array = np.interp(stretched, points, np.arange(float(points.size)))
@@ -94,6 +99,16 @@ class NumberEncoding:
             absent = np.isnan(codes)
             numbers[:, absent] = 0.0
             out[-1] = absent
+
+
+def _shown_points(column: NumberColumn) -> tuple[str, ...]:
+    """The low, the knots and the high of a column as parts of names. Even knots are shown with four digits if these differ."""
+    points = column.knots_with_bounds
+    if isinstance(column.knots, int):
+        rounded = tuple(f"{point:.4g}" if abs(point) < 1e4 else f"{point:.0f}" for point in points)
+        if len(set(rounded)) == len(rounded):
+            return rounded
+    return tuple(str(shown_number(point)) for point in points)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -23,6 +24,8 @@ from confide.features.schema_checks import (
 from confide.types import Array
 
 SCALES = ("linear", "log")
+MOST_EVEN_KNOTS = 1000
+"""The largest number of evenly spaced knots of one column. More would be a mistake."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +39,9 @@ class NumberColumn:
     scale : "linear"; or "log" for numbers with a long right tail, in a unit in which 1 is small: x is then encoded as
         log(1 + x - low) / log(1 + high - low), stretched from [0, 1] to [-1, 1]
     missing : whether cells may be missing; missing cells get an indicator column of their own
-    knots : numbers between low and high, in rising order, at which the effect of the column may bend; none for a straight
-        line
+    knots : where the effect of the column may bend. A list of numbers between low and high, in rising order; or a whole
+        number, so many knots spaced evenly on the column's own scale, 0 for a straight line. An empty list says nothing:
+        linear models take a straight line, and additive models choose a number of knots
 
     Raises
     ------
@@ -50,7 +54,7 @@ class NumberColumn:
     high: float
     scale: str = "linear"
     missing: bool = False
-    knots: tuple[float, ...] = ()
+    knots: tuple[float, ...] | int = ()
 
     def __post_init__(self) -> None:
         where = column_title(self.name)
@@ -65,11 +69,9 @@ class NumberColumn:
         if self.scale not in SCALES:
             raise SchemaError(f'{where}: scale must be "linear" or "log".')
         check_flag(where, "missing", self.missing)
-        if not is_list(self.knots):
-            raise SchemaError(f"{where}: knots must be a list of numbers.")
-        object.__setattr__(self, "knots", tuple(finite_bound(where, "each of the knots", knot) for knot in self.knots))
-        ends = np.array([self.low, *self.knots, self.high])
-        if not (ends[:-1] < ends[1:]).all():
+        object.__setattr__(self, "knots", _checked_knots(where, self.knots))
+        ends = np.array([self.low, *self.interior_knots, self.high])
+        if isinstance(self.knots, tuple) and not (ends[:-1] < ends[1:]).all():
             raise SchemaError(f"{where}: knots must be in rising order, each strictly between low and high.")
         if not (np.diff(self.stretched(ends)) > 0.0).all():
             raise SchemaError(
@@ -98,22 +100,37 @@ class NumberColumn:
         return values
 
     @property
+    def interior_knots(self) -> tuple[float, ...]:
+        """The knots in the column's own unit, in rising order, low and high not among them."""
+        if isinstance(self.knots, tuple):
+            return self.knots
+        shares = np.arange(1, self.knots + 1) / (self.knots + 1)
+        width = self.high - self.low
+        steps = np.expm1(math.log1p(width) * shares) if self.scale == "log" else width * shares
+        return tuple((self.low + steps).tolist())
+
+    @property
     def knots_with_bounds(self) -> tuple[float, ...]:
-        """Low, the knots and high; empty if there are no knots."""
-        return (self.low, *self.knots, self.high) if self.knots else ()
+        """Low, the knots and high, in the column's own unit; empty if there are no knots."""
+        return (self.low, *self.interior_knots, self.high) if self.knots else ()
 
     def to_dict(self) -> dict[str, Any]:
         """The column without its name, as in a TOML file: JSON-able, without what has its default value."""
         described: dict[str, Any] = {"low": shown_number(self.low), "high": shown_number(self.high)}
         if self.scale != "linear":
             described["scale"] = self.scale
-        if self.knots:
-            described["knots"] = [shown_number(knot) for knot in self.knots]
+        if self.knots != ():
+            knots = self.knots
+            described["knots"] = knots if isinstance(knots, int) else [shown_number(knot) for knot in knots]
         return described | ({"missing": True} if self.missing else {})
 
     def __str__(self) -> str:
         log = ", log scale" if self.scale == "log" else ""
-        knots = f", knots at {', '.join(str(shown_number(knot)) for knot in self.knots)}" if self.knots else ""
+        knots = ""
+        if isinstance(self.knots, int):
+            knots = f", {self.knots} even knot{'s'[: self.knots != 1]}" if self.knots else ", a straight line"
+        elif self.knots:
+            knots = f", knots at {', '.join(str(shown_number(knot)) for knot in self.knots)}"
         gaps = ", may be missing" if self.missing else ""
         return f"number from {shown_number(self.low)} to {shown_number(self.high)}{log}{knots}{gaps}"
 
@@ -170,6 +187,17 @@ class CategoryColumn:
         count = f"{len(self.categories)} categor{'y' if len(self.categories) == 1 else 'ies'}"
         others = ", others allowed" if self.other is True else f", others count as {self.other}" if self.other else ""
         return f"{count}{others}{', may be missing' if self.missing else ''}"
+
+
+def _checked_knots(where: str, knots: object) -> tuple[float, ...] | int:
+    """Knots as a tuple of numbers, or the number of evenly spaced knots."""
+    if isinstance(knots, Integral) and not isinstance(knots, bool):
+        if not 0 <= int(knots) <= MOST_EVEN_KNOTS:
+            raise SchemaError(f"{where}: the number of knots must be from 0, a straight line, to {MOST_EVEN_KNOTS}.")
+        return int(knots)
+    if not is_list(knots):
+        raise SchemaError(f"{where}: knots must be a list of numbers, or the number of evenly spaced knots.")
+    return tuple(finite_bound(where, "each of the knots", knot) for knot in knots)  # type: ignore[attr-defined]  # a list
 
 
 Column: TypeAlias = NumberColumn | CategoryColumn

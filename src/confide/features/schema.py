@@ -18,7 +18,9 @@ A column is either a number with bounds or a category with a list of values.
 - `scale = "log"` is for numbers with a long right tail, in a unit in which 1 is small. They are encoded evenly in
   log(1 + value - low), so the first unit above `low` counts as much as each later doubling.
 - `knots` let the effect of a number bend: the effect is a straight line between neighbouring knots, instead of one line from
-  low to high. On the log scale, the lines are straight in the logarithm.
+  low to high. On the log scale, the lines are straight in the logarithm. `knots = 6` means six knots, evenly spaced on the
+  column's scale, and `knots = 0` one straight line. A column without `knots` has a straight line in linear models, and in
+  additive models a number of knots that is chosen from public facts.
 - `missing = true` says that cells of the column may be missing.
 - `other = true` gives all categories that are not listed one level of their own. `other = "Other"` counts them as that
   listed category. In both cases every row has exactly one level. This is public knowledge, and it makes the noise smaller.
