@@ -14,6 +14,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+from benchmarks.peers.outcomes import Outcome
 from benchmarks.peers.problems import Problem
 from dp_accounting import (
     ExplicitBracketInterval,
@@ -101,14 +102,14 @@ def settings(*, small: bool) -> list[dict[str, Any]]:
     ]
 
 
-def errors(
+def outcomes(
     problem: Problem, epsilon: float, delta: float, chosen: list[dict[str, Any]], draws: int, seed: int
-) -> list[list[float]]:
-    """Test errors of each setting, one for each draw."""
+) -> list[list[Outcome]]:
+    """Outcomes of each setting, one for each draw."""
     test = np.hstack([problem.test, np.ones((len(problem.test), 1))]).astype(np.float32)
     rows = np.hstack([problem.train, np.ones((len(problem.train), 1))])
     signed = (rows * problem.split.y_train[:, None]).astype(np.float32)
-    found: list[list[float]] = [[] for _ in chosen]
+    found: list[list[Outcome]] = [[] for _ in chosen]
     rng = np.random.default_rng(seed)
     for schedule in sorted({Schedule(s["share"], s["steps"]) for s in chosen}):
         multiplier = noise_multiplier(schedule, epsilon, delta)
@@ -117,8 +118,8 @@ def errors(
         rates, clips = np.array(runs).T
         for _ in range(draws):
             last, mean = train(signed, problem.n_rows_bounds[0], schedule, multiplier, rates, clips, rng)
-            of_last, of_mean = problem.error(test @ last), problem.error(test @ mean)
+            of_last, of_mean = problem.outcomes(test @ last), problem.outcomes(test @ mean)
             for setting in here:
                 one = of_mean if setting["mean"] else of_last
-                found[chosen.index(setting)].append(float(one[runs.index((setting["rate"], setting["clip"]))]))
+                found[chosen.index(setting)].append(one[runs.index((setting["rate"], setting["clip"]))])
     return found
