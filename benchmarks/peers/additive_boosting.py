@@ -3,8 +3,8 @@
 The library's DPExplainableBoostingClassifier chooses the bins of each column from a noisy histogram. Then it boosts: each
 step takes one column, splits its bins at random, and adds a noisy sum of residuals for each part. Here the library is told
 everything that is public: which columns are numbers, and their bounds (`feature_types`, `privacy_bounds`). A number is given
-in its own unit, or stretched to [-1, 1] by the scale of its column (linear or log). A category is given as the level that the
-schema makes of it, so that no cell is missing; the library refuses missing cells.
+in its own unit, or stretched to [-1, 1] by the scale of its column (linear or log). A category is given as the level that
+the schema makes of it, so that no cell is missing; the library refuses missing cells.
 
 Its guarantee is (epsilon, delta) for neighbours that add or remove one row. A row changes one count of each histogram by 1,
 and one sum of residuals in each step by at most 1; the noise is made for these sensitivities. A tenth of epsilon and half of
