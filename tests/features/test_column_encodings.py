@@ -52,7 +52,8 @@ def test_a_number_of_knots_spaces_them_evenly_on_the_columns_scale(scale):
     cells = np.random.default_rng(0).uniform(0, 90, 200).tolist()
     rows = encode({"x": described | {"knots": 3}}, x=cells)
     assert rows == pytest.approx(encode({"x": described | {"knots": points.tolist()}}, x=cells), abs=1e-9)
-    assert rows.shape == (200, 5) and np.abs(rows).sum(axis=1).max() <= 1.0
+    assert rows.shape == (200, 5)
+    assert np.abs(rows).sum(axis=1).max() <= 1.0
     assert even.to_dict()["knots"] == 3
 
 
@@ -61,7 +62,8 @@ def test_no_even_knots_are_a_straight_line_that_is_said():
     straight = encode({"x": {"low": 0, "high": 10, "knots": 0}}, x=[0, 4, 10])
     assert straight.tolist() == encode({"x": {"low": 0, "high": 10}}, x=[0, 4, 10]).tolist()
     column = Schema(columns={"x": {"low": 0, "high": 10, "knots": 0}}).columns[0]
-    assert column.to_dict() == {"low": 0, "high": 10, "knots": 0} and column.is_straight
+    assert column.to_dict() == {"low": 0, "high": 10, "knots": 0}
+    assert column.is_straight
     assert "a straight line" in str(column)
 
 

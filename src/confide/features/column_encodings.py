@@ -102,7 +102,7 @@ class NumberEncoding:
 
 
 def _shown_points(column: NumberColumn) -> tuple[str, ...]:
-    """The low, the knots and the high of a column as parts of names. Even knots are shown with four digits if these differ."""
+    """The low, the knots and the high of a column, for names. Even knots are shown with four digits if these differ."""
     points = column.knots_with_bounds
     if isinstance(column.knots, int):
         rounded = tuple(f"{point:.4g}" if abs(point) < 1e4 else f"{point:.0f}" for point in points)

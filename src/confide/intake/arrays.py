@@ -20,7 +20,7 @@ from confide.data.frames import EncodedBlocks
 from confide.data.sparse import SparseBlocks
 from confide.erm.row_bounds import canonical
 from confide.errors import InputError, InputTypeError
-from confide.features.column_names import looks_like_number
+from confide.features.column_names import looks_like_number, names_by_position
 from confide.features.encoder import Encoder
 from confide.intake.specification import Columns, RowSpecification
 from confide.types import Indices
@@ -75,6 +75,25 @@ def table_of(X: Any, specification: RowSpecification) -> MemoryTable:
     encoder.refuse_unused(codes.used)
     n_rows = codes.n_rows if codes.kept is None else len(X)
     return MemoryTable(EncodedBlocks(encoder, codes), codes.kept, n_rows, Columns.of_schema(encoder))
+
+
+def names_of_columns(X: Any) -> tuple[str, ...]:
+    """The names of the columns of a frame, or x0, x1, ... for an array of numbers.
+
+    Raises
+    ------
+    InputError
+        If X is neither, or a name is not text.
+    """
+    table = _table(X)
+    if table is not None:
+        _refuse_cells_as_names(table.columns)
+        return tuple(map(str, table.columns))
+    if issparse(X):
+        raise InputTypeError("X is a sparse matrix, and a dense array is needed. Pass X.toarray() if it fits in memory.")
+    array = _array(X)
+    _refuse_unusable(array)
+    return names_by_position(array.shape[1])
 
 
 def rows_to_score(X: Any, estimator: Any, encoder: Encoder | None, *, accepts_sparse: bool) -> Blocks:
