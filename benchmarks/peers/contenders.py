@@ -64,7 +64,7 @@ class Contender:
         return self.name not in (*STRAIGHT, ADDITIVE) and (ours == ADDITIVE or not self.curved)
 
 
-def by_confide(estimator: str) -> Outcomes:
+def by_confide(estimator: type[Any]) -> Outcomes:
     """Fits to raw columns with everything at its default; noise is the operating system's, so the seed is not used."""
 
     def outcomes(
@@ -75,7 +75,7 @@ def by_confide(estimator: str) -> Outcomes:
         more: dict[str, Any] = {"neighbours": "add-or-remove-one", "n_rows_bounds": problem.n_rows_bounds} if delta else {}
         split, scores = problem.split, []
         for _ in range(draws):
-            model = getattr(confide, estimator)(budget, schema=split.schema, **more).fit(split.X_train, split.y_train)
+            model = estimator(budget, schema=split.schema, **more).fit(split.X_train, split.y_train)
             scores.append(model.decision_function(split.X_test))
         return [problem.outcomes(np.stack(scores, axis=1))]
 
@@ -141,11 +141,9 @@ def contenders(*, small: bool) -> list[Contender]:
 
     def ours(guarantee: str) -> list[Contender]:
         return [
-            Contender(LOGISTIC, guarantee, nothing, by_confide("LogisticRegression")),
-            Contender(SVC, guarantee, nothing, by_confide("LinearSVC")),
-            Contender(
-                ADDITIVE, guarantee, nothing, by_confide("AdditiveClassifier"), "confide:AdditiveClassifier", curved=True
-            ),
+            Contender(LOGISTIC, guarantee, nothing, by_confide(confide.LogisticRegression)),
+            Contender(SVC, guarantee, nothing, by_confide(confide.LinearSVC)),
+            Contender(ADDITIVE, guarantee, nothing, by_confide(confide.AdditiveClassifier), curved=True),
         ]
 
     knots = f"{KNOTS} knots"
