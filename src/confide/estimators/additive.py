@@ -16,7 +16,7 @@ from confide.estimators.loss_regression import LossRegressor, poisson_loss, squa
 from confide.estimators.shared_parameters import IntervalsParameter, estimator
 from confide.features.encoder import Encoder
 from confide.intake import parameters
-from confide.training.alpha import usual_norm
+from confide.training.alpha import usual_norm, usual_norm_of_curves
 from confide.training.settings import ScoreLoss, SquaredError
 from confide.types import Array
 
@@ -81,7 +81,7 @@ class AdditiveClassifier(AdditiveColumns, IntervalsParameter, LinearClassifier):
         hinge = LogisticHinge(1.0 / MARGIN)
         if name == "logistic_hinge":
             return ScoreLoss(hinge, one_vs_rest=hinge)
-        usual = None if encoder is None else BallBound(usual_norm(encoder.row_bound, 0.0))
+        usual = None if encoder is None else BallBound(usual_norm_of_curves(encoder) or usual_norm(encoder.row_bound, 0.0))
         return ScoreLoss(hinge, softmax=True, if_noisy=hinge, bound_if_noisy=usual)
 
     def predict_proba(self, X: Any) -> Array:
