@@ -16,7 +16,7 @@ from confide.estimators.loss_regression import LossRegressor, poisson_loss, squa
 from confide.estimators.shared_parameters import IntervalsParameter, estimator
 from confide.features.encoder import Encoder
 from confide.intake import parameters
-from confide.training.alpha import usual_norm
+from confide.training.alpha import usual_norm, usual_norm_of_curves
 from confide.training.settings import ScoreLoss, SquaredError
 from confide.types import Array
 
@@ -40,7 +40,7 @@ class AdditiveClassifier(AdditiveColumns, IntervalsParameter, LinearClassifier):
         which errs less at small budgets. "auto" is "logistic_hinge", and if the noise is Gaussian and large beside the rows,
         encoded rows are also clipped to the norm of a typical row, which follows from the schema; with three or more
         classes it is "logistic", of all classes together (softmax).
-    other parameters : those that additive models and linear models share
+    other parameters : those that linear models share
 
     Attributes
     ----------
@@ -81,7 +81,7 @@ class AdditiveClassifier(AdditiveColumns, IntervalsParameter, LinearClassifier):
         hinge = LogisticHinge(1.0 / MARGIN)
         if name == "logistic_hinge":
             return ScoreLoss(hinge, one_vs_rest=hinge)
-        usual = None if encoder is None else BallBound(usual_norm(encoder.row_bound, 0.0))
+        usual = None if encoder is None else BallBound(usual_norm_of_curves(encoder) or usual_norm(encoder.row_bound, 0.0))
         return ScoreLoss(hinge, softmax=True, if_noisy=hinge, bound_if_noisy=usual)
 
     def predict_proba(self, X: Any) -> Array:
@@ -130,7 +130,7 @@ class AdditiveRegressor(AdditiveColumns, IntervalsParameter, LossRegressor):
     threshold : float or None, default None
         Residual, or difference between a count and its mean, beyond which the influence of a row no longer grows; positive.
         None means a tenth of `target_bound` for "huber", and 1 for "poisson". Not used by "squared".
-    other parameters : those that additive models and linear models share
+    other parameters : those that linear models share
 
     Attributes
     ----------
