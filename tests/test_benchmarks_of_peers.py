@@ -87,6 +87,8 @@ def test_the_lists_hold_the_cells_that_are_lost():
     # Data held out are allowed .002.
     assert [line for line in bent.splitlines() if line.startswith("-")] == [f"- adult, {APPROXIMATE}, epsilon 2: +0.0011"]
     assert "| confide | **.1521** | .1500 |" in text
+    assert "more than 0.002: 4 of 12 compared" in lost
+    assert "1 of 4 compared" in bent
     assert "| DP-EBM | not run | not run |" in text
 
 

@@ -130,8 +130,8 @@ def contenders(*, small: bool) -> list[Contender]:
     def nothing(_: float) -> list[dict[str, Any]]:
         return [{}]
 
-    def steps(_: float) -> list[dict[str, Any]]:
-        return gradient_descent.settings(small=small)
+    def steps(*, curved: bool) -> Callable[[float], list[dict[str, Any]]]:
+        return lambda _: gradient_descent.settings(small=small, curved=curved)
 
     def on_weights(_: float) -> list[dict[str, Any]]:
         return output_perturbation.settings(small=small)
@@ -153,8 +153,8 @@ def contenders(*, small: bool) -> list[Contender]:
         Contender(DOCUMENTED, PURE, **diffprivlib("any")),
         Contender("scikit-learn, Laplace noise on weights", PURE, on_weights, output_perturbation.outcomes),
         *ours(APPROXIMATE),
-        Contender("DP-SGD", APPROXIMATE, steps, gradient_descent.outcomes),
-        Contender(f"DP-SGD, {knots}", APPROXIMATE, steps, on_knots(gradient_descent.outcomes), curved=True),
+        Contender("DP-SGD", APPROXIMATE, steps(curved=False), gradient_descent.outcomes),
+        Contender(f"DP-SGD, {knots}", APPROXIMATE, steps(curved=True), on_knots(gradient_descent.outcomes), curved=True),
         Contender("DP-EBM", APPROXIMATE, **boosting(tuned=False)),
         Contender("DP-EBM, tuned", APPROXIMATE, **boosting(tuned=True), tried=1, finalists=3),
         Contender("scikit-learn, Gaussian noise on weights", APPROXIMATE, on_weights, output_perturbation.outcomes),

@@ -91,10 +91,10 @@ def train(
     return weights, mean
 
 
-def settings(*, small: bool) -> list[dict[str, Any]]:
-    """The grid of hyperparameters."""
+def settings(*, small: bool, curved: bool = False) -> list[dict[str, Any]]:
+    """The grid of hyperparameters. Curves have larger rates, for a knot sees few rows, and its weight may be large."""
     schedules = [(1.0, 20), (1.0, 80), (0.1, 100), (0.1, 500), (0.02, 1500)][: 1 if small else None]
-    rates = (0.006, 0.02, 0.06, 0.2, 0.6, 2.0, 6.0)
+    rates = (0.06, 0.2, 0.6, 2.0, 6.0, 20.0, 60.0) if curved else (0.006, 0.02, 0.06, 0.2, 0.6, 2.0, 6.0)
     clips = (0.3, 1.0, 4.0)
     return [
         {"share": share, "steps": steps, "rate": rate, "clip": clip, "mean": mean}

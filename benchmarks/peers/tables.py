@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Set
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from benchmarks.peers.contenders import ADDITIVE, APPROXIMATE, NONE, PURE, STRAIGHT, Contender, contenders
 from benchmarks.peers.problems import HELD_OUT
@@ -36,25 +36,30 @@ class Means:
         by_name = {one.name: [results.mean(data, one, epsilon, kind) for epsilon in epsilons] for one in having}
         return cls(data, guarantee, kind, epsilons, having, by_name)
 
-    def lost(self) -> dict[tuple[str, int], float]:
-        """By how much each of ours exceeds the best of its peers, where by more than ALLOWANCE; by name and place."""
+    def beside_peers(self) -> dict[tuple[str, int], float]:
+        """By how much each of ours exceeds the best of its peers, by name and place, where both were run."""
         found = {}
         for ours in (*STRAIGHT, ADDITIVE):
             peers = [one.name for one in self.contenders if one.is_rival_of(ours)]
-            for place, mean in enumerate(self.by_name[ours]):
-                if mean - self._least(peers, place) > ALLOWANCE:
-                    found[ours, place] = mean - self._least(peers, place)
+            found |= {(ours, place): excess for place, excess in self._beside(ours, peers).items()}
         return found
 
-    def bent(self) -> dict[int, float]:
-        """By how much AdditiveClassifier exceeds the better one of our straight lines, where by more than allowed."""
-        allowed = BESIDE_LINES_HELD_OUT if self.data in HELD_OUT else BESIDE_LINES
-        more = {place: mean - self._least(STRAIGHT, place) for place, mean in enumerate(self.by_name[ADDITIVE])}
-        return {place: excess for place, excess in more.items() if excess > allowed}
+    def beside_lines(self) -> dict[int, float]:
+        """By how much AdditiveClassifier exceeds the better one of our straight lines, by place, where both were run."""
+        return self._beside(ADDITIVE, list(STRAIGHT))
 
-    def _least(self, names: tuple[str, ...] | list[str], place: int) -> float:
-        """NaN, which no comparison finds greater or less, if none of them is there."""
-        return min((mean for name in names if not math.isnan(mean := self.by_name[name][place])), default=math.nan)
+    @property
+    def allowed_beside_lines(self) -> float:
+        """How much of that is allowed."""
+        return BESIDE_LINES_HELD_OUT if self.data in HELD_OUT else BESIDE_LINES
+
+    def _beside(self, ours: str, others: list[str]) -> dict[int, float]:
+        found = {}
+        for place, mean in enumerate(self.by_name[ours]):
+            means = [self.by_name[name][place] for name in others if not math.isnan(self.by_name[name][place])]
+            if means and not math.isnan(mean):
+                found[place] = mean - min(means)
+        return found
 
     def cell(self, place: int) -> str:
         """What a cell is called in the lists."""
@@ -80,27 +85,42 @@ def _row(cells: list[str]) -> str:
 def table(results: Results, names: list[str], epsilons: tuple[float, ...], absent: dict[str, str], *, small: bool) -> str:
     """Errors and AUCs for each data set and guarantee. Errors of lost cells are bold, and the lists follow."""
     text: list[str] = []
-    lost: list[str] = []
-    bent: list[str] = []
+    lost, bent = _Cells(), _Cells()
     those = contenders(small=small)
     for name in names:
         for guarantee in (PURE, APPROXIMATE):
             errors = Means.of(results, name, guarantee, "errors", epsilons, those)
-            text += errors.table(absent, errors.lost().keys())
+            beside_peers, beside_lines = errors.beside_peers(), errors.beside_lines()
+            text += errors.table(absent, {place for place, excess in beside_peers.items() if excess > ALLOWANCE})
             text += Means.of(results, name, guarantee, "aucs", epsilons, those).table(absent, set())
-            lost += [f"- {errors.cell(place)}, {ours}: {more:+.4f}" for (ours, place), more in errors.lost().items()]
-            bent += [f"- {errors.cell(place)}: {more:+.4f}" for place, more in errors.bent().items()]
+            for (ours, place), excess in beside_peers.items():
+                lost.compare(f"{errors.cell(place)}, {ours}", excess, ALLOWANCE)
+            for place, excess in beside_lines.items():
+                bent.compare(errors.cell(place), excess, errors.allowed_beside_lines)
         text += ["", f"{name} without privacy, error (AUC): {_without_privacy(results, name, those)}"]
-    text += ["", f"Cells where confide errs more often than the best peer by more than {ALLOWANCE}: {_count(lost)}"]
-    text += ["(LogisticRegression and LinearSVC beside peers on straight lines, AdditiveClassifier beside all.)", *lost]
+    # Straight lines are compared with peers on straight lines, and curves with all peers.
+    text += lost.lines(f"Cells where confide errs more often than the best peer by more than {ALLOWANCE}")
     allowed = f"{BESIDE_LINES} ({BESIDE_LINES_HELD_OUT} on data held out)"
-    beyond = f"Cells where AdditiveClassifier errs more often than the better straight line by more than {allowed}"
-    text += ["", f"{beyond}: {_count(bent)}"]
-    return "\n".join(text + bent)
+    text += bent.lines(
+        f"Cells where AdditiveClassifier errs more often than the better straight line by more than {allowed}"
+    )
+    return "\n".join(text)
 
 
-def _count(cells: list[str]) -> str:
-    return str(len(cells) or "none")
+@dataclass
+class _Cells:
+    """Cells whose excess is more than allowed, and how many were compared."""
+
+    found: list[str] = field(default_factory=list)
+    compared: int = 0
+
+    def compare(self, cell: str, excess: float, allowed: float) -> None:
+        self.compared += 1
+        if excess > allowed:
+            self.found.append(f"- {cell}: {excess:+.4f}")
+
+    def lines(self, title: str) -> list[str]:
+        return ["", f"{title}: {len(self.found)} of {self.compared} compared", *self.found]
 
 
 def _without_privacy(results: Results, data: str, those: list[Contender]) -> str:
