@@ -57,7 +57,8 @@ def main() -> None:
                         )
                     error, brier, log = np.mean(found, axis=0)
                     print(
-                        f"{name:9} epsilon {epsilon:<4g} {loss:14} calibration error {error:.4f}  Brier {brier:.4f}  log loss {log:.4f}",
+                        f"{name:9} epsilon {epsilon:<4g} {loss:14} calibration error {error:.4f}  Brier {brier:.4f}  "
+                        f"log loss {log:.4f}",
                         flush=True,
                     )
 
