@@ -27,6 +27,13 @@ A column is either a number with bounds or a category with a list of values.
 
 Each list in `interact` names columns whose effects depend on each other: the products of their encoded columns enter the
 model beside the columns themselves. Every knot and every product adds noise, so declare only those that are known to matter.
+A table in place of a list says more:
+
+    interact = [["sex", "education"], { columns = ["age", "hours"], knots = 1, scale = 0.3 }]
+
+With `knots`, numbers enter the products as coarse effects with so many evenly spaced knots, whatever knots they have beside
+the products. `scale` multiplies the products: they then take a smaller part of the norm of a row, and the model expects them
+to be small (`confide.features.interactions`).
 
 A target of three or more classes lists all its labels:
 
@@ -48,7 +55,7 @@ from typing import Any
 
 from confide.errors import SchemaError
 from confide.features.columns import Column, columns_of
-from confide.features.interactions import interactions_of
+from confide.features.interactions import Interaction, interactions_of
 from confide.features.schema_checks import check_keys, column_title
 from confide.features.target import Target, target_of
 from confide.features.toml_form import read_toml, toml_text
@@ -64,7 +71,8 @@ class Schema:
     target : a mapping with the keys column, and negative and positive or classes; or a `Target`; optional
     person : name of the column that identifies the person a row belongs to, if one person may have several rows; it is not a
         feature
-    interact : lists of two or more names of columns whose encoded columns are also multiplied with each other; optional
+    interact : lists of two or more names of columns whose encoded columns are also multiplied with each other; or mappings
+        with the keys columns, knots and scale, or `Interaction` objects; optional
 
     Raises
     ------
@@ -82,20 +90,20 @@ class Schema:
     columns: tuple[Column, ...]
     target: Target | None
     person: str | None
-    interact: tuple[tuple[str, ...], ...]
+    interact: tuple[Interaction, ...]
 
     def __init__(
         self,
         columns: Mapping[str, Mapping[str, Any]] | Iterable[Column],
         target: Target | Mapping[str, Any] | None = None,
         person: str | None = None,
-        interact: Iterable[Iterable[str]] = (),
+        interact: Iterable[Interaction | Iterable[str] | Mapping[str, Any]] = (),
     ) -> None:
         object.__setattr__(self, "columns", columns_of(columns))
         object.__setattr__(self, "target", target_of(target))
         object.__setattr__(self, "person", person)
         self._check_names()
-        object.__setattr__(self, "interact", interactions_of(interact, set(self.column_names)))
+        object.__setattr__(self, "interact", interactions_of(interact, {column.name: column for column in self.columns}))
 
     def _check_names(self) -> None:
         """Columns, target and person are different columns of the table."""
@@ -126,7 +134,8 @@ class Schema:
         Parameters
         ----------
         mapping : {"target": {...}, "person": name, "interact": [[name, name], ...], "columns": {name: {...}, ...}}; only the
-            columns are required, and their order is kept
+            columns are required, and their order is kept. An interaction may also be a mapping, {"columns": [name, name],
+            "knots": 1, "scale": 0.3}
 
         Raises
         ------
@@ -168,7 +177,7 @@ class Schema:
         """A JSON-able form, read by `from_dict`. The order of the columns matters, so do not sort the keys."""
         target = {} if self.target is None else {"target": self.target.to_dict()}
         person = {} if self.person is None else {"person": self.person}
-        interact = {"interact": [list(names) for names in self.interact]} if self.interact else {}
+        interact = {"interact": [interaction.described() for interaction in self.interact]} if self.interact else {}
         return target | person | interact | {"columns": {column.name: column.to_dict() for column in self.columns}}
 
     def to_toml(self) -> str:
@@ -192,4 +201,4 @@ class Schema:
         width = max(len(name) for name in self.column_names)
         lines = [f"Schema of {len(self.columns)} column{'s'[: len(self.columns) != 1]}{target or ''}{person or ''}"]
         lines += [f"  {column.name:{width}}  {column}" for column in self.columns]
-        return "\n".join(lines + [f"  {' x '.join(names)}  interact" for names in self.interact])
+        return "\n".join(lines + [f"  {interaction}" for interaction in self.interact])
