@@ -22,7 +22,7 @@ from confide.estimators.notebook import ShownWithGuarantee
 from confide.estimators.repeated_fits import TellsOfRepeatedFits, tell_of_no_ledger
 from confide.estimators.shared_parameters import ModelParameters
 from confide.features.encoder import Encoder
-from confide.features.fourier import FourierMap
+from confide.features.public_maps import PublicMap
 from confide.files import write_document
 from confide.inference.evidence import Evidence
 from confide.inference.least_squares import SumsEvidence
@@ -68,7 +68,7 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ShownWithGua
     n_features_in_: int
     feature_names_in_: Any
     _encoder: Encoder | None
-    _fourier: FourierMap | None
+    _fourier: PublicMap | None
     _row_bound: RowBound
     _was_loaded: bool
 
@@ -187,7 +187,7 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ShownWithGua
         """The bound on rows as they enter the objective."""
         return parameters.checked_row_bound(getattr(self, "row_norm", None), encoder)
 
-    def _fourier_map(self, n_inputs: int) -> FourierMap | None:
+    def _fourier_map(self, n_inputs: int) -> PublicMap | None:
         """The public feature map for rows with this number of columns, or None if rows are not mapped."""
         return None
 
@@ -231,6 +231,6 @@ def restore(model: PrivateLinearModel, released: ReleasedModel) -> None:
     model._was_loaded = True
 
 
-def public_map(model: PrivateLinearModel, n_inputs: int) -> FourierMap | None:
+def public_map(model: PrivateLinearModel, n_inputs: int) -> PublicMap | None:
     """The feature map that follows from a model's parameters for this number of columns, or None if rows are not mapped."""
     return model._fourier_map(n_inputs)

@@ -28,7 +28,7 @@ al., Orthogonal Random Features (2016).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from hashlib import shake_256
 from numbers import Integral, Real
@@ -155,6 +155,16 @@ class FourierMap:
     def row_bound(self) -> BallBound:
         """The bound of mapped rows, the ball of radius 1. Mapped rows lie in it; they are clipped all the same."""
         return BallBound(1.0)
+
+    @property
+    def row_bounds(self) -> tuple[BallBound, ...]:
+        """The bounds to which a fit may clip mapped rows: `row_bound` alone."""
+        return (self.row_bound,)
+
+    def names_for(self, inputs: Sequence[str]) -> tuple[str, ...]:
+        """Names of the columns of a mapped row. They do not depend on the names of the columns of a row."""
+        del inputs
+        return self.names
 
     def transform(self, rows: Rows) -> Array:
         """Map rows.

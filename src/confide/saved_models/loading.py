@@ -18,7 +18,7 @@ from confide.estimators.linear_classifier import LinearClassifier
 from confide.estimators.linear_model import PrivateLinearModel, document_of_model, public_map, restore
 from confide.estimators.linear_regressor import LinearRegressor
 from confide.features.encoder import Encoder
-from confide.features.fourier import FourierMap
+from confide.features.public_maps import map_from_dict
 from confide.features.schema import Schema
 from confide.files import read_document
 from confide.guarantee import Guarantee
@@ -98,7 +98,7 @@ def _restored(content: dict[str, Any]) -> LinearClassifier | LinearRegressor:
         raise FileError(_WRONG_KIND)
     fourier = released.fourier
     if fourier is not None and (
-        fourier != public_map(model, fourier.n_inputs) or fourier.row_bound != released.scoring.row_bound
+        fourier != public_map(model, fourier.n_inputs) or released.scoring.row_bound not in fourier.row_bounds
     ):
         raise FileError(_DO_NOT_FIT)
     restore(model, released)
@@ -143,7 +143,7 @@ def _other_parameters(kind: type[Any], released: ReleasedModel) -> dict[str, Any
 def _released(content: dict[str, Any]) -> ReleasedModel:
     """What the model released. Its parts are checked against each other."""
     schema = None if content["schema"] is None else Schema.from_dict(content["schema"])
-    fourier = None if content.get("fourier_map") is None else FourierMap.from_dict(content["fourier_map"])
+    fourier = None if content.get("fourier_map") is None else map_from_dict(content["fourier_map"])
     evidence = None if content.get("intervals") is None else _evidence_of(content["intervals"])
     names, domain = content["feature_names_in"], _domain(content["classes"])
     released = ReleasedModel(
