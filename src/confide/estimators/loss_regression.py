@@ -13,7 +13,7 @@ from confide.erm.target_losses import PoissonLoss, SquaredLoss
 from confide.errors import ParameterError
 from confide.estimators.linear_model import WeightsOfRows, sample_weight_of
 from confide.estimators.linear_regressor import LinearRegressor
-from confide.estimators.shared_parameters import IntervalsParameter, SampleWeightParameter, estimator
+from confide.estimators.shared_parameters import IntervalsParameter, RowNormParameter, SampleWeightParameter, estimator
 from confide.features.encoder import Encoder
 from confide.intake import parameters
 from confide.intake.targets import Numbers
@@ -119,7 +119,7 @@ def poisson_loss(target_bound: float, threshold: Any) -> PoissonLoss:
 
 
 @estimator
-class HuberRegressor(IntervalsParameter, LossRegressor):
+class HuberRegressor(IntervalsParameter, RowNormParameter, LossRegressor):
     """Linear regression that is robust to outliers, released under differential privacy.
 
     Minimises mean loss(w . x - y) + alpha / 2 |w|^2 over clipped rows and targets, perturbed so that the released weights
@@ -175,7 +175,7 @@ class HuberRegressor(IntervalsParameter, LossRegressor):
 
 
 @estimator
-class PoissonRegressor(LossRegressor):
+class PoissonRegressor(RowNormParameter, LossRegressor):
     """Regression of counts whose mean is exp(w . x), released under differential privacy.
 
     Minimises mean loss + alpha / 2 |w|^2 over clipped rows and counts, perturbed so that the released weights are
