@@ -10,13 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from confide.erm.group_bounds import GroupBound
 from confide.erm.row_bounds import BallBound
 from confide.errors import InputError, ParameterError
 from confide.features.curves_and_features import CurvesAndFeatures
 from confide.features.fourier import FourierMap
 from confide.types import Array
 
-APPENDING = CurvesAndFeatures(FourierMap(3, 8, length_scale=0.7, seed=5), 2.0, math.sqrt(3.0), 1.5)
+APPENDING = CurvesAndFeatures(FourierMap(3, 8, length_scale=0.7, seed=5), 2.0, math.sqrt(3.0))
 
 
 def rows_of(seed: int, n: int) -> Array:
@@ -38,7 +39,7 @@ def test_the_ball_holds_every_row_and_no_ball_much_smaller_does(seed, g, scale):
     """Rows of norm r become rows of norm sqrt(r^2 + g^2). The bound clips none, and clips rows that are 1% longer."""
     rows = rows_of(seed, 5)
     rows *= scale / np.linalg.norm(rows, axis=1, keepdims=True)
-    appending = CurvesAndFeatures(FourierMap(3, 8), g, scale, scale)
+    appending = CurvesAndFeatures(FourierMap(3, 8), g, scale)
     mapped = appending.transform(rows)
     assert appending.row_bound.norm == pytest.approx(math.hypot(scale, g), rel=1e-8)
     assert appending.row_bound.clip(mapped) is mapped
@@ -46,13 +47,13 @@ def test_the_ball_holds_every_row_and_no_ball_much_smaller_does(seed, g, scale):
     assert not np.shares_memory(appending.row_bound.clip(longer), longer)
 
 
-def test_the_usual_ball_clips_rows_that_are_longer_than_a_typical_row():
-    """Both balls are among the bounds to which a fit may clip rows."""
-    assert APPENDING.usual_bound.norm == pytest.approx(2.5, rel=1e-8)
-    assert APPENDING.row_bounds == (APPENDING.row_bound, APPENDING.usual_bound)
-    assert all(isinstance(bound, BallBound) for bound in APPENDING.row_bounds)
-    mapped = APPENDING.transform(np.ones((1, 3)))
-    assert np.linalg.norm(APPENDING.usual_bound.clip(mapped)) == pytest.approx(2.5, rel=1e-8)
+def test_a_fit_may_clip_to_a_smaller_ball_and_to_no_larger_one():
+    """Where noise is large, rows are clipped to the norm of a typical row with its features."""
+    assert APPENDING.bound_for(1.5).norm == pytest.approx(2.5, rel=1e-8)
+    assert APPENDING.may_have(APPENDING.row_bound)
+    assert APPENDING.may_have(APPENDING.bound_for(1.5))
+    assert not APPENDING.may_have(BallBound(2.0 * APPENDING.row_bound.norm))
+    assert not APPENDING.may_have(GroupBound((11,), (1.0,)))
 
 
 def test_a_row_is_mapped_alike_alone_and_in_any_block():
@@ -76,7 +77,7 @@ def test_a_file_describes_it():
 
 @pytest.mark.parametrize(
     "change",
-    [{"feature_norm": 0.0}, {"row_norm": math.inf}, {"usual_norm": 2.0}, {"usual_norm": "1"}, {"row_norm": True},
+    [{"feature_norm": 0.0}, {"row_norm": math.inf}, {"row_norm": "1"}, {"row_norm": True},
      {"more": 1}, {"kind": "fourier"}, {"features": {"kind": "other"}}],
 )  # fmt: skip
 def test_a_description_that_is_not_valid_is_refused(change):
@@ -88,6 +89,6 @@ def test_a_description_that_is_not_valid_is_refused(change):
 def test_what_is_not_a_fourier_map_or_not_such_rows_is_refused():
     """The error says what is expected."""
     with pytest.raises(ParameterError, match="must be a FourierMap"):
-        CurvesAndFeatures("rbf", 1.0, 1.0, 1.0)
+        CurvesAndFeatures("rbf", 1.0, 1.0)
     with pytest.raises(InputError, match="rows of 3 columns"):
         APPENDING.transform(np.ones((2, 4)))

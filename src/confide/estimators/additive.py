@@ -8,7 +8,6 @@ import numpy as np
 
 from confide.erm.hinges import LogisticHinge
 from confide.erm.losses import LogisticLoss, Loss
-from confide.erm.row_bounds import BallBound
 from confide.errors import ParameterError
 from confide.estimators.additive_columns import AdditiveColumns
 from confide.estimators.linear_classifier import LinearClassifier
@@ -16,8 +15,8 @@ from confide.estimators.loss_regression import LossRegressor, poisson_loss, squa
 from confide.estimators.shared_parameters import IntervalsParameter, estimator
 from confide.features.encoder import Encoder
 from confide.intake import parameters
-from confide.training.alpha import usual_norm
 from confide.training.settings import ScoreLoss, SquaredError
+from confide.training.usual_bound import usual_bound
 from confide.types import Array
 
 MARGIN = 2.0
@@ -81,7 +80,7 @@ class AdditiveClassifier(AdditiveColumns, IntervalsParameter, LinearClassifier):
         hinge = LogisticHinge(1.0 / MARGIN)
         if name == "logistic_hinge":
             return ScoreLoss(hinge, one_vs_rest=hinge)
-        usual = None if encoder is None else BallBound(usual_norm(encoder.row_bound, 0.0))
+        usual = None if encoder is None else usual_bound(encoder)
         return ScoreLoss(hinge, softmax=True, if_noisy=hinge, bound_if_noisy=usual)
 
     def predict_proba(self, X: Any) -> Array:

@@ -99,7 +99,7 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ShownWithGua
         if self.schema is None and schema is not None:
             n_features = None  # it was used for the schema
         columns = parameters.checked_shape(n_rows, n_features, encoder, settings.n_rows_bounds)
-        fourier = self._fourier_map(columns)
+        fourier = self._fourier_map(columns, encoder)
         return make_plan(settings, columns if fourier is None else fourier.n_features, n_rows)
 
     def _schema_of(self, given: GivenRows) -> Schema | None:
@@ -160,7 +160,7 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ShownWithGua
             target=self._target(encoder),
             row_bound=settings.row_bound,
             rows_per_person=rows_per_person(settings.rows_per_person, seed),
-            fourier_map=self._fourier_map,
+            fourier_map=partial(self._fourier_map, encoder=encoder),
             accepts_sparse=self._accepts_sparse,
             largest_sample_weight=settings.largest_sample_weight,
             class_weight=settings.class_weight,
@@ -221,9 +221,9 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ShownWithGua
         """The bound on rows as they enter the objective."""
         return parameters.checked_row_bound(getattr(self, "row_norm", None), encoder)
 
-    def _fourier_map(self, n_inputs: int) -> PublicMap | None:
-        """The public feature map for rows with this number of columns, or None if rows are not mapped."""
-        return None
+    def _fourier_map(self, n_inputs: int, encoder: Encoder | None) -> PublicMap | None:
+        """The public map for rows with this number of columns, or None if rows are not mapped."""
+        return None if encoder is None else encoder.appended
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -278,6 +278,6 @@ def restore(model: PrivateLinearModel, released: ReleasedModel) -> None:
     model._was_loaded = True
 
 
-def public_map(model: PrivateLinearModel, n_inputs: int) -> PublicMap | None:
-    """The feature map that follows from a model's parameters for this number of columns, or None if rows are not mapped."""
-    return model._fourier_map(n_inputs)
+def public_map(model: PrivateLinearModel, n_inputs: int, encoder: Encoder | None) -> PublicMap | None:
+    """The public map that follows from a model's parameters and its schema, or None if rows are not mapped."""
+    return model._fourier_map(n_inputs, encoder)

@@ -7,15 +7,15 @@ from numbers import Real
 from typing import Any
 
 from confide.erm.hinges import Hinge, HuberHinge, LogisticHinge, SmoothHinge
-from confide.erm.row_bounds import BallBound, RowBound
+from confide.erm.row_bounds import RowBound
 from confide.errors import ParameterError
 from confide.estimators.linear_classifier import LinearClassifier
 from confide.estimators.shared_parameters import IntervalsParameter, RowNormParameter, estimator
 from confide.features.encoder import Encoder
 from confide.features.fourier import FourierMap
 from confide.intake import parameters
-from confide.training.alpha import usual_norm
 from confide.training.settings import ScoreLoss
+from confide.training.usual_bound import usual_bound
 
 _LOSSES: dict[str, type[HuberHinge] | type[SmoothHinge] | type[LogisticHinge]] = {
     "auto": HuberHinge,
@@ -120,7 +120,7 @@ class LinearSVC(IntervalsParameter, RowNormParameter, LinearClassifier):
     smoothing: float = 0.5
 
     def _minimised(self, encoder: Encoder | None) -> ScoreLoss:
-        usual = None if encoder is None else BallBound(usual_norm(encoder.row_bound, 0.0))
+        usual = None if encoder is None else usual_bound(encoder)
         return hinge_loss(self.loss, self.smoothing, usual)
 
 
@@ -191,8 +191,12 @@ class KernelSVC(LinearClassifier):
         # The random features of a row have norm 1, whatever the row is, so a smaller bound does not help.
         return hinge_loss(self.loss, self.smoothing, None)
 
-    def _fourier_map(self, n_inputs: int) -> FourierMap:
+    def _fourier_map(self, n_inputs: int, encoder: Encoder | None) -> FourierMap:
+        if encoder is not None and encoder.appended is not None:
+            raise ParameterError(
+                "the schema has random_features, and a kernel has its own: take random_features out, or use LinearSVC."
+            )
         return FourierMap(n_inputs, self.n_features, self.kernel, self.length_scale, self.map_seed, self.orthogonal)
 
     def _bound_of_rows(self, encoder: Encoder | None) -> RowBound:
-        return self._fourier_map(1).row_bound
+        return self._fourier_map(1, encoder).row_bound

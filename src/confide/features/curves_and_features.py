@@ -18,13 +18,13 @@ from typing import Any
 
 import numpy as np
 
-from confide.erm.row_bounds import BallBound
+from confide.erm.row_bounds import BallBound, RowBound
 from confide.errors import ParameterError
 from confide.features.fourier import FourierMap
 from confide.types import Array, Rows
 
 _SMALLEST, _LARGEST = 2.0**-20, 2.0**20
-_KEYS = ("kind", "features", "feature_norm", "row_norm", "usual_norm")
+_KEYS = ("kind", "features", "feature_norm", "row_norm")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,6 @@ class CurvesAndFeatures:
     features : the map whose features are appended
     feature_norm : g, the L2 norm of the appended features
     row_norm : the largest L2 norm of a row before the features are appended
-    usual_norm : the L2 norm of a typical row before the features are appended, at most `row_norm`
 
     Raises
     ------
@@ -45,7 +44,7 @@ class CurvesAndFeatures:
 
     Examples
     --------
-    >>> appending = CurvesAndFeatures(FourierMap(1, 4), feature_norm=2.0, row_norm=1.0, usual_norm=0.5)
+    >>> appending = CurvesAndFeatures(FourierMap(1, 4), feature_norm=2.0, row_norm=1.0)
     >>> appending.transform(np.array([[0.0]])).round(3)
     array([[0.   , 1.414, 1.414, 0.   , 0.   ]])
     """
@@ -53,19 +52,16 @@ class CurvesAndFeatures:
     features: FourierMap
     feature_norm: float
     row_norm: float
-    usual_norm: float
 
     def __post_init__(self) -> None:
         if not isinstance(self.features, FourierMap):
             raise ParameterError("the features that are appended to rows must be a FourierMap.")
-        for name in ("feature_norm", "row_norm", "usual_norm"):
+        for name in ("feature_norm", "row_norm"):
             value = getattr(self, name)
             norm = float(value) if isinstance(value, Real) and not isinstance(value, bool) else math.nan
             if not _SMALLEST <= norm <= _LARGEST:
                 raise ParameterError(f"{name} must be a number from 2^-20 to 2^20.")
             object.__setattr__(self, name, norm)
-        if self.usual_norm > self.row_norm:
-            raise ParameterError("the norm of a typical row must be at most the largest norm of a row.")
 
     @property
     def n_inputs(self) -> int:
@@ -80,21 +76,16 @@ class CurvesAndFeatures:
     @property
     def row_bound(self) -> BallBound:
         """A ball that holds every row with its features."""
-        return self._ball(self.row_norm)
+        return self.bound_for(self.row_norm)
 
-    @property
-    def usual_bound(self) -> BallBound:
-        """A ball that holds typical rows with their features. Longer rows are clipped to it where noise is large."""
-        return self._ball(self.usual_norm)
-
-    @property
-    def row_bounds(self) -> tuple[BallBound, ...]:
-        """The bounds to which a fit may clip rows."""
-        return self.row_bound, self.usual_bound
-
-    def _ball(self, norm: float) -> BallBound:
+    def bound_for(self, norm: float) -> BallBound:
+        """A ball that holds every row with its features whose norm was at most this before they were appended."""
         # Rounded upwards, so that rows at the bound are not clipped for rounding alone.
         return BallBound(math.hypot(norm, self.feature_norm) * (1.0 + 2.0**-30))
+
+    def may_have(self, row_bound: RowBound) -> bool:
+        """Whether a fit to mapped rows may have this bound: where noise is large, rows are clipped to a smaller ball."""
+        return isinstance(row_bound, BallBound) and row_bound.norm <= self.row_bound.norm
 
     def names_for(self, inputs: Sequence[str]) -> tuple[str, ...]:
         """Names of the columns of a row with its features, from the names of the columns before."""
@@ -123,7 +114,7 @@ class CurvesAndFeatures:
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON-able form, read by `from_dict`."""
-        norms = {name: getattr(self, name) for name in ("feature_norm", "row_norm", "usual_norm")}
+        norms = {name: getattr(self, name) for name in ("feature_norm", "row_norm")}
         return {"kind": "curves and features", "features": self.features.to_dict()} | norms
 
     @classmethod
@@ -140,4 +131,4 @@ class CurvesAndFeatures:
                 f"rows with their features are described by exactly these keys: {', '.join(sorted(_KEYS))}."
             )
         features = FourierMap.from_dict(value["features"])
-        return cls(features, value["feature_norm"], value["row_norm"], value["usual_norm"])
+        return cls(features, value["feature_norm"], value["row_norm"])

@@ -27,6 +27,7 @@ from confide.errors import InputError, ParameterError
 from confide.features.codes import Codes
 from confide.features.column_encodings import ColumnEncoding, encoding_of, is_plain
 from confide.features.column_names import listed
+from confide.features.curves_and_features import CurvesAndFeatures
 from confide.features.layout import Group, Layout
 from confide.features.persons import RowsPerPerson
 from confide.features.plain_numbers import NumberArray, PlainNumbers
@@ -55,6 +56,8 @@ class Encoder:
         is a product
     groups : the groups of encoded columns, one for each column of the schema, in order, then one for each interaction
     row_bound : the bound that every encoded row obeys in exact arithmetic
+    appended : the map by which models append random features to encoded rows, if the schema asks for them; otherwise None.
+        The encoder itself does not append them
 
     Raises
     ------
@@ -77,6 +80,7 @@ class Encoder:
     feature_names: tuple[str, ...] = field(init=False, compare=False, repr=False)
     groups: tuple[Group, ...] = field(init=False, compare=False, repr=False)
     row_bound: GroupBound = field(init=False, compare=False, repr=False)
+    appended: CurvesAndFeatures | None = field(init=False, compare=False, repr=False)
     _encodings: tuple[ColumnEncoding, ...] = field(init=False, compare=False, repr=False)
     """How each column of the schema is encoded, in order."""
     _plain: PlainNumbers = field(init=False, compare=False, repr=False)
@@ -91,11 +95,13 @@ class Encoder:
         layout = Layout.of(self.schema, encodings)
         # Interactions come after all columns.
         placed = tuple(zip(encodings, layout.groups, strict=False))
+        features = self.schema.random_features
         made = {
             "n_features": len(layout.names),
             "feature_names": layout.names,
             "groups": layout.groups,
             "row_bound": layout.row_bound,
+            "appended": features and features.appended_to(len(layout.names), layout.row_bound.l2_norm),
             "_encodings": encodings,
             "_plain": PlainNumbers([(each.column, group.start) for each, group in placed if is_plain(each)]),
             "_others": tuple((each, group.place) for each, group in placed if not is_plain(each)),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
-from confide.erm.row_bounds import BallBound
+from confide.erm.row_bounds import BallBound, RowBound
 from confide.features.curves_and_features import CurvesAndFeatures
 from confide.features.fourier import FourierMap
 from confide.types import Array, Rows
@@ -23,8 +23,11 @@ class PublicMap(Protocol):
         """Number of columns of a mapped row."""
 
     @property
-    def row_bounds(self) -> tuple[BallBound, ...]:
-        """The bounds to which a fit may clip mapped rows."""
+    def row_bound(self) -> BallBound:
+        """A bound that holds every mapped row."""
+
+    def may_have(self, row_bound: RowBound) -> bool:
+        """Whether a fit to mapped rows may have this bound."""
 
     def names_for(self, inputs: Sequence[str]) -> tuple[str, ...]:
         """Names of the columns of a mapped row, from the names of the columns of a row."""

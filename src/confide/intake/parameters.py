@@ -47,7 +47,7 @@ def checked_row_bound(row_norm: Any, encoder: Encoder | None) -> RowBound:
     if encoder is not None:
         if row_norm is not None:
             raise ParameterError("give a schema or row_norm, not both: the bound on rows follows from a schema.")
-        return encoder.row_bound
+        return encoder.row_bound if encoder.appended is None else encoder.appended.row_bound
     if row_norm is None:
         return BallBound(1.0)
     if all(hasattr(row_norm, name) for name in ("clip", "l2_norm", "check_width", "to_dict")):

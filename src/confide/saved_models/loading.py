@@ -98,7 +98,7 @@ def _restored(content: dict[str, Any]) -> LinearClassifier | LinearRegressor:
         raise FileError(_WRONG_KIND)
     fourier = released.fourier
     if fourier is not None and (
-        fourier != public_map(model, fourier.n_inputs) or released.scoring.row_bound not in fourier.row_bounds
+        fourier != public_map(model, fourier.n_inputs, released.encoder) or not fourier.may_have(released.scoring.row_bound)
     ):
         raise FileError(_DO_NOT_FIT)
     restore(model, released)

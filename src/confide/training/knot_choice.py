@@ -27,7 +27,7 @@ def with_knots(schema: Schema, knots: int | Mapping[str, int | tuple[float, ...]
     columns = tuple(
         replace(column, knots=by_name.get(column.name, ())) if _is_open(column) else column for column in schema.columns
     )
-    return Schema(columns, schema.target, schema.person, schema.interact)
+    return Schema(columns, schema.target, schema.person, schema.interact, schema.random_features)
 
 
 def _is_open(column: Column) -> TypeGuard[NumberColumn]:
