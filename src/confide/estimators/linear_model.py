@@ -132,6 +132,8 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ShownWithGua
         budget, neighbours = as_budget(self.budget), Neighbours.parse(self.neighbours)
         row_bound = self._bound_of_rows(encoder)
         parameters.refuse_unbounded(budget, row_bound, getattr(self, "target_bound", None))
+        inference_share = parameters.checked_share(getattr(self, "inference_share", 0.0))
+        parameters.refuse_intervals_of_features(inference_share, encoder)
         return Settings(
             minimised=self._minimised(encoder),
             budget=budget,
@@ -144,7 +146,7 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ShownWithGua
             rows_per_person=parameters.checked_rows_per_person(self.max_rows_per_person),
             largest_sample_weight=parameters.checked_largest_sample_weight(getattr(self, "max_sample_weight", 1.0)),
             class_weight=parameters.checked_class_weight(getattr(self, "class_weight", None)),
-            inference_share=parameters.checked_share(getattr(self, "inference_share", 0.0)),
+            inference_share=inference_share,
             set_aside=set_aside,
             n_threads=parameters.checked_jobs(self.n_jobs),
         )

@@ -208,7 +208,8 @@ class Schema:
         target = "" if self.target is None else f", target={self.target.column!r}"
         person = "" if self.person is None else f", person={self.person!r}"
         interact = f", {len(self.interact)} interaction{'s'[: len(self.interact) != 1]}" if self.interact else ""
-        return f"Schema({len(self.columns)} column{'s'[: len(self.columns) != 1]}{target}{person}{interact})"
+        features = "" if self.random_features is None else f", {self.random_features.number} random features"
+        return f"Schema({len(self.columns)} column{'s'[: len(self.columns) != 1]}{target}{person}{interact}{features})"
 
     def __str__(self) -> str:
         target = self.target and f", target {self.target.column}: {' or '.join(map(str, self.target.labels))}"

@@ -62,6 +62,15 @@ def checked_row_bound(row_norm: Any, encoder: Encoder | None) -> RowBound:
     return bound
 
 
+def refuse_intervals_of_features(inference_share: float | str, encoder: Encoder | None) -> None:
+    """Refuse intervals for a schema with random features: they would need the moments of all features."""
+    if inference_share != 0.0 and encoder is not None and encoder.appended is not None:
+        raise ParameterError(
+            "there are no intervals with random features of all columns. Leave inference_share at 0; or leave out "
+            'random_features in the schema and interactions="all".'
+        )
+
+
 def refuse_unbounded(budget: Budget, row_bound: RowBound, target_bound: Any) -> None:
     """Refuse a private budget if rows or targets have no bound."""
     if budget.is_private and not math.isfinite(row_bound.l2_norm):

@@ -122,13 +122,7 @@ def with_features(schema: Schema, settings_of: SettingsOf, count: Callable[[], i
     """The schema with random features of all columns together. Those that it describes itself stay."""
     if schema.random_features is not None:
         return schema
-    n_rows = None if count is None else count()
-    planned = _planned_features(schema, settings_of, n_rows)
-    if planned is None:
-        raise ParameterError(
-            'interactions="all" has no plan at this budget and number of rows. Take a larger budget, or interactions=().'
-        )
-    return planned[0]
+    return _planned_features(schema, settings_of, None if count is None else count())[0]
 
 
 def _with_automatic(schema: Schema, settings_of: SettingsOf, count: Callable[[], int] | None) -> Schema:
@@ -143,8 +137,12 @@ def _with_automatic(schema: Schema, settings_of: SettingsOf, count: Callable[[],
         return schema
     if settings_of(Encoder(schema)).has_intervals:
         return schema
-    planned = _planned_features(schema, settings_of, None if count is None else count())
-    return schema if planned is None or not _is_noise_small(planned[1], len(schema.columns)) else planned[0]
+    n_rows = None if count is None else count()
+    with suppress(ParameterError):
+        made, plan = _planned_features(schema, settings_of, n_rows)
+        if _is_noise_small(plan, len(schema.columns)):
+            return made
+    return schema
 
 
 def _is_noise_small(plan: AnyPlan, n_columns: int) -> bool:
@@ -153,22 +151,28 @@ def _is_noise_small(plan: AnyPlan, n_columns: int) -> bool:
     return problem.n_rows_low >= ENOUGH_ROWS * n_columns * noise_on_a_weight(plan) / problem.row_norm
 
 
-def _planned_features(schema: Schema, settings_of: SettingsOf, n_rows: int | None) -> tuple[Schema, AnyPlan] | None:
-    """The schema with random features, and its plan; None if there is no plan.
+def _planned_features(schema: Schema, settings_of: SettingsOf, n_rows: int | None) -> tuple[Schema, AnyPlan]:
+    """The schema with random features, and its plan. The number of features depends on the law of the noise of the plan.
 
-    The number of features depends on the law of the noise, and that on the plan.
+    Raises
+    ------
+    ParameterError
+        If there is no plan.
     """
-    for law, number in NUMBERS_OF_FEATURES.items():
-        made = Schema(
-            schema.columns, schema.target, schema.person, schema.interact, _features(schema, number, NORM_OF_FEATURES[law])
-        )
-        encoder = Encoder(made)
-        assert encoder.appended is not None  # noqa: S101 - the schema has random features
-        with suppress(ParameterError):
-            plan = make_plan(settings_of(encoder), encoder.appended.n_features, n_rows)
-            if not isinstance(plan, Plan) or plan.noise is None or plan.noise.law == law or law == "laplace":
-                return made, plan
-    return None
+    with suppress(ParameterError):
+        made, plan = _planned_with(schema, "gaussian", settings_of, n_rows)
+        if not isinstance(plan, Plan) or plan.noise is None or plan.noise.law == "gaussian":
+            return made, plan
+    return _planned_with(schema, "laplace", settings_of, n_rows)
+
+
+def _planned_with(schema: Schema, law: str, settings_of: SettingsOf, n_rows: int | None) -> tuple[Schema, AnyPlan]:
+    """The schema with the random features that suit a law of noise, and its plan, whose noise may have another law."""
+    number = NUMBERS_OF_FEATURES[law]
+    features = _features(schema, number, NORM_OF_FEATURES[law])
+    made = Schema(schema.columns, schema.target, schema.person, schema.interact, features)
+    encoder = Encoder(made)
+    return made, make_plan(settings_of(encoder), encoder.n_features + number, n_rows)
 
 
 def _features(schema: Schema, number: int, norm: float) -> RandomFeatures:
