@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import pickle
 
 import numpy as np
 import pytest
@@ -92,3 +93,11 @@ def test_what_is_not_a_fourier_map_or_not_such_rows_is_refused():
         CurvesAndFeatures("rbf", 1.0, 1.0)
     with pytest.raises(InputError, match="rows of 3 columns"):
         APPENDING.transform(np.ones((2, 4)))
+
+
+def test_it_travels_to_other_processes():
+    """A pickle maps rows alike, to the bit."""
+    twin = pickle.loads(pickle.dumps(APPENDING))
+    assert twin == APPENDING
+    rows = rows_of(2, 10)
+    assert np.array_equal(twin.transform(rows), APPENDING.transform(rows))
