@@ -8,6 +8,7 @@ import numpy as np
 
 from confide.erm.hinges import LogisticHinge
 from confide.erm.losses import LogisticLoss, Loss
+from confide.erm.row_bounds import BallBound
 from confide.errors import ParameterError
 from confide.estimators.additive_columns import AdditiveColumns
 from confide.estimators.linear_classifier import LinearClassifier
@@ -15,8 +16,8 @@ from confide.estimators.loss_regression import LossRegressor, poisson_loss, squa
 from confide.estimators.shared_parameters import IntervalsParameter, estimator
 from confide.features.encoder import Encoder
 from confide.intake import parameters
+from confide.training.alpha import usual_norm, usual_norm_of_curves
 from confide.training.settings import ScoreLoss, SquaredError
-from confide.training.usual_bound import usual_bound
 from confide.types import Array
 
 MARGIN = 2.0
@@ -80,7 +81,7 @@ class AdditiveClassifier(AdditiveColumns, IntervalsParameter, LinearClassifier):
         hinge = LogisticHinge(1.0 / MARGIN)
         if name == "logistic_hinge":
             return ScoreLoss(hinge, one_vs_rest=hinge)
-        usual = None if encoder is None else usual_bound(encoder)
+        usual = None if encoder is None else BallBound(usual_norm_of_curves(encoder) or usual_norm(encoder.row_bound, 0.0))
         return ScoreLoss(hinge, softmax=True, if_noisy=hinge, bound_if_noisy=usual)
 
     def predict_proba(self, X: Any) -> Array:

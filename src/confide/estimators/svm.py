@@ -7,15 +7,15 @@ from numbers import Real
 from typing import Any
 
 from confide.erm.hinges import Hinge, HuberHinge, LogisticHinge, SmoothHinge
-from confide.erm.row_bounds import RowBound
+from confide.erm.row_bounds import BallBound, RowBound
 from confide.errors import ParameterError
 from confide.estimators.linear_classifier import LinearClassifier
 from confide.estimators.shared_parameters import IntervalsParameter, RowNormParameter, estimator
 from confide.features.encoder import Encoder
 from confide.features.fourier import FourierMap
 from confide.intake import parameters
+from confide.training.alpha import usual_norm, usual_norm_of_curves
 from confide.training.settings import ScoreLoss
-from confide.training.usual_bound import usual_bound
 
 _LOSSES: dict[str, type[HuberHinge] | type[SmoothHinge] | type[LogisticHinge]] = {
     "auto": HuberHinge,
@@ -120,7 +120,7 @@ class LinearSVC(IntervalsParameter, RowNormParameter, LinearClassifier):
     smoothing: float = 0.5
 
     def _minimised(self, encoder: Encoder | None) -> ScoreLoss:
-        usual = None if encoder is None else usual_bound(encoder)
+        usual = None if encoder is None else BallBound(usual_norm_of_curves(encoder) or usual_norm(encoder.row_bound, 0.0))
         return hinge_loss(self.loss, self.smoothing, usual)
 
 

@@ -18,6 +18,8 @@ from confide.erm.group_bounds import GroupBound
 from confide.erm.losses import LossBounds
 from confide.erm.row_bounds import RowBound
 from confide.errors import InsufficientRegularisation, ParameterError
+from confide.features.columns import NumberColumn
+from confide.features.encoder import Encoder
 from confide.privacy.budgets import ApproxDP, Budget, Neighbours, budget_of_row, pure_epsilon
 from confide.privacy.mechanism import Mechanism, Plan, Problem
 from confide.privacy.objective_perturbation import ObjectivePerturbation
@@ -55,6 +57,10 @@ margin the share is 1. It costs 1 to 6% more noise under replace-one and 3 to 14
 better with little noise and worse with much noise. Compared on Covertype, MNIST and made-up classes."""
 
 
+_HATS = 2.0 / 3.0
+"""The mean square of the norm of two neighbouring hats, of which one is f and the other 1 - f."""
+
+
 @dataclass(frozen=True, slots=True)
 class AlphaRule:
     """How the alpha of one plan is found.
@@ -66,6 +72,7 @@ class AlphaRule:
     is_raised : whether a user's alpha that double precision cannot certify is raised instead of refused. It is raised for
         losses of counts: their curvature can be as large as `target_bound`, so the alpha that suffices depends on a
         parameter that scikit-learn's estimator does not have
+    usual_norm : the L2 norm of a typical row without its intercept, if more is known of it than the bound on rows says
     for_intervals : whether intervals are made from the release. They must cover the noise, so it does not pay to take a
         smaller ridge at the price of a little more noise
     """
@@ -74,6 +81,7 @@ class AlphaRule:
     score_size: float | None
     is_raised: bool
     for_intervals: bool
+    usual_norm: float | None = None
 
 
 def plan_with_alpha(mechanism: Mechanism, problem: Problem, budget: Budget, rule: AlphaRule) -> Plan:
@@ -98,7 +106,7 @@ def _automatic_plan(mechanism: Mechanism, problem: Problem, budget: Budget, rule
     # the first.
     for _ in range(2):
         share = 1.0 if rule.for_intervals else _share_of_curvature_free(plan)
-        l2 = max(share * least, _balanced_l2_of(plan, rule.score_size))
+        l2 = max(share * least, _balanced_l2_of(plan, typical_norm(problem, rule.usual_norm), rule.score_size))
         plan = _first_possible_plan(mechanism, replace(problem, l2=l2), budget)
     return plan
 
@@ -114,8 +122,8 @@ def _least_l2(problem: Problem, budget: Budget, score_size: float | None) -> flo
     return least
 
 
-def _balanced_l2_of(plan: Plan, score_size: float | None) -> float:
-    """`balanced_l2` for the noise of this plan."""
+def _balanced_l2_of(plan: Plan, row_norm: float, score_size: float | None) -> float:
+    """`balanced_l2` for the noise of this plan and the norm of a typical row with its intercept."""
     problem = plan.problem
     # The weights of several scores are balanced score by score, each as a problem of two classes would be.
     noise_norm = plan.noise_norm * plan.l2 / math.sqrt(problem.loss.n_outputs)
@@ -123,7 +131,7 @@ def _balanced_l2_of(plan: Plan, score_size: float | None) -> float:
         noise_norm,
         # As if every row had the largest weight, so that the unit of the weights of rows does not matter.
         problem.largest_weight * problem.n_rows_low,
-        usual_norm(problem.row_bound, problem.intercept),
+        row_norm,
         on_weights=not plan.perturbs_objective,
         score_size=score_size,
         margin=problem.loss.margin,
@@ -205,6 +213,37 @@ def usual_norm(row_bound: RowBound, intercept: float) -> float:
     else:
         square = row_bound.l2_norm**2 / 3.0
     return math.sqrt(square + intercept**2)
+
+
+def usual_norm_of_curves(encoder: Encoder) -> float | None:
+    """The L2 norm of a typical row as it enters a model, without the intercept, if more is known of it than its bound says.
+
+    That is so if numbers have knots, or if random features are appended to encoded rows; otherwise the result is None. It is
+    `usual_norm`, but for numbers with knots: at a share f of the way from one knot to the next, two hats are f and 1 - f, so
+    the mean square of their norm is 2/3. On Covertype with six knots at (0.05, 1e-5), the test error is .242 with this guess
+    and .247 with a guess of 1. Random features add the square of their norm.
+    """
+    bound, schema, appended = encoder.row_bound, encoder.schema, encoder.appended
+    of_groups = [1.0 if linked or size > 1 else 1.0 / 3.0 for size, linked in zip(bound.sizes, bound.linked, strict=True)]
+    squares = dict(zip(schema.column_names, of_groups, strict=False))
+    squares |= {column.name: _HATS for column in schema.columns if isinstance(column, NumberColumn) and column.knots}
+    has_curves = _HATS in squares.values()
+    numbers = {column.name for column in schema.columns if isinstance(column, NumberColumn)}
+    products = []
+    for interaction, square in zip(schema.interact, of_groups[len(squares) :], strict=True):
+        coarse = dict.fromkeys(numbers, _HATS) if interaction.knots else {}
+        members = [(squares | coarse)[name] for name in interaction.columns]
+        has_curves |= _HATS in members
+        products.append(interaction.scale**2 * (math.prod(members) if _HATS in members else square))
+    if not has_curves and appended is None:
+        return None
+    features = 0.0 if appended is None else appended.feature_norm**2
+    return math.sqrt(math.fsum([*squares.values(), *products, features]))
+
+
+def typical_norm(problem: Problem, usual: float | None) -> float:
+    """The L2 norm of a typical row with its intercept. `usual` is that without the intercept, if it is known."""
+    return usual_norm(problem.row_bound, problem.intercept) if usual is None else math.hypot(usual, problem.intercept)
 
 
 def balanced_l2(
