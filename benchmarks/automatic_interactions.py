@@ -11,6 +11,7 @@ Run: CONFIDE_DATA_DIR=... python -m benchmarks.automatic_interactions [--data ad
 from __future__ import annotations
 
 import argparse
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -102,6 +103,16 @@ def models(table: Table, guarantee: str, epsilon: float) -> dict[Any, Any]:
     return {choice: table.estimator(budget, interactions=choice, **more) for choice in (*CHOICES, "auto")}
 
 
+def mean_error(model: Any, table: Table, draws: int) -> float:
+    """The mean test error of some fits; infinite where the table has too many pairs."""
+    try:
+        model.chosen_schema(len(table.y_train))
+    except confide.ParameterError:
+        return math.inf
+    fits = (model.fit(table.X_train, table.y_train) for _ in range(draws))
+    return float(np.mean([1.0 - fit.score(table.X_test, table.y_test) for fit in fits]))
+
+
 def main() -> None:
     """Print one line for each cell."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -118,8 +129,7 @@ def main() -> None:
                 made = models(table, guarantee, epsilon)
                 errors = {}
                 for choice in CHOICES:
-                    fits = (made[choice].fit(table.X_train, table.y_train) for _ in range(given.draws))
-                    errors[choice] = float(np.mean([1.0 - fit.score(table.X_test, table.y_test) for fit in fits]))
+                    errors[choice] = mean_error(made[choice], table, given.draws)
                 features = made["auto"].chosen_schema(len(table.y_train)).random_features
                 auto: Any = () if features is None else "all"
                 shown = " ".join(f"{errors[choice]:7.4f}" for choice in CHOICES)
