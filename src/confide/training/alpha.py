@@ -59,6 +59,8 @@ better with little noise and worse with much noise. Compared on Covertype, MNIST
 
 _HATS = 2.0 / 3.0
 """The mean square of the norm of two neighbouring hats, of which one is f and the other 1 - f."""
+_LINE = 1.0 / 3.0
+"""The mean square of a number that is uniform in [-1, 1]."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,10 +233,11 @@ def usual_norm_of_curves(encoder: Encoder) -> float | None:
     numbers = {column.name for column in schema.columns if isinstance(column, NumberColumn)}
     products = []
     for interaction, square in zip(schema.interact, of_groups[len(squares) :], strict=True):
-        coarse = dict.fromkeys(numbers, _HATS) if interaction.knots else {}
+        coarse = {} if interaction.knots is None else dict.fromkeys(numbers, _HATS if interaction.knots else _LINE)
         members = [(squares | coarse)[name] for name in interaction.columns]
         has_curves |= _HATS in members
-        products.append(interaction.scale**2 * (math.prod(members) if _HATS in members else square))
+        is_known = bool(coarse) or _HATS in members
+        products.append(interaction.scale**2 * (math.prod(members) if is_known else square))
     if not has_curves and appended is None:
         return None
     features = 0.0 if appended is None else appended.feature_norm**2
