@@ -20,10 +20,13 @@ NUMBERS_OF_KNOTS = (12, 6, 3, 0)
 """The numbers of knots that are tried, the largest first. One or two knots were worse than none or three on most data."""
 _LEAST_STRENGTH = {12: 10_000.0, 6: 150.0, 3: 100.0}
 """A number of knots is taken if there are so many rows for each unit of noise on a weight. Compared by
-benchmarks/automatic_knots.py."""
-_SHARE_OF_STRAIGHT = 0.75
-"""Three knots are also taken if the sum of typical rows is at least this share of that with straight lines, each over its
-noise: then the knots cost little. Compared by benchmarks/automatic_knots.py."""
+benchmarks/automatic_knots.py, as are the next three constants."""
+_STRENGTH_OF_CHEAP = {12: math.inf, 6: 100.0, 3: 0.0}
+"""The same where the knots cost little."""
+_CHEAP = 0.8
+"""Knots cost little if the sum of typical rows over the noise is at least this share of that with straight lines."""
+_TYPICAL_SLOPE = 0.4
+"""The slope of a typical row of a regression, as a share of the largest one. For classes it is nearly 1."""
 _MOST_NEAR_NUMBERS = 13
 """Whole numbers between bounds as near as this get no more knots than there are numbers between the bounds."""
 
@@ -67,21 +70,19 @@ def with_chosen_knots(schema: Schema, settings_of: Callable[[Encoder], Settings]
         except ParameterError:
             # The plan of the chosen knots is made again, and then it says what is wrong.
             return None
-        rows = plan.problem.n_rows_low
-        noise, norm = noise_on_a_weight(plan), usual_norm_of_curves(encoder) or usual_norm(encoder.row_bound, 0.0)
-        n_weights = plan.problem.n_weights
-        return _Tried(
-            made, rows / noise if noise else math.inf, rows * norm / noise / math.sqrt(n_weights) if noise else math.inf
-        )
+        noise = noise_on_a_weight(plan)
+        slope = 1.0 if getattr(settings.minimised, "score_size", 1.0) is None else _TYPICAL_SLOPE
+        strength = slope * plan.problem.n_rows_low / noise if noise else math.inf
+        norm = usual_norm_of_curves(encoder) or usual_norm(encoder.row_bound, 0.0)
+        return _Tried(made, strength, strength * norm / math.sqrt(plan.problem.n_weights))
 
     straight = tried(0)
     for number in NUMBERS_OF_KNOTS[:-1]:
         curved = tried(number)
-        if curved is not None and (
-            curved.strength >= _LEAST_STRENGTH[number]
-            or (number == 3 and straight is not None and curved.signal >= _SHARE_OF_STRAIGHT * straight.signal)
-        ):
-            return curved.schema
+        if curved is not None:
+            is_cheap = straight is not None and curved.signal >= _CHEAP * straight.signal
+            if curved.strength >= (_STRENGTH_OF_CHEAP if is_cheap else _LEAST_STRENGTH)[number]:
+                return curved.schema
     return with_knots(schema, 0) if straight is None else straight.schema
 
 
