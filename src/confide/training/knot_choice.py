@@ -25,7 +25,7 @@ _STRENGTH_OF_CHEAP = {12: math.inf, 6: 100.0, 3: 0.0}
 """The same where the knots cost little."""
 _CHEAP = 0.8
 """Knots cost little if the sum of typical rows over the noise is at least this share of that with straight lines."""
-_TYPICAL_SLOPE = 0.4
+_TYPICAL_SLOPE = 0.5
 """The slope of a typical row of a regression, as a share of the largest one. For classes it is nearly 1."""
 _MOST_NEAR_NUMBERS = 13
 """Whole numbers between bounds as near as this get no more knots than there are numbers between the bounds."""
