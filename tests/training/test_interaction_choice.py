@@ -11,7 +11,13 @@ from confide.features.encoder import Encoder
 from confide.features.interactions import Interaction
 from confide.features.random_features import RandomFeatures
 from confide.training.alpha import usual_norm
-from confide.training.interaction_choice import MOST_PRODUCTS, NUMBERS_OF_FEATURES, with_interactions, with_pairs
+from confide.training.interaction_choice import (
+    KNOTS_WITH_FEATURES,
+    MOST_PRODUCTS,
+    NUMBERS_OF_FEATURES,
+    with_interactions,
+    with_pairs,
+)
 
 NUMBERS = {f"x{i}": {"low": 0, "high": 1, "knots": 6} for i in range(4)}
 JOB = {"categories": ["a", "b", "c"], "other": True}
@@ -30,13 +36,14 @@ def chosen(interactions, n_rows=50_000, budget=1.0, schema=SCHEMA, **parameters)
 
 def test_nothing_said_leaves_the_schema_itself():
     """Neither the settings nor the number of rows are looked at."""
-    assert with_interactions(SCHEMA, (), never, never) is SCHEMA
+    assert with_interactions(SCHEMA, SCHEMA, (), never, never) is SCHEMA
 
 
 def test_named_interactions_are_coarse_and_stand_beside_those_of_the_schema():
     """A mapping and an object say their own knots and scale."""
     schema = Schema(SCHEMA.columns, interact=[["x0", "x1"]])
     made = with_interactions(
+        schema,
         schema,
         [("x0", "x2"), {"columns": ["x1", "job"], "scale": 0.5}, Interaction(("x2", "x3"), 2)],
         never,
@@ -92,6 +99,14 @@ def test_all_interactions_are_random_features_whose_number_follows_the_law_of_th
     assert chosen("all", schema=own).random_features == own.random_features
 
 
+@pytest.mark.parametrize("n_rows", [10, 10**7])
+def test_random_features_come_with_a_fixed_number_of_knots(n_rows):
+    """It decides how far apart rows are. What the user says stays, and whole numbers near each other get fewer."""
+    columns = {"a": {"low": 0, "high": 1.5}, "b": {"low": 0, "high": 1, "knots": 2}, "c": {"low": 0, "high": 1}}
+    made = chosen("all", n_rows, schema=Schema(columns))
+    assert [column.knots for column in made.columns] == [KNOTS_WITH_FEATURES, 2, 0]
+
+
 def test_auto_takes_random_features_where_numbers_prevail_and_noise_is_small():
     """More rows and a larger budget never take them away, and both ends are reached."""
     by_rows = [chosen("auto", 10**power).random_features is not None for power in range(2, 8)]
@@ -136,7 +151,7 @@ WRONG = {
 def test_interactions_that_cannot_be_are_refused(interactions, error, words):
     """The message says what is expected."""
     with pytest.raises(error, match=words):
-        with_interactions(SCHEMA, interactions, never, never)
+        with_interactions(SCHEMA, SCHEMA, interactions, never, never)
 
 
 def test_too_many_pairs_are_refused():

@@ -70,7 +70,7 @@ class AdditiveColumns(AdditiveParameters, PrivateLinearModel):
         n_rows_is_public = Neighbours.parse(self.neighbours) is Neighbours.REPLACE_ONE
         public_count = count if n_rows_is_public else None
         curves = with_chosen_knots(described, self._settings, public_count)
-        return with_interactions(curves, self.interactions, self._settings, public_count)
+        return with_interactions(described, curves, self.interactions, self._settings, public_count)
 
     def _take_schema(self, schema: Schema | None) -> None:
         self.set_params(schema=schema, bounds=None, interactions=())

@@ -23,6 +23,7 @@ from confide.features.schema import Schema
 from confide.features.schema_checks import is_list
 from confide.privacy.mechanism import Plan
 from confide.training.alpha import usual_norm
+from confide.training.knot_choice import with_even_knots
 from confide.training.plan import AnyPlan, make_plan
 from confide.training.settings import Settings
 
@@ -39,7 +40,11 @@ NUMBERS_OF_FEATURES = {"gaussian": 1000, "laplace": 100}
 features were compared, and 500 and 1,000 under Gaussian noise (benchmarks/automatic_interactions.py)."""
 NORM_OF_FEATURES = {"gaussian": 1.15, "laplace": 0.8}
 """The norm of the random features over the norm of a typical encoded row. Compared were 0.6, 1.15 and 1.7 under Gaussian
-noise, and 0.6, 1.15 and 2.3 under Laplace noise: skin wants more, and Covertype less (benchmarks/automatic_interactions.py)."""
+noise, and 0.6, 1.15 and 2.3 under Laplace noise, where Covertype was best with the least and Skin with the middle one
+(benchmarks/automatic_interactions.py)."""
+KNOTS_WITH_FEATURES = 6
+"""The number of knots beside random features. It decides how far apart rows are, and so what a length scale means: with 12
+knots, 100 features erred twice as often on Skin as with 6. All lengths were compared with 6."""
 LEAST_SHARE_OF_NUMBERS = 2.0 / 3.0
 """The least share of numbers among the columns for which "auto" takes random features. Tables of numbers gained by them, and
 tables in which categories are half of the columns lost (benchmarks/automatic_interactions.py)."""
@@ -50,12 +55,15 @@ units of the norm of a row. Compared in benchmarks/automatic_interactions.py."""
 SettingsOf = Callable[[Encoder], Settings]
 
 
-def with_interactions(schema: Schema, interactions: Any, settings_of: SettingsOf, count: Callable[[], int] | None) -> Schema:
+def with_interactions(
+    described: Schema, schema: Schema, interactions: Any, settings_of: SettingsOf, count: Callable[[], int] | None
+) -> Schema:
     """The schema in which the interactions of an additive model are written out.
 
     Parameters
     ----------
-    schema : the public description of the columns, in which knots are chosen
+    described : the public description of the columns, as the user gave it
+    schema : the same, in which knots are chosen
     interactions : lists of names of columns, mappings as in a schema or `Interaction` objects; or one of `CHOICES`
     settings_of : the checked parameters of the fit, for the encoder of a schema
     count : gives the number of rows, if it is public; None if the settings have public bounds on it
@@ -73,8 +81,8 @@ def with_interactions(schema: Schema, interactions: Any, settings_of: SettingsOf
         if interactions == "pairs":
             return with_pairs(schema)
         if interactions == "all":
-            return with_features(schema, settings_of, count)
-        return _with_automatic(schema, settings_of, count)
+            return schema if schema.random_features else with_features(described, settings_of, count)
+        return _with_automatic(described, schema, settings_of, count)
     if not is_list(interactions):
         raise ParameterError(f"interactions must be a list of lists of names of columns, or {_listed_choices()}.")
     return _with_named(schema, list(interactions))
@@ -118,14 +126,12 @@ def _names(entry: Any) -> tuple[Any, ...]:
     return tuple(entry)
 
 
-def with_features(schema: Schema, settings_of: SettingsOf, count: Callable[[], int] | None) -> Schema:
-    """The schema with random features of all columns together. Those that it describes itself stay."""
-    if schema.random_features is not None:
-        return schema
-    return _planned_features(schema, settings_of, None if count is None else count())[0]
+def with_features(described: Schema, settings_of: SettingsOf, count: Callable[[], int] | None) -> Schema:
+    """The schema with random features of all columns together, and knots where the user said nothing about them."""
+    return _planned_features(described, settings_of, None if count is None else count())[0]
 
 
-def _with_automatic(schema: Schema, settings_of: SettingsOf, count: Callable[[], int] | None) -> Schema:
+def _with_automatic(described: Schema, schema: Schema, settings_of: SettingsOf, count: Callable[[], int] | None) -> Schema:
     """The schema with random features where they are expected to help, otherwise the schema itself.
 
     A schema that names interactions stays as it is. Pairs are never taken: on the data sets where they helped much, random
@@ -139,7 +145,7 @@ def _with_automatic(schema: Schema, settings_of: SettingsOf, count: Callable[[],
         return schema
     n_rows = None if count is None else count()
     with suppress(ParameterError):
-        made, plan = _planned_features(schema, settings_of, n_rows)
+        made, plan = _planned_features(described, settings_of, n_rows)
         if _is_noise_small(plan, len(schema.columns)):
             return made
     return schema
@@ -151,7 +157,7 @@ def _is_noise_small(plan: AnyPlan, n_columns: int) -> bool:
     return problem.n_rows_low >= ENOUGH_ROWS * n_columns * noise_on_a_weight(plan) / problem.row_norm
 
 
-def _planned_features(schema: Schema, settings_of: SettingsOf, n_rows: int | None) -> tuple[Schema, AnyPlan]:
+def _planned_features(described: Schema, settings_of: SettingsOf, n_rows: int | None) -> tuple[Schema, AnyPlan]:
     """The schema with random features, and its plan. The number of features depends on the law of the noise of the plan.
 
     Raises
@@ -159,6 +165,7 @@ def _planned_features(schema: Schema, settings_of: SettingsOf, n_rows: int | Non
     ParameterError
         If there is no plan.
     """
+    schema = with_even_knots(described, KNOTS_WITH_FEATURES)
     with suppress(ParameterError):
         made, plan = _planned_with(schema, "gaussian", settings_of, n_rows)
         if not isinstance(plan, Plan) or plan.noise is None or plan.noise.law == "gaussian":
