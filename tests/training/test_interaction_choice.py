@@ -57,6 +57,14 @@ def test_named_interactions_are_coarse_and_stand_beside_those_of_the_schema():
     )
 
 
+def test_named_interactions_that_the_schema_describes_stay_as_they_are_there():
+    """So a chosen schema may be given again beside the same parameter. A pair that is named twice is refused."""
+    made = with_interactions(SCHEMA, SCHEMA, [["x0", "x2"]], never, never)
+    assert with_interactions(made, made, [["x2", "x0"]], never, never) is made
+    with pytest.raises(SchemaError, match="twice"):
+        with_interactions(made, made, [["x0", "x2"], ["x2", "x0"]], never, never)
+
+
 def test_pairs_are_all_pairs_with_few_products_that_are_not_named_yet():
     """A number with 20 places has 60 products, so it is left out; places alone would have more."""
     made = with_pairs(Schema(SCHEMA.columns, interact=[["x1", "x0"]]))

@@ -111,13 +111,17 @@ def with_pairs(schema: Schema) -> Schema:
 
 def _with_named(schema: Schema, interactions: list[Any]) -> Schema:
     """The schema with the interactions that a user named. Lists of names become coarse products."""
-    described = [isinstance(entry, (Interaction, Mapping)) for entry in interactions]
-    scale = _scale_of(len(schema.columns), described.count(False))
+    is_whole = [isinstance(entry, (Interaction, Mapping)) for entry in interactions]
+    scale = _scale_of(len(schema.columns), is_whole.count(False))
     made = [
-        entry if is_described else Interaction(_names(entry), COARSE_KNOTS, scale)
-        for entry, is_described in zip(interactions, described, strict=True)
+        entry if whole else Interaction(_names(entry), COARSE_KNOTS, scale)
+        for entry, whole in zip(interactions, is_whole, strict=True)
     ]
-    return _with(schema, (*schema.interact, *made)) if made else schema
+    # The user's entries are checked with each other first. Then those that the schema describes stay as they are there.
+    checked = Schema(schema.columns, interact=made).interact
+    described = {frozenset(interaction.columns) for interaction in schema.interact}
+    more = [interaction for interaction in checked if frozenset(interaction.columns) not in described]
+    return _with(schema, (*schema.interact, *more)) if more else schema
 
 
 def _names(entry: Any) -> tuple[Any, ...]:
