@@ -46,7 +46,7 @@ class EncodedBlocks(Blocks):
         return self.encoder.block(self.codes, start, stop, np.float32 if self.single else np.float64)
 
     def in_single_precision(self) -> EncodedBlocks | None:
-        """The same rows in single precision; None if they are coded, because that makes them faster than single precision."""
+        """The same rows in single precision; None if they are coded, which saves more time than single precision."""
         return None if self.encoder.codes_rows else replace(self, single=True)
 
     def taken(self, positions: Indices) -> EncodedBlocks:

@@ -33,11 +33,19 @@ class _Borrowed:
 
 
 def unwritable(array: Any) -> Any:
-    """The same numbers in the same memory, as an array that refuses to be made writable. Rows of every kind and None are accepted."""
+    """The same numbers in the same memory, as an array that refuses to be made writable.
+
+    CSR rows, coded rows and None are accepted, too.
+    """
     if array is None:
         return None
     if isinstance(array, CodedRows):
-        return CodedRows(array.layout, unwritable(array.columns), unwritable(array.entries))
+        # The constructor would check the same numbers a second time.
+        coded = object.__new__(CodedRows)
+        for name, part in (("columns", unwritable(array.columns)), ("entries", unwritable(array.entries))):
+            object.__setattr__(coded, name, part)
+        object.__setattr__(coded, "layout", array.layout)
+        return coded
     if issparse(array):
         # The constructor would copy views of much larger arrays, so they are set as attributes.
         rows = csr_array(array.shape, dtype=array.dtype)

@@ -139,8 +139,9 @@ class GroupBound:
 def _limits_of_coded(bound: GroupBound, layout: CodedLayout, n_rows: int) -> tuple[Array, Array, Array, Array] | None:
     """Limits for the entries of coded rows: the lowest and highest single entry; radius and scale of a pair.
 
-    The limits of single entries are repeated for each row, because comparisons are faster then. The result is None where the intervals of the
-    layout do not show that the bound holds: if one does not lie in a group of its own, or a linked group has no single entry.
+    The limits of single entries are repeated for each row, because comparisons are faster then. The result is None where the
+    layout does not show that the bound holds: if an interval does not lie in a group of its own, or a linked group has no
+    single entry.
     """
     sizes, scales, linked = np.array(bound.sizes), np.array(bound.scales), np.array(bound.linked)
     stops = np.cumsum(sizes)

@@ -21,7 +21,7 @@ from confide.erm.thread_memory import scratch
 from confide.types import Array, Rows, Targets, Weights
 
 _MANY_SCORES = 16
-"""For more scores of a row than this, a dense block of coded rows is made and multiplied faster (benchmarks/coded_rows.py)."""
+"""For more scores of a row than this, coded rows are made dense, because products are faster (benchmarks/coded_rows.py)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from confide.features.plain_numbers import PlainNumbers
 from confide.types import Array
 
 _COLUMNS_PER_ENTRY = 3
-"""Rows are coded if they have so many columns for each entry. With fewer, dense rows are faster (benchmarks/coded_rows.py)."""
+"""Rows are coded if they have so many columns for each entry; else dense rows are as fast (benchmarks/coded_rows.py)."""
 
 
 class CodedColumns:
@@ -123,14 +123,14 @@ class CodedColumns:
             absent = self._stretch.stretch(codes.numbers[self._straight[0], rows], stretched)
             entries[:, :n_straight] = stretched.T
             if absent is not None:
-                for place in np.flatnonzero(self._gaps[:n_straight]):
-                    entries[absent[place], place] = 1.0
-                    columns[:, place] += absent[place]
+                for row in np.flatnonzero(self._gaps[:n_straight]):
+                    entries[absent[row], row] = 1.0
+                    columns[:, row] += absent[row]
         for place, other in enumerate(self._lines, start=n_straight):
-            stretched = codes.others[other][rows]
-            entries[:, place] = stretched
+            line = codes.others[other][rows]
+            entries[:, place] = line
             if self._gaps[place]:
-                gaps = np.isnan(stretched)
+                gaps = np.isnan(line)
                 entries[gaps, place] = 1.0
                 columns[:, place] += gaps
 
