@@ -114,14 +114,14 @@ class CodedRows:
         stacked = self._stacked(_frame(self.layout, self.n_rows).stacked, self.entries)
         products = stacked @ (vectors[:, 0] if vectors.shape[1] == 1 else vectors)
         sums: Array = products.reshape(3, -1).sum(axis=0)
-        return sums.reshape(self.n_rows, -1)
+        return sums.reshape(self.n_rows, vectors.shape[1])
 
     def weighted_sums(self, weights: Array) -> Array:
         """(k, d): sums of the rows, each times its weight, for the columns of weights (m, k)."""
         stacked = self._stacked(_frame(self.layout, self.n_rows).transposed, self.entries)
         threefold = np.concatenate([weights] * 3)
         sums: Array = stacked @ (threefold[:, 0] if weights.shape[1] == 1 else threefold)
-        return np.ascontiguousarray(sums.T).reshape(weights.shape[1], -1)
+        return np.ascontiguousarray(sums.T).reshape(weights.shape[1], self.layout.n_features)
 
     def squares(self) -> Array:
         """(m,): the squared L2 norms of the rows, in any order of summation."""
