@@ -108,7 +108,7 @@ class CodedBlocks(Blocks):
 
 @pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.name)
 def test_the_rounding_bound_covers_coded_rows(loss):
-    """Cancelling margins, entries of very different sizes, rows inside and outside of the ball: error over bound at most 1."""
+    """Cancelling margins, entries of very different sizes, rows beyond the ball: error over bound at most 1."""
     mpmath = pytest.importorskip("mpmath")
     rng = np.random.default_rng(8)
     worst = 0.0

@@ -49,7 +49,7 @@ from confide.features.labels import positions_of, read_labels, read_targets
 from confide.types import Array, Indices, Targets, Weights
 
 _PIECE_BYTES = 2**25
-"""About how much memory the raw columns of one piece take as doubles (32 MiB). At least one group of blocks is read at a time.
+"""About how much memory the raw columns of one piece take as doubles (32 MiB), if one group of blocks takes no more.
 
 Smaller pieces would lose more time to calls for each column than to reading it."""
 _PIECES_READ_AHEAD = 2
