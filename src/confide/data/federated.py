@@ -69,6 +69,9 @@ class FederatedRows(OpenedRows):
     def __post_init__(self) -> None:
         object.__setattr__(self, "connections", tuple(self.connections))
 
+    def count(self) -> int:
+        return rows_of_parties_are_not_counted()
+
     @contextmanager
     def checked(
         self, reading: Reading | NumericReading, rows_per_person: RowsPerPerson, n_threads: int = 1
@@ -90,6 +93,15 @@ class FederatedRows(OpenedRows):
         finally:
             for connection in self.connections:
                 send_end(connection)
+
+
+def rows_of_parties_are_not_counted() -> int:
+    """Refuse to count, since no party knows the rows of the others before the fit begins."""
+    raise ParameterError(
+        "parties do not count their rows before a fit, so knots cannot be chosen from the number of rows. Give every party "
+        "and the coordinator the same schema that `chosen_schema(n_rows)` makes; or neighbours='add-or-remove-one' with the "
+        "same n_rows_bounds."
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
