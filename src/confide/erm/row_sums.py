@@ -20,7 +20,7 @@ from confide.erm.row_bounds import LONG_ROW, BallBound, RowBound, norm_with_inte
 from confide.erm.thread_memory import scratch
 from confide.types import Array, Rows, Targets, Weights
 
-_MANY_SCORES = 16
+_MANY_SCORES = 32
 """For more scores of a row than this, coded rows are made dense, because products are faster (benchmarks/coded_rows.py)."""
 
 

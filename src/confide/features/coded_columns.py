@@ -22,7 +22,7 @@ from confide.features.plain_numbers import PlainNumbers
 from confide.types import Array
 
 _COLUMNS_PER_ENTRY = 3
-"""Rows are coded if they have so many columns for each entry; else dense rows are as fast (benchmarks/coded_rows.py)."""
+"""Rows without curves are coded if they have so many columns for each entry; else dense rows are as fast."""
 
 
 class CodedColumns:
@@ -69,7 +69,8 @@ class CodedColumns:
     @property
     def pays(self) -> bool:
         """Whether coded rows are faster than dense ones."""
-        return self._layout.n_features >= _COLUMNS_PER_ENTRY * self._layout.width
+        # Hats cost far more as dense columns than as entries, however few they are (benchmarks/coded_rows.py).
+        return bool(self._layout.pairs) or self._layout.n_features >= _COLUMNS_PER_ENTRY * self._layout.width
 
     def block(self, codes: Codes, start: int, stop: int) -> CodedRows:
         """Encoded rows start to stop, for a small number of rows."""
