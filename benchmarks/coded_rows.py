@@ -11,6 +11,7 @@ import argparse
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -66,9 +67,8 @@ def in_memory(runs: int, rows: int = 100_000) -> None:
             "as it is": MemorySource(EncodedBlocks(encoder, codes), labels),
             "dense": MemorySource(DenseBlocks(encoder, codes), labels),
         }
-        least = seconds(
-            runs, {name: lambda source=source: source.sum_over_rows(row_sum, weights) for name, source in sources.items()}
-        )
+        works = {name: partial(source.sum_over_rows, row_sum, weights) for name, source in sources.items()}
+        least = seconds(runs, works)
         shown = ", ".join(f"{name} {each / rows * 1e9:.0f}" for name, each in least.items())
         form = "coded" if encoder.codes_rows else "dense"
         print(f"{COLUMNS} numbers, {knots} knots, {n_problems} problems, {form}: ns a row {shown}")
@@ -87,13 +87,8 @@ def adult(runs: int) -> None:
     lines = data.schema
     curves = Schema(columns=tuple(map(with_knots, lines.columns)), target=lines.target)
     for estimator in (LogisticRegression, LinearSVC):
-        least = seconds(
-            runs,
-            {
-                name: lambda schema=schema: estimator(1.0, schema=schema, random_state=0).fit(data.X_train, data.y_train)
-                for name, schema in (("lines", lines), ("curves", curves))
-            },
-        )
+        models = {name: estimator(1.0, schema=each, random_state=0) for name, each in (("lines", lines), ("curves", curves))}
+        least = seconds(runs, {name: partial(model.fit, data.X_train, data.y_train) for name, model in models.items()})
         ratio = least["curves"] / least["lines"]
         shown = f"lines {least['lines']:.3f} s, {KNOTS} knots {least['curves']:.3f} s, {ratio:.2f} times"
         print(f"Adult, {estimator.__name__}: {shown}")
