@@ -138,10 +138,8 @@ class Writing:
 
     def add_block(self, totals, rows, labels, weights, row_weights=None):
         """Try each way to write to an array's memory, and count how often that failed."""
-        if isinstance(rows, CodedRows):
-            arrays = [rows.columns, rows.entries]
-        else:
-            arrays = [rows.data, rows.indices] if scipy.sparse.issparse(rows) else [] if self.made_anew else [rows]
+        parts = [rows.columns, rows.entries] if isinstance(rows, CodedRows) else [rows]
+        arrays = [rows.data, rows.indices] if scipy.sparse.issparse(rows) else [] if self.made_anew else parts
         for array in (*arrays, labels, *(() if row_weights is None else (row_weights,))):
             for attempt in (
                 lambda a: a.__setitem__(..., 0),
