@@ -8,7 +8,6 @@ import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from confide.erm.coded_rows import dense
 from confide.erm.group_bounds import GroupBound
 from confide.erm.row_bounds import BallBound
 from confide.errors import ParameterError
@@ -176,7 +175,7 @@ class RandomFourierFeatures(TransformerMixin, BaseEstimator):  # type: ignore[mi
         """Map the rows of X: an array (n, n_features) of float64, first cosines, then sines of the same angles."""
         check_is_fitted(self)
         blocks = numeric_blocks(X, self, is_fit=False, accepts_sparse=False)
-        return self.fourier_map_.transform(dense(blocks.block(0, blocks.n_rows)))
+        return self.fourier_map_.transform(blocks.block(0, blocks.n_rows))
 
     def get_feature_names_out(self, input_features: Any = None) -> Any:
         """Names of the new columns: "cos0", "cos1", ..., "sin0", "sin1", ..."""

@@ -18,7 +18,6 @@ from sklearn.utils.validation import validate_data
 from confide.data.arrays import ArrayBlocks, Blocks
 from confide.data.frames import EncodedBlocks
 from confide.data.sparse import SparseBlocks
-from confide.erm.coded_rows import dense
 from confide.erm.row_bounds import canonical
 from confide.errors import InputError, InputTypeError
 from confide.features.column_names import looks_like_number, names_by_position
@@ -126,7 +125,7 @@ def _names(X: Any) -> tuple[str, ...] | None:
 def _array_to_encode(X: Any, columns_of: Any, *, is_fit: bool) -> Any:
     """A checked array of numbers, (n, d)."""
     blocks = numeric_blocks(X, columns_of, is_fit=is_fit, accepts_sparse=False)
-    return dense(blocks.block(0, blocks.n_rows))
+    return blocks.block(0, blocks.n_rows)
 
 
 def numeric_blocks(X: Any, columns_of: Any, *, is_fit: bool, accepts_sparse: bool) -> Blocks:
