@@ -18,6 +18,7 @@ from confide.data.mapped import MappedBlocks
 from confide.data.source import LentSource, SummableRows, _Reading
 from confide.data.sparse import SparseBlocks
 from confide.data.streams import KeptSample, LabelledCodes, Reading, StreamedSource
+from confide.erm.coded_rows import CodedRows, dense
 from confide.erm.losses import LogisticLoss
 from confide.erm.objective import Objective
 from confide.erm.row_bounds import BallBound
@@ -137,7 +138,8 @@ class Writing:
 
     def add_block(self, totals, rows, labels, weights, row_weights=None):
         """Try each way to write to an array's memory, and count how often that failed."""
-        arrays = [rows.data, rows.indices] if scipy.sparse.issparse(rows) else [] if self.made_anew else [rows]
+        parts = [rows.columns, rows.entries] if isinstance(rows, CodedRows) else [rows]
+        arrays = [rows.data, rows.indices] if scipy.sparse.issparse(rows) else [] if self.made_anew else parts
         for array in (*arrays, labels, *(() if row_weights is None else (row_weights,))):
             for attempt in (
                 lambda a: a.__setitem__(..., 0),
@@ -217,6 +219,8 @@ def test_what_is_lent_can_be_lent_on(name):
     if isinstance(source, MemorySource):
         which = np.array([5, 2])
         ours, theirs = (blocks.taken(which).block(0, 2) for blocks in (source.blocks, twice.blocks))
-        np.testing.assert_array_equal(*(rows.toarray() if scipy.sparse.issparse(rows) else rows for rows in (ours, theirs)))
+        np.testing.assert_array_equal(
+            *(rows.toarray() if scipy.sparse.issparse(rows) else dense(rows) for rows in (ours, theirs))
+        )
         assert not any(isinstance(value, (Encoder, FourierMap)) for value in reached(twice.blocks.taken(which)))
         assert twice.blocks.lent().n_rows == source.n_rows

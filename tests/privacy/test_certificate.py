@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
 import scipy.sparse
 
-from confide.data.arrays import ArrayBlocks, MemorySource, summation_depth
+from confide.data.arrays import ArrayBlocks, Blocks, MemorySource, summation_depth
 from confide.data.sparse import SparseBlocks
+from confide.erm.coded_rows import CodedLayout, CodedRows
 from confide.erm.hinges import HuberHinge, LogisticHinge, SmoothHinge
 from confide.erm.losses import LogisticLoss
 from confide.erm.objective import Objective
@@ -77,6 +79,67 @@ def test_the_rounding_bound_covers_adversarial_rows(loss):
         bound = rounding.bound(float(np.linalg.norm(w)), float(np.linalg.norm(linear)), float(np.linalg.norm(computed)))
         with mpmath.workdps(60):
             exact = exact_gradient(mpmath.mp, loss, row_norm, rows, labels, l2, linear, w, counts)
+            error = mpmath.sqrt(mpmath.fsum((mpmath.mpf(float(c)) - e) ** 2 for c, e in zip(computed, exact, strict=True)))
+        worst = max(worst, float(error) / bound)
+    assert 1e-3 < worst <= 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class CodedBlocks(Blocks):
+    """Blocks of coded rows of a few made-up columns."""
+
+    rows: CodedRows
+
+    @property
+    def n_rows(self):
+        return self.rows.n_rows
+
+    @property
+    def n_features(self):
+        return self.rows.shape[1]
+
+    @property
+    def rows_in_block(self):
+        return 7
+
+    def block(self, start, stop):
+        return self.rows[start:stop]
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.name)
+def test_the_rounding_bound_covers_coded_rows(loss):
+    """Cancelling margins, entries of very different sizes, rows beyond the ball: error over bound at most 1."""
+    mpmath = pytest.importorskip("mpmath")
+    rng = np.random.default_rng(8)
+    worst = 0.0
+    for case in range(40):
+        layout = CodedLayout(9, *(((0, 2), (7, 9)), ((2, 7),)) if case % 2 else (((0, 3),), ((3, 5), (5, 9))))
+        n, d = int(rng.integers(1, 40)), 9
+        row_norm = float(np.exp(rng.uniform(-3, 3)))
+        columns, entries = np.empty(n * layout.width, np.int32), np.exp(rng.uniform(-8, 3, size=n * layout.width))
+        single, first, second = layout.parts(columns)
+        for place, (start, stop) in enumerate(layout.singles):
+            single[:, place] = rng.integers(start, stop, n)
+        for place, (start, stop) in enumerate(layout.pairs):
+            first[:, place] = rng.integers(start, stop - 1, n)
+        second[...] = first + 1
+        entries *= rng.choice([-1.0, 1.0, 0.0], size=entries.size)
+        w = rng.normal(size=d) * np.exp(rng.uniform(-2, 8))
+        rows = CodedRows(layout, columns, entries)
+        if case % 3 == 0:
+            # The first entry of a pair cancels the rest of the margin.
+            falling = layout.parts(entries)[1][:, 0]
+            places = first[:, 0]
+            falling -= rows.dense() @ w / w[places] * (1 - 1e-9)
+        labels = rng.choice([-1, 1], size=n).astype(np.int8)
+        l2, linear = float(np.exp(rng.uniform(-4, 4))), rng.normal(size=d) * 10
+        source_of_case = MemorySource(CodedBlocks(rows), labels)
+        objective = Objective(source_of_case, loss, BallBound(row_norm), 0.0, l2, linear[None])
+        computed = objective.evaluate(w[None], order=1).gradient[0]
+        rounding = GradientRounding(Weighted(loss, 1.0), row_norm, n, d, summation_depth(n, d), l2)
+        bound = rounding.bound(float(np.linalg.norm(w)), float(np.linalg.norm(linear)), float(np.linalg.norm(computed)))
+        with mpmath.workdps(60):
+            exact = exact_gradient(mpmath.mp, loss, row_norm, rows.dense(), labels, l2, linear, w, np.ones(n))
             error = mpmath.sqrt(mpmath.fsum((mpmath.mpf(float(c)) - e) ** 2 for c, e in zip(computed, exact, strict=True)))
         worst = max(worst, float(error) / bound)
     assert 1e-3 < worst <= 1.0

@@ -10,7 +10,7 @@ import numpy as np
 from confide.data.arrays import Blocks, rows_in_block
 from confide.features.codes import Codes
 from confide.features.encoder import Encoder
-from confide.types import Array, Indices
+from confide.types import Array, Indices, Rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +42,12 @@ class EncodedBlocks(Blocks):
     def rows_in_block(self) -> int:
         return rows_in_block(self.n_features)
 
-    def block(self, start: int, stop: int) -> Array:
+    def block(self, start: int, stop: int) -> Rows:
         return self.encoder.block(self.codes, start, stop, np.float32 if self.single else np.float64)
 
-    def in_single_precision(self) -> EncodedBlocks:
-        """The same rows in single precision."""
-        return replace(self, single=True)
+    def in_single_precision(self) -> EncodedBlocks | None:
+        """The same rows in single precision; None if they are coded, which saves more time than single precision."""
+        return None if self.encoder.codes_rows else replace(self, single=True)
 
     def taken(self, positions: Indices) -> EncodedBlocks:
         return replace(self, codes=self.codes.taken(positions))

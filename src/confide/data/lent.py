@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array, issparse
 
+from confide.erm.coded_rows import CodedRows
+
 
 class _Borrowed:
     """The memory of an array, for NumPy to read. It says where the memory is, and gives the array to nobody."""
@@ -31,9 +33,19 @@ class _Borrowed:
 
 
 def unwritable(array: Any) -> Any:
-    """The same numbers in the same memory, as an array that refuses to be made writable. CSR rows and None are accepted."""
+    """The same numbers in the same memory, as an array that refuses to be made writable.
+
+    CSR rows, coded rows and None are accepted, too.
+    """
     if array is None:
         return None
+    if isinstance(array, CodedRows):
+        # The constructor would check the same numbers a second time.
+        coded = object.__new__(CodedRows)
+        for name, part in (("columns", unwritable(array.columns)), ("entries", unwritable(array.entries))):
+            object.__setattr__(coded, name, part)
+        object.__setattr__(coded, "layout", array.layout)
+        return coded
     if issparse(array):
         # The constructor would copy views of much larger arrays, so they are set as attributes.
         rows = csr_array(array.shape, dtype=array.dtype)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from confide.data.arrays import Blocks, rows_in_block
+from confide.erm.coded_rows import dense
 from confide.features.public_maps import PublicMap
 from confide.types import Array, Indices
 
@@ -35,7 +36,7 @@ class MappedBlocks(Blocks):
         return self.fourier_map.n_features
 
     def block(self, start: int, stop: int) -> Array:
-        return self.fourier_map.transform(self.blocks.block(start, stop))
+        return self.fourier_map.transform(dense(self.blocks.block(start, stop)))
 
     def copied(self, positions: Indices) -> Array:
         return self.fourier_map.transform(self.blocks.copied(positions))

@@ -38,6 +38,7 @@ from confide.data.on_disk import changed
 from confide.data.passes import Pass
 from confide.data.source import BlockwiseSum, SummableRows
 from confide.data.streams import NumberTarget, Reading, memory_source, weights_by_class
+from confide.erm.coded_rows import dense
 from confide.erm.row_sums import Totals
 from confide.errors import FileError, InputError
 from confide.features.column_names import listed
@@ -215,7 +216,7 @@ class Sample:
         """All rows of some sources, or None if there is no source."""
         if not sources:
             return None
-        rows = [source.blocks.block(0, source.n_rows) for source in sources]
+        rows = [dense(source.blocks.block(0, source.n_rows)) for source in sources]
         counts = [np.empty(0) if source.row_weights is None else source.row_weights for source in sources]
         return cls(np.concatenate(rows), np.concatenate([source.labels for source in sources]), np.concatenate(counts))
 

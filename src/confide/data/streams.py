@@ -49,7 +49,9 @@ from confide.features.public_maps import PublicMap
 from confide.types import Array, Indices, Targets, Weights
 
 _PIECE_BYTES = 2**25
-"""About how much memory the encoded rows of one piece take (32 MiB). At least one group of blocks is read at a time."""
+"""About how much memory the raw columns of one piece take as doubles (32 MiB), if one group of blocks takes no more.
+
+Smaller pieces would lose more time to calls for each column than to reading it."""
 _PIECES_READ_AHEAD = 2
 """How many pieces the reading thread prepares before they are used."""
 
@@ -133,7 +135,7 @@ class Reading:
     def rows_in_piece(self) -> int:
         """Rows of one piece: a whole number of groups of blocks, so that pieces cut no block."""
         step = rows_in_group(self.n_features)
-        return step * max(1, _PIECE_BYTES // (8 * max(len(self.names), self.n_features) * step))
+        return step * max(1, _PIECE_BYTES // (8 * len(self.names) * step))
 
     def pieces(self, raw_rows: RawRows, *, refuse: bool) -> Iterator[LabelledCodes]:
         """All rows, in pieces of `rows_in_piece` rows and a shorter last one.
@@ -232,8 +234,10 @@ class StreamedSource(RowsWithDefaults, SummableRows):
         return replace(self, pieces=pieces, n_rows=positions.size, kept=kept)
 
     def in_single_precision(self) -> StreamedSource | None:
-        """The same rows, encoded in single precision; None if there is a public map, whose results are doubles."""
-        return None if self.reading.fourier else replace(self, reading=replace(self.reading, single=True))
+        """The same rows, encoded in single precision; None if they are coded or a public map makes doubles of them."""
+        if self.reading.fourier or self.reading.encoder.codes_rows:
+            return None
+        return replace(self, reading=replace(self.reading, single=True))
 
     def in_memory(self, purpose: str = "") -> Generator[MemorySource, None, None]:
         """All rows, one piece after the other. Raises FileError at the end if the number of rows has changed."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import lru_cache
 from numbers import Integral, Real
 from typing import Any
 
@@ -12,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
+from confide.erm.coded_rows import CodedLayout, CodedRows
 from confide.erm.row_bounds import LARGEST_BOUND, SMALLEST_BOUND, canonical, scaled_to_norm, with_entries
 from confide.errors import ParameterError
 from confide.types import Array, Indices, Rows, SparseRows
@@ -83,6 +85,8 @@ class GroupBound:
 
     def clip(self, rows: Rows) -> Rows:
         self.check_width(rows.shape[1])
+        if isinstance(rows, CodedRows):
+            return rows if self._holds(rows) else self.clip(rows.dense())
         if issparse(rows):
             return self._clip_sparse(canonical(rows).astype(np.float64, copy=False))
         block = np.asarray(rows, dtype=np.float64)
@@ -109,8 +113,50 @@ class GroupBound:
         entries = np.nan_to_num(block.data, nan=-np.finfo(np.float64).max)
         return with_entries(block, np.clip(entries, -limits, limits))
 
+    def _holds(self, rows: CodedRows) -> bool:
+        """Whether every row certainly obeys the bound without clipping. An entry that is not a number never does."""
+        limits = _limits_of_coded(self, rows.layout, rows.n_rows)
+        if limits is None:
+            return False
+        lowest, highest, radii, scales = limits
+        single, first, second = rows.layout.parts(rows.entries)
+        if not ((single >= lowest).all() and (single <= highest).all()):
+            return False
+        with np.errstate(over="ignore", invalid="ignore"):
+            norms = np.abs(first)
+            norms += np.abs(second)
+            if norms.max(initial=0.0) <= radii.min(initial=math.inf):
+                return True
+            # The norm of a pair with an entry of 0 is exact, so it needs no margin.
+            alone = (norms <= scales) & ((first == 0.0) | (second == 0.0))
+            return bool((alone | (norms <= radii)).all())
+
     def to_dict(self) -> dict[str, Any]:
         return {"kind": "groups", "sizes": list(self.sizes), "scales": list(self.scales), "linked": list(self.linked)}
+
+
+@lru_cache(maxsize=16)
+def _limits_of_coded(bound: GroupBound, layout: CodedLayout, n_rows: int) -> tuple[Array, Array, Array, Array] | None:
+    """Limits for the entries of coded rows: the lowest and highest single entry; radius and scale of a pair.
+
+    The limits of single entries are repeated for each row, because comparisons are faster then. The result is None where the
+    layout does not show that the bound holds: if an interval does not lie in a group of its own, or a linked group has no
+    single entry.
+    """
+    sizes, scales, linked = np.array(bound.sizes), np.array(bound.scales), np.array(bound.linked)
+    stops = np.cumsum(sizes)
+    starts = stops - sizes
+    intervals = np.array([*layout.singles, *layout.pairs])
+    groups = np.searchsorted(stops, intervals[:, 0], side="right")
+    single, pair = np.split(groups, [len(layout.singles)])
+    own = len(set(groups.tolist())) == len(groups) and bool((intervals[:, 1] <= stops[groups]).all())
+    if not own or linked[pair].any() or linked.sum() != linked[single].sum() or (starts[groups] > intervals[:, 0]).any():
+        return None
+    lowest, radii = np.where(linked, scales, -scales), scales * (1.0 - (sizes + 4) * 2.0**-52)
+    repeated = np.tile(lowest[single], (n_rows, 1)), np.tile(scales[single], (n_rows, 1))
+    for array in repeated:
+        array.setflags(write=False)
+    return *repeated, radii[pair], scales[pair]
 
 
 class _Band:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from confide.erm.coded_rows import dense
 from confide.erm.curvature_sums import add_products
 from confide.erm.row_bounds import RowBound
 from confide.erm.row_sums import Totals, mirrored
@@ -41,7 +42,7 @@ class LeastSquaresSum:
         self, totals: Totals, rows: Rows, labels: Targets, weights: Weights, row_weights: Array | None = None
     ) -> None:
         """Add the terms of one block of rows (m, d), targets (m,), to the totals in place; weights do not matter."""
-        clipped = self.row_bound.clip(rows)
+        clipped = self.row_bound.clip(dense(rows))
         if self.intercept > 0.0:
             clipped = np.hstack([clipped, np.full((clipped.shape[0], 1), self.intercept)])
         targets = np.clip(labels, -self.target_bound, self.target_bound, dtype=np.float64)

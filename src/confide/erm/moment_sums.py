@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from confide.erm.coded_rows import dense
 from confide.erm.curvature_sums import add_curvatures
 from confide.erm.row_sums import RowSum, Totals, mirrored
 from confide.types import Array, Rows, Targets, Weights
@@ -42,7 +43,7 @@ class MomentSum:
         self, totals: Totals, rows: Rows, labels: Targets, weights: Weights, row_weights: Array | None = None
     ) -> None:
         """Add the moments of one block of rows (m, d) at weights (k, o D) to the totals in place."""
-        clipped, loss = self.of.row_bound.clip(rows), self.of.loss
+        clipped, loss = self.of.row_bound.clip(dense(rows)), self.of.loss
         weights = weights.reshape(-1, clipped.shape[1] + (self.of.intercept > 0.0))
         scores, counts = self.of._scores(clipped, weights), self.of._counts(row_weights)
         slope = counts * self._slopes(scores, labels)

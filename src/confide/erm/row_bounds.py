@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
+from confide.erm.coded_rows import CodedRows
 from confide.errors import ParameterError
 from confide.types import Array, Rows, SparseRows
 
@@ -72,6 +73,8 @@ class BallBound:
     def clip(self, rows: Rows, scratch: Array | None = None) -> Rows:
         # Changed rows are written to `scratch` (m, d), which is used for every block: new pages for each block would cost
         # more than the arithmetic.
+        if isinstance(rows, CodedRows):
+            return self._clip_coded(rows)
         if issparse(rows):
             block = canonical(rows).astype(np.float64, copy=False)
         elif scratch is not None and rows.dtype != np.float64:
@@ -81,9 +84,7 @@ class BallBound:
             block = np.asarray(rows, dtype=np.float64)
         if self.norm == math.inf:
             return block
-        # The radius lies inside the ball by a proven margin: the computed norm of d squares errs by a factor
-        # of at most 1 + (d + 2) 2^-53, in any order of summation.
-        radius = self.norm * (1.0 - max(2.0**-40, (block.shape[1] + 8) * 2.0**-52))
+        radius = self._radius(block.shape[1])
         with np.errstate(over="ignore", under="ignore"):
             squared_norms = row_squares(block)
         # The comparisons are written so that an overflowing norm counts as outside. Underflow of a tiny entry moves a
@@ -102,6 +103,25 @@ class BallBound:
         if far is not None:
             clipped[huge] = far
         return clipped
+
+    def _radius(self, n_features: int) -> float:
+        # The radius lies inside the ball by a proven margin: the computed norm of d squares errs by a factor
+        # of at most 1 + (d + 2) 2^-53, in any order of summation.
+        return self.norm * (1.0 - max(2.0**-40, (n_features + 8) * 2.0**-52))
+
+    def _clip_coded(self, rows: CodedRows) -> Rows:
+        if self.norm == math.inf:
+            return rows
+        radius = self._radius(rows.shape[1])
+        with np.errstate(over="ignore", under="ignore"):
+            squared_norms = rows.squares()
+        # Both comparisons are written so that what is not a number, or overflows, counts as outside.
+        if squared_norms.max(initial=0.0) <= radius * radius:
+            return rows
+        if not squared_norms.max() <= _LARGEST_SAFE_SQUARE:
+            return self.clip(rows.dense())
+        outside = ~(squared_norms <= radius * radius)
+        return rows.scaled(np.where(outside, radius / np.sqrt(np.where(outside, squared_norms, 1.0)), 1.0))
 
     def to_dict(self) -> dict[str, Any]:
         return {"kind": "ball", "norm": self.norm if math.isfinite(self.norm) else "inf"}
@@ -133,6 +153,8 @@ def row_squares(rows: Rows) -> Array:
     """(m,): the squared L2 norms of rows, canonical ones if they are sparse, in any order of summation."""
     if isinstance(rows, np.ndarray):
         return row_products(rows, rows)
+    if isinstance(rows, CodedRows):
+        return rows.squares()
     row_of_entry = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
     counted = np.bincount(row_of_entry, weights=rows.data * rows.data, minlength=rows.shape[0])
     return counted.astype(np.float64, copy=False)

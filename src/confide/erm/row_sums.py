@@ -13,11 +13,15 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 
+from confide.erm.coded_rows import CodedRows, dense
 from confide.erm.curvature_sums import add_curvatures
 from confide.erm.losses import Loss
 from confide.erm.row_bounds import LONG_ROW, BallBound, RowBound, norm_with_intercept, row_products, row_squares
 from confide.erm.thread_memory import scratch
 from confide.types import Array, Rows, Targets, Weights
+
+_MANY_SCORES = 32
+"""For more scores of a row than this, coded rows are made dense, because products are faster (benchmarks/coded_rows.py)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +86,8 @@ class RowSum:
 
         `row_weights` (m,) say how much each row counts. Without them each row counts 1, or `largest_weight` if that is less.
         """
+        if self.order >= 2 or len(weights) * self.loss.n_outputs > _MANY_SCORES:
+            rows = dense(rows)
         if isinstance(rows, np.ndarray) and isinstance(self.row_bound, BallBound):
             clipped = self.row_bound.clip(rows, scratch(rows.shape))
         else:
@@ -106,7 +112,8 @@ class RowSum:
     def _scores(self, clipped: Rows, weights: Weights) -> Array:
         n_features = clipped.shape[1]
         scores: Array
-        if len(weights) == 1 and n_features >= LONG_ROW and self.row_bound.l2_norm == np.inf and not issparse(clipped):
+        unread = self.row_bound.l2_norm == np.inf and isinstance(clipped, np.ndarray)
+        if unread and len(weights) == 1 and n_features >= LONG_ROW:
             # No norm was taken of these rows, so they are read here for the first time, from memory.
             scores = row_products(clipped, weights[0, :n_features])[:, None]
         else:
@@ -137,6 +144,10 @@ class RowSum:
 
 def product(left: Any, right: Any) -> Array:
     """The product of two matrices, one of them rows. Arrays use `dot`, since the operator keeps other threads waiting."""
+    if isinstance(left, CodedRows):
+        return left.times(right)
+    if isinstance(right, CodedRows):
+        return right.weighted_sums(left.T)
     sparse = issparse(left) or issparse(right)
     found: Array = left @ right if sparse else np.dot(left, right)
     return found

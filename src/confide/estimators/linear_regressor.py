@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.metrics import r2_score
 
+from confide.erm.coded_rows import dense
 from confide.estimators.linear_model import PrivateLinearModel
 from confide.estimators.shared_parameters import TargetParameter
 from confide.features.encoder import Encoder
@@ -53,7 +54,7 @@ class LinearRegressor(TargetParameter, RegressorMixin, PrivateLinearModel):  # t
         step = blocks.rows_in_block
         for start in range(0, blocks.n_rows, step):
             stop = min(start + step, blocks.n_rows)
-            scores[start:stop] = self._row_bound.clip(blocks.block(start, stop)) @ self.coef_
+            scores[start:stop] = dense(self._row_bound.clip(blocks.block(start, stop))) @ self.coef_
         return self._mean(scores + self.intercept_)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:

@@ -12,6 +12,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol, TypeGuard
 
@@ -49,6 +50,11 @@ def encoding_of(column: Column) -> ColumnEncoding:
     return NumberEncoding(column) if isinstance(column, NumberColumn) else CategoryEncoding(column)
 
 
+def is_kept_as_is(encoding: ColumnEncoding) -> TypeGuard[NumberEncoding]:
+    """Whether the codes of a column are its numbers as they are: a linear scale, straight or with even knots."""
+    return isinstance(encoding, NumberEncoding) and encoding.is_kept_as_is
+
+
 def is_plain(encoding: ColumnEncoding) -> TypeGuard[NumberEncoding]:
     """Whether an encoding is that of a plain number, which is encoded together with all others (`PlainNumbers`)."""
     return isinstance(encoding, NumberEncoding) and encoding.column.is_straight
@@ -58,12 +64,29 @@ def is_plain(encoding: ColumnEncoding) -> TypeGuard[NumberEncoding]:
 class NumberEncoding:
     """Numbers, clipped to public bounds and stretched to [-1, 1].
 
-    Their codes are numbers in [-1, 1] or, if the column has knots, positions among the knots, 0 for the low. NaN stands for
-    a missing number. The codes of plain numbers are the numbers themselves.
+    On a linear scale, the codes of a straight column or of one with even knots are the numbers themselves. Other codes are
+    numbers in [-1, 1] or, if the column has knots, positions among the knots, 0 for the low. NaN stands for a missing
+    number.
     """
 
     column: NumberColumn
     linked: ClassVar[bool] = False
+
+    @property
+    def is_kept_as_is(self) -> bool:
+        """Whether the codes are the numbers as they are."""
+        even = self.column.scale == "linear" and isinstance(self.column.knots, int)
+        return self.column.is_straight or (even and math.isfinite(self.steps_per_unit))
+
+    @property
+    def n_hats(self) -> int:
+        """Number of hats; 0 for a straight line."""
+        return len(self.column.knots_with_bounds)
+
+    @property
+    def steps_per_unit(self) -> float:
+        """How many even knots lie within one unit of the column, on a linear scale."""
+        return (self.n_hats - 1) / (self.column.high - self.column.low)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -73,7 +96,7 @@ class NumberEncoding:
 
     def codes(self, values: CellNumbers) -> NDArray[np.floating[Any]]:
         column = self.column
-        if column.is_straight:
+        if self.is_kept_as_is:
             return values
         stretched = column.stretched(values.astype(np.float64))
         if not column.missing:
@@ -92,6 +115,8 @@ class NumberEncoding:
     def write(self, codes: Array, out: Array) -> None:
         numbers = out[:-1] if self.column.missing else out
         if self.column.knots:
+            if self.is_kept_as_is:
+                codes = self._positions(codes)
             numbers[...] = HAT_HEIGHT * np.maximum(1.0 - np.abs(codes - np.arange(len(numbers))[:, None]), 0.0)
         else:
             numbers[0] = codes
@@ -99,6 +124,17 @@ class NumberEncoding:
             absent = np.isnan(codes)
             numbers[:, absent] = 0.0
             out[-1] = absent
+
+    def _positions(self, numbers: NDArray[np.floating[Any]]) -> Array:
+        """Positions of numbers among even knots; those that are missing are NaN, or in the middle if none may be."""
+        positions = numbers.astype(np.float64)
+        with np.errstate(invalid="ignore", over="ignore"):
+            positions -= self.column.low
+            positions *= self.steps_per_unit
+        np.clip(positions, 0.0, self.n_hats - 1.0, out=positions)
+        if not self.column.missing:
+            positions[np.isnan(positions)] = 0.5 * (self.n_hats - 1)
+        return positions
 
 
 def _shown_points(column: NumberColumn) -> tuple[str, ...]:

@@ -22,10 +22,12 @@ from typing import Any
 
 import numpy as np
 
+from confide.erm.coded_rows import CodedRows, dense
 from confide.erm.group_bounds import GroupBound
 from confide.errors import InputError, ParameterError
+from confide.features.coded_columns import CodedColumns
 from confide.features.codes import Codes
-from confide.features.column_encodings import ColumnEncoding, encoding_of, is_plain
+from confide.features.column_encodings import ColumnEncoding, encoding_of, is_kept_as_is, is_plain
 from confide.features.column_names import listed
 from confide.features.curves_and_features import CurvesAndFeatures
 from confide.features.layout import Group, Layout
@@ -85,8 +87,14 @@ class Encoder:
     """How each column of the schema is encoded, in order."""
     _plain: PlainNumbers = field(init=False, compare=False, repr=False)
     """The plain numbers, which are encoded together."""
+    _kept: tuple[tuple[ColumnEncoding, slice], ...] = field(init=False, compare=False, repr=False)
+    """The encodings of all columns whose numbers are kept as they are, each with the place of its group."""
+    _plain_rows: tuple[int, ...] = field(init=False, compare=False, repr=False)
+    """Which of those are plain numbers."""
     _others: tuple[tuple[ColumnEncoding, slice], ...] = field(init=False, compare=False, repr=False)
     """The encodings of the other columns, each with the place of its group."""
+    _coded: CodedColumns | None = field(init=False, compare=False, repr=False)
+    """How the columns become coded rows, or None if dense rows are faster or there are interactions."""
     _products: tuple[Product, ...] = field(init=False, compare=False, repr=False)
     """The interactions."""
 
@@ -96,7 +104,10 @@ class Encoder:
         # Interactions come after all columns.
         placed = tuple(zip(encodings, layout.groups, strict=False))
         features = self.schema.random_features
+        coded = None if layout.products else CodedColumns(len(layout.names), placed)
+        kept = tuple((each, group.place) for each, group in placed if is_kept_as_is(each))
         made = {
+            "_coded": coded if coded is not None and coded.pays else None,
             "n_features": len(layout.names),
             "feature_names": layout.names,
             "groups": layout.groups,
@@ -104,7 +115,9 @@ class Encoder:
             "appended": features and features.appended_to(len(layout.names), layout.row_bound.l2_norm),
             "_encodings": encodings,
             "_plain": PlainNumbers([(each.column, group.start) for each, group in placed if is_plain(each)]),
-            "_others": tuple((each, group.place) for each, group in placed if not is_plain(each)),
+            "_kept": kept,
+            "_plain_rows": tuple(row for row, (each, _) in enumerate(kept) if is_plain(each)),
+            "_others": tuple((each, group.place) for each, group in placed if not is_kept_as_is(each)),
             "_products": layout.products,
         }
         for name, value in made.items():
@@ -135,14 +148,14 @@ class Encoder:
             not allow. The message names the column and holds no value.
         """
         table = RawTable.of(frame, self.schema, with_person=rows_per_person is not None)
-        plain = NumberArray(self._plain.count, table.n_rows)
+        plain = NumberArray(len(self._kept), table.n_rows)
         others: list[Any] = []
         used = set()
         columns = zip(self.schema.column_names, self._encodings, table.checked_columns(refuse=refuse), strict=True)
         for name, encoding, (values, is_used) in columns:
             if is_used:
                 used.add(name)
-            if is_plain(encoding):
+            if is_kept_as_is(encoding):
                 plain.append(values)
             else:
                 others.append(encoding.codes(values))
@@ -198,17 +211,35 @@ class Encoder:
         # One block at a time, so that it is still in the cache when it is transposed.
         for first in range(start, max(stop, start + 1), _BLOCK_ROWS):
             last = min(first + _BLOCK_ROWS, stop)
-            rows[first - start : last - start] = self.block(codes, first, last)
+            rows[first - start : last - start] = dense(self.block(codes, first, last))
         return rows
 
-    def block(self, codes: Codes, start: int, stop: int, dtype: type[np.floating[Any]] = np.float64) -> Array:
-        """Encoded rows start to stop in Fortran order, for a small number of rows; parameters as for `expand`."""
+    @property
+    def codes_rows(self) -> bool:
+        """Whether `block` makes coded rows of these columns, because they are summed up faster than dense rows."""
+        return self._coded is not None
+
+    def block(self, codes: Codes, start: int, stop: int, dtype: type[np.floating[Any]] = np.float64) -> Array | CodedRows:
+        """Encoded rows start to stop, for a small number of rows; parameters as for `expand`.
+
+        They are coded rows or an array in Fortran order, whichever is summed up faster. Only an array can be in single
+        precision.
+        """
         if codes.schema is not self.schema and codes.schema != self.schema:
             raise ParameterError("the codes were read by another schema; read the frame by this one.")
         if not 0 <= start <= stop <= codes.n_rows:
             raise ParameterError("expand needs 0 <= start <= stop <= number of rows.")
+        if self._coded is not None and dtype == np.float64:
+            return self._coded.block(codes, start, stop)
         columns: Array = np.empty((self.n_features, stop - start), dtype)
-        self._plain.write(codes.numbers[:, start:stop], columns)
+        numbers = codes.numbers[:, start:stop]
+        if len(self._plain_rows) == len(self._kept):
+            self._plain.write(numbers, columns)
+        else:
+            self._plain.write(numbers[list(self._plain_rows)], columns)
+            for row, (encoding, place) in enumerate(self._kept):
+                if not is_plain(encoding):
+                    encoding.write(numbers[row], columns[place])
         for (encoding, place), values in zip(self._others, codes.others, strict=True):
             encoding.write(values[start:stop], columns[place])
         write_products(self._products, columns)

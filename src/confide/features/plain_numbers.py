@@ -85,18 +85,34 @@ class PlainNumbers:
             return
         # A slice gives a view, so the result is written in place.
         stretched = out[self._places] if isinstance(self._places, slice) else np.empty(numbers.shape, out.dtype)
+        absent = self.stretch(numbers, stretched)
+        if not isinstance(self._places, slice):
+            out[self._places] = stretched
+        for row, place in self._indicators:
+            out[place] = 0.0 if absent is None else absent[row]
+
+    def stretch(self, numbers: NDArray[np.floating[Any]], out: Array) -> NDArray[np.bool_] | None:
+        """Encode the numbers of one block, without indicators of those that are missing.
+
+        Parameters
+        ----------
+        numbers : (count, m), which are not written to
+        out : (count, m), which is filled
+
+        Returns
+        -------
+        (count, m) whether a number is missing or infinite, so that it became 0; None if all are within their bounds
+        """
         with np.errstate(all="ignore"):
             # The comparisons are written so that NaN counts as outside.
             least, most = numbers.min(axis=1, keepdims=True), numbers.max(axis=1, keepdims=True)
             inside = bool((least >= self._low).all()) and bool((most <= self._high).all())
-            self._stretch(numbers if inside else np.minimum(np.maximum(numbers, self._low), self._high), stretched)
-        absent = np.zeros(0, dtype=bool) if inside else ~np.isfinite(numbers)
-        if absent.any():
-            stretched[absent] = 0.0
-        if not isinstance(self._places, slice):
-            out[self._places] = stretched
-        for row, place in self._indicators:
-            out[place] = 0.0 if inside else absent[row]
+            self._stretch(numbers if inside else np.minimum(np.maximum(numbers, self._low), self._high), out)
+        if inside:
+            return None
+        absent: NDArray[np.bool_] = ~np.isfinite(numbers)
+        out[absent] = 0.0
+        return absent
 
     def _stretch(self, numbers: NDArray[np.floating[Any]], out: Array) -> None:
         if out.dtype == np.float32 and numbers.dtype == np.float32 and self._in_single_precision:

@@ -13,7 +13,9 @@ from scipy.sparse import issparse
 
 from confide.data.arrays import Blocks
 from confide.data.frames import EncodedBlocks
+from confide.erm.coded_rows import dense
 from confide.erm.row_bounds import BallBound, RowBound
+from confide.erm.row_sums import product
 from confide.privacy.mechanism import ProblemFacts
 from confide.types import Array, Weights
 
@@ -47,7 +49,7 @@ class LinearModel:
         scores = np.empty((blocks.n_rows, len(self.coef)))
         for start in range(0, blocks.n_rows, blocks.rows_in_block):
             stop = min(start + blocks.rows_in_block, blocks.n_rows)
-            scores[start:stop] = self.row_bound.clip(blocks.block(start, stop)) @ self.coef.T
+            scores[start:stop] = product(self.row_bound.clip(blocks.block(start, stop)), self.coef.T)
         scores += self.intercept
         return scores[:, 0] if len(self.coef) == 1 else scores
 
@@ -60,7 +62,7 @@ class LinearModel:
         scores = np.empty((len(self.coef), blocks.n_rows))
         for start in range(0, blocks.n_rows, blocks.rows_in_block):
             stop = min(start + blocks.rows_in_block, blocks.n_rows)
-            block = blocks.block(start, stop)
+            block = dense(blocks.block(start, stop))
             if issparse(block):
                 # SciPy adds up each sparse row by itself, and so does the bound on rows.
                 scores[:, start:stop] = (self.row_bound.clip(block) @ self.coef.T).T

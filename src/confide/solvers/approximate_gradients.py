@@ -20,6 +20,7 @@ from scipy.sparse import issparse
 from confide.data.arrays import ArrayBlocks, CopiedBlocks, MemorySource, rows_in_block
 from confide.data.source import SummableRows
 from confide.data.sparse import SparseBlocks
+from confide.erm.coded_rows import dense
 from confide.erm.losses import Loss
 from confide.erm.row_bounds import LONG_ROW, BallBound, row_products, row_squares
 from confide.erm.row_sums import Totals, mirrored, product
@@ -78,7 +79,7 @@ class ApproximateSum:
         self, totals: Totals, rows: Rows, labels: Targets, weights: Weights, row_weights: Array | None = None
     ) -> None:
         """Add the gradients of one block of rows (m, d) to the totals in place."""
-        n_features, rows = rows.shape[1], _in_precision(rows, self.precision)
+        n_features, rows = rows.shape[1], _in_precision(dense(rows), self.precision)
         targets: Any = labels
         factors = None
         if labels.ndim == 2:
@@ -321,7 +322,7 @@ def _find_factors(source: MemorySource, norm: float, factors: NDArray[Any]) -> N
     start = 0
     with np.errstate(all="ignore"):
         for rows, _, _ in source.counted_blocks():
-            squares = row_squares(_in_precision(rows, np.float64))
+            squares = row_squares(_in_precision(dense(rows), np.float64))
             factors[start : start + rows.shape[0]] = np.minimum(1.0, norm / np.sqrt(squares))
             start += rows.shape[0]
 

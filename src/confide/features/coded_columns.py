@@ -1,0 +1,171 @@
+"""Encoded rows as coded rows: one entry for a category or a straight line, two neighbouring ones for a number with knots.
+
+All numbers with knots are encoded together, in an array with one row for each row of the table. Its constants are repeated
+for every row, because NumPy is several times faster then than where it has to repeat a short list of constants itself.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from confide.erm.coded_rows import CodedLayout, CodedRows
+from confide.features.codes import Codes
+from confide.features.column_encodings import HAT_HEIGHT, CategoryEncoding, ColumnEncoding, NumberEncoding
+from confide.features.layout import Group
+from confide.features.plain_numbers import PlainNumbers
+from confide.types import Array
+
+_COLUMNS_PER_ENTRY = 3
+"""Rows without curves are coded if they have so many columns for each entry; else dense rows are as fast."""
+
+
+class CodedColumns:
+    """How the columns of a table become coded rows. Interactions do not.
+
+    Parameters
+    ----------
+    n_features : number of encoded columns
+    encoded : each column with its group of encoded columns, in the order of the schema
+    """
+
+    def __init__(self, n_features: int, encoded: Sequence[tuple[ColumnEncoding, Group]]) -> None:
+        kept = [(each, group) for each, group in encoded if isinstance(each, NumberEncoding) and each.is_kept_as_is]
+        others = [(each, group) for each, group in encoded if not (isinstance(each, NumberEncoding) and each.is_kept_as_is)]
+        straight = [(row, each, group) for row, (each, group) in enumerate(kept) if not each.column.knots]
+        raw_curves = [(row, each, group) for row, (each, group) in enumerate(kept) if each.column.knots]
+        lines = [(row, each, group) for row, (each, group) in enumerate(others) if _is_line(each)]
+        curves = [(row, each, group) for row, (each, group) in enumerate(others) if _is_curve(each)]
+        self._categories = [
+            (row, each, group) for row, (each, group) in enumerate(others) if isinstance(each, CategoryEncoding)
+        ]
+        self._straight, self._lines = _rows_of(straight), [row for row, _, _ in lines]
+        self._stretch = PlainNumbers([(each.column, 0) for _, each, _ in straight if isinstance(each, NumberEncoding)])
+        self._raw_curves, self._curves = _rows_of(raw_curves), [row for row, _, _ in curves]
+        self._gaps = tuple(
+            bool(each.column.missing) for _, each, _ in (*straight, *lines) if isinstance(each, NumberEncoding)
+        )
+        bent = [(each, group) for _, each, group in (*raw_curves, *curves) if isinstance(each, NumberEncoding)]
+        # The position of a number among even knots is an affine function of it; other codes are positions already.
+        self._lows = tuple(each.column.low if each.is_kept_as_is else 0.0 for each, _ in bent)
+        self._steps = tuple(each.steps_per_unit if each.is_kept_as_is else 1.0 for each, _ in bent)
+        # Just below the last position, so that its whole part is that of the last but one.
+        self._most = tuple(math.nextafter(each.n_hats - 1.0, 0.0) for each, _ in bent)
+        self._middles = tuple(0.5 * (each.n_hats - 1) for each, _ in bent)
+        self._starts = tuple(float(group.start) for _, group in bent)
+        self._indicators = {j: group.start + group.size - 1 for j, (each, group) in enumerate(bent) if each.column.missing}
+        singles = [group for _, _, group in (*straight, *lines, *self._categories)]
+        self._layout = CodedLayout(
+            n_features,
+            tuple((group.start, group.start + group.size) for group in singles),
+            tuple((group.start, group.start + group.size) for _, group in bent),
+        )
+
+    @property
+    def pays(self) -> bool:
+        """Whether coded rows are faster than dense ones."""
+        # Hats cost far more as dense columns than as entries, however few they are (benchmarks/coded_rows.py).
+        return bool(self._layout.pairs) or self._layout.n_features >= _COLUMNS_PER_ENTRY * self._layout.width
+
+    def block(self, codes: Codes, start: int, stop: int) -> CodedRows:
+        """Encoded rows start to stop, for a small number of rows."""
+        size = (stop - start) * self._layout.width
+        columns, entries = np.empty(size, np.int32), np.empty(size)
+        single_columns, first, second = self._layout.parts(columns)
+        single, first_entries, second_entries = self._layout.parts(entries)
+        if self._layout.pairs:
+            self._write_pairs(codes, slice(start, stop), (first, second), (first_entries, second_entries))
+        if self._layout.singles:
+            single_columns[...] = [begin for begin, _ in self._layout.singles]
+            self._write_numbers(codes, slice(start, stop), single_columns, single)
+            self._write_categories(codes, slice(start, stop), single_columns, single)
+        return CodedRows(self._layout, columns, entries)
+
+    def _write_pairs(self, codes: Codes, rows: slice, columns: tuple[Any, Any], entries: tuple[Array, Array]) -> None:
+        (first, second), (falling, rising) = columns, entries
+        n_rows, n_raw = len(first), self._raw_curves[1]
+        positions = np.empty(first.shape)
+        if n_raw:
+            np.copyto(positions[:, :n_raw], codes.numbers[self._raw_curves[0], rows].T)
+        for place, other in enumerate(self._curves, start=n_raw):
+            positions[:, place] = codes.others[other][rows]
+        with np.errstate(invalid="ignore", over="ignore"):
+            positions -= _repeated(self._lows, n_rows)
+            positions *= _repeated(self._steps, n_rows)
+            np.maximum(positions, 0.0, out=positions)
+            np.minimum(positions, _repeated(self._most, n_rows), out=positions)
+        # Positions are finite now, except for numbers that are missing.
+        absent = np.isnan(positions) if np.isnan(positions.sum()) else None
+        if absent is not None:
+            positions[absent] = np.broadcast_to(self._middles, absent.shape)[absent]
+        # The memory of one result holds the whole part of the position until the result is written.
+        whole = np.floor(positions, out=falling)
+        positions -= whole
+        whole += _repeated(self._starts, n_rows)
+        np.copyto(first, whole, casting="unsafe")
+        np.add(first, 1, out=second)
+        np.multiply(positions, HAT_HEIGHT, out=rising)
+        np.subtract(HAT_HEIGHT, rising, out=falling)
+        if absent is not None:
+            for place, indicator in self._indicators.items():
+                gaps = absent[:, place]
+                first[gaps, place], second[gaps, place] = indicator - 1, indicator
+                falling[gaps, place], rising[gaps, place] = 0.0, 1.0
+
+    def _write_numbers(self, codes: Codes, rows: slice, columns: NDArray[np.int32], entries: Array) -> None:
+        n_straight = self._straight[1]
+        if n_straight and len(columns):
+            stretched = np.empty((n_straight, len(columns)))
+            absent = self._stretch.stretch(codes.numbers[self._straight[0], rows], stretched)
+            entries[:, :n_straight] = stretched.T
+            if absent is not None:
+                for row in np.flatnonzero(self._gaps[:n_straight]):
+                    entries[absent[row], row] = 1.0
+                    columns[:, row] += absent[row]
+        for place, other in enumerate(self._lines, start=n_straight):
+            line = codes.others[other][rows]
+            entries[:, place] = line
+            if self._gaps[place]:
+                gaps = np.isnan(line)
+                entries[gaps, place] = 1.0
+                columns[:, place] += gaps
+
+    def _write_categories(self, codes: Codes, rows: slice, columns: NDArray[np.int32], entries: Array) -> None:
+        for place, (other, encoding, _) in enumerate(self._categories, start=len(self._gaps)):
+            levels = codes.others[other][rows]
+            if isinstance(encoding, CategoryEncoding) and encoding.single.size:
+                entries[:, place] = encoding.single[levels]
+            else:
+                # A category without a level has an entry of 0.
+                entries[:, place] = levels >= 0
+                columns[:, place] += np.maximum(levels, 0)
+
+
+def _is_line(encoding: ColumnEncoding) -> bool:
+    return isinstance(encoding, NumberEncoding) and not encoding.column.knots
+
+
+def _is_curve(encoding: ColumnEncoding) -> bool:
+    return isinstance(encoding, NumberEncoding) and bool(encoding.column.knots)
+
+
+def _rows_of(columns: Sequence[tuple[int, ColumnEncoding, Group]]) -> tuple[Any, int]:
+    """Where the columns are among the numbers that are kept as they are, as a slice if that is possible; and how many."""
+    rows = [row for row, _, _ in columns]
+    in_one_piece = bool(rows) and rows == list(range(rows[0], rows[0] + len(rows)))
+    return slice(rows[0], rows[0] + len(rows)) if in_one_piece else np.array(rows, dtype=np.intp), len(rows)
+
+
+@lru_cache(maxsize=32)
+def _repeated(constants: tuple[float, ...], n_rows: int) -> Any:
+    """A constant for each column, repeated for every row; one number if all are equal."""
+    if len(set(constants)) == 1:
+        return constants[0]
+    repeated = np.tile(np.array(constants), (n_rows, 1))
+    repeated.setflags(write=False)
+    return repeated
