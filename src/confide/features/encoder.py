@@ -104,6 +104,13 @@ class Encoder:
         for name, value in made.items():
             object.__setattr__(self, name, value)
 
+    @property
+    def factors(self) -> tuple[tuple[ColumnEncoding, ...], ...]:
+        """For each group, the encodings that are multiplied: one for a column, several for an interaction."""
+        by_name = dict(zip(self.schema.column_names, self._encodings, strict=True))
+        members = [(name,) for name in self.schema.column_names] + list(self.schema.interact)
+        return tuple(tuple(by_name[name] for name in names) for names in members)
+
     def read(self, frame: Any, rows_per_person: RowsPerPerson | None = None, *, refuse: bool = True) -> Codes:
         """Check a frame and read the columns of the schema.
 

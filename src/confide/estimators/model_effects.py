@@ -1,0 +1,36 @@
+"""The effects of a fitted model, from what it released and what its estimator says about its scores."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from confide.effects.effects import Effects
+from confide.estimators.linear_model import PrivateLinearModel, released_model
+from confide.training.settings import ScoreLoss
+
+
+def effects_of(model: Any) -> Effects:
+    """The effects of a fitted linear model.
+
+    Raises
+    ------
+    NotFittedError
+        If the model is not fitted.
+    ParameterError
+        If it has no schema.
+    """
+    released = released_model(model)
+    return Effects(released, unit_of_scores(model), _depends_on_differences(model, len(released.scoring.coef)))
+
+
+def unit_of_scores(model: Any) -> str:
+    """What the scores of a fitted model are, in a few words."""
+    if hasattr(model, "classes_"):
+        return "log-odds" if hasattr(model, "predict_proba") else "score"
+    return "logarithm of the mean" if getattr(model, "_has_counts", False) else "prediction"
+
+
+def _depends_on_differences(model: PrivateLinearModel, n_scores: int) -> bool:
+    """Whether a model of several classes depends only on differences between their scores, as with softmax."""
+    minimised = model._minimised(model._encoder)
+    return n_scores > 1 and isinstance(minimised, ScoreLoss) and not minimised.for_classes(n_scores).loss.separable
