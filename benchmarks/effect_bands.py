@@ -112,7 +112,9 @@ def cell(n: int, name: str, repetitions: int) -> dict[str, Any]:
             values, right = effect.values, truth[effect.columns]
             held = [value.low <= true <= value.high for value, true in zip(values, right, strict=True)]
             alone[effect.name].append(float(np.mean(held)))
-            together.append(all(value.joint_low <= true <= value.joint_high for value, true in zip(values, right, strict=True)))
+            together.append(
+                all(value.joint_low <= true <= value.joint_high for value, true in zip(values, right, strict=True))
+            )
             widths += [value.high - value.low for value in values]
     sizes = {name: len(truth[(name,)]) for name in alone}
     return {
@@ -128,14 +130,18 @@ def cell(n: int, name: str, repetitions: int) -> dict[str, Any]:
 
 def show(lines: list[dict[str, Any]]) -> None:
     """The table of what is there."""
-    print("| rows | budget | each value | least of a column | all values of a column | median width |\n|---|---|---|---|---|---|")
+    print(
+        "| rows | budget | each value | least of a column | all values of a column | median width |\n|---|---|---|---|---|---|"
+    )
     for line in lines:
         if line.get("refused"):
             print(f"| {line['n']:,} | {line['budget']} | refused by the plan | | | |")
         else:
             least, column = line["least"]
             together, width = line["together"], line["width"]
-            print(f"| {line['n']:,} | {line['budget']} | {line['alone']:.3f} | {least:.3f} ({column}) | {together:.3f} | {width:.2f} |")
+            print(
+                f"| {line['n']:,} | {line['budget']} | {line['alone']:.3f} | {least:.3f} ({column}) | {together:.3f} | {width:.2f} |"
+            )
 
 
 def main() -> None:

@@ -14,8 +14,8 @@ be a sum over rows of u x x^T, u not negative, as both released matrices are.
   smaller expected squared error than no shrinking whatever the truth, for three or more numbers.
 
 Where so few rows meet a level or a hat that the noise exceeds their part, nothing but the ridge is known to hold its weight.
-So each group's own moments are lowered by one standard deviation of their noise, which makes intervals wider there and hardly
-anywhere else. All of this is post-processing.
+So the curvature of each column with itself is lowered by one standard deviation of its noise, which makes intervals wider
+there and hardly anywhere else. All of this is post-processing.
 """
 
 from __future__ import annotations
@@ -31,6 +31,12 @@ from confide.features.column_encodings import CategoryEncoding, ColumnEncoding, 
 from confide.features.encoder import Encoder
 from confide.inference.evidence import Evidence
 from confide.types import Array
+
+
+_PART_OF_NOISE_THAT_IS_LEFT = 0.5
+"""How much of the noise `denoised_curvature` still corrects for, of what the shrinking leaves. With all of it, intervals of
+rare levels and hats were too short: 95% intervals held their targets in 90% to 95% of samples, with half of it in 96% to 99%
+(benchmarks/effect_bands.py)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,17 +63,19 @@ def with_known_zeros(evidence: Evidence, encoder: Encoder) -> Evidence:
         return evidence
     groups = [_group(place.place, factors) for place, factors in zip(encoder.groups, encoder.factors, strict=True)]
     curvature, slope = evidence.curvature.copy(), evidence.slope.copy()
-    shares = []
-    for block in evidence.blocks:
-        for matrix, deviation in ((curvature, evidence.curvature_deviation), (slope, evidence.slope_deviation)):
-            matrix[block, block], share = _estimate(matrix[block, block], deviation, evidence.intercept, groups)
-            shares.append(share)
+    of_curvature, of_slope = evidence.curvature_deviation, evidence.slope_deviation
+    left = np.zeros((len(evidence.blocks), 2))
+    for place, block in enumerate(evidence.blocks):
+        own = (block, block)
+        curvature[own], left[place, 0] = _estimate(curvature[own], of_curvature, evidence.intercept, groups, lowered_by=1.0)
+        slope[own], left[place, 1] = _estimate(slope[own], of_slope, evidence.intercept, groups, lowered_by=0.0)
+    shares = _PART_OF_NOISE_THAT_IS_LEFT * left.max(axis=0)
     return replace(
         evidence,
         curvature=curvature,
         slope=slope,
-        curvature_deviation=evidence.curvature_deviation * max(shares[::2]),
-        slope_deviation=evidence.slope_deviation * max(shares[1::2]),
+        curvature_deviation=float(of_curvature * shares[0]),
+        slope_deviation=float(of_slope * shares[1]),
     )
 
 
@@ -95,15 +103,20 @@ def _of_column(place: slice, encoding: ColumnEncoding) -> _Group:
     return _Group(place, meets, True, True)
 
 
-def _estimate(noisy: Array, deviation: float, intercept: float, groups: list[_Group]) -> tuple[Array, float]:
-    """The moments of one score, and the share of the noise that is left in them."""
+def _estimate(
+    noisy: Array, deviation: float, intercept: float, groups: list[_Group], lowered_by: float
+) -> tuple[Array, float]:
+    """The moments of one score, and the share of the noise that is left in them.
+
+    The moments of a column with itself are lowered by `lowered_by` standard deviations of their noise.
+    """
     if deviation == 0.0:
         return noisy, 1.0
     estimate = np.zeros_like(noisy)
     sums = np.zeros(len(noisy))
     for group in groups:
         own = np.where(group.meets, noisy[group.place, group.place], 0.0)
-        lowered = np.diagonal(own) - np.sqrt(2.0) * deviation
+        lowered = np.diagonal(own) - lowered_by * np.sqrt(2.0) * deviation
         if intercept > 0.0:
             sums[group.place] = noisy[group.place, -1] / intercept
         if group.adds_up and intercept > 0.0:
@@ -111,7 +124,7 @@ def _estimate(noisy: Array, deviation: float, intercept: float, groups: list[_Gr
             twice, beside = 1.0 + group.meets.sum(axis=1), 1.0 / intercept**2
             sums[group.place] = (sums[group.place] / beside + own.sum(axis=1) / twice) / (1.0 / beside + 1.0 / twice)
             if not (group.meets & ~np.eye(len(own), dtype=bool)).any():
-                lowered = sums[group.place] - deviation / np.sqrt(1.0 / beside + 1.0 / twice)
+                lowered = sums[group.place] - lowered_by * deviation / np.sqrt(1.0 / beside + 1.0 / twice)
         if group.not_negative:
             own, sums[group.place] = np.maximum(own, 0.0), np.maximum(sums[group.place], 0.0)
         np.fill_diagonal(own, np.maximum(lowered, 0.0))
