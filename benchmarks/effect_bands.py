@@ -1,8 +1,8 @@
 """How often the bands of effects hold the effects of the population, value by value and all values of a column together.
 
 Rows are drawn from a finite population of 20,000: four numbers with knots, one on a log scale and one that seldom comes near
-its high, a category with a rare level, and one of two levels. Labels come from a logistic model whose effects are curves, so the
-population's minimiser with the same ridge is known exactly. One JSON line a cell: the share of values, over repetitions,
+its high, a category with a rare level, and one of two levels. Labels come from a logistic model whose effects are curves, so
+the population's minimiser with the same ridge is known exactly. One JSON line a cell: the share of values, over repetitions,
 whose own interval holds its target, the least such share of a column, and the share of effects all of whose values are held
 together; and the median width of intervals. A file of lines is continued where it ends.
 
@@ -130,18 +130,15 @@ def cell(n: int, name: str, repetitions: int) -> dict[str, Any]:
 
 def show(lines: list[dict[str, Any]]) -> None:
     """The table of what is there."""
-    print(
-        "| rows | budget | each value | least of a column | all values of a column | median width |\n|---|---|---|---|---|---|"
-    )
+    print("| rows | budget | each value | least of a column | all values of a column | median width |")
+    print("| --- | --- | --- | --- | --- | --- |")
     for line in lines:
+        print(f"| {line['n']:,} | {line['budget']} |", end=" ")
         if line.get("refused"):
-            print(f"| {line['n']:,} | {line['budget']} | refused by the plan | | | |")
+            print("refused by the plan | | | |")
         else:
             least, column = line["least"]
-            together, width = line["together"], line["width"]
-            print(
-                f"| {line['n']:,} | {line['budget']} | {line['alone']:.3f} | {least:.3f} ({column}) | {together:.3f} | {width:.2f} |"
-            )
+            print(f"{line['alone']:.3f} | {least:.3f} ({column}) | {line['together']:.3f} | {line['width']:.2f} |")
 
 
 def main() -> None:

@@ -32,7 +32,6 @@ from confide.features.encoder import Encoder
 from confide.inference.evidence import Evidence
 from confide.types import Array
 
-
 _PART_OF_NOISE_THAT_IS_LEFT = 0.5
 """How much of the noise `denoised_curvature` still corrects for, of what the shrinking leaves. With all of it, intervals of
 rare levels and hats were too short: 95% intervals held their targets in 90% to 95% of samples, with half of it in 96% to 99%
