@@ -77,7 +77,7 @@ class Points:
             padded: Array = np.concatenate([weights, np.zeros_like(weights[:1])])  # a category that is no level gives zeros
             return padded[levels]
         column = _column_of(encoding)
-        numbers = np.array([*self.values[: self.n_numbers], *([math.nan] if column.missing else [])])
+        numbers = np.array([*self.values[: self.n_numbers], *([math.nan] if column.missing else [])], dtype=np.float64)
         codes = column.stretched(numbers) if is_plain(encoding) else encoding.codes(numbers)
         encoded = np.empty((len(weights), len(numbers)))
         encoding.write(codes, encoded)
@@ -137,7 +137,7 @@ def _ends_and_knots(column: NumberColumn) -> tuple[float, ...]:
 
 
 def _of_number(column: NumberColumn, numbers: tuple[float, ...]) -> Points:
-    positions = column.stretched(np.array(numbers))
+    positions = column.stretched(np.array(numbers, dtype=np.float64))
     lengths = np.diff(positions)
     # The trapezoid rule: half of each interval belongs to each of its ends.
     weights = (np.append(lengths, 0.0) + np.insert(lengths, 0, 0.0)) / (2.0 * lengths.sum())

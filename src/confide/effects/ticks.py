@@ -36,7 +36,7 @@ def ticks_of(points: Points) -> list[float]:
     round_numbers = {column.low, 0.0, *powers, *(-power for power in powers)}
     kept: list[float] = []
     for number in sorted(value for value in round_numbers if column.low <= value <= column.high):
-        places = column.stretched(np.array([*kept[-1:], number]))
+        places = column.stretched(np.array([*kept[-1:], number], dtype=np.float64))
         if not kept or (places[-1] - places[0]) / 2.0 >= _CLOSEST:
             kept.append(number)
     return kept if len(kept) > 1 else [column.low, column.high]

@@ -431,7 +431,9 @@ def _inflation_factors(
     products = squares * np.sum(others**2, axis=0) + np.sum(columns * others, axis=0) ** 2
     spread = 4.0 * evidence.curvature_deviation**2 * products + 2.0 * evidence.slope_deviation**2 * squares**2
     variance = sampling**2 + np.mean(errors**2, axis=0)
-    relative_variance = np.minimum(spread / (2.0 * variance) ** 2, _MAX_RELATIVE_VARIANCE)
+    # A combination of no coefficients has no variance; its intervals have width 0.
+    least = float(np.finfo(float).tiny)
+    relative_variance = np.minimum(spread / np.maximum((2.0 * variance) ** 2, least), _MAX_RELATIVE_VARIANCE)
     factors: Array = 1.0 + 0.5 * (_NORMAL_QUANTILE**2 + 1.0) * relative_variance
     return factors
 

@@ -6,7 +6,7 @@ Colours are those of the style sheet of the page, so that they follow a light or
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from html import escape
 
 from confide.effects.effects import Effect, Value
@@ -67,9 +67,10 @@ def _curve(effect: Effect, limits: tuple[float, float]) -> str:
     marks += [_text(_LEFT - 5, y_of(tick) + 4, f"{tick:g}", "end") for tick in even_ticks(low, high, 7)]
     marks.append(_line(_LEFT, y_of(0.0), _WIDTH - _RIGHT, y_of(0.0), "zero"))
     places = [x_of(place) for place in points.positions.tolist()]
-    for least, most, kind in (("joint_low", "joint_high", "joint"), ("low", "high", "alone")) if effect.has_band else ():
-        upper = [(x, y_of(getattr(value, most))) for x, value in zip(places, effect.curve, strict=True)]
-        lower = [(x, y_of(getattr(value, least))) for x, value in zip(places, effect.curve, strict=True)]
+    for band in zip(*map(_intervals, effect.curve), strict=True) if effect.has_band else ():
+        upper = [(x, y_of(most)) for x, (_, most, _) in zip(places, band, strict=True)]
+        lower = [(x, y_of(least)) for x, (least, _, _) in zip(places, band, strict=True)]
+        kind = band[0][2]
         marks.append(f'<polygon class="{kind}" points="{_path([*upper, *reversed(lower)])}"/>')
     line = [(x, y_of(value.effect)) for x, value in zip(places, effect.curve, strict=True)]
     marks.append(f'<polyline class="curve" points="{_path(line)}"/>')
@@ -81,9 +82,8 @@ def _curve(effect: Effect, limits: tuple[float, float]) -> str:
         marks.append(_text(x_of(place), bottom + 16, number_text(tick), anchor))
     if absent:
         x = _WIDTH - _RIGHT - 16
-        marks += _bars(
-            absent[0], lambda a, b: f'x="{x - 4:.1f}" y="{y_of(b):.1f}" width="8" height="{y_of(a) - y_of(b):.1f}"'
-        )
+        for least, most, kind in _intervals(absent[0]):
+            marks.append(_bar(kind, x - 4, y_of(most), 8, y_of(least) - y_of(most)))
         marks.append(_point(x, y_of(absent[0].effect)))
         marks.append(_text(_WIDTH - 2, bottom + 31, "missing", "end"))
     return _drawing(bottom + _BELOW, effect, marks)
@@ -104,22 +104,16 @@ def _levels(effect: Effect, shown: Sequence[Value], limits: tuple[float, float])
         marks.append(
             _text(_NAMES - 7, y + 4, name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 1]}…", "end")
         )
-        # The rows of the drawing are read in this turn of the loop, so the function may refer to y.
-        marks += _bars(
-            value, lambda a, b, y=y: f'x="{x_of(a):.1f}" y="{y - 4:.1f}" width="{x_of(b) - x_of(a):.1f}" height="8"'
-        )  # type: ignore[misc]
+        for left, right, kind in _intervals(value):
+            marks.append(_bar(kind, x_of(left), y - 4, x_of(right) - x_of(left), 8))
         marks.append(_point(x_of(value.effect), y))
     return _drawing(bottom + 22, effect, marks)
 
 
-def _bars(value: Value, placed: Callable[[float, float], str]) -> list[str]:
-    """The two intervals of a single value, if they are known."""
+def _intervals(value: Value) -> list[tuple[float, float, str]]:
+    """The two intervals of a value, if they are known, the wider one first."""
     pairs = ((value.joint_low, value.joint_high, "joint"), (value.low, value.high, "alone"))
-    return [
-        f'<rect class="{kind}" {placed(low, high)}/>'
-        for low, high, kind in pairs
-        if low is not None and high is not None and math.isfinite(high)
-    ]
+    return [(low, high, kind) for low, high, kind in pairs if low is not None and high is not None and math.isfinite(high)]
 
 
 def _places_of_ticks(points: Points) -> list[tuple[float, float]]:
@@ -146,6 +140,10 @@ def _drawing(height: float, effect: Effect, marks: list[str]) -> str:
 
 def _line(x1: float, y1: float, x2: float, y2: float, kind: str) -> str:
     return f'<line class="{kind}" x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}"/>'
+
+
+def _bar(kind: str, x: float, y: float, width: float, height: float) -> str:
+    return f'<rect class="{kind}" x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}"/>'
 
 
 def _text(x: float, y: float, text: str, anchor: str) -> str:
