@@ -36,7 +36,7 @@ def test_moments_without_noise_stay_as_they_are():
 
 
 def test_estimates_are_nearer_to_the_truth():
-    """A weighted Gram matrix of 4,000 rows and noise as large as that of the plan's limit: two thirds of the error at most."""
+    """A weighted Gram matrix of 4,000 rows and large noise: two thirds of the error at most."""
     encoder, evidence = model(0.4)._encoder, model(0.4)._evidence
     rows = np.column_stack([encoder.transform(table()), np.ones(4000)])
     truth = 0.2 * rows.T @ rows
