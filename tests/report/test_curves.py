@@ -51,4 +51,4 @@ def test_the_page_follows_the_colours_of_the_screen():
     page = report_page(model(0.4))
     assert "prefers-color-scheme: dark" in page
     assert not re.search(r'(fill|stroke)="#', page)
-    assert "light one for all values of a column together" in page
+    assert "outer one for all values of a column together" in page

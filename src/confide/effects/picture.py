@@ -78,7 +78,7 @@ def _explain(axes: list[Any], effects: Sequence[Effect], outcome: str, level: fl
         bands = (
             ""
             if level is None
-            else f"\nbands at {level:g}, for sampling and noise: dark for each value, light for all values of a column"
+            else f"\nbands at {level:g}, for sampling and noise: inner for each value, outer for all values of a column"
         )
         figure.suptitle(_plain(f"Effects on {outcome}{bands}"), fontsize="medium")
 

@@ -15,7 +15,7 @@ from confide.features.column_names import listed
 class EffectsDisplay:
     """A picture of the effects of columns: a curve for each number, a point for each level of a category.
 
-    Bands cover sampling and the noise for privacy. The dark band is for each value by itself, the light one for all values
+    Bands cover sampling and the noise for privacy. The inner band is for each value by itself, the outer one for all values
     of a column together. Small marks on the axis are the knots, between which a curve is straight. No row is drawn.
 
     Parameters

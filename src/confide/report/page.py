@@ -155,8 +155,8 @@ def _effects(model: Any, level: float) -> str:
     sentences = [introduction]
     if any(effect.has_band for effect in found):
         sentences.append(
-            f"Bands cover sampling and the noise for privacy at level {level:g}: the dark one for each value by itself, the "
-            f"light one for all values of a column together."
+            f"Bands cover sampling and the noise for privacy at level {level:g}: the inner one for each value by itself, "
+            f"the outer one for all values of a column together."
         )
     elif has_intervals(model):
         sentences.append("No band is drawn where the noise hides what the rows tell.")
