@@ -70,6 +70,18 @@ def square_deviation(plan: Any) -> float:
     return float(plan.target_deviation / plan.problem.target_scale / plan.square_scale) if plan.square_scale else 0.0
 
 
+def noise_on_a_weight(plan: Any) -> float:
+    """Root mean square of the noise on one weight of the summed objective, in units of the largest slope of a row.
+
+    For least squares from noisy sums, the noise on the curvature in one direction.
+    """
+    problem = plan.problem
+    if hasattr(plan, "product_deviation"):
+        # A symmetric matrix of such noise has eigenvalues up to twice this.
+        return float(plan.product_deviation * math.sqrt(problem.n_weights))
+    return float(plan.noise_norm * plan.l2 / problem.loss_bounds.lipschitz / math.sqrt(problem.n_weights))
+
+
 def deviation(plan: Any) -> float:
     """Standard deviation of the noise on one entry of a released vector of moments or counts."""
     if plan.lattice is None:

@@ -45,13 +45,15 @@ PUBLIC = [
     for kind in (getattr(confide, name) for name in confide.__all__)
     if isinstance(kind, type) and issubclass(kind, PrivateLinearModel)
 ]
-OWN_PARTS = {"ledger", "n_jobs", "random_state", "schema", "row_norm", "classes"}
+OWN_PARTS = {"ledger", "n_jobs", "random_state", "schema", "row_norm", "classes", "knots", "bounds"}
 
 
 def fitted(kind, **parameters):
-    """A fitted model, with a bound on targets where one is needed."""
+    """A fitted model, with a bound on targets and bounds of columns where they are needed."""
     if "target_bound" in kind().get_params():
         parameters = {"target_bound": 1.0, **parameters}
+    if "bounds" in kind().get_params():
+        parameters = {"bounds": (-1, 1), **parameters}
     return kind(**parameters).fit(X, Y)
 
 
@@ -64,7 +66,7 @@ def test_there_is_a_file_of_every_public_model():
     """The list below is not empty, and knows them all."""
     assert {kind.__name__ for kind in PUBLIC} == {
         "LogisticRegression", "LinearSVC", "KernelSVC", "Ridge", "HuberRegressor", "PoissonRegressor", "ERMClassifier",
-        "ERMRegressor",
+        "ERMRegressor", "AdditiveClassifier", "AdditiveRegressor",
     }  # fmt: skip
 
 

@@ -11,10 +11,11 @@ import numpy as np
 
 from confide.data.checked_source import CheckedPass
 from confide.data.file_rows import FileRows
-from confide.data.on_disk import FilePart
+from confide.data.on_disk import BATCH_ROWS, FilePart
 from confide.data.opened_rows import OpenedRows
 from confide.data.partitions import (
     FAN_IN,
+    NO_ROWS,
     NumericReading,
     Outcome,
     PartitionedSource,
@@ -65,6 +66,15 @@ class DaskRows(OpenedRows):
 
         distinct = [delayed(np.unique, pure=True)(part) for part in self.labels.to_delayed().ravel()]
         return np.unique(np.concatenate(self._computed(delayed(list)(distinct))))
+
+    def count(self) -> int:
+        from dask.delayed import delayed
+
+        name = "" if self.schema is None else self.schema.column_names[0]
+        counts = self._computed(delayed(list)([delayed(_n_rows, pure=True)(part, name) for part in self.parts]))
+        if sum(counts) == 0:
+            raise InputError(NO_ROWS)
+        return int(sum(counts))
 
     @contextmanager
     def checked(
@@ -129,6 +139,13 @@ def rows_of_files(files: FileRows, client: Any) -> DaskRows:
         for group in range(part.n_groups())
     )
     return DaskRows(files.schema, tuple(groups), _on_file, client=client, target=files.target)
+
+
+def _n_rows(part: Any, name: str) -> int:
+    """The number of rows of a partition: a frame, a pair of arrays, or a part of a file, of which one column is read."""
+    if isinstance(part, FilePart):
+        return sum(int(table.num_rows) for table in part.tables([name], BATCH_ROWS))
+    return len(part[1]) if isinstance(part, tuple) else len(part)
 
 
 def _on_frame(task: Task, number: int, frame: Any) -> Outcome:

@@ -69,6 +69,9 @@ class FederatedRows(OpenedRows):
     def __post_init__(self) -> None:
         object.__setattr__(self, "connections", tuple(self.connections))
 
+    def count(self) -> int:
+        return rows_of_parties_are_not_counted()
+
     @contextmanager
     def checked(
         self, reading: Reading | NumericReading, rows_per_person: RowsPerPerson, n_threads: int = 1
@@ -90,6 +93,14 @@ class FederatedRows(OpenedRows):
         finally:
             for connection in self.connections:
                 send_end(connection)
+
+
+def rows_of_parties_are_not_counted() -> int:
+    """Refuse to choose anything by the number of rows: no party knows the rows of the others, or the budget."""
+    raise ParameterError(
+        "over parties, knots and interactions cannot be chosen from the number of rows and the budget, since no party knows "
+        "both. Give every party and the coordinator the same schema that `chosen_schema(n_rows)` makes."
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -41,6 +41,18 @@ class OpenedRows(ABC):
         raise ParameterError("the classes of these rows are not known: give `classes`, or a schema with a target.")
 
     @abstractmethod
+    def count(self) -> int:
+        """The number of rows, for choices that depend on a public number of rows, before the rows are checked.
+
+        Raises
+        ------
+        InputError, FileError
+            If there are no rows, or they cannot be counted.
+        ParameterError
+            If these rows are not counted before the check. The message says what to give instead.
+        """
+
+    @abstractmethod
     def checked(
         self, reading: Reading | NumericReading, rows_per_person: RowsPerPerson, n_threads: int = 1
     ) -> AbstractContextManager[CheckedPass]:

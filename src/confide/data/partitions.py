@@ -56,6 +56,7 @@ from confide.types import Array, Rows, Targets, Weights
 _SAMPLE_REDUCTION = 4
 """The sample of a cluster may take this many times less memory than a sample of rows in memory, because it travels to the
 driver and each node of the tree copies it."""
+NO_ROWS = "the partitions have no rows; at least one row is needed."
 FAN_IN = 8
 """How many outcomes one node of the tree adds up. It adds them in pairs, so the additions have depth 3 on each level, and
 a depth of 32 suffices for 8^10 partitions."""
@@ -369,7 +370,7 @@ class PartitionedSource(RowsWithDefaults, SummableRows):
             raise InputError(outcome.refusal)
         source = cls(run, reading, tuple(sorted(outcome.partitions)))
         if source.n_rows == 0:
-            raise InputError("the partitions have no rows; at least one row is needed.")
+            raise InputError(NO_ROWS)
         reading.refuse_unused(outcome.used)
         passing.used(source.n_rows)
         return CheckedPass(source, source.n_rows)

@@ -19,6 +19,7 @@ from confide.data.fingerprints import SIZE
 from confide.data.opened_rows import OpenedRows
 from confide.data.partitions import (
     FAN_IN,
+    NO_ROWS,
     NumericReading,
     Outcome,
     PartitionedSource,
@@ -32,7 +33,7 @@ from confide.data.partitions import (
 )
 from confide.data.streams import Reading
 from confide.erm.row_sums import Totals
-from confide.errors import InputTypeError
+from confide.errors import InputError, InputTypeError
 from confide.features.persons import RowsPerPerson
 from confide.features.schema import Schema
 
@@ -62,6 +63,12 @@ class SparkRows(OpenedRows):
 
     def __repr__(self) -> str:
         return f"SparkRows({self.schema!r})"
+
+    def count(self) -> int:
+        n_rows = int(computed_by_cluster(self.frame.count))
+        if n_rows == 0:
+            raise InputError(NO_ROWS)
+        return n_rows
 
     @contextmanager
     def checked(

@@ -107,7 +107,7 @@ class ERMClassifier(RowNormParameter, LinearClassifier):
 
 
 @estimator
-class ERMRegressor(LossRegressor):
+class ERMRegressor(RowNormParameter, LossRegressor):
     """A linear regressor with a loss of the score and the target, released under differential privacy.
 
     Minimises mean loss(w . x, y) + alpha / 2 |w|^2 over clipped rows and targets, perturbed so that the released weights are

@@ -34,6 +34,9 @@ class LinearClassifier(ClassParameters, SampleWeightParameter, ClassifierMixin, 
     intercept_: Array
     classes_: Any
 
+    _loss_in_parts = "huber_hinge"
+    """The loss that takes the place of "auto" in fits to parts of the rows."""
+
     def plan(self, n_rows: int | None = None, n_features: int | None = None, *, n_classes: int | None = None) -> Plan:
         """Show everything that a fit would decide from public facts. Reads no data and charges nothing.
 

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from copy import copy
+from functools import partial
 from typing import Any, Self, TypedDict
 
 import numpy as np
@@ -17,24 +19,28 @@ from sklearn.utils.validation import check_is_fitted
 from confide.data.arrays import Blocks
 from confide.data.mapped import MappedBlocks
 from confide.erm.row_bounds import RowBound
+from confide.errors import ParameterError
 from confide.estimators.coefficient_intervals import CoefficientIntervals
 from confide.estimators.notebook import ShownWithGuarantee
 from confide.estimators.repeated_fits import TellsOfRepeatedFits, tell_of_no_ledger
 from confide.estimators.shared_parameters import ModelParameters
+from confide.features.column_names import names_by_position
 from confide.features.encoder import Encoder
 from confide.features.fourier import FourierMap
+from confide.features.schema import Schema
 from confide.files import write_document
 from confide.inference.evidence import Evidence
 from confide.inference.least_squares import SumsEvidence
 from confide.intake import parameters
 from confide.intake.arrays import rows_to_score
-from confide.intake.given_rows import rows_given
+from confide.intake.given_rows import GivenRows, rows_given
 from confide.intake.specification import Columns, RowSpecification
 from confide.intake.targets import TargetKind
 from confide.privacy.budgets import Neighbours, as_budget
 from confide.released_models.model import ReleasedModel
 from confide.released_models.scores import LinearModel
 from confide.saved_models.writing import document_of
+from confide.training.alpha import usual_norm_of_curves
 from confide.training.charge import Charge, rows_per_person
 from confide.training.fit import train
 from confide.training.mechanism_choice import MECHANISM_NAMES
@@ -78,7 +84,7 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ShownWithGua
     def _train(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Do the work of `fit`: check, train, release, and keep what was released."""
         given = rows_given(X, y, sample_weight)
-        encoder = parameters.checked_schema(given.schema_for(self.schema))
+        encoder = parameters.checked_schema(self._schema_of(given))
         settings = self._settings(encoder)
         seed, ledger = parameters.checked_seed(self.random_state), parameters.checked_ledger(self.ledger)
         tell_of_no_ledger(self, ledger)
@@ -88,11 +94,39 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ShownWithGua
 
     def _plan(self, n_rows: int | None, n_features: int | None, n_classes: int = 0, *, set_aside: float = 0.0) -> AnyPlan:
         """The plan for these numbers of rows, columns and classes. `set_aside` is explained in `Problem`."""
-        encoder = parameters.checked_schema(self.schema)
+        schema = self._schema_of_plan(n_rows, n_features)
+        encoder = parameters.checked_schema(schema)
         settings = self._settings(encoder, set_aside=set_aside).for_classes(n_classes)
+        if self.schema is None and schema is not None:
+            n_features = None  # it was used for the schema
         columns = parameters.checked_shape(n_rows, n_features, encoder, settings.n_rows_bounds)
         fourier = self._fourier_map(columns)
         return make_plan(settings, columns if fourier is None else fourier.n_features, n_rows)
+
+    def _schema_of(self, given: GivenRows) -> Schema | None:
+        """The schema by which these rows are read and encoded. It follows from public facts."""
+        own = self._own_schema(lambda _: given.column_names())
+        return self._chosen_in(given.schema_for(own), given.n_rows_given)
+
+    def _schema_of_plan(self, n_rows: int | None, n_features: int | None) -> Schema | None:
+        """The schema by which so many rows would be read and encoded."""
+        own = self._own_schema(partial(names_of_plan, n_features))
+        return self._chosen_in(own, partial(parameters.checked_count, "n_rows", n_rows))
+
+    def _own_schema(self, names: Callable[[int | None], tuple[str, ...]]) -> Schema | None:
+        """The schema that the parameters describe, or None.
+
+        `names` gives the names of the columns of an array. It is called with their number, if the parameters say it.
+        """
+        return self.schema
+
+    def _chosen_in(self, schema: Schema | None, count: Callable[[], int]) -> Schema | None:
+        """The schema with all that is chosen from public facts. `count` gives the number of rows, where that is public."""
+        return schema
+
+    def _take_schema(self, schema: Schema | None) -> None:
+        """Make this schema, in which nothing is left to be chosen, the parameter of this estimator."""
+        self.set_params(schema=schema)
 
     def _settings(self, encoder: Encoder | None, *, set_aside: float = 0.0) -> Settings:
         """The checked parameters. No data is needed for them."""
@@ -114,6 +148,7 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ShownWithGua
             inference_share=parameters.checked_share(getattr(self, "inference_share", 0.0)),
             set_aside=set_aside,
             n_threads=parameters.checked_jobs(self.n_jobs),
+            usual_norm=None if encoder is None or row_bound is not encoder.row_bound else usual_norm_of_curves(encoder),
         )
 
     def _specification(self, settings: Settings, encoder: Encoder | None, seed: int | None = None) -> RowSpecification:
@@ -195,6 +230,19 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ShownWithGua
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = self.schema is None and self._accepts_sparse
         return tags
+
+
+def names_of_plan(n_features: int | None, n_described: int | None) -> tuple[str, ...]:
+    """Names of the columns of an array in a plan.
+
+    Parameters
+    ----------
+    n_features : the number of columns as a user gave it, or None
+    n_described : the number of columns that the parameters describe, or None
+    """
+    if n_features is None and n_described is None:
+        raise ParameterError("bounds=(low, high) are for all columns of an array, so give n_features, their number.")
+    return names_by_position(parameters.checked_count("n_features", n_described if n_features is None else n_features))
 
 
 def released_model(model: PrivateLinearModel) -> ReleasedModel:

@@ -9,7 +9,7 @@ from sklearn.base import RegressorMixin
 from sklearn.metrics import r2_score
 
 from confide.estimators.linear_model import PrivateLinearModel
-from confide.estimators.shared_parameters import RowNormParameter, TargetParameter
+from confide.estimators.shared_parameters import TargetParameter
 from confide.features.encoder import Encoder
 from confide.intake.row_weights import weights_of
 from confide.intake.targets import Numbers, numbers_of
@@ -18,7 +18,7 @@ from confide.training.plan import AnyPlan
 from confide.types import Array
 
 
-class LinearRegressor(TargetParameter, RowNormParameter, RegressorMixin, PrivateLinearModel):  # type: ignore[misc]  # scikit-learn ships no types
+class LinearRegressor(TargetParameter, RegressorMixin, PrivateLinearModel):  # type: ignore[misc]  # scikit-learn ships no types
     """A linear regressor, released under differential privacy. A subclass says what it minimises."""
 
     coef_: Array

@@ -13,7 +13,7 @@ from confide.erm.target_losses import PoissonLoss, SquaredLoss
 from confide.errors import ParameterError
 from confide.estimators.linear_model import WeightsOfRows, sample_weight_of
 from confide.estimators.linear_regressor import LinearRegressor
-from confide.estimators.shared_parameters import IntervalsParameter, SampleWeightParameter, estimator
+from confide.estimators.shared_parameters import IntervalsParameter, RowNormParameter, SampleWeightParameter, estimator
 from confide.features.encoder import Encoder
 from confide.intake import parameters
 from confide.intake.targets import Numbers
@@ -64,10 +64,13 @@ class LossRegressor(SampleWeightParameter, LinearRegressor):
         """
         return self._train(X, y, sample_weight_of(weights_of_rows))
 
+    _size_of_log_counts = 1.0
+    """A public guess of the size of the scores of counts, which are logarithms."""
+
     def _minimised(self, encoder: Encoder | None) -> ScoreLoss:
         target_bound = parameters.checked_target_bound(self.target_bound)
         # For counts the scores are logarithms of means, so they are of size about 1 in any units of the target.
-        score_size = 1.0 if self._has_counts else target_bound
+        score_size = self._size_of_log_counts if self._has_counts else target_bound
         return ScoreLoss(self._loss(target_bound), score_size=score_size, raises_alpha=self._has_counts)
 
     def _target(self, encoder: Encoder | None) -> Numbers:
@@ -119,7 +122,7 @@ def poisson_loss(target_bound: float, threshold: Any) -> PoissonLoss:
 
 
 @estimator
-class HuberRegressor(IntervalsParameter, LossRegressor):
+class HuberRegressor(IntervalsParameter, RowNormParameter, LossRegressor):
     """Linear regression that is robust to outliers, released under differential privacy.
 
     Minimises mean loss(w . x - y) + alpha / 2 |w|^2 over clipped rows and targets, perturbed so that the released weights
@@ -175,7 +178,7 @@ class HuberRegressor(IntervalsParameter, LossRegressor):
 
 
 @estimator
-class PoissonRegressor(LossRegressor):
+class PoissonRegressor(RowNormParameter, LossRegressor):
     """Regression of counts whose mean is exp(w . x), released under differential privacy.
 
     Minimises mean loss + alpha / 2 |w|^2 over clipped rows and counts, perturbed so that the released weights are

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from confide.data.federated import Connection, answer, send_end
+from confide.data.federated import Connection, answer, rows_of_parties_are_not_counted, send_end
 from confide.data.partitions import refuse_persons
 from confide.errors import ParameterError
 from confide.estimators.linear_classifier import LinearClassifier
@@ -47,6 +47,9 @@ def take_part(connection: Connection, estimator: LinearClassifier, X: Any, y: An
     try:
         given = rows_given(X, y)
         schema = given.schema_for(estimator.schema)
+        if schema is not None and estimator._chosen_in(schema, rows_of_parties_are_not_counted) != schema:
+            # The choice depends on the budget, which is the coordinator's alone.
+            rows_of_parties_are_not_counted()
         if schema is None:
             raise ParameterError(
                 "parties need a schema, and this estimator has none: without a schema, parties could read the same columns "

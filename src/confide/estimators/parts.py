@@ -173,12 +173,13 @@ def intervals_from_parts(
     refuse_undivided(given)
     if sample_weight is not None and not hasattr(estimator, "max_sample_weight"):
         raise ParameterError(f"{type(estimator).__name__} does not take weights of rows; leave sample_weight out.")
-    schema = given.schema_for(estimator.schema)
+    schema = estimator._schema_of(given)
     refuse_persons(schema, "intervals from parts need")
-    estimator = clone(estimator).set_params(schema=schema)
+    estimator = clone(estimator)
+    estimator._take_schema(schema)
     if getattr(estimator, "loss", None) == "auto":
         # Parts may differ by one row in size, and then "auto" could choose different losses for them.
-        estimator.set_params(loss="huber_hinge")
+        estimator.set_params(loss=estimator._loss_in_parts)
     encoder = parameters.checked_schema(schema)
     settings = estimator._settings(encoder, set_aside=math.log(n_parts))
     with given.checked([estimator._specification(settings, encoder, charge.seed)]) as (rows,):

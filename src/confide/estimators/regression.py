@@ -6,7 +6,7 @@ from typing import Any, Self
 
 from confide.errors import ParameterError
 from confide.estimators.linear_regressor import LinearRegressor
-from confide.estimators.shared_parameters import estimator
+from confide.estimators.shared_parameters import RowNormParameter, estimator
 from confide.features.encoder import Encoder
 from confide.intake import parameters
 from confide.privacy.sufficient_statistics import StatisticsPlan
@@ -15,7 +15,7 @@ from confide.training.settings import SquaredError
 
 
 @estimator
-class Ridge(LinearRegressor):
+class Ridge(RowNormParameter, LinearRegressor):
     """Ridge regression (least squares with a ridge), released under differential privacy by noisy sums.
 
     Minimises mean (y - w . x)^2 / 2 + alpha / 2 |w|^2 over clipped rows and targets. The weights are computed from X^T X and

@@ -250,7 +250,13 @@ class PrivateSearchCV(TellsOfRepeatedFits, MetaEstimatorMixin, BaseEstimator):  
         ParameterError
             If a parameter cannot be used, or there is no private search with these parameters.
         """
-        return self._plan(self._checked_budget(), self._candidates(), n_rows, _Facts(n_features, n_classes))
+        budget, candidates = self._checked_budget(), self._candidates()
+        has_schema = candidates[0].schema is not None
+        for model in candidates:
+            model._take_schema(model._schema_of_plan(n_rows, n_features))
+        # If the schema was made of bounds, the number of columns was used for it.
+        is_used = not has_schema and candidates[0].schema is not None
+        return self._plan(budget, candidates, n_rows, _Facts(None if is_used else n_features, n_classes))
 
     def _plan(self, budget: Budget, candidates: list[Any], n_rows: int, facts: _Facts) -> SearchPlan:
         method = parameters.checked_choice("method", self.method, METHODS)
@@ -290,16 +296,18 @@ class PrivateSearchCV(TellsOfRepeatedFits, MetaEstimatorMixin, BaseEstimator):  
         seed, ledger = parameters.checked_seed(self.random_state), parameters.checked_ledger(self.ledger)
         given = rows_given(X, y, sample_weight_of(weights_of_rows))
         refuse_undivided(given)
-        schema = given.schema_for(candidates[0].schema)
+        schemas = [model._schema_of(given) for model in candidates]
+        schema = schemas[0]
         refuse_persons(schema, "a search needs")
         charge = Charge(ledger, seed, f"{type(self).__name__}.fit")
-        encoder = parameters.checked_schema(schema)
-        for model in candidates:
-            model.set_params(budget=budget, schema=schema)
-        settings = [model._settings(encoder) for model in candidates]
+        for model, its_schema in zip(candidates, schemas, strict=True):
+            model.set_params(budget=budget)
+            model._take_schema(its_schema)
+        encoders = list(map(parameters.checked_schema, schemas))
+        settings = [model._settings(encoder) for model, encoder in zip(candidates, encoders, strict=True)]
         specifications = [
             model._specification(its_settings, encoder, seed)
-            for model, its_settings in zip(candidates, settings, strict=True)
+            for model, its_settings, encoder in zip(candidates, settings, encoders, strict=True)
         ]
         with given.checked(specifications) as rows_of_all:
             rows = rows_of_all[0]

@@ -64,6 +64,13 @@ _DESCRIPTIONS = {
     "max_sample_weight": """float, default 1.0
     A public cap on the `sample_weight` of a row in `fit`, between 1e-9 and 1e9. The noise grows with it. The mean of the
     losses is taken over the number of rows, not over the sum of the weights.""",
+    "knots": """"auto", int or dict, default "auto"
+    Knots of number columns that the schema says nothing about: how many, evenly spaced on the column's own scale, 0 for a
+    straight line. A dict gives a number or a list of knots by the name of the column. "auto" chooses a number from public
+    facts: number of rows, budget, and columns. What the schema says is kept.""",
+    "bounds": """(low, high), list of such pairs, dict of pairs, or None
+    Instead of a schema, public bounds of the columns of an array of numbers: one pair for all, a pair for each, or pairs by
+    the names of columns. Numbers outside are clipped. The bounds are never inferred from the rows.""",
     "inference_share": """float or "auto", default 0.0
     The part of the budget that is kept for intervals, from 0 to 0.9. With it, `conf_int`, `summary` and `uncertainty` say
     how far the coefficients may lie from those of the population. "auto" takes the share at which the intervals are
@@ -144,6 +151,14 @@ class TargetParameter:
     """The bound on targets, for every regressor."""
 
     target_bound: float | None = None
+
+
+@estimator
+class AdditiveParameters:
+    """The columns of additive models and their knots."""
+
+    knots: Any = "auto"
+    bounds: Any = None
 
 
 @estimator

@@ -13,6 +13,11 @@ def listed(names: Iterable[str]) -> str:
     return ", ".join(f'"{name}"' for name in names)
 
 
+def names_by_position(n_columns: int) -> tuple[str, ...]:
+    """Names for the columns of an array, which has none: x0, x1, ..."""
+    return tuple(f"x{position}" for position in range(n_columns))
+
+
 def looks_like_number(name: object) -> bool:
     """Whether a name is text that reads as a number: a sign that a row of data was taken for the names of the columns."""
     number = number_in(name) if isinstance(name, str) else None

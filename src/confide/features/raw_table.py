@@ -16,7 +16,7 @@ import numpy as np
 from confide.errors import InputError
 from confide.features.canonical_labels import canonical_label
 from confide.features.cells import CellNumbers, Levels, read_identities, read_levels, read_numbers
-from confide.features.column_names import listed
+from confide.features.column_names import listed, names_by_position
 from confide.features.columns import CategoryColumn, NumberColumn
 from confide.features.schema import Schema
 from confide.types import Indices
@@ -105,6 +105,7 @@ def _columns_named(frame: Any, names: Sequence[str]) -> tuple[Any, ...]:
 
     if (columns := _columns_of_arrow(frame, names)) is not None:
         return columns
+    frame = _named_by_position(frame, names)
     try:
         table = nw.from_native(frame, pass_through=True)
         present, n_rows = (set(table.columns), table.shape[0]) if isinstance(table, nw.DataFrame) else (set(), 0)
@@ -118,6 +119,19 @@ def _columns_named(frame: Any, names: Sequence[str]) -> tuple[Any, ...]:
     if n_rows == 0:
         raise InputError("the frame has no rows; at least one is needed.")
     return tuple(table[name] for name in names)
+
+
+def _named_by_position(frame: Any, names: Sequence[str]) -> Any:
+    """An array of numbers as a frame, if the schema describes its columns by their positions: x0, x1, ..."""
+    if not isinstance(frame, np.ndarray) or frame.ndim != 2 or frame.dtype.kind not in "fiub":
+        return frame
+    if tuple(names) != names_by_position(len(names)):
+        return frame
+    if frame.shape[1] != len(names):
+        raise InputError(f"X has {frame.shape[1]} columns, and the schema describes {len(names)}: x0 to x{len(names) - 1}.")
+    import pandas as pd
+
+    return pd.DataFrame(frame, columns=list(names), copy=False)
 
 
 def _columns_of_arrow(frame: Any, names: Sequence[str]) -> tuple[Any, ...] | None:

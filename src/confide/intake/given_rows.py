@@ -24,7 +24,7 @@ from confide.data.streams import Reading
 from confide.errors import InputError, ParameterError
 from confide.features.labels import targets_at
 from confide.features.schema import Schema
-from confide.intake.arrays import MemoryTable, table_of
+from confide.intake.arrays import MemoryTable, names_of_columns, table_of
 from confide.intake.row_weights import row_weights_of, weight_array
 from confide.intake.specification import CheckedRows, Columns, RowSpecification, coefficient_names
 from confide.intake.targets import ReadTargets
@@ -40,6 +40,12 @@ class GivenRows(Protocol):
 
     def schema_for(self, schema: Schema | None) -> Schema | None:
         """The schema by which the rows are read, if this is the estimator's schema. Refuses two different schemas."""
+
+    def column_names(self) -> tuple[str, ...]:
+        """Names of the columns of numbers: those of a frame, and x0, x1, ... for an array."""
+
+    def n_rows_given(self) -> int:
+        """How many rows were given, for choices that depend on a public number of rows. The rows are not checked yet."""
 
     def checked(self, specifications: Sequence[RowSpecification]) -> AbstractContextManager[tuple[CheckedRows, ...]]:
         """Check the rows for each of several fits. Temporary files are removed when the context ends.
@@ -82,13 +88,24 @@ class _RowsInMemory:
     def schema_for(self, schema: Schema | None) -> Schema | None:
         return schema
 
+    def column_names(self) -> tuple[str, ...]:
+        return names_of_columns(self.X)
+
+    def n_rows_given(self) -> int:
+        # What has no rows is refused when it is read, with a message of its own.
+        return max(1, _length(self.X))
+
     @contextmanager
     def checked(self, specifications: Sequence[RowSpecification]) -> Iterator[tuple[CheckedRows, ...]]:
         first = specifications[0]
-        table = table_of(self.X, first)
-        targets = first.target.read(self.y, table.n_rows_given)
+        # Fits that encode rows alike share one table.
+        tables = {first.encoder: table_of(self.X, first)}
+        for each in specifications[1:]:
+            if each.encoder not in tables:
+                tables[each.encoder] = table_of(self.X, each)
+        targets = first.target.read(self.y, tables[first.encoder].n_rows_given)
         own_weights = None if self.sample_weight is None else weight_array(self.sample_weight)
-        yield tuple(self._as_taken_by(each, table, targets, own_weights) for each in specifications)
+        yield tuple(self._as_taken_by(each, tables[each.encoder], targets, own_weights) for each in specifications)
 
     def _as_taken_by(
         self, specification: RowSpecification, table: MemoryTable, targets: ReadTargets, own_weights: Array | None
@@ -119,6 +136,17 @@ class _RowsInMemory:
         )
 
 
+def _length(X: Any) -> int:
+    """The number of rows of an array or a frame; 0 if it has none."""
+    shape = getattr(X, "shape", None)
+    if isinstance(shape, tuple) and shape and isinstance(shape[0], int):
+        return shape[0]
+    try:
+        return len(X)
+    except TypeError:
+        return 0
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class _RowsElsewhere:
     """Rows in files, on a cluster or at other parties. They are checked in a separate pass for each fit."""
@@ -136,6 +164,12 @@ class _RowsElsewhere:
                 "only, or give the same schema to both."
             )
         return self.rows.schema
+
+    def column_names(self) -> tuple[str, ...]:
+        raise ParameterError("bounds are for arrays and frames in memory. Give open_rows a schema, and leave bounds out.")
+
+    def n_rows_given(self) -> int:
+        return self.rows.count()
 
     @contextmanager
     def checked(self, specifications: Sequence[RowSpecification]) -> Iterator[tuple[CheckedRows, ...]]:

@@ -222,8 +222,13 @@ def checked_shape(n_rows: Any, n_features: Any, encoder: Encoder | None, n_rows_
                 f"n_features follows from the schema, which has {encoder.n_features} encoded columns; leave n_features out."
             )
         n_features = encoder.n_features
-    for name, value in (("n_rows", n_rows), ("n_features", n_features)):
-        given = isinstance(value, (int, np.integer)) and not isinstance(value, bool) and value >= 1
-        if not given and not (name == "n_rows" and value is None and n_rows_bounds):
-            raise ParameterError(f"{name} must be a whole number of at least 1.")
-    return int(n_features)
+    if n_rows is not None or not n_rows_bounds:
+        checked_count("n_rows", n_rows)
+    return checked_count("n_features", n_features)
+
+
+def checked_count(name: str, value: Any) -> int:
+    """A number of rows or of columns for a plan."""
+    if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < 1:
+        raise ParameterError(f"{name} must be a whole number of at least 1.")
+    return int(value)

@@ -10,6 +10,7 @@ import numpy as np
 
 from confide.data.checked_source import CheckedSource
 from confide.erm.row_bounds import RowBound
+from confide.features.column_names import names_by_position
 from confide.features.encoder import Encoder
 from confide.features.fourier import FourierMap
 from confide.features.persons import RowsPerPerson
@@ -69,7 +70,9 @@ class Columns:
     def of_schema(cls, encoder: Encoder) -> Columns:
         """The raw columns of a schema."""
         names = encoder.schema.column_names
-        return cls(len(names), np.array(names, dtype=object))
+        # The columns of an array have no names of their own.
+        has_names = names != names_by_position(len(names))
+        return cls(len(names), np.array(names, dtype=object) if has_names else None)
 
     @classmethod
     def recorded_by(cls, estimator: Any) -> Columns:

@@ -8,3 +8,10 @@ from typing import Any
 def estimator_with(estimator: Any, **parameters: Any) -> Any:
     """A new estimator of the same kind, with these parameters replaced. The given one is not changed."""
     return type(estimator)(**estimator.get_params(deep=False) | parameters)
+
+
+def estimator_with_chosen_schema(estimator: Any, n_rows: int | None, n_features: int | None) -> Any:
+    """The estimator, with all that it would choose for the columns of so many rows written into its schema."""
+    if not hasattr(estimator, "chosen_schema"):
+        return estimator
+    return estimator_with(estimator, schema=estimator.chosen_schema(n_rows, n_features), bounds=None)

@@ -34,6 +34,7 @@ from confide.erm.row_bounds import RowBound, norm_with_intercept
 from confide.errors import ParameterError
 from confide.features.encoder import Encoder
 from confide.planning.checked_arguments import is_number
+from confide.planning.estimator_copies import estimator_with_chosen_schema
 from confide.privacy.mechanism import Plan, Problem
 from confide.privacy.noise import Entropy
 from confide.solvers.fallback import NewtonThenFallback
@@ -155,7 +156,7 @@ def simulate(
     facts = _Facts(
         loss=problem.loss,
         row_bound=problem.row_bound,
-        encoded=_bound_before_clipping(estimator, problem),
+        encoded=_bound_before_clipping(estimator_with_chosen_schema(estimator, n_rows, n_features), problem),
         n_features=problem.n_features,
         intercept=problem.intercept,
         n_rows=min(_N_ROWS, problem.n_rows_low),

@@ -133,7 +133,7 @@ def _other_parameters(kind: type[Any], released: ReleasedModel) -> dict[str, Any
     """The parameters that have their own parts in the file: schema, bound on rows, and classes."""
     schema = released.schema
     others: dict[str, Any] = {"schema": schema}
-    if released.fourier is None:
+    if released.fourier is None and "row_norm" in kind().get_params(deep=False):
         others["row_norm"] = released.scoring.row_bound if schema is None else None
     if issubclass(kind, LinearClassifier):
         others["classes"] = None if schema is not None and schema.target is not None else list(released.domain)

@@ -1,0 +1,124 @@
+"""What additive models share: their parameters, and how knots are chosen before a fit or a plan."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+
+from confide.errors import ParameterError, SchemaError
+from confide.estimators.linear_model import PrivateLinearModel
+from confide.estimators.shared_parameters import AdditiveParameters
+from confide.features.column_names import listed
+from confide.features.columns import NumberColumn
+from confide.features.schema import Schema
+from confide.intake import parameters
+from confide.privacy.budgets import Neighbours
+from confide.released_models.model import ReleasedModel
+from confide.training.knot_choice import with_chosen_knots, with_knots
+
+
+class AdditiveColumns(AdditiveParameters, PrivateLinearModel):
+    """The columns of an additive model: a schema, or bounds of the columns of an array, in which knots are chosen."""
+
+    schema_: Schema | None
+
+    _accepts_sparse = False  # a sparse matrix has no bounds for its columns
+
+    def chosen_schema(self, n_rows: int | None = None, n_features: int | None = None) -> Schema:
+        """The schema in which everything that a fit would choose is written out. Reads no data and charges nothing.
+
+        Parameters
+        ----------
+        n_rows : int or None
+            Number of rows, at least 1. Not used if `n_rows_bounds` is given.
+        n_features : int or None
+            Number of columns of an array, if `bounds` is one pair for all columns; otherwise leave it out.
+
+        Returns
+        -------
+        Schema
+            A fit with this schema chooses nothing more.
+
+        Raises
+        ------
+        ParameterError
+            If a parameter cannot be used.
+        """
+        if n_rows is None and self.n_rows_bounds is None:
+            raise ParameterError("give n_rows, the number of rows: the number of knots depends on it.")
+        schema = self._schema_of_plan(n_rows, n_features)
+        if schema is None:
+            raise ParameterError(_NO_COLUMNS)
+        return schema
+
+    def _own_schema(self, names: Callable[[int | None], tuple[str, ...]]) -> Schema | None:
+        if self.bounds is None:
+            return super()._own_schema(names)
+        if self.schema is not None:
+            raise ParameterError("give a schema or bounds, not both: a schema has the bounds of its columns.")
+        return _schema_of_bounds(self.bounds, names)
+
+    def _chosen_in(self, schema: Schema | None, count: Callable[[], int]) -> Schema | None:
+        if parameters.checked_schema(schema) is None or schema is None:
+            raise ParameterError(_NO_COLUMNS)
+        automatic = isinstance(self.knots, str) and self.knots == "auto"
+        described = schema if automatic else with_knots(schema, _checked_knots(self.knots, schema))
+        n_rows_is_public = Neighbours.parse(self.neighbours) is Neighbours.REPLACE_ONE
+        return with_chosen_knots(described, self._settings, count if n_rows_is_public else None)
+
+    def _take_schema(self, schema: Schema | None) -> None:
+        self.set_params(schema=schema, bounds=None)
+
+    def _hold(self, released: ReleasedModel) -> None:
+        super()._hold(released)
+        self.schema_ = released.schema
+
+
+_NO_COLUMNS = (
+    "an additive model needs to know the range of each column: give a schema; or, for an array of numbers, "
+    "bounds=(low, high) for all columns, or a list with such a pair for each column."
+)
+
+
+def _schema_of_bounds(bounds: Any, names: Callable[[int | None], tuple[str, ...]]) -> Schema:
+    """A schema of number columns from one pair (low, high), or from a pair for each column, by position or by name."""
+    message = (
+        "bounds must be a pair (low, high) for all columns, a list with such a pair for each column, or a dict of pairs by "
+        "the names of columns; low must be below high."
+    )
+    if isinstance(bounds, Mapping):
+        pairs, titles = list(bounds.values()), tuple(map(str, bounds))
+    else:
+        try:
+            table: Any = np.asarray(bounds, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise ParameterError(message) from None
+        if table.shape == (2,):
+            titles = names(None)
+            pairs = [table] * len(titles)
+        elif table.ndim == 2 and table.shape[1] == 2:
+            pairs, titles = list(table), names(len(table))
+            if len(titles) != len(pairs):
+                raise ParameterError(f"bounds has {len(pairs)} pairs, and X has {len(titles)} columns; give one for each.")
+        else:
+            raise ParameterError(message)
+    try:
+        columns = tuple(NumberColumn(name, float(low), float(high)) for name, (low, high) in zip(titles, pairs, strict=True))
+    except (SchemaError, TypeError, ValueError):
+        raise ParameterError(message) from None
+    return Schema(columns)
+
+
+def _checked_knots(knots: Any, schema: Schema) -> Any:
+    """The parameter `knots`: a number for all columns, or a mapping from the names of columns to a number or a list."""
+    names = [column.name for column in schema.columns if isinstance(column, NumberColumn)]
+    if isinstance(knots, Mapping):
+        if unknown := [name for name in knots if name not in names]:
+            raise ParameterError(f"knots: {listed(map(str, unknown))} is no number column of the schema; take it out.")
+        return {name: tuple(value) if isinstance(value, (list, np.ndarray)) else value for name, value in knots.items()}
+    if isinstance(knots, Integral) and not isinstance(knots, bool):
+        return int(knots)
+    raise ParameterError('knots must be "auto", a whole number, or a dict from names of columns to a number or a list.')

@@ -1,0 +1,111 @@
+"""How many knots an additive model gives to each number column, where the user said nothing: from public facts alone."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import TypeGuard
+
+from confide.errors import ParameterError
+from confide.expected_noise import noise_on_a_weight
+from confide.features.columns import Column, NumberColumn
+from confide.features.encoder import Encoder
+from confide.features.schema import Schema
+from confide.training.alpha import usual_norm, usual_norm_of_curves
+from confide.training.plan import make_plan
+from confide.training.settings import Settings
+
+NUMBERS_OF_KNOTS = (12, 6, 3, 0)
+"""The numbers of knots that are tried, the largest first. One or two knots were worse than none or three on most data."""
+_LEAST_STRENGTH = {12: 10_000.0, 6: 150.0, 3: 100.0}
+"""A number of knots is taken if there are so many rows for each unit of noise on a weight. Compared by
+benchmarks/automatic_knots.py, as are the next three constants."""
+_STRENGTH_OF_CHEAP = {12: math.inf, 6: 100.0, 3: 0.0}
+"""The same where the knots cost little."""
+_CHEAP = 0.8
+"""Knots cost little if the sum of typical rows over the noise is at least this share of that with straight lines."""
+_TYPICAL_SLOPE = 0.5
+"""The slope of a typical row of a regression, as a share of the largest one. For classes it is nearly 1."""
+_MOST_NEAR_NUMBERS = 13
+"""Whole numbers between bounds as near as this get no more knots than there are numbers between the bounds."""
+
+
+def with_knots(schema: Schema, knots: int | Mapping[str, int | tuple[float, ...]]) -> Schema:
+    """The schema with these knots in the number columns that say nothing about knots."""
+    by_name = {column.name: knots for column in schema.columns} if isinstance(knots, int) else knots
+    columns = tuple(
+        replace(column, knots=by_name.get(column.name, ())) if _is_open(column) else column for column in schema.columns
+    )
+    return Schema(columns, schema.target, schema.person, schema.interact)
+
+
+def _is_open(column: Column) -> TypeGuard[NumberColumn]:
+    """Whether the number of knots of a column is still to be chosen."""
+    return isinstance(column, NumberColumn) and column.knots == ()
+
+
+def with_chosen_knots(schema: Schema, settings_of: Callable[[Encoder], Settings], count: Callable[[], int] | None) -> Schema:
+    """The schema in which every number column says its knots: those that said nothing get a chosen number.
+
+    A schema in which all columns say their knots stays as it is.
+
+    Parameters
+    ----------
+    schema : the public description of the columns
+    settings_of : the checked parameters of the fit, for the encoder of a schema
+    count : gives the number of rows, if it is public; None if the settings have public bounds on it
+    """
+    if not any(map(_is_open, schema.columns)):
+        return schema
+    n_rows = None if count is None else count()
+
+    def tried(number: int) -> _Tried | None:
+        made = with_knots(schema, {column.name: _sensible(column, number) for column in schema.columns if _is_open(column)})
+        encoder = Encoder(made)
+        # Intervals take a part of the budget. The knots are those of the same model without them.
+        settings = replace(settings_of(encoder), inference_share=0.0)
+        try:
+            plan = make_plan(settings, encoder.n_features, n_rows)
+        except ParameterError:
+            # The plan of the chosen knots is made again, and then it says what is wrong.
+            return None
+        noise = noise_on_a_weight(plan)
+        slope = 1.0 if getattr(settings.minimised, "score_size", 1.0) is None else _TYPICAL_SLOPE
+        strength = slope * plan.problem.n_rows_low / noise if noise else math.inf
+        norm = usual_norm_of_curves(encoder) or usual_norm(encoder.row_bound, 0.0)
+        return _Tried(made, strength, strength * norm / math.sqrt(plan.problem.n_weights))
+
+    straight = tried(0)
+    for number in NUMBERS_OF_KNOTS[:-1]:
+        curved = tried(number)
+        if curved is not None:
+            is_cheap = straight is not None and curved.signal >= _CHEAP * straight.signal
+            if curved.strength >= (_STRENGTH_OF_CHEAP if is_cheap else _LEAST_STRENGTH)[number]:
+                return curved.schema
+    return with_knots(schema, 0) if straight is None else straight.schema
+
+
+@dataclass(frozen=True, slots=True)
+class _Tried:
+    """A schema with a number of knots, and how the rows compare with the noise of its plan.
+
+    Attributes
+    ----------
+    schema : the schema
+    strength : rows for each unit of noise on a weight
+    signal : norm of the sum of typical rows, over that of the noise
+    """
+
+    schema: Schema
+    strength: float
+    signal: float
+
+
+def _sensible(column: Column, number: int) -> int:
+    """At most so many knots as the column can use: of near whole numbers, those between the bounds."""
+    if not isinstance(column, NumberColumn) or column.scale != "linear":
+        return number
+    between = column.high - column.low - 1.0
+    is_near_and_whole = column.low.is_integer() and column.high.is_integer() and between < _MOST_NEAR_NUMBERS
+    return min(number, int(between)) if is_near_and_whole else number

@@ -1,0 +1,113 @@
+"""Additive models: curves for numbers, levels for categories, probabilities for both losses."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize_scalar
+
+import confide
+from confide import AdditiveClassifier, AdditiveRegressor, ApproxDP, LinearSVC, ParameterError, Schema
+from tests.estimators.conventions import failed_checks
+
+RNG = np.random.default_rng(0)
+X = RNG.uniform(-1, 1, size=(20_000, 3))
+CURVE = 3 * np.abs(X[:, 0]) - 1.5
+Y = (RNG.uniform(size=20_000) < 1 / (1 + np.exp(-3 * CURVE))).astype(int)
+
+
+def test_a_curve_is_learned_that_a_straight_line_cannot_have():
+    """The classes depend on the size of a number, not on its sign."""
+    straight = LinearSVC(1.0, row_norm=2.0).fit(X, Y).score(X, Y)
+    curved = AdditiveClassifier(1.0, bounds=(-1, 1)).fit(X, Y).score(X, Y)
+    assert straight < 0.6 < 0.85 < curved
+
+
+@pytest.mark.parametrize("loss", ["auto", "logistic", "logistic_hinge"])
+def test_probabilities_are_near_the_true_ones(loss):
+    """Of rows with a score, as many are positive as the probability says, for each loss."""
+    model = AdditiveClassifier(8.0, bounds=(-1, 1), loss=loss).fit(X, Y)
+    probability = model.predict_proba(X)
+    assert probability.sum(axis=1) == pytest.approx(1.0)
+    assert (model.predict(X) == (probability[:, 1] > 0.5)).all()
+    true = 1 / (1 + np.exp(-3 * CURVE))
+    assert np.abs(probability[:, 1] - true).mean() < 0.04
+
+
+def test_the_probability_of_the_hinge_is_that_of_which_its_score_is_the_best():
+    """The score that minimises p loss(z) + (1 - p) loss(-z) is found by search, and gives p back."""
+    model = AdditiveClassifier(math.inf, bounds=(-1, 1), loss="logistic_hinge").fit(X, Y)
+    for p in (0.01, 0.3, 0.5, 0.9, 0.999):
+        best = minimize_scalar(
+            lambda z, p=p: p * np.logaddexp(0, 2 - z) + (1 - p) * np.logaddexp(0, 2 + z), bounds=(-20, 20), method="bounded",
+            options={"xatol": 1e-10},
+        ).x  # fmt: skip
+        model.decision_function = lambda _, best=best: np.array([best])
+        assert model.predict_proba(None)[0, 1] == pytest.approx(p, abs=1e-6)
+    model.decision_function = lambda _: np.array([-900.0, 900.0])
+    assert np.isfinite(model.predict_log_proba(None)).all()
+
+
+@pytest.mark.parametrize("loss", ["auto", "logistic", "logistic_hinge"])
+def test_several_classes(loss):
+    """Three classes by the size of a number; their probabilities add up to 1."""
+    y = np.digitize(np.abs(X[:, 0]), [0.35, 0.7])
+    model = AdditiveClassifier(8.0, bounds=(-1, 1), loss=loss).fit(X, y)
+    assert model.score(X, y) > 0.85
+    assert model.predict_proba(X).sum(axis=1) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("loss", ["huber", "squared", "poisson"])
+def test_regressions_learn_curves(loss):
+    """A parabola and a kink, by each loss."""
+    mean = np.exp(2 * X[:, 0] ** 2 - np.abs(X[:, 1]))
+    y = RNG.poisson(mean) if loss == "poisson" else np.log(mean)
+    bound = 8.0 if loss == "poisson" else 2.0
+    model = AdditiveRegressor(ApproxDP(8.0, 1e-6), bounds=(-1, 1), target_bound=bound, loss=loss).fit(X, y)
+    assert np.corrcoef(model.predict(X), mean if loss == "poisson" else y)[0, 1] > 0.97
+
+
+def test_least_squares_takes_no_weights_of_rows():
+    """They would not enter the sums."""
+    with pytest.raises(ParameterError, match="sample_weight"):
+        AdditiveRegressor(1.0, bounds=(-1, 1), target_bound=1.0, loss="squared").fit(X, Y, sample_weight=np.ones(len(X)))
+
+
+def test_unknown_losses_are_refused():
+    """The message lists those that there are."""
+    with pytest.raises(ParameterError, match="'logistic_hinge'"):
+        AdditiveClassifier(1.0, bounds=(-1, 1), loss="huber_hinge").fit(X, Y)
+    with pytest.raises(ParameterError, match="'squared'"):
+        AdditiveRegressor(1.0, bounds=(-1, 1), target_bound=1.0, loss="logistic").fit(X, Y)
+
+
+@pytest.mark.parametrize(
+    "model", [AdditiveClassifier(1e6), AdditiveRegressor(1e6, target_bound=100.0)], ids=["classifier", "regressor"]
+)
+def test_the_conventions_of_scikit_learn_hold(model):
+    """Its own checks, on arrays with bounds. Numbers near 100 need wide bounds, and scores of numbers near 0 close ones."""
+    failed = [set(failed_checks(model.set_params(bounds=(-bound, bound))).splitlines()) for bound in (200, 5)]
+    assert not {line for line in failed[0] if line.startswith("check") and "check_regressors_train" not in line}
+    assert not {line for line in failed[1] if line.startswith("check_regressors_train")}
+
+
+def test_intervals_of_an_additive_model():
+    """The share of the budget that is kept for them buys standard errors of the effects at the knots."""
+    model = AdditiveClassifier(8.0, bounds=(-1, 1), knots=2, loss="logistic", inference_share=0.3).fit(X, Y)
+    assert (model.conf_int()[:, 0] < model.conf_int()[:, 1]).all()
+
+
+def test_a_private_search_may_choose_the_knots():
+    """Each candidate has columns of its own."""
+    search = confide.PrivateSearchCV(AdditiveClassifier(bounds=(-1, 1)), {"knots": [0, 3]}, budget=4.0)
+    search.fit(X, Y)
+    assert search.best_params_ == {"knots": 3}
+    assert search.plan(20_000, 3).plans[1].problem.n_features == search.best_estimator_.coef_.shape[1] == 15
+
+
+def test_intervals_from_parts_of_an_additive_model():
+    """All parts have the knots of the whole."""
+    model = AdditiveClassifier(8.0, schema=Schema(columns={f"x{i}": {"low": -1, "high": 1} for i in range(3)}))
+    assert confide.intervals_from_parts(model, X, Y, n_parts=5).conf_int().shape[1] == 2
