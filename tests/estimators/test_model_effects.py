@@ -13,6 +13,8 @@ from tests.effects.examples import labels, schema, table
     ("made", "unit"),
     [
         (lambda: confide.LogisticRegression(5.0, schema=schema()), "log-odds"),
+        (lambda: confide.AdditiveClassifier(5.0, schema=schema()), "score"),
+        (lambda: confide.AdditiveClassifier(5.0, schema=schema(), loss="logistic"), "log-odds"),
         (lambda: confide.LinearSVC(5.0, schema=schema()), "score"),
         (lambda: confide.HuberRegressor(5.0, schema=schema(target=None), target_bound=1.0), "prediction"),
         (lambda: confide.PoissonRegressor(5.0, schema=schema(target=None), target_bound=1.0), "logarithm of the mean"),

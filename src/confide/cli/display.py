@@ -21,7 +21,7 @@ from confide.cli.sparklines import common_limits, extremes, sparkline
 from confide.data.passes import Pace
 from confide.effects.effects import has_effects
 from confide.estimators.linear_model import released_model
-from confide.estimators.model_effects import effects_of
+from confide.estimators.model_effects import effects_of, unit_of_scores
 from confide.released_models.shown_class import ShownClass, weights_by_class
 from confide.report.page import has_intervals
 
@@ -113,7 +113,7 @@ class Screen:
         else:
             title = f"The {max_shown} largest of {len(pairs)} released weights"
             pairs = sorted(pairs, key=lambda pair: -abs(pair[1]))[:max_shown]
-        unit = "log-odds" if hasattr(model, "predict_proba") else "score"
+        unit = unit_of_scores(model)
         if direction.position is None:
             self.heading(f"{title}, by class")
         else:
@@ -125,7 +125,7 @@ class Screen:
     def coefficients(self, model: LinearClassifier) -> None:
         """All coefficients with their intervals."""
         table = model.summary()
-        unit, direction = "log-odds" if hasattr(model, "predict_proba") else "score", ShownClass.of(released_model(model))
+        unit, direction = unit_of_scores(model), ShownClass.of(released_model(model))
         of_what = "by class" if direction.position is None else f"in {unit} of {direction}"
         self.heading(f"Coefficients {of_what}, with intervals of {table.level:g}")
         self.table(

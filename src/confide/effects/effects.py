@@ -186,6 +186,11 @@ class Effects:
             return self.unit
         return f"{self.unit} of {self._shown if self._shown.position is not None else 'the class'}"
 
+    @property
+    def shortens_rows(self) -> bool:
+        """Whether long encoded rows are clipped before they are scored. The effects are those of rows that are not."""
+        return self.released.scoring.row_bound != self.encoder.row_bound
+
     @cached_property
     def _decomposition(self) -> Decomposition:
         weights = self._sign * self.released.scoring.coef

@@ -164,6 +164,10 @@ def _effects(model: Any, level: float) -> str:
         sentences.append("No part of the budget was used for intervals, so there are no bands.")
     if any(len(effect.columns) > 1 for effect in found):
         sentences.append("What interactions add is not drawn.")
+    if effects.shortens_rows:
+        sentences.append(
+            "The model clips long encoded rows: all effects of such a row are multiplied by one factor below 1."
+        )
     return f"<p>{escape(' '.join(sentences))}</p>{effect_drawings(found)}"
 
 
