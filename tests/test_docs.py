@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import confide
+from confide.estimators.model_effects import effects_of
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -53,6 +54,17 @@ def test_the_python_of_the_page_on_intervals_runs(tmp_path, monkeypatch, capsys)
     printed = capsys.readouterr().out
     for words in ("expected interval", "sampling err", "privacy err", "hours-per-week", "accuracy", "auc"):
         assert words in printed
+
+
+def test_the_python_of_the_page_on_effects_runs(tmp_path, monkeypatch):
+    """In an empty folder; its model has effects and bands for every column."""
+    monkeypatch.chdir(tmp_path)
+    names = {}
+    for code in blocks("docs/effects.md", "python"):
+        exec(compile(code, "docs/effects.md", "exec"), names)  # noqa: S102 - our own page
+    found = list(effects_of(confide.load("model.json")).with_bands())
+    assert [each.name for each in found] == ["age", "hours-per-week", "education-num", "sex"]
+    assert all(each.has_band for each in found)
 
 
 def test_the_python_of_the_page_on_additive_models_runs(tmp_path, monkeypatch, capsys):

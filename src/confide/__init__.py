@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from confide.errors import SchemaError as SchemaError
     from confide.estimators.additive import AdditiveClassifier as AdditiveClassifier
     from confide.estimators.additive import AdditiveRegressor as AdditiveRegressor
+    from confide.estimators.effects_display import EffectsDisplay as EffectsDisplay
     from confide.estimators.erm import ERMClassifier as ERMClassifier
     from confide.estimators.erm import ERMRegressor as ERMRegressor
     from confide.estimators.evaluation import evaluate as evaluate

@@ -24,7 +24,13 @@ from confide import (
     PureDP,
 )
 from confide.inference.evidence import Evidence
-from confide.inference.intervals import Uncertainty, _inflation_factors, denoised_curvature
+from confide.inference.intervals import (
+    JointUncertainty,
+    Uncertainty,
+    _inflation_factors,
+    denoised_curvature,
+    joint_uncertainty,
+)
 
 TRUTH = np.array([1.2, -0.8, 0.5, 0.3])
 
@@ -345,3 +351,38 @@ def test_a_loaded_model_gives_the_same_intervals(parameters, tmp_path):
     assert again.inference_share == model.inference_share
     again.save(tmp_path / "two.json")
     assert (tmp_path / "one.json").read_text() == (tmp_path / "two.json").read_text()
+
+
+@pytest.mark.parametrize("multiclass", [None, "softmax", "one-vs-rest"])
+def test_combinations_of_coefficients_have_the_errors_of_their_parts(multiclass):
+    """Single coefficients as `uncertainty` has them; a difference by NumPy from the draws; a root that gives the errors."""
+    X, y = sample(4000, 3)
+    classes = [0, 1] if multiclass is None else [0, 1, 2]
+    y = y if multiclass is None else y + (X[:, 0] > 0.2)
+    model = LogisticRegression(
+        ApproxDP(20.0, 1e-6), inference_share=0.4, classes=classes, multiclass=multiclass or "softmax"
+    ).fit(X, y)
+    known, evidence = model.uncertainty(), model._evidence
+    assert isinstance(evidence, Evidence)
+    found = joint_uncertainty(evidence, np.vstack([np.eye(4), [[1.0, -1.0, 0.0, 0.0]]]))
+    assert len(found) == (1 if multiclass is None else 3)
+    for score, one in enumerate(found):
+        own = slice(4 * score, 4 * score + 4)
+        np.testing.assert_allclose(one.estimates[:4], known.estimates[own], rtol=1e-9)
+        np.testing.assert_allclose(one.total_error[:4], known.total_error[own], rtol=1e-9)
+        np.testing.assert_allclose(one.estimates[4], known.estimates[own][0] - known.estimates[own][1], rtol=1e-9)
+        np.testing.assert_allclose(np.linalg.norm(one.sampling_root, axis=0), one.sampling_error, rtol=1e-6)
+        joint, alone = one.joint_margins(0.9), one.margins(0.9)
+        assert (joint >= alone).all()
+        np.testing.assert_array_equal(one.among(slice(0, 2)).margins(0.9), alone[:2])
+        assert (one.among(slice(0, 2)).joint_margins(0.9) <= joint[:2]).all()
+
+
+def test_joint_margins_hold_all_together():
+    """Independent Gaussian errors of five coefficients: the quantile of the largest of five, within that of 4,000 draws."""
+    root = np.diag([1.0, 2.0, 0.5, 1.0, 3.0])
+    five = JointUncertainty(np.zeros(5), np.diagonal(root).copy(), np.zeros((0, 5)), root)
+    exact = norm.ppf(0.5 + 0.5 * 0.95 ** (1 / 5))
+    np.testing.assert_allclose(five.joint_margins(0.95) / np.diagonal(root), exact, rtol=0.04)
+    hidden = JointUncertainty(np.zeros(2), np.full(2, math.inf), np.zeros((0, 2)), np.zeros((0, 2)))
+    assert np.isinf(hidden.joint_margins(0.95)).all()

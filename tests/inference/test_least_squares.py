@@ -9,7 +9,7 @@ import pytest
 
 import confide
 from confide import ZCDP, ApproxDP, FileError, Ledger, ParameterError, Ridge
-from confide.inference.least_squares import SumsEvidence, uncertainty_of_sums
+from confide.inference.least_squares import SumsEvidence, joint_uncertainty_of_sums, uncertainty_of_sums
 
 TRUTH = np.array([0.6, -0.4, 0.2, 0.1])
 SPREAD = 0.15
@@ -290,3 +290,20 @@ def test_a_file_whose_intervals_speak_of_other_weights_is_refused(tmp_path):
     write_document(tmp_path / "m.json", content, overwrite=True)
     with pytest.raises(FileError, match="do not fit each other"):
         confide.load(tmp_path / "m.json")
+
+
+def test_combinations_of_coefficients_from_sums_have_the_errors_of_their_parts():
+    """Single coefficients as in `uncertainty_of_sums`, and the variance of a difference from the whole covariance."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-0.5, 0.5, size=(3000, 2))
+    model = confide.Ridge(5.0, target_bound=1.0, intervals=True).fit(X, X @ [0.5, -0.3] + rng.uniform(-0.2, 0.2, 3000))
+    known = model.uncertainty()
+    found = joint_uncertainty_of_sums(model._evidence, np.vstack([np.eye(3), [[1.0, -1.0, 0.0]]]))
+    np.testing.assert_allclose(found.estimates[:3], known.estimates, rtol=1e-9)
+    np.testing.assert_allclose(found.total_error[:3], known.total_error, rtol=1e-9)
+    np.testing.assert_allclose(
+        found.privacy_errors[:, 3], found.privacy_errors[:, 0] - found.privacy_errors[:, 1], atol=1e-12
+    )
+    covariance = found.sampling_root.T @ found.sampling_root
+    difference = covariance[0, 0] + covariance[1, 1] - 2 * covariance[0, 1]
+    np.testing.assert_allclose(found.sampling_error[3] ** 2, difference, rtol=1e-9)

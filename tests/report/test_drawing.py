@@ -14,7 +14,7 @@ from scipy.special import ndtri
 from confide.inference.table import Coefficient
 from confide.report.drawing import interval_plot, weight_plot
 
-LIGHT, DARK = "#9ecae1", "#2171b5"
+LIGHT, DARK = "var(--light)", "var(--dark)"
 ONE = Coefficient("age", 1.0, 0.25, 0.5, 0.56, 0.0, 2.0, 0.05)
 
 
@@ -33,7 +33,7 @@ def bars(drawing, colour):
     return [
         (float(bar.get("x")), float(bar.get("x")) + float(bar.get("width")))
         for bar in elements(drawing, "rect")
-        if bar.get("fill") == colour
+        if bar.get("style") == f"fill: {colour}"
     ]
 
 

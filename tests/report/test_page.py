@@ -89,7 +89,7 @@ def test_intervals_are_drawn_in_two_shades_and_listed():
     model = MODELS["intervals"](*rows())
     page = report_page(model, level=0.8)
     assert model.summary(0.8).to_html() in page
-    assert page.count('fill="#9ecae1"') == page.count('fill="#2171b5"') == 4
+    assert page.count("fill: var(--light)") == page.count("fill: var(--dark)") == 4
     assert "Intervals at level 0.8" in page
 
 

@@ -17,8 +17,11 @@ from rich.table import Table
 from rich.text import Text
 
 from confide.cli.failures import printable
+from confide.cli.sparklines import common_limits, extremes, sparkline
 from confide.data.passes import Pace
+from confide.effects.effects import has_effects
 from confide.estimators.linear_model import released_model
+from confide.estimators.model_effects import effects_of, unit_of_scores
 from confide.released_models.shown_class import ShownClass, weights_by_class
 from confide.report.page import has_intervals
 
@@ -110,7 +113,7 @@ class Screen:
         else:
             title = f"The {max_shown} largest of {len(pairs)} released weights"
             pairs = sorted(pairs, key=lambda pair: -abs(pair[1]))[:max_shown]
-        unit = "log-odds" if hasattr(model, "predict_proba") else "score"
+        unit = unit_of_scores(model)
         if direction.position is None:
             self.heading(f"{title}, by class")
         else:
@@ -122,7 +125,7 @@ class Screen:
     def coefficients(self, model: LinearClassifier) -> None:
         """All coefficients with their intervals."""
         table = model.summary()
-        unit, direction = "log-odds" if hasattr(model, "predict_proba") else "score", ShownClass.of(released_model(model))
+        unit, direction = unit_of_scores(model), ShownClass.of(released_model(model))
         of_what = "by class" if direction.position is None else f"in {unit} of {direction}"
         self.heading(f"Coefficients {of_what}, with intervals of {table.level:g}")
         self.table(
@@ -131,6 +134,20 @@ class Screen:
         )
         for note in table.notes[:-1]:
             self.text(note)
+
+    def effects(self, model: Any) -> None:
+        """The effects of columns, if some number has a curve: its shape, and where it is least and largest."""
+        if not has_effects(released_model(model)):
+            return
+        effects = effects_of(model)
+        found = list(effects.with_bands())
+        if all(len(effect.curve) == 2 for effect in found if effect.is_curve):
+            return
+        self.heading(f"Effects on the {effects.outcome}, on one scale, from the low of each number to its high")
+        limits = common_limits(found)
+        prefix = {label: f"{label}: " if label is not None else "" for label in effects.labels}
+        rows = [(prefix[each.label] + each.name, sparkline(each, limits), *extremes(each)) for each in found]
+        self.table(("column", "curve", "least at", "largest at"), rows, words=("curve",))
 
 
 def _console(*, stderr: bool = False, width: int | None = None) -> Console:
@@ -198,6 +215,7 @@ def model_document(model: LinearClassifier) -> dict[str, Any]:
         "weights_speak_of": direction.label,
         "weights": weights,
         "intercept": intercept,
+        "effects": effects_of(model).to_dict() if has_effects(released_model(model)) else None,
         "intervals": model.summary().to_dict() if has_intervals(model) else None,
     }
 

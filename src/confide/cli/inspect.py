@@ -7,7 +7,7 @@ from confide.cli.outputs import exit_without_guarantee
 
 
 def inspect(model_file: ModelFile, output_format: Format = "text") -> None:
-    """Show the guarantee and the weights of a model file, with intervals if a share of the budget paid for them."""
+    """Show the guarantee, effects and weights of a model file, with intervals if a share of the budget paid for them."""
     from confide.cli import display
     from confide.report.page import has_intervals
     from confide.saved_models.loading import load
@@ -19,6 +19,7 @@ def inspect(model_file: ModelFile, output_format: Format = "text") -> None:
         screen = display.Screen()
         screen.verbatim(f"{model_file}: {type(model).__name__}, alpha {model.alpha_:.6g}")
         screen.guarantee(model.guarantee_)
+        screen.effects(model)
         if has_intervals(model):
             screen.coefficients(model)
         else:

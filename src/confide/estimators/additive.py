@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -28,6 +29,12 @@ benchmarks/peers."""
 COUNTS_SHARE = 0.4
 """The default threshold of counts, as a share of `target_bound`. At 0.05 the deviance explained on the visits of the RAND
 experiment was below 0, at 0.4 it was the largest, and at 1 it was a third smaller (benchmarks/automatic_knots.py)."""
+
+
+_MONOTONE_FOR_TWO = (
+    "Only binary classification is supported with monotone effects. The type of the target is multiclass: leave monotone "
+    "out."
+)
 
 
 @estimator
@@ -81,6 +88,13 @@ class AdditiveClassifier(AdditiveColumns, IntervalsParameter, LinearClassifier):
 
     def _minimised(self, encoder: Encoder | None) -> ScoreLoss:
         name = parameters.checked_choice("loss", self.loss, ("auto", "logistic", "logistic_hinge"))
+        found = self._loss_named(name, encoder)
+        if not self.monotone:
+            return found
+        # Each of several classes has a score, and none of them speaks for the order of the others.
+        return replace(found, one_vs_rest=None, softmax=False, only_two=_MONOTONE_FOR_TWO)
+
+    def _loss_named(self, name: str, encoder: Encoder | None) -> ScoreLoss:
         if name == "logistic":
             return ScoreLoss(LogisticLoss(), one_vs_rest=LogisticLoss(), softmax=True)
         hinge = LogisticHinge(1.0 / MARGIN)

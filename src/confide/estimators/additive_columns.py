@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from numbers import Integral
 from typing import Any
 
 import numpy as np
 
+from confide.effects.monotone import checked_monotone
 from confide.errors import ParameterError, SchemaError
+from confide.estimators.column_effects import ColumnEffects
 from confide.estimators.linear_model import PrivateLinearModel
 from confide.estimators.shared_parameters import AdditiveParameters
 from confide.features.column_names import listed
 from confide.features.columns import NumberColumn
+from confide.features.encoder import Encoder
 from confide.features.schema import Schema
 from confide.intake import parameters
 from confide.privacy.budgets import Neighbours
 from confide.released_models.model import ReleasedModel
 from confide.training.interaction_choice import with_interactions
 from confide.training.knot_choice import with_chosen_knots, with_knots
+from confide.training.settings import Settings
 
 
-class AdditiveColumns(AdditiveParameters, PrivateLinearModel):
+class AdditiveColumns(ColumnEffects, AdditiveParameters, PrivateLinearModel):
     """The columns of an additive model: a schema, or bounds of the columns of an array, in which knots are chosen."""
 
     schema_: Schema | None
@@ -71,6 +76,10 @@ class AdditiveColumns(AdditiveParameters, PrivateLinearModel):
         public_count = count if n_rows_is_public else None
         curves = with_chosen_knots(described, self._settings, public_count)
         return with_interactions(described, curves, self.interactions, self._settings, public_count)
+
+    def _settings(self, encoder: Encoder | None, *, set_aside: float = 0.0) -> Settings:
+        monotone = checked_monotone(self.monotone, None if encoder is None else encoder.schema)
+        return replace(super()._settings(encoder, set_aside=set_aside), monotone=tuple(monotone.items()))
 
     def _take_schema(self, schema: Schema | None) -> None:
         self.set_params(schema=schema, bounds=None, interactions=())

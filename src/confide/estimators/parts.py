@@ -258,6 +258,8 @@ def _check_parameters(estimator: Any, n_parts: Any) -> None:
             "single weights of random features mean nothing, so a KernelSVC has no intervals. Use LinearSVC or "
             "LogisticRegression."
         )
+    if getattr(estimator, "monotone", None):
+        raise ParameterError("intervals from parts are for coefficients as they are released: leave monotone out.")
     if estimator.ledger is not None or estimator.random_state is not None:
         raise ParameterError("give ledger and random_state to the call, not to the estimator: all parts are one release.")
     if Neighbours.parse(estimator.neighbours) is not Neighbours.REPLACE_ONE:

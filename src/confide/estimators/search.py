@@ -39,7 +39,7 @@ from confide.privacy.selection import Repetition, Selection
 from confide.released_models.model import ReleasedModel
 from confide.training.assumptions import guarantee_of, sentences_of_rows
 from confide.training.charge import Charge, before_charge, charge_and_release
-from confide.training.fit import Fit, lattices_of, released
+from confide.training.fit import Fit, lattices_of, model_of, released
 from confide.training.random_division import divided, mistakes, refuse_persons, refuse_undivided
 from confide.training.settings import Settings
 from confide.types import Array
@@ -318,7 +318,12 @@ class PrivateSearchCV(TellsOfRepeatedFits, MetaEstimatorMixin, BaseEstimator):  
             plan = self._plan(budget, candidates, rows.n_rows, _Facts.of(rows))
             unusual = cautions(plan.event.budget, rows.n_rows, rows.n_rows)
             trainings = [
-                _Training(its_rows, its_plan, self._guarantee(plan, its_rows, its_settings, its_plan, charge, unusual))
+                _Training(
+                    its_rows,
+                    its_settings,
+                    its_plan,
+                    self._guarantee(plan, its_rows, its_settings, its_plan, charge, unusual),
+                )
                 for its_rows, its_plan, its_settings in zip(rows_of_all, plan.plans, settings, strict=True)
             ]
             for model in candidates:
@@ -542,12 +547,13 @@ class _Training:
     """One candidate: the rows as it uses them, its plan, and the guarantee that holds if it is chosen."""
 
     rows: CheckedRows
+    settings: Settings
     plan: Plan
     guarantee: Guarantee
 
     def model_of(self, fit: Fit) -> ReleasedModel:
         """The candidate as the released model."""
-        return ReleasedModel.of(fit.model, fit.evidence, self.plan.alpha, self.guarantee, self.rows)
+        return model_of(fit, self.plan.alpha, self.guarantee, self.rows, self.settings)
 
 
 @dataclass(frozen=True, slots=True)

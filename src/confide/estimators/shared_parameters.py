@@ -75,6 +75,10 @@ _DESCRIPTIONS = {
     function of all columns together; there are no intervals then. "auto" is "all" where public facts favour it: most columns
     are numbers, and the noise is small beside the rows. Otherwise it is none. The schema of the fitted model says what was
     chosen.""",
+    "monotone": """dict or None
+    Columns whose effect may only rise or only fall, as {"age": "up"}. The released curve is replaced by the nearest monotone
+    one, in the metric of its noise if intervals were bought. This is post-processing: it costs nothing, and it helps only
+    where it is true. For two classes the effect is that in favour of the class that is shown.""",
     "bounds": """(low, high), list of such pairs, dict of pairs, or None
     Instead of a schema, public bounds of the columns of an array of numbers: one pair for all, a pair for each, or pairs by
     the names of columns. Numbers outside are clipped. The bounds are never inferred from the rows.""",
@@ -166,6 +170,7 @@ class AdditiveParameters:
 
     knots: Any = "auto"
     interactions: Any = ()
+    monotone: Any = None
     bounds: Any = None
 
 

@@ -113,13 +113,24 @@ class NumberEncoding:
         return positions
 
     def write(self, codes: Array, out: Array) -> None:
-        numbers = out[:-1] if self.column.missing else out
         if self.column.knots:
-            if self.is_kept_as_is:
-                codes = self._positions(codes)
-            numbers[...] = HAT_HEIGHT * np.maximum(1.0 - np.abs(codes - np.arange(len(numbers))[:, None]), 0.0)
+            self.write_hats(self._positions(codes) if self.is_kept_as_is else codes, out)
         else:
-            numbers[0] = codes
+            self.write_line(codes, out)
+
+    def write_hats(self, positions: Array, out: Array) -> None:
+        """Fill `out` (size, m) from positions (m,) among the knots, 0 for the low and NaN for a missing number."""
+        numbers = out[:-1] if self.column.missing else out
+        numbers[...] = HAT_HEIGHT * np.maximum(1.0 - np.abs(positions - np.arange(len(numbers))[:, None]), 0.0)
+        self._write_absent(positions, numbers, out)
+
+    def write_line(self, stretched: Array, out: Array) -> None:
+        """Fill `out` (size, m) from numbers (m,) in [-1, 1], NaN for a missing one."""
+        numbers = out[:-1] if self.column.missing else out
+        numbers[0] = stretched
+        self._write_absent(stretched, numbers, out)
+
+    def _write_absent(self, codes: Array, numbers: Array, out: Array) -> None:
         if self.column.missing:
             absent = np.isnan(codes)
             numbers[:, absent] = 0.0

@@ -123,6 +123,17 @@ class Encoder:
         for name, value in made.items():
             object.__setattr__(self, name, value)
 
+    @property
+    def factors(self) -> tuple[tuple[ColumnEncoding, ...], ...]:
+        """For each group, the encodings that are multiplied: one for a column, several for an interaction."""
+        alone = ((encoding,) for encoding in self._encodings)
+        return (*alone, *(tuple(member.factor for member in product.members) for product in self._products))
+
+    @property
+    def group_scales(self) -> tuple[float, ...]:
+        """For each group, what its products are multiplied by; 1 for a column."""
+        return self.row_bound.scales
+
     def read(self, frame: Any, rows_per_person: RowsPerPerson | None = None, *, refuse: bool = True) -> Codes:
         """Check a frame and read the columns of the schema.
 

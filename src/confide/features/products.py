@@ -30,6 +30,10 @@ class Member(Protocol):
     def linked(self) -> bool:
         """Whether in every row exactly one of the columns is 1 and the others are 0."""
 
+    @property
+    def factor(self) -> ColumnEncoding:
+        """The encoding that the columns which enter have."""
+
     def columns(self, block: Array) -> Array:
         """The columns that enter (size, m), from the encoded columns of a block (n_features, m)."""
 
@@ -48,6 +52,10 @@ class EncodedMember:
     @property
     def linked(self) -> bool:
         return self.encoding.linked
+
+    @property
+    def factor(self) -> ColumnEncoding:
+        return self.encoding
 
     def columns(self, block: Array) -> Array:
         return block[self.start : self.start + len(self.names)]
@@ -85,15 +93,21 @@ class CoarseNumber:
     def linked(self) -> bool:
         return self.coarse.linked
 
+    @property
+    def factor(self) -> ColumnEncoding:
+        return self.coarse
+
     def columns(self, block: Array) -> Array:
         encoded = block[self.start : self.start + len(self.encoding.names)]
         # At most two hats of a row are not 0. So the sum of separately rounded products is the same in any order.
         stretched = (self.points * encoded[: len(self.points)]).sum(axis=0)
         if self.coarse.column.missing:
             stretched[encoded[-1] != 0.0] = np.nan
-        codes = (stretched + 1.0) * ((self.knots + 1) / 2.0) if self.knots else stretched
         columns: Array = np.empty((len(self.names), block.shape[1]), block.dtype)
-        self.coarse.write(codes, columns)
+        if self.knots:
+            self.coarse.write_hats((stretched + 1.0) * ((self.knots + 1) / 2.0), columns)
+        else:
+            self.coarse.write_line(stretched, columns)
         return columns
 
 

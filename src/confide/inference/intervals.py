@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
 import numpy as np
@@ -35,6 +35,7 @@ from confide.inference.forecast import LARGEST_RATIO
 from confide.privacy.mechanism import Noise
 from confide.privacy.moments import directions_of
 from confide.privacy.noise import Entropy
+from confide.privacy.shapes import Ball
 from confide.types import Array, Indices
 
 _N_DRAWS = 4000
@@ -46,6 +47,8 @@ _NORMAL_QUANTILE, _MAX_RELATIVE_VARIANCE = 1.96, 0.1
 _LARGEST_RATIO_OF_TWO_CLASSES = 5.0
 """Largest ratio of noise to curvature in a release of two classes. Above it, intervals contain the truth far too seldom
 (docs/intervals.md)."""
+_SEED_OF_SAMPLING = 1000
+"""Seed of the draws of sampling errors. It differs from the seeds of the noises, which are 0, 1 and so on."""
 TARGETS = ("regularised", "unregularised")
 
 
@@ -129,6 +132,45 @@ class Uncertainty:
         return np.clip(1.0 - self.probability_within(np.abs(self.estimates)), 0.0, 1.0)
 
 
+@dataclass(frozen=True)
+class JointUncertainty(Uncertainty):
+    """The joint distribution of the errors of several estimates.
+
+    Attributes
+    ----------
+    sampling_root : (r, D)
+        Its transpose times itself is the covariance of the errors due to sampling.
+    """
+
+    sampling_root: Array
+
+    def joint_margins(self, level: float) -> Array:
+        """(D,): half the width of intervals that all together contain their targets with this probability.
+
+        The intervals are so many standard errors wide, the same number for all. The number is the quantile of the largest
+        ratio of an error to its standard error, among draws of the sampling errors, which are Gaussian, and of the noise,
+        whose law is known. The draws come from a fixed public seed. No interval is shorter than the one by itself.
+        """
+        alone = self.margins(level)
+        if not self._is_known.all() or not len(alone):
+            return alone
+        roots = len(self.sampling_root)
+        draws: Array = noise_draws(Noise(Ball(roots, 1.0), "gaussian", 1.0), _SEED_OF_SAMPLING) @ self.sampling_root
+        if len(self.privacy_errors):
+            draws = draws + self.privacy_errors
+        ratios = np.max(np.abs(draws) / self.total_error, axis=1)
+        return np.maximum(alone, float(np.quantile(ratios, level, method="higher")) * self.total_error)
+
+    def among(self, places: slice) -> JointUncertainty:
+        """The errors of the estimates at these places."""
+        return JointUncertainty(
+            self.estimates[places],
+            self.sampling_error[places],
+            self.privacy_errors[:, places],
+            self.sampling_root[:, places],
+        )
+
+
 def uncertainty(evidence: Evidence, target: str = "regularised") -> Uncertainty:
     """The distribution of the error of released coefficients.
 
@@ -156,9 +198,46 @@ def uncertainty(evidence: Evidence, target: str = "regularised") -> Uncertainty:
     estimates, sampling = weights.ravel().copy(), np.full(weights.size, np.inf)
     errors = np.zeros((_N_DRAWS if evidence.noises else 0, weights.size))
     for block in _blocks(evidence, known):
-        own = block.coefficients
-        estimates[own], sampling[own], errors[:, own] = _errors_in_block(evidence, block, target == "unregularised")
+        own, found = block.coefficients, _errors_in_block(evidence, block, target == "unregularised")
+        estimates[own], sampling[own], errors[:, own] = found.estimates, found.sampling, found.privacy
     return Uncertainty(units.ravel() * estimates, units.ravel() * sampling, units.ravel() * errors)
+
+
+def joint_uncertainty(evidence: Evidence, combinations: Array) -> list[JointUncertainty]:
+    """The distribution of the errors of linear combinations of the coefficients, for each score.
+
+    Parameters
+    ----------
+    evidence : what was released, and public facts
+    combinations : (q, D), each row a combination of the coefficients of one score, in the units of `coef_` and `intercept_`,
+        the intercept last if there is one. The same combinations are taken of each score
+
+    Returns
+    -------
+    list of JointUncertainty
+        One for each score. The target is the population's minimiser with the same ridge. A score that the noise hides has
+        infinite errors.
+    """
+    known = known_scores(evidence)
+    weights = evidence.weights.reshape(known.size, -1)
+    in_units = combinations.copy()
+    if evidence.intercept > 0.0:
+        in_units[:, -1] *= evidence.intercept
+    if not evidence.separable:
+        weights = weights - weights[known if known.any() else ~known].mean(axis=0)
+    n_combinations = len(combinations)
+    hidden, no_draws = np.full(n_combinations, np.inf), np.zeros((0, n_combinations))
+    answers = [JointUncertainty(in_units @ own, hidden, no_draws, no_draws) for own in weights]
+    for block in _blocks(evidence, known):
+        # The coefficients of a block are those of one score or of several, one score after the other.
+        by_score = block.basis.reshape(len(block.basis), -1, weights.shape[1]) @ in_units.T
+        n_scores = by_score.shape[1]
+        found = _errors_in_block(evidence, replace(block, basis=by_score.reshape(len(by_score), -1)), without_ridge=False)
+        scores = block.coefficients[:: weights.shape[1]] // weights.shape[1]
+        parts = (np.split(part, n_scores, axis=-1) for part in (found.estimates, found.sampling, found.privacy, found.root))
+        for score, *of_score in zip(scores.tolist(), *parts, strict=True):
+            answers[score] = JointUncertainty(*of_score)
+    return answers
 
 
 def known_scores(evidence: Evidence) -> NDArray[np.bool_]:
@@ -223,8 +302,34 @@ def _blocks(evidence: Evidence, known: NDArray[np.bool_]) -> Iterator[_Block]:
         yield _Block(everywhere, directions, own, centred[:, own], *both)
 
 
-def _errors_in_block(evidence: Evidence, block: _Block, without_ridge: bool) -> tuple[Array, Array, Array]:
-    """Estimates, sampling errors and privacy errors of the coefficients of one block."""
+@dataclass(frozen=True)
+class _BlockErrors:
+    """Errors of the coefficients of one block, or of q combinations of them.
+
+    Attributes
+    ----------
+    estimates, sampling : (q,), estimates and standard deviations due to sampling
+    privacy : (draws, q), draws of the error due to the noise
+    covariance : (r, r), the covariance of the sum of the rows' gradients, in the directions of the block
+    columns : (r, q), by which the gradients are multiplied
+    """
+
+    estimates: Array
+    sampling: Array
+    privacy: Array
+    covariance: Array
+    columns: Array
+
+    @property
+    def root(self) -> Array:
+        """(r, q): its transpose times itself is the covariance of the errors due to sampling."""
+        eigenvalues, vectors = np.linalg.eigh(self.covariance)
+        answer: Array = (np.sqrt(np.maximum(eigenvalues, 0.0)) * vectors).T @ self.columns
+        return answer
+
+
+def _errors_in_block(evidence: Evidence, block: _Block, without_ridge: bool) -> _BlockErrors:
+    """Estimates and errors of the coefficients of one block."""
     basis, l2 = block.basis, evidence.l2
     weights = block.directions @ evidence.weights[block.weights]
     curvature = denoised_curvature(block.curvature, l2, evidence.curvature_deviation)
@@ -252,7 +357,7 @@ def _errors_in_block(evidence: Evidence, block: _Block, without_ridge: bool) -> 
         if noise.in_objective:
             multiplied += draws.T @ draws / len(draws)
     factors = _inflation_factors(evidence, inverse, multiplied, basis, sampling, errors)
-    return basis.T @ weights, factors * sampling, factors * errors
+    return _BlockErrors(basis.T @ weights, factors * sampling, factors * errors, covariance, factors * columns)
 
 
 def checked_level(level: float) -> float:
@@ -326,7 +431,9 @@ def _inflation_factors(
     products = squares * np.sum(others**2, axis=0) + np.sum(columns * others, axis=0) ** 2
     spread = 4.0 * evidence.curvature_deviation**2 * products + 2.0 * evidence.slope_deviation**2 * squares**2
     variance = sampling**2 + np.mean(errors**2, axis=0)
-    relative_variance = np.minimum(spread / (2.0 * variance) ** 2, _MAX_RELATIVE_VARIANCE)
+    # A combination of no coefficients has no variance; its intervals have width 0.
+    least = float(np.finfo(float).tiny)
+    relative_variance = np.minimum(spread / np.maximum((2.0 * variance) ** 2, least), _MAX_RELATIVE_VARIANCE)
     factors: Array = 1.0 + 0.5 * (_NORMAL_QUANTILE**2 + 1.0) * relative_variance
     return factors
 

@@ -21,7 +21,14 @@ import numpy as np
 
 from confide.errors import ParameterError
 from confide.inference.evidence import CheckedEvidence, symmetric_of
-from confide.inference.intervals import Uncertainty, checked_target, denoised_curvature, noise_draws, positive_part
+from confide.inference.intervals import (
+    JointUncertainty,
+    Uncertainty,
+    checked_target,
+    denoised_curvature,
+    noise_draws,
+    positive_part,
+)
 from confide.privacy.group_shapes import Groups
 from confide.privacy.lattice import LatticeLaplace
 from confide.privacy.mechanism import Noise
@@ -164,6 +171,38 @@ def uncertainty_of_sums(evidence: SumsEvidence, target: str = "regularised") -> 
     `denoised_curvature` corrects this bias.
     """
     checked_target(target)
+    solved = _errors_of_sums(evidence, target)
+    units = np.ones(len(evidence.weights))
+    if evidence.intercept > 0.0:
+        units[-1] = evidence.intercept
+    sampling = np.sqrt(np.maximum(np.diagonal(solved.covariance), 0.0))
+    sampling = np.maximum(sampling, np.finfo(float).tiny)
+    return Uncertainty(units * solved.estimates, units * sampling, units * solved.privacy)
+
+
+def joint_uncertainty_of_sums(evidence: SumsEvidence, combinations: Array) -> JointUncertainty:
+    """The distribution of the errors of linear combinations of least-squares coefficients; see `joint_uncertainty`."""
+    solved = _errors_of_sums(evidence, "regularised")
+    in_units = combinations.copy()
+    if evidence.intercept > 0.0:
+        in_units[:, -1] *= evidence.intercept
+    eigenvalues, vectors = np.linalg.eigh(0.5 * (solved.covariance + solved.covariance.T))
+    root = (np.sqrt(np.maximum(eigenvalues, 0.0)) * vectors).T @ in_units.T
+    sampling = np.maximum(np.linalg.norm(root, axis=0), np.finfo(float).tiny)
+    return JointUncertainty(in_units @ solved.estimates, sampling, solved.privacy @ in_units.T, root)
+
+
+@dataclass(frozen=True)
+class _ErrorsOfSums:
+    """Estimates (D,), the covariance (D, D) of their errors due to sampling, and draws (draws, D) of those due to noise."""
+
+    estimates: Array
+    covariance: Array
+    privacy: Array
+
+
+def _errors_of_sums(evidence: SumsEvidence, target: str) -> _ErrorsOfSums:
+    """The errors of the weights, before the intercept gets its unit."""
     l2 = evidence.l2 if target == "regularised" else 0.0
     if evidence.law == "none" and np.linalg.cond(evidence.products + l2 * np.eye(len(evidence.weights))) > _MAX_CONDITION:
         raise ParameterError(
@@ -188,13 +227,8 @@ def uncertainty_of_sums(evidence: SumsEvidence, target: str = "regularised") -> 
     variance = _residual_variance(evidence, curvature, products, inverse, estimates, noise + inverse @ ridge @ inverse)
     # The bias of the ridge makes residuals larger for rows that are long in its direction. The term `ridge` is exact for
     # Gaussian rows.
-    sampling = np.sqrt(np.maximum(np.diagonal(inverse @ (variance * products + ridge) @ inverse), 0.0))
-    sampling = np.maximum(sampling, np.finfo(float).tiny)
-    units = np.ones(len(estimates))
-    if evidence.intercept > 0.0:
-        units[-1] = evidence.intercept
-    errors = _privacy_errors(evidence, entries, variances)
-    return Uncertainty(units * estimates, units * sampling, units * errors)
+    covariance = inverse @ (variance * products + ridge) @ inverse
+    return _ErrorsOfSums(estimates, covariance, _privacy_errors(evidence, entries, variances))
 
 
 def _parts(size: int) -> tuple[slice, slice]:

@@ -13,7 +13,8 @@ _MAX_BARS = 40
 """Only so many weights are drawn, the longest. The table on the page has them all."""
 _LINE_HEIGHT = 22
 _LEFT_MARGIN, _PLOT_WIDTH, _RIGHT_MARGIN = 310, 420, 20
-_LIGHT_BLUE, _DARK_BLUE = "#9ecae1", "#2171b5"
+_LIGHT_BLUE, _DARK_BLUE = "var(--light)", "var(--dark)"
+"""Colours of the style sheet of the page, which differ between a light and a dark screen."""
 _MAX_NAME_LENGTH = 35
 
 
@@ -69,13 +70,12 @@ class _Axis:
 
     def bar(self, low: float, high: float, middle: float, thick: int, colour: str) -> str:
         x, y, long = self.x_of(low), middle - thick / 2, max(1.0, (high - low) * self._unit)
-        return f'<rect x="{x:.1f}" y="{y:.1f}" width="{long:.1f}" height="{thick}" fill="{colour}"/>'
+        return f'<rect x="{x:.1f}" y="{y:.1f}" width="{long:.1f}" height="{thick}" style="fill: {colour}"/>'
 
     def tick(self, value: float, middle: float) -> str:
         x = self.x_of(value)
-        return (
-            f'<line x1="{x:.1f}" y1="{middle - 7:.1f}" x2="{x:.1f}" y2="{middle + 7:.1f}" stroke="#000" stroke-width="1.5"/>'
-        )
+        place = f'x1="{x:.1f}" y1="{middle - 7:.1f}" x2="{x:.1f}" y2="{middle + 7:.1f}"'
+        return f'<line {place} style="stroke: var(--text)" stroke-width="1.5"/>'
 
     def drawing(self, marks: list[str], caption: str) -> str:
         """The whole drawing: marks, a line at 0, numbers below, and a caption that screen readers read too."""
@@ -90,7 +90,7 @@ class _Axis:
         return (
             f'<div class="scroll"><svg role="img" width="{width}" height="{height + 26}">'
             f"<title>{escape(caption)}</title>"
-            f'<line x1="{zero:.1f}" y1="0" x2="{zero:.1f}" y2="{height + 4}" stroke="#8c959f"/>'
+            f'<line x1="{zero:.1f}" y1="0" x2="{zero:.1f}" y2="{height + 4}" style="stroke: var(--line)"/>'
             f'<text x="{zero:.1f}" y="{height + 18}" text-anchor="middle">0</text>{numbers}{"".join(marks)}</svg></div>'
             f"<p>{escape(caption)}</p>"
         )

@@ -14,25 +14,35 @@ from typing import Any
 import numpy as np
 
 from confide._version import __version__
+from confide.effects.effects import has_effects
 from confide.errors import ParameterError
 from confide.estimators.linear_model import released_model
+from confide.estimators.model_effects import effects_of
 from confide.files import write_text
 from confide.guarantee import Guarantee
 from confide.released_models.shown_class import ShownClass, weights_by_class
+from confide.report.curves import STYLE, effect_drawings
 from confide.report.drawing import interval_plot, weight_plot
 
 _STYLE = """
-body { font: 16px/1.5 system-ui, sans-serif; color: #1b1f24; background: #fff; }
+:root { color-scheme: light dark; --text: #1b1f24; --paper: #fff; --quiet: #57606a; --line: #8c959f; --mark: #1f6fb2; }
+:root { --light: #9ecae1; --dark: #2171b5; --good: #f3faf5; --bad: #fff1f1; }
+@media screen and (prefers-color-scheme: dark) {
+:root { --text: #e6edf3; --paper: #14181d; --quiet: #a3adb8; --line: #68727d; --mark: #62b0ea; }
+:root { --light: #2d5f86; --dark: #7cc0f2; --good: #16271c; --bad: #33191b; } }
+body { font: 16px/1.5 system-ui, sans-serif; color: var(--text); background: var(--paper); overflow-wrap: anywhere; }
 body { max-width: 62rem; margin: 2rem auto; padding: 0 1rem; }
 h1 { font-size: 1.6rem; margin-bottom: 0; } h2 { font-size: 1.2rem; margin-top: 2.2rem; }
-.kind { color: #57606a; margin-top: .2rem; }
-.promise { border-left: .35rem solid #1a7f37; padding: .2rem 1rem; background: #f3faf5; }
-.void { border-left: .35rem solid #cf222e; padding: .2rem 1rem; background: #fff1f1; }
+.kind { color: var(--quiet); margin-top: .2rem; }
+.promise { border-left: .35rem solid #1a7f37; padding: .2rem 1rem; background: var(--good); }
+.void { border-left: .35rem solid #cf222e; padding: .2rem 1rem; background: var(--bad); }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; } caption { text-align: left; font-weight: 600; }
 th, td { padding: .15rem .7rem .15rem 0; text-align: right; } th:first-child, td.word { text-align: left; }
-tbody th { font-weight: 400; } thead th { border-bottom: 1px solid #8c959f; } svg text { font: 13px system-ui, sans-serif; }
-.scroll { overflow-x: auto; } footer { color: #57606a; margin: 2.5rem 0 1rem; font-size: .9rem; }
-@media print { body { margin: 0; max-width: none; } h2 { break-after: avoid; } tr { break-inside: avoid; } }
+tbody th { font-weight: 400; } thead th { border-bottom: 1px solid var(--line); }
+svg text { font: 13px system-ui, sans-serif; fill: var(--text); } table, pre { overflow-wrap: normal; }
+.scroll { overflow-x: auto; } pre { overflow-x: auto; }
+footer { color: var(--quiet); margin: 2.5rem 0 1rem; font-size: .9rem; }
+@media print { body { margin: 0; max-width: none; } h2 { break-after: avoid; } tr, figure { break-inside: avoid; } }
 """
 _NOT_PROMISED = (
     "It does not hide what is true of the whole population, nor what follows from that about a person.",
@@ -70,6 +80,7 @@ def report_page(model: Any, *, level: float = 0.95) -> str:
         f'<p class="kind">{escape(meaning)}</p>' if meaning else "",
         _section("Guarantee", _guarantee(guarantee)),
         _section("Facts", _facts(model, guarantee)),
+        _section("Effects", _effects(model, level)) if has_effects(released_model(model)) else "",
         _section("Coefficients", _coefficients(model, level)),
         _section("Columns", _columns(model.schema)) if getattr(model, "schema", None) is not None else "",
         _section("What the guarantee does not promise", _list(_NOT_PROMISED)) if guarantee.void is None else "",
@@ -77,7 +88,7 @@ def report_page(model: Any, *, level: float = 0.95) -> str:
     ]
     return (
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
-        f"<title>{escape(name)}: what was released</title><style>{_STYLE}</style></head>\n<body>\n"
+        f"<title>{escape(name)}: what was released</title><style>{_STYLE}{STYLE}</style></head>\n<body>\n"
         + "\n".join(filter(None, parts))
         + "\n</body></html>\n"
     )
@@ -130,6 +141,34 @@ def _facts(model: Any, guarantee: Guarantee) -> str:
     ]
     rows = "".join(f'<tr><th>{escape(name)}</th><td class="word">{escape(value)}</td></tr>' for name, value in pairs)
     return f"<table><tbody>{rows}</tbody></table>"
+
+
+def _effects(model: Any, level: float) -> str:
+    """Pictures of the effects of columns, and what they mean."""
+    effects = effects_of(model)
+    found = list(effects.with_bands(level))
+    introduction = (
+        f"Above 0 (for levels: right of 0) a column raises the {effects.outcome}, below 0 it lowers it, compared with the "
+        "mean of the curve over its scale or of all levels. All columns have the same scale of effects. Between knots, the "
+        "short marks on the axis, a curve is straight. No row is drawn."
+    )
+    sentences = [introduction]
+    if any(effect.has_band for effect in found):
+        sentences.append(
+            f"Bands cover sampling and the noise for privacy at level {level:g}: the inner one for each value by itself, "
+            f"the outer one for all values of a column together."
+        )
+    elif has_intervals(model):
+        sentences.append("No band is drawn where the noise hides what the rows tell.")
+    else:
+        sentences.append("No part of the budget was used for intervals, so there are no bands.")
+    if any(len(effect.columns) > 1 for effect in found):
+        sentences.append("What interactions add is not drawn.")
+    if effects.shortens_rows:
+        sentences.append(
+            "The model clips long encoded rows: all effects of such a row are multiplied by one factor below 1."
+        )
+    return f"<p>{escape(' '.join(sentences))}</p>{effect_drawings(found)}"
 
 
 def _coefficients(model: Any, level: float) -> str:

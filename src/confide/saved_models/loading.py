@@ -125,8 +125,9 @@ def _read_parameters(written: dict[str, Any]) -> dict[str, Any]:
         read["budget"] = budget_from_dict(written["budget"])
     if written["n_rows_bounds"] is not None:
         read["n_rows_bounds"] = tuple(written["n_rows_bounds"])
-    if written.get("class_weight") is not None:
-        read["class_weight"] = dict(written["class_weight"])
+    for name in ("class_weight", "monotone"):
+        if written.get(name) is not None:
+            read[name] = dict(written[name])
     return read
 
 
@@ -158,7 +159,8 @@ def _released(content: dict[str, Any]) -> ReleasedModel:
         fourier=fourier,
         evidence=evidence,
     )
-    if evidence is not None and not _belongs_to(evidence, released.scoring):
+    # Monotone effects replace released weights, and the evidence keeps those that were released.
+    if evidence is not None and not content["parameters"].get("monotone") and not _belongs_to(evidence, released.scoring):
         raise FileError(_DO_NOT_FIT)
     encoder = released.encoder
     if encoder is not None:

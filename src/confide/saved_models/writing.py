@@ -35,7 +35,7 @@ def document_of(name: str, parameters: Mapping[str, Any], released: ReleasedMode
         "estimator": name,
         "parameters": {
             **{
-                key: _pairs(value) if key == "class_weight" else _written(value)
+                key: _pairs(value) if key in ("class_weight", "monotone") else _written(value)
                 for key, value in parameters.items()
                 if key not in NOT_PARAMETERS_OF_THE_FILE
             },
@@ -70,6 +70,10 @@ def _written(value: Any) -> Any:
     return value if type(value) in (str, bool, int, float) else None
 
 
-def _pairs(weights: Mapping[Any, float] | None) -> list[list[Any]] | None:
-    """Weights of classes as pairs of label and weight, since a key of JSON is text."""
-    return None if weights is None else [[_written(label), float(weight)] for label, weight in weights.items()]
+def _pairs(values: Mapping[Any, Any] | None) -> list[list[Any]] | None:
+    """A mapping as a list of pairs, since a key of JSON is text, and labels may be numbers."""
+    return (
+        None
+        if values is None
+        else [[_written(key), value if isinstance(value, str) else float(value)] for key, value in values.items()]
+    )

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from confide.accounting.ledger import Batch, Ledger
+from confide.effects.monotone import monotone_sentence
 from confide.erm.declared_losses import DeclaredLoss
 from confide.features.encoder import Encoder
 from confide.guarantee import Guarantee
@@ -153,12 +154,16 @@ def _exact_part(plan: AnyPlan, exponent: int, intervals: IntervalsPlan | None) -
 
 
 def sentences_of_rows(rows: CheckedRows, settings: Settings) -> tuple[str, ...]:
-    """What is assumed about labels or targets, the weights of rows and classes, and the place where the rows lie."""
+    """What is assumed about labels or targets, the weights of rows and classes, and the place where the rows lie.
+
+    It also says what is done with the released weights afterwards.
+    """
     place = rows.source.assumption
     return (
         rows.target_sentence,
         *_weights(rows.has_weights, settings.largest_sample_weight, settings.class_weight),
         *([place] if place else []),
+        *([monotone_sentence(dict(settings.monotone))] if settings.monotone else []),
     )
 
 

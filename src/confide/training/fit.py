@@ -8,15 +8,17 @@ problem is solved, the minimiser is certified, and the result is kept.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from confide.accounting.ledger import Batch
 from confide.cautions import cautions
 from confide.data.source import RowSource
+from confide.effects.monotone import monotone_weights
+from confide.guarantee import Guarantee
 from confide.inference.evidence import Evidence
 from confide.inference.least_squares import SumsEvidence
 from confide.intake.given_rows import GivenRows
-from confide.intake.specification import RowSpecification
+from confide.intake.specification import CheckedRows, RowSpecification
 from confide.privacy.lattice import LatticeNoise
 from confide.privacy.moments import SecondMoments
 from confide.privacy.noise import Entropy
@@ -51,7 +53,15 @@ def train(given: GivenRows, specification: RowSpecification, settings: Settings,
         # A batch warns of an unusual budget when it is planned, for all its releases together.
         before_charge(lattices_of(plan), () if isinstance(charge.ledger, Batch) else unusual)
         fit = charge_and_release(lambda entropy: released(plan, source, entropy), plan.event, problem.neighbours, charge)
-    return ReleasedModel.of(fit.model, fit.evidence, plan.alpha, guarantee, rows)
+    return model_of(fit, plan.alpha, guarantee, rows, settings)
+
+
+def model_of(fit: Fit, alpha: float, guarantee: Guarantee, rows: CheckedRows, settings: Settings) -> ReleasedModel:
+    """What a fit released, with the public facts about the rows, and with monotone effects where they were asked for."""
+    released = ReleasedModel.of(fit.model, fit.evidence, alpha, guarantee, rows)
+    if not settings.monotone:
+        return released
+    return replace(released, scoring=monotone_weights(released, dict(settings.monotone)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -89,6 +89,7 @@ class Settings:
     largest_sample_weight : the declared cap on a row's own weight
     class_weight : pairs of class and public weight, or None
     inference_share : part of the budget that is kept for intervals, 0 for none, or "auto"
+    monotone : pairs of a column and "up" or "down", the direction in which its released effect is made monotone
     set_aside : explained in `Problem`, for a release that is one of several
     n_threads : number of threads that share rows in memory or in files; no plan or release depends on it
     """
@@ -108,6 +109,7 @@ class Settings:
     set_aside: float = 0.0
     n_threads: int = 1
     usual_norm: float | None = None
+    monotone: tuple[tuple[str, str], ...] = ()
 
     @property
     def largest_weight(self) -> float:

@@ -1,0 +1,155 @@
+"""Effects drawn with Matplotlib: small multiples with one scale of effects."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from confide.effects.effects import Effect
+from confide.effects.points import MISSING, Points
+from confide.effects.ticks import effect_limits, number_text, shown_levels, ticks_of
+from confide.errors import ParameterError
+from confide.features.columns import NumberColumn
+
+_COLOUR = "#2a8acb"
+"""A blue that stands out from white and from black, and that people with any kind of colour vision tell from grey."""
+_MOST_IN_A_LINE, _MOST_LEVELS, _LONGEST_NAME = 3, 12, 22
+_PLACE_OF_MISSING, _END_WITHOUT_MISSING = 1.22, 1.04
+"""On the column's own scale, which goes from -1 to 1."""
+
+
+def draw_effects(effects: Sequence[Effect], outcome: str, level: float, ax: Any = None) -> tuple[Any, list[Any]]:
+    """Draw effects of single columns.
+
+    Parameters
+    ----------
+    effects : at least one
+    outcome : what a larger score stands for
+    level : of the bands
+    ax : Matplotlib axes whose place is divided among the effects, or None for a new figure
+
+    Returns
+    -------
+    The figure, and one of its axes for each effect.
+
+    Raises
+    ------
+    ParameterError
+        If Matplotlib is not installed, or several effects are to be drawn on axes that are no part of a grid.
+    """
+    try:
+        from matplotlib import pyplot as plt
+    except ImportError:
+        raise ParameterError("plot_effects needs Matplotlib: pip install 'confide[plot]'.") from None
+    n_columns = min(len(effects), _MOST_IN_A_LINE)
+    n_lines = math.ceil(len(effects) / n_columns)
+    if ax is None:
+        figure = plt.figure(figsize=(max(4.8, 3.6 * n_columns), 2.9 * n_lines + 0.5), layout="constrained")
+        grid = figure.add_gridspec(n_lines, n_columns)
+        axes = [figure.add_subplot(grid[divmod(place, n_columns)]) for place in range(len(effects))]
+    elif len(effects) == 1:
+        figure, axes = ax.figure, [ax]
+    else:
+        if ax.get_subplotspec() is None:
+            raise ParameterError("several effects need axes from plt.subplots, or ax=None for a new figure.")
+        figure, grid = ax.figure, ax.get_subplotspec().subgridspec(n_lines, n_columns, wspace=0.45, hspace=0.6)
+        ax.set_axis_off()
+        axes = [figure.add_subplot(grid[divmod(place, n_columns)]) for place in range(len(effects))]
+    limits = effect_limits(effects)
+    for one, effect in zip(axes, effects, strict=True):
+        (_draw_curve if effect.is_curve else _draw_levels)(one, effect, limits)
+        one.grid(color="0.5", alpha=0.25, linewidth=0.6)
+        one.set_axisbelow(True)
+        for side in ("top", "right"):
+            one.spines[side].set_visible(False)
+    has_bands = any(effect.has_band for effect in effects)
+    _explain(axes, effects, outcome, level if has_bands else None, figure if ax is None else None)
+    return figure, axes
+
+
+def _explain(axes: list[Any], effects: Sequence[Effect], outcome: str, level: float | None, figure: Any) -> None:
+    for one, effect in zip(axes, effects, strict=True):
+        label = _plain(f"effect on {outcome}") if len(axes) == 1 else "effect"
+        (one.set_ylabel if effect.is_curve else one.set_xlabel)(label, fontsize="small")
+    if figure is not None:
+        bands = (
+            ""
+            if level is None
+            else f"\nbands at {level:g}, for sampling and noise: inner for each value, outer for all values of a column"
+        )
+        figure.suptitle(_plain(f"Effects on {outcome}{bands}"), fontsize="medium")
+
+
+def _draw_curve(ax: Any, effect: Effect, limits: tuple[float, float]) -> None:
+    points = effect.points[0]
+    assert isinstance(points.column, NumberColumn)  # noqa: S101  # a curve is that of a number
+    column, numbers = points.column, [value.value for value in effect.curve]
+    if points.is_log:
+        # Below low there is only the margin of the axis.
+        ax.set_xscale(
+            "function",
+            functions=(lambda x: np.log1p(np.maximum(x - column.low, -0.999)), lambda t: np.expm1(t) + column.low),
+        )
+    if effect.has_band:
+        for low, high, alpha in (("joint_low", "joint_high", 0.2), ("low", "high", 0.3)):
+            ends = ([getattr(value, end) for value in effect.curve] for end in (low, high))
+            ax.fill_between(numbers, *ends, color=_COLOUR, alpha=alpha, linewidth=0.0)
+    ax.axhline(0.0, color="0.5", linewidth=0.8)
+    ax.plot(numbers, [value.effect for value in effect.curve], color=_COLOUR, linewidth=2.0)
+    absent = [value for value in effect.levels if value.value == MISSING]
+    end = _number_at(points, _PLACE_OF_MISSING)
+    ticks = {tick: number_text(tick) for tick in ticks_of(points)}
+    if absent:
+        _draw_point(ax, absent[0], end, upright=True, has_band=effect.has_band)
+        ticks = {tick: text for tick, text in ticks.items() if tick < _number_at(points, 0.8)} | {end: "missing"}
+    ax.set_xticks(list(ticks), list(ticks.values()))
+    ax.set_xticks(numbers[1:-1], minor=True)  # the knots
+    ax.tick_params(axis="x", which="minor", length=7, width=0.8, direction="in", color=_COLOUR)
+    ax.tick_params(labelsize="small")
+    ax.set_xlim(_number_at(points, -1.04), _number_at(points, _PLACE_OF_MISSING + 0.12 if absent else _END_WITHOUT_MISSING))
+    ax.set_ylim(*limits)
+    ax.set_title(_plain(effect.name), fontsize="medium")
+
+
+def _draw_levels(ax: Any, effect: Effect, limits: tuple[float, float]) -> None:
+    shown = shown_levels(effect, _MOST_LEVELS)
+    ax.axvline(0.0, color="0.5", linewidth=0.8)
+    for place, value in enumerate(shown):
+        _draw_point(ax, value, place, upright=False, has_band=effect.has_band)
+    names = (str(value.value) for value in shown)
+    ax.set_yticks(
+        range(len(shown)),
+        [_plain(name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 1]}…") for name in names],
+    )
+    ax.tick_params(labelsize="small")
+    ax.set_ylim(len(shown) - 0.5, -0.5)
+    ax.set_xlim(*limits)
+    few = "" if len(shown) == len(effect.levels) else f" ({len(shown)} of {len(effect.levels)} levels)"
+    ax.set_title(_plain(f"{effect.name}{few}"), fontsize="medium")
+
+
+def _draw_point(ax: Any, value: Any, place: float, *, upright: bool, has_band: bool) -> None:
+    def both(effects: list[float]) -> tuple[list[float], list[float]]:
+        places = [place] * len(effects)
+        return (places, effects) if upright else (effects, places)
+
+    if has_band:
+        ax.plot(*both([value.joint_low, value.joint_high]), color=_COLOUR, alpha=0.3, linewidth=5.0, solid_capstyle="butt")
+        ax.plot(*both([value.low, value.high]), color=_COLOUR, alpha=0.5, linewidth=5.0, solid_capstyle="butt")
+    ax.plot(*both([value.effect]), color=_COLOUR, marker="o", markersize=5.0, linestyle="")
+
+
+def _number_at(points: Points, place: float) -> float:
+    """The number at a place of the column's own scale, on which low is at -1 and high at 1."""
+    column = points.column
+    assert isinstance(column, NumberColumn)  # noqa: S101  # asked of numbers alone
+    share, width = 0.5 * (place + 1.0), column.high - column.low
+    return column.low + (math.expm1(share * math.log1p(width)) if points.is_log else share * width)
+
+
+def _plain(text: str) -> str:
+    """Text in which Matplotlib finds no formula."""
+    return text.replace("$", r"\$")
