@@ -62,4 +62,7 @@ def schemas(draw):
         members = st.lists(st.sampled_from(sorted(used)), min_size=2, max_size=3, unique=True)
         interact = draw(st.lists(members, max_size=2, unique_by=frozenset))
     chosen = None if target is None else Target(column, *target)
+    if draw(flags):
+        low, high = sorted(draw(st.lists(finite, min_size=2, max_size=2, unique=True)))
+        chosen = Target(column, low=low, high=high)
     return Schema(drawn, chosen, draw(st.sampled_from([None, person])), interact)
