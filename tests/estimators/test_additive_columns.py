@@ -89,19 +89,18 @@ REFUSED = {
 @pytest.mark.parametrize(("parameters", "message"), REFUSED.values(), ids=REFUSED)
 def test_bad_input_is_refused_before_a_charge(parameters, message):
     """One clear line, of the library's own errors, and nothing is charged."""
-    ledger = Ledger(1.0)
+    ledger = Ledger(limit=1.0)
     with pytest.raises((ParameterError, confide.SchemaError), match=message):
         AdditiveClassifier(0.5, ledger=ledger, **parameters).fit(X, Y)
-    assert not ledger.spent.epsilon
+    assert ledger.spent().epsilon == 0.0
 
 
 def test_arrays_of_another_width_are_refused():
     """Of the rows of a fit, and of rows to be predicted."""
+    three = Schema(columns={f"x{i}": {"low": -1, "high": 1} for i in range(3)})
     with pytest.raises(InputError, match="X has 2 columns, and the schema describes 3"):
-        AdditiveClassifier(1.0, bounds=[(-1, 1)] * 2).fit(X, Y)._encoder.__class__(
-            Schema(columns={f"x{i}": {"low": 0, "high": 1} for i in range(3)})
-        ).read(X)
-    with pytest.raises(InputError, match="X has 3 columns"):
+        AdditiveClassifier(1.0, schema=three).fit(X, Y)
+    with pytest.raises(InputError, match="X has 3 features, but AdditiveClassifier is expecting 2"):
         fitted(bounds=(-1, 1)).predict(np.zeros((4, 3)))
 
 

@@ -251,12 +251,12 @@ class PrivateSearchCV(TellsOfRepeatedFits, MetaEstimatorMixin, BaseEstimator):  
             If a parameter cannot be used, or there is no private search with these parameters.
         """
         budget, candidates = self._checked_budget(), self._candidates()
+        has_schema = candidates[0].schema is not None
         for model in candidates:
-            schema = model._schema_of_plan(n_rows, n_features)
-            if schema is not None and model.schema is None:
-                n_features = None  # it was used for the schema
-            model._take_schema(schema)
-        return self._plan(budget, candidates, n_rows, _Facts(n_features, n_classes))
+            model._take_schema(model._schema_of_plan(n_rows, n_features))
+        # If the schema was made of bounds, the number of columns was used for it.
+        is_used = not has_schema and candidates[0].schema is not None
+        return self._plan(budget, candidates, n_rows, _Facts(None if is_used else n_features, n_classes))
 
     def _plan(self, budget: Budget, candidates: list[Any], n_rows: int, facts: _Facts) -> SearchPlan:
         method = parameters.checked_choice("method", self.method, METHODS)

@@ -71,6 +71,8 @@ def table_of(X: Any, specification: RowSpecification) -> MemoryTable:
     if encoder is None:
         blocks = numeric_blocks(X, columns_of, is_fit=specification.is_fit, accepts_sparse=specification.accepts_sparse)
         return MemoryTable(blocks, None, blocks.n_rows, Columns.recorded_by(columns_of))
+    if not _has_names(X, encoder):
+        X = _array_to_encode(X, columns_of, is_fit=specification.is_fit)
     codes = encoder.read(X, specification.rows_per_person)
     encoder.refuse_unused(codes.used)
     n_rows = codes.n_rows if codes.kept is None else len(X)
@@ -85,22 +87,45 @@ def names_of_columns(X: Any) -> tuple[str, ...]:
     InputError
         If X is neither, or a name is not text.
     """
-    table = _table(X)
-    if table is not None:
-        _refuse_cells_as_names(table.columns)
-        return tuple(map(str, table.columns))
+    names = _names(X)
+    if names is not None:
+        _refuse_cells_as_names(names)
+        return names
     if issparse(X):
         raise InputTypeError("X is a sparse matrix, and a dense array is needed. Pass X.toarray() if it fits in memory.")
     array = _array(X)
     _refuse_unusable(array)
+    if array.shape[1] == 0:
+        raise InputError("Found array with 0 feature(s) (shape=(, 0)) while a minimum of 1 is required.")
     return names_by_position(array.shape[1])
 
 
 def rows_to_score(X: Any, estimator: Any, encoder: Encoder | None, *, accepts_sparse: bool) -> Blocks:
     """Check the rows that a fitted estimator is to score against the columns of its fit. See `table_of`."""
     if encoder is not None:
-        return EncodedBlocks(encoder, encoder.read(X))
+        rows = X if _has_names(X, encoder) else _array_to_encode(X, estimator, is_fit=False)
+        return EncodedBlocks(encoder, encoder.read(rows))
     return numeric_blocks(X, estimator, is_fit=False, accepts_sparse=accepts_sparse)
+
+
+def _has_names(X: Any, encoder: Encoder) -> bool:
+    """Whether X is read by the names of its columns. An array is read by position, if its schema calls them x0, x1, ..."""
+    names = encoder.schema.column_names
+    return names != names_by_position(len(names)) or _names(X) is not None
+
+
+def _names(X: Any) -> tuple[str, ...] | None:
+    """The names of the columns of a frame. None for what is no frame, and for a frame whose columns are numbered."""
+    table = _table(X)
+    if table is None or not all(isinstance(name, str) for name in table.columns):
+        return None
+    return tuple(table.columns)
+
+
+def _array_to_encode(X: Any, columns_of: Any, *, is_fit: bool) -> Any:
+    """A checked array of numbers, (n, d)."""
+    blocks = numeric_blocks(X, columns_of, is_fit=is_fit, accepts_sparse=False)
+    return blocks.block(0, blocks.n_rows)
 
 
 def numeric_blocks(X: Any, columns_of: Any, *, is_fit: bool, accepts_sparse: bool) -> Blocks:
