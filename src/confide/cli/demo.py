@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from confide.cli.budgets import Delta, Epsilon, amounts_text, chosen_budget
-from confide.cli.options import Force, Format, ModelOut, new_estimator
+from confide.cli.models import new_estimator
+from confide.cli.options import Force, Format, ModelOut
 from confide.cli.outputs import check_model_out, exit_without_guarantee
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def demo(
     check_model_out(out, force=force)
     with display.working("reading the Adult data"):
         adult = load_adult()
-    model = new_estimator("logistic", budget, schema=adult.schema)
+    model = new_estimator("additive", budget, adult.schema)
     plan = model.plan(len(adult.X_train))
     screen = display.Screen() if output_format == "text" else None
     if screen:
@@ -59,7 +60,7 @@ def _test_accuracies(model: LinearClassifier, adult: SplitData) -> dict[str, flo
     from confide.cli import display
 
     with display.working("training a model without privacy, to compare"):
-        without_privacy = new_estimator("logistic", chosen_budget(math.inf, None, None), schema=adult.schema)
+        without_privacy = new_estimator("additive", chosen_budget(math.inf, None, None), adult.schema)
         without_privacy.fit(adult.X_train, adult.y_train)
     with display.working("testing"):
         return {

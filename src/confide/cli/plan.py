@@ -14,6 +14,8 @@ from confide.cli.options import (
     Alpha,
     Format,
     Intervals,
+    Knots,
+    LossName,
     MechanismName,
     ModelName,
     ModelOptions,
@@ -57,7 +59,9 @@ def plan(
     schema: SchemaInstead = None,
     delta: Delta = None,
     rho: Rho = None,
-    kind: ModelName = "logistic",
+    kind: ModelName = "additive",
+    loss: LossName = None,
+    knots: Knots = None,
     n_features: RandomFeatures = None,
     alpha: Alpha = "auto",
     mechanism: MechanismName = "auto",
@@ -78,6 +82,8 @@ def plan(
 
     options = ModelOptions(
         kind=kind,
+        loss=loss,
+        knots=knots,
         n_features=n_features,
         alpha=alpha,
         mechanism=mechanism,
