@@ -18,6 +18,7 @@ SHARED = {
     "random_state": None,
 }  # fmt: skip
 CLASSIFIER = {"classes": None, "class_weight": None, "max_sample_weight": 1.0}
+ADDITIVE = {"knots": "auto", "bounds": None, "inference_share": 0.0}
 DEFAULTS = {
     "LogisticRegression": SHARED | CLASSIFIER | {"row_norm": None, "multiclass": "softmax", "inference_share": 0.0},
     "LinearSVC": SHARED | CLASSIFIER | {"row_norm": None, "loss": "auto", "smoothing": 0.5, "inference_share": 0.0},
@@ -34,6 +35,10 @@ DEFAULTS = {
     "PoissonRegressor": SHARED | {"row_norm": None, "target_bound": None, "max_sample_weight": 1.0, "threshold": 1.0},
     "ERMRegressor": SHARED | {
         "row_norm": None, "target_bound": None, "max_sample_weight": 1.0, "loss": "huber", "threshold": None,
+    },
+    "AdditiveClassifier": SHARED | CLASSIFIER | ADDITIVE | {"loss": "auto"},
+    "AdditiveRegressor": SHARED | ADDITIVE | {
+        "target_bound": None, "max_sample_weight": 1.0, "loss": "huber", "threshold": None,
     },
 }  # fmt: skip
 """Every parameter of every model with its default. A change here is a breaking change, or a new parameter."""

@@ -38,6 +38,9 @@ class Recorded(OpenedRows):
         self.schema, self.target, self.n_inputs, self.lies_here = schema, target, n_inputs, lies_here
         self.readings, self.still_open = [], 0
 
+    def count(self):
+        return 77
+
     @contextmanager
     def checked(self, reading, rows_per_person, n_threads=1):
         self.readings.append((reading, rows_per_person, n_threads))

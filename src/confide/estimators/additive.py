@@ -40,7 +40,7 @@ class AdditiveClassifier(AdditiveColumns, IntervalsParameter, LinearClassifier):
         which errs less at small budgets. "auto" is "logistic_hinge", and if the noise is Gaussian and large beside the rows,
         encoded rows are also clipped to the norm of a typical row, which follows from the schema; with three or more
         classes it is "logistic", of all classes together (softmax).
-    other parameters : those that additive models and linear models share
+    other parameters : those that linear models share
 
     Attributes
     ----------
@@ -130,7 +130,7 @@ class AdditiveRegressor(AdditiveColumns, IntervalsParameter, LossRegressor):
     threshold : float or None, default None
         Residual, or difference between a count and its mean, beyond which the influence of a row no longer grows; positive.
         None means a tenth of `target_bound` for "huber", and 1 for "poisson". Not used by "squared".
-    other parameters : those that additive models and linear models share
+    other parameters : those that linear models share
 
     Attributes
     ----------

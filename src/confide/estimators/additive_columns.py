@@ -14,6 +14,7 @@ from confide.estimators.shared_parameters import AdditiveParameters
 from confide.features.column_names import listed
 from confide.features.columns import NumberColumn
 from confide.features.schema import Schema
+from confide.intake import parameters
 from confide.privacy.budgets import Neighbours
 from confide.released_models.model import ReleasedModel
 from confide.training.knot_choice import with_chosen_knots, with_knots
@@ -61,7 +62,7 @@ class AdditiveColumns(AdditiveParameters, PrivateLinearModel):
         return _schema_of_bounds(self.bounds, names)
 
     def _chosen_in(self, schema: Schema | None, count: Callable[[], int]) -> Schema | None:
-        if schema is None:
+        if parameters.checked_schema(schema) is None or schema is None:
             raise ParameterError(_NO_COLUMNS)
         automatic = isinstance(self.knots, str) and self.knots == "auto"
         described = schema if automatic else with_knots(schema, _checked_knots(self.knots, schema))

@@ -117,8 +117,7 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ShownWithGua
 
         `names` gives the names of the columns of an array. It is called with their number, if the parameters say it.
         """
-        encoder = parameters.checked_schema(self.schema)
-        return None if encoder is None else encoder.schema
+        return self.schema
 
     def _chosen_in(self, schema: Schema | None, count: Callable[[], int]) -> Schema | None:
         """The schema with all that is chosen from public facts. `count` gives the number of rows, where that is public."""
