@@ -18,14 +18,13 @@ from rich.text import Text
 
 from confide.cli.failures import printable
 from confide.data.passes import Pace
-from confide.estimators.linear_model import released_model
-from confide.released_models.shown_class import ShownClass, weights_by_class
+from confide.estimators.linear_model import PrivateLinearModel, released_model
+from confide.released_models.shown_class import ShownClass, predicted_column, weights_by_class
 from confide.report.page import has_intervals
 
 if TYPE_CHECKING:
-    from confide.estimators.linear_classifier import LinearClassifier
     from confide.guarantee import Guarantee
-    from confide.privacy.mechanism import Plan
+    from confide.training.plan import AnyPlan
 
 _MAX_TEXT_WIDTH = 100
 """Widest line of prose, in characters: longer lines are hard to read."""
@@ -87,7 +86,7 @@ class Screen:
         console = self._console if self._console.is_terminal else _console(width=_UNBROKEN_WIDTH)
         console.print(table)
 
-    def plan(self, plan: Plan) -> None:
+    def plan(self, plan: AnyPlan) -> None:
         """The plan, which was made before any row was used."""
         self.heading("Plan, made from public facts before any row is used")
         self.text(str(plan))
@@ -99,9 +98,8 @@ class Screen:
         self.text(first, style="bold red" if guarantee.void else "")
         self.text(rest)
 
-    def weights(self, model: LinearClassifier, max_shown: int | None = None) -> None:
+    def weights(self, model: PrivateLinearModel, max_shown: int | None = None) -> None:
         """The released weights: all of them, or the `max_shown` largest."""
-        direction = ShownClass.of(released_model(model))
         by_class = weights_by_class(released_model(model))
         prefixes = {label: f"{label}: " if len(by_class) > 1 else "" for label in by_class}
         pairs = [(prefixes[label] + name, w) for label, (weights, _) in by_class.items() for name, w in weights.items()]
@@ -110,27 +108,36 @@ class Screen:
         else:
             title = f"The {max_shown} largest of {len(pairs)} released weights"
             pairs = sorted(pairs, key=lambda pair: -abs(pair[1]))[:max_shown]
-        unit = "log-odds" if hasattr(model, "predict_proba") else "score"
-        if direction.position is None:
-            self.heading(f"{title}, by class")
-        else:
-            self.heading(f"{title}, in {unit} of {direction}")
+        self.heading(f"{title}, {_unit_of_weights(model)}")
         intercepts = [(f"{prefixes[label]}(intercept)", intercept) for label, (_, intercept) in by_class.items()]
         rows = [(name, f"{value:+.4f}") for name, value in [*pairs, *intercepts]]
         self.table(("column", "weight"), rows)
 
-    def coefficients(self, model: LinearClassifier) -> None:
+    def coefficients(self, model: PrivateLinearModel) -> None:
         """All coefficients with their intervals."""
         table = model.summary()
-        unit, direction = "log-odds" if hasattr(model, "predict_proba") else "score", ShownClass.of(released_model(model))
-        of_what = "by class" if direction.position is None else f"in {unit} of {direction}"
-        self.heading(f"Coefficients {of_what}, with intervals of {table.level:g}")
+        self.heading(f"Coefficients {_unit_of_weights(model)}, with intervals of {table.level:g}")
         self.table(
             ("column", "coef", "sampling err", "privacy err", "total err", "low", "high", "p"),
             table.cells,
         )
         for note in table.notes[:-1]:
             self.text(note)
+
+
+def _unit_of_weights(model: PrivateLinearModel) -> str:
+    """In what unit the weights of a model speak, and of what, for a heading."""
+    released = released_model(model)
+    if not released.domain:
+        of_what = predicted_column(released) or "the target"
+        # Predictions of counts are exponentials of scores.
+        return f"in the logarithm of {of_what}" if model._has_counts else f"in units of {of_what}"
+    shown = ShownClass.of(released)
+    if shown.position is None:
+        return "by class"
+    # Scores with a margin have probabilities too, but are no log-odds.
+    is_logistic = hasattr(model, "predict_proba") and getattr(model, "loss", "logistic") == "logistic"
+    return f"in {'log-odds' if is_logistic else 'score'} of {shown}"
 
 
 def _console(*, stderr: bool = False, width: int | None = None) -> Console:
@@ -179,23 +186,25 @@ def row_progress(
         yield show_progress
 
 
-def model_document(model: LinearClassifier) -> dict[str, Any]:
+def model_document(model: PrivateLinearModel) -> dict[str, Any]:
     """A released model, for programs."""
-    guarantee = model.guarantee_
-    direction, by_class = ShownClass.of(released_model(model)), weights_by_class(released_model(model))
-    if direction.position is None:
-        weights: Any = {str(label): weights for label, (weights, _) in by_class.items()}
-        intercept: Any = {str(label): intercept for label, (_, intercept) in by_class.items()}
+    guarantee, released = model.guarantee_, released_model(model)
+    shown, by_class = ShownClass.of(released) if released.domain else None, weights_by_class(released)
+    if len(by_class) == 1:
+        weights: Any
+        intercept: Any
+        ((weights, intercept),) = by_class.values()
     else:
-        weights, intercept = by_class[direction.label]
+        weights = {str(label): weights for label, (weights, _) in by_class.items()}
+        intercept = {str(label): intercept for label, (_, intercept) in by_class.items()}
     return {
         "private": guarantee.void is None,
         "guarantee": guarantee.to_dict(),
         "statement": guarantee.statement(),
         "estimator": type(model).__name__,
         "alpha": model.alpha_,
-        "target": direction.column,
-        "weights_speak_of": direction.label,
+        "target": predicted_column(released) if shown is None else shown.column,
+        "weights_speak_of": None if shown is None else shown.label,
         "weights": weights,
         "intercept": intercept,
         "intervals": model.summary().to_dict() if has_intervals(model) else None,

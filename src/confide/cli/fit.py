@@ -33,9 +33,9 @@ from confide.errors import ParameterError
 if TYPE_CHECKING:
     from confide.cli.charges import Charges
     from confide.cli.display import Screen
-    from confide.estimators.linear_classifier import LinearClassifier
+    from confide.estimators.linear_model import PrivateLinearModel
     from confide.features.schema import Schema
-    from confide.privacy.mechanism import Plan
+    from confide.training.plan import AnyPlan
 
 _MAX_WEIGHTS_SHOWN = 10
 _LEDGER_FILE_ENDINGS = ("", "-wal", "-shm", "-journal")
@@ -99,6 +99,7 @@ def fit(
     """
     from confide.cli import display
     from confide.cli.charges import Charges
+    from confide.cli.curves import curves_document
     from confide.data.on_disk import files_of
     from confide.report.page import write_report
 
@@ -124,12 +125,13 @@ def fit(
     model = options.estimator(budget, columns, charges.ledger)
     screen = display.Screen() if output_format == "text" else None
     with charges.reported_on_failure():
-        plan = _train(model, data, files, cache, screen)
+        plan, chosen = _train(model, data, files, cache, screen)
         charges.write_model(model, out, overwrite=force)
         if report is not None:
             write_report(model, report, overwrite=force)
         if screen is None:
-            display.print_json(_document(model, plan, out) | {"charge": charges.document()})
+            document = _document(model, plan, out) | curves_document(chosen)
+            display.print_json(document | {"charge": charges.document()})
         else:
             _show_release(screen, model, charges, out, report, with_intervals=intervals is not None)
     exit_without_guarantee(model)
@@ -152,30 +154,39 @@ def _schema_with_target(path: Path) -> Schema:
     if schema.target is None:
         raise ParameterError(
             f'{path} names no target; add a line such as target = {{ column = "income", negative = "no", positive = '
-            f'"yes" }} above its columns.'
+            f'"yes" }} for labels, or target = {{ column = "price", low = 0, high = 20000 }} for numbers, above its columns.'
         )
     return schema
 
 
-def _train(model: LinearClassifier, data: str, files: Any, cache: Path | None, screen: Screen | None) -> Plan:
-    """Show the plan, then charge it and train on the rows of the files."""
+def _train(
+    model: PrivateLinearModel, data: str, files: Any, cache: Path | None, screen: Screen | None
+) -> tuple[AnyPlan, Schema | None]:
+    """Show the plan, then charge it and train on the rows of the files. Returns the plan and the schema with its knots."""
     from confide.cli import display
+    from confide.cli.curves import chosen_schema, show_curves
     from confide.intake.opening import open_rows
 
     with display.working(f"counting the rows of {data}"):
         rows: Any = open_rows(files, model.schema)
         n_rows = rows.count()
     is_number_private = model.n_rows_bounds is not None
-    plan = model.plan(None if is_number_private else n_rows)
+    public_rows = None if is_number_private else n_rows
+    chosen = chosen_schema(model, public_rows)
+    if chosen is not None:
+        # Nothing is left to be chosen, so the fit need not count the rows again.
+        model.set_params(schema=chosen)
+    plan = model.plan(public_rows)
     if screen:
         screen.plan(plan)
+        show_curves(chosen, screen)
     # A bar that shows which part of the rows was read would reveal their number.
-    with display.row_progress(None if is_number_private else n_rows) as progress:
+    with display.row_progress(public_rows) as progress:
         model.fit(open_rows(files, model.schema, cache=False if cache is None else cache, progress=progress))
-    return plan
+    return plan, chosen
 
 
-def _document(model: LinearClassifier, plan: Plan, out: Path) -> dict[str, Any]:
+def _document(model: PrivateLinearModel, plan: AnyPlan, out: Path) -> dict[str, Any]:
     """The plan and the released model, for programs."""
     from confide.cli import display
 
@@ -183,7 +194,7 @@ def _document(model: LinearClassifier, plan: Plan, out: Path) -> dict[str, Any]:
 
 
 def _show_release(
-    screen: Screen, model: LinearClassifier, charges: Charges, out: Path, report: Path | None, *, with_intervals: bool
+    screen: Screen, model: PrivateLinearModel, charges: Charges, out: Path, report: Path | None, *, with_intervals: bool
 ) -> None:
     screen.guarantee(model.guarantee_)
     if with_intervals:

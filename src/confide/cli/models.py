@@ -61,8 +61,8 @@ def _check_suited(kind: str, schema: Schema | None, *, predicts_numbers: bool) -
         )
     if kind in _FOR_NUMBERS and not predicts_numbers:
         raise ParameterError(
-            f"--model {kind} predicts numbers, so it needs --schema with a target of numbers, for example target = {{ column "
-            f'= "price", low = 0, high = 20000 }}. For labels take --model additive, logistic, svm or kernel-svm.'
+            f"--model {kind} predicts numbers, so it needs --schema with a target of numbers, for example target = {{ "
+            f'column = "price", low = 0, high = 20000 }}. For labels take --model additive, logistic, svm or kernel-svm.'
         )
     if predicts_numbers and kind not in (*_FOR_NUMBERS, "additive"):
         raise ParameterError(

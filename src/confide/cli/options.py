@@ -41,8 +41,8 @@ ModelName = Annotated[
     Kind,
     typer.Option(
         "--model",
-        help="additive: a curve for each number, for classes and for numbers. Straight lines for classes: logistic, svm; and "
-        "for numbers: huber, poisson, ridge. kernel-svm: random features of a kernel.",
+        help="additive: a curve for each number column, to predict classes or numbers. Straight lines: logistic and svm for "
+        "classes, huber, poisson and ridge for numbers. kernel-svm: random features of a kernel.",
     ),
 ]
 LossName = Annotated[
@@ -166,7 +166,7 @@ class ModelOptions:
             given["loss"] = self.loss.replace("-", "_")
         if self.knots not in (None, "auto"):
             try:
-                given["knots"] = int(self.knots)  # type: ignore[arg-type]  # it is not None
+                given["knots"] = int(self.knots)
             except ValueError:
                 raise ParameterError("--knots must be auto or a whole number.") from None
         return given

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from confide.features.schema import Schema
     from confide.planning.simulation import Forecast
     from confide.privacy.budgets import Budget
-    from confide.privacy.mechanism import Plan
+    from confide.training.plan import AnyPlan
 
 _CURVE_FACTORS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 """The budgets of a curve, as multiples of the given one."""
@@ -78,6 +78,8 @@ def plan(
     """Show what a fit would cost and how accurate it would be. Reads no data and spends nothing."""
     from confide.cli import display
     from confide.cli.alternatives import Alternatives
+    from confide.cli.curves import chosen_schema, curves_document
+    from confide.cli.models import predicts_a_number
     from confide.planning.simulation import simulate
 
     options = ModelOptions(
@@ -100,6 +102,11 @@ def plan(
         raise ParameterError("--curve needs --error, the expected test error of a model without privacy.")
     columns = _schema_of(schema)
     model = options.estimator(budget, columns)
+    if error is not None and predicts_a_number(columns):
+        raise ParameterError(
+            "--error forecasts mistakes in classes, and the schema's target is a column of numbers. Leave it out."
+        )
+    chosen = chosen_schema(model, rows)
     decided = model.plan(rows, features)
     guesses: dict[str, Any] | None = None if error is None else {"error": error, "positive_rate": positive_rate}
     forecasts: list[Forecast] = []
@@ -111,9 +118,9 @@ def plan(
         if budget.is_private:
             alternatives = Alternatives.of(model, decided, rows, features, guesses)
     if output_format == "json":
-        display.print_json(_document(decided, alternatives, forecasts))
+        display.print_json(_document(decided, alternatives, forecasts) | curves_document(chosen))
     else:
-        _show(decided, alternatives, forecasts)
+        _show(decided, chosen, alternatives, forecasts)
 
 
 def _require_one(first: object, second: object, names: str) -> None:
@@ -128,7 +135,7 @@ def _schema_of(path: Path | None) -> Schema | None:
     return None if path is None else Schema.from_toml(path)
 
 
-def _document(decided: Plan, alternatives: Alternatives | None, forecasts: list[Forecast]) -> dict[str, Any]:
+def _document(decided: AnyPlan, alternatives: Alternatives | None, forecasts: list[Forecast]) -> dict[str, Any]:
     from confide.cli.forecasts import forecast_document
 
     document = decided.to_dict()
@@ -139,12 +146,14 @@ def _document(decided: Plan, alternatives: Alternatives | None, forecasts: list[
     return document
 
 
-def _show(decided: Plan, alternatives: Alternatives | None, forecasts: list[Forecast]) -> None:
+def _show(decided: AnyPlan, chosen: Schema | None, alternatives: Alternatives | None, forecasts: list[Forecast]) -> None:
     from confide.cli import display
+    from confide.cli.curves import show_curves
     from confide.cli.forecasts import show_forecasts
 
     screen = display.Screen()
     screen.plan(decided)
+    show_curves(chosen, screen)
     if alternatives is not None:
         alternatives.show(screen)
     if forecasts:
