@@ -10,6 +10,7 @@ _PHRASES = {
     "Without a schema": "Without --schema",
     "without a schema": "without --schema",
     "logistic_hinge": "logistic-hinge",
+    "ApproxDP or ZCDP in place of PureDP": "--delta or --rho",
     "budget=inf": "--epsilon inf",
     "a HuberRegressor": "--model huber",
     "HuberRegressor": "--model huber",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -165,10 +166,7 @@ class ModelOptions:
         if self.loss is not None:
             given["loss"] = self.loss.replace("-", "_")
         if self.knots not in (None, "auto"):
-            try:
-                given["knots"] = int(self.knots)
-            except ValueError:
-                raise ParameterError("--knots must be auto or a whole number.") from None
+            given["knots"] = _number_of_knots(self.knots)
         return given
 
     def _kernel_parameters(self) -> dict[str, Any]:
@@ -206,3 +204,11 @@ class ModelOptions:
         if self.kind == "additive":
             raise ParameterError("the bound on rows of an additive model follows from --schema; leave --row-norm out.")
         return {"row_norm": self.row_norm}
+
+
+def _number_of_knots(text: str) -> int:
+    from confide.features.columns import MOST_KNOTS
+
+    if not re.fullmatch("[0-9]{1,9}", text) or int(text) > MOST_KNOTS:
+        raise ParameterError(f"--knots must be auto or a whole number from 0, a straight line, to {MOST_KNOTS}.")
+    return int(text)

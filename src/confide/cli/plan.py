@@ -81,6 +81,7 @@ def plan(
     from confide.cli.curves import chosen_schema, curves_document
     from confide.cli.models import predicts_a_number
     from confide.planning.simulation import simulate
+    from confide.privacy.mechanism import Plan
 
     options = ModelOptions(
         kind=kind,
@@ -115,7 +116,8 @@ def plan(
         if guesses is not None:
             models = [options.estimator(each, columns) for each in (_budgets_of_curve(budget) if curve else [budget])]
             forecasts = [simulate(each, rows, features, **guesses) for each in models]
-        if budget.is_private:
+        # A plan for noisy sums has no loss of the score, which bounds and comparisons need.
+        if budget.is_private and isinstance(decided, Plan):
             alternatives = Alternatives.of(model, decided, rows, features, guesses)
     if output_format == "json":
         display.print_json(_document(decided, alternatives, forecasts) | curves_document(chosen))

@@ -24,7 +24,7 @@ from confide.features.schema_checks import (
 from confide.types import Array
 
 SCALES = ("linear", "log")
-MOST_EVEN_KNOTS = 1000
+MOST_KNOTS = 1000
 """The largest number of evenly spaced knots of one column. More would be a mistake."""
 
 
@@ -192,12 +192,15 @@ class CategoryColumn:
 def _checked_knots(where: str, knots: object) -> tuple[float, ...] | int:
     """Knots as a tuple of numbers, or the number of evenly spaced knots."""
     if isinstance(knots, Integral) and not isinstance(knots, bool):
-        if not 0 <= int(knots) <= MOST_EVEN_KNOTS:
-            raise SchemaError(f"{where}: the number of knots must be from 0, a straight line, to {MOST_EVEN_KNOTS}.")
+        if not 0 <= int(knots) <= MOST_KNOTS:
+            raise SchemaError(f"{where}: the number of knots must be from 0, a straight line, to {MOST_KNOTS}.")
         return int(knots)
     if not is_list(knots):
         raise SchemaError(f"{where}: knots must be a list of numbers, or the number of evenly spaced knots.")
-    return tuple(finite_bound(where, "each of the knots", knot) for knot in knots)  # type: ignore[attr-defined]  # a list
+    listed = tuple(finite_bound(where, "each of the knots", knot) for knot in knots)  # type: ignore[attr-defined]  # a list
+    if len(listed) > MOST_KNOTS:
+        raise SchemaError(f"{where}: there are more than {MOST_KNOTS} knots; leave some of them out.")
+    return listed
 
 
 Column: TypeAlias = NumberColumn | CategoryColumn
