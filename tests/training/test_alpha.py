@@ -7,20 +7,40 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import clone
 
 import confide
-from confide import ZCDP, ApproxDP, ERMClassifier, HuberRegressor, LinearSVC, LogisticRegression, PoissonRegressor, PureDP
+from confide import (
+    ZCDP,
+    ApproxDP,
+    ERMClassifier,
+    HuberRegressor,
+    LinearSVC,
+    LogisticRegression,
+    PoissonRegressor,
+    PureDP,
+    Schema,
+)
 from confide.erm.group_bounds import GroupBound
 from confide.erm.hinges import Hinge
 from confide.erm.losses import LogisticLoss
 from confide.erm.row_bounds import BallBound
 from confide.errors import InsufficientRegularisation
+from confide.features.encoder import Encoder
 from confide.privacy.budgets import Neighbours
 from confide.privacy.objective_perturbation import ObjectivePerturbation
 from confide.training import alpha as alpha_rule
-from confide.training.alpha import AlphaRule, balanced_l2, curvature_free_l2, noise_l2, plan_with_alpha, usual_norm
+from confide.training.alpha import (
+    AlphaRule,
+    balanced_l2,
+    curvature_free_l2,
+    noise_l2,
+    plan_with_alpha,
+    usual_norm,
+    usual_norm_of_curves,
+)
 from confide.training.interval_share import share_of
 from confide.training.mechanism_choice import MECHANISMS
 
@@ -224,6 +244,19 @@ def test_an_alpha_that_other_losses_do_not_allow_is_refused():
     """There a larger one is the user's to choose."""
     with pytest.raises(InsufficientRegularisation):
         HuberRegressor(1e6, row_norm=1e3, target_bound=1e4, alpha=1e-9).plan(200, 10)
+
+
+def test_hats_of_a_typical_row_have_a_mean_square_of_two_thirds():
+    """Measured on made-up numbers that are even on their scale; a guess of 1 or of 1/3 is off by half or more."""
+    levels = {"categories": ["u", "v", "w"], "other": "u"}
+    columns = {"a": {"low": 0, "high": 10, "knots": 4}, "b": {"low": 0, "high": 10}, "c": levels}
+    encoder = Encoder(Schema(columns=columns, interact=[["a", "c"]]))
+    rng = np.random.default_rng(0)
+    numbers = {name: rng.uniform(0, 10, 20_000) for name in "ab"}
+    rows = encoder.transform(pd.DataFrame(numbers | {"c": rng.choice(list("uvw"), 20_000)}))
+    assert usual_norm_of_curves(encoder) ** 2 == pytest.approx((rows**2).sum(axis=1).mean(), rel=0.01)
+    lines = Encoder(Schema(columns={"b": columns["b"], "c": columns["c"]}, interact=[["b", "c"]]))
+    assert usual_norm_of_curves(lines) is None
 
 
 def test_the_usual_norm_counts_a_level_in_full_and_a_number_by_a_third():

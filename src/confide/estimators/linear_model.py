@@ -40,6 +40,7 @@ from confide.privacy.budgets import Neighbours, as_budget
 from confide.released_models.model import ReleasedModel
 from confide.released_models.scores import LinearModel
 from confide.saved_models.writing import document_of
+from confide.training.alpha import usual_norm_of_curves
 from confide.training.charge import Charge, rows_per_person
 from confide.training.fit import train
 from confide.training.mechanism_choice import MECHANISM_NAMES
@@ -147,6 +148,7 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ShownWithGua
             inference_share=parameters.checked_share(getattr(self, "inference_share", 0.0)),
             set_aside=set_aside,
             n_threads=parameters.checked_jobs(self.n_jobs),
+            usual_norm=None if encoder is None or row_bound is not encoder.row_bound else usual_norm_of_curves(encoder),
         )
 
     def _specification(self, settings: Settings, encoder: Encoder | None, seed: int | None = None) -> RowSpecification:

@@ -63,10 +63,13 @@ class LossRegressor(SampleWeightParameter, LinearRegressor):
         """
         return self._train(X, y, sample_weight_of(weights_of_rows))
 
+    _size_of_log_counts = 1.0
+    """A public guess of the size of the scores of counts, which are logarithms."""
+
     def _minimised(self, encoder: Encoder | None) -> ScoreLoss:
         target_bound = self._target_range(encoder).bound
         # For counts the scores are logarithms of means, so they are of size about 1 in any units of the target.
-        score_size = 1.0 if self._has_counts else target_bound
+        score_size = self._size_of_log_counts if self._has_counts else target_bound
         return ScoreLoss(self._loss(target_bound), score_size=score_size, raises_alpha=self._has_counts)
 
     @abstractmethod

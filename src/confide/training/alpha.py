@@ -18,6 +18,8 @@ from confide.erm.group_bounds import GroupBound
 from confide.erm.losses import LossBounds
 from confide.erm.row_bounds import RowBound
 from confide.errors import InsufficientRegularisation, ParameterError
+from confide.features.columns import NumberColumn
+from confide.features.encoder import Encoder
 from confide.privacy.budgets import ApproxDP, Budget, Neighbours, budget_of_row, pure_epsilon
 from confide.privacy.mechanism import Mechanism, Plan, Problem
 from confide.privacy.objective_perturbation import ObjectivePerturbation
@@ -66,6 +68,7 @@ class AlphaRule:
     is_raised : whether a user's alpha that double precision cannot certify is raised instead of refused. It is raised for
         losses of counts: their curvature can be as large as `target_bound`, so the alpha that suffices depends on a
         parameter that scikit-learn's estimator does not have
+    usual_norm : the L2 norm of a typical row without its intercept, if more is known of it than the bound on rows says
     for_intervals : whether intervals are made from the release. They must cover the noise, so it does not pay to take a
         smaller ridge at the price of a little more noise
     """
@@ -74,6 +77,7 @@ class AlphaRule:
     score_size: float | None
     is_raised: bool
     for_intervals: bool
+    usual_norm: float | None = None
 
 
 def plan_with_alpha(mechanism: Mechanism, problem: Problem, budget: Budget, rule: AlphaRule) -> Plan:
@@ -98,7 +102,7 @@ def _automatic_plan(mechanism: Mechanism, problem: Problem, budget: Budget, rule
     # the first.
     for _ in range(2):
         share = 1.0 if rule.for_intervals else _share_of_curvature_free(plan)
-        l2 = max(share * least, _balanced_l2_of(plan, rule.score_size))
+        l2 = max(share * least, _balanced_l2_of(plan, typical_norm(problem, rule.usual_norm), rule.score_size))
         plan = _first_possible_plan(mechanism, replace(problem, l2=l2), budget)
     return plan
 
@@ -114,8 +118,8 @@ def _least_l2(problem: Problem, budget: Budget, score_size: float | None) -> flo
     return least
 
 
-def _balanced_l2_of(plan: Plan, score_size: float | None) -> float:
-    """`balanced_l2` for the noise of this plan."""
+def _balanced_l2_of(plan: Plan, row_norm: float, score_size: float | None) -> float:
+    """`balanced_l2` for the noise of this plan and the norm of a typical row with its intercept."""
     problem = plan.problem
     # The weights of several scores are balanced score by score, each as a problem of two classes would be.
     noise_norm = plan.noise_norm * plan.l2 / math.sqrt(problem.loss.n_outputs)
@@ -123,7 +127,7 @@ def _balanced_l2_of(plan: Plan, score_size: float | None) -> float:
         noise_norm,
         # As if every row had the largest weight, so that the unit of the weights of rows does not matter.
         problem.largest_weight * problem.n_rows_low,
-        usual_norm(problem.row_bound, problem.intercept),
+        row_norm,
         on_weights=not plan.perturbs_objective,
         score_size=score_size,
         margin=problem.loss.margin,
@@ -205,6 +209,33 @@ def usual_norm(row_bound: RowBound, intercept: float) -> float:
     else:
         square = row_bound.l2_norm**2 / 3.0
     return math.sqrt(square + intercept**2)
+
+
+def usual_norm_of_curves(encoder: Encoder) -> float | None:
+    """The L2 norm of a typical encoded row, without the intercept, if numbers have knots; otherwise None.
+
+    It is `usual_norm`, but for numbers with knots: at a share f of the way from one knot to the next, two hats are f and
+    1 - f, so the mean square of their norm is 2/3. On Covertype with six knots at (0.05, 1e-5), the test error is .242 with
+    this guess and .247 with a guess of 1.
+    """
+    has_hats = {column.name: isinstance(column, NumberColumn) and bool(column.knots) for column in encoder.schema.columns}
+    if not any(has_hats.values()):
+        return None
+    bound = encoder.row_bound
+    of_groups = [1.0 if linked or size > 1 else 1.0 / 3.0 for size, linked in zip(bound.sizes, bound.linked, strict=True)]
+    squares = {
+        name: 2.0 / 3.0 if curved else square for (name, curved), square in zip(has_hats.items(), of_groups, strict=False)
+    }
+    products = (
+        math.prod(squares[name] for name in names) if any(has_hats[name] for name in names) else square
+        for names, square in zip(encoder.schema.interact, of_groups[len(squares) :], strict=True)
+    )
+    return math.sqrt(math.fsum([*squares.values(), *products]))
+
+
+def typical_norm(problem: Problem, usual: float | None) -> float:
+    """The L2 norm of a typical row with its intercept. `usual` is that without the intercept, if it is known."""
+    return usual_norm(problem.row_bound, problem.intercept) if usual is None else math.hypot(usual, problem.intercept)
 
 
 def balanced_l2(

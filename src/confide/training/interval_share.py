@@ -64,7 +64,8 @@ def _plan_at(settings: Settings, score_loss: ScoreLoss, n_features: int, n_rows:
     budget = settings.budget
     training = plan_of_weights(settings, score_loss, n_features, n_rows, share_of(budget, 1.0 - share))
     moments = SecondMoments().plan(training, share_of(budget, share))
-    usual = usual_norm(settings.row_bound, 0.0) if math.isfinite(training.problem.row_norm) else 1.0
+    usual = settings.usual_norm or usual_norm(settings.row_bound, 0.0)
+    usual = usual if math.isfinite(training.problem.row_norm) else 1.0
     intervals = IntervalsPlan.of(budget, share, training, moments, usual)
     # The moments are taken at the released weights, so this is adaptive composition. One charge covers both releases.
     return replace(training, intervals=intervals, event=training.problem.event(budget))

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
-from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TypeGuard
 
 from confide.errors import ParameterError
@@ -12,13 +12,23 @@ from confide.expected_noise import noise_on_a_weight
 from confide.features.columns import Column, NumberColumn
 from confide.features.encoder import Encoder
 from confide.features.schema import Schema
+from confide.training.alpha import usual_norm, usual_norm_of_curves
 from confide.training.plan import make_plan
 from confide.training.settings import Settings
 
-NUMBERS_OF_KNOTS = (6, 4, 3, 2, 1)
-"""The numbers of knots that are tried, the largest first. More than six gain little (benchmarks/automatic_knots.py)."""
-ENOUGH_ROWS = 8.0
-"""A number of knots is taken if so many rows come to each hat for each unit of noise on a weight."""
+NUMBERS_OF_KNOTS = (12, 6, 3, 0)
+"""The numbers of knots that are tried, the largest first. One or two knots were worse than none or three on most data."""
+_LEAST_STRENGTH = {12: 10_000.0, 6: 150.0, 3: 100.0}
+"""A number of knots is taken if there are so many rows for each unit of noise on a weight. Compared by
+benchmarks/automatic_knots.py, as are the next three constants."""
+_STRENGTH_OF_CHEAP = {12: math.inf, 6: 100.0, 3: 0.0}
+"""The same where the knots cost little."""
+_CHEAP = 0.8
+"""Knots cost little if the sum of typical rows over the noise is at least this share of that with straight lines."""
+_TYPICAL_SLOPE = 0.5
+"""The slope of a typical row of a regression, as a share of the largest one. For classes it is nearly 1."""
+_MOST_NEAR_NUMBERS = 13
+"""Whole numbers between bounds as near as this get no more knots than there are numbers between the bounds."""
 
 
 def with_knots(schema: Schema, knots: int | Mapping[str, int | tuple[float, ...]]) -> Schema:
@@ -49,12 +59,53 @@ def with_chosen_knots(schema: Schema, settings_of: Callable[[Encoder], Settings]
     if not any(map(_is_open, schema.columns)):
         return schema
     n_rows = None if count is None else count()
-    for number in NUMBERS_OF_KNOTS:
-        tried = with_knots(schema, number)
-        encoder = Encoder(tried)
+
+    def tried(number: int) -> _Tried | None:
+        made = with_knots(schema, {column.name: _sensible(column, number) for column in schema.columns if _is_open(column)})
+        encoder = Encoder(made)
+        # Intervals take a part of the budget. The knots are those of the same model without them.
         settings = replace(settings_of(encoder), inference_share=0.0)
-        with suppress(ParameterError):
+        try:
             plan = make_plan(settings, encoder.n_features, n_rows)
-            if plan.problem.n_rows_low >= ENOUGH_ROWS * (number + 2) * noise_on_a_weight(plan):
-                return tried
-    return with_knots(schema, 0)
+        except ParameterError:
+            # The plan of the chosen knots is made again, and then it says what is wrong.
+            return None
+        noise = noise_on_a_weight(plan)
+        slope = 1.0 if getattr(settings.minimised, "score_size", 1.0) is None else _TYPICAL_SLOPE
+        strength = slope * plan.problem.n_rows_low / noise if noise else math.inf
+        norm = usual_norm_of_curves(encoder) or usual_norm(encoder.row_bound, 0.0)
+        return _Tried(made, strength, strength * norm / math.sqrt(plan.problem.n_weights))
+
+    straight = tried(0)
+    for number in NUMBERS_OF_KNOTS[:-1]:
+        curved = tried(number)
+        if curved is not None:
+            is_cheap = straight is not None and curved.signal >= _CHEAP * straight.signal
+            if curved.strength >= (_STRENGTH_OF_CHEAP if is_cheap else _LEAST_STRENGTH)[number]:
+                return curved.schema
+    return with_knots(schema, 0) if straight is None else straight.schema
+
+
+@dataclass(frozen=True, slots=True)
+class _Tried:
+    """A schema with a number of knots, and how the rows compare with the noise of its plan.
+
+    Attributes
+    ----------
+    schema : the schema
+    strength : rows for each unit of noise on a weight
+    signal : norm of the sum of typical rows, over that of the noise
+    """
+
+    schema: Schema
+    strength: float
+    signal: float
+
+
+def _sensible(column: Column, number: int) -> int:
+    """At most so many knots as the column can use: of near whole numbers, those between the bounds."""
+    if not isinstance(column, NumberColumn) or column.scale != "linear":
+        return number
+    between = column.high - column.low - 1.0
+    is_near_and_whole = column.low.is_integer() and column.high.is_integer() and between < _MOST_NEAR_NUMBERS
+    return min(number, int(between)) if is_near_and_whole else number

@@ -43,7 +43,7 @@ def plan_of_sums(settings: Settings, squared: SquaredError, n_features: int, n_r
     plan = SufficientStatistics().plan(problem, settings.budget)
     automatic = noise_l2(plan.product_deviation, problem.n_weights)
     plan = replace(plan, l2=automatic if l2 is None else l2)
-    forecast = SumsForecast.of(plan, usual_norm(settings.row_bound, 0.0))
+    forecast = SumsForecast.of(plan, settings.usual_norm or usual_norm(settings.row_bound, 0.0))
     if squared.with_square:
         forecast.check()
     return replace(plan, forecast=forecast, intervals=forecast if squared.with_square else None)

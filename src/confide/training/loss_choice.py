@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from confide.errors import ParameterError
 from confide.privacy.mechanism import Plan
-from confide.training.alpha import usual_norm
+from confide.training.alpha import typical_norm
 from confide.training.mechanism_choice import mechanism_for, plan_of_weights
 from confide.training.settings import ScoreLoss, Settings
 
@@ -35,18 +35,18 @@ def chosen_loss(
     except ParameterError:
         # There may be no plan for the hinge and still one for the other loss.
         return settings, smooth, None
-    if _is_noise_small(plan):
+    if _is_noise_small(plan, settings.usual_norm):
         return settings, asked, plan
     if score_loss.bound_if_noisy is None or settings.has_intervals:
         return settings, smooth, None
     plan = plan_of_weights(settings, smooth, n_features, n_rows, settings.budget)
     if plan.noise is not None and plan.noise.law == "gaussian":
-        return replace(settings, row_bound=score_loss.bound_if_noisy), smooth, None
+        return replace(settings, row_bound=score_loss.bound_if_noisy, usual_norm=None), smooth, None
     return settings, smooth, plan
 
 
-def _is_noise_small(plan: Plan) -> bool:
+def _is_noise_small(plan: Plan, usual: float | None) -> bool:
     """Whether the sum of all rows, each of typical norm, is large beside the noise in the objective for each weight."""
     problem = plan.problem
-    rows = problem.largest_weight * problem.n_rows_low * usual_norm(problem.row_bound, problem.intercept)
+    rows = problem.largest_weight * problem.n_rows_low * typical_norm(problem, usual)
     return plan.noise is None or rows >= _ENOUGH_FOR_THE_HINGE * problem.n_weights * plan.noise.norm

@@ -82,6 +82,7 @@ class Settings:
     mechanism : a name of `mechanism_choice.MECHANISM_NAMES`, or "sufficient-statistics"
     alpha : ridge of the mean objective, or None for the automatic one
     row_bound, intercept : the bound on rows, and the constant that is appended to each row
+    usual_norm : a public guess of the L2 norm of a typical row without its intercept; None for what the bound on rows says
     neighbours : which data sets the guarantee calls neighbours
     n_rows_bounds : (low, high), or None if the number of rows is public
     rows_per_person : the largest number of rows that one person contributed
@@ -106,6 +107,7 @@ class Settings:
     inference_share: float | str = 0.0
     set_aside: float = 0.0
     n_threads: int = 1
+    usual_norm: float | None = None
 
     @property
     def largest_weight(self) -> float:
