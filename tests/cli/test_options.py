@@ -26,13 +26,15 @@ def test_intervals_that_are_not_to_be_had_are_refused(folder):
         (("--intervals", "0.3"), "not be trustworthy"),
         (("--intervals", "much"), "auto or a number"),
         (("--intervals", "0"), "leave the option out"),
-        (("--intervals", "2"), "inference_share must be"),
+        (("--intervals", "2"), "--intervals must be"),
         (("--intervals", "0.3", "--model", "kernel-svm"), "mean nothing one by one"),
     ):
         message = fit(*options, code=2).stderr
         assert words in message.replace("\n", " ")
     assert not Path("model.json").exists()
-    shown = run("plan", "--rows", "50000", "--features", "4", "--epsilon", "1", "--intervals", "auto").stdout
+    shown = run(
+        "plan", "--rows", "50000", "--features", "4", "--epsilon", "1", "--intervals", "auto", "--model", "svm"
+    ).stdout
     assert "expected interval" in shown
 
 

@@ -31,7 +31,7 @@ def demo(
     The data are the Adult census of 1994, which ship with confide. The model is compared with one without privacy.
     """
     from confide.cli import display
-    from confide.cli.curves import chosen_schema, curves_document, show_curves
+    from confide.cli.curves import chosen_schema, show_curves
     from confide.datasets import load_adult
 
     budget = chosen_budget(epsilon, delta, None)
@@ -54,8 +54,7 @@ def demo(
         _show_results(screen, model, plan, accuracies, _majority_class(adult))
         _show_next_steps(screen, out, commands)
     else:
-        document = _document(model, plan, out) | curves_document(chosen)
-        display.print_json(document | {"test_accuracy": accuracies, "next": commands})
+        display.print_json(_document(model, plan, out) | {"test_accuracy": accuracies, "next": commands})
     exit_without_guarantee(model)
 
 

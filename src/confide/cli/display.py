@@ -16,6 +16,7 @@ from rich.progress import Progress as RichProgress
 from rich.table import Table
 from rich.text import Text
 
+from confide.cli.curves import curves_document
 from confide.cli.failures import printable
 from confide.data.passes import Pace
 from confide.estimators.linear_model import PrivateLinearModel, released_model
@@ -208,6 +209,7 @@ def model_document(model: PrivateLinearModel) -> dict[str, Any]:
         "weights": weights,
         "intercept": intercept,
         "intervals": model.summary().to_dict() if has_intervals(model) else None,
+        **curves_document(getattr(model, "schema_", None)),
     }
 
 

@@ -99,7 +99,6 @@ def fit(
     """
     from confide.cli import display
     from confide.cli.charges import Charges
-    from confide.cli.curves import curves_document
     from confide.data.on_disk import files_of
     from confide.report.page import write_report
 
@@ -125,13 +124,12 @@ def fit(
     model = options.estimator(budget, columns, charges.ledger)
     screen = display.Screen() if output_format == "text" else None
     with charges.reported_on_failure():
-        plan, chosen = _train(model, data, files, cache, screen)
+        plan = _train(model, data, files, cache, screen)
         charges.write_model(model, out, overwrite=force)
         if report is not None:
             write_report(model, report, overwrite=force)
         if screen is None:
-            document = _document(model, plan, out) | curves_document(chosen)
-            display.print_json(document | {"charge": charges.document()})
+            display.print_json(_document(model, plan, out) | {"charge": charges.document()})
         else:
             _show_release(screen, model, charges, out, report, with_intervals=intervals is not None)
     exit_without_guarantee(model)
@@ -159,10 +157,8 @@ def _schema_with_target(path: Path) -> Schema:
     return schema
 
 
-def _train(
-    model: PrivateLinearModel, data: str, files: Any, cache: Path | None, screen: Screen | None
-) -> tuple[AnyPlan, Schema | None]:
-    """Show the plan, then charge it and train on the rows of the files. Returns the plan and the schema with its knots."""
+def _train(model: PrivateLinearModel, data: str, files: Any, cache: Path | None, screen: Screen | None) -> AnyPlan:
+    """Show the plan, then charge it and train on the rows of the files."""
     from confide.cli import display
     from confide.cli.curves import chosen_schema, show_curves
     from confide.intake.opening import open_rows
@@ -183,7 +179,7 @@ def _train(
     # A bar that shows which part of the rows was read would reveal their number.
     with display.row_progress(public_rows) as progress:
         model.fit(open_rows(files, model.schema, cache=False if cache is None else cache, progress=progress))
-    return plan, chosen
+    return plan
 
 
 def _document(model: PrivateLinearModel, plan: AnyPlan, out: Path) -> dict[str, Any]:
