@@ -55,6 +55,16 @@ def test_the_python_of_the_page_on_intervals_runs(tmp_path, monkeypatch, capsys)
         assert words in printed
 
 
+def test_the_python_of_the_page_on_additive_models_runs(tmp_path, monkeypatch, capsys):
+    """Block by block, in one namespace."""
+    monkeypatch.chdir(tmp_path)
+    names = {}
+    for code in blocks("docs/additive_models.md", "python"):
+        exec(compile(code, "docs/additive_models.md", "exec"), names)  # noqa: S102 - our own page
+    assert "even knots" in capsys.readouterr().out
+    assert names["curves"].score(names["X"], names["y"]) > 0.9
+
+
 def test_the_recomputation_for_sceptics_holds():
     """The ten-minute check of privacy/README.md, which uses no formula of the library, agrees with the plan."""
     (code,) = blocks("src/confide/privacy/README.md", "python")

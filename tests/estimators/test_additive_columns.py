@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import threading
+from multiprocessing import Pipe
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -105,12 +108,44 @@ def test_arrays_of_another_width_are_refused():
 
 
 def test_parties_are_told_what_to_give():
-    """They do not count their rows, so knots must be written, or follow from bounds on the number of rows."""
-    import multiprocessing
-
-    ours, theirs = multiprocessing.Pipe()
+    """They know neither all rows nor the budget, so knots must be written in the schema."""
     schema = Schema(SCHEMA.columns, target={"column": "y", "negative": 0, "positive": 1})
-    with pytest.raises(ParameterError, match="chosen_schema"):
-        confide.take_part(theirs, AdditiveClassifier(1.0, schema=schema), FRAME, Y)
+    for private in ({}, {"neighbours": "add-or-remove-one", "n_rows_bounds": (400, 600)}):
+        ours, theirs = Pipe()
+        with pytest.raises(ParameterError, match="chosen_schema"):
+            confide.take_part(theirs, AdditiveClassifier(1.0, schema=schema, **private), FRAME, Y)
     with pytest.raises(ParameterError, match="chosen_schema"):
         AdditiveClassifier(1.0).fit(confide.FederatedRows(schema, [ours]))
+
+
+def test_parties_with_a_chosen_schema_fit_as_one():
+    """The weights are those of all rows in memory."""
+    target = {"column": "y", "negative": 0, "positive": 1}
+    schema = AdditiveClassifier(1.0, schema=Schema(SCHEMA.columns, target=target)).chosen_schema(500)
+    frame = FRAME.assign(y=Y)
+    pairs = [Pipe() for _ in range(2)]
+    parts = [frame[:200], frame[200:]]
+    threads = [
+        threading.Thread(target=confide.take_part, args=(theirs, AdditiveClassifier(schema=schema), part, part["y"]))
+        for (_, theirs), part in zip(pairs, parts, strict=True)
+    ]
+    for thread in threads:
+        thread.start()
+    model = AdditiveClassifier(1.0, random_state=3)
+    weights = model.fit(confide.FederatedRows(schema, [ours for ours, _ in pairs])).coef_
+    for thread in threads:
+        thread.join(60)
+    in_memory = AdditiveClassifier(1.0, schema=schema, random_state=3).fit(FRAME, Y).coef_
+    assert weights == pytest.approx(in_memory, abs=1e-6)
+
+
+def test_rows_on_a_cluster_are_counted_before_they_are_read():
+    """Partitions of Dask, get the knots of the same rows in memory."""
+    dataframe = pytest.importorskip("dask.dataframe")
+    schema = Schema(SCHEMA.columns, target={"column": "y", "negative": 0, "positive": 1})
+    rows = confide.open_rows(dataframe.from_pandas(FRAME.assign(y=Y), npartitions=3), schema)
+    assert rows.count() == 500
+    model = AdditiveClassifier(1.0, random_state=3).fit(rows)
+    in_memory = AdditiveClassifier(1.0, schema=schema, random_state=3).fit(FRAME, Y)
+    assert model.schema_ == in_memory.schema_
+    assert model.coef_ == pytest.approx(in_memory.coef_, abs=1e-6)

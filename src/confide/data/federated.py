@@ -96,11 +96,10 @@ class FederatedRows(OpenedRows):
 
 
 def rows_of_parties_are_not_counted() -> int:
-    """Refuse to count, since no party knows the rows of the others before the fit begins."""
+    """Refuse to choose anything by the number of rows: no party knows the rows of the others, or the budget."""
     raise ParameterError(
-        "parties do not count their rows before a fit, so knots cannot be chosen from the number of rows. Give every party "
-        "and the coordinator the same schema that `chosen_schema(n_rows)` makes; or neighbours='add-or-remove-one' with the "
-        "same n_rows_bounds."
+        "over parties, knots and interactions cannot be chosen from the number of rows and the budget, since no party knows "
+        "both. Give every party and the coordinator the same schema that `chosen_schema(n_rows)` makes."
     )
 
 

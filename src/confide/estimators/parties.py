@@ -46,7 +46,10 @@ def take_part(connection: Connection, estimator: LinearClassifier, X: Any, y: An
     """
     try:
         given = rows_given(X, y)
-        schema = estimator._chosen_in(given.schema_for(estimator.schema), rows_of_parties_are_not_counted)
+        schema = given.schema_for(estimator.schema)
+        if schema is not None and estimator._chosen_in(schema, rows_of_parties_are_not_counted) != schema:
+            # The choice depends on the budget, which is the coordinator's alone.
+            rows_of_parties_are_not_counted()
         if schema is None:
             raise ParameterError(
                 "parties need a schema, and this estimator has none: without a schema, parties could read the same columns "
