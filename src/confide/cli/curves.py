@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 from confide.features.columns import NumberColumn, shown_number
 
 if TYPE_CHECKING:
-    from confide.cli.display import Screen
     from confide.features.schema import Schema
 
 
@@ -27,15 +26,9 @@ def curves_document(chosen: Schema | None) -> dict[str, Any]:
     return {"knots": described}
 
 
-def show_curves(chosen: Schema | None, screen: Screen) -> None:
-    """For people: one line for each number column."""
-    if chosen is None or not _numbers(chosen):
-        return
-    screen.heading("Curves, chosen from public facts")
-    screen.table(("column", "knots", "between"), [_row(column) for column in _numbers(chosen)], words=("knots", "between"))
-    screen.text(
-        "Between neighbouring knots a curve is a straight line. Choose otherwise with --knots, or with knots in the schema."
-    )
+def rows_of_curves(chosen: Schema | None) -> list[tuple[str, str, str]]:
+    """For people: the name of each number column, its knots, and the bounds that they lie between."""
+    return [] if chosen is None else [_row(column) for column in _numbers(chosen)]
 
 
 def _numbers(schema: Schema) -> list[NumberColumn]:

@@ -31,7 +31,7 @@ def demo(
     The data are the Adult census of 1994, which ship with confide. The model is compared with one without privacy.
     """
     from confide.cli import display
-    from confide.cli.curves import chosen_schema, show_curves
+    from confide.cli.curves import chosen_schema
     from confide.datasets import load_adult
 
     budget = chosen_budget(epsilon, delta, None)
@@ -44,7 +44,7 @@ def demo(
     screen = display.Screen() if output_format == "text" else None
     if screen:
         _show_task(screen, adult, plan)
-        show_curves(chosen, screen)
+        screen.curves(chosen)
     with display.working("training the private model"):
         model.fit(adult.X_train, adult.y_train)
         model.save(out, overwrite=force)

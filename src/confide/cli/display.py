@@ -16,7 +16,7 @@ from rich.progress import Progress as RichProgress
 from rich.table import Table
 from rich.text import Text
 
-from confide.cli.curves import curves_document
+from confide.cli.curves import curves_document, rows_of_curves
 from confide.cli.failures import printable
 from confide.data.passes import Pace
 from confide.estimators.linear_model import PrivateLinearModel, released_model
@@ -24,6 +24,7 @@ from confide.released_models.shown_class import ShownClass, predicted_column, we
 from confide.report.page import has_intervals
 
 if TYPE_CHECKING:
+    from confide.features.schema import Schema
     from confide.guarantee import Guarantee
     from confide.training.plan import AnyPlan
 
@@ -92,6 +93,13 @@ class Screen:
         self.heading("Plan, made from public facts before any row is used")
         self.text(str(plan))
 
+    def curves(self, chosen: Schema | None) -> None:
+        """How many knots each number column gets, if the model is an additive one."""
+        if rows := rows_of_curves(chosen):
+            self.heading("Curves, chosen from public facts")
+            self.table(("column", "knots", "between"), rows, words=("knots", "between"))
+            self.text("Between neighbouring knots a curve is a straight line. The schema, or --knots, may say other knots.")
+
     def guarantee(self, guarantee: Guarantee) -> None:
         """The statement of a guarantee. If the guarantee is void, the first line is bold and red."""
         self.heading("Guarantee")
@@ -132,7 +140,11 @@ def _unit_of_weights(model: PrivateLinearModel) -> str:
     if not released.domain:
         of_what = predicted_column(released) or "the target"
         # Predictions of counts are exponentials of scores.
-        return f"in the logarithm of {of_what}" if model._has_counts else f"in units of {of_what}"
+        return (
+            f"in the logarithm of {of_what}"
+            if model.__sklearn_tags__().target_tags.positive_only
+            else f"in units of {of_what}"
+        )
     shown = ShownClass.of(released)
     if shown.position is None:
         return "by class"

@@ -119,8 +119,7 @@ def fit(
     budget = chosen_budget(epsilon, delta, rho)
     files = files_of(data)
     _check_outputs(out, report, [*files, schema, *_files_of_ledger(ledger)], force=force)
-    columns = _schema_with_target(schema)
-    charges = Charges(ledger)
+    columns, charges = _schema_with_target(schema), Charges(ledger)
     model = options.estimator(budget, columns, charges.ledger)
     screen = display.Screen() if output_format == "text" else None
     with charges.reported_on_failure():
@@ -160,7 +159,7 @@ def _schema_with_target(path: Path) -> Schema:
 def _train(model: PrivateLinearModel, data: str, files: Any, cache: Path | None, screen: Screen | None) -> AnyPlan:
     """Show the plan, then charge it and train on the rows of the files."""
     from confide.cli import display
-    from confide.cli.curves import chosen_schema, show_curves
+    from confide.cli.curves import chosen_schema
     from confide.intake.opening import open_rows
 
     with display.working(f"counting the rows of {data}"):
@@ -172,10 +171,10 @@ def _train(model: PrivateLinearModel, data: str, files: Any, cache: Path | None,
     if chosen is not None:
         # Nothing is left to be chosen, so the fit need not count the rows again.
         model.set_params(schema=chosen)
-    plan = model.plan(public_rows)
+    plan: AnyPlan = model.plan(public_rows)
     if screen:
         screen.plan(plan)
-        show_curves(chosen, screen)
+        screen.curves(chosen)
     # A bar that shows which part of the rows was read would reveal their number.
     with display.row_progress(public_rows) as progress:
         model.fit(open_rows(files, model.schema, cache=False if cache is None else cache, progress=progress))
