@@ -70,7 +70,7 @@ bench: $(BENCH) ## run the benchmarks
 	@if [ -f benchmarks/run.py ]; then $(VENV)/bin/python benchmarks/run.py; \
 	else echo "not yet: there are no benchmarks"; fi
 
-bench-peers: $(PEERS)/.has-core ## compare accuracy with other libraries, in an environment of their own: half an hour
+bench-peers: $(PEERS)/.has-core ## compare accuracy with other libraries, in an environment of their own: an hour
 	@[ -f $(PEERS)/.has-peers ] || { $(PEERS)/bin/python -m pip install -qq --disable-pip-version-check \
 	  --requirement benchmarks/peers/requirements.txt && touch $(PEERS)/.has-peers; } || \
 	  echo "peers could not be installed; those that are missing are named below" >&2

@@ -13,6 +13,7 @@ import warnings
 from typing import Any
 
 import numpy as np
+from benchmarks.peers.outcomes import Outcome
 from benchmarks.peers.problems import Problem
 
 SIZES = (1.5, 5.0, 15.0, 45.0)
@@ -24,15 +25,15 @@ def settings(epsilon: float, way: str, *, small: bool) -> list[dict[str, Any]]:
     return [{"norm": norm, "ridge": size / epsilon, "way": way} for norm in ("largest", "usual") for size in sizes]
 
 
-def errors(
+def outcomes(
     problem: Problem, epsilon: float, delta: float, chosen: list[dict[str, Any]], draws: int, seed: int
-) -> list[list[float]]:
-    """Test errors of each setting, one for each draw."""
+) -> list[list[Outcome]]:
+    """Outcomes of each setting, one for each draw."""
     from diffprivlib.models import LogisticRegression
 
     if delta != 0.0:
         raise ValueError("diffprivlib's model has pure privacy alone")
-    found: list[list[float]] = []
+    found: list[list[Outcome]] = []
     for number, setting in enumerate(chosen):
         norm = problem.norms[setting["norm"]]
         if setting["way"] == "sound":
@@ -50,5 +51,5 @@ def errors(
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # rows are clipped to the norm, and old parameters of scikit-learn
                 model.fit(train, problem.split.y_train)
-            found[-1].append(float(problem.error((test @ model.coef_.T) + model.intercept_)[0]))
+            found[-1] += problem.outcomes((test @ model.coef_.T) + model.intercept_)
     return found

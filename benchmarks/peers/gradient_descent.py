@@ -14,6 +14,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+from benchmarks.peers.outcomes import Outcome
 from benchmarks.peers.problems import Problem
 from dp_accounting import (
     ExplicitBracketInterval,
@@ -90,10 +91,10 @@ def train(
     return weights, mean
 
 
-def settings(*, small: bool) -> list[dict[str, Any]]:
-    """The grid of hyperparameters."""
+def settings(*, small: bool, curved: bool = False) -> list[dict[str, Any]]:
+    """The grid of hyperparameters. Curves have larger rates, for a knot sees few rows, and its weight may be large."""
     schedules = [(1.0, 20), (1.0, 80), (0.1, 100), (0.1, 500), (0.02, 1500)][: 1 if small else None]
-    rates = (0.006, 0.02, 0.06, 0.2, 0.6, 2.0, 6.0)
+    rates = (0.06, 0.2, 0.6, 2.0, 6.0, 20.0, 60.0) if curved else (0.006, 0.02, 0.06, 0.2, 0.6, 2.0, 6.0)
     clips = (0.3, 1.0, 4.0)
     return [
         {"share": share, "steps": steps, "rate": rate, "clip": clip, "mean": mean}
@@ -101,14 +102,14 @@ def settings(*, small: bool) -> list[dict[str, Any]]:
     ]
 
 
-def errors(
+def outcomes(
     problem: Problem, epsilon: float, delta: float, chosen: list[dict[str, Any]], draws: int, seed: int
-) -> list[list[float]]:
-    """Test errors of each setting, one for each draw."""
+) -> list[list[Outcome]]:
+    """Outcomes of each setting, one for each draw."""
     test = np.hstack([problem.test, np.ones((len(problem.test), 1))]).astype(np.float32)
     rows = np.hstack([problem.train, np.ones((len(problem.train), 1))])
     signed = (rows * problem.split.y_train[:, None]).astype(np.float32)
-    found: list[list[float]] = [[] for _ in chosen]
+    found: list[list[Outcome]] = [[] for _ in chosen]
     rng = np.random.default_rng(seed)
     for schedule in sorted({Schedule(s["share"], s["steps"]) for s in chosen}):
         multiplier = noise_multiplier(schedule, epsilon, delta)
@@ -117,8 +118,8 @@ def errors(
         rates, clips = np.array(runs).T
         for _ in range(draws):
             last, mean = train(signed, problem.n_rows_bounds[0], schedule, multiplier, rates, clips, rng)
-            of_last, of_mean = problem.error(test @ last), problem.error(test @ mean)
+            of_last, of_mean = problem.outcomes(test @ last), problem.outcomes(test @ mean)
             for setting in here:
                 one = of_mean if setting["mean"] else of_last
-                found[chosen.index(setting)].append(float(one[runs.index((setting["rate"], setting["clip"]))]))
+                found[chosen.index(setting)].append(one[runs.index((setting["rate"], setting["clip"]))])
     return found

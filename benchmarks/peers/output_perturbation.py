@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
+from benchmarks.peers.outcomes import Outcome
 from benchmarks.peers.problems import Problem
 from dp_accounting import get_sigma_gaussian
 from sklearn.linear_model import LogisticRegression
@@ -46,10 +47,10 @@ def gaussian(epsilon: float, delta: float, ridge: float, n_weights: int, draws: 
     return rng.standard_normal((n_weights, draws)) * (float(get_sigma_gaussian(epsilon, delta)) / ridge)
 
 
-def errors(
+def outcomes(
     problem: Problem, epsilon: float, delta: float, chosen: list[dict[str, Any]], draws: int, seed: int
-) -> list[list[float]]:
-    """Test errors of each setting, one for each draw; delta 0 is pure privacy."""
+) -> list[list[Outcome]]:
+    """Outcomes of each setting, one for each draw; delta 0 is pure privacy."""
     rng, found = np.random.default_rng(seed), []
     for setting in chosen:
         weights = minimiser(problem, setting["norm"], setting["ridge"])[:, None]
@@ -58,5 +59,5 @@ def errors(
         else:
             noise = gaussian(epsilon, delta, setting["ridge"], len(weights), draws, rng)
         _, test = problem.unit_rows(setting["norm"])
-        found.append(problem.error(test @ (weights + noise)).tolist())
+        found.append(problem.outcomes(test @ (weights + noise)))
     return found

@@ -73,6 +73,46 @@ def test_rows_in_files_get_the_knots_of_the_same_rows_in_memory(tmp_path):
     assert np.array_equal(in_file.coef_, in_memory.coef_)
 
 
+@pytest.mark.parametrize("interactions", ["pairs", "all", [["a", "b"]]])
+def test_interactions_reach_files_plans_and_saved_models(tmp_path, interactions):
+    """Memory and files give equal weights to the bit, and a loaded model predicts and scores the same."""
+    FRAME.assign(y=Y).to_parquet(tmp_path / "rows.parquet")
+    schema = Schema(SCHEMA.columns, target={"column": "y", "negative": 0, "positive": 1})
+    model = AdditiveClassifier(4.0, schema=schema, interactions=interactions, random_state=3).fit(FRAME, Y)
+    in_file = AdditiveClassifier(4.0, schema=schema, interactions=interactions, random_state=3)
+    in_file.fit(confide.open_rows(tmp_path / "rows.parquet", schema))
+    assert model.schema_ == in_file.schema_ == model.chosen_schema(500)
+    assert np.array_equal(model.coef_, in_file.coef_)
+    assert model.plan(500).problem.n_features == model.coef_.shape[1] == len(model.coefficient_names_)
+    assert model.coefficient_names_[0] == "a~-1"
+    model.save(tmp_path / "model.json")
+    loaded = confide.load(tmp_path / "model.json")
+    assert loaded.schema_ == model.schema_
+    assert np.array_equal(loaded.predict_proba(FRAME), model.predict_proba(FRAME))
+
+
+def test_interactions_are_learned_that_no_sum_of_effects_can_have():
+    """The classes are those of an exclusive or: no column tells anything alone."""
+    rows = RNG.uniform(-1, 1, size=(20_000, 2))
+    classes = (rows[:, 0] * rows[:, 1] > 0).astype(int)
+    scores = {}
+    for interactions in ("none", "pairs", "all"):
+        chosen = () if interactions == "none" else interactions
+        model = AdditiveClassifier(2.0, bounds=(-1, 1), knots=3, interactions=chosen, random_state=0).fit(rows, classes)
+        scores[interactions] = model.score(rows, classes)
+    assert scores["none"] < 0.6
+    assert scores["pairs"] > 0.9
+    assert scores["all"] > 0.9
+
+
+def test_parts_keep_the_interactions_of_all_rows():
+    """What was chosen for all rows is the schema of every part, and nothing is chosen anew."""
+    model = AdditiveClassifier(1.0, schema=SCHEMA, interactions="pairs")
+    model._take_schema(model.chosen_schema(500))
+    assert model.chosen_schema(7) == model.schema
+    assert len(model.schema.interact) == 1
+
+
 REFUSED = {
     "neither schema nor bounds": ({}, "give a schema"),
     "both": ({"schema": SCHEMA, "bounds": (-1, 1)}, "not both"),
@@ -85,6 +125,10 @@ REFUSED = {
     "knots of an unknown column": ({"bounds": (-1, 1), "knots": {"x7": 3}}, '"x7" is no number column'),
     "too many knots": ({"bounds": (-1, 1), "knots": 2000}, "to 1000"),
     "knots outside of the bounds": ({"bounds": (-1, 1), "knots": {"x0": [3.0]}}, "between low and high"),
+    "an interaction of a column with itself": ({"bounds": (-1, 1), "interactions": [["x0", "x0"]]}, "all different"),
+    "an interaction of an unknown column": ({"bounds": (-1, 1), "interactions": [["x0", "z"]]}, '"z" is not among'),
+    "interactions by another word": ({"bounds": (-1, 1), "interactions": "some"}, "interactions must be"),
+    "intervals of random features": ({"bounds": (-1, 1), "interactions": "all", "inference_share": 0.3}, "no intervals"),
     "knots that do not rise": ({"bounds": (-1, 1), "knots": {"x0": [0.5, 0.1]}}, "rising order"),
 }
 

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from confide.errors import SchemaError
 from confide.features.canonical_labels import canonical_label
 from confide.features.columns import CategoryColumn, NumberColumn
+from confide.features.interactions import Interaction
 from confide.features.schema import Schema
 from confide.features.target import Target
 
@@ -50,6 +51,12 @@ def of_one_kind(pair):
     return len({str if isinstance(x, str) else bool if isinstance(x, bool) else float for x in pair}) == 1
 
 
+def interactions(names):
+    """Interactions of these columns: with and without coarse effects and a scale."""
+    knots, scales = st.none() | st.integers(0, 3), st.sampled_from([1.0, 0.3]) | st.floats(0.01, 1.0)
+    return st.builds(Interaction, st.just(tuple(names)), knots, scales)
+
+
 @st.composite
 def schemas(draw):
     columns = st.lists(number_columns() | category_columns(), min_size=1, max_size=4, unique_by=lambda c: c.name)
@@ -57,12 +64,17 @@ def schemas(draw):
     drawn = draw(columns)
     used = {column.name for column in drawn}
     column, person = draw(st.lists(names.filter(lambda name: name not in used), min_size=2, max_size=2, unique=True))
-    interact = ()
+    interact = []
     if len(drawn) > 1:
         members = st.lists(st.sampled_from(sorted(used)), min_size=2, max_size=3, unique=True)
-        interact = draw(st.lists(members, max_size=2, unique_by=frozenset))
+        lists = draw(st.lists(members, max_size=2, unique_by=frozenset))
+        interact = [draw(interactions(names)) for names in lists]
     chosen = None if target is None else Target(column, *target)
     if draw(flags):
         low, high = sorted(draw(st.lists(finite, min_size=2, max_size=2, unique=True)))
         chosen = Target(column, low=low, high=high)
-    return Schema(drawn, chosen, draw(st.sampled_from([None, person])), interact)
+    person = draw(st.sampled_from([None, person]))
+    try:
+        return Schema(drawn, chosen, person, interact)
+    except SchemaError:  # even knots of an extreme column cannot be told apart
+        return Schema(drawn, chosen, person, [entry.columns for entry in interact])

@@ -30,9 +30,9 @@ def test_every_row_obeys_the_bound_in_exact_arithmetic(table):
     encoder = Encoder(schema)
     rows = encoder.transform(pd.DataFrame(cells))
     for row in rows:
-        for group in encoder.groups:
+        for group, scale in zip(encoder.groups, encoder.row_bound.scales, strict=True):
             norm = sum(Fraction(abs(value)) for value in row[group.start : group.start + group.size])
-            assert norm <= 1
+            assert norm <= Fraction(scale)
         assert sum(Fraction(value) ** 2 for value in row) <= Fraction(encoder.row_bound.l2_norm) ** 2
     # The bound agrees: it has nothing to clip, so no entry is ever rounded a second time.
     assert encoder.row_bound.clip(rows) is rows
@@ -49,12 +49,12 @@ def test_every_row_has_exactly_one_level_where_the_bound_says_so(table):
     for column, group in zip(schema.columns, encoder.groups, strict=False):
         is_category = isinstance(column, CategoryColumn)
         assert links[column.name] == (is_category and group.size >= 3 and column.other is not False)
-    for names in schema.interact:
-        assert links[":".join(names)] == all(links[name] for name in names)
-    for group in encoder.groups:
+    for interaction in schema.interact:
+        assert links[interaction.title] == all(links[name] for name in interaction.columns)
+    for group, scale in zip(encoder.groups, encoder.row_bound.scales, strict=True):
         if links[group.column]:
             part = np.sort(rows[:, group.start : group.start + group.size], axis=1)
-            assert (part == [0.0] * (group.size - 1) + [1.0]).all()
+            assert (part == [0.0] * (group.size - 1) + [scale]).all()
 
 
 # In pandas before 3, convert_dtypes itself warns of numbers beyond its integers.

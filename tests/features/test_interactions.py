@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from confide.errors import SchemaError
-from confide.features.interactions import interactions_of
+from confide.features.columns import NumberColumn
+from confide.features.interactions import Interaction, interactions_of
 from confide.features.schema import Schema
 from tests.features.schemas import AGE, SEX, TARGET
 
@@ -19,6 +20,19 @@ INTERACTIONS = {
     "one column": ([["age"]], "two or more"),
     "a column with itself": ([["age", "age"]], "all different"),
     "the same pair twice": ([["age", "sex"], ["sex", "age"]], "twice"),
+    "the same pair twice, once coarse": ([["age", "sex"], {"columns": ["sex", "age"], "knots": 1}], "twice"),
+    "a table without columns": ([{"knots": 1}], '"columns" is missing'),
+    "a table with an unknown key": ([{"columns": ["age", "sex"], "knot": 1}], 'did you mean "knots"'),
+    "a table of one column": ([{"columns": ["age"]}], "two or more"),
+    "a table with one name as columns": ([{"columns": "age"}], "must be a list of names"),
+    "a table with an unknown column": ([{"columns": ["age", "sexx"]}], 'did you mean "sex"'),
+    "knots below 0": ([{"columns": ["age", "sex"], "knots": -1}], "age and sex: knots must be a whole number"),
+    "knots that are a list": ([{"columns": ["age", "sex"], "knots": [30]}], "knots must be a whole number"),
+    "knots that are true": ([{"columns": ["age", "sex"], "knots": True}], "knots must be a whole number"),
+    "a scale of 0": ([{"columns": ["age", "sex"], "scale": 0}], "scale must be a number from"),
+    "a scale above 1": ([{"columns": ["age", "sex"], "scale": 1.5}], "scale must be a number from"),
+    "a scale that is not a number": ([{"columns": ["age", "sex"], "scale": float("nan")}], "scale must be a number from"),
+    "a scale that is text": ([{"columns": ["age", "sex"], "scale": "small"}], "scale must be a number from"),
 }
 
 
@@ -32,6 +46,14 @@ def test_every_contradiction_of_the_interactions_is_refused(interact, words):
 
 def test_interactions_keep_the_order_in_which_they_are_given():
     """It holds for the lists and for the names in each list. Any iterable counts as a list."""
+    columns = {name: NumberColumn(name, 0, 1) for name in "abc"}
     listed = [("b", "a"), iter(["c", "a", "b"])]
-    assert interactions_of(listed, {"a", "b", "c"}) == (("b", "a"), ("c", "a", "b"))
-    assert interactions_of((), {"a"}) == ()
+    assert interactions_of(listed, columns) == (Interaction(("b", "a")), Interaction(("c", "a", "b")))
+    assert interactions_of((), columns) == ()
+
+
+def test_knots_that_double_precision_cannot_tell_apart_are_refused():
+    """The message names the column."""
+    columns = {"age": AGE, "far": {"low": -1e32, "high": 0, "scale": "log"}}
+    with pytest.raises(SchemaError, match='"far": some knots are too close'):
+        Schema(columns, interact=[{"columns": ["age", "far"], "knots": 3}])

@@ -12,6 +12,7 @@ from hypothesis import given
 
 from confide.errors import ParameterError, SchemaError
 from confide.features.columns import CategoryColumn, NumberColumn
+from confide.features.interactions import Interaction
 from confide.features.schema import Schema
 from confide.features.target import Target
 from tests.features.schemas import AGE, EXAMPLE, SEX, TARGET, schemas
@@ -137,12 +138,34 @@ def test_knots_and_interactions_are_read_from_toml_and_printed(tmp_path):
         'sex = { categories = ["Female", "Male"] }\n'
     )
     schema = Schema.from_toml(path)
-    assert schema.interact == (("age", "sex"),)
+    assert schema.interact == (Interaction(("age", "sex")),)
     assert schema.columns[0] == NumberColumn("age", 17, 90, knots=(25, 65.5))
     assert schema != Schema(schema.columns)
     assert "age  number from 17 to 90, knots at 25, 65.5" in str(schema)
     assert str(schema).endswith("age x sex  interact")
     assert repr(schema) == "Schema(2 columns, 1 interaction)"
+
+
+def test_coarse_interactions_are_read_from_toml_and_written_again(tmp_path):
+    """A table stands in place of a list. What has its default value is not written."""
+    path = tmp_path / "people.toml"
+    path.write_text(
+        'interact = [["age", "hours"], { columns = ["age", "sex"], knots = 1, scale = 0.3 }, '
+        '{ columns = ["sex", "hours"] }]\n'
+        "[columns]\nage = { low = 17, high = 90 }\nhours = { low = 1, high = 99 }\n"
+        'sex = { categories = ["Female", "Male"] }\n'
+    )
+    schema = Schema.from_toml(path)
+    assert schema.interact == (
+        Interaction(("age", "hours")), Interaction(("age", "sex"), 1, 0.3), Interaction(("sex", "hours")),
+    )  # fmt: skip
+    assert schema.to_dict()["interact"] == [
+        ["age", "hours"], {"columns": ["age", "sex"], "knots": 1, "scale": 0.3}, ["sex", "hours"],
+    ]  # fmt: skip
+    assert 'interact = [["age", "hours"], { columns = ["age", "sex"], knots = 1, scale = 0.3 }, ' in schema.to_toml()
+    assert str(schema).splitlines()[-2] == "  age x sex  interact, 1 even knot, scale 0.3"
+    path.write_text(schema.to_toml())
+    assert Schema.from_toml(path) == schema == Schema(schema.columns, interact=schema.interact)
 
 
 def test_a_column_object_given_twice_is_refused():

@@ -92,6 +92,31 @@ def test_knots_and_interactions_come_back(tmp_path):
         confide.load(path)
 
 
+def test_coarse_interactions_and_random_features_come_back(tmp_path):
+    """The loaded model maps rows as the saved one did. Features that the schema does not describe are noticed."""
+    columns = {"age": {"low": 0, "high": 100, "knots": 3}, "hours": {"low": 0, "high": 80}}
+    interact = [{"columns": ["age", "hours"], "knots": 1, "scale": 0.5}]
+    features = {"number": 6, "length_scale": 1.5, "norm": 2.0}
+    schema = confide.Schema(columns, interact=interact, random_features=features)
+    frame = pd.DataFrame({"age": np.linspace(0, 100, 400), "hours": np.linspace(0, 80, 400) ** 2 % 80})
+    path = tmp_path / "m.json"
+    model = LogisticRegression(1.0, schema=schema).fit(frame, (frame["age"] > 50).astype(int))
+    model.save(path)
+    again = confide.load(path)
+    assert again.schema == schema
+    assert again.coefficient_names_.tolist()[-1] == "sin2"
+    assert np.array_equal(again.decision_function(frame), model.decision_function(frame))
+    for change in ({"seed": 1}, {"norm": 3.0}, {"number": 4}):
+        model.save(path, overwrite=True)
+        spoil(path, lambda document, change=change: document["content"]["schema"]["random_features"].update(change))
+        with pytest.raises(FileError, match=r"fit|match"):
+            confide.load(path)
+    model.save(path, overwrite=True)
+    spoil(path, lambda document: document["content"].update(fourier_map=None))
+    with pytest.raises(FileError, match=r"fit|match"):
+        confide.load(path)
+
+
 def spoil(path, change):
     """Change the document, with a checksum that fits unless the change is to the checksum."""
     from confide.files import _checksum

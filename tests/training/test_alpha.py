@@ -259,6 +259,23 @@ def test_hats_of_a_typical_row_have_a_mean_square_of_two_thirds():
     assert usual_norm_of_curves(lines) is None
 
 
+@pytest.mark.parametrize("knots", [0, 1, 3])
+def test_a_typical_row_counts_coarse_products_by_their_scale_and_random_features_by_their_norm(knots):
+    """Measured as above: a scale that is not squared, or features that are left out, are off by far more."""
+    columns = {"a": {"low": 0, "high": 10, "knots": 4}, "c": {"categories": ["u", "v", "w"], "other": "u"}}
+    interact = [{"columns": ["a", "c"], "knots": knots, "scale": 0.5}]
+    numbers = pd.DataFrame({"a": np.linspace(0, 10, 6001), "c": ["u", "v", "w"] * 2000 + ["u"]})
+    for features, more in ((None, 0.0), ({"number": 4, "length_scale": 1, "norm": 2}, 4.0)):
+        encoder = Encoder(Schema(columns, interact=interact, random_features=features))
+        square = (encoder.transform(numbers) ** 2).sum(axis=1).mean() + more
+        guess = usual_norm_of_curves(encoder) ** 2
+        assert guess == pytest.approx(square, rel=0.01)
+    straight = {"b": {"low": 0, "high": 1, "knots": 0}}
+    assert usual_norm_of_curves(Encoder(Schema(straight))) is None
+    features = {"number": 4, "length_scale": 1, "norm": 2}
+    assert usual_norm_of_curves(Encoder(Schema(straight, random_features=features))) == pytest.approx((1 / 3 + 4) ** 0.5)
+
+
 def test_the_usual_norm_counts_a_level_in_full_and_a_number_by_a_third():
     """The mean square of a number spread evenly below its bound; the same for a ball; the intercept is a constant."""
     assert usual_norm(BallBound(3.0), 0.0) == pytest.approx(math.sqrt(9.0 / 3.0))

@@ -207,8 +207,8 @@ class ModelOptions:
 
 
 def _number_of_knots(text: str) -> int:
-    from confide.features.columns import MOST_KNOTS
+    from confide.features.columns import MOST_EVEN_KNOTS
 
-    if not re.fullmatch("[0-9]{1,9}", text) or int(text) > MOST_KNOTS:
-        raise ParameterError(f"--knots must be auto or a whole number from 0, a straight line, to {MOST_KNOTS}.")
+    if not re.fullmatch("[0-9]{1,9}", text) or int(text) > MOST_EVEN_KNOTS:
+        raise ParameterError(f"--knots must be auto or a whole number from 0, a straight line, to {MOST_EVEN_KNOTS}.")
     return int(text)

@@ -1,4 +1,4 @@
-"""Rows that a public map (random Fourier features) is applied to, block by block."""
+"""Rows that a public map, such as random Fourier features, is applied to, block by block."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from confide.data.arrays import Blocks, rows_in_block
-from confide.features.fourier import FourierMap
+from confide.features.public_maps import PublicMap
 from confide.types import Array, Indices
 
 
@@ -21,7 +21,7 @@ class MappedBlocks(Blocks):
     """
 
     blocks: Blocks
-    fourier_map: FourierMap
+    fourier_map: PublicMap
 
     made_anew: ClassVar[bool] = True
     """Each block is made for one call and kept nowhere, so it may be written to."""

@@ -41,7 +41,6 @@ from confide.data.streams import NumberTarget, Reading, memory_source, weights_b
 from confide.erm.row_sums import Totals
 from confide.errors import FileError, InputError
 from confide.features.column_names import listed
-from confide.features.fourier import FourierMap
 from confide.features.labels import (
     DIFFERENT_NUMBERS_OF_ROWS,
     NOT_FINITE,
@@ -49,6 +48,7 @@ from confide.features.labels import (
     class_positions,
     targets_at,
 )
+from confide.features.public_maps import PublicMap
 from confide.features.schema import Schema
 from confide.types import Array, Rows, Targets, Weights
 
@@ -92,7 +92,7 @@ class NumericReading:
     n_inputs: int
     domain: tuple[Any, ...]
     class_weights: tuple[float, ...] | None = None
-    fourier: FourierMap | None = None
+    fourier: PublicMap | None = None
     numbers: NumberTarget | None = None
 
     @property

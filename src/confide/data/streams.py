@@ -45,8 +45,8 @@ from confide.errors import FileError
 from confide.features.canonical_labels import Label
 from confide.features.codes import Codes
 from confide.features.encoder import Encoder
-from confide.features.fourier import FourierMap
 from confide.features.labels import positions_of, read_labels, read_targets
+from confide.features.public_maps import PublicMap
 from confide.types import Array, Indices, Targets, Weights
 
 _PIECE_BYTES = 2**25
@@ -122,7 +122,7 @@ class Reading:
     encoder: Encoder
     domain: tuple[Label, ...]
     class_weights: tuple[float, ...] | None = None
-    fourier: FourierMap | None = None
+    fourier: PublicMap | None = None
     numbers: NumberTarget | None = None
     single: bool = False
 
@@ -194,8 +194,8 @@ def weights_by_class(labels: Any, class_weights: tuple[float, ...] | None) -> Ar
     return row_weights
 
 
-def memory_source(blocks: Blocks, labels: Targets, row_weights: Array | None, fourier: FourierMap | None) -> MemorySource:
-    """A source of rows in memory with their weights. If there is a Fourier map, it is applied to the rows."""
+def memory_source(blocks: Blocks, labels: Targets, row_weights: Array | None, fourier: PublicMap | None) -> MemorySource:
+    """A source of rows in memory with their weights. If there is a public map, it is applied to the rows."""
     return MemorySource(blocks if fourier is None else MappedBlocks(blocks, fourier), labels, row_weights)
 
 
@@ -240,7 +240,7 @@ class StreamedSource(RowsWithDefaults, SummableRows):
         return replace(self, pieces=pieces, n_rows=positions.size, kept=kept)
 
     def in_single_precision(self) -> StreamedSource | None:
-        """The same rows, encoded in single precision; None if there is a Fourier map, whose results are doubles."""
+        """The same rows, encoded in single precision; None if there is a public map, whose results are doubles."""
         return None if self.reading.fourier else replace(self, reading=replace(self.reading, single=True))
 
     def in_memory(self, purpose: str = "") -> Generator[MemorySource, None, None]:

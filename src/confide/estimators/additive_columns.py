@@ -17,6 +17,7 @@ from confide.features.schema import Schema
 from confide.intake import parameters
 from confide.privacy.budgets import Neighbours
 from confide.released_models.model import ReleasedModel
+from confide.training.interaction_choice import with_interactions
 from confide.training.knot_choice import with_chosen_knots, with_knots
 
 
@@ -67,10 +68,12 @@ class AdditiveColumns(AdditiveParameters, PrivateLinearModel):
         automatic = isinstance(self.knots, str) and self.knots == "auto"
         described = schema if automatic else with_knots(schema, _checked_knots(self.knots, schema))
         n_rows_is_public = Neighbours.parse(self.neighbours) is Neighbours.REPLACE_ONE
-        return with_chosen_knots(described, self._settings, count if n_rows_is_public else None)
+        public_count = count if n_rows_is_public else None
+        curves = with_chosen_knots(described, self._settings, public_count)
+        return with_interactions(described, curves, self.interactions, self._settings, public_count)
 
     def _take_schema(self, schema: Schema | None) -> None:
-        self.set_params(schema=schema, bounds=None)
+        self.set_params(schema=schema, bounds=None, interactions=())
 
     def _hold(self, released: ReleasedModel) -> None:
         super()._hold(released)

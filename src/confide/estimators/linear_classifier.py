@@ -149,7 +149,7 @@ class LinearClassifier(ClassParameters, SampleWeightParameter, ClassifierMixin, 
         if self._fourier is not None:
             return (
                 "single weights of random features mean nothing, so there are no intervals for them. Use LinearSVC or "
-                "LogisticRegression."
+                "LogisticRegression, with a schema without random_features."
             )
         return super()._why_no_intervals()
 

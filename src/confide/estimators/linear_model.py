@@ -26,7 +26,7 @@ from confide.estimators.repeated_fits import TellsOfRepeatedFits, tell_of_no_led
 from confide.estimators.shared_parameters import ModelParameters
 from confide.features.column_names import names_by_position
 from confide.features.encoder import Encoder
-from confide.features.fourier import FourierMap
+from confide.features.public_maps import PublicMap
 from confide.features.schema import Schema
 from confide.files import write_document
 from confide.inference.evidence import Evidence
@@ -74,7 +74,7 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ShownWithGua
     n_features_in_: int
     feature_names_in_: Any
     _encoder: Encoder | None
-    _fourier: FourierMap | None
+    _fourier: PublicMap | None
     _row_bound: RowBound
     _was_loaded: bool
 
@@ -100,7 +100,7 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ShownWithGua
         if self.schema is None and schema is not None:
             n_features = None  # it was used for the schema
         columns = parameters.checked_shape(n_rows, n_features, encoder, settings.n_rows_bounds)
-        fourier = self._fourier_map(columns)
+        fourier = self._fourier_map(columns, encoder)
         return make_plan(settings, columns if fourier is None else fourier.n_features, n_rows)
 
     def _schema_of(self, given: GivenRows) -> Schema | None:
@@ -133,6 +133,8 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ShownWithGua
         budget, neighbours = as_budget(self.budget), Neighbours.parse(self.neighbours)
         row_bound = self._bound_of_rows(encoder)
         parameters.refuse_unbounded(budget, row_bound, getattr(self, "target_bound", None))
+        inference_share = parameters.checked_share(getattr(self, "inference_share", 0.0))
+        parameters.refuse_intervals_of_features(inference_share, encoder)
         return Settings(
             minimised=self._minimised(encoder),
             budget=budget,
@@ -145,7 +147,7 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ShownWithGua
             rows_per_person=parameters.checked_rows_per_person(self.max_rows_per_person),
             largest_sample_weight=parameters.checked_largest_sample_weight(getattr(self, "max_sample_weight", 1.0)),
             class_weight=parameters.checked_class_weight(getattr(self, "class_weight", None)),
-            inference_share=parameters.checked_share(getattr(self, "inference_share", 0.0)),
+            inference_share=inference_share,
             set_aside=set_aside,
             n_threads=parameters.checked_jobs(self.n_jobs),
             usual_norm=None if encoder is None or row_bound is not encoder.row_bound else usual_norm_of_curves(encoder),
@@ -161,7 +163,7 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ShownWithGua
             target=self._target(encoder),
             row_bound=settings.row_bound,
             rows_per_person=rows_per_person(settings.rows_per_person, seed),
-            fourier_map=self._fourier_map,
+            fourier_map=partial(self._fourier_map, encoder=encoder),
             accepts_sparse=self._accepts_sparse,
             largest_sample_weight=settings.largest_sample_weight,
             class_weight=settings.class_weight,
@@ -222,9 +224,9 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ShownWithGua
         """The bound on rows as they enter the objective."""
         return parameters.checked_row_bound(getattr(self, "row_norm", None), encoder)
 
-    def _fourier_map(self, n_inputs: int) -> FourierMap | None:
-        """The public feature map for rows with this number of columns, or None if rows are not mapped."""
-        return None
+    def _fourier_map(self, n_inputs: int, encoder: Encoder | None) -> PublicMap | None:
+        """The public map for rows with this number of columns, or None if rows are not mapped."""
+        return None if encoder is None else encoder.appended
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -279,6 +281,6 @@ def restore(model: PrivateLinearModel, released: ReleasedModel) -> None:
     model._was_loaded = True
 
 
-def public_map(model: PrivateLinearModel, n_inputs: int) -> FourierMap | None:
-    """The feature map that follows from a model's parameters for this number of columns, or None if rows are not mapped."""
-    return model._fourier_map(n_inputs)
+def public_map(model: PrivateLinearModel, n_inputs: int, encoder: Encoder | None) -> PublicMap | None:
+    """The public map that follows from a model's parameters and its schema, or None if rows are not mapped."""
+    return model._fourier_map(n_inputs, encoder)

@@ -69,6 +69,13 @@ _DESCRIPTIONS = {
     Knots of number columns that the schema says nothing about: how many, evenly spaced on the column's own scale, 0 for a
     straight line. A dict gives a number or a list of knots by the name of the column. "auto" chooses a number from public
     facts: number of rows, budget, and columns. What the schema says is kept.""",
+    "interactions": """list, "pairs", "all" or "auto", default ()
+    Which columns have effects that depend on each other, beside the interactions of the schema. In a list, each entry names
+    two or more columns, as in [["age", "hours"]]: products of coarse effects of these columns enter the model. "pairs" takes
+    all pairs of columns that have few products. "all" appends random Fourier features of the encoded row, which are a smooth
+    function of all columns together; there are no intervals then. "auto" is "all" where public facts favour it: most columns
+    are numbers, and the noise is small beside the rows. Otherwise it is none. The schema of the fitted model says what was
+    chosen.""",
     "bounds": """(low, high), list of such pairs, dict of pairs, or None
     Instead of a schema, public bounds of the columns of an array of numbers: one pair for all, a pair for each, or pairs by
     the names of columns. Numbers outside are clipped. The bounds are never inferred from the rows.""",
@@ -156,9 +163,10 @@ class TargetParameter:
 
 @estimator
 class AdditiveParameters:
-    """The columns of additive models and their knots."""
+    """The columns of additive models, their knots and their interactions."""
 
     knots: Any = "auto"
+    interactions: Any = ()
     bounds: Any = None
 
 

@@ -191,8 +191,12 @@ class KernelSVC(LinearClassifier):
         # The random features of a row have norm 1, whatever the row is, so a smaller bound does not help.
         return hinge_loss(self.loss, self.smoothing, None)
 
-    def _fourier_map(self, n_inputs: int) -> FourierMap:
+    def _fourier_map(self, n_inputs: int, encoder: Encoder | None) -> FourierMap:
+        if encoder is not None and encoder.appended is not None:
+            raise ParameterError(
+                "the schema has random_features, and a kernel has its own: take random_features out, or use LinearSVC."
+            )
         return FourierMap(n_inputs, self.n_features, self.kernel, self.length_scale, self.map_seed, self.orthogonal)
 
     def _bound_of_rows(self, encoder: Encoder | None) -> RowBound:
-        return self._fourier_map(1).row_bound
+        return self._fourier_map(1, encoder).row_bound

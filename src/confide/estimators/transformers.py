@@ -29,7 +29,9 @@ class SchemaEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # s
     - A category becomes one column for each level; with two levels, one column of -1 and +1. An unknown category goes to the
       declared `other`, or to zeros.
     - A missing value goes to the declared indicator.
-    - An interaction becomes the products of its members' columns.
+    - An interaction becomes the products of its members' columns, times its scale.
+
+    If the schema has `random_features`, they are not among the columns: linear models with this schema append them.
 
     Parameters
     ----------

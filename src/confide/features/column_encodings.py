@@ -22,7 +22,7 @@ from confide.features.cells import CellNumbers, Levels
 from confide.features.columns import CategoryColumn, Column, NumberColumn, shown_number
 from confide.types import Array
 
-_HAT_HEIGHT = 1.0 - 2.0**-36
+HAT_HEIGHT = 1.0 - 2.0**-36
 """Two hats add up to 1 except for rounding. With this height, the row bound sees at once that it need not clip any row."""
 
 
@@ -92,7 +92,7 @@ class NumberEncoding:
     def write(self, codes: Array, out: Array) -> None:
         numbers = out[:-1] if self.column.missing else out
         if self.column.knots:
-            numbers[...] = _HAT_HEIGHT * np.maximum(1.0 - np.abs(codes - np.arange(len(numbers))[:, None]), 0.0)
+            numbers[...] = HAT_HEIGHT * np.maximum(1.0 - np.abs(codes - np.arange(len(numbers))[:, None]), 0.0)
         else:
             numbers[0] = codes
         if self.column.missing:

@@ -24,7 +24,7 @@ from confide.features.schema_checks import (
 from confide.types import Array
 
 SCALES = ("linear", "log")
-MOST_KNOTS = 1000
+MOST_EVEN_KNOTS = 1000
 """The largest number of evenly spaced knots of one column. More would be a mistake."""
 
 
@@ -192,14 +192,14 @@ class CategoryColumn:
 def _checked_knots(where: str, knots: object) -> tuple[float, ...] | int:
     """Knots as a tuple of numbers, or the number of evenly spaced knots."""
     if isinstance(knots, Integral) and not isinstance(knots, bool):
-        if not 0 <= int(knots) <= MOST_KNOTS:
-            raise SchemaError(f"{where}: the number of knots must be from 0, a straight line, to {MOST_KNOTS}.")
+        if not 0 <= int(knots) <= MOST_EVEN_KNOTS:
+            raise SchemaError(f"{where}: the number of knots must be from 0, a straight line, to {MOST_EVEN_KNOTS}.")
         return int(knots)
     if not is_list(knots):
         raise SchemaError(f"{where}: knots must be a list of numbers, or the number of evenly spaced knots.")
     listed = tuple(finite_bound(where, "each of the knots", knot) for knot in knots)  # type: ignore[attr-defined]  # a list
-    if len(listed) > MOST_KNOTS:
-        raise SchemaError(f"{where}: there are more than {MOST_KNOTS} knots; leave some of them out.")
+    if len(listed) > MOST_EVEN_KNOTS:
+        raise SchemaError(f"{where}: there are more than {MOST_EVEN_KNOTS} knots; leave some of them out.")
     return listed
 
 
@@ -225,7 +225,7 @@ def columns_of(described: object) -> tuple[Column, ...]:
 
 def _column(name: Any, description: object) -> Column:
     where = column_title(name)
-    if name in ("target", "person", "interact") and not isinstance(description, Mapping):
+    if name in ("target", "person", "interact", "random_features") and not isinstance(description, Mapping):
         # TOML counts every key below [columns] as a column.
         raise SchemaError(f'the key "{name}" is not a column; put it above [columns].')
     if not isinstance(description, Mapping):

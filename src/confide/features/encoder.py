@@ -1,14 +1,14 @@
 """From the columns of a frame to bounded rows, by public knowledge alone.
 
 An `Encoder` learns nothing from data: what it makes of a row depends on the schema and on that row. Each column of the
-schema, and each interaction, becomes one group of encoded columns whose L1 norm is at most 1. So the L2 norm of a row is at
-most the root of the number of groups, and a coefficient speaks in the terms of its column: it is the effect of a category
-compared with none, or of the end of a number's range compared with the middle.
+schema, and each interaction, becomes one group of encoded columns. The L1 norm of a group is at most 1, or the scale of the
+interaction. So the L2 norm of a row is at most the root of the sum of their squares. A coefficient speaks in terms of its
+column: it is the effect of a category compared with none, or of the end of a number's range compared with the middle.
 
 `confide.features.column_encodings` says how each kind of column is encoded. An interaction has all products of the encoded
 columns of its members; the columns of the last member run fastest. If a member is all zeros, so are the products. A missing
 number takes part with its indicator. The L1 norm of the products is the product of the L1 norms. The group of an interaction
-is linked (exactly one entry is 1 in every row) if the groups of all its members are.
+is linked (exactly one entry is 1, or the scale of the interaction, in every row) if the groups of all its members are.
 
 `Encoder.read` checks a frame and turns it into `Codes`, a few bytes a cell. `Encoder.expand` makes rows from them, block by
 block. Messages name columns and never hold a value.
@@ -18,7 +18,6 @@ from __future__ import annotations
 
 from collections.abc import Set
 from dataclasses import dataclass, field
-from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -28,9 +27,11 @@ from confide.errors import InputError, ParameterError
 from confide.features.codes import Codes
 from confide.features.column_encodings import ColumnEncoding, encoding_of, is_plain
 from confide.features.column_names import listed
-from confide.features.layout import Group, Layout, Product
+from confide.features.curves_and_features import CurvesAndFeatures
+from confide.features.layout import Group, Layout
 from confide.features.persons import RowsPerPerson
 from confide.features.plain_numbers import NumberArray, PlainNumbers
+from confide.features.products import Product, write_products
 from confide.features.raw_table import RawTable
 from confide.features.schema import Schema
 from confide.types import Array
@@ -55,6 +56,8 @@ class Encoder:
         is a product
     groups : the groups of encoded columns, one for each column of the schema, in order, then one for each interaction
     row_bound : the bound that every encoded row obeys in exact arithmetic
+    appended : the map by which models append random features to encoded rows, if the schema asks for them; otherwise None.
+        The encoder itself does not append them
 
     Raises
     ------
@@ -77,6 +80,7 @@ class Encoder:
     feature_names: tuple[str, ...] = field(init=False, compare=False, repr=False)
     groups: tuple[Group, ...] = field(init=False, compare=False, repr=False)
     row_bound: GroupBound = field(init=False, compare=False, repr=False)
+    appended: CurvesAndFeatures | None = field(init=False, compare=False, repr=False)
     _encodings: tuple[ColumnEncoding, ...] = field(init=False, compare=False, repr=False)
     """How each column of the schema is encoded, in order."""
     _plain: PlainNumbers = field(init=False, compare=False, repr=False)
@@ -91,11 +95,13 @@ class Encoder:
         layout = Layout.of(self.schema, encodings)
         # Interactions come after all columns.
         placed = tuple(zip(encodings, layout.groups, strict=False))
+        features = self.schema.random_features
         made = {
             "n_features": len(layout.names),
             "feature_names": layout.names,
             "groups": layout.groups,
             "row_bound": layout.row_bound,
+            "appended": features and features.appended_to(len(layout.names), layout.row_bound.l2_norm),
             "_encodings": encodings,
             "_plain": PlainNumbers([(each.column, group.start) for each, group in placed if is_plain(each)]),
             "_others": tuple((each, group.place) for each, group in placed if not is_plain(each)),
@@ -205,8 +211,7 @@ class Encoder:
         self._plain.write(codes.numbers[:, start:stop], columns)
         for (encoding, place), values in zip(self._others, codes.others, strict=True):
             encoding.write(values[start:stop], columns[place])
-        for interaction in self._products:
-            columns[interaction.place] = reduce(_products, (columns[member] for member in interaction.members))
+        write_products(self._products, columns)
         return columns.T
 
     def transform(self, frame: Any) -> Array:
@@ -227,8 +232,3 @@ class Encoder:
         """
         codes = self.read(frame)
         return self.expand(codes, 0, codes.n_rows)
-
-
-def _products(left: Array, right: Array) -> Array:
-    """All products of the columns of two groups, row by row; the columns of the second group run fastest."""
-    return (left[:, None] * right[None]).reshape(len(left) * len(right), left.shape[1])

@@ -28,7 +28,7 @@ al., Orthogonal Random Features (2016).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from hashlib import shake_256
 from numbers import Integral, Real
@@ -38,7 +38,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from confide.erm.row_bounds import LARGEST_BOUND, SMALLEST_BOUND, BallBound
+from confide.erm.row_bounds import LARGEST_BOUND, SMALLEST_BOUND, BallBound, RowBound
 from confide.errors import InputError, ParameterError
 from confide.types import Array, Rows
 
@@ -155,6 +155,15 @@ class FourierMap:
     def row_bound(self) -> BallBound:
         """The bound of mapped rows, the ball of radius 1. Mapped rows lie in it; they are clipped all the same."""
         return BallBound(1.0)
+
+    def may_have(self, row_bound: RowBound) -> bool:
+        """Whether a fit to mapped rows may have this bound: it is `row_bound`, to which all mapped rows are equally near."""
+        return row_bound == self.row_bound
+
+    def names_for(self, inputs: Sequence[str]) -> tuple[str, ...]:
+        """Names of the columns of a mapped row. They do not depend on the names of the columns of a row."""
+        del inputs
+        return self.names
 
     def transform(self, rows: Rows) -> Array:
         """Map rows.

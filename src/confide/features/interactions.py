@@ -1,50 +1,137 @@
-"""Interactions: lists of columns whose encoded columns are multiplied with each other."""
+"""Interactions: columns whose encoded columns are multiplied with each other, and how coarsely they enter the products."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from numbers import Integral, Real
 from typing import Any
 
 from confide.errors import SchemaError
-from confide.features.schema_checks import column_title, is_list, suggestion
+from confide.features.columns import MOST_EVEN_KNOTS, Column, NumberColumn, shown_number
+from confide.features.schema_checks import check_fields, column_title, is_list, suggestion
 
-_SHAPE = 'interact must be a list of lists of names of columns, as in interact = [["age", "sex"]].'
+_SHAPE = (
+    'interact must be a list of lists of names of columns, as in interact = [["age", "sex"]]; in place of a list of names '
+    'there may be a table, as in { columns = ["age", "sex"], knots = 1, scale = 0.3 }.'
+)
+SMALLEST_SCALE = 2.0**-20
 
 
-def interactions_of(described: Any, columns: Collection[str]) -> tuple[tuple[str, ...], ...]:
-    """The members of each interaction, checked.
+@dataclass(frozen=True, slots=True)
+class Interaction:
+    """Columns whose effects depend on each other: all products of their encoded columns enter the model.
 
     Parameters
     ----------
-    described : lists of names of columns
-    columns : names of the columns of the schema
+    columns : names of two or more columns, all different
+    knots : the number of evenly spaced knots with which numbers enter the products, on the scale of each column: 1 gives
+        three columns a number, and 0 a straight line. None: numbers enter as they are encoded beside the products.
+        Categories always enter with all their levels
+    scale : the products are multiplied by this number above 0 and up to 1. A smaller scale takes a smaller part of the norm
+        of a row, and so of the noise. It also shrinks the effect of the products more: it says beforehand that interactions
+        are small beside the effects of single columns
 
     Raises
     ------
     SchemaError
-        If an interaction names an unknown column, has fewer than two columns or names one twice, or is given twice.
+        If a value contradicts this description.
+    """
+
+    columns: tuple[str, ...]
+    knots: int | None = None
+    scale: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not is_list(self.columns):
+            raise SchemaError("interact: the columns of an interaction must be a list of names.")
+        names = tuple(self.columns)
+        for name in names:
+            column_title(name, "interact: the name of a column")
+        if len(set(names)) != len(names) or len(names) < 2:
+            raise SchemaError("interact: each list needs two or more names of columns, all different.")
+        where = f"interact: {' and '.join(names)}"
+        knots, scale = self.knots, self.scale
+        if knots is not None:
+            if not isinstance(knots, Integral) or isinstance(knots, bool) or not 0 <= int(knots) <= MOST_EVEN_KNOTS:
+                raise SchemaError(
+                    f"{where}: knots must be a whole number from 0 to {MOST_EVEN_KNOTS}; without it, numbers "
+                    f"enter as they are encoded beside the products."
+                )
+            object.__setattr__(self, "knots", int(knots))
+        if not isinstance(scale, Real) or isinstance(scale, bool) or not SMALLEST_SCALE <= scale <= 1.0:
+            raise SchemaError(f"{where}: scale must be a number from 2^-20 to 1.")
+        object.__setattr__(self, "columns", names)
+        object.__setattr__(self, "scale", float(scale))
+
+    @property
+    def title(self) -> str:
+        """The names of the columns with colons between."""
+        return ":".join(self.columns)
+
+    def described(self) -> list[str] | dict[str, Any]:
+        """The form that a schema in JSON or TOML has: a list of names if nothing else is said, otherwise a table."""
+        if self.knots is None and self.scale == 1.0:
+            return list(self.columns)
+        knots = {} if self.knots is None else {"knots": self.knots}
+        scale = {} if self.scale == 1.0 else {"scale": shown_number(self.scale)}
+        return {"columns": list(self.columns)} | knots | scale
+
+    def __str__(self) -> str:
+        knots = (
+            ""
+            if self.knots is None
+            else f", {self.knots} even knot{'s'[: self.knots != 1]}"
+            if self.knots
+            else ", straight lines"
+        )
+        scale = "" if self.scale == 1.0 else f", scale {shown_number(self.scale)}"
+        return f"{' x '.join(self.columns)}  interact{knots}{scale}"
+
+
+def interactions_of(described: Any, columns: Mapping[str, Column]) -> tuple[Interaction, ...]:
+    """The interactions of a schema, checked.
+
+    Parameters
+    ----------
+    described : for each interaction a list of names of columns, a mapping with the fields of `Interaction`, or an
+        `Interaction`
+    columns : the columns of the schema by their names
+
+    Raises
+    ------
+    SchemaError
+        If an interaction names an unknown column, has fewer than two columns or names one twice, or is given twice; or if
+        a column cannot have so many knots.
     """
     if not is_list(described):
         raise SchemaError(_SHAPE)
-    interactions: list[tuple[str, ...]] = []
-    for listed in described:
-        names = _members(listed, columns)
-        if any(set(names) == set(earlier) for earlier in interactions):
-            raise SchemaError(f"interact: {' and '.join(names)} are listed together twice; keep one of the lists.")
-        interactions.append(names)
+    interactions: list[Interaction] = []
+    for entry in described:
+        interaction = _interaction(entry)
+        for name in interaction.columns:
+            if name not in columns:
+                known = suggestion(name, tuple(columns))
+                raise SchemaError(
+                    f"interact: {column_title(name)} is not among the columns{known}; describe it below [columns]."
+                )
+            column = columns[name]
+            if interaction.knots is not None and isinstance(column, NumberColumn):
+                replace(column, knots=interaction.knots)  # refuses knots that double precision cannot tell apart
+        if any(set(interaction.columns) == set(earlier.columns) for earlier in interactions):
+            names = " and ".join(interaction.columns)
+            raise SchemaError(f"interact: {names} are listed together twice; keep one of the lists.")
+        interactions.append(interaction)
     return tuple(interactions)
 
 
-def _members(listed: Any, columns: Collection[str]) -> tuple[str, ...]:
-    """The members of one interaction."""
-    if not is_list(listed):
+def _interaction(entry: Any) -> Interaction:
+    """One entry of `interact`."""
+    if isinstance(entry, Interaction):
+        return entry
+    if isinstance(entry, Mapping):
+        check_fields("interact", entry, Interaction)
+        return Interaction(**entry)
+    if not is_list(entry):
         raise SchemaError(_SHAPE)
-    names = tuple(listed)
-    for name in names:
-        title = column_title(name, "interact: the name of a column")
-        if name not in columns:
-            known = suggestion(name, tuple(columns))
-            raise SchemaError(f"interact: {title} is not among the columns{known}; describe it below [columns].")
-    if len(set(names)) != len(names) or len(names) < 2:
-        raise SchemaError("interact: each list needs two or more names of columns, all different.")
-    return names
+    return Interaction(tuple(entry))

@@ -11,12 +11,15 @@ from itertools import product as combinations
 from confide.erm.group_bounds import GroupBound
 from confide.errors import SchemaError
 from confide.features.column_encodings import ColumnEncoding
+from confide.features.products import Product, members_of
 from confide.features.schema import Schema
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Neighbouring encoded columns, from `start` to `start + size`, whose L1 norm is at most 1 in every row.
+    """Neighbouring encoded columns, from `start` to `start + size`, whose L1 norm has a bound in every row.
+
+    The bound is 1 for a column, and the scale of the interaction for products.
 
     `column` is the name of the column that they encode; for an interaction, the names of its members with colons between.
     """
@@ -29,20 +32,6 @@ class Group:
     def place(self) -> slice:
         """Where the encoded columns are."""
         return slice(self.start, self.start + self.size)
-
-
-@dataclass(frozen=True, slots=True)
-class Product:
-    """An interaction.
-
-    Parameters
-    ----------
-    members : where the encoded columns are that are multiplied
-    place : where their products are
-    """
-
-    members: tuple[slice, ...]
-    place: slice
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,24 +65,27 @@ class Layout:
         SchemaError
             If two encoded columns would have the same name.
         """
-        positions = {name: position for position, name in enumerate(schema.column_names)}
-        interactions = [tuple(positions[name] for name in names) for names in schema.interact]
-        titles = [*schema.column_names, *map(":".join, schema.interact)]
         names = [encoding.names for encoding in encodings]
-        # The columns of the last member run fastest, as in `Encoder.block`.
-        names += [tuple(map(":".join, combinations(*(names[i] for i in members)))) for members in interactions]
-        _refuse_repeated(names)
         sizes = [len(columns) for columns in names]
-        groups = tuple(map(Group, titles, accumulate(sizes, initial=0), sizes))
-        linked = [encoding.linked for encoding in encodings]
-        # In a product of linked groups exactly one entry is 1, too.
-        linked += [all(linked[i] for i in members) for members in interactions]
-        products = zip(interactions, groups[len(encodings) :], strict=True)
+        starts = list(accumulate(sizes, initial=0))
+        positions = {name: position for position, name in enumerate(schema.column_names)}
+        products = []
+        for interaction in schema.interact:
+            members = members_of(interaction, [positions[name] for name in interaction.columns], encodings, starts)
+            # The columns of the last member run fastest, as in `write_products`.
+            names.append(tuple(map(":".join, combinations(*(member.names for member in members)))))
+            sizes.append(len(names[-1]))
+            products.append(Product(members, interaction.scale, slice(starts[-1], starts[-1] + sizes[-1])))
+            starts.append(starts[-1] + sizes[-1])
+        _refuse_repeated(names)
+        titles = [*schema.column_names, *(interaction.title for interaction in schema.interact)]
+        linked = [*(encoding.linked for encoding in encodings), *(product.linked for product in products)]
+        scales = [*(1.0 for _ in encodings), *(product.scale for product in products)]
         return cls(
             tuple(chain.from_iterable(names)),
-            groups,
-            GroupBound(tuple(sizes), (1.0,) * len(sizes), tuple(linked)),
-            tuple(Product(tuple(groups[i].place for i in members), group.place) for members, group in products),
+            tuple(map(Group, titles, starts, sizes)),
+            GroupBound(tuple(sizes), tuple(scales), tuple(linked)),
+            tuple(products),
         )
 
 

@@ -27,6 +27,17 @@ A column is either a number with bounds or a category with a list of values.
 
 Each list in `interact` names columns whose effects depend on each other: the products of their encoded columns enter the
 model beside the columns themselves. Every knot and every product adds noise, so declare only those that are known to matter.
+A table in place of a list says more:
+
+    interact = [["sex", "education"], { columns = ["age", "hours"], knots = 1, scale = 0.3 }]
+
+With `knots`, numbers enter the products as coarse effects with so many evenly spaced knots, whatever knots they have beside
+the products. `scale` multiplies the products: they then take a smaller part of the norm of a row, and the model expects them
+to be small (`confide.features.interactions`).
+
+`random_features = { number = 1000, length_scale = 1.5, norm = 4 }` above [columns] makes every linear model with the schema
+append random Fourier features of the encoded row to it, so that it also has a smooth function of all columns together
+(`confide.features.random_features`).
 
 A target of three or more classes lists all its labels:
 
@@ -52,7 +63,8 @@ from typing import Any
 
 from confide.errors import SchemaError
 from confide.features.columns import Column, columns_of
-from confide.features.interactions import interactions_of
+from confide.features.interactions import Interaction, interactions_of
+from confide.features.random_features import RandomFeatures, random_features_of
 from confide.features.schema_checks import check_keys, column_title
 from confide.features.target import Target, target_of
 from confide.features.toml_form import read_toml, toml_text
@@ -68,7 +80,10 @@ class Schema:
     target : a mapping with the keys column, and negative and positive, or classes, or low and high; or a `Target`; optional
     person : name of the column that identifies the person a row belongs to, if one person may have several rows; it is not a
         feature
-    interact : lists of two or more names of columns whose encoded columns are also multiplied with each other; optional
+    interact : lists of two or more names of columns whose encoded columns are also multiplied with each other; or mappings
+        with the keys columns, knots and scale, or `Interaction` objects; optional
+    random_features : a mapping with the keys number, length_scale, norm and seed, or a `RandomFeatures`: models append
+        random Fourier features of the encoded row to it; optional
 
     Raises
     ------
@@ -86,20 +101,23 @@ class Schema:
     columns: tuple[Column, ...]
     target: Target | None
     person: str | None
-    interact: tuple[tuple[str, ...], ...]
+    interact: tuple[Interaction, ...]
+    random_features: RandomFeatures | None
 
     def __init__(
         self,
         columns: Mapping[str, Mapping[str, Any]] | Iterable[Column],
         target: Target | Mapping[str, Any] | None = None,
         person: str | None = None,
-        interact: Iterable[Iterable[str]] = (),
+        interact: Iterable[Interaction | Iterable[str] | Mapping[str, Any]] = (),
+        random_features: RandomFeatures | Mapping[str, Any] | None = None,
     ) -> None:
         object.__setattr__(self, "columns", columns_of(columns))
         object.__setattr__(self, "target", target_of(target))
         object.__setattr__(self, "person", person)
         self._check_names()
-        object.__setattr__(self, "interact", interactions_of(interact, set(self.column_names)))
+        object.__setattr__(self, "interact", interactions_of(interact, {column.name: column for column in self.columns}))
+        object.__setattr__(self, "random_features", random_features_of(random_features))
 
     def _check_names(self) -> None:
         """Columns, target and person are different columns of the table."""
@@ -130,7 +148,8 @@ class Schema:
         Parameters
         ----------
         mapping : {"target": {...}, "person": name, "interact": [[name, name], ...], "columns": {name: {...}, ...}}; only the
-            columns are required, and their order is kept
+            columns are required, and their order is kept. An interaction may also be a mapping, {"columns": [name, name],
+            "knots": 1, "scale": 0.3}
 
         Raises
         ------
@@ -141,11 +160,12 @@ class Schema:
             raise SchemaError(
                 'a schema must be a mapping with the key "columns" and, optionally, "target", "person" and "interact".'
             )
-        known = ("columns", "target", "person", "interact")
+        known = ("columns", "target", "person", "interact", "random_features")
         check_keys("the schema", mapping, known, " (columns are described below [columns])")
         if not isinstance(mapping.get("columns"), Mapping):
             raise SchemaError('the schema has no table "columns"; describe each column there, by its name.')
-        return cls(mapping["columns"], mapping.get("target"), mapping.get("person"), mapping.get("interact", ()))
+        others = (mapping.get("target"), mapping.get("person"), mapping.get("interact", ()), mapping.get("random_features"))
+        return cls(mapping["columns"], *others)
 
     @classmethod
     def from_toml(cls, path: str | Path) -> Schema:
@@ -172,7 +192,11 @@ class Schema:
         """A JSON-able form, read by `from_dict`. The order of the columns matters, so do not sort the keys."""
         target = {} if self.target is None else {"target": self.target.to_dict()}
         person = {} if self.person is None else {"person": self.person}
-        interact = {"interact": [list(names) for names in self.interact]} if self.interact else {}
+        interact: dict[str, Any] = {}
+        if self.interact:
+            interact["interact"] = [interaction.described() for interaction in self.interact]
+        if self.random_features is not None:
+            interact["random_features"] = self.random_features.to_dict()
         return target | person | interact | {"columns": {column.name: column.to_dict() for column in self.columns}}
 
     def to_toml(self) -> str:
@@ -188,7 +212,8 @@ class Schema:
         target = "" if self.target is None else f", target={self.target.column!r}"
         person = "" if self.person is None else f", person={self.person!r}"
         interact = f", {len(self.interact)} interaction{'s'[: len(self.interact) != 1]}" if self.interact else ""
-        return f"Schema({len(self.columns)} column{'s'[: len(self.columns) != 1]}{target}{person}{interact})"
+        features = "" if self.random_features is None else f", {self.random_features.number} random features"
+        return f"Schema({len(self.columns)} column{'s'[: len(self.columns) != 1]}{target}{person}{interact}{features})"
 
     def __str__(self) -> str:
         target = self.target and f", target {self.target}"
@@ -196,4 +221,5 @@ class Schema:
         width = max(len(name) for name in self.column_names)
         lines = [f"Schema of {len(self.columns)} column{'s'[: len(self.columns) != 1]}{target or ''}{person or ''}"]
         lines += [f"  {column.name:{width}}  {column}" for column in self.columns]
-        return "\n".join(lines + [f"  {' x '.join(names)}  interact" for names in self.interact])
+        together = [*self.interact, *([] if self.random_features is None else [self.random_features])]
+        return "\n".join(lines + [f"  {each}" for each in together])

@@ -49,7 +49,7 @@ def checked_row_bound(row_norm: Any, encoder: Encoder | None) -> RowBound:
     if encoder is not None:
         if row_norm is not None:
             raise ParameterError("give a schema or row_norm, not both: the bound on rows follows from a schema.")
-        return encoder.row_bound
+        return encoder.row_bound if encoder.appended is None else encoder.appended.row_bound
     if row_norm is None:
         return BallBound(1.0)
     if all(hasattr(row_norm, name) for name in ("clip", "l2_norm", "check_width", "to_dict")):
@@ -62,6 +62,15 @@ def checked_row_bound(row_norm: Any, encoder: Encoder | None) -> RowBound:
     else:
         raise ParameterError("row_norm must be a positive number, a row bound, or None for 1.")
     return bound
+
+
+def refuse_intervals_of_features(inference_share: float | str, encoder: Encoder | None) -> None:
+    """Refuse intervals for a schema with random features: they would need the moments of all features."""
+    if inference_share != 0.0 and encoder is not None and encoder.appended is not None:
+        raise ParameterError(
+            "there are no intervals with random features of all columns. Leave inference_share at 0; or leave out "
+            'random_features in the schema and interactions="all".'
+        )
 
 
 def refuse_unbounded(budget: Budget, row_bound: RowBound, target_bound: Any) -> None:

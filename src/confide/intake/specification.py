@@ -12,8 +12,8 @@ from confide.data.checked_source import CheckedSource
 from confide.erm.row_bounds import RowBound
 from confide.features.column_names import names_by_position
 from confide.features.encoder import Encoder
-from confide.features.fourier import FourierMap
 from confide.features.persons import RowsPerPerson
+from confide.features.public_maps import PublicMap
 from confide.intake.targets import TargetKind
 from confide.types import Indices
 
@@ -45,7 +45,7 @@ class RowSpecification:
     target: TargetKind
     row_bound: RowBound
     rows_per_person: RowsPerPerson
-    fourier_map: Callable[[int], FourierMap | None]
+    fourier_map: Callable[[int], PublicMap | None]
     accepts_sparse: bool
     largest_sample_weight: float = 1.0
     class_weight: tuple[tuple[Any, float], ...] | None = None
@@ -105,19 +105,19 @@ class CheckedRows:
     columns: Columns
     coefficient_names: Any
     encoder: Encoder | None
-    fourier: FourierMap | None
+    fourier: PublicMap | None
 
     def part(self, positions: Indices) -> CheckedRows:
         """The rows at these positions. Only for rows that this process reads."""
         return replace(self, source=self.source.taken(positions), n_rows=positions.size)
 
 
-def coefficient_names(columns: Columns, encoder: Encoder | None, fourier: FourierMap | None) -> Any:
+def coefficient_names(columns: Columns, encoder: Encoder | None, fourier: PublicMap | None) -> Any:
     """(n_features,) one name for each column as it enters a fit."""
-    if fourier is not None:
-        return np.array(fourier.names, dtype=object)
     if encoder is not None:
-        return np.array(encoder.feature_names, dtype=object)
-    if columns.feature_names_in is not None:
-        return columns.feature_names_in
-    return np.array([f"x{i}" for i in range(columns.n_features_in)], dtype=object)
+        names = np.array(encoder.feature_names, dtype=object)
+    elif columns.feature_names_in is not None:
+        names = columns.feature_names_in
+    else:
+        names = np.array([f"x{i}" for i in range(columns.n_features_in)], dtype=object)
+    return names if fourier is None else np.array(fourier.names_for(tuple(names)), dtype=object)

@@ -14,4 +14,4 @@ def estimator_with_chosen_schema(estimator: Any, n_rows: int | None, n_features:
     """The estimator, with all that it would choose for the columns of so many rows written into its schema."""
     if not hasattr(estimator, "chosen_schema"):
         return estimator
-    return estimator_with(estimator, schema=estimator.chosen_schema(n_rows, n_features), bounds=None)
+    return estimator_with(estimator, schema=estimator.chosen_schema(n_rows, n_features), bounds=None, interactions=())

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from confide.features.encoder import Encoder
-from confide.features.fourier import FourierMap
+from confide.features.public_maps import PublicMap
 from confide.features.schema import Schema
 from confide.guarantee import Guarantee
 from confide.inference.evidence import Evidence
@@ -39,7 +39,7 @@ class ReleasedModel:
     columns: Columns
     domain: tuple[Any, ...]
     encoder: Encoder | None
-    fourier: FourierMap | None
+    fourier: PublicMap | None
     evidence: Evidence | SumsEvidence | None
 
     @classmethod

@@ -18,7 +18,7 @@ from confide.estimators.linear_classifier import LinearClassifier
 from confide.estimators.linear_model import PrivateLinearModel, document_of_model, public_map, restore
 from confide.estimators.linear_regressor import LinearRegressor
 from confide.features.encoder import Encoder
-from confide.features.fourier import FourierMap
+from confide.features.public_maps import map_from_dict
 from confide.features.schema import Schema
 from confide.files import read_document
 from confide.guarantee import Guarantee
@@ -96,10 +96,11 @@ def _restored(content: dict[str, Any]) -> LinearClassifier | LinearRegressor:
     model: LinearClassifier | LinearRegressor = kind(**_read_parameters(parameters), **_other_parameters(kind, released))
     if issubclass(kind, LinearClassifier) == (not released.domain):
         raise FileError(_WRONG_KIND)
-    fourier = released.fourier
-    if fourier is not None and (
-        fourier != public_map(model, fourier.n_inputs) or fourier.row_bound != released.scoring.row_bound
-    ):
+    fourier, encoder = released.fourier, released.encoder
+    n_inputs = released.columns.n_features_in if encoder is None else encoder.n_features
+    if fourier != public_map(model, n_inputs, encoder):
+        raise FileError(_DO_NOT_FIT)
+    if fourier is not None and not fourier.may_have(released.scoring.row_bound):
         raise FileError(_DO_NOT_FIT)
     restore(model, released)
     return model
@@ -143,7 +144,7 @@ def _other_parameters(kind: type[Any], released: ReleasedModel) -> dict[str, Any
 def _released(content: dict[str, Any]) -> ReleasedModel:
     """What the model released. Its parts are checked against each other."""
     schema = None if content["schema"] is None else Schema.from_dict(content["schema"])
-    fourier = None if content.get("fourier_map") is None else FourierMap.from_dict(content["fourier_map"])
+    fourier = None if content.get("fourier_map") is None else map_from_dict(content["fourier_map"])
     evidence = None if content.get("intervals") is None else _evidence_of(content["intervals"])
     names, domain = content["feature_names_in"], _domain(content["classes"])
     released = ReleasedModel(
@@ -160,8 +161,10 @@ def _released(content: dict[str, Any]) -> ReleasedModel:
     if evidence is not None and not _belongs_to(evidence, released.scoring):
         raise FileError(_DO_NOT_FIT)
     encoder = released.encoder
-    if fourier is None and encoder is not None and tuple(encoder.feature_names) != tuple(content["coefficient_names"]):
-        raise FileError("the columns of the schema do not match the coefficients.")
+    if encoder is not None:
+        expected = encoder.feature_names if fourier is None else fourier.names_for(encoder.feature_names)
+        if expected != tuple(content["coefficient_names"]):
+            raise FileError("the columns of the schema do not match the coefficients.")
     return released
 
 

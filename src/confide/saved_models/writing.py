@@ -12,11 +12,11 @@ from confide._version import __version__
 from confide.released_models.model import ReleasedModel
 
 NOT_PARAMETERS_OF_THE_FILE = frozenset(
-    {"ledger", "n_jobs", "random_state", "schema", "row_norm", "classes", "knots", "bounds"}
+    {"ledger", "n_jobs", "random_state", "schema", "row_norm", "classes", "knots", "bounds", "interactions"}
 )
 """Parameters that a file does not list. The first three concern one machine or one fit; the others have their own parts in
-the file: what was chosen for knots and bounds stands in its schema. Every other parameter is written, so a new parameter of
-an estimator needs no entry here."""
+the file: what was chosen for knots, bounds and interactions stands in its schema. Every other parameter is written, so a new
+parameter of an estimator needs no entry here."""
 
 
 def document_of(name: str, parameters: Mapping[str, Any], released: ReleasedModel) -> dict[str, Any]:

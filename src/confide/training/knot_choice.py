@@ -37,7 +37,7 @@ def with_knots(schema: Schema, knots: int | Mapping[str, int | tuple[float, ...]
     columns = tuple(
         replace(column, knots=by_name.get(column.name, ())) if _is_open(column) else column for column in schema.columns
     )
-    return Schema(columns, schema.target, schema.person, schema.interact)
+    return Schema(columns, schema.target, schema.person, schema.interact, schema.random_features)
 
 
 def _is_open(column: Column) -> TypeGuard[NumberColumn]:
@@ -61,7 +61,7 @@ def with_chosen_knots(schema: Schema, settings_of: Callable[[Encoder], Settings]
     n_rows = None if count is None else count()
 
     def tried(number: int) -> _Tried | None:
-        made = with_knots(schema, {column.name: _sensible(column, number) for column in schema.columns if _is_open(column)})
+        made = with_even_knots(schema, number)
         encoder = Encoder(made)
         # Intervals take a part of the budget. The knots are those of the same model without them.
         settings = replace(settings_of(encoder), inference_share=0.0)
@@ -100,6 +100,11 @@ class _Tried:
     schema: Schema
     strength: float
     signal: float
+
+
+def with_even_knots(schema: Schema, number: int) -> Schema:
+    """The schema in which number columns that say nothing about knots get this number, or as many as they can use."""
+    return with_knots(schema, {column.name: _sensible(column, number) for column in schema.columns if _is_open(column)})
 
 
 def _sensible(column: Column, number: int) -> int:

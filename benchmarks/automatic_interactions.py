@@ -1,0 +1,141 @@
+"""Which interactions should an additive model have? Test error without any, with pairs and with all, and what "auto" takes.
+
+Each cell is a data set, a guarantee and an epsilon: those of benchmarks/peers, and further data. A line shows the mean error
+for interactions=(), "pairs" and "all", which of them "auto" is, and by how much its error is above the least of the three.
+For a regression, one minus R^2 stands in place of the error.
+
+Run: CONFIDE_DATA_DIR=... python -m benchmarks.automatic_interactions [--data adult covertype] [--draws 3]
+     [--epsilons 0.5 1 2 4] [--guarantees pure approximate]
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from benchmarks.peers import problems
+from benchmarks.public_data import folder, load
+
+import confide
+from confide import Schema
+
+CHOICES: tuple[Any, ...] = ((), "pairs", "all")
+DELTA = 1e-5
+
+
+@dataclass(frozen=True)
+class Table:
+    """One data set, and the estimator for it with what it needs to know."""
+
+    schema: Schema
+    X_train: pd.DataFrame
+    y_train: Any
+    X_test: pd.DataFrame
+    y_test: Any
+    estimator: Callable[..., Any] = confide.AdditiveClassifier
+
+    @property
+    def n_rows_bounds(self) -> tuple[int, int]:
+        """Round figures about the number of rows."""
+        return int(0.92 * len(self.y_train)), int(1.23 * len(self.y_train))
+
+
+def _of_problem(name: str) -> Callable[[], Table]:
+    def table() -> Table:
+        split = problems.problem(name).split
+        return Table(split.schema, split.X_train, split.y_train, split.X_test, split.y_test)
+
+    return table
+
+
+def _of_split(name: str, n_rows: int) -> Callable[[], Table]:
+    def table() -> Table:
+        split = load(name)
+        return Table(split.schema, split.X_train[:n_rows], split.y_train[:n_rows], split.X_test, split.y_test)
+
+    return table
+
+
+def _diamonds(*, expensive: bool) -> Table:
+    """The price of a diamond, or whether it is above 2,500."""
+    frame = pd.read_parquet(folder() / "diamonds.parquet")
+    frame = frame.iloc[np.random.default_rng(0).permutation(len(frame))]
+    columns: dict[str, Any] = {
+        "carat": {"low": 0, "high": 5, "scale": "linear"}, "depth": {"low": 40, "high": 80},
+        "table": {"low": 40, "high": 100}, "x": {"low": 0, "high": 12}, "y": {"low": 0, "high": 12},
+        "z": {"low": 0, "high": 8}, "cut": {"categories": ["Fair", "Good", "Very Good", "Premium", "Ideal"]},
+        "color": {"categories": list("DEFGHIJ")},
+        "clarity": {"categories": ["I1", "SI2", "SI1", "VS2", "VS1", "VVS2", "VVS1", "IF"]},
+    }  # fmt: skip
+    price, rows = frame["price"].to_numpy(float), frame[list(columns)]
+    target = np.where(price > 2500, 1, -1) if expensive else price
+    estimator = confide.AdditiveClassifier if expensive else _regressor
+    return Table(Schema(columns), rows[:40_000], target[:40_000], rows[40_000:], target[40_000:], estimator)
+
+
+def _regressor(*args: Any, **parameters: Any) -> Any:
+    return confide.AdditiveRegressor(*args, target_bound=20_000, **parameters)
+
+
+TABLES: dict[str, Callable[[], Table]] = {
+    **{name: _of_problem(name) for name in problems.NAMES},
+    "bank-additional": _of_split("bank-additional", 10**6),
+    "nltcs": _of_split("nltcs", 10**6),
+    "kddcup99, 41 columns": _of_split("kddcup99", 56_000),
+    "skin, 5,000 rows": _of_split("skin", 5_000),
+    "diamonds, expensive or not": lambda: _diamonds(expensive=True),
+    "diamonds, price": lambda: _diamonds(expensive=False),
+}
+
+
+def models(table: Table, guarantee: str, epsilon: float) -> dict[Any, Any]:
+    """An estimator for each choice, and for "auto"."""
+    more: dict[str, Any] = {"schema": table.schema}
+    budget: Any = epsilon
+    if guarantee == "approximate":
+        budget = confide.ApproxDP(epsilon, DELTA)
+        more |= {"neighbours": "add-or-remove-one", "n_rows_bounds": table.n_rows_bounds}
+    return {choice: table.estimator(budget, interactions=choice, **more) for choice in (*CHOICES, "auto")}
+
+
+def mean_error(model: Any, table: Table, draws: int) -> float:
+    """The mean test error of some fits; infinite where the table has too many pairs."""
+    try:
+        model.chosen_schema(len(table.y_train))
+    except confide.ParameterError:
+        return math.inf
+    fits = (model.fit(table.X_train, table.y_train) for _ in range(draws))
+    return float(np.mean([1.0 - fit.score(table.X_test, table.y_test) for fit in fits]))
+
+
+def main() -> None:
+    """Print one line for each cell."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", nargs="+", choices=TABLES, default=list(TABLES))
+    parser.add_argument("--draws", type=int, default=3)
+    parser.add_argument("--epsilons", nargs="+", type=float, default=[0.5, 1.0, 2.0, 4.0])
+    parser.add_argument("--guarantees", nargs="+", choices=["pure", "approximate"], default=["pure", "approximate"])
+    given = parser.parse_args()
+    print(f"{'data':27} {'guarantee':12} {'epsilon':>7} {'none':>7} {'pairs':>7} {'all':>7}  auto   above the least")
+    for name in given.data:
+        table = TABLES[name]()
+        for guarantee in given.guarantees:
+            for epsilon in given.epsilons:
+                made = models(table, guarantee, epsilon)
+                errors = {}
+                for choice in CHOICES:
+                    errors[choice] = mean_error(made[choice], table, given.draws)
+                features = made["auto"].chosen_schema(len(table.y_train)).random_features
+                auto: Any = () if features is None else "all"
+                shown = " ".join(f"{errors[choice]:7.4f}" for choice in CHOICES)
+                above = errors[auto] - min(errors.values())
+                print(f"{name:27} {guarantee:12} {epsilon:7g} {shown}  {auto or 'none':5} {above:7.4f}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

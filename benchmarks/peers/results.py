@@ -1,0 +1,49 @@
+"""Cells of the comparison, kept as lines of a file."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from benchmarks.peers.contenders import Contender
+
+
+class Results:
+    """Cells, each a line of a file once it is whole; a file that is missing is begun. Without a path nothing is kept.
+
+    Lines without AUC, which older versions wrote, are passed over, so their cells are computed again.
+    """
+
+    def __init__(self, path: Path | None) -> None:
+        self.path = path
+        lines = path.read_text().splitlines() if path and path.exists() else []
+        self.cells = [cell for cell in map(json.loads, lines) if "aucs" in cell]
+
+    def cell(self, data: str, contender: Contender, epsilon: float) -> dict[str, Any] | None:
+        """What is there, if it is."""
+        wanted = (data, contender.guarantee, contender.name, json_number(epsilon))
+        for cell in self.cells:
+            if (cell["data"], cell["guarantee"], cell["contender"], cell["epsilon"]) == wanted:
+                return cell
+        return None
+
+    def mean(self, data: str, contender: Contender, epsilon: float, kind: str) -> float:
+        """The mean of the "errors" or of the "aucs" of a cell; NaN if it is not there."""
+        cell = self.cell(data, contender, epsilon)
+        return float(np.mean(cell[kind])) if cell else math.nan
+
+    def keep(self, cell: dict[str, Any]) -> None:
+        """Add a cell, in the file too."""
+        self.cells.append(cell)
+        if self.path:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            with self.path.open("a") as file:
+                file.write(json.dumps(cell) + "\n")
+
+
+def json_number(epsilon: float) -> float | str:
+    """An epsilon as JSON has it, which knows no infinity."""
+    return epsilon if math.isfinite(epsilon) else "inf"
