@@ -170,7 +170,7 @@ def _train(model: PrivateLinearModel, data: str, files: Any, cache: Path | None,
     chosen = chosen_schema(model, public_rows)
     if chosen is not None:
         # Nothing is left to be chosen, so the fit need not count the rows again.
-        model.set_params(schema=chosen)
+        model.set_params(schema=chosen, interactions=())
     plan: AnyPlan = model.plan(public_rows)
     if screen:
         screen.plan(plan)
