@@ -39,6 +39,13 @@ age = { low = 17, high = 90 }
 """
 
 
+PRICES = """
+target = { column = "price", low = 0, high = 100 }
+[columns]
+age = { low = 17, high = 90 }
+"""
+
+
 FIT = ("fit", "people.csv", "--schema", "people.toml", "--epsilon", "0.5", "--ledger", "study.db")
 
 
@@ -96,6 +103,15 @@ def write_kinds():
     rows["species"] = np.array(["x", "y", "z"])[np.arange(len(rows)) % 3]
     rows.to_csv("kinds.csv", index=False)
     return rows
+
+
+def write_prices(n_rows=2000):
+    """prices.csv and prices.toml: a price that rises and falls with age."""
+    ages = 17 + np.arange(n_rows) % 74
+    prices = 90.0 - np.abs(ages - 50.0) * 2.0
+    pd.DataFrame({"age": ages, "price": prices}).to_csv("prices.csv", index=False)
+    Path("prices.toml").write_text(PRICES, encoding="utf-8")
+    return prices
 
 
 def small_adult():

@@ -13,7 +13,7 @@ from tests.cli.commands import run
 
 def test_plan_compares_distances_from_the_same_weights_alone():
     """At the alpha of its plan: as the library says there. The other mechanisms of an automatic loss minimise another."""
-    options = ("--rows", 45000, "--features", 20, "--epsilon", "0.5", "--format", "json")
+    options = ("--rows", 45000, "--features", 20, "--epsilon", "0.5", "--model", "logistic", "--format", "json")
     document = json.loads(run("plan", *options).stdout)
     given = LogisticRegression(0.5, alpha=document["alpha"], mechanism="output").plan(45_000, 20)
     own = LogisticRegression(0.5, mechanism="output").plan(45_000, 20)
@@ -29,7 +29,7 @@ def test_plan_compares_distances_from_the_same_weights_alone():
 
 def test_plan_forecasts_the_other_mechanisms_as_they_would_be_run():
     """With --error alone: what `simulate` says of each at its own alpha."""
-    options = ("--rows", 3000, "--features", 4, "--epsilon", 1)
+    options = ("--rows", 3000, "--features", 4, "--epsilon", 1, "--model", "logistic")
     document = json.loads(run("plan", *options, "--error", "0.1", "--format", "json").stdout)
     reached = document["beside"]["mechanism_errors"]
     assert set(reached) == {"output", "output-laplace"}

@@ -56,6 +56,9 @@ def test_help_needs_none_of_the_heavy_packages():
     assert {"numpy", "opendp", "pandas", "pyarrow", "rich", "scipy", "sklearn"}.isdisjoint(loaded)
 
 
+FEW = ("--rows", "10", "--features", "3", "--epsilon", "1")
+
+
 @pytest.mark.parametrize(
     ("arguments", "advice"),
     [
@@ -68,8 +71,11 @@ def test_help_needs_none_of_the_heavy_packages():
         (("plan", "--features", "3", "--epsilon", "1"), "give either --rows or"),
         (("plan", "--rows", "10", "--epsilon", "1"), "give either --features or --schema"),
         (("plan", "--rows", "10", "--features", "3", "--epsilon", "1", "--alpha", "big"), "--alpha must be auto or"),
-        (("plan", "--rows", "10", "--features", "3", "--epsilon", "1", "--alpha", "0"), "alpha must be"),
-        (("plan", "--rows", "10", "--features", "3", "--epsilon", "1", "--row-norm", "-1"), "row norm"),
+        (
+            ("plan", "--model", "svm", *FEW, "--alpha", "0"),
+            "error: --alpha must be",
+        ),
+        (("plan", "--model", "svm", *FEW, "--row-norm", "-1"), "row norm"),
     ],
 )
 def test_bad_usage_is_one_line_and_exit_code_2(arguments, advice):

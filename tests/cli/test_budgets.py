@@ -18,7 +18,7 @@ from tests.cli.commands import refused, run
     [
         ("demo",),
         ("fit", "people.csv", "--schema", "people.toml"),
-        ("plan", "--rows", "10", "--features", "3"),
+        ("plan", "--rows", "10", "--features", "3", "--model", "logistic"),
     ],
 )
 def test_an_epsilon_that_is_no_budget_is_refused(folder, command, epsilon):
@@ -31,7 +31,8 @@ def test_fit_and_plan_take_a_concentrated_budget(folder):
     """--rho in place of --epsilon; both, or neither, are refused before the data are read."""
     run("fit", "people.csv", "--schema", "people.toml", "--rho", "0.5")
     assert confide.load("model.json").guarantee_.budget == confide.ZCDP(0.5)
-    document = json.loads(run("plan", "--rows", "99", "--features", "3", "--rho", "0.5", "--format", "json").stdout)
+    straight = ("--rows", "99", "--features", "3", "--model", "logistic")
+    document = json.loads(run("plan", *straight, "--rho", "0.5", "--format", "json").stdout)
     assert document["budget"] == {"kind": "zcdp", "rho": 0.5}
     for options in ((), ("--rho", "1", "--epsilon", "1"), ("--rho", "1", "--delta", "1e-6"), ("--delta", "1e-6")):
         assert "give a budget: either --epsilon" in refused("fit", "nowhere.csv", "--schema", "people.toml", *options)

@@ -17,7 +17,7 @@ import pytest
 
 import confide
 from confide.errors import NotCertified
-from confide.estimators.logistic import LogisticRegression
+from confide.estimators.additive import AdditiveClassifier
 from tests.cli.commands import FIT, line_of, run, spent
 
 pytestmark = pytest.mark.usefixtures("folder_with_ledger")
@@ -59,13 +59,13 @@ def test_a_full_disk_says_what_was_charged_and_leaves_the_model_elsewhere(monkey
 
 def test_a_name_that_is_taken_meanwhile_leaves_the_model_beside(monkeypatch):
     """The file of somebody else stays, and the model has another name."""
-    fit = LogisticRegression.fit
+    fit = AdditiveClassifier.fit
 
     def meanwhile(model, *arguments):
         Path("model.json").write_text("theirs", encoding="utf-8")
         return fit(model, *arguments)
 
-    monkeypatch.setattr(LogisticRegression, "fit", meanwhile)
+    monkeypatch.setattr(AdditiveClassifier, "fit", meanwhile)
     line = line_of(*FIT, code=4)
     assert "exists already" in line
     assert "Charged epsilon = 0.5 to study.db. The model is in rescued-model.json" in line
@@ -135,7 +135,7 @@ def test_control_c_says_what_was_charged(monkeypatch, place, words, cost):
 def test_control_c_without_a_ledger_says_that_nothing_was_charged(monkeypatch):
     """In fit, and in a command that never charges."""
     run(*FIT)
-    monkeypatch.setattr(LogisticRegression, "fit", interrupt)
+    monkeypatch.setattr(AdditiveClassifier, "fit", interrupt)
     line = line_of(*FIT[:6], "--force", code=130)
     assert line == "error: stopped by control-C. No ledger was given, so nothing was charged. No model was written.\n"
     monkeypatch.setattr("confide.saved_models.loading.load", interrupt)

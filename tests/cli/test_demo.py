@@ -47,10 +47,20 @@ def test_the_demo_writes_a_private_model(adult_demo):
 
 def test_the_commands_that_the_demo_names_work(adult_demo):
     """Each line that begins with confide."""
-    text, _ = adult_demo
-    (command,) = re.findall(r"^  confide (plan .+)$", text, re.MULTILINE)
-    assert "expected distance" in run(*command.split()).stdout
-    assert "Released weights" in run("inspect", adult_demo[1]).stdout
+    text, out = adult_demo
+    inspected, reported = re.findall(r"^  confide (.+)$", text, re.MULTILINE)
+    assert "released weights" in run(*inspected.split()).stdout.lower()
+    assert "Wrote" in run(*reported.split()).stdout
+    assert out.with_suffix(".html").read_text(encoding="utf-8").startswith("<!doctype html>")
+
+
+def test_the_demo_draws_curves_and_reaches_what_straight_lines_do_not(adult_demo):
+    """With the default budget; the plan says how many knots each number gets."""
+    text, out = adult_demo
+    model = confide.load(out)
+    assert isinstance(model, confide.AdditiveClassifier)
+    assert model.schema.columns[0].knots
+    assert re.search(rf"^age +{model.schema.columns[0].knots}, evenly spaced", text, re.MULTILINE)
 
 
 def test_the_demo_never_replaces_a_file_unasked(folder, monkeypatch):

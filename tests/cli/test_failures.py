@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from confide.cli.application import app
 from confide.errors import BudgetExceeded, NotCertified
-from confide.estimators.logistic import LogisticRegression
+from confide.estimators.additive import AdditiveClassifier
 from tests.cli.commands import SENTINEL, fit, refused
 
 
@@ -19,7 +19,7 @@ def test_an_unexpected_failure_is_one_line_without_its_message(folder, monkeypat
     def fail(*arguments):
         raise RuntimeError(SENTINEL)
 
-    monkeypatch.setattr(LogisticRegression, "fit", fail)
+    monkeypatch.setattr(AdditiveClassifier, "fit", fail)
     result = fit("--format", "json", code=4)
     assert re.fullmatch("error: unexpected RuntimeError; [^\n]+\n", result.stderr)
     assert SENTINEL not in result.output
@@ -37,7 +37,7 @@ def test_each_kind_of_refusal_has_its_exit_code(folder, monkeypatch, error, code
     def fail(*arguments):
         raise error
 
-    monkeypatch.setattr(LogisticRegression, "fit", fail)
+    monkeypatch.setattr(AdditiveClassifier, "fit", fail)
     assert refused("fit", "people.csv", "--schema", "people.toml", "--epsilon", 1, "--format", "json", code=code) == (
         f"error: {error}\n"
     )
@@ -49,7 +49,7 @@ def test_an_interrupted_command_says_so_by_its_exit_code(folder, monkeypatch):
     def interrupt(*arguments):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(LogisticRegression, "fit", interrupt)
+    monkeypatch.setattr(AdditiveClassifier, "fit", interrupt)
     assert "Traceback" not in fit(code=130).output
 
 
@@ -57,11 +57,11 @@ def test_warnings_of_other_packages_are_not_shown(folder, monkeypatch):
     """They may quote data."""
     import warnings
 
-    plan = LogisticRegression.plan
+    plan = AdditiveClassifier.plan
 
     def warn(*arguments):
         warnings.warn(SENTINEL, UserWarning, stacklevel=1)
         return plan(*arguments)
 
-    monkeypatch.setattr(LogisticRegression, "plan", warn)
+    monkeypatch.setattr(AdditiveClassifier, "plan", warn)
     assert SENTINEL not in fit().output

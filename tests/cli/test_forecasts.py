@@ -11,7 +11,20 @@ from tests.cli.commands import run
 
 def test_plan_forecasts_accuracy_from_two_guesses():
     """At one budget, and along a curve on which more budget never means less accuracy beyond chance."""
-    options = ("--rows", 3000, "--features", 4, "--epsilon", 1, "--error", "0.1", "--positive-rate", "0.4")
+    options = (
+        "--model",
+        "logistic",
+        "--rows",
+        3000,
+        "--features",
+        4,
+        "--epsilon",
+        1,
+        "--error",
+        "0.1",
+        "--positive-rate",
+        "0.4",
+    )
     document = json.loads(run("plan", *options, "--format", "json").stdout)
     (forecast,) = document["forecast"]
     assert 0.0 < forecast["low"] < 0.1 <= forecast["error"] < forecast["high"] < 0.4

@@ -284,7 +284,7 @@ def test_fit_charges_the_ledger_until_it_is_used_up():
     line = fit("--epsilon", 1, "--ledger", "study.db", code=3).stderr
     assert "asks for epsilon 1; the ledger has epsilon 0.5 left" in line
     assert not Path("model.json").exists()
-    assert Ledger("study.db").entries()["purpose"].tolist() == ["LogisticRegression.fit"]
+    assert Ledger("study.db").entries()["purpose"].tolist() == ["AdditiveClassifier.fit"]
 
 
 def test_fit_only_opens_a_ledger_and_never_writes_over_it():

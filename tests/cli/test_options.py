@@ -8,7 +8,7 @@ import pytest
 
 import confide
 from confide.cli.options import ModelOptions
-from tests.cli.commands import fit, refused, run
+from tests.cli.commands import fit, refused, run, spent
 
 
 def test_fit_passes_its_options_on(folder):
@@ -26,13 +26,15 @@ def test_intervals_that_are_not_to_be_had_are_refused(folder):
         (("--intervals", "0.3"), "not be trustworthy"),
         (("--intervals", "much"), "auto or a number"),
         (("--intervals", "0"), "leave the option out"),
-        (("--intervals", "2"), "inference_share must be"),
+        (("--intervals", "2"), "--intervals must be"),
         (("--intervals", "0.3", "--model", "kernel-svm"), "mean nothing one by one"),
     ):
         message = fit(*options, code=2).stderr
         assert words in message.replace("\n", " ")
     assert not Path("model.json").exists()
-    shown = run("plan", "--rows", "50000", "--features", "4", "--epsilon", "1", "--intervals", "auto").stdout
+    shown = run(
+        "plan", "--rows", "50000", "--features", "4", "--epsilon", "1", "--intervals", "auto", "--model", "svm"
+    ).stdout
     assert "expected interval" in shown
 
 
@@ -42,6 +44,30 @@ def test_options_of_kernels_are_refused_by_models_without(folder, option):
     assert f"{option[0]} is for --model kernel-svm alone" in refused(
         "fit", "people.csv", "--schema", "people.toml", "--epsilon", "1", *option
     )
+
+
+@pytest.mark.parametrize("option", [("--loss", "huber"), ("--knots", "6")])
+def test_options_of_curves_are_refused_by_straight_lines(folder, option):
+    """Rather than ignored."""
+    options = ("fit", "people.csv", "--schema", "people.toml", "--epsilon", "1", "--model", "svm")
+    assert f"{option[0]} is for --model additive alone" in refused(*options, *option)
+
+
+@pytest.mark.parametrize("knots", ["six", "-1", "2.5", "1001", "", "1e2"])
+def test_knots_are_a_whole_number_or_auto(folder_with_ledger, knots):
+    """Refused before a charge, with the name of the option."""
+    options = ("fit", "people.csv", "--schema", "people.toml", "--epsilon", "1", "--ledger", "study.db")
+    assert "--knots must be auto or a whole number from 0" in refused(*options, f"--knots={knots}")
+    assert spent() == 0.0
+
+
+def test_loss_and_knots_reach_the_model(folder):
+    """And the file; a loss that does not suit the target is refused by its option."""
+    fit("--loss", "logistic-hinge", "--knots", "2")
+    model = confide.load("model.json")
+    assert model.loss == "logistic_hinge"
+    assert [column.knots for column in model.schema_.columns[:2]] == [2, 2]
+    assert "--loss must be one of 'auto', 'logistic', 'logistic-hinge'" in fit("--loss", "huber", code=2).stderr
 
 
 def test_options_that_were_not_given_leave_the_defaults_of_the_estimator():

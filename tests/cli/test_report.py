@@ -10,7 +10,20 @@ from tests.cli.commands import fit, refused, run
 
 def test_fit_and_report_write_the_same_page(folder):
     """With the table of intervals; `report` makes it of the model file alone."""
-    run("fit", "people.csv", "--schema", "people.toml", "--epsilon", "100", "--intervals", "0.3", "--report", "fit.html")
+    run(
+        "fit",
+        "people.csv",
+        "--schema",
+        "people.toml",
+        "--epsilon",
+        "100",
+        "--intervals",
+        "0.3",
+        "--knots",
+        "0",
+        "--report",
+        "fit.html",
+    )
     run("report", "model.json", "--out", "again.html")
     page = Path("fit.html").read_text(encoding="utf-8")
     assert page == Path("again.html").read_text(encoding="utf-8")

@@ -3,10 +3,23 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import clone
 
-from confide import ERMRegressor, HuberRegressor, InputError, Ledger, ParameterError, PoissonRegressor, Ridge
+from confide import (
+    AdditiveRegressor,
+    ERMRegressor,
+    HuberRegressor,
+    InputError,
+    Ledger,
+    ParameterError,
+    PoissonRegressor,
+    Ridge,
+    Schema,
+    load,
+    open_rows,
+)
 from confide.data.arrays import ArrayBlocks
 
 INF = float("inf")
@@ -102,3 +115,26 @@ def test_a_plan_holds_the_alpha_of_the_fit(make):
     X, y = made_up(n=500)
     model = make(1.0, target_bound=1.0)
     assert model.plan(500, 5).alpha == model.fit(X, abs(y)).alpha_
+
+
+@pytest.mark.parametrize("make", [*REGRESSORS, AdditiveRegressor])
+def test_a_target_of_numbers_in_a_schema_gives_the_bound_and_the_column(make, tmp_path):
+    """Targets are clipped to its range, from memory as from files; plan, file and guarantee need no target_bound."""
+    X, _ = made_up(n=300, d=2)
+    frame = pd.DataFrame(np.clip(X, -1, 1), columns=["a", "b"])
+    price = np.random.default_rng(1).uniform(0.0, 9.0, len(frame))
+    columns = {"a": {"low": -1, "high": 1}, "b": {"low": -1, "high": 1}}
+    schema = Schema(columns=columns, target={"column": "price", "low": 2, "high": 5})
+    frame.assign(price=price).to_parquet(tmp_path / "rows.parquet")
+    model = make(INF, schema=schema).fit(frame, price)
+    assert model.target_bound is None
+    assert "Every target is clipped to its declared range, 2 to 5." in model.guarantee_.statement()
+    from_files = make(INF, schema=schema).fit(open_rows(tmp_path / "rows.parquet", schema))
+    np.testing.assert_allclose(from_files.coef_, model.coef_, atol=1e-9)
+    bounded = make(INF, schema=Schema(columns), target_bound=5.0).fit(frame, np.clip(price, 2.0, 5.0))
+    np.testing.assert_allclose(bounded.coef_, model.coef_, atol=1e-9)
+    assert model.plan(n_rows=300).problem == bounded.plan(n_rows=300).problem
+    model.save(tmp_path / "model.json")
+    loaded = load(tmp_path / "model.json")
+    assert loaded.target_bound is None
+    np.testing.assert_array_equal(loaded.predict(frame), model.predict(frame))

@@ -34,6 +34,22 @@ def test_parties_with_other_parameters_are_refused_before_the_charge(other):
     assert len(ledger.entries()) == 0
 
 
+def test_parties_may_hold_numbers_to_be_predicted():
+    """Their schema names the column and its bounds, to which each party clips; the fit is that of all rows in memory."""
+    frame, target = made_up(), {"column": "years", "low": 0, "high": 50}
+    years = frame["age"].clip(0, 100) / 3.0 + np.arange(len(frame)) % 30
+    schema = Schema(columns=SCHEMA.columns, target=target)
+    assert (years > 50).any()
+    model = confide.HuberRegressor(5.0, schema=schema, random_state=3)
+    ours, theirs = Pipe()
+    thread = threading.Thread(target=take_part, args=(theirs, confide.HuberRegressor(schema=schema), frame, years))
+    thread.start()
+    model.fit(FederatedRows(schema, [ours]))
+    thread.join(60)
+    assert "declared range, 0 to 50" in model.guarantee_.statement()
+    np.testing.assert_allclose(model.coef_, model.fit(frame, years).coef_, atol=1e-4)
+
+
 @pytest.mark.parametrize(
     ("budget", "name"),
     [

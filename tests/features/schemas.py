@@ -70,6 +70,9 @@ def schemas(draw):
         lists = draw(st.lists(members, max_size=2, unique_by=frozenset))
         interact = [draw(interactions(names)) for names in lists]
     chosen = None if target is None else Target(column, *target)
+    if draw(flags):
+        low, high = sorted(draw(st.lists(finite, min_size=2, max_size=2, unique=True)))
+        chosen = Target(column, low=low, high=high)
     person = draw(st.sampled_from([None, person]))
     try:
         return Schema(drawn, chosen, person, interact)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from confide.errors import ParameterError, SchemaError
-from confide.features.columns import CategoryColumn, columns_of
+from confide.features.columns import CategoryColumn, NumberColumn, columns_of
 from confide.features.schema import Schema
 from tests.features.schemas import AGE, SEX
 
@@ -98,3 +98,11 @@ def test_every_contradiction_is_refused_in_one_line_that_names_the_column(column
     assert isinstance(refusal.value, ParameterError)
     assert words in str(refusal.value)
     assert "\n" not in str(refusal.value)
+
+
+def test_no_list_holds_more_knots_than_may_be_spaced_evenly():
+    """A thousand may be listed, and one more is refused."""
+    knots = [float(knot) for knot in range(1, 1002)]
+    assert len(NumberColumn("age", 0, 2000, knots=knots[:-1]).knots) == 1000
+    with pytest.raises(SchemaError, match='column "age": there are more than 1000 knots'):
+        NumberColumn("age", 0, 2000, knots=knots)

@@ -144,6 +144,14 @@ def test_targets_are_numbers(values):
     assert targets.flags.writeable
 
 
+def test_targets_are_clipped_one_by_one_to_public_bounds():
+    """Also after the charge, where a target that is not a number counts as 0 before it is clipped."""
+    values = [-3.0, 2.5, 99.0]
+    assert read_targets(values, counts=False, low=1, high=10).tolist() == [1.0, 2.5, 10.0]
+    assert values == [-3.0, 2.5, 99.0]
+    assert read_targets([np.nan, 99.0], counts=True, low=1, high=10, refuse=False).tolist() == [1.0, 10.0]
+
+
 REFUSED_TARGETS = {
     "a missing one": ([SECRET_NUMBER, None], False, "missing or infinite"),
     "an infinite one": ([SECRET_NUMBER, np.inf], False, "missing or infinite"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from confide.errors import SchemaError
@@ -17,6 +18,14 @@ TARGETS = {
     "a blank label": (TARGET | {"positive": ""}, "positive"),
     "a column that is not text": (TARGET | {"column": 1}, "column"),
     "no mapping": ("income", "target"),
+    "labels and bounds": (TARGET | {"low": 0, "high": 1}, "not both"),
+    "classes and one bound": ({"column": "price", "classes": ["a", "b", "c"], "low": 0}, "not both"),
+    "no high": ({"column": "price", "low": 0}, '"high" is missing'),
+    "no low": ({"column": "price", "high": 0}, '"low" is missing'),
+    "bounds that do not rise": ({"column": "price", "low": 1, "high": 1}, "low must be below high"),
+    "a bound without end": ({"column": "price", "low": 0, "high": float("inf")}, "high must be a finite number"),
+    "a bound of text": ({"column": "price", "low": "0", "high": 1}, "low must be a finite number"),
+    "neither labels nor bounds": ({"column": "price"}, "give low and high for a column of numbers"),
 }
 
 
@@ -25,6 +34,20 @@ def test_every_contradiction_of_the_target_is_refused(target, words):
     """A SchemaError says what is wrong with the target."""
     with pytest.raises(SchemaError, match=words):
         Schema(columns={"age": AGE}, target=target)
+
+
+PRICE = {"column": "price", "low": 0, "high": 20000}
+
+
+def test_a_target_of_numbers_has_bounds_and_no_labels():
+    """In a file as in Python; a schema shows them."""
+    target = Target("price", low=0, high=np.float32(20000))
+    assert (target.bounds, target.labels) == ((0.0, 20000.0), ())
+    assert target == target_of(PRICE)
+    assert Target("y", "a", "b").bounds is None
+    schema = Schema(columns={"age": AGE}, target=PRICE)
+    assert str(schema).startswith("Schema of 1 column, target price: number from 0 to 20000\n")
+    assert schema.to_toml().startswith('target = { column = "price", low = 0, high = 20000 }\n')
 
 
 CLASSES = {
@@ -64,7 +87,7 @@ def test_a_target_names_two_labels_or_classes():
 
 def test_a_target_is_made_from_a_mapping_or_taken_as_it_is():
     """None means no target, and `to_dict` gives the mapping back."""
-    for described in (TARGET, {"column": "species", "classes": ["a", "b", "c"]}):
+    for described in (TARGET, {"column": "species", "classes": ["a", "b", "c"]}, PRICE):
         target = target_of(described)
         assert target.to_dict() == described
         assert target_of(target) is target

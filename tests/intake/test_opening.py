@@ -17,6 +17,7 @@ from tests.data.tables import SCHEMA
 
 NO_TARGET = confide.Schema(columns=SCHEMA.columns)
 OF_PERSONS = confide.Schema(columns=SCHEMA.columns, target=SCHEMA.target, person="who")
+OF_NUMBERS = confide.Schema(columns=SCHEMA.columns, target={"column": "visits", "low": 0, "high": 9})
 
 
 @pytest.fixture
@@ -45,6 +46,7 @@ REFUSED = {
     "a target that is no name": ("t.csv", {"schema": SCHEMA, "target": 3}, DESCRIBED),
     "a target among the columns": ("t.csv", {"schema": SCHEMA, "target": "age"}, DESCRIBED),
     "the column of persons as target": ("t.csv", {"schema": OF_PERSONS, "target": "who"}, DESCRIBED),
+    "a target beside that of the schema": ("t.csv", {"schema": OF_NUMBERS, "target": "debt"}, "so leave `target` out"),
     "a cache that is no folder": ("t.csv", {"schema": SCHEMA, "cache": "/no/such/folder"}, "folder that exists"),
     "arrays with a schema": ("X.npy", {"schema": SCHEMA, "labels": "y.npy"}, NO_SCHEMA),
     "arrays without labels": ("X.npy", {}, NO_SCHEMA),
@@ -91,6 +93,9 @@ def test_a_file_is_opened_with_the_types_of_its_schema(folder):
     assert part.kinds == numbers | text | {"ill": "text"}
     (part,) = open_rows(folder / "t.csv", OF_PERSONS, target="visits").parts
     assert part.kinds == numbers | text | {"visits": "number"}
+    for named in (None, "visits"):
+        (part,) = open_rows(folder / "t.csv", OF_NUMBERS, target=named).parts
+        assert part.kinds["visits"] == "number"
 
 
 def test_a_schema_may_be_the_path_of_one(folder):

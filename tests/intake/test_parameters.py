@@ -10,6 +10,7 @@ import pytest
 
 import confide
 from confide import ZCDP, ApproxDP, ConfideError, Ledger, LogisticRegression, Neighbours, ParameterError, Schema
+from confide.features.target import Target
 from confide.intake import parameters
 from tests.intake.refusals import GOOD_X, GOOD_Y, refusal
 
@@ -202,3 +203,40 @@ def test_the_shape_of_a_plan_comes_from_the_schema_where_there_is_one():
     ):
         with pytest.raises(ParameterError, match=f"{name} must be a whole number"):
             parameters.checked_shape(n_rows, n_features, None, None)
+
+
+RANGES = [
+    # target_bound, low and high of the schema, counts: low, high and bound of the clipped targets
+    (3, None, False, (-3.0, 3.0, 3.0)),
+    (3, None, True, (0.0, 3.0, 3.0)),
+    (INF, None, False, (-INF, INF, INF)),
+    (None, (0, 20), False, (0.0, 20.0, 20.0)),
+    (None, (-50, 20), False, (-50.0, 20.0, 50.0)),
+    (None, (1, 20), True, (1.0, 20.0, 20.0)),
+    (30, (-50, 20), False, (-30.0, 20.0, 30.0)),
+    (100, (-50, 20), False, (-50.0, 20.0, 50.0)),
+]
+
+
+@pytest.mark.parametrize(("target_bound", "declared", "counts", "expected"), RANGES)
+def test_targets_are_clipped_to_the_bound_and_to_the_range_of_the_schema(target_bound, declared, counts, expected):
+    """The sentence names the ends; the bound of the proof is the larger of their sizes."""
+    target = None if declared is None else Target("price", low=declared[0], high=declared[1])
+    found = parameters.checked_target_range(target_bound, target, counts=counts)
+    assert (found.low, found.high, found.bound) == expected
+    symmetric = declared is None and not counts
+    words = f"bound, {expected[1]:g} in absolute value" if symmetric else f"range, {expected[0]:g} to {expected[1]:g}"
+    assert found.sentence == f"Every target is clipped to its declared {words}."
+
+
+def test_a_range_of_targets_that_contradicts_itself_is_refused():
+    """A bound below every number of the schema, negative counts, a schema that has labels, and no bound at all."""
+    with pytest.raises(ParameterError, match="lies within target_bound"):
+        parameters.checked_target_range(5, Target("price", low=10, high=20), counts=False)
+    with pytest.raises(ParameterError, match="needs low = 0 or more"):
+        parameters.checked_target_range(None, Target("visits", low=-1, high=20), counts=True)
+    for target in (None, Target("income", "low", "high")):
+        with pytest.raises(ParameterError, match="give target_bound"):
+            parameters.checked_target_range(None, target, counts=False)
+    with pytest.raises(ParameterError, match="target_bound must be"):
+        parameters.checked_target_range("20", Target("price", low=10, high=20), counts=False)

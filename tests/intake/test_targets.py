@@ -11,7 +11,7 @@ import pytest
 
 import confide
 from confide import InputError, Ledger, LogisticRegression, ParameterError, Ridge, Schema
-from confide.intake.targets import MOST_CLASSES, Classes, Numbers, declared_domain, numbers_of
+from confide.intake.targets import MOST_CLASSES, Classes, Numbers, declared_domain, number_column, numbers_of
 from tests.intake.refusals import GOOD_X, GOOD_Y, SECRET, SECRET_TEXT, refusal
 
 INF = float("inf")
@@ -220,6 +220,10 @@ def test_numbers_are_read_as_doubles_and_counts_are_not_negative():
         Numbers(are_counts=True).read([0.0, -SECRET], 2)
     assert "98765" not in str(refused.value)
     assert numbers_of([True, False], 2).tolist() == [1.0, 0.0]
+    clipped = Numbers(True, low=1.0, high=2.5)
+    assert clipped.read([0.0, 2.0, 3.0], 3).values.tolist() == [1.0, 2.0, 2.5]
+    asked = clipped.of_opened(Opened(target="visits")).numbers
+    assert asked.read([0.0, 2.0, 3.0], refuse=True).tolist() == [1.0, 2.0, 2.5]
 
 
 class Opened:
@@ -254,3 +258,10 @@ def test_a_classifier_takes_no_numbers_and_a_regressor_no_labels():
         Classes(("a", "b")).of_opened(Opened(schema, target="visits"))
     with pytest.raises(ParameterError, match=r"open_rows\(\.\.\., target=column\)"):
         Numbers().of_opened(Opened(schema))
+    of_numbers = Schema(columns={"x": {"low": 0, "high": 1}}, target={"column": "y", "low": 2, "high": 5})
+    for ask in (declared_domain, Classes.declared):
+        with pytest.raises(ParameterError, match='"y", is a column of numbers, and a classifier predicts labels'):
+            ask(None, of_numbers)
+    assert number_column(of_numbers) == "y"
+    assert number_column(schema) is number_column(None) is None
+    assert Numbers().of_opened(Opened(of_numbers)).numbers.column == "y"

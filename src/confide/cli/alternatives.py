@@ -14,7 +14,7 @@ from confide.planning.utility import utility_bound
 
 if TYPE_CHECKING:
     from confide.cli.display import Screen
-    from confide.estimators.linear_classifier import LinearClassifier
+    from confide.estimators.linear_model import PrivateLinearModel
     from confide.planning.comparison import Compared
     from confide.planning.utility import UtilityBound
     from confide.privacy.budgets import Budget
@@ -45,7 +45,7 @@ class Alternatives:
     @classmethod
     def of(
         cls,
-        model: LinearClassifier,
+        model: PrivateLinearModel,
         decided: Plan,
         rows: int | None,
         features: int | None,

@@ -66,7 +66,7 @@ def _with_example(command: str, before: str = "") -> str:
 app.command(epilog=_with_example("confide demo --epsilon 0.5"))(demo)
 app.command(epilog=_with_example("confide fit adult.csv --schema adult.toml --epsilon 1 --out model.json"))(fit)
 app.command(epilog=_with_example("confide predict model.json new.csv --out scored.csv"))(predict)
-app.command(epilog=_with_example("confide plan --rows 45000 --features 105 --epsilon 0.5"))(plan)
+app.command(epilog=_with_example("confide plan --schema adult.toml --rows 45000 --epsilon 0.5"))(plan)
 app.command(
     epilog=_with_example(
         "confide inspect model.json",

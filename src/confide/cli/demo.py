@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from confide.cli.budgets import Delta, Epsilon, amounts_text, chosen_budget
-from confide.cli.options import Force, Format, ModelOut, new_estimator
+from confide.cli.models import new_estimator
+from confide.cli.options import Force, Format, ModelOut
 from confide.cli.outputs import check_model_out, exit_without_guarantee
 
 if TYPE_CHECKING:
     from confide.cli.display import Screen
     from confide.datasets import SplitData
-    from confide.estimators.linear_classifier import LinearClassifier
+    from confide.estimators.linear_model import PrivateLinearModel
     from confide.privacy.mechanism import Plan
 
 
@@ -30,22 +31,25 @@ def demo(
     The data are the Adult census of 1994, which ship with confide. The model is compared with one without privacy.
     """
     from confide.cli import display
+    from confide.cli.curves import chosen_schema
     from confide.datasets import load_adult
 
     budget = chosen_budget(epsilon, delta, None)
     check_model_out(out, force=force)
     with display.working("reading the Adult data"):
         adult = load_adult()
-    model = new_estimator("logistic", budget, schema=adult.schema)
+    model = new_estimator("additive", budget, adult.schema)
+    chosen = chosen_schema(model, len(adult.X_train))
     plan = model.plan(len(adult.X_train))
     screen = display.Screen() if output_format == "text" else None
     if screen:
         _show_task(screen, adult, plan)
+        screen.curves(chosen)
     with display.working("training the private model"):
         model.fit(adult.X_train, adult.y_train)
         model.save(out, overwrite=force)
     accuracies = _test_accuracies(model, adult)
-    commands = _commands_to_try(out, plan)
+    commands = _commands_to_try(out)
     if screen:
         _show_results(screen, model, plan, accuracies, _majority_class(adult))
         _show_next_steps(screen, out, commands)
@@ -54,12 +58,12 @@ def demo(
     exit_without_guarantee(model)
 
 
-def _test_accuracies(model: LinearClassifier, adult: SplitData) -> dict[str, float]:
+def _test_accuracies(model: PrivateLinearModel, adult: SplitData) -> dict[str, float]:
     """Accuracy on the test part: of the model, of one without privacy, and of always naming the most frequent class."""
     from confide.cli import display
 
     with display.working("training a model without privacy, to compare"):
-        without_privacy = new_estimator("logistic", chosen_budget(math.inf, None, None), schema=adult.schema)
+        without_privacy = new_estimator("additive", chosen_budget(math.inf, None, None), adult.schema)
         without_privacy.fit(adult.X_train, adult.y_train)
     with display.working("testing"):
         return {
@@ -73,14 +77,15 @@ def _majority_class(adult: SplitData) -> str:
     return str(adult.y_train.mode()[0])
 
 
-def _commands_to_try(out: Path, plan: Plan) -> list[str]:
+def _commands_to_try(out: Path) -> list[str]:
+    page = out.with_suffix(".html")
     return [
         f"confide inspect {shlex.quote(str(out))}",
-        f"confide plan --rows {plan.problem.n_rows_low} --features {plan.problem.n_features} --epsilon 0.5",
+        f"confide report {shlex.quote(str(out))} --out {shlex.quote(str(page))}",
     ]
 
 
-def _document(model: LinearClassifier, plan: Plan, out: Path) -> dict[str, object]:
+def _document(model: PrivateLinearModel, plan: Plan, out: Path) -> dict[str, object]:
     """The plan and the released model, for programs."""
     from confide.cli import display
     from confide.cli.charges import Charges
@@ -97,7 +102,9 @@ def _show_task(screen: Screen, adult: SplitData, plan: Plan) -> None:
     screen.plan(plan)
 
 
-def _show_results(screen: Screen, model: LinearClassifier, plan: Plan, accuracies: dict[str, float], majority: str) -> None:
+def _show_results(
+    screen: Screen, model: PrivateLinearModel, plan: Plan, accuracies: dict[str, float], majority: str
+) -> None:
     screen.guarantee(model.guarantee_)
     names = {
         "released": f"private, {amounts_text(plan.budget)}" if plan.budget.is_private else "the model written, NOT PRIVATE",

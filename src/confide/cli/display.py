@@ -16,19 +16,20 @@ from rich.progress import Progress as RichProgress
 from rich.table import Table
 from rich.text import Text
 
+from confide.cli.curves import curves_document, rows_of_curves
 from confide.cli.failures import printable
 from confide.cli.sparklines import common_limits, extremes, sparkline
 from confide.data.passes import Pace
 from confide.effects.effects import has_effects
-from confide.estimators.linear_model import released_model
+from confide.estimators.linear_model import PrivateLinearModel, released_model
 from confide.estimators.model_effects import effects_of, unit_of_scores
-from confide.released_models.shown_class import ShownClass, weights_by_class
+from confide.released_models.shown_class import ShownClass, predicted_column, weights_by_class
 from confide.report.page import has_intervals
 
 if TYPE_CHECKING:
-    from confide.estimators.linear_classifier import LinearClassifier
+    from confide.features.schema import Schema
     from confide.guarantee import Guarantee
-    from confide.privacy.mechanism import Plan
+    from confide.training.plan import AnyPlan
 
 _MAX_TEXT_WIDTH = 100
 """Widest line of prose, in characters: longer lines are hard to read."""
@@ -90,10 +91,17 @@ class Screen:
         console = self._console if self._console.is_terminal else _console(width=_UNBROKEN_WIDTH)
         console.print(table)
 
-    def plan(self, plan: Plan) -> None:
+    def plan(self, plan: AnyPlan) -> None:
         """The plan, which was made before any row was used."""
         self.heading("Plan, made from public facts before any row is used")
         self.text(str(plan))
+
+    def curves(self, chosen: Schema | None) -> None:
+        """How many knots each number column gets, if the model is an additive one."""
+        if rows := rows_of_curves(chosen):
+            self.heading("Curves, chosen from public facts")
+            self.table(("column", "knots", "between"), rows, words=("knots", "between"))
+            self.text("Between neighbouring knots a curve is a straight line. The schema, or --knots, may say other knots.")
 
     def guarantee(self, guarantee: Guarantee) -> None:
         """The statement of a guarantee. If the guarantee is void, the first line is bold and red."""
@@ -102,9 +110,8 @@ class Screen:
         self.text(first, style="bold red" if guarantee.void else "")
         self.text(rest)
 
-    def weights(self, model: LinearClassifier, max_shown: int | None = None) -> None:
+    def weights(self, model: PrivateLinearModel, max_shown: int | None = None) -> None:
         """The released weights: all of them, or the `max_shown` largest."""
-        direction = ShownClass.of(released_model(model))
         by_class = weights_by_class(released_model(model))
         prefixes = {label: f"{label}: " if len(by_class) > 1 else "" for label in by_class}
         pairs = [(prefixes[label] + name, w) for label, (weights, _) in by_class.items() for name, w in weights.items()]
@@ -113,21 +120,15 @@ class Screen:
         else:
             title = f"The {max_shown} largest of {len(pairs)} released weights"
             pairs = sorted(pairs, key=lambda pair: -abs(pair[1]))[:max_shown]
-        unit = unit_of_scores(model)
-        if direction.position is None:
-            self.heading(f"{title}, by class")
-        else:
-            self.heading(f"{title}, in {unit} of {direction}")
+        self.heading(f"{title}, {_unit_of_weights(model)}")
         intercepts = [(f"{prefixes[label]}(intercept)", intercept) for label, (_, intercept) in by_class.items()]
         rows = [(name, f"{value:+.4f}") for name, value in [*pairs, *intercepts]]
         self.table(("column", "weight"), rows)
 
-    def coefficients(self, model: LinearClassifier) -> None:
+    def coefficients(self, model: PrivateLinearModel) -> None:
         """All coefficients with their intervals."""
         table = model.summary()
-        unit, direction = unit_of_scores(model), ShownClass.of(released_model(model))
-        of_what = "by class" if direction.position is None else f"in {unit} of {direction}"
-        self.heading(f"Coefficients {of_what}, with intervals of {table.level:g}")
+        self.heading(f"Coefficients {_unit_of_weights(model)}, with intervals of {table.level:g}")
         self.table(
             ("column", "coef", "sampling err", "privacy err", "total err", "low", "high", "p"),
             table.cells,
@@ -148,6 +149,23 @@ class Screen:
         prefix = {label: f"{label}: " if label is not None else "" for label in effects.labels}
         rows = [(prefix[each.label] + each.name, sparkline(each, limits), *extremes(each)) for each in found]
         self.table(("column", "curve", "least at", "largest at"), rows, words=("curve",))
+
+
+def _unit_of_weights(model: PrivateLinearModel) -> str:
+    """In what unit the weights of a model speak, and of what, for a heading."""
+    released = released_model(model)
+    if not released.domain:
+        of_what = predicted_column(released) or "the target"
+        # Predictions of counts are exponentials of scores.
+        return (
+            f"in the logarithm of {of_what}"
+            if model.__sklearn_tags__().target_tags.positive_only
+            else f"in units of {of_what}"
+        )
+    shown = ShownClass.of(released)
+    if shown.position is None:
+        return "by class"
+    return f"in {unit_of_scores(model)} of {shown}"
 
 
 def _console(*, stderr: bool = False, width: int | None = None) -> Console:
@@ -196,27 +214,30 @@ def row_progress(
         yield show_progress
 
 
-def model_document(model: LinearClassifier) -> dict[str, Any]:
+def model_document(model: PrivateLinearModel) -> dict[str, Any]:
     """A released model, for programs."""
-    guarantee = model.guarantee_
-    direction, by_class = ShownClass.of(released_model(model)), weights_by_class(released_model(model))
-    if direction.position is None:
-        weights: Any = {str(label): weights for label, (weights, _) in by_class.items()}
-        intercept: Any = {str(label): intercept for label, (_, intercept) in by_class.items()}
+    guarantee, released = model.guarantee_, released_model(model)
+    shown, by_class = ShownClass.of(released) if released.domain else None, weights_by_class(released)
+    if len(by_class) == 1:
+        weights: Any
+        intercept: Any
+        ((weights, intercept),) = by_class.values()
     else:
-        weights, intercept = by_class[direction.label]
+        weights = {str(label): weights for label, (weights, _) in by_class.items()}
+        intercept = {str(label): intercept for label, (_, intercept) in by_class.items()}
     return {
         "private": guarantee.void is None,
         "guarantee": guarantee.to_dict(),
         "statement": guarantee.statement(),
         "estimator": type(model).__name__,
         "alpha": model.alpha_,
-        "target": direction.column,
-        "weights_speak_of": direction.label,
+        "target": predicted_column(released) if shown is None else shown.column,
+        "weights_speak_of": None if shown is None else shown.label,
         "weights": weights,
         "intercept": intercept,
         "effects": effects_of(model).to_dict() if has_effects(released_model(model)) else None,
         "intervals": model.summary().to_dict() if has_intervals(model) else None,
+        **curves_document(getattr(model, "schema_", None)),
     }
 
 

@@ -17,7 +17,8 @@ from typing import Any, NoReturn
 import typer
 from typer.core import TyperGroup
 
-from confide.errors import BudgetExceeded, ConfideError, NotCertified
+from confide.cli.option_names import in_words_of_options
+from confide.errors import BudgetExceeded, ConfideError, NotCertified, ParameterError, SchemaError
 
 BAD_INPUT = 2
 NO_GUARANTEE = 3
@@ -80,6 +81,8 @@ def _message(error: BaseException) -> str:
         return f"{_message(error.error)} {error.sentence}"
     if isinstance(error, KeyboardInterrupt):
         return "stopped by control-C."
+    if isinstance(error, ParameterError) and not isinstance(error, SchemaError):
+        return in_words_of_options(str(error))
     if isinstance(error, ConfideError):
         return str(error)
     if _is_usage_error(error):

@@ -15,7 +15,9 @@ from confide.cli.options import (
     Format,
     Intervals,
     KernelName,
+    Knots,
     LengthScale,
+    LossName,
     MechanismName,
     ModelName,
     ModelOptions,
@@ -31,9 +33,9 @@ from confide.errors import ParameterError
 if TYPE_CHECKING:
     from confide.cli.charges import Charges
     from confide.cli.display import Screen
-    from confide.estimators.linear_classifier import LinearClassifier
+    from confide.estimators.linear_model import PrivateLinearModel
     from confide.features.schema import Schema
-    from confide.privacy.mechanism import Plan
+    from confide.training.plan import AnyPlan
 
 _MAX_WEIGHTS_SHOWN = 10
 _LEDGER_FILE_ENDINGS = ("", "-wal", "-shm", "-journal")
@@ -69,7 +71,9 @@ def fit(
     epsilon: Epsilon = None,
     delta: Delta = None,
     rho: Rho = None,
-    kind: ModelName = "logistic",
+    kind: ModelName = "additive",
+    loss: LossName = None,
+    knots: Knots = None,
     kernel: KernelName = None,
     length_scale: LengthScale = None,
     n_features: RandomFeatures = None,
@@ -100,6 +104,8 @@ def fit(
 
     options = ModelOptions(
         kind=kind,
+        loss=loss,
+        knots=knots,
         kernel=kernel,
         length_scale=length_scale,
         n_features=n_features,
@@ -113,8 +119,7 @@ def fit(
     budget = chosen_budget(epsilon, delta, rho)
     files = files_of(data)
     _check_outputs(out, report, [*files, schema, *_files_of_ledger(ledger)], force=force)
-    columns = _schema_with_target(schema)
-    charges = Charges(ledger)
+    columns, charges = _schema_with_target(schema), Charges(ledger)
     model = options.estimator(budget, columns, charges.ledger)
     screen = display.Screen() if output_format == "text" else None
     with charges.reported_on_failure():
@@ -146,30 +151,37 @@ def _schema_with_target(path: Path) -> Schema:
     if schema.target is None:
         raise ParameterError(
             f'{path} names no target; add a line such as target = {{ column = "income", negative = "no", positive = '
-            f'"yes" }} above its columns.'
+            f'"yes" }} for labels, or target = {{ column = "price", low = 0, high = 20000 }} for numbers, above its columns.'
         )
     return schema
 
 
-def _train(model: LinearClassifier, data: str, files: Any, cache: Path | None, screen: Screen | None) -> Plan:
+def _train(model: PrivateLinearModel, data: str, files: Any, cache: Path | None, screen: Screen | None) -> AnyPlan:
     """Show the plan, then charge it and train on the rows of the files."""
     from confide.cli import display
+    from confide.cli.curves import chosen_schema
     from confide.intake.opening import open_rows
 
     with display.working(f"counting the rows of {data}"):
         rows: Any = open_rows(files, model.schema)
         n_rows = rows.count()
     is_number_private = model.n_rows_bounds is not None
-    plan = model.plan(None if is_number_private else n_rows)
+    public_rows = None if is_number_private else n_rows
+    chosen = chosen_schema(model, public_rows)
+    if chosen is not None:
+        # Nothing is left to be chosen, so the fit need not count the rows again.
+        model.set_params(schema=chosen, interactions=())
+    plan: AnyPlan = model.plan(public_rows)
     if screen:
         screen.plan(plan)
+        screen.curves(chosen)
     # A bar that shows which part of the rows was read would reveal their number.
-    with display.row_progress(None if is_number_private else n_rows) as progress:
+    with display.row_progress(public_rows) as progress:
         model.fit(open_rows(files, model.schema, cache=False if cache is None else cache, progress=progress))
     return plan
 
 
-def _document(model: LinearClassifier, plan: Plan, out: Path) -> dict[str, Any]:
+def _document(model: PrivateLinearModel, plan: AnyPlan, out: Path) -> dict[str, Any]:
     """The plan and the released model, for programs."""
     from confide.cli import display
 
@@ -177,7 +189,7 @@ def _document(model: LinearClassifier, plan: Plan, out: Path) -> dict[str, Any]:
 
 
 def _show_release(
-    screen: Screen, model: LinearClassifier, charges: Charges, out: Path, report: Path | None, *, with_intervals: bool
+    screen: Screen, model: PrivateLinearModel, charges: Charges, out: Path, report: Path | None, *, with_intervals: bool
 ) -> None:
     screen.guarantee(model.guarantee_)
     if with_intervals:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from confide.cli.models import Kind, new_estimator
 from confide.errors import ParameterError
 
 if TYPE_CHECKING:
     from confide.accounting.ledger import Ledger
-    from confide.estimators.linear_classifier import LinearClassifier
+    from confide.estimators.linear_model import PrivateLinearModel
     from confide.features.schema import Schema
     from confide.privacy.budgets import Budget
 
@@ -37,8 +39,30 @@ NeighboursName = Annotated[
 # What `fit` and `plan` need to know of the model
 
 ModelName = Annotated[
-    Literal["logistic", "svm", "kernel-svm"],
-    typer.Option("--model", help="Logistic regression, or a support vector machine, linear or with a kernel."),
+    Kind,
+    typer.Option(
+        "--model",
+        help="additive: a curve for each number column, to predict classes or numbers. Straight lines: logistic and svm for "
+        "classes, huber, poisson and ridge for numbers. kernel-svm: random features of a kernel.",
+    ),
+]
+LossName = Annotated[
+    Literal["auto", "logistic", "logistic-hinge", "huber", "squared", "poisson"] | None,
+    typer.Option(
+        "--loss",
+        help="Loss of an additive model. For classes auto, logistic or logistic-hinge; for numbers huber, squared or, for "
+        "counts, poisson.  [default: auto or huber]",
+        show_default=False,
+    ),
+]
+Knots = Annotated[
+    str | None,
+    typer.Option(
+        metavar="auto|N",
+        help="Knots of the curves that the schema says nothing about. auto chooses a number from public facts, and 0 is a "
+        "straight line.  [default: auto]",
+        show_default=False,
+    ),
 ]
 KernelName = Annotated[
     Literal["rbf", "laplacian", "cauchy"] | None,
@@ -79,6 +103,7 @@ class ModelOptions:
     Attributes
     ----------
     kind : value of --model
+    loss, knots : options for an additive model; None if not given
     kernel, length_scale, n_features : options for a kernel; None if not given
     alpha : "auto" or a number, as text
     mechanism, neighbours : names
@@ -89,6 +114,8 @@ class ModelOptions:
     """
 
     kind: str
+    loss: str | None = None
+    knots: str | None = None
     kernel: str | None = None
     length_scale: float | None = None
     n_features: int | None = None
@@ -100,7 +127,7 @@ class ModelOptions:
     intervals: str | None = None
     row_norm: float | None = None
 
-    def estimator(self, budget: Budget, schema: Schema | None, ledger: Ledger | None = None) -> LinearClassifier:
+    def estimator(self, budget: Budget, schema: Schema | None, ledger: Ledger | None = None) -> PrivateLinearModel:
         """The estimator that these options describe.
 
         Raises
@@ -111,13 +138,14 @@ class ModelOptions:
         return new_estimator(
             self.kind,
             budget,
-            schema=schema,
+            schema,
             ledger=ledger,
             alpha=self._alpha(),
             mechanism=self.mechanism,
             neighbours=self.neighbours,
             n_rows_bounds=self.n_rows_bounds,
             max_rows_per_person=self.max_rows_per_person,
+            **self._additive_parameters(),
             **self._kernel_parameters(),
             **self._inference_share(),
             **self._row_norm(),
@@ -128,6 +156,18 @@ class ModelOptions:
             return self.alpha if self.alpha == "auto" else float(self.alpha)
         except ValueError:
             raise ParameterError("--alpha must be auto or a positive number.") from None
+
+    def _additive_parameters(self) -> dict[str, Any]:
+        options = {"loss": self.loss, "knots": self.knots}
+        given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
+        if given and self.kind != "additive":
+            names = " and ".join(f"--{name}" for name in given)
+            raise ParameterError(f"{names} is for --model additive alone; leave it out, or choose that model.")
+        if self.loss is not None:
+            given["loss"] = self.loss.replace("-", "_")
+        if self.knots not in (None, "auto"):
+            given["knots"] = _number_of_knots(self.knots)
+        return given
 
     def _kernel_parameters(self) -> dict[str, Any]:
         options = {"kernel": self.kernel, "length_scale": self.length_scale, "n_features": self.n_features}
@@ -142,8 +182,10 @@ class ModelOptions:
             return {}
         if self.kind == "kernel-svm":
             raise ParameterError(
-                "--intervals is for --model logistic and svm: weights of random features mean nothing one by one."
+                "--intervals is not for --model kernel-svm: weights of random features mean nothing one by one."
             )
+        if self.kind in ("poisson", "ridge"):
+            raise ParameterError("--intervals is for --model additive, logistic, svm and huber.")
         message = "--intervals must be auto or a number above 0 and up to 0.9."
         try:
             share = self.intervals if self.intervals == "auto" else float(self.intervals)
@@ -159,14 +201,14 @@ class ModelOptions:
             return {}
         if self.kind == "kernel-svm":
             raise ParameterError("the rows of kernel-svm always have norm 1; leave --row-norm out.")
+        if self.kind == "additive":
+            raise ParameterError("the bound on rows of an additive model follows from --schema; leave --row-norm out.")
         return {"row_norm": self.row_norm}
 
 
-def new_estimator(kind: str, budget: Budget, **parameters: Any) -> LinearClassifier:
-    """The estimator that --model names, with these parameters."""
-    from confide.estimators.logistic import LogisticRegression
-    from confide.estimators.svm import KernelSVC, LinearSVC
+def _number_of_knots(text: str) -> int:
+    from confide.features.columns import MOST_EVEN_KNOTS
 
-    kinds: dict[str, Any] = {"logistic": LogisticRegression, "svm": LinearSVC, "kernel-svm": KernelSVC}
-    estimator: LinearClassifier = kinds[kind](budget, **parameters)
-    return estimator
+    if not re.fullmatch("[0-9]{1,9}", text) or int(text) > MOST_EVEN_KNOTS:
+        raise ParameterError(f"--knots must be auto or a whole number from 0, a straight line, to {MOST_EVEN_KNOTS}.")
+    return int(text)

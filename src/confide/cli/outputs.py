@@ -11,7 +11,7 @@ import typer
 from confide.cli.failures import NO_GUARANTEE
 
 if TYPE_CHECKING:
-    from confide.estimators.linear_classifier import LinearClassifier
+    from confide.estimators.linear_model import PrivateLinearModel
 
 
 def check_model_out(out: Path, inputs: Collection[Path] = (), *, force: bool) -> None:
@@ -28,7 +28,7 @@ def check_report_out(out: Path, inputs: Collection[Path] = (), *, force: bool) -
     tables.check_path(out, inputs, (".html", ".htm"), overwrite=force)
 
 
-def exit_without_guarantee(model: LinearClassifier) -> None:
+def exit_without_guarantee(model: PrivateLinearModel) -> None:
     """End the command with exit code 3 if the guarantee of the model is void."""
     if model.guarantee_.void is not None:
         raise typer.Exit(NO_GUARANTEE)

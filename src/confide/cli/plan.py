@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from confide.cli.budgets import Delta, Epsilon, Rho, chosen_budget
+from confide.cli.models import predicts_a_number
 from confide.cli.options import (
     Alpha,
     Format,
     Intervals,
+    Knots,
+    LossName,
     MechanismName,
     ModelName,
     ModelOptions,
@@ -29,7 +32,7 @@ if TYPE_CHECKING:
     from confide.features.schema import Schema
     from confide.planning.simulation import Forecast
     from confide.privacy.budgets import Budget
-    from confide.privacy.mechanism import Plan
+    from confide.training.plan import AnyPlan
 
 _CURVE_FACTORS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 """The budgets of a curve, as multiples of the given one."""
@@ -57,7 +60,9 @@ def plan(
     schema: SchemaInstead = None,
     delta: Delta = None,
     rho: Rho = None,
-    kind: ModelName = "logistic",
+    kind: ModelName = "additive",
+    loss: LossName = None,
+    knots: Knots = None,
     n_features: RandomFeatures = None,
     alpha: Alpha = "auto",
     mechanism: MechanismName = "auto",
@@ -72,12 +77,10 @@ def plan(
     output_format: Format = "text",
 ) -> None:
     """Show what a fit would cost and how accurate it would be. Reads no data and spends nothing."""
-    from confide.cli import display
-    from confide.cli.alternatives import Alternatives
-    from confide.planning.simulation import simulate
-
     options = ModelOptions(
         kind=kind,
+        loss=loss,
+        knots=knots,
         n_features=n_features,
         alpha=alpha,
         mechanism=mechanism,
@@ -93,21 +96,50 @@ def plan(
     if curve and error is None:
         raise ParameterError("--curve needs --error, the expected test error of a model without privacy.")
     columns = _schema_of(schema)
-    model = options.estimator(budget, columns)
-    decided = model.plan(rows, features)
+    if error is not None and predicts_a_number(columns):
+        raise ParameterError("--error forecasts mistakes in classes, so it is not for a target of numbers. Leave it out.")
     guesses: dict[str, Any] | None = None if error is None else {"error": error, "positive_rate": positive_rate}
-    forecasts: list[Forecast] = []
-    alternatives = None
-    with nullcontext() if guesses is None else display.working("simulating fits"):
-        if guesses is not None:
-            models = [options.estimator(each, columns) for each in (_budgets_of_curve(budget) if curve else [budget])]
-            forecasts = [simulate(each, rows, features, **guesses) for each in models]
-        if budget.is_private:
-            alternatives = Alternatives.of(model, decided, rows, features, guesses)
-    if output_format == "json":
-        display.print_json(_document(decided, alternatives, forecasts))
-    else:
-        _show(decided, alternatives, forecasts)
+    budgets = [] if guesses is None else _budgets_of_curve(budget) if curve else [budget]
+    _show(_Planned.of(options, budget, columns, rows, features, guesses, budgets), output_format)
+
+
+@dataclass(frozen=True, slots=True)
+class _Planned:
+    """What the command shows."""
+
+    decided: AnyPlan
+    chosen: Schema | None
+    alternatives: Alternatives | None
+    forecasts: list[Forecast]
+
+    @classmethod
+    def of(
+        cls,
+        options: ModelOptions,
+        budget: Budget,
+        columns: Schema | None,
+        rows: int | None,
+        features: int | None,
+        guesses: dict[str, Any] | None,
+        budgets: list[Budget],
+    ) -> _Planned:
+        """The plan at a budget, what stands beside it, and forecasts at the budgets of a curve."""
+        from confide.cli import display
+        from confide.cli.alternatives import Alternatives
+        from confide.cli.curves import chosen_schema
+        from confide.planning.simulation import simulate
+        from confide.privacy.mechanism import Plan
+
+        model = options.estimator(budget, columns)
+        chosen = chosen_schema(model, rows)
+        decided: AnyPlan = model.plan(rows, features)
+        alternatives = None
+        with nullcontext() if guesses is None else display.working("simulating fits"):
+            forecasts = [simulate(options.estimator(each, columns), rows, features, **guesses or {}) for each in budgets]
+            # A plan for noisy sums has no loss of the score, which bounds and comparisons need.
+            if budget.is_private and isinstance(decided, Plan):
+                alternatives = Alternatives.of(model, decided, rows, features, guesses)
+        return cls(decided, chosen, alternatives, forecasts)
 
 
 def _require_one(first: object, second: object, names: str) -> None:
@@ -122,27 +154,32 @@ def _schema_of(path: Path | None) -> Schema | None:
     return None if path is None else Schema.from_toml(path)
 
 
-def _document(decided: Plan, alternatives: Alternatives | None, forecasts: list[Forecast]) -> dict[str, Any]:
+def _document(planned: _Planned) -> dict[str, Any]:
+    from confide.cli.curves import curves_document
     from confide.cli.forecasts import forecast_document
 
-    document = decided.to_dict()
-    if alternatives is not None:
-        document["beside"] = alternatives.to_dict()
-    if forecasts:
-        document["forecast"] = [forecast_document(forecast) for forecast in forecasts]
-    return document
+    document = planned.decided.to_dict()
+    if planned.alternatives is not None:
+        document["beside"] = planned.alternatives.to_dict()
+    if planned.forecasts:
+        document["forecast"] = [forecast_document(forecast) for forecast in planned.forecasts]
+    return document | curves_document(planned.chosen)
 
 
-def _show(decided: Plan, alternatives: Alternatives | None, forecasts: list[Forecast]) -> None:
+def _show(planned: _Planned, output_format: str) -> None:
     from confide.cli import display
     from confide.cli.forecasts import show_forecasts
 
+    if output_format == "json":
+        display.print_json(_document(planned))
+        return
     screen = display.Screen()
-    screen.plan(decided)
-    if alternatives is not None:
-        alternatives.show(screen)
-    if forecasts:
-        show_forecasts(forecasts, screen)
+    screen.plan(planned.decided)
+    screen.curves(planned.chosen)
+    if planned.alternatives is not None:
+        planned.alternatives.show(screen)
+    if planned.forecasts:
+        show_forecasts(planned.forecasts, screen)
 
 
 def _budgets_of_curve(budget: Budget) -> list[Budget]:

@@ -13,7 +13,7 @@ from confide.cli.options import Force, Format, ModelFile
 from confide.errors import FileError, InputError, ParameterError
 
 if TYPE_CHECKING:
-    from confide.estimators.linear_classifier import LinearClassifier
+    from confide.estimators.linear_model import PrivateLinearModel
     from confide.features.schema import Schema
     from confide.released_models.shown_class import ShownClass
 
@@ -29,7 +29,7 @@ def predict(
     force: Force = False,
     output_format: Format = "text",
 ) -> None:
-    """Add the columns `prediction` and `probability` (or `score`) to a table.
+    """Add the column `prediction`, and for classes `probability` (or `score`), to a table.
 
     The probability is that of the positive class of the schema; with three classes or more, that of the predicted class. A
     support vector machine has no probabilities: its `score` is high where the positive class is likely. All columns of the
@@ -38,7 +38,7 @@ def predict(
     from confide.cli import display, tables
     from confide.data.on_disk import READABLE
     from confide.estimators.linear_model import released_model
-    from confide.released_models.shown_class import ShownClass
+    from confide.released_models.shown_class import ShownClass, predicted_column
     from confide.saved_models.loading import load
 
     if out == _STANDARD_OUTPUT and output_format == "json":
@@ -46,13 +46,15 @@ def predict(
     if out != _STANDARD_OUTPUT:
         tables.check_path(Path(out), (model_file, data), READABLE, overwrite=force)
     model = load(model_file)
-    direction = ShownClass.of(released_model(model))
+    released = released_model(model)
+    shown = ShownClass.of(released) if released.domain else None
     with display.working(f"reading {data}"):
         rows = tables.read_columns(data, _kinds_of_columns(model, model_file))
         table = tables.read_all(data)
-    score_name = _checked_score_name(model, data, rows, table)
+    score_name = None if shown is None else "probability" if hasattr(model, "predict_proba") else "score"
+    _check_addable(data, rows, table, ("prediction", *(() if score_name is None else (score_name,))))
     with display.working("predicting"):
-        table = _with_predictions(table, rows, model, direction, score_name)
+        table = _with_predictions(table, rows, model, shown, score_name)
     if model.guarantee_.void is not None:
         print(f"warning: this model is NOT PRIVATE. {printable(model.guarantee_.void)}", file=sys.stderr)
     if out == _STANDARD_OUTPUT:
@@ -63,38 +65,47 @@ def predict(
     with display.working(f"writing {out}"):
         tables.write_table(table, Path(out), overwrite=force)
     if output_format == "json":
-        label = "prediction" if direction.position is None else direction.label
-        display.print_json({"out": out, "rows": table.num_rows, "target": direction.column, f"{score_name}_of": label})
+        document: dict[str, Any] = {"out": out, "rows": table.num_rows}
+        if shown is None:
+            document |= {"target": predicted_column(released)}
+        else:
+            label = "prediction" if shown.position is None else shown.label
+            document |= {"target": shown.column, f"{score_name}_of": label}
+        display.print_json(document)
+    elif shown is None:
+        display.Screen().verbatim(f"Wrote {out}: prediction of {predicted_column(released) or 'the target'}.")
     else:
-        display.Screen().verbatim(f"Wrote {out}: prediction, and {score_name} of {direction}.")
+        display.Screen().verbatim(f"Wrote {out}: prediction, and {score_name} of {shown}.")
 
 
-def _checked_score_name(model: LinearClassifier, data: Path, rows: Any, table: Any) -> str:
-    """The name of the second new column, if both columns can be added to the table."""
+def _check_addable(data: Path, rows: Any, table: Any, names: tuple[str, ...]) -> None:
+    """Refuse a table to which columns of these names cannot be added."""
     if table.num_rows != rows.num_rows:
         raise FileError(f"{data} changed while it was read; run the command again.")
-    name = "probability" if hasattr(model, "predict_proba") else "score"
-    if {"prediction", name} & set(table.column_names):
-        raise InputError(f"{data} already has a column named prediction or {name}; rename it.")
-    return name
+    if set(names) & set(table.column_names):
+        raise InputError(f"{data} already has a column named {' or '.join(names)}; rename it.")
 
 
-def _with_predictions(table: Any, rows: Any, model: LinearClassifier, direction: ShownClass, score_name: str) -> Any:
-    """The table with the predicted labels, and their probabilities or scores."""
+def _with_predictions(
+    table: Any, rows: Any, model: PrivateLinearModel, shown: ShownClass | None, score_name: str | None
+) -> Any:
+    """The table with the predictions and, for classes, their probabilities or scores."""
     import pyarrow as pa
 
     X = rows if model.schema is not None else rows.to_pandas()
     table = table.append_column("prediction", pa.array(model.predict(X).tolist()))
+    if shown is None:
+        return table
     has_probability = hasattr(model, "predict_proba")
-    values = model.predict_proba(X) if has_probability else direction.sign * model.decision_function(X)
-    if direction.position is None:
+    values = model.predict_proba(X) if has_probability else shown.sign * model.decision_function(X)
+    if shown.position is None:
         values = values.max(axis=1)
     elif has_probability:
-        values = values[:, direction.position]
+        values = values[:, shown.position]
     return table.append_column(score_name, pa.array(values))
 
 
-def _kinds_of_columns(model: LinearClassifier, path: Path) -> dict[str, Literal["number", "text"]]:
+def _kinds_of_columns(model: PrivateLinearModel, path: Path) -> dict[str, Literal["number", "text"]]:
     """The columns that a model reads, and whether they hold numbers or text."""
     if model.schema is not None:
         return _kinds_by_schema(model.schema)

@@ -46,7 +46,7 @@ class DaskRows(OpenedRows):
     n_inputs : number of columns of numeric arrays
     labels : the labels of numeric arrays, a Dask array
     client : dask.distributed.Client, or None for Dask's default scheduler
-    target : the column of numbers that a regression predicts, or None for labels; ignored for numeric arrays
+    target : the column of numbers that a regression predicts, or None for that of the schema; ignored for numeric arrays
     """
 
     schema: Schema | None

@@ -45,7 +45,7 @@ class FileRows(OpenedRows):
     cache : folder for the file that keeps encoded rows between passes, "" for the system's folder of temporary files, or
         None to read the files again in every pass
     progress : called with the number of rows that were read, or None
-    target : the column of numbers that a regression predicts, or None for the labels of the schema
+    target : the column of numbers that a regression predicts, or None for the target of the schema
     """
 
     schema: Schema

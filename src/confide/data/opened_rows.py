@@ -22,7 +22,7 @@ class OpenedRows(ABC):
     Attributes
     ----------
     schema : the public description of the columns, with a target; None for numeric arrays
-    target : the column of numbers that a regression predicts, or None for the labels of the schema
+    target : the column of numbers that a regression predicts, or None for the target of the schema
     n_inputs : number of columns of numeric arrays
     lies_here : whether this process reads the rows itself; only then can it divide and score them
     gives_moments : whether the moments that intervals are made of can be summed over the rows

@@ -47,7 +47,6 @@ from confide.features.labels import (
     NOT_FINITE,
     UNDECLARED_CLASS,
     class_positions,
-    read_targets,
     targets_at,
 )
 from confide.features.public_maps import PublicMap
@@ -115,7 +114,7 @@ class NumericReading:
                 raise InputError(NOT_FINITE)
             usable = np.where(np.isfinite(rows), rows, 0.0).astype(rows.dtype)
         if self.numbers is not None:
-            return LabelledArrays(usable, read_targets(labels, counts=self.numbers.counts, refuse=refuse))
+            return LabelledArrays(usable, self.numbers.read(labels, refuse=refuse))
         positions = class_positions(labels, self.domain)
         if refuse and (positions < 0).any():
             raise InputError(UNDECLARED_CLASS)

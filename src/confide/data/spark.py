@@ -54,7 +54,7 @@ class SparkRows(OpenedRows):
     ----------
     schema : the public description of the columns
     frame : the DataFrame, with the columns of the schema
-    target : the column of numbers that a regression predicts, or None for labels
+    target : the column of numbers that a regression predicts, or None for the target of the schema
     """
 
     schema: Schema

@@ -10,6 +10,7 @@ missing, or as zero. So no refusal after the charge depends on what a row holds.
 
 from __future__ import annotations
 
+import math
 import queue
 import tempfile
 import threading
@@ -71,10 +72,17 @@ class NumberTarget:
     ----------
     column : the column that holds them; "" where they are an array of their own
     counts : whether they are counts, so that a negative number is refused
+    low, high : public bounds, to which each number is clipped by itself
     """
 
     column: str
     counts: bool = False
+    low: float = -math.inf
+    high: float = math.inf
+
+    def read(self, values: Any, *, refuse: bool) -> Array:
+        """The numbers of some rows. See `read_targets`."""
+        return read_targets(values, counts=self.counts, low=self.low, high=self.high, refuse=refuse)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +159,7 @@ class Reading:
         given = table[self.names[-1]]
         labels: Targets
         if self.numbers is not None:
-            labels = read_targets(given, counts=self.numbers.counts, refuse=refuse)
+            labels = self.numbers.read(given, refuse=refuse)
         else:
             labels = read_labels(given, *self.domain, refuse=refuse)
         return LabelledCodes(self.encoder.read(table, refuse=refuse), labels)

@@ -196,7 +196,7 @@ class AdditiveRegressor(AdditiveColumns, IntervalsParameter, LossRegressor):
     def _minimised(self, encoder: Encoder | None) -> ScoreLoss | SquaredError:  # type: ignore[override]  # "squared" has none
         parameters.checked_choice("loss", self.loss, ("huber", "squared", "poisson"))
         if self.loss == "squared":
-            return SquaredError(parameters.checked_target_bound(self.target_bound), self.inference_share != 0.0)
+            return SquaredError(self._target_range(encoder).bound, self.inference_share != 0.0)
         return super()._minimised(encoder)
 
     def _loss(self, target_bound: float) -> Loss:

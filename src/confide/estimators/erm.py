@@ -119,9 +119,9 @@ class ERMRegressor(RowNormParameter, LossRegressor):
         The name of a loss, as in `HuberRegressor` and `PoissonRegressor`, or an object with a loss of your own, as in
         `ERMClassifier`. The functions of the object take two one-dimensional arrays, ``value(score, target)`` and so on;
         derivatives are with respect to the score. It must not declare `monotone`.
-    target_bound : float
-        Required by `fit` and `plan`, positive. Every target is clipped to [-target_bound, target_bound], and counts are
-        clipped to [0, target_bound].
+    target_bound : float or None, default None
+        Required by `fit` and `plan` unless the schema has a target of numbers; positive. Every target is clipped to
+        [-target_bound, target_bound], and counts are clipped to [0, target_bound]; or both to the range in the schema.
     threshold : float or None, default None
         For losses that are given by name, as in their estimators. None means a tenth of `target_bound`; for "poisson" it
         means 1.

@@ -12,6 +12,7 @@ from confide.erm.coded_rows import dense
 from confide.estimators.linear_model import PrivateLinearModel
 from confide.estimators.shared_parameters import TargetParameter
 from confide.features.encoder import Encoder
+from confide.intake import parameters
 from confide.intake.row_weights import weights_of
 from confide.intake.targets import Numbers, numbers_of
 from confide.released_models.model import ReleasedModel
@@ -63,8 +64,19 @@ class LinearRegressor(TargetParameter, RegressorMixin, PrivateLinearModel):  # t
         targets, weights = numbers_of(y, len(predicted)), weights_of(sample_weight, len(predicted))
         return float(r2_score(targets, predicted, sample_weight=weights))
 
+    def _target_range(self, encoder: Encoder | None) -> parameters.TargetRange:
+        """The public interval to which targets are clipped."""
+        target = None if encoder is None else encoder.schema.target
+        return parameters.checked_target_range(self.target_bound, target, counts=self._has_counts)
+
     def _target(self, encoder: Encoder | None) -> Numbers:
-        return Numbers(sentence=f"Every target is clipped to its declared bound, {self.target_bound:.6g} in absolute value.")
+        clipped = self._target_range(encoder)
+        return Numbers(self._has_counts, clipped.sentence, clipped.low, clipped.high)
+
+    @property
+    def _has_counts(self) -> bool:
+        """Whether targets are counts, whose mean is the exponential of the score."""
+        return False
 
     def _mean(self, scores: Array) -> Array:
         """The prediction for each score."""

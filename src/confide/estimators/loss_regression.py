@@ -16,7 +16,6 @@ from confide.estimators.linear_regressor import LinearRegressor
 from confide.estimators.shared_parameters import IntervalsParameter, RowNormParameter, SampleWeightParameter, estimator
 from confide.features.encoder import Encoder
 from confide.intake import parameters
-from confide.intake.targets import Numbers
 from confide.training.settings import ScoreLoss
 from confide.types import Array
 
@@ -38,8 +37,8 @@ class LossRegressor(SampleWeightParameter, LinearRegressor):
         Parameters
         ----------
         X : array, SciPy sparse matrix or frame (n, d), or rows from `open_rows`
-            Real numbers; with a schema, a frame of raw columns. Rows from `open_rows` must be opened with the column of
-            their targets: ``open_rows(..., target=column)``.
+            Real numbers; with a schema, a frame of raw columns. Rows from `open_rows` need a schema with a target of
+            numbers, or the column of their targets: ``open_rows(..., target=column)``.
         y : (n,) real numbers, or None
             None for rows from `open_rows`, which bring their targets.
         sample_weight : (n,) numbers from 0 to `max_sample_weight`, or None
@@ -68,20 +67,10 @@ class LossRegressor(SampleWeightParameter, LinearRegressor):
     """A public guess of the size of the scores of counts, which are logarithms."""
 
     def _minimised(self, encoder: Encoder | None) -> ScoreLoss:
-        target_bound = parameters.checked_target_bound(self.target_bound)
+        target_bound = self._target_range(encoder).bound
         # For counts the scores are logarithms of means, so they are of size about 1 in any units of the target.
         score_size = self._size_of_log_counts if self._has_counts else target_bound
         return ScoreLoss(self._loss(target_bound), score_size=score_size, raises_alpha=self._has_counts)
-
-    def _target(self, encoder: Encoder | None) -> Numbers:
-        if not self._has_counts:
-            return super()._target(encoder)
-        return Numbers(True, f"Every target is clipped to its declared range, 0 to {self.target_bound:.6g}.")
-
-    @property
-    def _has_counts(self) -> bool:
-        """Whether targets are counts, whose mean is the exponential of the score."""
-        return False
 
     @abstractmethod
     def _loss(self, target_bound: float) -> Loss:
@@ -187,10 +176,10 @@ class PoissonRegressor(RowNormParameter, LossRegressor):
 
     Parameters
     ----------
-    target_bound : float
-        Required by `fit` and `plan`, positive and finite. Every count is clipped to [0, target_bound]; the bound is never
-        inferred from the counts. The ridge grows with it: an `alpha` that the proof or double precision does not allow is
-        raised, and `guarantee_` states by how much.
+    target_bound : float or None, default None
+        Required by `fit` and `plan` unless the schema has a target of numbers; positive and finite. Every count is clipped
+        to [0, target_bound], or to the range in the schema; the bound is never inferred from the counts. The ridge grows
+        with it: an `alpha` that the proof or double precision does not allow is raised, and `guarantee_` states by how much.
     threshold : float, default 1.0
         Difference between a count and its mean beyond which the influence of a row no longer grows; positive. It is public
         and never learned. The noise grows with it; a small threshold draws predictions towards the median.

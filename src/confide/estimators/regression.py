@@ -35,7 +35,7 @@ class Ridge(RowNormParameter, LinearRegressor):
         scikit-learn's sense.
     schema : Schema or None
         Public knowledge about raw columns. With a schema, X is a pandas or Polars frame, and the bound on rows follows from
-        the schema. The target is given as `y`, an array of numbers.
+        the schema. It may have a target of numbers with their bounds; `y` is an array of numbers in any case.
     mechanism : {"auto", "sufficient-statistics"}, default "auto"
         There is one mechanism, so both mean the same.
     intervals : bool, default False
@@ -89,8 +89,8 @@ class Ridge(RowNormParameter, LinearRegressor):
         Parameters
         ----------
         X : array or frame (n, d), or rows from `open_rows`
-            Real numbers; with a schema, a pandas or Polars frame of raw columns. Rows from `open_rows` must be opened with
-            the column of their targets: ``open_rows(..., target=column)``.
+            Real numbers; with a schema, a pandas or Polars frame of raw columns. Rows from `open_rows` need a schema with a
+            target of numbers, or the column of their targets: ``open_rows(..., target=column)``.
         y : (n,) real numbers, or None
             None for rows from `open_rows`, which bring their targets.
 
@@ -108,8 +108,7 @@ class Ridge(RowNormParameter, LinearRegressor):
         return self._train(X, y)
 
     def _minimised(self, encoder: Encoder | None) -> SquaredError:
-        target_bound = parameters.checked_target_bound(self.target_bound)
-        return SquaredError(target_bound, parameters.checked_flag("intervals", self.intervals))
+        return SquaredError(self._target_range(encoder).bound, parameters.checked_flag("intervals", self.intervals))
 
     def _why_no_intervals(self) -> str:
         return "intervals need the sum of squared targets: set intervals=True, and fit again."

@@ -37,10 +37,11 @@ _DESCRIPTIONS = {
     The constant that is appended to every clipped row, positive. A larger constant shrinks the intercept less and brings
     more noise. If a typical row does not have norm about 1, take a constant of about `row_norm`: beside rows of norm 1000,
     a constant of 1 cannot shift the scores, and beside rows of norm 0.001 it gets nearly all of the noise.""",
-    "target_bound": """float
-    Required by `fit` and `plan`, positive. Every target is clipped to [-target_bound, target_bound], in the target's own
-    units. The bound is never inferred from the targets; scale and centre them by public knowledge. ``float("inf")`` needs
-    an infinite budget.""",
+    "target_bound": """float or None, default None
+    Required by `fit` and `plan` unless the schema has a target of numbers; positive. Every target is clipped to
+    [-target_bound, target_bound], in the target's own units. With a schema's target it is clipped to the range there, and
+    to this bound if one is given. The bound is never inferred from the targets; scale and centre them by public knowledge.
+    ``float("inf")`` needs an infinite budget.""",
     "classes": """sequence of labels or None
     The label domain, 2 to 100 labels. None means: the target of the schema; without a schema {0, 1}, {-1, 1} or
     {False, True} if the labels fit; otherwise the labels that are present, which the guarantee lists as an assumption.""",

@@ -197,7 +197,10 @@ def _checked_knots(where: str, knots: object) -> tuple[float, ...] | int:
         return int(knots)
     if not is_list(knots):
         raise SchemaError(f"{where}: knots must be a list of numbers, or the number of evenly spaced knots.")
-    return tuple(finite_bound(where, "each of the knots", knot) for knot in knots)  # type: ignore[attr-defined]  # a list
+    listed = tuple(finite_bound(where, "each of the knots", knot) for knot in knots)  # type: ignore[attr-defined]  # a list
+    if len(listed) > MOST_EVEN_KNOTS:
+        raise SchemaError(f"{where}: there are more than {MOST_EVEN_KNOTS} knots; leave some of them out.")
+    return listed
 
 
 Column: TypeAlias = NumberColumn | CategoryColumn

@@ -43,6 +43,10 @@ A target of three or more classes lists all its labels:
 
     target = { column = "species", classes = ["adelie", "chinstrap", "gentoo"] }
 
+A target of numbers has bounds, like a column. Numbers outside are clipped to them:
+
+    target = { column = "price", low = 0, high = 20000 }
+
 If one person may have several rows, `person = "patient_id"` above [columns] names the column that identifies the person. It
 is not a feature.
 
@@ -73,7 +77,7 @@ class Schema:
     Parameters
     ----------
     columns : a mapping from the name of a column to its description, as in a TOML file, or column objects
-    target : a mapping with the keys column, and negative and positive or classes; or a `Target`; optional
+    target : a mapping with the keys column, and negative and positive, or classes, or low and high; or a `Target`; optional
     person : name of the column that identifies the person a row belongs to, if one person may have several rows; it is not a
         feature
     interact : lists of two or more names of columns whose encoded columns are also multiplied with each other; or mappings
@@ -212,7 +216,7 @@ class Schema:
         return f"Schema({len(self.columns)} column{'s'[: len(self.columns) != 1]}{target}{person}{interact}{features})"
 
     def __str__(self) -> str:
-        target = self.target and f", target {self.target.column}: {' or '.join(map(str, self.target.labels))}"
+        target = self.target and f", target {self.target}"
         person = self.person and f", person {self.person}"
         width = max(len(name) for name in self.column_names)
         lines = [f"Schema of {len(self.columns)} column{'s'[: len(self.columns) != 1]}{target or ''}{person or ''}"]

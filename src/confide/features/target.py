@@ -1,4 +1,4 @@
-"""The column that a model predicts, with its class labels."""
+"""The column that a model predicts: class labels, or numbers between public bounds."""
 
 from __future__ import annotations
 
@@ -8,18 +8,20 @@ from typing import Any
 
 from confide.errors import SchemaError
 from confide.features.canonical_labels import Label, canonical_label
-from confide.features.schema_checks import check_fields, column_title, plain_label
+from confide.features.columns import shown_number
+from confide.features.schema_checks import check_fields, column_title, finite_bound, plain_label
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The column to be predicted and its labels: `negative` and `positive`, or `classes`.
+    """The column to be predicted, and what it holds: two labels, three or more classes, or numbers.
 
     Parameters
     ----------
     column : name of the column in the table
     negative, positive : the two labels: text, numbers or booleans, different in canonical form
     classes : instead of these two, three or more labels of the same kinds
+    low, high : instead of labels, the public bounds of numbers, low < high; a number outside is clipped to them
 
     Raises
     ------
@@ -31,18 +33,38 @@ class Target:
     negative: Label | None = None
     positive: Label | None = None
     classes: tuple[Label, ...] | None = None
+    low: float | None = None
+    high: float | None = None
 
     def __post_init__(self) -> None:
         column_title(self.column, "the target's column")
-        if self.classes is None:
+        if self.low is not None or self.high is not None:
+            self._check_numbers()
+        elif self.classes is None:
             self._check_two_labels()
         else:
             self._check_classes()
 
+    def _check_numbers(self) -> None:
+        if any(given is not None for given in (self.negative, self.positive, self.classes)):
+            raise SchemaError(
+                "target: give labels (negative and positive, or classes) for a classifier, or low and high for a regressor, "
+                "not both."
+            )
+        for key in ("low", "high"):
+            if getattr(self, key) is None:
+                raise SchemaError(f'target: "{key}" is missing; numbers need both bounds, low and high.')
+            object.__setattr__(self, key, finite_bound("target", key, getattr(self, key)))
+        if not self.low < self.high:  # type: ignore[operator]  # both are numbers here
+            raise SchemaError("target: low must be below high.")
+
     def _check_two_labels(self) -> None:
         if self.negative is None or self.positive is None:
             missing = "negative" if self.negative is None else "positive"
-            raise SchemaError(f'target: "{missing}" is missing; name both labels, or list three or more labels as classes.')
+            raise SchemaError(
+                f'target: "{missing}" is missing; name both labels, or list three or more labels as classes, or give '
+                f"low and high for a column of numbers."
+            )
         for key in ("negative", "positive"):
             object.__setattr__(self, key, plain_label("target", key, getattr(self, key)))
         if canonical_label(self.negative) == canonical_label(self.positive):
@@ -65,12 +87,30 @@ class Target:
             raise SchemaError("target: classes must have one type: all text, or all numbers.")
 
     @property
+    def bounds(self) -> tuple[float, float] | None:
+        """The bounds of a column of numbers; None for labels."""
+        return None if self.low is None or self.high is None else (self.low, self.high)
+
+    @property
     def labels(self) -> tuple[Label, ...]:
-        """All labels: the negative one before the positive one, or the classes in the order in which they were given."""
+        """All labels: the negative one before the positive one, or the classes in the order in which they were given.
+
+        A column of numbers has none.
+        """
+        if self.bounds is not None:
+            return ()
         return self.classes or (self.negative, self.positive)  # type: ignore[return-value]  # neither is None without classes
+
+    def __str__(self) -> str:
+        if self.bounds is not None:
+            low, high = map(shown_number, self.bounds)
+            return f"{self.column}: number from {low} to {high}"
+        return f"{self.column}: {' or '.join(map(str, self.labels))}"
 
     def to_dict(self) -> dict[str, Any]:
         """The target as in a TOML file: JSON-able."""
+        if self.bounds is not None:
+            return {"column": self.column} | dict(zip(("low", "high"), map(shown_number, self.bounds), strict=True))
         if self.classes is not None:
             return {"column": self.column, "classes": list(self.classes)}
         return {"column": self.column, "negative": self.negative, "positive": self.positive}
@@ -88,7 +128,8 @@ def target_of(described: object) -> Target | None:
         return described
     if not isinstance(described, Mapping):
         raise SchemaError(
-            "target: describe it by { column = ..., negative = ..., positive = ... } or { column = ..., classes = [...] }."
+            "target: describe it by { column = ..., negative = ..., positive = ... } or { column = ..., classes = [...] }, "
+            "and a column of numbers by { column = ..., low = ..., high = ... }."
         )
     check_fields("target", described, Target)
     return Target(**described)

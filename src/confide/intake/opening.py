@@ -17,6 +17,7 @@ from confide.data.passes import Progress
 from confide.errors import FileError, InputError, ParameterError
 from confide.features.columns import NumberColumn
 from confide.features.schema import Schema
+from confide.intake.targets import number_column
 
 
 def open_rows(
@@ -37,13 +38,13 @@ def open_rows(
         The path of a Parquet, Arrow, Feather or CSV file; a pattern such as "data/*.parquet"; a list of paths, each file
         once; or the path of a NumPy file (.npy).
     schema : Schema, path of one in TOML, or None
-        Describes the columns and, for a classifier, the target. Required, except for NumPy files and Dask Arrays, which take
-        none. Other columns of a file are not read.
+        Describes the columns and the target. Required, except for NumPy files and Dask Arrays, which take none. Other
+        columns of a file are not read.
     labels : path of a NumPy file, Dask Array, or None
         Required if `rows` is a NumPy file or a Dask Array: one label for each row, or for a regressor one number.
     target : str or None
-        For regressors: the column of the numbers to be predicted, which the schema must not describe. The numbers are
-        checked like `y` in `fit`, and clipped to the regressor's `target_bound`.
+        For regressors, if the schema has no target of numbers: the column of the numbers to be predicted, which the schema
+        must not describe. The numbers are checked like `y` in `fit`, and clipped to the regressor's `target_bound`.
     cache : bool or path of a folder, default False
         True or a folder: encoded rows are kept in a file for later passes, with 8 bytes for a number and 1 byte for a
         category. They are private data on a disk. The file has no name, only its owner can read it, and it vanishes when the
@@ -138,10 +139,16 @@ class _Options:
                 "`labels` is only for arrays. For these rows, the labels are in the schema's target column."
             )
         schema, target = self.schema, self.target
+        numbers = number_column(schema)
+        if target is not None and numbers not in (None, target):
+            raise ParameterError(
+                f'the schema\'s target is the column of numbers "{numbers}", so leave `target` out; or take the target '
+                f"out of the schema."
+            )
         if schema is None or (schema.target is None and target is None):
             raise ParameterError(
-                "open_rows needs a schema with a target, which says what columns and labels mean. For a regressor, give the "
-                "column of its numbers as `target` instead."
+                "open_rows needs a schema with a target, which says what columns and labels mean. For a regressor, the "
+                "schema's target has bounds, low and high, or the column of its numbers is given as `target` instead."
             )
         if target is not None and (not isinstance(target, str) or target in (*schema.column_names, schema.person)):
             raise ParameterError("target must be the name of a column of numbers that the schema does not describe.")
@@ -195,7 +202,7 @@ def _kinds_of(schema: Schema, target: str | None) -> dict[str, Kind]:
     if target is not None:
         kinds[target] = "number"
     elif schema.target is not None:
-        kinds[schema.target.column] = "text"
+        kinds[schema.target.column] = "text" if schema.target.bounds is None else "number"
     if schema.person is not None:
         kinds[schema.person] = "text"
     return kinds

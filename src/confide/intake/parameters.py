@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any
 
@@ -15,6 +16,7 @@ from confide.erm.row_bounds import LARGEST_BOUND, SMALLEST_BOUND, BallBound, Row
 from confide.errors import ParameterError
 from confide.features.encoder import Encoder
 from confide.features.schema import Schema
+from confide.features.target import Target
 from confide.privacy.budgets import Budget, Neighbours
 
 _MOST_ROWS = 10**15
@@ -96,12 +98,67 @@ def checked_target_bound(target_bound: Any) -> float:
             "give target_bound, the largest size that a target can have, in its own units. Every target is clipped to it, "
             "and the noise grows with it. Choose it by public knowledge and never from the rows: for example the end of a "
             "scale, or what a law or a published table says. If targets are far from 0, first subtract a typical value that "
-            "is public."
+            "is public. A schema may say it: target = { column = ..., low = ..., high = ... }."
         )
     ok = isinstance(target_bound, Real) and not isinstance(target_bound, bool)
     if not ok or not (SMALLEST_BOUND <= target_bound <= LARGEST_BOUND or target_bound == math.inf):
         raise ParameterError("target_bound must be a positive number between 2^-300 and 2^300, or inf if the budget is inf.")
     return float(target_bound)
+
+
+@dataclass(frozen=True, slots=True)
+class TargetRange:
+    """The public interval to which every target is clipped.
+
+    Attributes
+    ----------
+    low, high : its ends, low < high
+    is_declared : whether a schema gave them; otherwise they follow from `target_bound`
+    """
+
+    low: float
+    high: float
+    is_declared: bool
+
+    @property
+    def bound(self) -> float:
+        """The largest size that a clipped target can have: what sensitivities are computed from."""
+        return max(abs(self.low), abs(self.high))
+
+    @property
+    def sentence(self) -> str:
+        """What the guarantee says about the targets."""
+        if self.is_declared or self.low == 0.0:
+            return f"Every target is clipped to its declared range, {self.low:.6g} to {self.high:.6g}."
+        return f"Every target is clipped to its declared bound, {self.high:.6g} in absolute value."
+
+
+def checked_target_range(target_bound: Any, target: Target | None, *, counts: bool) -> TargetRange:
+    """The interval to which targets are clipped, from `target_bound` and the target of a schema.
+
+    Parameters
+    ----------
+    target_bound : the parameter; None if the schema says it
+    target : the target of the schema, or None
+    counts : whether the targets are counts, which are never negative
+    """
+    declared = None if target is None else target.bounds
+    if declared is None:
+        bound = checked_target_bound(target_bound)
+        return TargetRange(0.0 if counts else -bound, bound, is_declared=False)
+    low, high = declared
+    if counts and low < 0.0:
+        raise ParameterError("counts are not negative: for a loss of counts, the schema's target needs low = 0 or more.")
+    largest = checked_target_bound(max(abs(low), abs(high)))
+    bound = largest if target_bound is None else checked_target_bound(target_bound)
+    if bound < largest:
+        low, high = max(low, -bound), min(high, bound)
+        if not low < high:
+            raise ParameterError(
+                "no number of the schema's target lies within target_bound. Leave target_bound out: the schema has the "
+                "bounds of its target."
+            )
+    return TargetRange(low, high, is_declared=True)
 
 
 def checked_threshold(threshold: Any, default: float) -> float:

@@ -114,8 +114,8 @@ class Classes:
     def of_opened(self, rows: OpenedRows) -> OpenedTarget:
         if rows.target is not None:
             raise ParameterError(
-                "the rows were opened with a column of numbers as `target`, which is for a regressor. A classifier predicts "
-                "the schema's target: open the rows without `target`."
+                "the rows were opened with a column of numbers as their target, which is for a regressor. A classifier "
+                "predicts the labels of the schema's target: open the rows without `target`."
             )
         if self.domain is not None:
             return OpenedTarget(self.domain, None, _domain_sentence(self.domain, declared=True))
@@ -132,28 +132,43 @@ class Numbers:
     ----------
     are_counts : whether they are counts, so that none may be negative
     sentence : what the guarantee says about them
+    low, high : public bounds, to which each number is clipped by itself
     """
 
     are_counts: bool = False
     sentence: str = ""
+    low: float = -math.inf
+    high: float = math.inf
 
     def read(self, y: Any, n_rows: int) -> ReadTargets:
         targets = numbers_of(y, n_rows)
         if self.are_counts and (targets < 0.0).any():
             raise InputError("y must hold counts, but it holds negative numbers. Correct it.")
-        return ReadTargets(targets, (), self.sentence)
+        return ReadTargets(np.clip(targets, self.low, self.high), (), self.sentence)
 
     def of_opened(self, rows: OpenedRows) -> OpenedTarget:
-        if rows.schema is not None and rows.target is None:
+        column = rows.target or number_column(rows.schema)
+        if rows.schema is not None and column is None:
             raise ParameterError(
-                "a regressor needs rows that were opened with the column of the numbers to be predicted: "
-                "open_rows(..., target=column)."
+                "a regressor needs the column of the numbers to be predicted. Give the schema a target with bounds, "
+                "target = { column = ..., low = ..., high = ... }; or open the rows with open_rows(..., target=column)."
             )
-        return OpenedTarget((), NumberTarget(rows.target or "", self.are_counts), self.sentence)
+        return OpenedTarget((), NumberTarget(column or "", self.are_counts, self.low, self.high), self.sentence)
+
+
+def number_column(schema: Schema | None) -> str | None:
+    """The column of numbers that is the target of a schema, or None."""
+    target = None if schema is None else schema.target
+    return None if target is None or target.bounds is None else target.column
 
 
 def declared_domain(classes: Any, schema: Schema | None) -> tuple[Any, ...] | None:
     """The declared label domain in sorted order, or None."""
+    if (column := number_column(schema)) is not None:
+        raise ParameterError(
+            f'the schema\'s target, "{column}", is a column of numbers, and a classifier predicts labels. Take a regressor, '
+            f"or give the target its labels: negative and positive, or classes."
+        )
     if classes is None:
         if schema is None or schema.target is None:
             return None

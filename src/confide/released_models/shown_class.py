@@ -1,4 +1,4 @@
-"""Which class the weights of a classifier are shown for."""
+"""What the weights of a model are shown for: a class, or the number that a regression predicts."""
 
 from __future__ import annotations
 
@@ -55,12 +55,23 @@ class ShownClass:
         return f"{self.column} = {label}" if self.column else f"class {label}"
 
 
+def predicted_column(model: ReleasedModel) -> str | None:
+    """The column that a regression predicts, if its schema names it."""
+    target = None if model.schema is None else model.schema.target
+    return None if target is None or target.bounds is None else target.column
+
+
 def weights_by_class(model: ReleasedModel) -> dict[Any, tuple[dict[str, float], float]]:
     """The released weights by encoded column, and the intercept, for each class that has weights.
 
     A model of two classes has one vector of weights. Its sign is changed if it is not in favour of the class that is shown.
+    A regression has one vector too, and its target stands in place of the class.
     """
-    shown, names = ShownClass.of(model), list(map(str, model.coefficient_names))
+    names = list(map(str, model.coefficient_names))
+    if not model.domain:
+        weights = dict(zip(names, model.scoring.coef[0].tolist(), strict=True))
+        return {predicted_column(model) or "the target": (weights, float(model.scoring.intercept[0]))}
+    shown = ShownClass.of(model)
     labels = list(model.domain) if shown.position is None else [shown.label]
     values = zip(labels, shown.sign * model.scoring.coef, shown.sign * model.scoring.intercept, strict=True)
     return {label: (dict(zip(names, w.tolist(), strict=True)), float(intercept)) for label, w, intercept in values}

@@ -1,0 +1,47 @@
+"""How many knots the number columns of an additive model get, as commands show it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from confide.features.columns import NumberColumn, shown_number
+
+if TYPE_CHECKING:
+    from confide.features.schema import Schema
+
+
+def chosen_schema(model: Any, n_rows: int | None) -> Schema | None:
+    """The schema with the knots that the model chooses for this number of rows; None if it is no additive model."""
+    if not hasattr(model, "chosen_schema"):
+        return None
+    schema: Schema = model.chosen_schema(n_rows)
+    return schema
+
+
+def curves_document(chosen: Schema | None) -> dict[str, Any]:
+    """For programs: the knots of each number column, as their number if they are evenly spaced, otherwise as a list."""
+    if chosen is None:
+        return {}
+    described = {column.name: column.to_dict().get("knots", 0) for column in _numbers(chosen)}
+    return {"knots": described}
+
+
+def rows_of_curves(chosen: Schema | None) -> list[tuple[str, str, str]]:
+    """For people: the name of each number column, its knots, and the bounds that they lie between."""
+    return [] if chosen is None else [_row(column) for column in _numbers(chosen)]
+
+
+def _numbers(schema: Schema) -> list[NumberColumn]:
+    return [column for column in schema.columns if isinstance(column, NumberColumn)]
+
+
+def _row(column: NumberColumn) -> tuple[str, str, str]:
+    return column.name, _knots_text(column), f"{shown_number(column.low)} and {shown_number(column.high)}"
+
+
+def _knots_text(column: NumberColumn) -> str:
+    if not column.knots:
+        return "none: a straight line" + (" in the logarithm" if column.scale == "log" else "")
+    if isinstance(column.knots, tuple):
+        return f"{len(column.knots)}, as in the schema"
+    return f"{column.knots}, evenly spaced" + (" in the logarithm" if column.scale == "log" else "")
