@@ -17,7 +17,10 @@ Margins: TypeAlias = NDArray[np.float64]
 SparseRows: TypeAlias = Any
 """(m, d): a SciPy CSR array of float64 or float32, never written to. SciPy ships no types."""
 Rows: TypeAlias = NDArray[Any] | SparseRows
-"""(m, d): one block of rows, float64 or float32, never written to. `SparseRows` stands for `CodedRows`, too."""
+"""(m, d): one block of rows, float64 or float32, never written to. `SparseRows` stands for `CodedRows`, too.
+
+A sum that a solver makes of its own is shown coded rows as well, wherever a source makes its blocks so. What needs an array
+calls `dense` of erm/coded_rows.py."""
 Labels: TypeAlias = NDArray[np.int8] | NDArray[np.intp]
 """(m,): -1 or +1 for two classes; the position of the class for three or more."""
 Targets: TypeAlias = Labels | NDArray[np.float64]

@@ -12,7 +12,7 @@ from typing import ClassVar, Protocol, TypeAlias
 import numpy as np
 
 from confide.data.checked_source import RowsWithDefaults
-from confide.data.lent import unwritable
+from confide.data.lent import made_for_a_solver, unwritable
 from confide.data.passes import Pass
 from confide.data.source import BlockwiseSum, SummableRows
 from confide.data.threads import made_in_order
@@ -216,7 +216,7 @@ class Blocks(Protocol):
             self.n_rows,
             self.n_features,
             self.rows_in_block,
-            (lambda *rows: block(*rows)) if self.made_anew else lambda *rows: unwritable(block(*rows)),
+            (lambda *rows: made_for_a_solver(block(*rows))) if self.made_anew else lambda *rows: unwritable(block(*rows)),
             lambda positions: self.copied(positions),
             taken,
             in_single_precision,

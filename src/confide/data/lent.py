@@ -9,12 +9,15 @@ solver does neither is an assumption (proofs/certificate.md, section 6).
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
-from confide.erm.coded_rows import CodedRows
+from confide.erm.coded_rows import CodedLayout, CodedRows
+from confide.types import Array, Rows
 
 
 class _Borrowed:
@@ -32,6 +35,22 @@ class _Borrowed:
         return self._interface()
 
 
+def made_for_a_solver(block: Rows) -> Rows:
+    """A block that nobody else keeps, in which a solver may write. Coded rows get a layout of their own."""
+    return _coded(block.layout, block.columns, block.entries) if type(block) is CodedRows else block
+
+
+def _coded(layout: CodedLayout, columns: NDArray[np.int32], entries: Array) -> CodedRows:
+    """Coded rows with their own copy of the layout: that of the encoder says where the entries of all its blocks are."""
+    # The constructors would check the same numbers a second time. The fields of a layout are numbers, tuples and bytes.
+    coded, own = object.__new__(CodedRows), object.__new__(CodedLayout)
+    for each in fields(CodedLayout):
+        object.__setattr__(own, each.name, getattr(layout, each.name))
+    for name, value in (("layout", own), ("columns", columns), ("entries", entries)):
+        object.__setattr__(coded, name, value)
+    return coded
+
+
 def unwritable(array: Any) -> Any:
     """The same numbers in the same memory, as an array that refuses to be made writable.
 
@@ -39,13 +58,8 @@ def unwritable(array: Any) -> Any:
     """
     if array is None:
         return None
-    if isinstance(array, CodedRows):
-        # The constructor would check the same numbers a second time.
-        coded = object.__new__(CodedRows)
-        for name, part in (("columns", unwritable(array.columns)), ("entries", unwritable(array.entries))):
-            object.__setattr__(coded, name, part)
-        object.__setattr__(coded, "layout", array.layout)
-        return coded
+    if type(array) is CodedRows:
+        return _coded(array.layout, unwritable(array.columns), unwritable(array.entries))
     if issparse(array):
         # The constructor would copy views of much larger arrays, so they are set as attributes.
         rows = csr_array(array.shape, dtype=array.dtype)

@@ -17,7 +17,10 @@ from confide.types import Array, Rows, Targets, Weights
 
 
 class BlockwiseSum(Protocol):
-    """Any sum over rows, made block by block: the closed list `SumOverRows`, and sums that solvers make of their own."""
+    """Any sum over rows, made block by block: the closed list `SumOverRows`, and sums that solvers make of their own.
+
+    Blocks are arrays, CSR rows or coded rows, whichever the source makes (`Rows`). `dense` makes an array of coded rows.
+    """
 
     def start(self, n_problems: int, n_features: int) -> Totals:
         """Totals over no rows."""
@@ -81,7 +84,8 @@ class SummableRows(RowSource, Protocol):
 
 
 class SampledRows(SummableRows, Protocol):
-    """Some of the rows of a source, copied into memory."""
+    """Some of the rows of a source, copied into memory: as arrays or CSR rows, or as coded rows where a source of somebody
+    else copies them so."""
 
     __slots__ = ()
 

@@ -50,7 +50,8 @@ from confide.features.public_maps import PublicMap
 from confide.types import Array, Indices, Targets, Weights
 
 _PIECE_BYTES = 2**25
-"""About how much memory the raw columns of one piece take as doubles (32 MiB), if one group of blocks takes no more.
+"""About how much memory the raw columns of one piece, or the scores of its rows, take as doubles (32 MiB), if one group of
+blocks takes no more.
 
 Smaller pieces would lose more time to calls for each column than to reading it."""
 _PIECES_READ_AHEAD = 2
@@ -142,8 +143,9 @@ class Reading:
     @property
     def rows_in_piece(self) -> int:
         """Rows of one piece: a whole number of groups of blocks, so that pieces cut no block."""
-        step = rows_in_group(self.n_features)
-        return step * max(1, _PIECE_BYTES // (8 * len(self.names) * step))
+        # The domain stands for the scores of a row, of which there is at most one for each class.
+        step, width = rows_in_group(self.n_features), max(len(self.names), len(self.domain))
+        return step * max(1, _PIECE_BYTES // (8 * width * step))
 
     def pieces(self, raw_rows: RawRows, *, refuse: bool) -> Iterator[LabelledCodes]:
         """All rows, in pieces of `rows_in_piece` rows and a shorter last one.

@@ -13,14 +13,21 @@ from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import pairwise
-from typing import Any
+from operator import index
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csc_array, csr_array
 
 from confide.errors import ParameterError
-from confide.types import Array, Rows
+from confide.types import Array, Indices, Rows
+
+_SPARSE_ROWS = 3
+"""Each row is a sum of so many sparse rows."""
+_MOST = 2**31 - 1
+"""The largest 32-bit integer. Compiled code counts columns, entries and sparse rows with such integers."""
+Intervals: TypeAlias = tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +42,22 @@ class CodedLayout:
     """
 
     n_features: int
-    singles: tuple[tuple[int, int], ...]
-    pairs: tuple[tuple[int, int], ...]
+    singles: Intervals
+    pairs: Intervals
     width: int = field(init=False, compare=False)
     """Number of entries of each row, at most the number of columns, because all are in different columns."""
+    key: bytes = field(init=False, compare=False, repr=False)
+    """The layout as bytes. What is kept for a layout is kept under them, because nobody can change them."""
 
     def __post_init__(self) -> None:
+        try:
+            object.__setattr__(self, "n_features", index(self.n_features))
+            object.__setattr__(self, "singles", _whole(self.singles))
+            object.__setattr__(self, "pairs", _whole(self.pairs))
+        except (TypeError, ValueError):
+            raise ParameterError("a CodedLayout needs whole numbers: of columns, and as starts and stops.") from None
+        if self.n_features > _MOST:
+            raise ParameterError("a CodedLayout has fewer than 2^31 columns.")
         intervals = sorted((*self.singles, *self.pairs))
         ends = [0, *(end for interval in intervals for end in interval), self.n_features]
         if not intervals or any(first > second for first, second in pairwise(ends)):
@@ -48,6 +65,8 @@ class CodedLayout:
         if any(stop - start < 1 for start, stop in intervals) or any(stop - start < 2 for start, stop in self.pairs):
             raise ParameterError("an interval of a CodedLayout has at least one column, and two for a pair of entries.")
         object.__setattr__(self, "width", len(self.singles) + 2 * len(self.pairs))
+        numbers = [self.n_features, len(self.singles), *(end for each in (*self.singles, *self.pairs) for end in each)]
+        object.__setattr__(self, "key", np.array(numbers, np.int64).tobytes())
 
     def parts(self, stored: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
         """Views (m, number of intervals) of stored numbers: of single entries, first entries and second entries."""
@@ -68,29 +87,44 @@ class CodedRows:
     ----------
     layout : where the rows may have entries
     columns : (m * width,) int32, the column of each entry
-    entries : (m * width,) float64, the entries
+    entries : (m * width,) float64, the entries; like the columns kept as a read-only view, and not to be written to by
+        whoever made them
 
     Raises
     ------
     ParameterError
-        If an entry does not lie in its interval, or the entries of a pair are not neighbours. Compiled code follows the
-        columns into memory, and the norm of a row is that of its entries because they are in different columns.
+        If an array has another type or size, an entry does not lie in its interval, or the entries of a pair are not
+        neighbours. Compiled code follows the columns into memory, and the norm of a row is that of its entries because they
+        are in different columns.
     """
 
     layout: CodedLayout
     columns: NDArray[np.int32]
     entries: Array
 
+    def __init_subclass__(cls) -> None:
+        raise TypeError("CodedRows cannot be subclassed: what is proved of sums holds for its own products alone.")
+
     def __post_init__(self) -> None:
         columns, entries, layout = self.columns, self.entries, self.layout
-        fit = columns.shape == entries.shape == (self.n_rows * layout.width,) and columns.dtype == np.int32
+        # Other classes of arrays may compare or multiply in their own way.
+        fit = type(layout) is CodedLayout and type(columns) is np.ndarray and type(entries) is np.ndarray
+        fit = fit and columns.dtype == np.int32 and entries.dtype == np.float64
+        fit = fit and columns.shape == entries.shape == (self.n_rows * layout.width,)
+        if fit and max(entries.size, _SPARSE_ROWS * self.n_rows) > _MOST:
+            raise ParameterError("a block of coded rows has fewer than 2^31 entries, and a third as many rows; take fewer.")
         if fit:
             frame = _frame(layout, self.n_rows)
             _, first, second = layout.parts(columns)
             free = columns[: frame.lowest.size]  # single columns, and the first ones of pairs
             fit = bool((free >= frame.lowest).all() and (free <= frame.highest).all() and (second - first == 1).all())
         if not fit:
-            raise ParameterError("coded rows need a column for each entry, each in its interval, and pairs of neighbours.")
+            raise ParameterError(
+                "coded rows need an int32 column for each float64 entry, each in its interval, and pairs of neighbours."
+            )
+        for name, array in (("columns", columns.view()), ("entries", entries.view())):
+            array.setflags(write=False)
+            object.__setattr__(self, name, array)
 
     @property
     def n_rows(self) -> int:
@@ -113,20 +147,20 @@ class CodedRows:
         """(m, k): products of the rows with the columns of a matrix (d, k)."""
         stacked = self._stacked(_frame(self.layout, self.n_rows).stacked, self.entries)
         products = stacked @ (vectors[:, 0] if vectors.shape[1] == 1 else vectors)
-        sums: Array = products.reshape(3, -1).sum(axis=0)
+        sums: Array = products.reshape(_SPARSE_ROWS, -1).sum(axis=0)
         return sums.reshape(self.n_rows, vectors.shape[1])
 
     def weighted_sums(self, weights: Array) -> Array:
         """(k, d): sums of the rows, each times its weight, for the columns of weights (m, k)."""
         stacked = self._stacked(_frame(self.layout, self.n_rows).transposed, self.entries)
-        threefold = np.concatenate([weights] * 3)
+        threefold = np.concatenate([weights] * _SPARSE_ROWS)
         sums: Array = stacked @ (threefold[:, 0] if weights.shape[1] == 1 else threefold)
         return np.ascontiguousarray(sums.T).reshape(weights.shape[1], self.layout.n_features)
 
     def squares(self) -> Array:
         """(m,): the squared L2 norms of the rows, in any order of summation."""
         stacked = self._stacked(_frame(self.layout, self.n_rows).stacked, self.entries * self.entries)
-        squares: Array = (stacked @ np.ones(self.layout.n_features)).reshape(3, -1).sum(axis=0)
+        squares: Array = (stacked @ np.ones(self.layout.n_features)).reshape(_SPARSE_ROWS, -1).sum(axis=0)
         return squares
 
     def scaled(self, factors: Array) -> CodedRows:
@@ -151,7 +185,7 @@ class CodedRows:
 
 def dense(rows: Rows) -> Any:
     """Coded rows as an array; other rows as they are."""
-    return rows.dense() if isinstance(rows, CodedRows) else rows
+    return rows.dense() if type(rows) is CodedRows else rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,16 +204,41 @@ class _Frame:
     transposed: Any
 
 
-@lru_cache(maxsize=16)
+def unchangeable(array: NDArray[Any]) -> NDArray[Any]:
+    """A copy over memory that cannot be made writable. What is kept for later blocks is such a copy."""
+    return np.frombuffer(array.tobytes(), array.dtype).reshape(array.shape)
+
+
+def _whole(intervals: Intervals) -> Intervals:
+    return tuple((index(start), index(stop)) for start, stop in intervals)
+
+
+def only_bytes(key: bytes) -> bytes:
+    """The same bytes, under which something is kept. Another type, of whoever made the key, might equal other keys."""
+    if type(key) is not bytes:
+        raise TypeError("a layout and a bound are known by bytes.")
+    return key
+
+
+def intervals_of(key: bytes) -> tuple[int, Indices, Indices]:
+    """Number of columns, and intervals (number, 2) of single entries and of pairs, from the key of a layout."""
+    n_features, n_singles, *_ = numbers = np.frombuffer(key, np.int64)
+    intervals = numbers[2:].reshape(-1, 2)
+    return int(n_features), intervals[:n_singles], intervals[n_singles:]
+
+
 def _frame(layout: CodedLayout, n_rows: int) -> _Frame:
-    singles, pairs = np.array(layout.singles).reshape(-1, 2), np.array(layout.pairs).reshape(-1, 2)
+    return _frame_of(only_bytes(layout.key), int(n_rows))
+
+
+@lru_cache(maxsize=16)
+def _frame_of(key: bytes, n_rows: int) -> _Frame:
+    n_features, singles, pairs = intervals_of(key)
     lowest = [np.tile(part[:, 0], n_rows) for part in (singles, pairs)]
     highest = [np.tile(last, n_rows) for last in (singles[:, 1] - 1, pairs[:, 1] - 2)]
     lengths = np.repeat([len(singles), len(pairs), len(pairs)], n_rows)
-    stacked = csr_array((3 * n_rows, layout.n_features))
-    transposed = csc_array((layout.n_features, 3 * n_rows))
-    stacked.indptr = transposed.indptr = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
-    frame = _Frame(np.concatenate(lowest).astype(np.int32), np.concatenate(highest).astype(np.int32), stacked, transposed)
-    for array in (frame.lowest, frame.highest, stacked.indptr):
-        array.setflags(write=False)
-    return frame
+    stacked = csr_array((_SPARSE_ROWS * n_rows, n_features))
+    transposed = csc_array((n_features, _SPARSE_ROWS * n_rows))
+    stacked.indptr = transposed.indptr = unchangeable(np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32))
+    lowest_columns, highest_columns = (unchangeable(np.concatenate(part).astype(np.int32)) for part in (lowest, highest))
+    return _Frame(lowest_columns, highest_columns, stacked, transposed)

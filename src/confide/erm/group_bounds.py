@@ -7,19 +7,23 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import lru_cache
 from numbers import Integral, Real
+from struct import Struct
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-from confide.erm.coded_rows import CodedLayout, CodedRows
+from confide.erm.coded_rows import CodedRows, intervals_of, only_bytes, unchangeable
 from confide.erm.row_bounds import LARGEST_BOUND, SMALLEST_BOUND, canonical, scaled_to_norm, with_entries
 from confide.errors import ParameterError
 from confide.types import Array, Indices, Rows, SparseRows
 
 _BAND_GROUPS = 16
 """Number of groups whose sums one product computes: small enough for wide rows, and large enough for usual schemas."""
+
+_GROUP = Struct("<qd?")
+"""Size, scale and link of a group, as bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +52,8 @@ class GroupBound:
     _limits: Array = field(init=False, compare=False, repr=False)
     _bands: tuple[_Band, ...] = field(init=False, compare=False, repr=False)
     """The other groups."""
+    _key: bytes = field(init=False, compare=False, repr=False)
+    """Size, scale and link of each group. What is kept for a bound is kept under them, because nobody can change them."""
 
     def __post_init__(self) -> None:
         for name, kind, change in (("sizes", Integral, int), ("scales", Real, float), ("linked", bool, bool)):
@@ -66,6 +72,8 @@ class GroupBound:
         interval = (sizes == 1) & ~linked
         longer = np.flatnonzero(~interval)
         parts = np.split(longer, range(_BAND_GROUPS, longer.size, _BAND_GROUPS)) if longer.size else []
+        groups = zip(self.sizes, self.scales, self.linked, strict=True)
+        object.__setattr__(self, "_key", b"".join(_GROUP.pack(*group) for group in groups))
         object.__setattr__(self, "_intervals", starts[interval] if parts else slice(None))
         object.__setattr__(self, "_limits", scales[interval])
         object.__setattr__(self, "_bands", tuple(_Band(starts[i], sizes[i], scales[i], linked[i]) for i in parts))
@@ -85,7 +93,7 @@ class GroupBound:
 
     def clip(self, rows: Rows) -> Rows:
         self.check_width(rows.shape[1])
-        if isinstance(rows, CodedRows):
+        if type(rows) is CodedRows:
             return rows if self._holds(rows) else self.clip(rows.dense())
         if issparse(rows):
             return self._clip_sparse(canonical(rows).astype(np.float64, copy=False))
@@ -115,7 +123,7 @@ class GroupBound:
 
     def _holds(self, rows: CodedRows) -> bool:
         """Whether every row certainly obeys the bound without clipping. An entry that is not a number never does."""
-        limits = _limits_of_coded(self, rows.layout, rows.n_rows)
+        limits = _limits_of_coded(only_bytes(self._key), only_bytes(rows.layout.key), int(rows.n_rows))
         if limits is None:
             return False
         lowest, highest, radii, scales = limits
@@ -136,27 +144,26 @@ class GroupBound:
 
 
 @lru_cache(maxsize=16)
-def _limits_of_coded(bound: GroupBound, layout: CodedLayout, n_rows: int) -> tuple[Array, Array, Array, Array] | None:
+def _limits_of_coded(bound: bytes, layout: bytes, n_rows: int) -> tuple[NDArray[Any], ...] | None:
     """Limits for the entries of coded rows: the lowest and highest single entry; radius and scale of a pair.
 
     The limits of single entries are repeated for each row, because comparisons are faster then. The result is None where the
     layout does not show that the bound holds: if an interval does not lie in a group of its own, or a linked group has no
     single entry.
     """
-    sizes, scales, linked = np.array(bound.sizes), np.array(bound.scales), np.array(bound.linked)
+    sizes, scales, linked = (np.array(part) for part in zip(*_GROUP.iter_unpack(bound), strict=True))
+    _, singles, pairs = intervals_of(layout)
     stops = np.cumsum(sizes)
     starts = stops - sizes
-    intervals = np.array([*layout.singles, *layout.pairs])
+    intervals = np.concatenate([singles, pairs])
     groups = np.searchsorted(stops, intervals[:, 0], side="right")
-    single, pair = np.split(groups, [len(layout.singles)])
+    single, pair = np.split(groups, [len(singles)])
     own = len(set(groups.tolist())) == len(groups) and bool((intervals[:, 1] <= stops[groups]).all())
     if not own or linked[pair].any() or linked.sum() != linked[single].sum() or (starts[groups] > intervals[:, 0]).any():
         return None
     lowest, radii = np.where(linked, scales, -scales), scales * (1.0 - (sizes + 4) * 2.0**-52)
     repeated = np.tile(lowest[single], (n_rows, 1)), np.tile(scales[single], (n_rows, 1))
-    for array in repeated:
-        array.setflags(write=False)
-    return *repeated, radii[pair], scales[pair]
+    return tuple(map(unchangeable, (*repeated, radii[pair], scales[pair])))
 
 
 class _Band:

@@ -73,7 +73,7 @@ class BallBound:
     def clip(self, rows: Rows, scratch: Array | None = None) -> Rows:
         # Changed rows are written to `scratch` (m, d), which is used for every block: new pages for each block would cost
         # more than the arithmetic.
-        if isinstance(rows, CodedRows):
+        if type(rows) is CodedRows:
             return self._clip_coded(rows)
         if issparse(rows):
             block = canonical(rows).astype(np.float64, copy=False)
@@ -153,7 +153,7 @@ def row_squares(rows: Rows) -> Array:
     """(m,): the squared L2 norms of rows, canonical ones if they are sparse, in any order of summation."""
     if isinstance(rows, np.ndarray):
         return row_products(rows, rows)
-    if isinstance(rows, CodedRows):
+    if type(rows) is CodedRows:
         return rows.squares()
     row_of_entry = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
     counted = np.bincount(row_of_entry, weights=rows.data * rows.data, minlength=rows.shape[0])

@@ -144,9 +144,9 @@ class RowSum:
 
 def product(left: Any, right: Any) -> Array:
     """The product of two matrices, one of them rows. Arrays use `dot`, since the operator keeps other threads waiting."""
-    if isinstance(left, CodedRows):
+    if type(left) is CodedRows:
         return left.times(right)
-    if isinstance(right, CodedRows):
+    if type(right) is CodedRows:
         return right.weighted_sums(left.T)
     sparse = issparse(left) or issparse(right)
     found: Array = left @ right if sparse else np.dot(left, right)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.erm.coded_rows import CodedLayout, CodedRows
+from confide.erm.coded_rows import CodedLayout, CodedRows, unchangeable
 from confide.features.codes import Codes
 from confide.features.column_encodings import HAT_HEIGHT, CategoryEncoding, ColumnEncoding, NumberEncoding
 from confide.features.layout import Group
@@ -166,6 +166,4 @@ def _repeated(constants: tuple[float, ...], n_rows: int) -> Any:
     """A constant for each column, repeated for every row; one number if all are equal."""
     if len(set(constants)) == 1:
         return constants[0]
-    repeated = np.tile(np.array(constants), (n_rows, 1))
-    repeated.setflags(write=False)
-    return repeated
+    return unchangeable(np.tile(np.array(constants), (n_rows, 1)))

@@ -20,7 +20,8 @@ class Codes:
     Parameters
     ----------
     schema : the schema by which the frame was read
-    numbers : read-only (columns, n_rows), the plain numbers (on a linear scale, without knots) as they are, in order:
+    numbers : read-only (columns, n_rows), the plain numbers (on a linear scale, without knots or with even ones) as they
+        are, in order:
         float32 if all of them are, otherwise float64; NaN or infinite where one is missing or cannot be used
     others : one read-only array (n_rows,) for each other column, in order. For a number: float64 in [-1, 1] or, if it has
         knots, its position among them, 0 for its low; NaN where it is missing. For a category: its level as a small integer,
