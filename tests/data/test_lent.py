@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import fields
 from functools import partial
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 
@@ -13,12 +14,12 @@ import scipy.sparse
 
 from confide.data.arrays import ArrayBlocks, CopiedBlocks, MemorySource
 from confide.data.frames import EncodedBlocks
-from confide.data.lent import unwritable
+from confide.data.lent import made_for_a_solver, unwritable
 from confide.data.mapped import MappedBlocks
 from confide.data.source import LentSource, SummableRows, _Reading
 from confide.data.sparse import SparseBlocks
 from confide.data.streams import KeptSample, LabelledCodes, Reading, StreamedSource
-from confide.erm.coded_rows import CodedRows, dense
+from confide.erm.coded_rows import CodedLayout, CodedRows, dense
 from confide.erm.losses import LogisticLoss
 from confide.erm.objective import Objective
 from confide.erm.row_bounds import BallBound
@@ -101,6 +102,30 @@ def reached(*given):
     return list(seen.values())
 
 
+class Keeping:
+    """A sum over rows that keeps each block that it is shown."""
+
+    def __init__(self, of):
+        self.of, self.shown = of, []
+
+    def __getattr__(self, name):
+        return getattr(self.of, name)
+
+    def add_block(self, totals, *given):
+        """Keep the block."""
+        self.shown.append(given)
+        self.of.add_block(totals, *given)
+
+
+def blocks_of(face):
+    """All blocks that a lent source gives: to a sum, and by its own blocks if it has such."""
+    keeping = Keeping(RowSum(LogisticLoss(), BallBound(1.0), 0.0, 1))
+    face.sum_over_rows(keeping, np.ones((1, face.n_features)))
+    blocks = getattr(face, "blocks", None)
+    made = [] if blocks is None else [blocks.block(0, 5), blocks.taken(np.array([5, 2])).block(0, 2)]
+    return [keeping.shown, made]
+
+
 @pytest.mark.parametrize("name", SOURCES)
 def test_no_attribute_of_what_a_solver_is_given_leads_to_what_the_certificate_reads(name):
     """No writable array shares memory with the rows, labels, counts or noise; no object is shared that could be changed.
@@ -115,7 +140,15 @@ def test_no_attribute_of_what_a_solver_is_given_leads_to_what_the_certificate_re
     mutable = [value for value in own if not isinstance(value, (tuple, FunctionType, MethodType))]
     assert any(array is objective.linear for array in arrays)
     assert len(arrays) > 4
-    found = reached(face, face.evaluate, face.restrict(np.arange(1)), face.evaluate(np.ones((1, source.n_features)), 2))
+    blocks = blocks_of(face.source)
+    found = reached(
+        face, face.evaluate, face.restrict(np.arange(1)), face.evaluate(np.ones((1, source.n_features)), 2), blocks
+    )
+    if name in ("encoded", "streamed"):
+        assert any(isinstance(value, CodedRows) for value in found)
+        # The walk has power: it finds the layout by which the encoder makes all blocks, and those of lent blocks.
+        assert any(value is ENCODER._coded._layout for value in own)
+        assert any(isinstance(value, CodedLayout) and value == ENCODER._coded._layout for value in found)
     shared = {id(value) for value in found} & {id(value) for value in mutable}
     assert not [type(value) for value in mutable if id(value) in shared and type(value).__module__ != "builtins"]
     for array in (value for value in found if isinstance(value, np.ndarray)):
@@ -199,6 +232,29 @@ def test_lent_memory_is_that_of_the_array_and_is_kept_alive():
     del array
     np.testing.assert_array_equal(view, expected)
     assert unwritable(None) is None
+
+
+@pytest.mark.parametrize("lend", [unwritable, made_for_a_solver])
+def test_coded_rows_are_lent_with_a_layout_of_their_own(lend):
+    """Its fields are those of the encoder's, which nothing can change in place. What is set on it is seen by nobody."""
+    rows = ENCODER.block(CODES, 0, N)
+    lent = lend(rows)
+    assert type(lent) is CodedRows
+    assert lent.layout == rows.layout
+    assert lent.layout is not rows.layout
+    assert np.array_equal(lent.dense(), rows.dense())
+    for each in fields(CodedLayout):
+        value = getattr(lent.layout, each.name)
+        assert value == getattr(rows.layout, each.name)
+        assert all(type(part) in (int, tuple, bytes) for part in parts_of(value))
+        object.__setattr__(lent.layout, each.name, None)
+    assert np.array_equal(ENCODER.block(CODES, 0, N).dense(), rows.dense())
+    assert made_for_a_solver(ROWS) is ROWS
+
+
+def parts_of(value):
+    """A value and, if it is a tuple, all in it."""
+    return [value, *(part for each in value for part in parts_of(each))] if isinstance(value, tuple) else [value]
 
 
 def test_a_sum_that_is_lent_blocks_can_be_sent_to_workers():

@@ -23,7 +23,7 @@ import pytest
 
 import confide
 from confide.data import streams
-from confide.data.arrays import MemorySource, rows_in_block
+from confide.data.arrays import MemorySource, rows_in_block, rows_in_group
 from confide.data.frames import EncodedBlocks
 from confide.data.streams import KeptSample, NumberTarget, PieceFile, Reading, StreamedSource, cut_to_size, read_ahead
 from confide.erm.losses import LogisticLoss
@@ -31,6 +31,7 @@ from confide.erm.row_sums import RowSum
 from confide.features.encoder import Encoder
 from confide.features.fourier import FourierMap
 from confide.features.labels import read_labels
+from confide.features.schema import Schema
 from confide.intake.opening import open_rows
 from confide.solvers.approximate_gradients import ApproximateSum
 from tests.data.tables import SCHEMA, made_up, written
@@ -67,6 +68,29 @@ def test_a_sum_over_a_stream_is_that_over_the_same_rows_in_memory_to_the_bit(
             totals = replace(checked.source, n_threads=n_threads).sum_over_rows(row_sum, weights)
             for part in ("value", "gradient", "hessian"):
                 np.testing.assert_array_equal(getattr(totals, part), getattr(expected, part))
+
+
+@pytest.mark.parametrize(("columns", "classes"), [(1, 2), (1, 7), (40, 2), (3, 300), (300, 2), (1, 2000)])
+def test_a_piece_is_as_large_as_its_columns_and_scores_may_be(columns, classes):
+    """A whole number of groups: as many as there is memory for, and one in any case."""
+    target = {"column": "y", "classes": [*range(classes)]} if classes > 2 else {"column": "y", "negative": 0, "positive": 1}
+    schema = Schema(columns={f"x{i}": {"low": 0, "high": 1} for i in range(columns)}, target=target)
+    reading = Reading(Encoder(schema), tuple(range(classes)))
+    assert len(reading.names) == columns + 1
+    step, room = rows_in_group(columns), streams._PIECE_BYTES // 8
+    groups, rest = divmod(reading.rows_in_piece, step)
+    most = max(columns + 1, classes)
+    assert rest == 0
+    assert groups == 1 or groups * step * most <= room
+    assert (groups + 1) * step * most > room
+
+
+def test_a_piece_does_not_shrink_with_encoded_columns():
+    """A category of many levels takes a few bytes a row, however many columns it is encoded in."""
+    schema = Schema(columns={"a": {"categories": [*range(2000)]}}, target={"column": "y", "negative": 0, "positive": 1})
+    reading = Reading(Encoder(schema), (0, 1))
+    assert reading.n_features == 2000
+    assert reading.rows_in_piece > 2_000_000
 
 
 @pytest.mark.parametrize("n", [1, 7, 8, 999, 3000])

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import math
+from copy import copy
 from dataclasses import FrozenInstanceError
 from fractions import Fraction
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
 from confide.erm.class_losses import Softmax
-from confide.erm.coded_rows import CodedLayout, CodedRows, dense
-from confide.erm.group_bounds import GroupBound
+from confide.erm.coded_rows import CodedLayout, CodedRows, _frame, dense
+from confide.erm.group_bounds import GroupBound, _limits_of_coded
 from confide.erm.least_squares_sums import LeastSquaresSum
 from confide.erm.losses import LogisticLoss
 from confide.erm.moment_sums import MomentSum
-from confide.erm.row_bounds import BallBound, row_squares
-from confide.erm.row_sums import RowSum
+from confide.erm.row_bounds import LONG_ROW, BallBound, row_squares
+from confide.erm.row_sums import RowSum, product
 from confide.errors import ParameterError
 
 LAYOUT = CodedLayout(12, singles=((0, 3), (9, 10)), pairs=((3, 7), (10, 12)))
@@ -39,6 +41,13 @@ def made_up(n_rows, layout=LAYOUT, seed=0, scale=1.0):
     rising[...] = rng.random(rising.shape) * scale * (1 - 2.0**-36)
     falling[...] = scale * (1 - 2.0**-36) - rising
     return CodedRows(layout, columns, entries)
+
+
+def with_entries(rows, where, values):
+    """The rows with other entries at some places."""
+    entries = rows.entries.copy()
+    entries[where] = values
+    return CodedRows(rows.layout, rows.columns, entries)
 
 
 def test_the_dense_rows_hold_the_entries_in_their_columns():
@@ -102,10 +111,24 @@ def test_columns_outside_of_their_intervals_are_refused(spoil):
         CodedRows(LAYOUT, columns, entries)
 
 
+class OtherArray(np.ndarray):
+    """An array that might compare or multiply in its own way."""
+
+
 def test_arrays_of_other_sizes_or_types_are_refused():
-    """Neither a part of a row nor wide integers."""
+    """Neither a part of a row, nor wide integers, nor entries whose sums would be made in another precision."""
     rows = made_up(3)
+    others = [
+        (rows.columns, rows.entries.astype(kind)) for kind in (np.float32, np.float16, np.int64, np.int32, np.complex128)
+    ]
+    swapped = rows.entries.dtype.newbyteorder()
     for columns, entries in (
+        *others,
+        (rows.columns, rows.entries.astype(swapped)),
+        (rows.columns.astype(rows.columns.dtype.newbyteorder()), rows.entries),
+        (rows.columns.view(OtherArray), rows.entries),
+        (rows.columns, rows.entries.view(OtherArray)),
+        (rows.columns, rows.entries.tolist()),
         (rows.columns[:-1], rows.entries[:-1]),
         (rows.columns[:-1], rows.entries),
         (rows.columns.astype(np.int64), rows.entries),
@@ -115,6 +138,116 @@ def test_arrays_of_other_sizes_or_types_are_refused():
             CodedRows(LAYOUT, columns, entries)
     with pytest.raises(FrozenInstanceError):
         rows.entries = np.zeros(0)
+
+
+def test_columns_and_entries_cannot_be_written_to_after_the_check():
+    """Also not those of rows that were scaled, or of a part."""
+    rows = made_up(3)
+    for each in (rows, rows[1:], BallBound(0.1).clip(rows)):
+        for array in (each.columns, each.entries):
+            with pytest.raises(ValueError, match="read-only"):
+                array[0] = 0
+
+
+def test_trusted_sums_use_no_products_of_another_class():
+    """Coded rows and layouts of other classes, or what claims to be coded rows, are refused."""
+    rows = made_up(3)
+    with pytest.raises(TypeError, match="cannot be subclassed"):
+
+        class Other(CodedRows):
+            """Rows with products of their own."""
+
+    class OtherLayout(CodedLayout):
+        """A layout with parts of its own."""
+
+    with pytest.raises(ParameterError, match="coded rows need"):
+        CodedRows(OtherLayout(12, LAYOUT.singles, LAYOUT.pairs), rows.columns, rows.entries)
+
+    class Claiming:
+        """What `isinstance` takes for coded rows."""
+
+        __class__ = CodedRows
+        shape, layout, n_rows, columns, entries = rows.shape, LAYOUT, 3, rows.columns, rows.entries
+
+        def squares(self):
+            """Zeros."""
+            return np.zeros(3)
+
+        def times(self, vectors):
+            """Ones."""
+            return np.ones((3, vectors.shape[1]))
+
+        def weighted_sums(self, weights):
+            """Far too much."""
+            return np.full((weights.shape[1], 12), 1e9)
+
+        def dense(self):
+            """Far too much."""
+            return np.full((3, 12), 1e9)
+
+    claiming = Claiming()
+    assert isinstance(claiming, CodedRows)
+    assert dense(claiming) is claiming
+    for bound in (BallBound(1.0), BallBound(math.inf), GroupBound(SIZES, SCALES)):
+        with pytest.raises((TypeError, ValueError)):
+            bound.clip(claiming)
+    with pytest.raises(AttributeError):
+        row_squares(claiming)
+    for left, right in ((claiming, np.ones((12, 1))), (np.ones((1, 3)), claiming)):
+        with pytest.raises(TypeError):
+            product(left, right)
+
+
+def test_what_is_kept_for_a_layout_cannot_be_changed():
+    """Neither by whoever gets hold of an array, nor by a key that claims to equal another one."""
+    rows, bound = made_up(4), GroupBound(SIZES, SCALES)
+    frame = _frame(LAYOUT, 4)
+    limits = _limits_of_coded(bound._key, LAYOUT.key, 4)
+    for array in (frame.lowest, frame.highest, frame.stacked.indptr, frame.transposed.indptr, *limits):
+        assert array.size
+        while isinstance(array, np.ndarray):
+            with pytest.raises(ValueError, match="WRITEABLE"):
+                array.setflags(write=True)
+            array = array.base
+    assert frame is _frame(CodedLayout(12, LAYOUT.singles, LAYOUT.pairs), 4)
+    assert limits is _limits_of_coded(GroupBound(SIZES, SCALES)._key, LAYOUT.key, 4)
+
+    class Key(bytes):
+        """Equal to every key of the same hash."""
+
+        def __eq__(self, other):
+            return True
+
+        def __hash__(self):
+            return hash(LAYOUT.key)
+
+    for of in (rows.layout, bound):
+        name = "key" if of is rows.layout else "_key"
+        key, of_its_own = getattr(of, name), copy(of)
+        object.__setattr__(of_its_own, name, Key(key))
+        with pytest.raises(TypeError, match="known by bytes"):
+            _frame(of_its_own, 4) if of is rows.layout else of_its_own.clip(rows)
+    others = {CodedLayout(12, *intervals).key for intervals in (
+        (((0, 3), (9, 10)), ((3, 7), (10, 12))),
+        (((0, 3), (9, 10), (3, 7), (10, 12)), ()),
+        (((9, 10), (0, 3)), ((3, 7), (10, 12))),
+        (((0, 3),), ((3, 7), (10, 12))),
+    )}  # fmt: skip
+    assert len(others | {CodedLayout(13, LAYOUT.singles, LAYOUT.pairs).key}) == 5
+    bounds = [GroupBound((3, 4), (1.0, 2.0)), GroupBound((4, 3), (1.0, 2.0)), GroupBound((3, 4), (2.0, 1.0))]
+    assert len({each._key for each in (*bounds, GroupBound((3, 4), (1.0, 2.0), (True, False)))}) == 4
+
+
+def test_blocks_and_layouts_beyond_32_bit_integers_are_refused():
+    """Compiled code counts with them."""
+    with pytest.raises(ParameterError, match="fewer than 2\\^31 columns"):
+        CodedLayout(2**31, ((0, 2),), ())
+    CodedLayout(2**31 - 1, ((2**31 - 3, 2**31 - 1),), ())
+    for layout, n_rows in ((CodedLayout(2, ((0, 1),), ()), 2**30), (CodedLayout(9, (), ((0, 4), (4, 9))), 2**29)):
+        # Arrays of zeros that take no memory.
+        columns, entries = (np.broadcast_to(kind(0), n_rows * layout.width) for kind in (np.int32, np.float64))
+        with pytest.raises(ParameterError, match="block of coded rows has fewer"):
+            CodedRows(layout, columns, entries)
 
 
 @pytest.mark.parametrize(
@@ -135,13 +268,38 @@ def test_a_layout_has_separate_intervals_inside_of_the_rows(n_features, singles,
         CodedLayout(n_features, singles, pairs)
 
 
+@pytest.mark.parametrize(
+    ("n_features", "singles", "pairs"),
+    [
+        (math.nan, ((0, 3),), ()),
+        (6.0, ((0, 3),), ()),
+        (6, ((0, math.nan),), ()),
+        (6, ((0.0, 3.0),), ()),
+        (6, (), ((math.nan, 3),)),
+        (6, ((0, 3, 4),), ()),
+        (6, (3,), ()),
+        (6, None, ()),
+    ],
+)
+def test_a_layout_is_made_of_whole_numbers(n_features, singles, pairs):
+    """Of any integer type, kept as those of Python."""
+    with pytest.raises(ParameterError, match="needs whole numbers"):
+        CodedLayout(n_features, singles, pairs)
+    layout = CodedLayout(np.int64(6), [[np.int32(0), np.int64(3)]], np.array([[3, 6]]))
+    assert layout == CodedLayout(6, ((0, 3),), ((3, 6),))
+    numbers = (layout.n_features, *layout.singles[0], *layout.pairs[0])
+    assert {type(each) for each in numbers} == {int}
+
+
 @pytest.mark.parametrize("bound", [GroupBound(SIZES, SCALES), GroupBound(SIZES, SCALES, (True, *[False] * 4))])
 def test_rows_within_the_groups_stay_coded(bound):
     """A single entry may be the scale itself, also one of a pair; nothing is copied."""
     rows = made_up(30)
-    _, falling, rising = LAYOUT.parts(rows.entries)
+    entries = rows.entries.copy()
+    _, falling, rising = LAYOUT.parts(entries)
     falling[3], rising[3] = 0.0, 1.0
     falling[4], rising[4] = -1.0, 0.0
+    rows = CodedRows(LAYOUT, rows.columns, entries)
     assert bound.clip(rows) is rows
     assert np.array_equal(bound.clip(rows.dense()), rows.dense())
 
@@ -162,14 +320,56 @@ OUTSIDE = {
 def test_rows_outside_of_the_groups_are_clipped_as_dense_rows(where, value):
     """Whatever an encoder made of them."""
     bound = GroupBound(SIZES, SCALES, (True, *[False] * 4))
-    rows = made_up(2)
-    rows.entries[where] = value
+    rows = with_entries(made_up(2), where, value)
     clipped = bound.clip(rows)
     assert isinstance(clipped, np.ndarray)
     np.testing.assert_array_equal(clipped, bound.clip(rows.dense()))
     for start, size in zip(np.cumsum(SIZES) - SIZES, SIZES, strict=True):
         sums = [sum(abs(Fraction(entry)) for entry in row) for row in clipped[:, start : start + size].tolist()]
         assert max(sums) <= 1
+
+
+PAIRS = CodedLayout(10, singles=((8, 10),), pairs=((0, 4), (4, 8)))
+DIFFERENT = GroupBound((4, 4, 2), (1.0, 1e-3, 0.25))
+ABOVE = {
+    "a sum without a sign": (0.9, -0.9, 1e-4, 1e-4, 0.25),
+    "two negative entries": (-0.9, -0.9, 1e-4, 1e-4, 0.25),
+    "less above the scale than a sum shows": (1.0, 2.0**-54, 1e-4, 1e-4, 0.25),
+    "less above the smaller scale than a sum shows": (0.5, 0.25, 1e-3, 1e-20, 0.25),
+    "above the smaller of two scales": (0.1, 0.1, 0.1, 0.3, 0.25),
+    "one entry above the smaller scale": (0.1, 0.1, 0.0, 2e-3, 0.25),
+    "a level above a scale of its own": (0.1, 0.1, 1e-4, 1e-4, 0.5),
+    "a level below it": (0.1, 0.1, 1e-4, 1e-4, -0.5),
+}
+WITHIN = {
+    "two signs": (0.4, -0.4, -1e-4, 1e-4, 0.25),
+    "one entry of the whole scale": (0.0, 1.0, 1e-3, 0.0, -0.25),
+    "one scale alone, the other one nearly": (0.5, 0.5 - 2.0**-40, 1e-3, 0.0, 0.0),
+}
+
+
+def one_row(entries):
+    """A row of `PAIRS`: two pairs in groups of different scales, then a level."""
+    return CodedRows(PAIRS, np.array([8, 1, 5, 2, 6], np.int32), np.array(entries)[[4, 0, 2, 1, 3]])
+
+
+@pytest.mark.parametrize("entries", ABOVE.values(), ids=ABOVE)
+def test_a_pair_above_its_own_scale_is_clipped(entries):
+    """However little, whatever the signs, and if another group has a larger scale. Exactly, it is within the scale then."""
+    rows = one_row(entries)
+    clipped = DIFFERENT.clip(rows)
+    assert isinstance(clipped, np.ndarray)
+    np.testing.assert_array_equal(clipped, DIFFERENT.clip(rows.dense()))
+    assert not np.array_equal(clipped, rows.dense())
+    for (start, stop), scale in zip(((0, 4), (4, 8), (8, 10)), DIFFERENT.scales, strict=True):
+        assert sum(abs(Fraction(entry)) for entry in clipped[0, start:stop].tolist()) <= Fraction(scale)
+
+
+@pytest.mark.parametrize("entries", WITHIN.values(), ids=WITHIN)
+def test_a_pair_within_its_own_scale_stays(entries):
+    """Also where another group has a smaller scale."""
+    rows = one_row(entries)
+    assert DIFFERENT.clip(rows) is rows
 
 
 def test_groups_that_do_not_fit_the_intervals_are_clipped_as_dense_rows():
@@ -205,8 +405,7 @@ def test_a_ball_scales_the_entries(norm):
 @pytest.mark.parametrize("value", [1e200, 1e308])
 def test_a_ball_scales_huge_rows_without_overflow(value):
     """As it does dense ones."""
-    rows = made_up(5)
-    rows.entries[[0, 12]] = value, -value
+    rows = with_entries(made_up(5), [0, 12], [value, -value])
     clipped = dense(BallBound(1.0).clip(rows))
     np.testing.assert_array_equal(clipped, BallBound(1.0).clip(rows.dense()))
     assert (np.linalg.norm(clipped, axis=1) <= 1.0).all()
@@ -228,6 +427,18 @@ def test_sums_over_coded_rows_are_sums_over_dense_rows(order, k, bound, intercep
         row_sum.add_block(plain, rows.dense(), labels, weights, row_weights)
         for name in ("value", "gradient", "hessian"):
             np.testing.assert_allclose(getattr(coded, name), getattr(plain, name), rtol=1e-11, atol=1e-11)
+
+
+@pytest.mark.parametrize("form", [lambda rows: rows, lambda rows: csr_array(rows.dense())], ids=["coded", "CSR"])
+def test_long_rows_that_no_bound_reads_have_the_scores_of_dense_rows(form):
+    """One problem, a ball of no radius, and rows so long that arrays are multiplied one by one."""
+    layout = CodedLayout(2 * LONG_ROW, singles=((0, LONG_ROW),), pairs=((LONG_ROW, 2 * LONG_ROW),))
+    rows, row_sum = made_up(20, layout), RowSum(LogisticLoss(), BallBound(math.inf), 0.0, 1)
+    weights, labels = np.random.default_rng(9).normal(size=(1, 2 * LONG_ROW)), np.ones(20, np.int8)
+    given, plain = row_sum.start(1, 2 * LONG_ROW), row_sum.start(1, 2 * LONG_ROW)
+    row_sum.add_block(given, form(rows), labels, weights)
+    row_sum.add_block(plain, rows.dense(), labels, weights)
+    np.testing.assert_allclose(given.gradient, plain.gradient, rtol=1e-12, atol=1e-12)
 
 
 def test_other_sums_of_the_closed_list_take_coded_rows():

@@ -6,12 +6,17 @@ from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from confide.data.arrays import ArrayBlocks, MemorySource
+from confide.data.frames import EncodedBlocks
+from confide.erm.coded_rows import CodedRows
 from confide.erm.hinges import HuberHinge
 from confide.erm.row_bounds import BallBound
 from confide.errors import NotCertified
+from confide.features.encoder import Encoder
+from confide.features.schema import Schema
 from confide.privacy.budgets import PureDP
 from confide.privacy.noise import Entropy
 from confide.privacy.objective_perturbation import ObjectivePerturbation
@@ -227,6 +232,180 @@ def test_a_solver_can_change_nothing_that_the_certificate_reads(mechanism, attac
     for now, then in ((given.blocks.rows, untouched.blocks.rows), (given.labels, untouched.labels)):
         np.testing.assert_array_equal(now, then)
     np.testing.assert_array_equal(given.row_weights, untouched.row_weights)
+
+
+ENCODER = Encoder(
+    Schema(
+        columns={
+            "a": {"categories": list("abcdefghij")},
+            "b": {"categories": list("klmnopqrst")},
+            "x": {"low": 0, "high": 10, "knots": 4},
+        }
+    )
+)
+ENCODED_PLANS = {
+    name: mechanism.plan(
+        problem(200, ENCODER.n_features, loss=HuberHinge(0.5), row_bound=ENCODER.row_bound, l2=60.0), PureDP(1.0)
+    )
+    for name, mechanism in MECHANISMS.items()
+}
+
+
+def encoded_rows(encoder=ENCODER):
+    """Coded rows of a schema. Most have the same levels, so columns in other places would be seen in the release."""
+    rng, n = np.random.default_rng(0), 200
+    frame = pd.DataFrame(
+        {
+            "a": rng.choice(list("abcdefghij"), n, p=[0.82, *[0.02] * 9]),
+            "b": rng.choice(list("klmnopqrst"), n, p=[*[0.02] * 9, 0.82]),
+            "x": rng.uniform(0, 10, n),
+        }
+    )
+    labels = np.where(frame["a"] == "a", 1, -1).astype(np.int8)
+    return MemorySource(EncodedBlocks(encoder, encoder.read(frame)), labels)
+
+
+def block_shown_to_a_sum(objective):
+    """The block that a sum of the solver's own sees."""
+    shown = []
+
+    class Showing(WritingSum):
+        def add_block(self, totals, *given):
+            shown.append(given[0])
+
+    objective.source.sum_over_rows(Showing(), np.zeros((1, objective.source.n_features)))
+    return shown[0]
+
+
+BLOCKS = {"a block": lambda objective: objective.source.blocks.block(0, 200), "a block of a sum": block_shown_to_a_sum}
+
+
+def with_a_layout(block_of, **changed):
+    """Set fields of the layout that a block leads to."""
+
+    def attack(objective, start, tolerance):
+        layout = block_of(objective).layout
+        for name, change in changed.items():
+            object.__setattr__(layout, name, change(getattr(layout, name)))
+
+    return attack
+
+
+def spoilt(arrays):
+    """Try to make arrays writable, and to write to them."""
+    for array in arrays:
+        for attempt in (lambda a: a.setflags(write=True), lambda a: a.__setitem__(..., 0)):
+            with suppress(ValueError):
+                attempt(array)
+
+
+def with_a_spy_in_place_of_weights(block_of):
+    """What takes the place of weights is shown the sparse matrix that holds the rows, and spoils where they begin."""
+
+    def attack(objective, start, tolerance):
+        shown = []
+
+        class Spy:
+            shape = (ENCODER.n_features, 1)
+
+            def __getitem__(self, where):
+                return self
+
+            def __rmatmul__(self, matrix):
+                shown.append(matrix)
+                return np.zeros(3 * 200)
+
+        block_of(objective).times(Spy())
+        assert shown
+        spoilt([shown[0].indptr])
+
+    return attack
+
+
+def with_a_layout_that_spies(block_of):
+    """Rows of a class of the solver's own are compared with what is kept for rows of the schema, and spoil that."""
+
+    def attack(objective, start, tolerance):
+        block, shown = block_of(objective), []
+
+        class Spy:
+            def __ge__(self, limits):
+                shown.append(limits)
+                return np.ones(1, dtype=bool)
+
+            __le__ = __ge__
+
+        class Layout(type(block.layout)):
+            def parts(self, stored):
+                return Spy(), np.zeros((200, 1)), np.zeros((200, 1))
+
+            def __eq__(self, other):
+                return True
+
+            def __hash__(self):
+                return hash(block.layout)
+
+        mine, layout = object.__new__(type(block)), Layout(ENCODER.n_features, block.layout.singles, block.layout.pairs)
+        for name, value in (("layout", layout), ("columns", block.columns), ("entries", block.entries)):
+            object.__setattr__(mine, name, value)
+        assert objective.row_bound.clip(mine) is mine
+        assert len(shown) == 2
+        spoilt(shown)
+
+    return attack
+
+
+def with_a_lent_block_written_over(block_of):
+    """Columns and entries, and the memory behind them."""
+
+    def attack(objective, start, tolerance):
+        block = block_of(objective)
+        for name in ("columns", "entries"):
+            written(lambda _, name=name: getattr(block, name))(None, None, None)
+
+    return attack
+
+
+ENCODED_ATTACKS = {
+    "intervals are exchanged": lambda of: with_a_layout(of, singles=lambda singles: singles[::-1]),
+    "intervals lie far away": lambda of: with_a_layout(of, singles=lambda singles: ((10**8, 10**8 + 9),) * len(singles)),
+    "all fields are replaced": lambda of: with_a_layout(
+        of, n_features=lambda _: 3, singles=lambda _: (), pairs=lambda _: (), width=lambda _: 7, key=lambda _: b""
+    ),
+    "where rows begin is written over": with_a_spy_in_place_of_weights,
+    "limits of entries are written over": with_a_layout_that_spies,
+    "a lent block is written over": with_a_lent_block_written_over,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+@pytest.mark.parametrize("block_of", BLOCKS.values(), ids=BLOCKS)
+@pytest.mark.parametrize("attack", ENCODED_ATTACKS)
+def test_coded_rows_lead_a_solver_to_nothing_that_the_certificate_reads(mechanism, block_of, attack):
+    """The release is that of an honest solver, within two radii and the grid; rows and their clipping are as before."""
+    encoder = Encoder(ENCODER.schema)
+    plan, given = ENCODED_PLANS[mechanism], encoded_rows(encoder)
+    rows = given.blocks.block(0, 200)
+    above = CodedRows(rows.layout, rows.columns, 2.0 * rows.entries)
+    before, clipped = rows.dense(), encoder.row_bound.clip(above)
+    assert isinstance(clipped, np.ndarray)
+    honest = MECHANISMS[mechanism].release(plan, encoded_rows(encoder), NewtonThenFallback(), Entropy.seeded(SEED)).weights
+    made = ENCODED_ATTACKS[attack](block_of)
+    attacked = []
+
+    def attack_first(*given):
+        made(*given)
+        attacked.append(given)
+
+    try:
+        found = MECHANISMS[mechanism].release(plan, given, Hostile(attack_first), Entropy.seeded(SEED)).weights
+    except NotCertified:
+        found = honest
+    assert attacked
+    assert np.linalg.norm(found - honest) <= 2.0 * plan.radius + 2.0 * encoder.n_features**0.5 * plan.lattice.step
+    np.testing.assert_array_equal(given.blocks.block(0, 200).dense(), before)
+    np.testing.assert_array_equal(encoder.row_bound.clip(above), clipped)
+    np.testing.assert_allclose(rows.times(np.eye(encoder.n_features)), before, rtol=0, atol=0)
 
 
 class Twice:

@@ -84,8 +84,10 @@ class SummableRows(RowSource, Protocol):
 
 
 class SampledRows(SummableRows, Protocol):
-    """Some of the rows of a source, copied into memory: as arrays or CSR rows, or as coded rows where a source of somebody
-    else copies them so."""
+    """Some of the rows of a source, copied into memory.
+
+    Blocks are copied as arrays or CSR rows; a source of somebody else may copy them as coded rows.
+    """
 
     __slots__ = ()
 
