@@ -227,6 +227,11 @@ def test_what_is_kept_for_a_layout_cannot_be_changed():
         object.__setattr__(of_its_own, name, Key(key))
         with pytest.raises(TypeError, match="known by bytes"):
             _frame(of_its_own, 4) if of is rows.layout else of_its_own.clip(rows)
+    mine, layout = copy(rows), copy(rows.layout)
+    object.__setattr__(layout, "key", Key(layout.key))
+    object.__setattr__(mine, "layout", layout)
+    with pytest.raises(TypeError, match="known by bytes"):
+        bound.clip(mine)
     others = {CodedLayout(12, *intervals).key for intervals in (
         (((0, 3), (9, 10)), ((3, 7), (10, 12))),
         (((0, 3), (9, 10), (3, 7), (10, 12)), ()),

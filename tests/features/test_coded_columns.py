@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from confide.erm.coded_rows import CodedRows, dense
+from confide.features.coded_columns import _repeated
 from confide.features.encoder import Encoder
 from confide.features.schema import Schema
 
@@ -133,3 +134,13 @@ def test_rows_with_few_columns_for_each_entry_or_interactions_stay_dense():
     rows = crossed.block(crossed.read(frame), 0, 3)
     coded = Encoder(Schema(columns=pair))
     np.testing.assert_allclose(rows[:, :15], coded.transform(frame), rtol=0, atol=1e-15)
+
+
+def test_constants_that_are_kept_for_later_blocks_cannot_be_changed():
+    """They are repeated for each row, and lie in memory that cannot be made writable."""
+    repeated = _repeated((1.0, 2.0), 3)
+    assert repeated.tolist() == [[1.0, 2.0]] * 3
+    assert _repeated((1.0, 2.0), 3) is repeated
+    with pytest.raises(ValueError, match="WRITEABLE"):
+        repeated.setflags(write=True)
+    assert _repeated((2.0, 2.0), 3) == 2.0
