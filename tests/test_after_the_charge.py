@@ -30,7 +30,12 @@ HOLDING = {
         "target_deviation",
         "square_deviation",
     },
-    "confide.training.fit": {"released"},
+    "confide.training.fit": {"released", "model_of"},
+    "confide.estimators.additive_columns": {"AdditiveColumns._hold"},
+    "confide.effects.monotone": {"monotone_weights", "monotone_weights.<dictcomp>", "_steps", "_by_least_squares"},
+    "confide.effects.effects": {"has_effects"},
+    "confide.released_models.shown_class": {"ShownClass.of", "ShownClass.sign"},
+    "confide.features.canonical_labels": {"canonical_label"},
     "confide.training.least_squares": {"weights_of_sums", "_sums"},
     "confide.training.random_division": {"divided", "mistakes"},
     "confide.released_models.scores": {
@@ -40,7 +45,7 @@ HOLDING = {
         "_clipped_alone",
         "favoured",
     },
-    "confide.released_models.model": {"ReleasedModel.of"},
+    "confide.released_models.model": {"ReleasedModel.of", "ReleasedModel.schema"},
     "confide.intake.given_rows": {"_RowsInMemory.checked", "_RowsElsewhere.checked", "_RowsElsewhere._as_taken_by"},
     "confide.intake.specification": {"CheckedRows.part"},
     "confide.estimators.linear_model": {"PrivateLinearModel._hold"},
@@ -101,6 +106,9 @@ SCHEMA = Schema(
 RICH = ApproxDP(50.0, 1e-6)
 
 
+NUMBERS = {"target_bound": 1.0}
+
+
 def entries(folder):
     """(name, what charges the ledger it is given and releases)."""
     path = None if folder is None else folder / "rows.parquet"
@@ -120,29 +128,32 @@ def entries(folder):
             confide.LogisticRegression(), {"alpha": [0.1, 1.0]}, budget=RICH, method=method, ledger=ledger, score_share=0.3
         ).fit(X, LABELS)
 
-    numbers = {"target_bound": 1.0}
     return {
         "logistic": fit(confide.LogisticRegression),
         "three classes": fit(confide.LogisticRegression, targets=np.arange(300) % 3),
         "output": fit(confide.LogisticRegression, mechanism="output", **declared),
         "intervals": fit(confide.LogisticRegression, np.tile(X, (50, 1)), np.tile(LABELS, 50), inference_share=0.3),
         "a schema": fit(confide.LogisticRegression, FRAME, schema=SCHEMA),
+        "curves": fit(confide.AdditiveClassifier, FRAME, schema=SCHEMA),
+        "monotone curves": fit(confide.AdditiveClassifier, FRAME, schema=SCHEMA, monotone={"a": "up"}),
+        "interactions": fit(confide.AdditiveClassifier, FRAME, schema=SCHEMA, interactions="all"),
+        "curves of a number": fit(confide.AdditiveRegressor, FRAME, schema=SCHEMA, **NUMBERS),
         "sparse rows": fit(confide.LogisticRegression, scipy.sparse.csr_array(X)),
         "a list": fit(confide.LogisticRegression, X.tolist(), LABELS.tolist()),
         "support vectors": fit(confide.LinearSVC),
         "the hinge": fit(confide.LinearSVC, loss="hinge"),
         "a kernel": fit(confide.KernelSVC, n_features=8),
         "erm": fit(confide.ERMClassifier),
-        "ridge": fit(confide.Ridge, **numbers),
-        "ridge with intervals": fit(confide.Ridge, np.tile(X, (50, 1)), np.tile(X[:, 0], 50), intervals=True, **numbers),
-        "huber": fit(confide.HuberRegressor, **numbers),
-        "counts": fit(confide.PoissonRegressor, **numbers),
-        "erm regressor": fit(confide.ERMRegressor, **numbers),
+        "ridge": fit(confide.Ridge, **NUMBERS),
+        "ridge with intervals": fit(confide.Ridge, np.tile(X, (50, 1)), np.tile(X[:, 0], 50), intervals=True, **NUMBERS),
+        "huber": fit(confide.HuberRegressor, **NUMBERS),
+        "counts": fit(confide.PoissonRegressor, **NUMBERS),
+        "erm regressor": fit(confide.ERMRegressor, **NUMBERS),
         "a file": lambda ledger: confide.LogisticRegression(RICH, ledger=ledger).fit(open_rows(path, SCHEMA)),
         "a file of numbers": lambda ledger: confide.LogisticRegression(RICH, ledger=ledger).fit(
             open_rows(folder / "X.npy", labels=folder / "y.npy")
         ),
-        "a regression on a file": lambda ledger: confide.Ridge(RICH, ledger=ledger, **numbers).fit(
+        "a regression on a file": lambda ledger: confide.Ridge(RICH, ledger=ledger, **NUMBERS).fit(
             open_rows(path, SCHEMA, target="t")
         ),
         "partitions": lambda ledger: confide.LogisticRegression(RICH, ledger=ledger).fit(
@@ -152,7 +163,7 @@ def entries(folder):
         "a repeated search": search("repeated"),
         "parts": lambda ledger: confide.intervals_from_parts(confide.LogisticRegression(RICH), X, LABELS, ledger=ledger),
         "parts of a regression": lambda ledger: confide.intervals_from_parts(
-            confide.Ridge(RICH, **numbers), X, X[:, 0], ledger=ledger
+            confide.Ridge(RICH, **NUMBERS), X, X[:, 0], ledger=ledger
         ),
         "evaluation": lambda ledger: confide.evaluate(public, X, LABELS, budget=1.0, ledger=ledger),
         "evaluation by a schema": lambda ledger: confide.evaluate(described, FRAME, LABELS, budget=1.0, ledger=ledger),

@@ -61,6 +61,24 @@ def test_knots_are_a_whole_number_or_auto(folder_with_ledger, knots):
     assert spent() == 0.0
 
 
+@pytest.mark.parametrize("text", ["age", "age:", "age:hours,", ":", "", "some"])
+def test_interactions_are_words_or_columns_with_colons(folder_with_ledger, text):
+    """One clear line, and nothing is charged."""
+    options = ("fit", "people.csv", "--schema", "people.toml", "--epsilon", "1", "--ledger", "study.db")
+    assert "--interactions must be auto, pairs, all, or columns" in refused(*options, f"--interactions={text}")
+    assert spent() == 0.0
+
+
+def test_interactions_reach_the_model(folder):
+    """Named ones by their columns; pairs and what is unknown are shown or refused."""
+    columns = confide.Schema.from_toml("people.toml").column_names
+    shown = fit("--interactions", f"{columns[0]}:{columns[1]}").stdout
+    model = confide.load("model.json")
+    assert [interaction.columns for interaction in model.schema_.interact] == [columns[:2]]
+    assert f"Interactions: {columns[0]} x {columns[1]}." in shown
+    assert "all different" in fit("--interactions", f"{columns[0]}:{columns[0]}", "--force", code=2).stderr
+
+
 def test_loss_and_knots_reach_the_model(folder):
     """And the file; a loss that does not suit the target is refused by its option."""
     fit("--loss", "logistic-hinge", "--knots", "2")

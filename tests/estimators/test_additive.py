@@ -111,3 +111,80 @@ def test_intervals_from_parts_of_an_additive_model():
     """All parts have the knots of the whole."""
     model = AdditiveClassifier(8.0, schema=Schema(columns={f"x{i}": {"low": -1, "high": 1} for i in range(3)}))
     assert confide.intervals_from_parts(model, X, Y, n_parts=5).conf_int().shape[1] == 2
+
+
+def test_edges_of_bins_are_where_the_probability_is():
+    """`evaluate` sorts rows into bins of probability by their scores: the scores of a probability give it back."""
+    model = AdditiveClassifier(math.inf, bounds=(-1, 1)).fit(X, Y)
+    wanted = np.array([1e-9, 0.001, 0.1, 0.4, 0.5, 0.75, 0.99, 1 - 1e-9])
+    for loss in ("auto", "logistic"):
+        model.loss = loss
+        scores = model._scores_at(wanted)
+        model.decision_function = lambda _, scores=scores: scores
+        assert model.predict_proba(None)[:, 1] == pytest.approx(wanted, rel=1e-6)
+        assert scores[4] == pytest.approx(0.0, abs=1e-12)
+
+
+def test_calibration_of_an_additive_model_is_that_of_its_probabilities():
+    """Rates by bin of rows evaluated privately agree with the probabilities of the bins, also for the hinge."""
+    model = AdditiveClassifier(8.0, bounds=(-1, 1)).fit(X, Y)
+    evaluation = confide.evaluate(model, X, Y, budget=50.0, n_bins=10)
+    for position, rate in enumerate(evaluation.calibration):
+        assert rate.value == pytest.approx((position + 0.5) / 10, abs=0.12)
+
+
+def test_effects_and_contrasts_of_an_additive_model():
+    """The curve of the first column is large at both ends; without intervals a contrast is an estimate alone."""
+    effects = AdditiveClassifier(8.0, bounds=(-1, 1)).fit(X, Y).effects_
+    curve = effects[effects["column"] == "x0"].set_index("value")["effect"]
+    assert min(curve.iloc[0], curve.iloc[-1]) > 1.0 > curve.iloc[len(curve) // 2]
+
+
+def test_monotone_effects_rise_and_are_said_to(tmp_path):
+    """The released curve is projected, scores and files show the projected one, and the statement says so."""
+    y = (X[:, 0] + 0.3 * np.sin(9 * X[:, 0]) > 0).astype(int)
+    parameters = {"bounds": (-1, 1), "random_state": 1, "knots": 12}
+    free = AdditiveClassifier(0.2, **parameters).fit(X, y)
+    model = AdditiveClassifier(0.2, monotone={"x0": "up"}, **parameters).fit(X, y)
+    assert (np.diff(free.coef_[0, :14]) < 0).any()
+    assert (np.diff(model.coef_[0, :14]) >= 0).all()
+    assert np.array_equal(free.coef_[0, 14:], model.coef_[0, 14:])
+    assert "monotone" in model.guarantee_.statement()
+    model.save(tmp_path / "model.json")
+    loaded = confide.load(tmp_path / "model.json")
+    assert loaded.monotone == {"x0": "up"}
+    assert np.array_equal(loaded.coef_, model.coef_)
+
+
+def test_a_monotone_model_with_intervals_is_saved(tmp_path):
+    """The file keeps the released weights for the intervals, and the projected ones for predictions."""
+    model = AdditiveClassifier(8.0, bounds=(-1, 1), knots=3, monotone={"x1": "down"}, inference_share=0.3).fit(X, Y)
+    model.save(tmp_path / "model.json")
+    loaded = confide.load(tmp_path / "model.json")
+    assert np.array_equal(loaded.predict_proba(X), model.predict_proba(X))
+    assert loaded.effects_.equals(model.effects_)
+
+
+@pytest.mark.parametrize(
+    ("monotone", "message"),
+    [({"x9": "up"}, "x9|columns"), ({"x0": "rising"}, '"up" or "down"'), ("x0", "must map names")],
+)
+def test_bad_directions_are_refused(monotone, message):
+    """Before anything is charged, by a fit and by a plan."""
+    model = AdditiveClassifier(1.0, bounds=(-1, 1), monotone=monotone)
+    with pytest.raises(ParameterError, match=message):
+        model.fit(X, Y)
+    with pytest.raises(ParameterError, match=message):
+        model.plan(20_000, 3)
+
+
+def test_monotone_effects_are_for_two_classes():
+    """Three classes have a score each, and are refused by their number."""
+    with pytest.raises(ParameterError, match="Only binary classification is supported with monotone"):
+        AdditiveClassifier(1.0, bounds=(-1, 1), monotone={"x0": "up"}).fit(X, np.digitize(X[:, 0], [-0.3, 0.3]))
+
+
+def test_knots_beyond_what_a_fit_can_take_are_refused():
+    """A thousand in each of six columns are more weights than all curves may have."""
+    with pytest.raises(ParameterError, match="at most 5,000"):
+        AdditiveClassifier(1.0, bounds=(-1, 1), knots=1000).plan(20_000, 6)

@@ -18,7 +18,7 @@ SHARED = {
     "random_state": None,
 }  # fmt: skip
 CLASSIFIER = {"classes": None, "class_weight": None, "max_sample_weight": 1.0}
-ADDITIVE = {"knots": "auto", "interactions": (), "bounds": None, "inference_share": 0.0}
+ADDITIVE = {"knots": "auto", "interactions": (), "monotone": None, "bounds": None, "inference_share": 0.0}
 DEFAULTS = {
     "LogisticRegression": SHARED | CLASSIFIER | {"row_norm": None, "multiclass": "softmax", "inference_share": 0.0},
     "LinearSVC": SHARED | CLASSIFIER | {"row_norm": None, "loss": "auto", "smoothing": 0.5, "inference_share": 0.0},

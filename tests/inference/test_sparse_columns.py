@@ -20,7 +20,7 @@ def test_what_is_said_to_be_zero_is_zero(interact):
     encoder = Encoder(schema(interact))
     rows = encoder.transform(table(3000))
     for place, factors in zip(encoder.groups, encoder.factors, strict=True):
-        known, own = _group(place.place, factors), rows[:, place.place]
+        known, own = _group(place.place, factors, 1.0), rows[:, place.place]
         assert not ((own.T @ own != 0.0) & ~known.meets).any()
         if known.adds_up:
             np.testing.assert_allclose(own.sum(axis=1), 1.0, atol=1e-9)

@@ -10,6 +10,10 @@ if TYPE_CHECKING:
     from confide.features.schema import Schema
 
 
+_MOST_NAMED = 10
+"""The largest number of interactions that are named."""
+
+
 def chosen_schema(model: Any, n_rows: int | None) -> Schema | None:
     """The schema with the knots that the model chooses for this number of rows; None if it is no additive model."""
     if not hasattr(model, "chosen_schema"):
@@ -23,12 +27,28 @@ def curves_document(chosen: Schema | None) -> dict[str, Any]:
     if chosen is None:
         return {}
     described = {column.name: column.to_dict().get("knots", 0) for column in _numbers(chosen)}
-    return {"knots": described}
+    whole = chosen.to_dict()
+    interactions = {"interact": whole.get("interact", []), "random_features": whole.get("random_features")}
+    return {"knots": described, **interactions}
 
 
 def rows_of_curves(chosen: Schema | None) -> list[tuple[str, str, str]]:
     """For people: the name of each number column, its knots, and the bounds that they lie between."""
     return [] if chosen is None else [_row(column) for column in _numbers(chosen)]
+
+
+def sentences_of_interactions(chosen: Schema | None) -> list[str]:
+    """For people: which interactions a model has."""
+    if chosen is None:
+        return []
+    found = []
+    if chosen.interact:
+        named = [" x ".join(interaction.columns) for interaction in chosen.interact]
+        more = f" and {len(named) - _MOST_NAMED:,} more" if len(named) > _MOST_NAMED else ""
+        found.append(f"Interactions: {', '.join(named[:_MOST_NAMED])}{more}.")
+    if chosen.random_features is not None:
+        found.append(f"Interactions of all columns together, by {chosen.random_features.number:,} random features.")
+    return found
 
 
 def _numbers(schema: Schema) -> list[NumberColumn]:

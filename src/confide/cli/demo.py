@@ -106,6 +106,7 @@ def _show_results(
     screen: Screen, model: PrivateLinearModel, plan: Plan, accuracies: dict[str, float], majority: str
 ) -> None:
     screen.guarantee(model.guarantee_)
+    screen.effects(model)
     names = {
         "released": f"private, {amounts_text(plan.budget)}" if plan.budget.is_private else "the model written, NOT PRIVATE",
         "without_privacy": "without privacy (its guarantee is void)",

@@ -16,7 +16,7 @@ from rich.progress import Progress as RichProgress
 from rich.table import Table
 from rich.text import Text
 
-from confide.cli.curves import curves_document, rows_of_curves
+from confide.cli.curves import curves_document, rows_of_curves, sentences_of_interactions
 from confide.cli.failures import printable
 from confide.cli.sparklines import common_limits, extremes, sparkline
 from confide.data.passes import Pace
@@ -102,6 +102,8 @@ class Screen:
             self.heading("Curves, chosen from public facts")
             self.table(("column", "knots", "between"), rows, words=("knots", "between"))
             self.text("Between neighbouring knots a curve is a straight line. The schema, or --knots, may say other knots.")
+        for sentence in sentences_of_interactions(chosen):
+            self.text(sentence)
 
     def guarantee(self, guarantee: Guarantee) -> None:
         """The statement of a guarantee. If the guarantee is void, the first line is bold and red."""

@@ -13,6 +13,7 @@ from confide.cli.options import (
     Alpha,
     Force,
     Format,
+    Interactions,
     Intervals,
     KernelName,
     Knots,
@@ -74,6 +75,7 @@ def fit(
     kind: ModelName = "additive",
     loss: LossName = None,
     knots: Knots = None,
+    interactions: Interactions = None,
     kernel: KernelName = None,
     length_scale: LengthScale = None,
     n_features: RandomFeatures = None,
@@ -103,19 +105,10 @@ def fit(
     from confide.report.page import write_report
 
     options = ModelOptions(
-        kind=kind,
-        loss=loss,
-        knots=knots,
-        kernel=kernel,
-        length_scale=length_scale,
-        n_features=n_features,
-        alpha=alpha,
-        mechanism=mechanism,
-        neighbours=neighbours,
-        n_rows_bounds=n_rows_bounds,
-        max_rows_per_person=max_rows_per_person,
-        intervals=intervals,
-    )
+        kind=kind, loss=loss, knots=knots, interactions=interactions, kernel=kernel, length_scale=length_scale,
+        n_features=n_features, alpha=alpha, mechanism=mechanism, neighbours=neighbours, n_rows_bounds=n_rows_bounds,
+        max_rows_per_person=max_rows_per_person, intervals=intervals,
+    )  # fmt: skip
     budget = chosen_budget(epsilon, delta, rho)
     files = files_of(data)
     _check_outputs(out, report, [*files, schema, *_files_of_ledger(ledger)], force=force)

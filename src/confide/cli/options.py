@@ -55,6 +55,15 @@ LossName = Annotated[
         show_default=False,
     ),
 ]
+Interactions = Annotated[
+    str | None,
+    typer.Option(
+        metavar="auto|pairs|all|A:B,...",
+        help="Columns whose effects depend on each other: named ones as age:hours,age:sex, all pairs, all columns together, "
+        "or what public facts favour.  [default: none but those of the schema]",
+        show_default=False,
+    ),
+]
 Knots = Annotated[
     str | None,
     typer.Option(
@@ -103,7 +112,7 @@ class ModelOptions:
     Attributes
     ----------
     kind : value of --model
-    loss, knots : options for an additive model; None if not given
+    loss, knots, interactions : options for an additive model; None if not given
     kernel, length_scale, n_features : options for a kernel; None if not given
     alpha : "auto" or a number, as text
     mechanism, neighbours : names
@@ -116,6 +125,7 @@ class ModelOptions:
     kind: str
     loss: str | None = None
     knots: str | None = None
+    interactions: str | None = None
     kernel: str | None = None
     length_scale: float | None = None
     n_features: int | None = None
@@ -158,7 +168,7 @@ class ModelOptions:
             raise ParameterError("--alpha must be auto or a positive number.") from None
 
     def _additive_parameters(self) -> dict[str, Any]:
-        options = {"loss": self.loss, "knots": self.knots}
+        options = {"loss": self.loss, "knots": self.knots, "interactions": self.interactions}
         given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
         if given and self.kind != "additive":
             names = " and ".join(f"--{name}" for name in given)
@@ -167,6 +177,8 @@ class ModelOptions:
             given["loss"] = self.loss.replace("-", "_")
         if self.knots not in (None, "auto"):
             given["knots"] = _number_of_knots(self.knots)
+        if self.interactions not in (None, "auto", "pairs", "all"):
+            given["interactions"] = _named_interactions(self.interactions)
         return given
 
     def _kernel_parameters(self) -> dict[str, Any]:
@@ -204,6 +216,17 @@ class ModelOptions:
         if self.kind == "additive":
             raise ParameterError("the bound on rows of an additive model follows from --schema; leave --row-norm out.")
         return {"row_norm": self.row_norm}
+
+
+def _named_interactions(text: str) -> list[list[str]]:
+    """The columns of each interaction, from text such as age:hours,age:sex."""
+    named = [[name.strip() for name in entry.split(":")] for entry in text.split(",")]
+    if any(len(names) < 2 or not all(names) for names in named):
+        raise ParameterError(
+            "--interactions must be auto, pairs, all, or columns with colons between, such as age:hours,age:sex. Columns "
+            "with colons or commas in their names can be named in the schema, as interact = [...]."
+        )
+    return named
 
 
 def _number_of_knots(text: str) -> int:

@@ -14,6 +14,7 @@ from confide.cli.models import predicts_a_number
 from confide.cli.options import (
     Alpha,
     Format,
+    Interactions,
     Intervals,
     Knots,
     LossName,
@@ -63,6 +64,7 @@ def plan(
     kind: ModelName = "additive",
     loss: LossName = None,
     knots: Knots = None,
+    interactions: Interactions = None,
     n_features: RandomFeatures = None,
     alpha: Alpha = "auto",
     mechanism: MechanismName = "auto",
@@ -81,6 +83,7 @@ def plan(
         kind=kind,
         loss=loss,
         knots=knots,
+        interactions=interactions,
         n_features=n_features,
         alpha=alpha,
         mechanism=mechanism,

@@ -7,12 +7,14 @@ is monotone, the weights get nearer to it, and where it is not, the curve is wro
 
 Nearness is measured in the metric of the noise where its covariance is known: that is where intervals were bought. Weights
 of other columns and the intercept then move with those of the curve, as their noise is correlated with it. Otherwise all
-weights of a curve count alike, which is isotonic regression by least squares, and no other weight moves.
+weights of a curve count alike, which is isotonic regression by least squares, and no other weight moves. The same is done
+where the nearest weights in the metric of the noise cannot be computed, because its covariance is nearly singular.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 
 import numpy as np
 from scipy.optimize import isotonic_regression, nnls
@@ -111,19 +113,24 @@ def monotone_weights(released: ReleasedModel, monotone: Mapping[str, str]) -> Li
         raise ParameterError("monotone effects need a model of one score with a schema.")
     sign = ShownClass.of(released).sign if released.domain else 1.0
     steps = _steps(released.encoder, {name: sign * DIRECTIONS[direction] for name, direction in monotone.items()})
+    change = None
     if isinstance(released.evidence, Evidence) and released.evidence.noises:
-        change = _in_metric_of_noise(released.evidence, released.encoder, scoring, steps)
-    else:
-        change = np.zeros(scoring.coef.shape[1] + 1)
-        for places, direction in steps:
-            own = scoring.coef[0, places]
-            nearest = (
-                direction * isotonic_regression(direction * own).x
-                if len(places) > 1
-                else direction * np.maximum(direction * own, 0.0)
-            )
-            change[places] = nearest - own
+        # The budget is charged by now, so a search for the nearest weights that does not end must not lose the model.
+        with suppress(RuntimeError, np.linalg.LinAlgError):
+            change = _in_metric_of_noise(released.evidence, released.encoder, scoring, steps)
+    if change is None:
+        change = _by_least_squares(scoring, steps)
     return LinearModel(scoring.coef + change[:-1], scoring.intercept + change[-1], scoring.row_bound)
+
+
+def _by_least_squares(scoring: LinearModel, steps: list[tuple[Indices, float]]) -> Array:
+    """(n_features + 1,): the smallest change of weights that makes the curves monotone."""
+    change = np.zeros(scoring.coef.shape[1] + 1)
+    for places, direction in steps:
+        own = direction * scoring.coef[0, places]
+        nearest = isotonic_regression(own).x if len(places) > 1 else np.maximum(own, 0.0)
+        change[places] = direction * (nearest - own)
+    return change
 
 
 def _steps(encoder: Encoder, directions: Mapping[str, float]) -> list[tuple[Indices, float]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any, Self
 
@@ -103,6 +104,9 @@ class AdditiveClassifier(AdditiveColumns, IntervalsParameter, LinearClassifier):
         usual = None if encoder is None else BallBound(usual_norm_of_curves(encoder) or usual_norm(encoder.row_bound, 0.0))
         return ScoreLoss(hinge, softmax=True, if_noisy=hinge, bound_if_noisy=usual)
 
+    def _scores_at(self, probabilities: Array) -> Array:
+        return super()._scores_at(probabilities) if self.loss == "logistic" else _score_at(probabilities, MARGIN)
+
     def predict_proba(self, X: Any) -> Array:
         """Compute the probability of each class in `classes_`, (n, n_classes).
 
@@ -123,6 +127,19 @@ class AdditiveClassifier(AdditiveColumns, IntervalsParameter, LinearClassifier):
             return np.asarray(favour - logsumexp(favour, axis=1, keepdims=True))
         against = log_expit(-scores) if margin == 0.0 else _log_probability(-scores, margin)
         return np.column_stack([against, favour])
+
+
+def _score_at(probabilities: Array, margin: float) -> Array:
+    """The scores at which the logistic hinge with this margin gives these probabilities, above 0 and below 1.
+
+    With u = e^z and a = e^-m, the formula for p is a (1 - p) u^2 - (2 p - 1) u - a p = 0.
+    """
+    a, lean = math.exp(-margin), 2.0 * probabilities - 1.0
+    root = np.sqrt(lean**2 + 4.0 * a**2 * probabilities * (1.0 - probabilities))
+    # Of the two forms of the solution, each is exact where the other subtracts nearly equal numbers.
+    above = np.log((lean + root) / (2.0 * a * (1.0 - probabilities)))
+    below = np.log(2.0 * a * probabilities / (root - lean))
+    return np.where(lean >= 0.0, above, below)
 
 
 def _log_probability(scores: Array, margin: float) -> Array:

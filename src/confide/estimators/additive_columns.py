@@ -22,7 +22,7 @@ from confide.intake import parameters
 from confide.privacy.budgets import Neighbours
 from confide.released_models.model import ReleasedModel
 from confide.training.interaction_choice import with_interactions
-from confide.training.knot_choice import with_chosen_knots, with_knots
+from confide.training.knot_choice import refuse_too_many, with_chosen_knots, with_knots
 from confide.training.settings import Settings
 
 
@@ -72,6 +72,7 @@ class AdditiveColumns(ColumnEffects, AdditiveParameters, PrivateLinearModel):
             raise ParameterError(_NO_COLUMNS)
         automatic = isinstance(self.knots, str) and self.knots == "auto"
         described = schema if automatic else with_knots(schema, _checked_knots(self.knots, schema))
+        refuse_too_many(described)
         n_rows_is_public = Neighbours.parse(self.neighbours) is Neighbours.REPLACE_ONE
         public_count = count if n_rows_is_public else None
         curves = with_chosen_knots(described, self._settings, public_count)

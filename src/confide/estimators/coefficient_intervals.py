@@ -8,9 +8,11 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from confide.errors import ParameterError
+from confide.features.encoder import Encoder
 from confide.inference.evidence import Evidence
 from confide.inference.intervals import Uncertainty, uncertainty
 from confide.inference.least_squares import SumsEvidence, uncertainty_of_sums
+from confide.inference.sparse_columns import with_known_zeros
 from confide.inference.table import CoefficientTable
 from confide.types import Array
 
@@ -24,6 +26,7 @@ class CoefficientIntervals:
     coefficient_names_: Any
     guarantee_: Any
     _evidence: Evidence | SumsEvidence | None = None
+    _encoder: Encoder | None = None
 
     def uncertainty(self, target: str = "regularised") -> Uncertainty:
         """Estimate how far the released coefficients may lie from those of the population.
@@ -56,7 +59,12 @@ class CoefficientIntervals:
             raise ParameterError(self._why_no_intervals())
         if isinstance(self._evidence, SumsEvidence):
             return uncertainty_of_sums(self._evidence, target)
-        return uncertainty(self._evidence, target)
+        evidence = self._evidence
+        if self._encoder is not None:
+            # What a schema says of encoded columns takes noise out of the moments. Without it, intervals of rare levels
+            # and hats are far too short (benchmarks/effect_bands.py).
+            evidence = with_known_zeros(evidence, self._encoder)
+        return uncertainty(evidence, target)
 
     def conf_int(self, level: float = 0.95, target: str = "regularised") -> Array:
         """Compute confidence intervals for the population's values of `coef_`.

@@ -9,7 +9,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from scipy.special import logit
 
 from confide.accounting.ledger import Batch, Ledger
 from confide.errors import ParameterError
@@ -110,7 +109,7 @@ def evaluate(
     checked_level(level)
     charge = Charge(parameters.checked_ledger(ledger), parameters.checked_seed(random_state), "evaluate")
     persons = parameters.checked_rows_per_person(max_rows_per_person)
-    known, edges = released_model(model), _edges(int(n_bins))
+    known, edges = released_model(model), _edges(model, int(n_bins))
     plan = NoisyCounts().plan(2 * int(n_bins), allowed, relation, persons)
     void = void_because(allowed, charge.seed, "the counts may reveal any row")
     shown = ShownClass.of(known)
@@ -141,9 +140,9 @@ def _check_model(model: Any) -> None:
         raise ParameterError(f"evaluate needs a model of two classes; this one has {len(model.classes_)}.")
 
 
-def _edges(n_bins: int) -> Array:
+def _edges(model: LinearClassifier, n_bins: int) -> Array:
     """The scores at which one bin ends and the next begins. One edge is 0, where predictions change."""
-    edges: Array = logit(np.arange(1, n_bins) / n_bins)
+    edges = model._scores_at(np.arange(1, n_bins) / n_bins)
     # The middle edge is 0 up to rounding. It is set to 0 exactly, so that bins agree with predictions.
     edges[n_bins // 2 - 1] = 0.0
     return edges
@@ -155,11 +154,7 @@ def _refuse_unscorable(given: GivenRows, known: ReleasedModel) -> None:
             "evaluate computes scores in this process and cannot use rows that lie on a cluster or at other parties. Give "
             "rows in memory, or files opened without a client."
         )
-    try:
-        is_described_alike = given.schema_for(known.schema) == known.schema
-    except ParameterError:
-        is_described_alike = False
-    if not is_described_alike:
+    if not given.is_described_by(known.schema):
         raise ParameterError(
             "the rows were opened with another schema than the model was fitted with. Open them with the schema that the "
             "model was fitted with, which also says how labels are read."

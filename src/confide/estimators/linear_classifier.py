@@ -6,6 +6,7 @@ from abc import abstractmethod
 from typing import Any, ClassVar, Self, Unpack
 
 import numpy as np
+from scipy.special import logit
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
@@ -116,6 +117,11 @@ class LinearClassifier(ClassParameters, SampleWeightParameter, ClassifierMixin, 
         """
         blocks = self._blocks_to_score(X)
         return LinearModel(self.coef_, self.intercept_, self._row_bound).scores(blocks)
+
+    def _scores_at(self, probabilities: Array) -> Array:
+        """The scores (n,) of two classes at which `classes_[1]` has these probabilities, as if scores were log-odds."""
+        scores: Array = logit(probabilities)
+        return scores
 
     def predict(self, X: Any) -> Any:
         """Predict the class of each row, (n,): the class that its score favours."""

@@ -57,12 +57,12 @@ Categories and labels are compared in canonical form (`confide.features.canonica
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from confide.errors import SchemaError
-from confide.features.columns import Column, columns_of
+from confide.features.columns import Column, NumberColumn, columns_of
 from confide.features.interactions import Interaction, interactions_of
 from confide.features.random_features import RandomFeatures, random_features_of
 from confide.features.schema_checks import check_keys, column_title
@@ -202,6 +202,11 @@ class Schema:
     def to_toml(self) -> str:
         """The text of a TOML file, read by `from_toml`."""
         return toml_text(self.to_dict())
+
+    def without_curves(self) -> Schema:
+        """The schema without knots, interactions and random features: what decides how a table is read."""
+        columns = (replace(column, knots=()) if isinstance(column, NumberColumn) else column for column in self.columns)
+        return Schema(tuple(columns), self.target, self.person)
 
     @property
     def column_names(self) -> tuple[str, ...]:

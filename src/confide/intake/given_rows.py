@@ -41,6 +41,9 @@ class GivenRows(Protocol):
     def schema_for(self, schema: Schema | None) -> Schema | None:
         """The schema by which the rows are read, if this is the estimator's schema. Refuses two different schemas."""
 
+    def is_described_by(self, schema: Schema | None) -> bool:
+        """Whether the rows are read alike by this schema. Knots and interactions do not matter for that."""
+
     def column_names(self) -> tuple[str, ...]:
         """Names of the columns of numbers: those of a frame, and x0, x1, ... for an array."""
 
@@ -87,6 +90,9 @@ class _RowsInMemory:
 
     def schema_for(self, schema: Schema | None) -> Schema | None:
         return schema
+
+    def is_described_by(self, schema: Schema | None) -> bool:
+        return True
 
     def column_names(self) -> tuple[str, ...]:
         return names_of_columns(self.X)
@@ -164,6 +170,10 @@ class _RowsElsewhere:
                 "only, or give the same schema to both."
             )
         return self.rows.schema
+
+    def is_described_by(self, schema: Schema | None) -> bool:
+        own = self.rows.schema
+        return schema == own if schema is None or own is None else schema.without_curves() == own.without_curves()
 
     def column_names(self) -> tuple[str, ...]:
         raise ParameterError("bounds are for arrays and frames in memory. Give open_rows a schema, and leave bounds out.")
