@@ -21,8 +21,10 @@ NUMBERS_OF_KNOTS = (12, 6, 3, 0)
 _LEAST_STRENGTH = {12: 10_000.0, 6: 150.0, 3: 100.0}
 """A number of knots is taken if there are so many rows for each unit of noise on a weight. Compared by
 benchmarks/automatic_knots.py, as are the next three constants."""
-_STRENGTH_OF_CHEAP = {12: math.inf, 6: 100.0, 3: 0.0}
+_STRENGTH_OF_CHEAP = {12: 10_000.0, 6: 100.0, 3: 0.0}
 """The same where the knots cost little."""
+_LEAST_OF_STRAIGHT = 0.5
+"""Knots are not tried if the strength of straight lines is below this share of what they need. It is seldom much smaller."""
 _CHEAP = 0.83
 """Knots cost little if the sum of typical rows over the noise is at least this share of that with straight lines. At 0.81,
 three knots were worse than straight lines on KDD Cup 99 with all its columns at a pure epsilon of 0.05 and 0.1, and at 0.855
@@ -91,6 +93,8 @@ def with_chosen_knots(schema: Schema, settings_of: Callable[[Encoder], Settings]
 
     straight = tried(0)
     for number in NUMBERS_OF_KNOTS[:-1]:
+        if straight is not None and straight.strength < _LEAST_OF_STRAIGHT * _STRENGTH_OF_CHEAP[number]:
+            continue  # planning takes time, and so many knots would need about as much strength
         curved = tried(number)
         if curved is not None:
             is_cheap = straight is not None and curved.signal >= _CHEAP * straight.signal

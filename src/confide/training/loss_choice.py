@@ -39,7 +39,8 @@ def chosen_loss(
         return settings, asked, plan
     if score_loss.bound_if_noisy is None or settings.has_intervals:
         return settings, smooth, None
-    plan = plan_of_weights(settings, smooth, n_features, n_rows, settings.budget)
+    if smooth != asked:
+        plan = plan_of_weights(settings, smooth, n_features, n_rows, settings.budget)
     if plan.noise is not None and plan.noise.law == "gaussian":
         return replace(settings, row_bound=score_loss.bound_if_noisy, usual_norm=None), smooth, None
     return settings, smooth, plan
