@@ -62,7 +62,7 @@ def test_the_python_of_the_page_on_effects_runs(tmp_path, monkeypatch):
     names = {}
     for code in blocks("docs/effects.md", "python"):
         exec(compile(code, "docs/effects.md", "exec"), names)  # noqa: S102 - our own page
-    found = list(effects_of(confide.load("model.json")).with_bands())
+    found = list(effects_of(confide.load("effects.json")).with_bands())
     assert [each.name for each in found] == ["age", "hours-per-week", "education-num", "sex"]
     assert all(each.has_band for each in found)
 

@@ -75,6 +75,20 @@ def test_least_squares_takes_no_weights_of_rows():
         AdditiveRegressor(1.0, bounds=(-1, 1), target_bound=1.0, loss="squared").fit(X, Y, sample_weight=np.ones(len(X)))
 
 
+@pytest.mark.parametrize("loss", ["squared", "poisson"])
+def test_intervals_are_for_the_robust_loss_alone(loss):
+    """Before anything is charged: what they would be made of is too noisy, or not released."""
+    with pytest.raises(ParameterError, match="there are no intervals with loss="):
+        AdditiveRegressor(8.0, bounds=(-1, 1), target_bound=1.0, loss=loss, inference_share=0.3).fit(X, Y)
+
+
+def test_effects_of_random_features_are_refused_in_words():
+    """Also where a schema is given."""
+    model = AdditiveClassifier(1.0, bounds=(-1, 1), interactions="all").fit(X, Y)
+    with pytest.raises(ParameterError, match="random features"):
+        _ = model.effects_
+
+
 def test_unknown_losses_are_refused():
     """The message lists those that there are."""
     with pytest.raises(ParameterError, match="'logistic_hinge'"):
@@ -163,6 +177,18 @@ def test_a_monotone_model_with_intervals_is_saved(tmp_path):
     loaded = confide.load(tmp_path / "model.json")
     assert np.array_equal(loaded.predict_proba(X), model.predict_proba(X))
     assert loaded.effects_.equals(model.effects_)
+
+
+def test_moments_that_are_noise_alone_do_not_lose_a_monotone_model():
+    """They give no covariance, so the curve is projected by least squares, without a warning or a number that is none."""
+    rng = np.random.default_rng(1)
+    few = rng.uniform(-1, 1, (5000, 2))
+    for seed in range(6):
+        model = AdditiveClassifier(
+            1.0, bounds=(-1, 1), monotone={"x0": "up"}, inference_share=0.2, classes=[0, 1], random_state=seed
+        ).fit(few, (few[:, 0] > 0).astype(int))
+        assert np.isfinite(model.coef_).all()
+        assert (np.diff(model.coef_[0, : model._encoder.groups[0].size]) >= 0).all()
 
 
 @pytest.mark.parametrize(

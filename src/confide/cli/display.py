@@ -151,6 +151,8 @@ class Screen:
         prefix = {label: f"{label}: " if label is not None else "" for label in effects.labels}
         rows = [(prefix[each.label] + each.name, sparkline(each, limits), *extremes(each)) for each in found]
         self.table(("column", "curve", "least at", "largest at"), rows, words=("curve",))
+        if not has_intervals(model):
+            self.text("The noise alone may make such effects, above all for levels and stretches that few rows have.")
 
 
 def _unit_of_weights(model: PrivateLinearModel) -> str:

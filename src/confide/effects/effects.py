@@ -154,10 +154,15 @@ class Effects:
     minus_mean_over_classes: bool = False
 
     def __post_init__(self) -> None:
+        if self.released.fourier is not None:
+            raise ParameterError(
+                "a model with random features (interactions='all', a kernel) has no effects of columns: the features depend "
+                "on all columns together. Fit without them to see effects."
+            )
         if not has_effects(self.released):
             raise ParameterError(
                 "effects of columns need a schema: fit with schema=..., which says where curves may bend and which levels a "
-                "category has. Models of random features have none."
+                "category has."
             )
 
     @property

@@ -8,7 +8,8 @@ is monotone, the weights get nearer to it, and where it is not, the curve is wro
 Nearness is measured in the metric of the noise where its covariance is known: that is where intervals were bought. Weights
 of other columns and the intercept then move with those of the curve, as their noise is correlated with it. Otherwise all
 weights of a curve count alike, which is isotonic regression by least squares, and no other weight moves. The same is done
-where the nearest weights in the metric of the noise cannot be computed, because its covariance is nearly singular.
+where the nearest weights in the metric of the noise cannot be computed, because the released moments are noise alone or
+their covariance is nearly singular.
 """
 
 from __future__ import annotations
@@ -88,7 +89,8 @@ def monotone_sentence(monotone: Mapping[str, str]) -> str:
     curves = ", ".join(f'"{name}" may only {words[direction]}' for name, direction in monotone.items())
     return (
         f"The released curves were replaced by the nearest monotone ones: {curves}. This is post-processing. It brings them "
-        f"nearer to the effects of the population if these are monotone, and makes them wrong otherwise."
+        f"nearer to the effects of the population if these are monotone, and makes them and other effects wrong otherwise. "
+        f"Intervals of coefficients are those before the replacement."
     )
 
 
@@ -115,10 +117,11 @@ def monotone_weights(released: ReleasedModel, monotone: Mapping[str, str]) -> Li
     steps = _steps(released.encoder, {name: sign * DIRECTIONS[direction] for name, direction in monotone.items()})
     change = None
     if isinstance(released.evidence, Evidence) and released.evidence.noises:
-        # The budget is charged by now, so a search for the nearest weights that does not end must not lose the model.
-        with suppress(RuntimeError, np.linalg.LinAlgError):
+        # The budget is charged by now. So nothing in this search for the nearest weights may lose the model: it may not end,
+        # or the released moments may be noise alone, which give no covariance.
+        with np.errstate(all="ignore"), suppress(ArithmeticError, ValueError, RuntimeError, MemoryError):
             change = _in_metric_of_noise(released.evidence, released.encoder, scoring, steps)
-    if change is None:
+    if change is None or not np.isfinite(change).all():
         change = _by_least_squares(scoring, steps)
     return LinearModel(scoring.coef + change[:-1], scoring.intercept + change[-1], scoring.row_bound)
 
@@ -153,6 +156,8 @@ def _in_metric_of_noise(
     """
     width = scoring.coef.shape[1] + (evidence.intercept > 0.0)
     errors = joint_uncertainty(with_known_zeros(evidence, encoder), np.eye(width))[0].privacy_errors
+    if not len(errors):
+        raise ArithmeticError("the released moments give no covariance of the noise")
     order: list[Array] = []
     for places, direction in steps:
         if len(places) == 1:

@@ -212,8 +212,12 @@ class AdditiveRegressor(AdditiveColumns, IntervalsParameter, LossRegressor):
 
     def _minimised(self, encoder: Encoder | None) -> ScoreLoss | SquaredError:  # type: ignore[override]  # "squared" has none
         parameters.checked_choice("loss", self.loss, ("huber", "squared", "poisson"))
+        if self.inference_share != 0.0 and self.loss != "huber":
+            raise ParameterError(
+                f"there are no intervals with loss='{self.loss}': set inference_share to 0, or take loss='huber'."
+            )
         if self.loss == "squared":
-            return SquaredError(self._target_range(encoder).bound, self.inference_share != 0.0)
+            return SquaredError(self._target_range(encoder).bound, with_square=False)
         return super()._minimised(encoder)
 
     def _loss(self, target_bound: float) -> Loss:

@@ -253,6 +253,8 @@ class PrivateSearchCV(TellsOfRepeatedFits, MetaEstimatorMixin, BaseEstimator):  
         budget, candidates = self._checked_budget(), self._candidates()
         has_schema = candidates[0].schema is not None
         for model in candidates:
+            # What a candidate chooses from public facts depends on the budget of the search, never on its own.
+            model.set_params(budget=budget)
             model._take_schema(model._schema_of_plan(n_rows, n_features))
         # If the schema was made of bounds, the number of columns was used for it.
         is_used = not has_schema and candidates[0].schema is not None
@@ -296,12 +298,14 @@ class PrivateSearchCV(TellsOfRepeatedFits, MetaEstimatorMixin, BaseEstimator):  
         seed, ledger = parameters.checked_seed(self.random_state), parameters.checked_ledger(self.ledger)
         given = rows_given(X, y, sample_weight_of(weights_of_rows))
         refuse_undivided(given)
+        for model in candidates:
+            # What a candidate chooses from public facts depends on the budget of the search, never on its own.
+            model.set_params(budget=budget)
         schemas = [model._schema_of(given) for model in candidates]
         schema = schemas[0]
         refuse_persons(schema, "a search needs")
         charge = Charge(ledger, seed, f"{type(self).__name__}.fit")
         for model, its_schema in zip(candidates, schemas, strict=True):
-            model.set_params(budget=budget)
             model._take_schema(its_schema)
         encoders = list(map(parameters.checked_schema, schemas))
         settings = [model._settings(encoder) for model, encoder in zip(candidates, encoders, strict=True)]

@@ -5,7 +5,7 @@ columns together, so a linear model of both is an additive model with interactio
 multiplied by a number g, which says how much of a row they are: a row x becomes (x, g f(x)), where f(x) has norm 1.
 
 If |x| <= r, then |(x, g f(x))|^2 <= r^2 + g^2. Rows are clipped to such a ball where they are summed, so the bound holds
-whatever is computed here, and the guarantee does not rest on this module.
+whatever finite numbers are computed here. They are finite, because the encoder makes finite rows of every cell.
 """
 
 from __future__ import annotations

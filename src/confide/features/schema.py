@@ -16,7 +16,8 @@ data, as a TOML file or in Python. The library learns no part of it from rows::
 A column is either a number with bounds or a category with a list of values.
 
 - `scale = "log"` is for numbers with a long right tail, in a unit in which 1 is small. They are encoded evenly in
-  log(1 + value - low), so the first unit above `low` counts as much as each later doubling.
+  log(1 + value - low), so the first unit above `low` counts as much as each later doubling. It suits numbers that are mostly
+  near `low`, not numbers on both sides of 0.
 - `knots` let the effect of a number bend: the effect is a straight line between neighbouring knots, instead of one line from
   low to high. On the log scale, the lines are straight in the logarithm. `knots = 6` means six knots, evenly spaced on the
   column's scale, and `knots = 0` one straight line. A column without `knots` has a straight line in linear models, and in

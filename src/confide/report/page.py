@@ -161,7 +161,10 @@ def _effects(model: Any, level: float) -> str:
     elif has_intervals(model):
         sentences.append("No band is drawn where the noise hides what the rows tell.")
     else:
-        sentences.append("No part of the budget was used for intervals, so there are no bands.")
+        sentences.append(
+            "No part of the budget was used for intervals, so there are no bands. The noise alone may make effects of this "
+            "size, above all for levels and stretches that few rows have."
+        )
     if any(len(effect.columns) > 1 for effect in found):
         sentences.append("What interactions add is not drawn.")
     if effects.shortens_rows:
