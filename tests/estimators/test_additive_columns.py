@@ -119,7 +119,7 @@ REFUSED = {
     "bounds that are no pairs": ({"bounds": [1, 2, 3]}, "bounds must be a pair"),
     "bounds of text": ({"bounds": ("low", "high")}, "bounds must be a pair"),
     "low above high": ({"bounds": (1, -1)}, "low must be below high"),
-    "too few pairs": ({"bounds": [(-1, 1)]}, "1 pairs, and X has 2 columns"),
+    "too few pairs": ({"bounds": [(-1, 1)]}, "bounds describe 1 column, and X has 2"),
     "knots of another type": ({"bounds": (-1, 1), "knots": 2.5}, "knots must be"),
     "a boolean": ({"bounds": (-1, 1), "knots": True}, "knots must be"),
     "knots of an unknown column": ({"bounds": (-1, 1), "knots": {"x7": 3}}, '"x7" is no number column'),

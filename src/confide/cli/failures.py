@@ -81,7 +81,7 @@ def _message(error: BaseException) -> str:
         return f"{_message(error.error)} {error.sentence}"
     if isinstance(error, KeyboardInterrupt):
         return "stopped by control-C."
-    if isinstance(error, ParameterError) and not isinstance(error, SchemaError):
+    if isinstance(error, ParameterError | BudgetExceeded) and not isinstance(error, SchemaError):
         return in_words_of_options(str(error))
     if isinstance(error, ConfideError):
         return str(error)

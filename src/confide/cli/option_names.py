@@ -12,6 +12,8 @@ _PHRASES = {
     "logistic_hinge": "logistic-hinge",
     "ApproxDP or ZCDP in place of PureDP": "--delta or --rho",
     "budget=inf": "--epsilon inf",
+    "Lower `budget`": "Lower --epsilon or --rho",
+    'interactions="all"': "--interactions all",
     "a HuberRegressor": "--model huber",
     "HuberRegressor": "--model huber",
     "LogisticRegression": "--model logistic",

@@ -99,8 +99,8 @@ _NO_COLUMNS = (
 def _schema_of_bounds(bounds: Any, names: Callable[[int | None], tuple[str, ...]]) -> Schema:
     """A schema of number columns from one pair (low, high), or from a pair for each column, by position or by name."""
     message = (
-        "bounds must be a pair (low, high) for all columns, a list with such a pair for each column, or a dict of pairs by "
-        "the names of columns; low must be below high."
+        "bounds must be a pair (low, high) of finite numbers for all columns, a list with such a pair for each column, or a "
+        "dict of pairs by the names of columns; low must be below high."
     )
     if isinstance(bounds, Mapping):
         pairs, titles = list(bounds.values()), tuple(map(str, bounds))
@@ -115,7 +115,8 @@ def _schema_of_bounds(bounds: Any, names: Callable[[int | None], tuple[str, ...]
         elif table.ndim == 2 and table.shape[1] == 2:
             pairs, titles = list(table), names(len(table))
             if len(titles) != len(pairs):
-                raise ParameterError(f"bounds has {len(pairs)} pairs, and X has {len(titles)} columns; give one for each.")
+                columns = f"{len(pairs)} column{'s'[: len(pairs) != 1]}"
+                raise ParameterError(f"bounds describe {columns}, and X has {len(titles)}; give a pair for each.")
         else:
             raise ParameterError(message)
     try:
