@@ -115,8 +115,8 @@ def _schema_of_bounds(bounds: Any, names: Callable[[int | None], tuple[str, ...]
         elif table.ndim == 2 and table.shape[1] == 2:
             pairs, titles = list(table), names(len(table))
             if len(titles) != len(pairs):
-                columns = f"{len(pairs)} column{'s'[: len(pairs) != 1]}"
-                raise ParameterError(f"bounds describe {columns}, and X has {len(titles)}; give a pair for each.")
+                described = f"{len(pairs)} column{'s'[: len(pairs) != 1]}"
+                raise ParameterError(f"bounds describe {described}, and X has {len(titles)}; give a pair for each.")
         else:
             raise ParameterError(message)
     try:
