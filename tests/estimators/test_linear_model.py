@@ -17,6 +17,7 @@ from confide.estimators.linear_model import (
     restore,
     sample_weight_of,
 )
+from confide.features.encoder import Encoder
 from confide.intake import parameters
 
 X = np.linspace(-0.4, 0.4, 60).reshape(30, 2)
@@ -130,11 +131,15 @@ def test_a_restored_model_is_the_fitted_one_and_warns_before_another_private_fit
     again.fit(X, Y)
 
 
-def test_only_machines_with_kernels_have_a_map():
-    """By their parameters alone, for so many columns."""
-    assert public_map(LogisticRegression(), 3) is None
-    fourier = public_map(confide.KernelSVC(n_features=6, map_seed=4, kernel="laplacian"), 3)
+def test_machines_with_kernels_and_schemas_with_random_features_have_a_map():
+    """By their parameters and the schema alone, for so many columns."""
+    assert public_map(LogisticRegression(), 3, None) is None
+    assert public_map(LogisticRegression(), 3, Encoder(SCHEMA)) is None
+    fourier = public_map(confide.KernelSVC(n_features=6, map_seed=4, kernel="laplacian"), 3, None)
     assert (fourier.n_inputs, fourier.n_features, fourier.seed, fourier.kernel) == (3, 6, 4, "laplacian")
+    features = {"number": 4, "length_scale": 1.0, "norm": 1.0}
+    encoder = Encoder(Schema(SCHEMA.columns, random_features=features))
+    assert public_map(LogisticRegression(), encoder.n_features, encoder).n_features == encoder.n_features + 4
 
 
 def test_scikit_learn_is_told_whether_sparse_rows_will_do():
