@@ -15,6 +15,7 @@ from confide import LogisticRegression
 from confide.estimators.linear_model import PrivateLinearModel, document_of_model, released_model
 from confide.estimators.shared_parameters import estimator
 from confide.saved_models.writing import NOT_PARAMETERS_OF_THE_FILE, document_of
+from tests.estimators.own_losses import Hyperbola
 
 
 def test_the_file_holds_the_release_and_public_facts_alone(rows, tmp_path):
@@ -103,14 +104,9 @@ class TupleLoss(NamedTuple):
     smoothness: float = 0.5
     monotone: bool = True
 
-    def value(self, margin):
-        return 0.5 * (np.hypot(1.0, 1.0 - margin) + (1.0 - margin))
-
-    def derivative(self, margin):
-        return -0.5 * ((1.0 - margin) / np.hypot(1.0, 1.0 - margin) + 1.0)
-
-    def second_derivative(self, margin):
-        return 0.5 / np.hypot(1.0, 1.0 - margin) ** 3
+    value = Hyperbola.value
+    derivative = Hyperbola.derivative
+    second_derivative = Hyperbola.second_derivative
 
 
 VALUES = {

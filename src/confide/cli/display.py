@@ -239,7 +239,7 @@ def model_document(model: PrivateLinearModel) -> dict[str, Any]:
         "weights_speak_of": None if shown is None else shown.label,
         "weights": weights,
         "intercept": intercept,
-        "effects": effects_of(model).to_dict() if has_effects(released_model(model)) else None,
+        "effects": effects_of(model).to_dict() if has_effects(released) else None,
         "intervals": model.summary().to_dict() if has_intervals(model) else None,
         **curves_document(getattr(model, "schema_", None)),
     }

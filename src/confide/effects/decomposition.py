@@ -64,7 +64,7 @@ def decomposition(encoder: Encoder, weights: Array) -> Decomposition:
     points = {name: Points.of(found) for name, found in encodings.items()}  # type: ignore[arg-type]  # all are encodings
     constant = np.zeros(weights.shape[1])
     found: dict[tuple[str, ...], Array] = {}
-    groups = zip(members, encoder.factors, encoder.groups, encoder.group_scales, strict=True)
+    groups = zip(members, encoder.factors, encoder.groups, encoder.row_bound.scales, strict=True)
     for group_names, factors, group, scale in groups:
         in_order = sorted(range(len(group_names)), key=lambda i: names.index(group_names[i]))
         effects = (scale * weights[group.place]).reshape(*(len(factor.names) for factor in factors), -1)

@@ -233,13 +233,16 @@ class Effects:
                 yield Effect(term.columns, term.points, label, tuple(values))
 
     @cached_property
+    def _maps(self) -> tuple[Term, ...]:
+        """The effects as linear maps of the weights of one score: the last axis of each has a number for every weight."""
+        return decomposition(self.encoder, np.eye(self.encoder.n_features)).terms
+
+    @cached_property
     def _errors(self) -> list[JointUncertainty] | None:
         """For each score, the errors of all values that people are shown, in the order of the terms."""
         if self.released.evidence is None:
             return None
-        n_features = self.encoder.n_features
-        maps = decomposition(self.encoder, np.eye(n_features)).terms
-        rows = [term.effects.reshape(-1, n_features)[_shown_places(term)] for term in maps]
+        rows = [term.effects.reshape(-1, self.encoder.n_features)[_shown_places(term)] for term in self._maps]
         return self._errors_of(np.concatenate(rows))
 
     def _errors_of(self, combinations: Array) -> list[JointUncertainty]:
@@ -273,8 +276,7 @@ class Effects:
         outcome = self.outcome if label is None else f"{self.unit} of class {label}"
         if self.released.evidence is None:
             return Contrast(column, first, second, estimate, None, None, level, outcome)
-        maps = decomposition(self.encoder, np.eye(self.encoder.n_features)).terms
-        weights_of = next(each.effects for each in maps if each.columns == (column,))
+        weights_of = next(each.effects for each in self._maps if each.columns == (column,))
         errors = self._errors_of((mixture @ weights_of)[None])[score]
         middle, margin = self._sign * float(errors.estimates[0]), float(errors.margins(level)[0])
         interval = (middle - margin, middle + margin)

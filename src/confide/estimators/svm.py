@@ -14,7 +14,7 @@ from confide.estimators.shared_parameters import IntervalsParameter, RowNormPara
 from confide.features.encoder import Encoder
 from confide.features.fourier import FourierMap
 from confide.intake import parameters
-from confide.training.alpha import usual_norm, usual_norm_of_curves
+from confide.training.alpha import usual_norm_of_rows
 from confide.training.settings import ScoreLoss
 
 _LOSSES: dict[str, type[HuberHinge] | type[SmoothHinge] | type[LogisticHinge]] = {
@@ -120,7 +120,7 @@ class LinearSVC(IntervalsParameter, RowNormParameter, LinearClassifier):
     smoothing: float = 0.5
 
     def _minimised(self, encoder: Encoder | None) -> ScoreLoss:
-        usual = None if encoder is None else BallBound(usual_norm_of_curves(encoder) or usual_norm(encoder.row_bound, 0.0))
+        usual = None if encoder is None else BallBound(usual_norm_of_rows(encoder))
         return hinge_loss(self.loss, self.smoothing, usual)
 
 

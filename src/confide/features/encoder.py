@@ -129,11 +129,6 @@ class Encoder:
         alone = ((encoding,) for encoding in self._encodings)
         return (*alone, *(tuple(member.factor for member in product.members) for product in self._products))
 
-    @property
-    def group_scales(self) -> tuple[float, ...]:
-        """For each group, what its products are multiplied by; 1 for a column."""
-        return self.row_bound.scales
-
     def read(self, frame: Any, rows_per_person: RowsPerPerson | None = None, *, refuse: bool = True) -> Codes:
         """Check a frame and read the columns of the schema.
 

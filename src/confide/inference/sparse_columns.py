@@ -60,7 +60,7 @@ def with_known_zeros(evidence: Evidence, encoder: Encoder) -> Evidence:
     """The same evidence with less noise in its moments; unchanged if several scores bend together."""
     if not evidence.separable:
         return evidence
-    described = zip(encoder.groups, encoder.factors, encoder.group_scales, strict=True)
+    described = zip(encoder.groups, encoder.factors, encoder.row_bound.scales, strict=True)
     groups = [_group(group.place, factors, scale) for group, factors, scale in described]
     curvature, slope = evidence.curvature.copy(), evidence.slope.copy()
     of_curvature, of_slope = evidence.curvature_deviation, evidence.slope_deviation

@@ -22,6 +22,7 @@ from confide.data.opened_rows import NO_MOMENTS, OpenedRows
 from confide.data.partitions import NumericReading
 from confide.data.streams import Reading
 from confide.errors import InputError, ParameterError
+from confide.features.encoder import Encoder
 from confide.features.labels import targets_at
 from confide.features.schema import Schema
 from confide.intake.arrays import MemoryTable, names_of_columns, table_of
@@ -103,12 +104,12 @@ class _RowsInMemory:
 
     @contextmanager
     def checked(self, specifications: Sequence[RowSpecification]) -> Iterator[tuple[CheckedRows, ...]]:
-        first = specifications[0]
         # Fits that encode rows alike share one table.
-        tables = {first.encoder: table_of(self.X, first)}
-        for each in specifications[1:]:
+        tables: dict[Encoder | None, MemoryTable] = {}
+        for each in specifications:
             if each.encoder not in tables:
                 tables[each.encoder] = table_of(self.X, each)
+        first = specifications[0]
         targets = first.target.read(self.y, tables[first.encoder].n_rows_given)
         own_weights = None if self.sample_weight is None else weight_array(self.sample_weight)
         yield tuple(self._as_taken_by(each, tables[each.encoder], targets, own_weights) for each in specifications)

@@ -244,6 +244,11 @@ def usual_norm_of_curves(encoder: Encoder) -> float | None:
     return math.sqrt(math.fsum([*squares.values(), *products, features]))
 
 
+def usual_norm_of_rows(encoder: Encoder) -> float:
+    """The L2 norm of a typical row as it enters a model, without the intercept: `usual_norm_of_curves`, or `usual_norm`."""
+    return usual_norm_of_curves(encoder) or usual_norm(encoder.row_bound, 0.0)
+
+
 def typical_norm(problem: Problem, usual: float | None) -> float:
     """The L2 norm of a typical row with its intercept. `usual` is that without the intercept, if it is known."""
     return usual_norm(problem.row_bound, problem.intercept) if usual is None else math.hypot(usual, problem.intercept)

@@ -37,11 +37,10 @@ MOST_WEIGHTS = 5000
 """The largest number of weights of the pairs together."""
 NUMBERS_OF_FEATURES = {"gaussian": 1000, "laplace": 100}
 """The number of random features, by the law of the noise. Laplace noise grows with the number of weights; 50, 100 and 200
-features were compared, and 500 and 1,000 under Gaussian noise (benchmarks/automatic_interactions.py)."""
+features were compared, and 500 and 1,000 under Gaussian noise, on the data of benchmarks/peers."""
 NORM_OF_FEATURES = {"gaussian": 1.15, "laplace": 0.8}
 """The norm of the random features over the norm of a typical encoded row. Compared were 0.6, 1.15 and 1.7 under Gaussian
-noise, and 0.6, 1.15 and 2.3 under Laplace noise, where Covertype was best with the least and Skin with the middle one
-(benchmarks/automatic_interactions.py)."""
+noise, and 0.6, 1.15 and 2.3 under Laplace noise, where Covertype was best with the least and Skin with the middle one."""
 KNOTS_WITH_FEATURES = 6
 """The number of knots beside random features. It decides how far apart rows are, and so what a length scale means: with 12
 knots, 100 features erred twice as often on Skin as with 6. All lengths were compared with 6."""

@@ -12,19 +12,21 @@ from confide.expected_noise import noise_on_a_weight
 from confide.features.columns import Column, NumberColumn
 from confide.features.encoder import Encoder
 from confide.features.schema import Schema
-from confide.training.alpha import usual_norm, usual_norm_of_curves
+from confide.training.alpha import usual_norm_of_rows
 from confide.training.plan import make_plan
 from confide.training.settings import Settings
 
-NUMBERS_OF_KNOTS = (12, 6, 3, 0)
-"""The numbers of knots that are tried, the largest first. One or two knots were worse than none or three on most data."""
+NUMBERS_OF_KNOTS = (12, 6, 3)
+"""The numbers of knots that are tried beside straight lines, the largest first. One or two knots were worse than none or
+three on most data."""
 _LEAST_STRENGTH = {12: 10_000.0, 6: 150.0, 3: 100.0}
 """A number of knots is taken if there are so many rows for each unit of noise on a weight. Compared by
-benchmarks/automatic_knots.py, as are the next three constants."""
+benchmarks/automatic_knots.py, as are the constants below."""
 _STRENGTH_OF_CHEAP = {12: 10_000.0, 6: 100.0, 3: 0.0}
 """The same where the knots cost little."""
 _LEAST_OF_STRAIGHT = 0.5
-"""Knots are not tried if the strength of straight lines is below this share of what they need. It is seldom much smaller."""
+"""A number of knots is not tried if straight lines have less than this share of the strength that it needs. Strength with
+knots is seldom much larger than with straight lines, and a plan takes time."""
 _CHEAP = 0.83
 """Knots cost little if the sum of typical rows over the noise is at least this share of that with straight lines. At 0.81,
 three knots were worse than straight lines on KDD Cup 99 with all its columns at a pure epsilon of 0.05 and 0.1, and at 0.855
@@ -88,13 +90,13 @@ def with_chosen_knots(schema: Schema, settings_of: Callable[[Encoder], Settings]
         noise = noise_on_a_weight(plan)
         slope = 1.0 if getattr(settings.minimised, "score_size", 1.0) is None else _TYPICAL_SLOPE
         strength = slope * plan.problem.n_rows_low / noise if noise else math.inf
-        norm = usual_norm_of_curves(encoder) or usual_norm(encoder.row_bound, 0.0)
+        norm = usual_norm_of_rows(encoder)
         return _Tried(made, strength, strength * norm / math.sqrt(plan.problem.n_weights))
 
     straight = tried(0)
-    for number in NUMBERS_OF_KNOTS[:-1]:
+    for number in NUMBERS_OF_KNOTS:
         if straight is not None and straight.strength < _LEAST_OF_STRAIGHT * _STRENGTH_OF_CHEAP[number]:
-            continue  # planning takes time, and so many knots would need about as much strength
+            continue
         curved = tried(number)
         if curved is not None:
             is_cheap = straight is not None and curved.signal >= _CHEAP * straight.signal
