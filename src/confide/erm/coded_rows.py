@@ -47,7 +47,7 @@ class CodedLayout:
     width: int = field(init=False, compare=False)
     """Number of entries of each row, at most the number of columns, because all are in different columns."""
     key: bytes = field(init=False, compare=False, repr=False)
-    """The layout as bytes. What is kept for a layout is kept under them, because nobody can change them."""
+    """The layout as bytes. Caches use them as the key of a layout, because bytes cannot be changed."""
 
     def __post_init__(self) -> None:
         try:
@@ -205,7 +205,7 @@ class _Frame:
 
 
 def unchangeable(array: NDArray[Any]) -> NDArray[Any]:
-    """A copy over memory that cannot be made writable. What is kept for later blocks is such a copy."""
+    """A copy over memory that cannot be made writable. Every array that a cache keeps for later blocks is such a copy."""
     return np.frombuffer(array.tobytes(), array.dtype).reshape(array.shape)
 
 
@@ -214,7 +214,7 @@ def _whole(intervals: Intervals) -> Intervals:
 
 
 def only_bytes(key: bytes) -> bytes:
-    """The same bytes, under which something is kept. Another type, of whoever made the key, might equal other keys."""
+    """The same bytes, as the key of a cache. An object of another type could claim to be equal to other keys."""
     if type(key) is not bytes:
         raise TypeError("a layout and a bound are known by bytes.")
     return key

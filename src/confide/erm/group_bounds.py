@@ -53,7 +53,7 @@ class GroupBound:
     _bands: tuple[_Band, ...] = field(init=False, compare=False, repr=False)
     """The other groups."""
     _key: bytes = field(init=False, compare=False, repr=False)
-    """Size, scale and link of each group. What is kept for a bound is kept under them, because nobody can change them."""
+    """Size, scale and link of each group. Caches use them as the key of a bound, because bytes cannot be changed."""
 
     def __post_init__(self) -> None:
         for name, kind, change in (("sizes", Integral, int), ("scales", Real, float), ("linked", bool, bool)):

@@ -26,7 +26,7 @@ _COLUMNS_PER_ENTRY = 3
 
 
 class CodedColumns:
-    """How the columns of a table become coded rows. Interactions do not.
+    """How the columns of a table become coded rows. A schema with interactions has dense rows.
 
     Parameters
     ----------
