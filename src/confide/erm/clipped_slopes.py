@@ -1,4 +1,4 @@
-"""A loss whose gradient is clipped row by row: what noisy gradients sum. Proof: privacy/proofs/gradient.md, sections 3 and 4."""
+"""A loss whose gradient is clipped row by row: what noisy gradients sum. Proof: privacy/proofs/gradient.md, section 3."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from confide.types import Array, Targets
 
 @dataclass(frozen=True, slots=True)
 class ClippedSlopes:
-    """The slopes of a loss, those of a row x scaled down together so that |slopes| |x| is at most `limit` R, R the bound on rows.
+    """The slopes of a loss, those of a row x scaled down together to |slopes| |x| <= `limit` R, R the bound on rows.
 
     Only its slopes can be summed: there need not be a function whose slopes these are.
 
@@ -87,7 +87,7 @@ class ClippedSlopes:
         return self.loss.curvature_at_slope(slope)
 
     def of_scores(self, scores: Array, targets: Targets, order: int, stretch: Array | float = 1.0) -> Terms:
-        """The slopes (m, k o) alone: order 1. `stretch` (m, 1) is R / |x|; it is inf for a row of zeros, which adds nothing."""
+        """The slopes (m, k o) alone: order 1. `stretch` (m, 1) is R / |x|, and inf for a row of zeros, which adds nothing."""
         if order != 1:
             raise ParameterError("clipped slopes have sums of order 1 alone.")
         slope = self.loss.of_scores(scores, targets, 1, stretch).slope

@@ -65,4 +65,6 @@ class InterpolatedSlopes(OneScore):
         left = np.floor(position)
         share = position - left
         at_left, at_right = (self.loss.of_scores(node * self.width, targets, 1).slope for node in (left, left + 1.0))
+        assert at_left is not None  # noqa: S101 - order 1 was asked for
+        assert at_right is not None  # noqa: S101 - order 1 was asked for
         return Terms(slope=(1.0 - share) * at_left + share * at_right)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Protocol, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 
@@ -51,10 +51,13 @@ class Walk(Protocol):
 
 
 class Steps(Protocol):
-    """How the points of a walk follow from noisy sums. A frozen value made of public facts."""
+    """How the points of a walk follow from noisy sums. A frozen value made of public facts; `str` says what it does."""
 
     def start(self, n_weights: int) -> Walk:
         """The walk before the first sum."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """A JSON form."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +76,15 @@ class Descent:
     slope_limit: float
     radius: float
     steps: Steps
+
+    def to_dict(self) -> dict[str, Any]:
+        """A JSON form."""
+        return {
+            "n_steps": self.n_steps,
+            "slope_limit": self.slope_limit,
+            "radius": self.radius,
+            "steps": self.steps.to_dict(),
+        }
 
     def row_sum(self, problem: Problem) -> RowSum:
         """The sum over rows that each step makes."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -28,13 +29,15 @@ MOMENTUM = 0.9
 _STEP, _STEP_OVER_RIDGE = 3.75, 0.2
 """A step is at most 3.75 over the largest curvature of the mean loss along a typical row. That is as far as heavy balls of
 this momentum converge. In T steps it is at most 0.2 / T over alpha."""
-_USUAL_CURVATURE = 0.5
-"""Curvature of the mean of hinges over many rows, whose margins are spread over a range of a few units."""
+_USUAL_CURVATURE = {True: 8.0, False: 0.5}
+"""Curvature of the mean of losses with kinks over many rows, in units of the slope over the size of scores. Residuals (True)
+are spread over a small part of the range of targets, and margins (False) over a few units."""
 _LONGEST_SCORES = (2.0**10, 2.0**7, 2.0**4)
-"""Scores that the longest row may have, in units of the scores that the loss asks for. The largest is taken at which rounding
-costs little; none is reached in practice."""
+"""Scores that the longest row may have, in units of the scores that the loss asks for. The largest is taken at which
+rounding costs little; none is reached in practice."""
 _JOINTS = tuple(2.0**-k for k in range(12, 4, -1))
-"""Half widths of the joint of a loss with kinks, in the same units. The narrowest is taken at which rounding costs little."""
+"""Half widths of the joint of a loss with kinks, in the same units. The narrowest is taken at which rounding costs
+little."""
 _INFLATIONS = (1e-3, 1e-2, 0.09)
 """Parts of the noise that rounding may cost. The first is taken that is possible."""
 
@@ -56,9 +59,19 @@ class HeavyBall:
     momentum: float
     l2: float
 
-    def start(self, n_weights: int) -> HeavyBallWalk:
-        """The walk before the first sum, at weights of 0."""
-        nothing = np.zeros((1, n_weights))
+    def __str__(self) -> str:
+        return (
+            f"heavy ball with momentum {self.momentum:g} and steps of {self.step:.4g} times the sum; the weights are the "
+            f"mean of the points of the second half"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """A JSON form."""
+        return {"kind": "heavy-ball", "step": self.step, "momentum": self.momentum}
+
+    def start(self, n_weights: int, n_problems: int = 1) -> HeavyBallWalk:
+        """The walk before the first sum, at weights of 0. A forecast makes several walks at once."""
+        nothing = np.zeros((n_problems, n_weights))
         return HeavyBallWalk(self, 0, nothing, nothing, nothing)
 
 
@@ -115,7 +128,11 @@ class GradientRule:
         limit = problem.loss.lipschitz * min(1.0, typical / problem.row_norm)
         if self.alpha.is_automatic:
             problem = replace(problem, l2=self._balanced_l2(problem, mu, limit, typical))
-        curvature = _curvature(problem.loss, unit) * problem.largest_weight * typical**2
+        curvature = (
+            _curvature(problem.loss, unit, has_residuals=self.alpha.score_size is not None)
+            * problem.largest_weight
+            * typical**2
+        )
         step = min(_STEP_OVER_RIDGE / N_STEPS / problem.l2, _STEP / curvature / problem.n_rows_low)
         steps = HeavyBall(N_STEPS, step, MOMENTUM, problem.l2)
         return _with_joint(problem, Descent(N_STEPS, limit, math.inf, steps), unit)
@@ -139,11 +156,11 @@ def gradient_mechanism(alpha: AlphaRule) -> NoisyGradients:
     return NoisyGradients(GradientRule(alpha))
 
 
-def _curvature(loss: Loss, unit: float) -> float:
+def _curvature(loss: Loss, unit: float, *, has_residuals: bool) -> float:
     """The curvature of the mean loss in the score, over typical rows."""
     if math.isfinite(loss.smoothness) and not isinstance(loss, Hinge | HuberHinge):
         return loss.smoothness
-    return min(loss.smoothness, _USUAL_CURVATURE * loss.lipschitz / unit)
+    return min(loss.smoothness, _USUAL_CURVATURE[has_residuals] * loss.lipschitz / unit)
 
 
 def _with_joint(problem: Problem, descent: Descent, unit: float) -> tuple[Problem, Descent]:
