@@ -87,7 +87,7 @@ class ClippedSlopes:
         return self.loss.curvature_at_slope(slope)
 
     def of_scores(self, scores: Array, targets: Targets, order: int, stretch: Array | float = 1.0) -> Terms:
-        """The slopes (m, k o) alone: order 1. `stretch` (m, 1) is R / |x|, and inf for a row of zeros, which adds nothing."""
+        """The slopes (m, k o) alone: order 1. `stretch` (m, 1) is R / |x|, inf for a row of zeros, which adds nothing."""
         if order != 1:
             raise ParameterError("clipped slopes have sums of order 1 alone.")
         slope = self.loss.of_scores(scores, targets, 1, stretch).slope

@@ -63,8 +63,8 @@ class ERMClassifier(RowNormParameter, LinearClassifier):
         threads, so they must not keep state.
 
         With ``mechanism="gradient"`` the object needs nothing but ``derivative``. The loss may have kinks and need not be
-        convex, slopes steeper than `lipschitz` are clipped, and the guarantee assumes nothing but that a slope depends on its
-        own score and label alone.
+        convex, slopes steeper than `lipschitz` are clipped, and the guarantee assumes nothing but that a slope depends on
+        its own score and label alone.
     other parameters : those that linear models share
 
     Attributes
