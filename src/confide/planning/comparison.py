@@ -90,7 +90,8 @@ def equivalent_budgets(
     Returns
     -------
     tuple
-        PureDP, ApproxDP with this delta, ZCDP. For its own kind, the estimator's budget itself.
+        PureDP, ApproxDP with this delta, ZCDP. For its own kind, the estimator's budget itself. For noisy gradients there is
+        no PureDP.
     """
     given = _plan_with_noise(estimator, n_rows, n_features)
     share_of_weights = 1.0 if given.intervals is None else 1.0 - given.intervals.share
@@ -110,6 +111,9 @@ def equivalent_budgets(
         "approximate": lambda epsilon: ApproxDP(epsilon, delta),
         "zcdp": ZCDP,
     }
+    if descent is not None:
+        # It adds Gaussian noise, which no pure budget allows.
+        del makers["pure"]
     own = given.event.budget
     return tuple(
         own if own.kind == kind else _budget_without_excess(make, partial(excess_noise, make))
