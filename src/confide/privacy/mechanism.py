@@ -212,7 +212,7 @@ class Plan:
     budget : Budget
         What the weights cost; charged before a row is read.
     mechanism : str
-        "objective", "output", "output-laplace" or "none".
+        "objective", "output", "output-laplace", "gradient" or "none".
     l2 : float
         Total ridge of the sum form: the problem's, raised where the proof needs it.
     noise : Noise or None
@@ -229,6 +229,8 @@ class Plan:
         What the seal costs: its share of epsilon, or the relative growth of Gaussian noise that pays for it.
     intervals : IntervalsPlan or None
         What is released besides the weights, at a budget of its own. The release of this plan does not use it.
+    descent : Descent or None
+        How noisy gradients lead to weights. Then `lattice` is the noise of each sum, and the weights are on no grid.
     """
 
     problem: Problem
@@ -242,6 +244,7 @@ class Plan:
     event: Event
     seal_share: float = 0.0
     intervals: Any = None
+    descent: Any = None
 
     @property
     def perturbs_objective(self) -> bool:

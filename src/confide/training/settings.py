@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from confide.erm.class_losses import OneVsRest, Softmax
+from confide.erm.clipped_slopes import ClippedSlopes
 from confide.erm.losses import Loss, MarginLoss
 from confide.erm.row_bounds import RowBound
 from confide.erm.row_sums import RowSum
@@ -133,7 +134,11 @@ class Settings:
         if not isinstance(self.minimised, ScoreLoss):
             return ()
         pairs = ((self.minimised.loss, None), *self.minimised.alternatives)
-        return tuple(
+        sums = tuple(
             RowSum(loss, self.row_bound if bound is None else bound, self.intercept, 2, self.largest_weight)
             for loss, bound in pairs
         )
+        if self.mechanism not in ("auto", "gradient"):
+            return sums
+        # The limit of the slopes, like the width of a joint, follows from facts that a party of several does not know.
+        return sums + tuple(replace(each, loss=ClippedSlopes(each.loss, each.loss.lipschitz), order=1) for each in sums)
