@@ -12,6 +12,7 @@ from confide import expected_noise
 from confide._version import __version__
 from confide.accounting.events import Event, PureMechanism
 from confide.data.source import RowSource
+from confide.erm.centred_rows import Centred
 from confide.erm.group_bounds import GroupBound
 from confide.erm.losses import Loss
 from confide.erm.objective import KeptObjective, Objective
@@ -122,6 +123,8 @@ class Problem(ProblemFacts):
             raise ParameterError("alpha must be a positive finite number: the guarantee rests on strong convexity.")
         if not 2.0**-100 <= self.largest_weight <= 2.0**100:
             raise ParameterError("the largest weight of a row must lie between 2^-100 and 2^100.")
+        if isinstance(self.row_bound, Centred) and self.loss.by_length:
+            raise ParameterError("a loss whose slopes are bounded by the lengths of rows needs rows that are not centred.")
 
     @property
     def loss_bounds(self) -> Weighted:
@@ -144,7 +147,8 @@ class Problem(ProblemFacts):
 
     def rounding(self, l2: float) -> GradientRounding:
         """The rounding bound of the gradients at a given total ridge."""
-        return GradientRounding(self.loss_bounds, self.row_norm, self.n_rows_high, self.row_width, self.summation_depth, l2)
+        n_rows, depth, centred = self.n_rows_high, self.summation_depth, isinstance(self.row_bound, Centred)
+        return GradientRounding(self.loss_bounds, self.row_norm, n_rows, self.row_width, depth, l2, centred)
 
     def objective(self, source: RowSource, l2: float, linear: Weights) -> KeptObjective:
         """The objective over the rows of `source`. More rows than the facts allow would void the rounding bound."""
