@@ -52,7 +52,9 @@ class Centred:
             raise ParameterError("rows can be centred if their bound is finite and not centred already.")
         # Written so that what is not a number is refused.
         if not math.hypot(*centre) <= norm * _LENGTH_UP or not LEAST_RADIUS * norm <= radius <= norm:
-            raise ParameterError("a centre must obey the bound on rows, and the radius lie between half of it and all of it.")
+            raise ParameterError(
+                "a centre must obey the bound on rows, and the radius lie between half of it and all of it."
+            )
         object.__setattr__(self, "centre", centre)
         object.__setattr__(self, "radius", radius)
         object.__setattr__(self, "_centre", unchangeable(np.array(centre)))
