@@ -31,7 +31,7 @@ _LENGTH_UP = 1.0 + 2.0**-40
 
 @dataclass(frozen=True, slots=True)
 class Centred:
-    """Rows obey an inner bound, are moved by a public centre, shortened to a radius and magnified to the norm of the inner one.
+    """Rows that obey an inner bound are moved by a centre, shortened to a radius and magnified to the norm of the inner bound.
 
     Parameters
     ----------
@@ -80,10 +80,7 @@ class Centred:
     def clip(self, rows: Rows, scratch: Array | None = None) -> Rows:
         """An array, written to `scratch` (m, d) if it is given; `CentredRows` for sparse and coded rows."""
         self.check_width(rows.shape[1])
-        if isinstance(self.inner, BallBound):
-            inside = self.inner.clip(rows, scratch)
-        else:
-            inside = self.inner.clip(rows)
+        inside = self.inner.clip(rows, scratch) if isinstance(self.inner, BallBound) else self.inner.clip(rows)
         if not isinstance(inside, np.ndarray):
             lengths = row_squares(inside) - 2.0 * _times(inside, self._centre[:, None])[:, 0] + self._centre @ self._centre
             return CentredRows(inside, self._factors(lengths), self._centre)
@@ -100,7 +97,7 @@ class Centred:
         return np.where(outside, self.magnification * radius / distances, self.magnification)
 
     def to_dict(self) -> dict[str, Any]:
-        return {"kind": "centred", "inner": self.inner.to_dict(), "radius": self.radius}
+        return {"kind": "centred", "inner": self.inner.to_dict()}
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -233,6 +233,8 @@ class Plan:
         What the seal costs: its share of epsilon, or the relative growth of Gaussian noise that pays for it.
     intervals : IntervalsPlan or None
         What is released besides the weights, at a budget of its own. The release of this plan does not use it.
+    centring : CentringPlan or None
+        How the centre of the rows is released before this plan, which then holds the bound with that centre.
     """
 
     problem: Problem
@@ -246,6 +248,7 @@ class Plan:
     event: Event
     seal_share: float = 0.0
     intervals: Any = None
+    centring: Any = None
 
     @property
     def perturbs_objective(self) -> bool:

@@ -1,0 +1,52 @@
+"""Whether a part of the budget finds the middle of the rows, and the plan of weights with it. Public facts decide it.
+
+Rows that were moved by their middle are shorter, so noise that hides one of them is smaller in relation to them. That pays
+where noise is large. Where it is small, it is better to keep the budget for the weights.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import replace
+
+from confide.erm.centred_rows import Centred
+from confide.erm.group_bounds import GroupBound
+from confide.erm.row_bounds import BallBound
+from confide.errors import ParameterError
+from confide.privacy.budgets import ZCDP, ApproxDP
+from confide.privacy.centring import centring_plan
+from confide.privacy.lattice import LatticeGaussian
+from confide.privacy.mechanism import Plan
+from confide.training.mechanism_choice import plan_of_weights
+from confide.training.settings import ScoreLoss, Settings
+
+_SHARE = 0.02
+"""The part of the budget that finds the middle of the rows: benchmarks/centring.py."""
+
+
+def plan_with_centring(settings: Settings, score_loss: ScoreLoss, n_features: int, n_rows: int | None, plan: Plan) -> Plan:
+    """The plan with a centre of the rows, or the plan that was given where a centre does not pay or there can be none."""
+    if not settings.centres or not _may_be_centred(plan):
+        return plan
+    problem, budget = plan.problem, plan.budget
+    # There may be no plan for what is left of the budget.
+    with suppress(ParameterError):
+        centring = centring_plan(problem, budget, _SHARE)
+        bound = Centred.unmoved(problem.row_bound, n_features)
+        moved = replace(settings, row_bound=bound, beside_mu=centring.mu)
+        return replace(plan_of_weights(moved, score_loss, n_features, n_rows, budget), centring=centring)
+    return plan
+
+
+def _may_be_centred(plan: Plan) -> bool:
+    """Whether a centre can be released beside weights with this noise, and the weights be given for rows as they are."""
+    problem, noise = plan.problem, plan.noise
+    is_gaussian = isinstance(plan.lattice, LatticeGaussian) if noise is None else noise.law == "gaussian"
+    return (
+        isinstance(plan.budget, ApproxDP | ZCDP)
+        and is_gaussian
+        # Without an intercept, scores of moved rows are no scores of rows.
+        and problem.intercept > 0.0
+        and not problem.loss.by_length
+        and type(problem.row_bound) in (BallBound, GroupBound)
+    )
