@@ -31,7 +31,7 @@ _LENGTH_UP = 1.0 + 2.0**-40
 
 @dataclass(frozen=True, slots=True)
 class Centred:
-    """Rows that obey an inner bound are moved by a centre, shortened to a radius and magnified to the norm of the inner bound.
+    """Rows that obey an inner bound are moved by a centre, shortened to a radius and magnified to the norm of that bound.
 
     Parameters
     ----------
