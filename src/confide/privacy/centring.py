@@ -1,8 +1,8 @@
 """The middle of the rows, released with noise before the weights: rows that were moved by it are hidden by less noise.
 
-One pass adds up the clipped rows, and exact Gaussian noise on a grid hides each row in that sum. So the release is a Gaussian
-mechanism, and one charge covers it together with the release of the weights (`Problem.beside_mu`). The plan of the weights
-does not depend on the centre: `Centred` has the same norm for every centre. Proof: proofs/centring.md.
+One pass adds up the clipped rows, and exact Gaussian noise on a grid hides each row in that sum. So the release is a
+Gaussian mechanism, and one charge covers it together with the release of the weights (`Problem.beside_mu`). The plan of the
+weights does not depend on the centre: `Centred` has the same norm for every centre. Proof: proofs/centring.md.
 """
 
 from __future__ import annotations
@@ -68,6 +68,8 @@ def centring_plan(problem: Problem, budget: Budget, share: float) -> CentringPla
     of_row = budget_of_row(budget, problem.rows_per_person)
     if not isinstance(of_row, ApproxDP | ZCDP):
         raise ParameterError("a pure budget cannot pay for Gaussian noise.")
+    if not problem.row_bound.l2_norm <= LARGEST_BOUND:
+        raise ParameterError("a centre needs rows of a norm of at most 2^300.")
     row_sum = sum_of_rows(problem.row_bound, problem.neighbours, problem.largest_weight)
     weight, norm = problem.largest_weight, norm_with_intercept(row_sum.row_bound, row_sum.intercept)
     # proofs/centring.md, theorem 3: a row that comes, or two rows at once.
@@ -108,7 +110,7 @@ def centred_by(plan: CentringPlan, released: Array) -> Centred:
         least = float(plan.n_rows_low) if weight == 1.0 else weight
         total = float(np.clip(released[-1] / row_sum.intercept, least, weight * plan.n_rows_high))
         sums = released[:-1]
-    norm = min(inner.l2_norm, LARGEST_BOUND)
+    norm = inner.l2_norm
     mean = BallBound(norm).clip(sums[None] / total)[0]
     # Of the squared length of the noisy mean, this much is expected to be that of the rows, and the rest noise. The mean is
     # shortened so that rows are as close to it as can be expected.
