@@ -46,7 +46,7 @@ class MeanWalk:
         return MeanWalk(self.steps, self.point, self.n_done + 1, self.total + noisy)
 
 
-def mean_of_sums(n_steps=4, limit=0.5, radius=4.0, at=(), beside_mu=0.0, steps=None):
+def mean_of_sums(n_steps=4, limit=0.5, radius=4.0, at=(), steps=None):
     """The mechanism that releases the mean of noisy sums at one point."""
     descent = Descent(n_steps, limit, radius, steps or Mean(at))
-    return NoisyGradients(lambda problem, _: (problem, descent), beside_mu)
+    return NoisyGradients(lambda problem, _: (problem, descent))

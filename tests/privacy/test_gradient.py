@@ -192,12 +192,12 @@ def test_all_sums_together_cost_the_budget_and_not_less(budget, neighbours):
 def test_what_was_released_before_is_paid_for():
     """mu 0.3 of 0.5 leaves 0.4, and the event has both."""
     alone = mean_of_sums(9).plan(facts_of(), ZCDP(0.08))
-    plan = mean_of_sums(9, beside_mu=0.3).plan(facts_of(), ZCDP(0.125))
+    plan = mean_of_sums(9).plan(replace(facts_of(), beside_mu=0.3), ZCDP(0.125))
     assert plan.lattice.deviation == pytest.approx(alone.lattice.deviation, rel=1e-6)
     assert plan.event.curve.mu == pytest.approx(0.5, rel=1e-6)
     assert plan.event.curve.mu <= mu_within(ZCDP(0.125))
     with pytest.raises(ParameterError, match="whole budget"):
-        mean_of_sums(9, beside_mu=0.5).plan(facts_of(), ZCDP(0.125))
+        mean_of_sums(9).plan(replace(facts_of(), beside_mu=0.5), ZCDP(0.125))
 
 
 def test_rows_of_one_person_are_paid_for_by_group_privacy():
@@ -400,6 +400,6 @@ def test_a_lattice_of_the_plan_is_gaussian_and_fine():
 def test_the_mechanism_is_a_value():
     """Frozen, so that no fit leaves anything in it for the next one."""
     with pytest.raises(AttributeError):
-        mean_of_sums().beside_mu = 1.0
+        mean_of_sums().decide = None
     assert NoisyGradients.__dataclass_params__.frozen
     assert Descent.__dataclass_params__.frozen

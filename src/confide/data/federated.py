@@ -29,12 +29,14 @@ from confide.data.partitions import NumericReading, Outcome, refuse_persons, sum
 from confide.data.passes import Pass
 from confide.data.source import BlockwiseSum, LentSource, RowSource, SummableRows
 from confide.data.streams import Reading
+from confide.erm.centred_rows import Centred
 from confide.erm.clipped_slopes import ClippedSlopes
 from confide.erm.declared_losses import DeclaredLoss
 from confide.erm.hinges import Hinge
 from confide.erm.interpolated_slopes import InterpolatedSlopes
 from confide.erm.losses import Loss
 from confide.erm.row_sums import RowSum, Totals
+from confide.erm.sums_of_rows import SumOfRows
 from confide.errors import InputError, ParameterError
 from confide.features.persons import RowsPerPerson
 from confide.features.schema import Schema
@@ -160,13 +162,15 @@ class FederatedSource(RowsWithDefaults, SummableRows):
     def _totals_of_parties(self, row_sum: RowSum, weights: Weights) -> Totals:
         passing = Pass("training")
         # Every party gets the request before the first answer is read, so that all work at the same time.
-        joint = _joint_of(row_sum.loss)
+        joint, bound = _joint_of(row_sum.loss), row_sum.row_bound
         request = _packed(
             order=np.array(row_sum.order),
             weights=weights,
             agreed=np.array(digest_of_sum(row_sum)),
             joint=np.array([] if joint is None else [joint]),
             limit=np.array([row_sum.loss.limit] if isinstance(row_sum.loss, ClippedSlopes) else []),
+            centre=np.array(bound.centre if isinstance(bound, Centred) else []),
+            radius=np.array(bound.radius if isinstance(bound, Centred) else 0.0),
         )
         for connection in self.connections:
             connection.send_bytes(request)
@@ -227,6 +231,14 @@ def _requested_sum(agreed: Mapping[str, RowSum], request: Mapping[str, Any]) -> 
     row_sum, order, joint = agreed.get(str(request["agreed"])), _int(request["order"]), request["joint"]
     if row_sum is None or not 0 <= order <= row_sum.order or joint.size != _has_joint(row_sum.loss):
         return None
+    centre, radius = request.get("centre", np.zeros(0)), request.get("radius", np.zeros(()))
+    if centre.size:
+        # A party that agrees to the sum of its rows agrees to every centre, since centres are made of such sums and noise.
+        # Rows that were moved obey the same bound, whatever the centre is, and the bound refuses what is none.
+        of_rows = [other.row_bound for other in agreed.values() if isinstance(other.loss, SumOfRows)]
+        if row_sum.row_bound not in of_rows or centre.dtype != np.float64 or centre.ndim != 1 or radius.shape != ():
+            return None
+        row_sum = replace(row_sum, row_bound=Centred(row_sum.row_bound, tuple(centre.tolist()), float(radius)))
     loss = _with_joint(row_sum.loss, float(joint[0])) if joint.shape == (1,) else row_sum.loss
     if isinstance(loss, ClippedSlopes):
         loss = replace(loss, limit=float(request["limit"][0]))
@@ -238,12 +250,14 @@ def digest_of_sum(row_sum: RowSum) -> str:
 
     It leaves out the width of the joint of a hinge: solvers use wider joints on the way, a plan may take a narrower one, and
     the bound on slopes, which the sensitivity rests on, is the same for every width. It leaves out the limit of clipped
-    slopes, which the coordinator decides: it is trusted with sums of slopes that are not clipped, too.
+    slopes, which the coordinator decides: it is trusted with sums of slopes that are not clipped, too. It leaves out a
+    centre of the rows, because none is known when sums are agreed.
     """
     loss = _with_joint(row_sum.loss, 1.0) if _has_joint(row_sum.loss) else row_sum.loss
     if isinstance(loss, ClippedSlopes):
         loss = replace(loss, limit=1.0)
-    return hashlib.sha256(repr(replace(row_sum, loss=loss, order=_HIGHEST_ORDER)).encode()).hexdigest()
+    bound = row_sum.row_bound.inner if isinstance(row_sum.row_bound, Centred) else row_sum.row_bound
+    return hashlib.sha256(repr(replace(row_sum, loss=loss, row_bound=bound, order=_HIGHEST_ORDER)).encode()).hexdigest()
 
 
 def _has_joint(loss: Loss) -> bool:

@@ -89,6 +89,10 @@ _DESCRIPTIONS = {
     how far the coefficients may lie from those of the population. "auto" takes the share at which the intervals are
     expected to be narrowest, by public facts. If the intervals could not be trusted, the fit is refused before anything is
     charged.""",
+    "centre": """"auto" or False, default "auto"
+    Whether a small part of the budget may find the middle of the rows before the fit. Rows that were moved by it are
+    shorter, so less noise hides one of them. "auto" decides by public facts; the plan and the guarantee say what it decided.
+    False keeps the whole budget for the weights.""",
     "ledger": """Ledger, batch of one, or None
     Charged before a row is used. None: the fit is charged nowhere.""",
     "n_jobs": """int or None
@@ -129,6 +133,7 @@ class ModelParameters:
     fit_intercept: bool = True
     intercept_scaling: float = 1.0
     mechanism: str = "auto"
+    centre: str | bool = "auto"
     neighbours: str | Neighbours = "replace-one"
     n_rows_bounds: tuple[int, int] | None = None
     max_rows_per_person: int = 1

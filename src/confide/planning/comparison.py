@@ -73,7 +73,8 @@ def equivalent_budgets(
 ) -> tuple[Budget, ...]:
     """Budgets of the three kinds at which one plan has as much noise as at the estimator's own budget.
 
-    The mechanism, the loss, the bounds, the alpha and the share for intervals stay those of the estimator's plan. Noise is
+    The mechanism, the loss, the bounds, the alpha and the share for intervals stay those of the estimator's plan without a
+    centre of the rows. Noise is
     measured on the weights where the loss adds no curvature (`Plan.noise_norm`). To fit at one of these budgets, give the
     estimator the alpha, the loss and the share of the plan, because it would choose others for another budget.
 
@@ -93,7 +94,8 @@ def equivalent_budgets(
         PureDP, ApproxDP with this delta, ZCDP. For its own kind, the estimator's budget itself. For noisy gradients there is
         no PureDP.
     """
-    given = _plan_with_noise(estimator, n_rows, n_features)
+    # Pure budgets have no centre of the rows, so budgets are compared without one.
+    given = _plan_with_noise(estimator_with(estimator, centre=False), n_rows, n_features)
     share_of_weights = 1.0 if given.intervals is None else 1.0 - given.intervals.share
 
     descent = given.descent

@@ -110,11 +110,9 @@ class NoisyGradients:
     ----------
     decide : from the public facts and the mu of the whole release to the facts that are used, whose ridge or loss it may
         have chosen, and to the descent
-    beside_mu : mu of Gaussian releases before this one that the same charge covers
     """
 
     decide: Callable[[Problem, float], tuple[Problem, Descent]]
-    beside_mu: float = 0.0
 
     def plan(self, problem: Problem, budget: Budget) -> Plan:
         """The plan with the least noise at which all sums together cost the budget."""
@@ -125,10 +123,9 @@ class NoisyGradients:
             )
         of_row = budget_of_row(budget, problem.rows_per_person)
         assert not isinstance(of_row, PureDP)  # noqa: S101 - a row has a budget of the same kind
-        of_all = mu_within(of_row)
-        if not self.beside_mu < of_all:
-            raise ParameterError("what is released before the gradients costs the whole budget.")
-        mu = math.sqrt((of_all - self.beside_mu) * (of_all + self.beside_mu)) * _DOWN
+        mu = mu_within(of_row, problem.beside_mu)
+        if not mu > 0.0:
+            raise ParameterError("the releases beside the gradients cost the whole budget.")
         problem, descent = self.decide(problem, mu)
         exact, rounding = descent.sensitivity(problem), descent.rounding(problem)
         if not 0.0 < descent.slope_limit <= problem.loss.lipschitz or descent.n_steps < 1:
@@ -143,7 +140,7 @@ class NoisyGradients:
         of_step = mu / math.sqrt(descent.n_steps) * _DOWN
         exponent = lattice_exponent(sensitivity / max(1.0, of_step), problem.n_weights)
         lattice = LatticeGaussian.of_multiplier(problem.n_weights, exponent, sensitivity, 1.0 / of_step)
-        together = math.hypot(self.beside_mu, math.sqrt(descent.n_steps) / lattice.multiplier) * _UP
+        together = math.hypot(problem.beside_mu, math.sqrt(descent.n_steps) / lattice.multiplier) * _UP
         event = problem.event(budget, GaussianMechanism(together))
         return Plan(problem, budget, "gradient", problem.l2, None, 0.0, 0.0, lattice, event, descent=descent)
 

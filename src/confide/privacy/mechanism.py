@@ -12,6 +12,7 @@ from confide import expected_noise
 from confide._version import __version__
 from confide.accounting.events import Event, PureMechanism
 from confide.data.source import RowSource
+from confide.erm.centred_rows import Centred
 from confide.erm.group_bounds import GroupBound
 from confide.erm.losses import Loss
 from confide.erm.objective import KeptObjective, Objective
@@ -109,12 +110,15 @@ class Problem(ProblemFacts):
     largest_weight : upper bound on the weight of a row; means divide by the number of rows, never by the sum of weights
     set_aside : a logarithm, above 0 where this is one of several releases that share a charge: proofs set aside an event of
         small probability, and this is by how much less probable that event must be
+    beside_mu : shift over deviation of other Gaussian releases from the same rows that the budget pays for too: for one row,
+        of all of them together, as one Gaussian mechanism
     """
 
     loss: Loss
     l2: float
     largest_weight: float = 1.0
     set_aside: float = 0.0
+    beside_mu: float = 0.0
 
     def __post_init__(self) -> None:
         ProblemFacts.__post_init__(self)
@@ -122,6 +126,10 @@ class Problem(ProblemFacts):
             raise ParameterError("alpha must be a positive finite number: the guarantee rests on strong convexity.")
         if not 2.0**-100 <= self.largest_weight <= 2.0**100:
             raise ParameterError("the largest weight of a row must lie between 2^-100 and 2^100.")
+        if not 0.0 <= self.beside_mu < math.inf:
+            raise ParameterError("beside_mu must be a finite number of at least 0.")
+        if isinstance(self.row_bound, Centred) and self.loss.by_length:
+            raise ParameterError("a loss whose slopes are bounded by the lengths of rows needs rows that are not centred.")
 
     @property
     def loss_bounds(self) -> Weighted:
@@ -144,7 +152,8 @@ class Problem(ProblemFacts):
 
     def rounding(self, l2: float) -> GradientRounding:
         """The rounding bound of the gradients at a given total ridge."""
-        return GradientRounding(self.loss_bounds, self.row_norm, self.n_rows_high, self.row_width, self.summation_depth, l2)
+        n_rows, depth, centred = self.n_rows_high, self.summation_depth, isinstance(self.row_bound, Centred)
+        return GradientRounding(self.loss_bounds, self.row_norm, n_rows, self.row_width, depth, l2, centred)
 
     def objective(self, source: RowSource, l2: float, linear: Weights) -> KeptObjective:
         """The objective over the rows of `source`. More rows than the facts allow would void the rounding bound."""
@@ -226,6 +235,8 @@ class Plan:
         What is released besides the weights, at a budget of its own. The release of this plan does not use it.
     descent : Descent or None
         How noisy gradients lead to weights. Then `lattice` is the noise of each sum, and the weights are on no grid.
+    centring : CentringPlan or None
+        How the centre of the rows is released before this plan, which then holds the bound with that centre.
     """
 
     problem: Problem
@@ -240,6 +251,7 @@ class Plan:
     seal_share: float = 0.0
     intervals: Any = None
     descent: Any = None
+    centring: Any = None
 
     @property
     def perturbs_objective(self) -> bool:

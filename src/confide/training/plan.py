@@ -12,6 +12,7 @@ from confide.intake.specification import CheckedRows
 from confide.privacy.budgets import Neighbours
 from confide.privacy.mechanism import Plan
 from confide.privacy.sufficient_statistics import StatisticsPlan
+from confide.training.centring_choice import plan_with_centring
 from confide.training.interval_share import plan_with_intervals, refuse_intervals, refuse_noisy_gradients
 from confide.training.least_squares import plan_of_sums
 from confide.training.loss_choice import chosen_loss
@@ -56,4 +57,5 @@ def _remembered(settings: Settings, score_loss: ScoreLoss, n_features: int, n_ro
     settings, score_loss, plan = chosen_loss(settings, score_loss, n_features, n_rows)
     if settings.has_intervals:
         return plan_with_intervals(settings, score_loss, n_features, n_rows)
-    return plan or plan_of_weights(settings, score_loss, n_features, n_rows, settings.budget)
+    plan = plan or plan_of_weights(settings, score_loss, n_features, n_rows, settings.budget)
+    return plan_with_centring(settings, score_loss, n_features, n_rows, plan)
