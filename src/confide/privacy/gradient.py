@@ -17,8 +17,10 @@ from typing import Any, Protocol, Self
 import numpy as np
 
 from confide.data.source import RowSource
+from confide.erm.centred_rows import Centred
 from confide.erm.clipped_slopes import ClippedSlopes
 from confide.erm.row_sums import RowSum
+from confide.erm.weighted_losses import Weighted
 from confide.errors import ParameterError
 from confide.privacy.budgets import Budget, Neighbours, PureDP, budget_of_row
 from confide.privacy.gaussian import GaussianMechanism, mu_within
@@ -32,6 +34,7 @@ _LARGEST_INFLATION = 0.1
 """Rounding may cost at most this share of the noise."""
 _MOST_DRAWN = 2**16
 """So many integers of noise are drawn together. They wait in memory, and are overwritten by none of another fit."""
+_UNIT = 2.0**-53
 _DOWN, _UP = 1.0 - 2.0**-40, 1.0 + 2.0**-40
 
 
@@ -98,8 +101,14 @@ class Descent:
 
     def rounding(self, problem: Problem) -> float:
         """Largest L2 distance between a computed sum and its exact counterpart, at all points within the radius."""
-        clipped = replace(problem, loss=ClippedSlopes(problem.loss, self.slope_limit))
-        return clipped.rounding(0.0).bound(self.radius, 0.0, 0.0)
+        clipped = Weighted(ClippedSlopes(problem.loss, self.slope_limit), problem.largest_weight)
+        bound = replace(problem.rounding(0.0), loss=clipped).bound(self.radius, 0.0, 0.0)
+        if isinstance(problem.row_bound, Centred):
+            # The lengths of rows near the centre are less exact, and matter where slopes are clipped.
+            longest = problem.loss_bounds.lipschitz * problem.row_norm
+            lengths = 9.0 * (problem.row_width + 4) * (problem.loss.lipschitz / self.slope_limit)
+            bound += 1.01 * _UNIT * problem.n_rows_high * longest * lengths
+        return bound
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,9 +136,9 @@ class NoisyGradients:
         if not mu > 0.0:
             raise ParameterError("the releases beside the gradients cost the whole budget.")
         problem, descent = self.decide(problem, mu)
-        exact, rounding = descent.sensitivity(problem), descent.rounding(problem)
         if not 0.0 < descent.slope_limit <= problem.loss.lipschitz or descent.n_steps < 1:
             raise ParameterError("noisy gradients need at least one step, and a limit of at most the largest slope.")
+        exact, rounding = descent.sensitivity(problem), descent.rounding(problem)
         if not 2.0 * rounding <= _LARGEST_INFLATION * exact:
             raise ParameterError(
                 f"sums of slopes over up to {problem.n_rows_high} rows are too inexact in double precision. Narrow "

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from confide.erm.centred_rows import Centred
 from confide.erm.declared_losses import DeclaredLoss
 from confide.erm.group_bounds import GroupBound
 from confide.erm.hinges import Hinge, HuberHinge
@@ -147,7 +148,8 @@ class GradientRule:
 
     def _longest_usual(self, problem: Problem, typical: float) -> float:
         """The norm of rows at which steps must still converge. Rows in a ball may all be as long as the bound."""
-        is_known = self.alpha.usual_norm is not None or isinstance(problem.row_bound, GroupBound)
+        bound = problem.row_bound.inner if isinstance(problem.row_bound, Centred) else problem.row_bound
+        is_known = self.alpha.usual_norm is not None or isinstance(bound, GroupBound)
         return typical if is_known else problem.row_norm
 
     def _balanced_l2(self, problem: Problem, mu: float, typical: float) -> float:
