@@ -88,6 +88,11 @@ _DESCRIPTIONS = {
     how far the coefficients may lie from those of the population. "auto" takes the share at which the intervals are
     expected to be narrowest, by public facts. If the intervals could not be trusted, the fit is refused before anything is
     charged.""",
+    "prior": """fitted model, path of one, pair (coef, intercept), PublicPrior or None
+    Public weights towards which the ridge pulls, in place of 0. The nearer they are to those of the rows, the better is a
+    fit with a small budget. A model must have a guarantee, or be declared public (`PublicPrior`), and its columns must be
+    encoded as here. Coefficients are those of the columns as they enter the fit. They must not have been made from these
+    rows, unless by a release whose cost is counted as well.""",
     "ledger": """Ledger, batch of one, or None
     Charged before a row is used. None: the fit is charged nowhere.""",
     "n_jobs": """int or None
@@ -131,6 +136,7 @@ class ModelParameters:
     neighbours: str | Neighbours = "replace-one"
     n_rows_bounds: tuple[int, int] | None = None
     max_rows_per_person: int = 1
+    prior: Any = None
     ledger: Ledger | Batch | None = None
     n_jobs: int | None = None
     random_state: int | None = None

@@ -98,6 +98,10 @@ class ProblemFacts:
         self.check(max(source.n_rows, self.n_rows_low), source.n_features)
 
 
+LARGEST_OF_A_PRIOR = 2.0**200
+"""The largest size of one weight of a prior, so that no product overflows."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem(ProblemFacts):
     """The public facts of one training problem with a loss of the score.
@@ -109,15 +113,19 @@ class Problem(ProblemFacts):
     largest_weight : upper bound on the weight of a row; means divide by the number of rows, never by the sum of weights
     set_aside : a logarithm, above 0 where this is one of several releases that share a charge: proofs set aside an event of
         small probability, and this is by how much less probable that event must be
+    prior : public weights o D towards which the ridge pulls, the intercept's in units of its constant; empty for 0
     """
 
     loss: Loss
     l2: float
     largest_weight: float = 1.0
     set_aside: float = 0.0
+    prior: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         ProblemFacts.__post_init__(self)
+        if self.prior and not (len(self.prior) == self.n_weights and all(abs(x) <= LARGEST_OF_A_PRIOR for x in self.prior)):
+            raise ParameterError(f"a prior needs {self.n_weights} weights, each a finite number of at most 2^200 in size.")
         if not 0.0 < self.l2 < math.inf:
             raise ParameterError("alpha must be a positive finite number: the guarantee rests on strong convexity.")
         if not 2.0**-100 <= self.largest_weight <= 2.0**100:
@@ -144,11 +152,19 @@ class Problem(ProblemFacts):
 
     def rounding(self, l2: float) -> GradientRounding:
         """The rounding bound of the gradients at a given total ridge."""
-        return GradientRounding(self.loss_bounds, self.row_norm, self.n_rows_high, self.row_width, self.summation_depth, l2)
+        prior_norm = math.hypot(*self.prior) if self.prior else 0.0
+        return GradientRounding(
+            self.loss_bounds, self.row_norm, self.n_rows_high, self.row_width, self.summation_depth, l2, prior_norm
+        )
 
-    def objective(self, source: RowSource, l2: float, linear: Weights) -> KeptObjective:
-        """The objective over the rows of `source`. More rows than the facts allow would void the rounding bound."""
+    def objective(self, source: RowSource, l2: float, noise: Weights) -> KeptObjective:
+        """The objective over the rows of `source`, with this noise (1, o D) in its linear term, and the pull of the prior.
+
+        More rows than the facts allow would void the rounding bound. But for a constant, (l2 / 2) |w - prior|^2 is
+        (l2 / 2) |w|^2 - l2 prior . w: proofs/certificate.md, section 6.
+        """
         self.check_source(source)
+        linear = noise - l2 * np.array([self.prior]) if self.prior else noise
         return Objective(source, self.loss, self.row_bound, self.intercept, l2, linear, self.largest_weight)
 
 

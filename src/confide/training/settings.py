@@ -11,6 +11,7 @@ from confide.erm.row_bounds import RowBound
 from confide.erm.row_sums import RowSum
 from confide.errors import ParameterError
 from confide.privacy.budgets import Budget, Neighbours
+from confide.released_models.prior import Prior
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +91,7 @@ class Settings:
     class_weight : pairs of class and public weight, or None
     inference_share : part of the budget that is kept for intervals, 0 for none, or "auto"
     monotone : pairs of a column and "up" or "down", the direction in which its released effect is made monotone
+    prior : public weights towards which the ridge pulls; None for 0
     set_aside : explained in `Problem`, for a release that is one of several
     n_threads : number of threads that share rows in memory or in files; no plan or release depends on it
     """
@@ -110,6 +112,7 @@ class Settings:
     n_threads: int = 1
     usual_norm: float | None = None
     monotone: tuple[tuple[str, str], ...] = ()
+    prior: Prior | None = None
 
     @property
     def largest_weight(self) -> float:
@@ -120,6 +123,10 @@ class Settings:
     def has_intervals(self) -> bool:
         """Whether a part of the budget is kept for intervals."""
         return self.inference_share != 0.0
+
+    def weights_of_prior(self, n_scores: int, n_features: int) -> tuple[float, ...]:
+        """The prior as weights of a problem with so many scores and columns; empty if there is no prior."""
+        return () if self.prior is None else self.prior.weights(n_scores, n_features, self.intercept)
 
     def for_classes(self, n_classes: int) -> Settings:
         """The settings for this number of classes; 0 for a regression."""
