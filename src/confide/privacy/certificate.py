@@ -108,10 +108,14 @@ def planned_tolerance(rounding: GradientRounding, noise_bound: float) -> float:
 
 def insufficient(n_rows: int, *, has_prior: bool) -> str:
     """The message where double precision does not suffice, from public facts."""
-    beside, shorter = (", this prior", ", or give a shorter prior") if has_prior else ("", "")
+    if has_prior:
+        return (
+            f"alpha or the prior does not suit up to {n_rows} rows and this row norm: double precision cannot certify the "
+            f"minimiser closely enough. Give a shorter prior or another alpha, or narrow n_rows_bounds."
+        )
     return (
-        f"alpha is too small for up to {n_rows} rows{beside} and this row norm: double precision cannot certify the "
-        f"minimiser closely enough. Raise alpha, or narrow n_rows_bounds{shorter}."
+        f"alpha is too small for up to {n_rows} rows and this row norm: double precision cannot certify the minimiser "
+        f"closely enough. Raise alpha, or narrow n_rows_bounds."
     )
 
 
