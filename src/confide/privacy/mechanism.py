@@ -113,23 +113,17 @@ class Problem(ProblemFacts):
     largest_weight : upper bound on the weight of a row; means divide by the number of rows, never by the sum of weights
     set_aside : a logarithm, above 0 where this is one of several releases that share a charge: proofs set aside an event of
         small probability, and this is by how much less probable that event must be
-<<<<<<< HEAD
-    prior : public weights o D towards which the ridge pulls, the intercept's in units of its constant; empty for 0
-=======
     beside_mu : shift over deviation of other Gaussian releases from the same rows that the budget pays for too: for one row,
         of all of them together, as one Gaussian mechanism
->>>>>>> main
+    prior : public weights o D towards which the ridge pulls, the intercept's in units of its constant; empty for 0
     """
 
     loss: Loss
     l2: float
     largest_weight: float = 1.0
     set_aside: float = 0.0
-<<<<<<< HEAD
-    prior: tuple[float, ...] = ()
-=======
     beside_mu: float = 0.0
->>>>>>> main
+    prior: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         ProblemFacts.__post_init__(self)

@@ -15,13 +15,8 @@ from confide.accounting.events import PureMechanism
 from confide.data.source import RowSource
 from confide.erm.hinges import Hinge, HuberHinge
 from confide.errors import InsufficientRegularisation, ParameterError
-<<<<<<< HEAD
-from confide.privacy.budgets import ZCDP, ApproxDP, Budget, PureDP, budget_of_row, pure_epsilon
-from confide.privacy.certificate import certified_minimiser, insufficient, planned_tolerance
-=======
 from confide.privacy.budgets import ApproxDP, Budget, PureDP, budget_of_row, pure_epsilon
-from confide.privacy.certificate import INSUFFICIENT, certified_minimiser, planned_tolerance
->>>>>>> main
+from confide.privacy.certificate import certified_minimiser, insufficient, planned_tolerance
 from confide.privacy.gaussian import GaussianMechanism, mu_within
 from confide.privacy.lattice import LatticeGaussian, LatticeLaplace, LatticeNoise, lattice_exponent
 from confide.privacy.mechanism import ANOTHERS, Noise, Plan, Problem, Release, log_failure, made_by, zero_weights
