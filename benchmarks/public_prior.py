@@ -1,94 +1,140 @@
-"""How much does a prior from a few public rows help, and which ridge suits it? Test error on real data sets.
+"""How much does a public prior help logistic regression, and which ridge suits it? Test error on real data sets.
 
-With --prior public, the first rows of a random order are taken as public. A model without privacy is fitted to them, and is
-the prior of a private fit to all other rows; neighbours add or remove a row. With --prior release, the prior is a release at
-the same budget from half of the rows, and the fit is to the other half; neighbours replace a row. Fits have multiples of the
-alpha that a fit without a prior has, and their own automatic alpha. Delta is 1e-5, and the data sets are those of
-benchmarks/peers. Printed for each data set, number of public rows and budget: mean error of the prior alone, of the private
-fit without a prior, and with it at each alpha.
+A prior is the minimiser for the first 300 or 1,000 rows of a random order, as if these were public, or a private release
+from the first half at the same budget; the fit is to the other rows. Neighbours replace a row where the prior is a release,
+and else add or remove one; delta is 1e-5, and the data sets are those of benchmarks/peers. Each fit has the ridge that is
+automatic without a prior, times a factor; all draws of the noise are solved as one batch. Printed for each cell: t of
+`balanced_l2`, mean errors of the prior, without it and with it at each factor, and last at the automatic ridge.
 
-Run: CONFIDE_DATA_DIR=... python -m benchmarks.public_prior [--data adult bank covertype] [--public 300 1000] [--draws 5]
-     [--prior release] [--epsilons .05 .1 .5 1] [--model logistic] [--factors 1 2 4 8 16]
+Run: CONFIDE_DATA_DIR=... python -m benchmarks.public_prior [--data bank adult ...] [--draws 24] [--epsilons 0.05 0.1 0.5]
 """
 
 from __future__ import annotations
 
 import argparse
+import math
 import warnings
-from collections import defaultdict
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
-from benchmarks.peers.problems import HELD_OUT, NAMES, problem
+from benchmarks.peers.problems import HELD_OUT, NAMES, Problem, problem
 
 import confide
-from confide import ApproxDP, PublicPrior
+from confide import ApproxDP
+from confide.data.arrays import ArrayBlocks, MemorySource
+from confide.erm.losses import LogisticLoss
+from confide.erm.objective import Objective
+from confide.erm.row_bounds import BallBound
+from confide.privacy.mechanism import Plan
+from confide.privacy.noise import Entropy
+from confide.solvers.lbfgs import LimitedMemory
+from confide.solvers.sampled import Metric
+from confide.training.alpha import RATIO_WITHOUT_SHARE, SHARE_WITH_PRIOR, typical_norm
+from confide.types import Array
 
-MODELS: dict[str, Any] = {
-    "logistic": confide.LogisticRegression,
-    "svm": confide.LinearSVC,
-    "additive": confide.AdditiveClassifier,
-}
+FACTORS = (1.0, 1.5, 2.0, 3.0, 4.0)
+KINDS = ("release", "300", "1000")
 
 
 @dataclass(frozen=True)
-class Setting:
-    """One line of the table."""
+class Rows:
+    """Rows with their intercept and labels; solves many problems over them."""
 
-    data: str
-    n_public: int
+    rows: Array
+    labels: Array
+
+    def minimisers(self, l2: float, linear: Array, start: Array) -> Array:
+        """(k, D) minimisers for k linear terms, by one method for all of them in the metric of one Hessian."""
+        source = MemorySource(ArrayBlocks(self.rows), self.labels.astype(np.int8))
+        objective = Objective(source, LogisticLoss(), BallBound(math.inf), 0.0, l2, linear)
+        middle = replace(objective, linear=linear.mean(axis=0, keepdims=True))
+        metric = Metric.of(middle.evaluate(start.mean(axis=0, keepdims=True), order=2).hessian[0])
+        return LimitedMemory(200, metric=metric).solve(objective, start, 1e-6 * len(self.rows)).weights
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One line of the table: test errors of every draw, by the factor of the ridge, of the prior and without it."""
+
+    name: str
     epsilon: float
+    kind: str
+    ratio: float
+    errors: dict[str, Array]
+
+    @property
+    def automatic(self) -> float:
+        """The mean error at the factor of the automatic ridge, read off between the factors that were tried."""
+        factor = 1.0 / min(1.0, max(SHARE_WITH_PRIOR, math.sqrt(self.ratio / RATIO_WITHOUT_SHARE)))
+        return float(np.interp(factor, FACTORS, [self.errors[f"{each:g}"].mean() for each in FACTORS]))
+
+    def __str__(self) -> str:
+        numbers = "  ".join(f"{name} {values.mean():.4f}" for name, values in self.errors.items())
+        gain = self.errors["2"] - self.errors["1"]
+        error = gain.std() / math.sqrt(len(gain))
+        start = f"{self.name:16s} {self.epsilon:5g} {self.kind:>8s}  t {self.ratio:6.1f}"
+        return f"{start}  {numbers}  auto {self.automatic:.4f}  (2 less 1: {gain.mean():+.4f} +- {error:.4f})"
 
 
-def errors_of(setting: Setting, kind: str, factors: list[float], draws: int) -> dict[str, float]:
-    """Mean test errors: of the prior, without it, and with it at each multiple of the alpha without it, and at its own."""
-    data, budget = problem(setting.data), ApproxDP(setting.epsilon, 1e-5)
-    split, found = data.split, defaultdict[str, list[float]](list)
-    is_release = setting.n_public == 0
-    relation = {} if is_release else {"neighbours": "add-or-remove-one", "n_rows_bounds": data.n_rows_bounds}
-    for draw in range(draws):
-        order = np.random.default_rng(draw).permutation(len(split.y_train))
-        first, rest = np.split(order, [len(order) // 2 if is_release else setting.n_public])
+def plan_of(own: Problem, epsilon: float, n_rows: int | None) -> Plan:
+    """The plan without a prior: for a public number of rows, or for bounds on it."""
+    private = {} if n_rows else {"neighbours": "add-or-remove-one", "n_rows_bounds": own.n_rows_bounds}
+    schema = own.split.schema
+    return confide.LogisticRegression(ApproxDP(epsilon, 1e-5), schema=schema, classes=[-1, 1], **private).plan(n_rows)
 
-        def error(model: Any, rows: Any) -> float:
-            model.fit(split.X_train.iloc[rows], split.y_train[rows])
-            return 1.0 - float(model.score(split.X_test, split.y_test))
 
-        own: dict[str, Any] = {"budget": budget, "schema": split.schema, "classes": [-1, 1], **relation}
-        if kind == "additive":
-            # So that the curves of the prior and those of the fit have the same knots.
-            own["schema"] = MODELS[kind](**own).chosen_schema(len(rest))
-        before = MODELS[kind](**own | ({} if is_release else {"budget": float("inf")}))
-        prior = before if is_release else PublicPrior(before)
-        found["prior"].append(error(before, first))
-        found["none"].append(error(MODELS[kind](**own), rest))
-        alpha = MODELS[kind](**own).plan(None if relation else len(rest)).alpha
-        for factor in factors:
-            found[f"{factor:g}"].append(error(MODELS[kind](prior=prior, **own | {"alpha": factor * alpha}), rest))
-        found["auto"].append(error(MODELS[kind](prior=prior, **own), rest))
-    return {name: float(np.mean(values)) for name, values in found.items()}
+def cells_of(name: str, epsilons: list[float], draws: int) -> Iterator[Cell]:
+    """All cells of one data set."""
+    own = problem(name)
+    train, test = (np.column_stack([rows, np.ones(len(rows))]) for rows in (own.train, own.test))
+    order = np.random.default_rng(0).permutation(len(train))
+    whole = Rows(train[order], own.split.y_train[order])
+    width = train.shape[1]
+
+    def errors(weights: Array) -> Array:
+        return ((test @ weights.T > 0.0) != (own.split.y_test[:, None] > 0)).mean(axis=0)
+
+    for epsilon in epsilons:
+        for kind in KINDS:
+            first = len(train) // 2 if kind == "release" else int(kind)
+            plan = plan_of(own, epsilon, first if kind == "release" else None)
+            before, after = (Rows(whole.rows[part], whole.labels[part]) for part in (slice(0, first), slice(first, None)))
+            nothing = np.zeros((draws, width))
+            noises = [
+                np.concatenate([plan.noise.draw(Entropy.seeded(2 * draw + which)) for draw in range(draws)])  # type: ignore[union-attr]
+                for which in (0, 1)
+            ]
+            if kind == "release":
+                prior = before.minimisers(plan.l2, noises[0], nothing)
+            else:
+                prior = np.repeat(before.minimisers(1.0, nothing[:1], nothing[:1]), draws, axis=0)
+            found = {"prior": errors(prior), "none": errors(after.minimisers(plan.l2, noises[1], nothing))}
+            for factor in FACTORS:
+                l2 = factor * plan.l2
+                found[f"{factor:g}"] = errors(after.minimisers(l2, noises[1] - l2 * prior, prior.copy()))
+            typical = typical_norm(plan.problem, None)
+            yield Cell(name, epsilon, kind, plan.problem.n_rows_low * typical / (plan.noise_norm * plan.l2), found)
 
 
 def main() -> None:
-    """Print the table."""
+    """Print all cells, and what the automatic ridge gains over that without a prior."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", nargs="+", default=["adult", "bank", "covertype"], choices=NAMES + HELD_OUT)
-    parser.add_argument("--prior", default="public", choices=["public", "release"])
-    parser.add_argument("--public", nargs="+", type=int, default=[300, 1000])
-    parser.add_argument("--epsilons", nargs="+", type=float, default=[0.05, 0.1, 0.5, 1.0])
-    parser.add_argument("--factors", nargs="*", type=float, default=[1.0, 2.0, 4.0, 8.0, 16.0])
-    parser.add_argument("--model", default="logistic", choices=list(MODELS))
-    parser.add_argument("--draws", type=int, default=5)
+    default = ["bank", "adult", "covertype", "bank-additional", "nltcs"]
+    parser.add_argument("--data", nargs="+", default=default, choices=NAMES + HELD_OUT)
+    parser.add_argument("--epsilons", nargs="+", type=float, default=[0.05, 0.1, 0.5])
+    parser.add_argument("--draws", type=int, default=24)
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
-    print(f"{arguments.model}, {arguments.draws} draws; data, public rows (0: a release), epsilon, mean errors")
-    for data in arguments.data:
-        for n_public in arguments.public if arguments.prior == "public" else [0]:
-            for epsilon in arguments.epsilons:
-                found = errors_of(Setting(data, n_public, epsilon), arguments.model, arguments.factors, arguments.draws)
-                numbers = "  ".join(f"{name} {error:.4f}" for name, error in found.items())
-                print(f"{data:16s} {n_public:5d} {epsilon:5g}  {numbers}", flush=True)
+    cells = []
+    for name in arguments.data:
+        for cell in cells_of(name, arguments.epsilons, arguments.draws):
+            cells.append(cell)
+            print(cell, flush=True)
+    for label, chosen in (("t below 60", [c for c in cells if c.ratio < 60.0]), ("all cells", cells)):
+        if chosen:
+            gain = np.mean([cell.automatic - cell.errors["1"].mean() for cell in chosen])
+            print(f"{label}: the automatic ridge changes the error by {gain:+.5f} in the mean of {len(chosen)} cells")
 
 
 if __name__ == "__main__":
