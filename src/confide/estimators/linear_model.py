@@ -93,9 +93,9 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ShownWithGua
         settings = self._settings(encoder)
         seed, ledger = parameters.checked_seed(self.random_state), parameters.checked_ledger(self.ledger)
         tell_of_no_ledger(self, ledger)
-        charge = Charge(ledger, seed, f"{type(self).__name__}.fit")
+        charge, charged_to = Charge(ledger, seed, f"{type(self).__name__}.fit"), None if ledger is None else ledger.identity
         self._hold(train(given, self._specification(settings, encoder, seed), settings, charge))
-        self._charged_to = None if ledger is None else ledger.identity
+        self._charged_to = charged_to
         return self
 
     def refit(self, X: Any, y: Any = None, *, sample_weight: Any = None, **parameters: Any) -> Self:

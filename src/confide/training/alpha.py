@@ -33,7 +33,7 @@ WEIGHT_NORM_ON_WEIGHTS = 2.5
 SHARE_WITH_PRIOR = 0.5
 """With a prior, the expected distance of the weights from it, over their expected norm without one, where noise is large.
 With this share and the ratio below, the mean test error changed by -.0026 in the 16 cells in which t (see `balanced_l2`) was
-below 60, and by -.0003 where t was from 60 to 200; in the 18 cells of two data sets that had no part in the choice by -.0016.
+below 60, and by -.0003 from 60 to 200; in the 18 cells of two data sets that had no part in the choice by -.0016.
 With this share for every t it was +.0004 where t was above 200 (benchmarks/public_prior.py)."""
 RATIO_WITHOUT_SHARE = 200.0
 """t from which on the expected distance from a prior is no shorter than the norm without one."""
