@@ -165,6 +165,12 @@ def search_text(plan: Any) -> str:
     return _in_columns(lines)
 
 
+def prior_of(plan: Any) -> tuple[float, ...]:
+    """The public weights towards which the ridge of a plan pulls; empty for 0."""
+    prior: tuple[float, ...] = plan.problem.prior if hasattr(plan.problem, "prior") else plan.prior
+    return prior
+
+
 def _facts(plan: Any) -> dict[str, Any]:
     problem = plan.problem
     return {
@@ -177,6 +183,7 @@ def _facts(plan: Any) -> dict[str, Any]:
         "n_scores": problem.loss.n_outputs if hasattr(problem, "loss") else 1,
         "n_weights": problem.n_weights,
         "row_bound": problem.row_bound.to_dict(),
+        "prior_norm": math.hypot(*prior_of(plan)),
         "row_norm": problem.row_norm if math.isfinite(problem.row_norm) else "inf",
         "cautions": list(cautions(plan.event.budget, problem.n_rows_low, problem.n_rows_high)),
     }
@@ -203,6 +210,8 @@ def _opening(plan: Any, mechanism: str) -> dict[str, str]:
         lines["weight of a row"] = f"at most {problem.largest_weight:.6g}"
     if getattr(problem, "loss", None) is not None and problem.loss.n_outputs > 1:
         lines["classes"] = f"{problem.loss.n_outputs}, each with its weights ({problem.loss.name})"
+    if prior := prior_of(plan):
+        lines["prior"] = f"the ridge pulls towards public weights of length {math.hypot(*prior):.6g}"
     weights = f"{problem.n_weights} weights with the intercept" if has_intercept else "no intercept"
     lines["features"] = f"{problem.n_features} ({weights})"
     lines["row norm"] = f"{problem.row_norm:.6g}" + (" with the intercept" if has_intercept else "")

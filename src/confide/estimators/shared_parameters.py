@@ -93,6 +93,11 @@ _DESCRIPTIONS = {
     Whether a small part of the budget may find the middle of the rows before the fit. Rows that were moved by it are
     shorter, so less noise hides one of them. "auto" decides by public facts; the plan and the guarantee say what it decided.
     False keeps the whole budget for the weights.""",
+    "prior": """fitted model, path of one, pair (coef, intercept), PublicPrior or None
+    Public weights towards which the ridge pulls, in place of 0. The nearer they are to those of the rows, the better is a
+    fit with a small budget. A model must have a guarantee, or be declared public (`PublicPrior`), and its columns must be
+    encoded as here. Coefficients are those of the columns as they enter the fit. They must not have been made from these
+    rows, unless by a release whose cost is counted as well.""",
     "ledger": """Ledger, batch of one, or None
     Charged before a row is used. None: the fit is charged nowhere.""",
     "n_jobs": """int or None
@@ -137,6 +142,7 @@ class ModelParameters:
     neighbours: str | Neighbours = "replace-one"
     n_rows_bounds: tuple[int, int] | None = None
     max_rows_per_person: int = 1
+    prior: Any = None
     ledger: Ledger | Batch | None = None
     n_jobs: int | None = None
     random_state: int | None = None

@@ -160,16 +160,17 @@ def _exact_part(plan: AnyPlan, exponent: int, intervals: IntervalsPlan | None) -
     return f"computed only from sums that are, up to public factors, multiples of 2^{exponent}"
 
 
-def sentences_of_rows(rows: CheckedRows, settings: Settings) -> tuple[str, ...]:
+def sentences_of_rows(rows: CheckedRows, settings: Settings, ledger: Batch | Ledger | None) -> tuple[str, ...]:
     """What is assumed about labels or targets, the weights of rows and classes, and the place where the rows lie.
 
-    It also says what is done with the released weights afterwards.
+    It also says where the prior came from, and what is done with the released weights afterwards.
     """
-    place = rows.source.assumption
+    place, prior = rows.source.assumption, settings.prior
     return (
         rows.target_sentence,
         *_weights(rows.has_weights, settings.largest_sample_weight, settings.class_weight),
         *([place] if place else []),
+        *([prior.sentence(None if ledger is None else ledger.identity)] if prior is not None else []),
         *([monotone_sentence(dict(settings.monotone))] if settings.monotone else []),
     )
 

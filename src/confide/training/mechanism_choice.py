@@ -90,6 +90,7 @@ def _problem(settings: Settings, loss: Loss, n_features: int, n_rows: int | None
         largest_weight=settings.largest_weight,
         set_aside=settings.set_aside,
         beside_mu=settings.beside_mu,
+        prior=settings.weights_of_prior(loss.n_outputs, n_features),
     )
 
 

@@ -25,6 +25,8 @@ AnyPlan: TypeAlias = Plan | StatisticsPlan
 
 def plan_for(settings: Settings, rows: CheckedRows) -> AnyPlan:
     """The plan of a fit to these rows. It uses their number only if the number is public."""
+    if settings.prior is not None:
+        settings.prior.refuse_rows(rows)
     n_rows = rows.n_rows if settings.neighbours is Neighbours.REPLACE_ONE else None
     plan = make_plan(settings.for_classes(len(rows.domain)), rows.source.n_features, n_rows)
     plan.problem.check(rows.n_rows, rows.source.n_features)

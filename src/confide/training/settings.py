@@ -13,6 +13,7 @@ from confide.erm.row_sums import RowSum
 from confide.errors import ParameterError
 from confide.privacy.budgets import Budget, Neighbours
 from confide.privacy.centring import sum_of_rows
+from confide.released_models.prior import Prior
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +95,7 @@ class Settings:
     centres : whether a part of the budget may find the middle of the rows, see `centring_choice`
     beside_mu : explained in `Problem`
     monotone : pairs of a column and "up" or "down", the direction in which its released effect is made monotone
+    prior : public weights towards which the ridge pulls; None for 0
     set_aside : explained in `Problem`, for a release that is one of several
     n_threads : number of threads that share rows in memory or in files; no plan or release depends on it
     """
@@ -116,6 +118,7 @@ class Settings:
     monotone: tuple[tuple[str, str], ...] = ()
     centres: bool = False
     beside_mu: float = 0.0
+    prior: Prior | None = None
 
     @property
     def largest_weight(self) -> float:
@@ -126,6 +129,10 @@ class Settings:
     def has_intervals(self) -> bool:
         """Whether a part of the budget is kept for intervals."""
         return self.inference_share != 0.0
+
+    def weights_of_prior(self, n_scores: int, n_features: int) -> tuple[float, ...]:
+        """The prior as weights of a problem with so many scores and columns; empty if there is no prior."""
+        return () if self.prior is None else self.prior.weights(n_scores, n_features, self.intercept)
 
     def for_classes(self, n_classes: int) -> Settings:
         """The settings for this number of classes; 0 for a regression."""
