@@ -31,7 +31,7 @@ _LEAST_NOISE = 8e-4
 
 def plan_with_centring(settings: Settings, score_loss: ScoreLoss, n_features: int, n_rows: int | None, plan: Plan) -> Plan:
     """The plan with a centre of the rows, or the plan that was given where a centre does not pay or there can be none."""
-    # With a prior, rows are centred where the prior's score is; a second centre would move that point.
+    # The weights of a prior are those of rows as they are, and the bounds of a plan rest on them before a centre is known.
     if not settings.centres or settings.prior is not None or not _may_be_centred(plan):
         return plan
     problem, budget = plan.problem, plan.budget
