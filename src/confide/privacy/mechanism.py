@@ -25,7 +25,7 @@ from confide.privacy.gaussian_objective import Curve
 from confide.privacy.group_shapes import Groups, Linked
 from confide.privacy.lattice import LatticeNoise
 from confide.privacy.noise import LOG_FAILURE, Entropy
-from confide.privacy.shapes import Ball, Shape
+from confide.privacy.shapes import Ball, Cylinder, Shape
 from confide.solvers.solver import Solver
 from confide.types import Weights
 
@@ -280,7 +280,7 @@ def shapes_of(row_bound: RowBound, intercept: float, n_features: int) -> tuple[S
     constant = int(intercept > 0.0)
     ball = Ball(n_features + constant, norm_with_intercept(row_bound, intercept))
     if not isinstance(row_bound, GroupBound):
-        return (ball,)
+        return (ball, Cylinder(n_features, row_bound.l2_norm, intercept)) if constant else (ball,)
     sizes, scales = row_bound.sizes + (1,) * constant, row_bound.scales + (intercept,) * constant
     if constant and any(linked and size > 1 for size, linked in zip(row_bound.sizes, row_bound.linked, strict=True)):
         return (ball, Groups(sizes, scales), Linked(sizes, scales, (*row_bound.linked, False)))
