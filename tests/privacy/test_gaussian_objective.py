@@ -6,6 +6,7 @@ In one dimension the law of the released weight is known in closed form, so dive
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,8 +14,12 @@ from scipy import stats
 
 from confide.erm.hinges import HuberHinge, LogisticHinge
 from confide.erm.losses import LogisticLoss
-from confide.privacy.budgets import Neighbours
+from confide.errors import InsufficientRegularisation
+from confide.privacy.budgets import ZCDP, ApproxDP, Neighbours
+from confide.privacy.gaussian import mu_within
 from confide.privacy.gaussian_objective import GaussianObjective
+from confide.privacy.objective_perturbation import ObjectivePerturbation
+from confide.privacy.output_perturbation import OutputPerturbation
 from confide.privacy.renyi import concentrated_rho
 from tests.privacy.densities import (
     bent_profile,
@@ -24,6 +29,7 @@ from tests.privacy.densities import (
     objective_renyi,
     shaped_kappa,
 )
+from tests.privacy.problems import problem
 
 REPLACE, ADD = Neighbours.REPLACE_ONE, Neighbours.ADD_OR_REMOVE_ONE
 
@@ -212,6 +218,37 @@ def test_with_a_seal_the_exact_composition_stays_below_the_curve(name, neighbour
             assert exact > bare.delta(epsilon)
     for order in ORDERS:
         assert pair.renyi(order) + order * seal**2 / 2 <= curve.renyi(order) * 1.001
+
+
+@pytest.mark.parametrize("neighbours", [REPLACE, ADD])
+@pytest.mark.parametrize("kappa", [0.0, 0.3, math.inf])
+def test_gaussian_releases_beside_the_objective_cost_what_a_larger_seal_would(kappa, neighbours):
+    """Their squared whitened sensitivities add up: 0.3 and 0.4 cost what a seal of 0.5 costs."""
+    facts = (0.4, 0.2, kappa)
+    together = GaussianObjective(*facts, 0.3, neighbours, True, beside_mu=0.4)
+    sealed, half = (GaussianObjective(*facts, seal, neighbours, True) for seal in (0.5, math.hypot(0.3, 0.2)))
+    for epsilon in (0.6, 1.0, 2.0):
+        assert together.delta(epsilon) == pytest.approx(sealed.delta(epsilon), rel=1e-6)
+        assert sealed.delta(epsilon) == 1.0 or half.delta(epsilon) < 0.9 * sealed.delta(epsilon)
+    for order in (1.5, 4.0, 20.0):
+        assert together.renyi(order) == pytest.approx(sealed.renyi(order), rel=1e-9)
+        assert half.renyi(order) < 0.98 * sealed.renyi(order)
+    assert concentrated_rho(together) == pytest.approx(concentrated_rho(sealed), rel=1e-9)
+
+
+@pytest.mark.parametrize("mechanism", [ObjectivePerturbation(), OutputPerturbation()])
+@pytest.mark.parametrize("budget", [ApproxDP(1.0, 1e-6), ZCDP(0.05)])
+def test_a_plan_pays_for_the_releases_beside_it(mechanism, budget):
+    """All releases together stay within the budget, and use it up: the noise grows as what is left of the squared mu."""
+    alone = problem(20_000, 60, l2=200.0)
+    mu = 0.6 * mu_within(budget)
+    together = replace(alone, beside_mu=mu)
+    noise = [mechanism.plan(facts, budget).noise_norm for facts in (alone, together)]
+    # sqrt(1 - 0.6^2) = 0.8, and the concentrated account of objective perturbation is looser.
+    assert 1.24 <= noise[1] / noise[0] <= (1.6 if isinstance(budget, ZCDP) else 1.29)
+    assert math.hypot(mu_within(budget, mu), mu) == pytest.approx(mu_within(budget), rel=1e-9)
+    with pytest.raises(InsufficientRegularisation):
+        mechanism.plan(replace(alone, beside_mu=1.01 * mu_within(budget)), budget)
 
 
 @pytest.mark.parametrize("neighbours", [REPLACE, ADD])

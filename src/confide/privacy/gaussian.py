@@ -64,8 +64,19 @@ def largest_mu(epsilon: float, delta: float) -> float:
     return low
 
 
-def mu_within(budget: ZCDP | ApproxDP) -> float:
-    """The largest mu at which the Gaussian mechanism costs at most the budget, and a little less."""
+def mu_within(budget: ZCDP | ApproxDP, beside_mu: float = 0.0) -> float:
+    """The largest mu at which the Gaussian mechanism costs at most the budget, and a little less.
+
+    If it comes with other Gaussian releases of `beside_mu`, all together cost at most the budget; 0 if nothing is left.
+    """
+    whole = _mu_of_whole(budget)
+    if not beside_mu:
+        return whole
+    # Squares add up: theorem 1. The factor covers the roundings of this line.
+    return math.sqrt(max(0.0, (whole - beside_mu) * (whole + beside_mu))) * _DOWN
+
+
+def _mu_of_whole(budget: ZCDP | ApproxDP) -> float:
     if isinstance(budget, ZCDP):
         return math.sqrt(2.0 * budget.rho * _DOWN)
     return largest_mu(budget.epsilon, budget.delta * _DOWN)

@@ -29,6 +29,8 @@ _CELLS = 30.0 * np.linspace(0.0, 1.0, 3001) ** 2
 class GaussianObjective:
     """Gaussian objective perturbation with a loss of the score of a row, followed by a Gaussian seal.
 
+    Other Gaussian releases from the same rows may come with it, at the same charge.
+
     Parameters
     ----------
     mu : largest whitened shift of the gradient by one row: L over the scale of the noise
@@ -38,6 +40,7 @@ class GaussianObjective:
     neighbours : the neighbour relation
     monotone : whether the derivative of the loss has one sign; kappa has a meaning only then
     n_outputs, separable : as those of the loss; for several scores kappa is inf, and `curvature` may be less than c_J
+    beside_mu : whitened sensitivity of other Gaussian releases that the same charge covers, before or after this one
     """
 
     mu: float
@@ -48,12 +51,19 @@ class GaussianObjective:
     monotone: bool = False
     n_outputs: int = 1
     separable: bool = True
+    beside_mu: float = 0.0
 
     def __post_init__(self) -> None:
         if not self.monotone or self.n_outputs > 1:
             object.__setattr__(self, "kappa", math.inf)
         if not self.monotone and self.n_outputs > 1:
             raise ParameterError("Gaussian noise for several scores needs slopes of one sign.")
+
+    @property
+    def added_mu(self) -> float:
+        """Whitened sensitivity of the seal and of the releases beside it: together they are one Gaussian mechanism."""
+        # hypot errs by less than 2 units in the last place; without releases beside the seal it is exact.
+        return math.hypot(self.seal_mu, self.beside_mu) * _UP if self.beside_mu else self.seal_mu
 
     def corners(self) -> list[tuple[float, float]]:
         """(shift over mu, how many) for the corners of the slopes of the rows that differ, without those that shift nothing.
@@ -83,7 +93,7 @@ class GaussianObjective:
             # proofs/target_losses.md, theorem 2: the corners are two opposite pairs, whose squared lengths add up to at most
             # (2 mu)^2. Where the curve is convex in the square, the worst case is one pair of full length and one of length
             # 0.
-            convex = ((2.0 * self.mu) ** 2 + self.seal_mu**2) * _UP <= 2.0 * room**2 / (1.0 + math.hypot(1.0, room))
+            convex = ((2.0 * self.mu) ** 2 + self.added_mu**2) * _UP <= 2.0 * room**2 / (1.0 + math.hypot(1.0, room))
             return [(self.curvature, 2.0 * self.mu, 2.0), (self.curvature, 0.0 if convex else 2.0 * self.mu, 2.0)]
         if not kappa_form:
             return [(self.curvature, shift * self.mu, count) for shift, count in self.corners()]
@@ -95,7 +105,7 @@ class GaussianObjective:
         """Upper bound on the least delta for this epsilon; 1 where no bound is known."""
         known = min(self._delta(epsilon, kappa_form=False), self._delta(epsilon, kappa_form=True))
         # Well above kappa both forms agree, so the second one is evaluated near kappa alone.
-        near = epsilon - self.kappa < _FAR * self.seal_mu
+        near = epsilon - self.kappa < _FAR * self.added_mu
         single = self.neighbours is Neighbours.ADD_OR_REMOVE_ONE and self.kappa < math.inf
         return min(known, self._bent_delta(epsilon)) if single and near else known
 
@@ -107,14 +117,14 @@ class GaussianObjective:
         what lies before adds little.
         """
         mu, kappa = self.mu, self.kappa
-        seen = epsilon - _FAR * self.seal_mu
+        seen = epsilon - _FAR * self.added_mu
         begin = 2.0 * math.sqrt(kappa * max(0.0, seen)) - kappa if seen < kappa else seen
         ends = min(30.0, max(-9.0, begin / mu - 0.5 * mu)) + _CELLS
         chances = np.concatenate([[ndtr(ends[0])], ndtr(-ends[:-1]) - ndtr(-ends[1:])])
         losses = mu * (0.5 * mu + ends)
         slopes = np.clip(0.5 + 0.5 * losses / max(kappa, 2.0**-1000), 0.0, 1.0)
         bent = slopes * losses + kappa * slopes * (1.0 - slopes) + 2.0**-40 * (kappa + np.abs(losses))
-        found = np.minimum(1.0, gaussian_deltas(epsilon - bent, self.seal_mu)) @ chances
+        found = np.minimum(1.0, gaussian_deltas(epsilon - bent, self.added_mu)) @ chances
         return min(1.0, float(found + ndtr(-ends[-1])) * (1.0 + 1e-7) + 2.0**-990)
 
     def _delta(self, epsilon: float, kappa_form: bool) -> float:
@@ -123,9 +133,9 @@ class GaussianObjective:
             return 1.0
         # The composition of a Gaussian's curve with the seal is again a Gaussian's curve. Where the loss of the seal leaves
         # less than the cost of the curvature, there is no bound for the objective, and 1 takes its place.
-        silent = float(ndtr(0.5 * self.seal_mu - room / self.seal_mu)) if self.seal_mu > 0.0 else 0.0
+        silent = float(ndtr(0.5 * self.added_mu - room / self.added_mu)) if self.added_mu > 0.0 else 0.0
         return silent + sum(
-            count * gaussian_delta(epsilon - cost, math.hypot(mu, self.seal_mu))
+            count * gaussian_delta(epsilon - cost, math.hypot(mu, self.added_mu))
             for cost, mu, count in self._shifts(kappa_form, room)
         )
 

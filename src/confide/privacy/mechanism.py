@@ -109,12 +109,15 @@ class Problem(ProblemFacts):
     largest_weight : upper bound on the weight of a row; means divide by the number of rows, never by the sum of weights
     set_aside : a logarithm, above 0 where this is one of several releases that share a charge: proofs set aside an event of
         small probability, and this is by how much less probable that event must be
+    beside_mu : shift over deviation of other Gaussian releases from the same rows that the budget pays for too: for one row,
+        of all of them together, as one Gaussian mechanism
     """
 
     loss: Loss
     l2: float
     largest_weight: float = 1.0
     set_aside: float = 0.0
+    beside_mu: float = 0.0
 
     def __post_init__(self) -> None:
         ProblemFacts.__post_init__(self)
@@ -122,6 +125,8 @@ class Problem(ProblemFacts):
             raise ParameterError("alpha must be a positive finite number: the guarantee rests on strong convexity.")
         if not 2.0**-100 <= self.largest_weight <= 2.0**100:
             raise ParameterError("the largest weight of a row must lie between 2^-100 and 2^100.")
+        if not 0.0 <= self.beside_mu < math.inf:
+            raise ParameterError("beside_mu must be a finite number of at least 0.")
 
     @property
     def loss_bounds(self) -> Weighted:

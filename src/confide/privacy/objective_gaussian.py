@@ -20,8 +20,12 @@ _DOWN, _UP = 1.0 - 2.0**-40, 1.0 + 2.0**-40
 
 
 def gaussian_plan(problem: Problem, budget: Budget, shape: Shape, share: float) -> Plan:
-    """The plan with Gaussian noise of this shape, whose seal takes this share: proofs/gaussian.md, section on the plan."""
+    """The plan with Gaussian noise of this shape, whose seal takes this share: proofs/gaussian.md, section on the plan.
+
+    The budget also pays for the Gaussian releases beside it, `Problem.beside_mu`.
+    """
     loss, of_row = problem.loss_bounds, budget_of_row(budget, problem.rows_per_person)
+    monotone, beside_mu = loss.monotone, problem.beside_mu
     # At this ridge the curvature costs at most half of the budget.
     room = of_row.rho if isinstance(of_row, ZCDP) else of_row.epsilon
     l2 = max(problem.l2, least_l2(room, loss, shape.l2_norm))
@@ -32,11 +36,11 @@ def gaussian_plan(problem: Problem, budget: Budget, shape: Shape, share: float) 
         kappa = _kappa(shape, problem.largest_weight, loss.lipschitz / mu, l2) if loss.tapered else math.inf
         seal_mu = share * shift * mu
         if loss.n_outputs == 1:
-            return GaussianObjective(mu, curvature, kappa, seal_mu, problem.neighbours, loss.monotone)
+            return GaussianObjective(mu, curvature, kappa, seal_mu, problem.neighbours, monotone, beside_mu=beside_mu)
         # With several scores, this is what the curvature costs near any corner of the slopes: proofs/multiclass.md, theorem
         # 4.
         cost, scores = min(curvature, loss.trace / problem.largest_weight * kappa * _UP), (loss.n_outputs, loss.separable)
-        return GaussianObjective(mu, cost, math.inf, seal_mu, problem.neighbours, loss.monotone, *scores)
+        return GaussianObjective(mu, cost, math.inf, seal_mu, problem.neighbours, monotone, *scores, beside_mu)
 
     curve = _largest(curve_at, _ideal_mu(of_row) / shift, of_row)
     noise = Noise(shape, "gaussian", loss.lipschitz / curve.mu)

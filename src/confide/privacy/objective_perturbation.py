@@ -49,7 +49,9 @@ class ObjectivePerturbation:
         # All shapes of one bound on rows have the same L2 norm. So their calibrations agree, and their noise can be
         # compared.
         best = min(problem.shapes, key=lambda shape: shape.laplace_norm(1.0))
-        plans = [first_small_seal(partial(_laplace_plan, problem, budget, best), _LAPLACE_SHARES)]
+        # The account of Laplace noise knows no other releases.
+        alone = problem.beside_mu == 0.0
+        plans = [first_small_seal(partial(_laplace_plan, problem, budget, best), _LAPLACE_SHARES)] if alone else []
         if not isinstance(budget, PureDP):
             best = min(problem.shapes, key=lambda shape: shape.gaussian_norm(1.0))
             plans.append(first_small_seal(partial(gaussian_plan, problem, budget, best), _GAUSSIAN_SHARES))

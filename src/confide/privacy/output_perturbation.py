@@ -15,7 +15,7 @@ from confide.accounting.events import PureMechanism
 from confide.data.source import RowSource
 from confide.erm.hinges import Hinge, HuberHinge
 from confide.errors import InsufficientRegularisation, ParameterError
-from confide.privacy.budgets import ZCDP, ApproxDP, Budget, PureDP, budget_of_row, pure_epsilon
+from confide.privacy.budgets import ApproxDP, Budget, PureDP, budget_of_row, pure_epsilon
 from confide.privacy.certificate import INSUFFICIENT, certified_minimiser, planned_tolerance
 from confide.privacy.gaussian import GaussianMechanism, mu_within
 from confide.privacy.lattice import LatticeGaussian, LatticeLaplace, LatticeNoise, lattice_exponent
@@ -79,15 +79,19 @@ class OutputPerturbation:
 
         of_row = budget_of_row(budget, problem.rows_per_person)
         epsilon = pure_epsilon(of_row)
-        plans = [on_grid(LatticeLaplace(dimension, exponent, sensitivity, epsilon * _DOWN), PureMechanism(epsilon))]
-        if isinstance(of_row, ApproxDP):
-            gaussian = LatticeGaussian.of_multiplier(dimension, exponent, sensitivity, 1.0 / mu_within(of_row))
-            plans.append(on_grid(gaussian, GaussianMechanism(1.0 / gaussian.multiplier)))
-        if isinstance(of_row, ZCDP):
-            gaussian = LatticeGaussian.of_multiplier(dimension, exponent, sensitivity, 1.0 / mu_within(of_row))
-            plans.append(on_grid(gaussian, None))
-        if isinstance(of_row, PureDP) and not self.laplace_alone:
-            plans.append(self._spherical(problem, budget, epsilon, exact, tolerance))
+        # The accounts of the Laplace law and of spherical noise know no other releases.
+        alone = problem.beside_mu == 0.0
+        laplace = LatticeLaplace(dimension, exponent, sensitivity, epsilon * _DOWN)
+        plans = [on_grid(laplace, PureMechanism(epsilon))] if alone else []
+        if isinstance(of_row, PureDP):
+            if alone and not self.laplace_alone:
+                plans.append(self._spherical(problem, budget, epsilon, exact, tolerance))
+        elif (left := mu_within(of_row, problem.beside_mu)) > 0.0:
+            gaussian = LatticeGaussian.of_multiplier(dimension, exponent, sensitivity, 1.0 / left)
+            together = GaussianMechanism(math.hypot(1.0 / gaussian.multiplier, problem.beside_mu) * _UP)
+            plans.append(on_grid(gaussian, together if isinstance(of_row, ApproxDP) else None))
+        if not plans:
+            raise InsufficientRegularisation("the releases beside the weights leave nothing of the budget.")
         return min(plans, key=lambda plan: plan.expected_distance)
 
     def _spherical(self, problem: Problem, budget: Budget, epsilon: float, exact: float, tolerance: float) -> Plan:

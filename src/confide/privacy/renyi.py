@@ -36,8 +36,8 @@ class ObjectiveCurve(Protocol):
         """Cost of the curvature of a tapered loss; inf for other losses."""
 
     @property
-    def seal_mu(self) -> float:
-        """Whitened sensitivity of the seal."""
+    def added_mu(self) -> float:
+        """Whitened sensitivity of the seal and of the Gaussian releases beside it."""
 
     @property
     def neighbours(self) -> Neighbours:
@@ -58,7 +58,7 @@ def renyi_curve(curve: ObjectiveCurve, orders: Array) -> Array:
         divergence = np.minimum(divergence, _log_moment(curve, orders) / (orders - 1.0))
     # The second term pays for the digits that the moments lose near order 1.
     lost = 2.0**-49 * _n_corners(curve)
-    return (divergence + 0.5 * orders * curve.seal_mu**2) * _UP + lost / (orders - 1.0)
+    return (divergence + 0.5 * orders * curve.added_mu**2) * _UP + lost / (orders - 1.0)
 
 
 def _n_corners(curve: ObjectiveCurve) -> float:
@@ -126,4 +126,4 @@ def concentrated_rho(curve: GaussianMechanism | ObjectiveCurve) -> float:
     shift = 2.0 if curve.neighbours is Neighbours.REPLACE_ONE else 1.0
     last = float(_ORDERS[-1])
     tail = (curve.curvature + math.log(2.0 * max(3.0, _n_corners(curve))) / (last - 1.0)) / last
-    return max(float(cells.max()), 0.5 * ((shift * curve.mu) ** 2 + curve.seal_mu**2) + tail) * _UP
+    return max(float(cells.max()), 0.5 * ((shift * curve.mu) ** 2 + curve.added_mu**2) + tail) * _UP
