@@ -86,8 +86,9 @@ _DESCRIPTIONS = {
     "inference_share": """float or "auto", default 0.0
     The part of the budget that is kept for intervals, from 0 to 0.9. With it, `conf_int`, `summary` and `uncertainty` say
     how far the coefficients may lie from those of the population. "auto" takes the share at which the intervals are
-    expected to be narrowest, by public facts. If the intervals could not be trusted, the fit is refused before anything is
-    charged.""",
+    expected to be narrowest, by public facts. Under (epsilon, delta), weights and the sums that intervals are made from have
+    one account where that is better. The share is then one of the squared ratio of a row's effect to the noise, because
+    these squares add up there. If the intervals could not be trusted, the fit is refused before anything is charged.""",
     "ledger": """Ledger, batch of one, or None
     Charged before a row is used. None: the fit is charged nowhere.""",
     "n_jobs": """int or None

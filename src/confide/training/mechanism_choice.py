@@ -84,6 +84,7 @@ def _problem(settings: Settings, loss: Loss, n_features: int, n_rows: int | None
         rows_per_person=settings.rows_per_person,
         largest_weight=settings.largest_weight,
         set_aside=settings.set_aside,
+        beside_mu=settings.beside_mu,
     )
 
 

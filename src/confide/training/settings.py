@@ -91,6 +91,7 @@ class Settings:
     inference_share : part of the budget that is kept for intervals, 0 for none, or "auto"
     monotone : pairs of a column and "up" or "down", the direction in which its released effect is made monotone
     set_aside : explained in `Problem`, for a release that is one of several
+    beside_mu : explained in `Problem`
     n_threads : number of threads that share rows in memory or in files; no plan or release depends on it
     """
 
@@ -110,6 +111,7 @@ class Settings:
     n_threads: int = 1
     usual_norm: float | None = None
     monotone: tuple[tuple[str, str], ...] = ()
+    beside_mu: float = 0.0
 
     @property
     def largest_weight(self) -> float:
