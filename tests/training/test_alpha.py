@@ -101,7 +101,7 @@ def test_the_least_automatic_ridge_costs_a_little_more_noise_and_none_where_inte
 
 
 def test_beside_moments_twice_the_least_ridge_makes_the_curvature_nearly_free():
-    """With twice the ridge the noise is 1% larger than without any curvature; with the ridge itself, by a seventh or more."""
+    """With twice the ridge the noise is 1% larger than without curvature; with the ridge itself, by a seventh or more."""
     budget = ApproxDP(1.0, 1e-6)
 
     def noise_at(alpha):
