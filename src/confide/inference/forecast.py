@@ -53,8 +53,8 @@ class IntervalsPlan:
     margin: float
 
     @classmethod
-    def of(cls, budget: Budget, share: float, training: Plan, moments: MomentsPlan, usual_row_norm: float) -> IntervalsPlan:
-        """The plan and its forecast."""
+    def of(cls, share: float, training: Plan, moments: MomentsPlan, usual_row_norm: float) -> IntervalsPlan:
+        """The plan and its forecast. The event of `training` is that of both releases."""
         problem = training.problem
         usual = _usual_curvature(moments, usual_row_norm)
         steepness = usual * (moments.unit_of_slope / 2.0) / problem.loss_bounds.smoothness
@@ -64,7 +64,8 @@ class IntervalsPlan:
         damping = training.l2 / curvature if training.perturbs_objective else 1.0
         privacy = damping * training.noise_norm / math.sqrt(problem.n_weights)
         error = math.hypot(math.sqrt(steepness) / curvature, privacy)
-        return cls(budget, share, moments, usual_row_norm, 1.96 * error * math.hypot(1.0, spread / curvature))
+        whole = training.event.budget
+        return cls(whole, share, moments, usual_row_norm, 1.96 * error * math.hypot(1.0, spread / curvature))
 
     @property
     def is_joint(self) -> bool:

@@ -42,6 +42,8 @@ class ProblemFacts:
     summation_depth : upper bound on the length of the chain of additions behind one entry of a sum over rows
     neighbours : the neighbour relation
     rows_per_person : upper bound on the number of rows that one person contributed
+    set_aside : a logarithm, above 0 where this is one of several releases that share a charge: proofs set aside an event of
+        small probability, and this is by how much less probable that event must be
     """
 
     row_bound: RowBound
@@ -52,6 +54,7 @@ class ProblemFacts:
     summation_depth: int
     neighbours: Neighbours
     rows_per_person: int = 1
+    set_aside: float = 0.0
 
     def __post_init__(self) -> None:
         if not 1 <= self.n_rows_low <= self.n_rows_high:
@@ -107,8 +110,6 @@ class Problem(ProblemFacts):
     loss : what one row adds, see `confide.erm.row_sums.RowSum`
     l2 : ridge of the sum form, positive; alpha times `n_rows_low`
     largest_weight : upper bound on the weight of a row; means divide by the number of rows, never by the sum of weights
-    set_aside : a logarithm, above 0 where this is one of several releases that share a charge: proofs set aside an event of
-        small probability, and this is by how much less probable that event must be
     beside_mu : shift over deviation of other Gaussian releases from the same rows that the budget pays for too: for one row,
         of all of them together, as one Gaussian mechanism
     """
@@ -116,7 +117,6 @@ class Problem(ProblemFacts):
     loss: Loss
     l2: float
     largest_weight: float = 1.0
-    set_aside: float = 0.0
     beside_mu: float = 0.0
 
     def __post_init__(self) -> None:
@@ -194,7 +194,7 @@ class Noise:
         return (entropy.laplace if self.law == "laplace" else entropy.gaussian)(self.shape, 1, self.scale)
 
 
-def log_failure(budget: Budget, problem: Problem) -> float:
+def log_failure(budget: Budget, problem: ProblemFacts) -> float:
     """Logarithm of the probability p with which a draw may exceed its bound.
 
     (1 + exp(epsilon)) p stays below 2^-199: proofs/seal.md.
