@@ -150,6 +150,7 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ShownWithGua
             inference_share=inference_share,
             set_aside=set_aside,
             n_threads=parameters.checked_jobs(self.n_jobs),
+            centres=parameters.checked_centre(self.centre),
             usual_norm=None if encoder is None or row_bound is not encoder.row_bound else usual_norm_of_curves(encoder),
         )
 

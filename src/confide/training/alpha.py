@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from itertools import accumulate
 
+from confide.erm.centred_rows import Centred
 from confide.erm.group_bounds import GroupBound
 from confide.erm.losses import LossBounds
 from confide.erm.row_bounds import RowBound
@@ -215,6 +216,7 @@ def usual_norm(row_bound: RowBound, intercept: float) -> float:
     below its bound, so its mean square is a third of the squared bound. A guess that does not fit the data costs accuracy,
     not privacy.
     """
+    row_bound = row_bound.inner if isinstance(row_bound, Centred) else row_bound
     if isinstance(row_bound, GroupBound):
         groups = zip(row_bound.sizes, row_bound.scales, row_bound.linked, strict=True)
         square = math.fsum(scale**2 / (1.0 if linked or size > 1 else 3.0) for size, scale, linked in groups)
