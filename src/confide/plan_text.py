@@ -111,7 +111,7 @@ def statistics_document(plan: Any) -> dict[str, Any]:
         **_facts(plan),
         "target_bound": bound if math.isfinite(bound) else "inf",
         "alpha": plan.alpha,
-        "noise": _law(lattice) if lattice else None,
+        "noise": _law_of_sums(plan) if lattice else None,
         "diagonal_deviation": plan.diagonal_deviation,
         "product_deviation": plan.product_deviation,
         "target_deviation": plan.target_deviation,
@@ -129,7 +129,7 @@ def statistics_text(plan: Any) -> str:
     lines["alpha"] = f"{plan.alpha:.6g}"
     if plan.lattice is not None:
         lines["noise"] = (
-            f"{_law(plan.lattice)}, standard deviation {plan.diagonal_deviation:.6g} on sums of squares, "
+            f"{_law_of_sums(plan)}, standard deviation {plan.diagonal_deviation:.6g} on sums of squares, "
             f"{plan.product_deviation:.6g} on sums of products, {plan.target_deviation:.6g} on those with the target"
         )
         lines["grid"] = f"scaled sums are multiples of 2^{plan.lattice.exponent}"
@@ -216,6 +216,10 @@ def _opening(plan: Any, mechanism: str) -> dict[str, str]:
     lines["features"] = f"{problem.n_features} ({weights})"
     lines["row norm"] = f"{problem.row_norm:.6g}" + (" with the intercept" if has_intercept else "")
     return lines
+
+
+def _law_of_sums(plan: Any) -> str:
+    return _law(plan.lattice) if plan.noise is None else f"{plan.noise.law}, shape {plan.noise.shape.name}"
 
 
 def _law(lattice: Any) -> str:

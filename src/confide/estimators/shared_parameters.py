@@ -87,8 +87,9 @@ _DESCRIPTIONS = {
     "inference_share": """float or "auto", default 0.0
     The part of the budget that is kept for intervals, from 0 to 0.9. With it, `conf_int`, `summary` and `uncertainty` say
     how far the coefficients may lie from those of the population. "auto" takes the share at which the intervals are
-    expected to be narrowest, by public facts. If the intervals could not be trusted, the fit is refused before anything is
-    charged.""",
+    expected to be narrowest, by public facts. Under (epsilon, delta), weights and the sums that intervals are made from have
+    one account where that is better. The share is then one of the squared ratio of a row's effect to the noise, because
+    these squares add up there. If the intervals could not be trusted, the fit is refused before anything is charged.""",
     "centre": """"auto" or False, default "auto"
     Whether a small part of the budget may find the middle of the rows before the fit. Rows that were moved by it are
     shorter, so less noise hides one of them. "auto" decides by public facts; the plan and the guarantee say what it decided.

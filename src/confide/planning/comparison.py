@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -16,7 +16,7 @@ from confide.planning.estimator_copies import estimator_with, estimator_with_cho
 from confide.privacy.budgets import ZCDP, ApproxDP, Budget, PureDP
 from confide.privacy.gradient import NoisyGradients
 from confide.privacy.mechanism import Mechanism, Plan
-from confide.training.interval_share import share_of
+from confide.training.interval_share import beside_weights, share_of
 from confide.training.mechanism_choice import MECHANISM_NAMES, MECHANISMS
 
 _BUDGET_TOLERANCE = 1e-5
@@ -95,7 +95,7 @@ def equivalent_budgets(
     """
     # Pure budgets have no centre of the rows, so budgets are compared without one.
     given = _plan_with_noise(estimator_with(estimator, centre=False), n_rows, n_features)
-    share_of_weights = 1.0 if given.intervals is None else 1.0 - given.intervals.share
+    intervals, alone = given.intervals, replace(given.problem, beside_mu=0.0)
 
     descent = given.descent
     mechanism: Mechanism = (
@@ -103,7 +103,12 @@ def equivalent_budgets(
     )
 
     def excess_noise(make: Callable[[float], Budget], log_size: float) -> float:
-        plan = mechanism.plan(given.problem, share_of(make(math.exp(log_size)), share_of_weights))
+        budget, problem = make(math.exp(log_size)), alone
+        if intervals is not None and isinstance(budget, ApproxDP) and intervals.is_joint:
+            problem = replace(alone, beside_mu=beside_weights(budget, problem.rows_per_person, intervals.share)[0])
+        elif intervals is not None:
+            budget = share_of(budget, 1.0 - intervals.share)
+        plan = mechanism.plan(problem, budget)
         # Multiplied by the ridge, because a ridge that the proof raised makes the noise on the weights smaller.
         return math.log(plan.noise_norm * plan.l2) - math.log(given.noise_norm * given.l2)
 

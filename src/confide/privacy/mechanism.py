@@ -26,7 +26,7 @@ from confide.privacy.gaussian_objective import Curve
 from confide.privacy.group_shapes import Groups, Linked
 from confide.privacy.lattice import LatticeNoise
 from confide.privacy.noise import LOG_FAILURE, Entropy
-from confide.privacy.shapes import Ball, Shape
+from confide.privacy.shapes import Ball, Cylinder, Shape
 from confide.solvers.solver import Solver
 from confide.types import Weights
 
@@ -43,6 +43,8 @@ class ProblemFacts:
     summation_depth : upper bound on the length of the chain of additions behind one entry of a sum over rows
     neighbours : the neighbour relation
     rows_per_person : upper bound on the number of rows that one person contributed
+    set_aside : a logarithm, above 0 where this is one of several releases that share a charge: proofs set aside an event of
+        small probability, and this is by how much less probable that event must be
     """
 
     row_bound: RowBound
@@ -53,6 +55,7 @@ class ProblemFacts:
     summation_depth: int
     neighbours: Neighbours
     rows_per_person: int = 1
+    set_aside: float = 0.0
 
     def __post_init__(self) -> None:
         if not 1 <= self.n_rows_low <= self.n_rows_high:
@@ -112,8 +115,6 @@ class Problem(ProblemFacts):
     loss : what one row adds, see `confide.erm.row_sums.RowSum`
     l2 : ridge of the sum form, positive; alpha times `n_rows_low`
     largest_weight : upper bound on the weight of a row; means divide by the number of rows, never by the sum of weights
-    set_aside : a logarithm, above 0 where this is one of several releases that share a charge: proofs set aside an event of
-        small probability, and this is by how much less probable that event must be
     beside_mu : shift over deviation of other Gaussian releases from the same rows that the budget pays for too: for one row,
         of all of them together, as one Gaussian mechanism
     prior : public weights o D towards which the ridge pulls, the intercept's in units of its constant; empty for 0
@@ -122,7 +123,6 @@ class Problem(ProblemFacts):
     loss: Loss
     l2: float
     largest_weight: float = 1.0
-    set_aside: float = 0.0
     beside_mu: float = 0.0
     prior: tuple[float, ...] = ()
 
@@ -214,7 +214,7 @@ class Noise:
         return (entropy.laplace if self.law == "laplace" else entropy.gaussian)(self.shape, 1, self.scale)
 
 
-def log_failure(budget: Budget, problem: Problem) -> float:
+def log_failure(budget: Budget, problem: ProblemFacts) -> float:
     """Logarithm of the probability p with which a draw may exceed its bound.
 
     (1 + exp(epsilon)) p stays below 2^-199: proofs/seal.md.
@@ -311,7 +311,7 @@ def shapes_of(row_bound: RowBound, intercept: float, n_features: int) -> tuple[S
     constant = int(intercept > 0.0)
     ball = Ball(n_features + constant, norm_with_intercept(row_bound, intercept))
     if not isinstance(row_bound, GroupBound):
-        return (ball,)
+        return (ball, Cylinder(n_features, row_bound.l2_norm, intercept)) if constant else (ball,)
     sizes, scales = row_bound.sizes + (1,) * constant, row_bound.scales + (intercept,) * constant
     if constant and any(linked and size > 1 for size, linked in zip(row_bound.sizes, row_bound.linked, strict=True)):
         return (ball, Groups(sizes, scales), Linked(sizes, scales, (*row_bound.linked, False)))

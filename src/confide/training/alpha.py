@@ -59,6 +59,10 @@ _LEAST_SHARE_OF_CURVATURE_FREE = {"laplace": 0.7, "gaussian": 1.0}
 noise. The share is divided by the margin of the loss, but never falls below one half. A share of one half costs 3 to 7% more
 Laplace noise under replace-one and 4 to 17% more under add-or-remove-one, and about as much more Gaussian noise. Compared on
 the data of benchmarks/peers."""
+_LEAST_SHARE_BESIDE_MOMENTS = 2.0
+"""The same share for weights that share an account with moments for intervals. The account charges what the curvature may
+cost beside noise that pays for the moments too. With a share of 0.3, noise under replace-one is 1% larger than without any
+curvature, and with half of this ridge 15 to 20% larger."""
 _LEAST_SHARE_FOR_CLASSES = 0.7
 """The same share for three or more classes, if the loss has a margin of 1 / 0.7 or more, under any law of noise; without a
 margin the share is 1. It costs 1 to 6% more noise under replace-one and 3 to 14% more under add-or-remove-one. One half was
@@ -115,7 +119,7 @@ def _automatic_plan(mechanism: Mechanism, problem: Problem, budget: Budget, rule
     # The size of the noise, and perhaps its law, depend a little on the ridge. So a second round starts from the noise of
     # the first.
     for _ in range(2):
-        share = 1.0 if rule.for_intervals else _share_of_curvature_free(plan)
+        share = _share_of_curvature_free(plan, for_intervals=rule.for_intervals)
         l2 = max(share * least, _balanced_l2_of(plan, typical_norm(problem, rule.usual_norm), rule.score_size))
         plan = _first_possible_plan(mechanism, replace(problem, l2=l2), budget)
     return plan
@@ -149,9 +153,11 @@ def _balanced_l2_of(plan: Plan, row_norm: float, score_size: float | None) -> fl
     )
 
 
-def _share_of_curvature_free(plan: Plan) -> float:
+def _share_of_curvature_free(plan: Plan, *, for_intervals: bool) -> float:
     """The least automatic ridge, as a share of the ridge at which the curvature costs nothing."""
     problem, noise = plan.problem, plan.noise
+    if for_intervals:
+        return _LEAST_SHARE_BESIDE_MOMENTS if problem.beside_mu and plan.perturbs_objective else 1.0
     if not plan.perturbs_objective or noise is None or not problem.loss.tapered:
         return 1.0
     # With a larger margin the scores have to be larger, and a ridge shrinks them more.

@@ -15,7 +15,6 @@ from confide.inference.forecast import IntervalsPlan
 from confide.intake.specification import CheckedRows
 from confide.privacy.budgets import Budget, Neighbours
 from confide.privacy.mechanism import Plan
-from confide.privacy.moments import MomentsPlan
 from confide.privacy.noise import LARGEST_PROVEN_EPSILON
 from confide.privacy.sufficient_statistics import StatisticsPlan
 from confide.training.charge import Charge
@@ -123,7 +122,7 @@ def _private_release(
         f"exact noise; it relies on the operating system's random numbers, which every draw reads, and on functions of "
         f"the mathematical library whose errors are no larger than the proof pages allow for."
     )
-    draws = sum(isinstance(part, Plan | MomentsPlan) and part.noise is not None for part in parts)
+    draws = sum(part.noise is not None for part in parts)
     return (
         "How the rows were read into memory, such as the types of columns, did not depend on single rows.",
         _CHECKED,
