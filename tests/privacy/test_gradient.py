@@ -285,6 +285,10 @@ class Counting:
         self.rows, self.asked = rows, []
         self.n_rows, self.n_features = rows.n_rows, rows.n_features
 
+    def for_many_passes(self):
+        """These rows."""
+        return self
+
     def sum_over_rows(self, row_sum, weights):
         """The sum."""
         self.asked.append((row_sum, weights.copy()))

@@ -91,7 +91,8 @@ def equivalent_budgets(
     Returns
     -------
     tuple
-        PureDP, ApproxDP with this delta, ZCDP. For its own kind, the estimator's budget itself.
+        PureDP, ApproxDP with this delta, ZCDP. For its own kind, the estimator's budget itself. For noisy gradients there is
+        no PureDP.
     """
     # Pure budgets have no centre of the rows, so budgets are compared without one.
     given = _plan_with_noise(estimator_with(estimator, centre=False), n_rows, n_features)
@@ -117,6 +118,9 @@ def equivalent_budgets(
         "approximate": lambda epsilon: ApproxDP(epsilon, delta),
         "zcdp": ZCDP,
     }
+    if descent is not None:
+        # It adds Gaussian noise, which no pure budget allows.
+        del makers["pure"]
     own = given.event.budget
     return tuple(
         own if own.kind == kind else _budget_without_excess(make, partial(excess_noise, make))

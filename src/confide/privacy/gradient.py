@@ -150,6 +150,7 @@ class NoisyGradients:
             raise ParameterError(ANOTHERS)
         problem, descent = plan.problem, plan.descent
         problem.check_source(source)
+        rows = source.for_many_passes()
         row_sum, walk = descent.row_sum(problem), descent.steps.start(problem.n_weights)
         # Many integers are drawn much faster together. Each is used in one sum.
         at_once = max(1, _MOST_DRAWN // problem.n_weights)
@@ -157,7 +158,7 @@ class NoisyGradients:
             n_steps = min(at_once, descent.n_steps - first)
             drawn = plan.lattice.integers(n_steps * problem.n_weights, entropy).reshape(n_steps, problem.n_weights)
             for noise in drawn:
-                totals = source.sum_over_rows(row_sum, _within(walk.point, descent.radius))
+                totals = rows.sum_over_rows(row_sum, _within(walk.point, descent.radius))
                 # From here on, only what has noise is used.
                 walk = walk.after(plan.lattice.release(totals.gradient, entropy, noise))
         return Release(walk.weights, plan)
