@@ -57,6 +57,7 @@ def guarantee_of(
         *of_rows,
         *_declared(problem),
         *_released_for_intervals(plan),
+        *_released_centre(plan),
         *(_private_release(plan, budget, charge.ledger, unusual) if is_guaranteed else ()),
     )
     void = void_because(plan.budget, charge.seed, "the model may reveal any row")
@@ -109,6 +110,18 @@ def _released_for_intervals(plan: AnyPlan) -> tuple[str, ...]:
     return ()
 
 
+def _released_centre(plan: AnyPlan) -> tuple[str, ...]:
+    """What is released before the weights."""
+    if not isinstance(plan, Plan) or plan.centring is None:
+        return ()
+    sentence = (
+        f"Before the weights, the sum of the clipped rows is released with noise, to find their middle; it costs "
+        f"{plan.centring.share:.2g} of the budget, which covers both. Rows are moved by that middle and shortened, and the "
+        f"weights are given for rows as they were."
+    )
+    return (sentence,)
+
+
 def _private_release(
     plan: AnyPlan, budget: Budget, ledger: Batch | Ledger | None, unusual: tuple[str, ...]
 ) -> tuple[str, ...]:
@@ -148,6 +161,8 @@ def _ledger(ledger: Batch | Ledger | None, problem: Any) -> str:
 def _exact_part(plan: AnyPlan, exponent: int, intervals: IntervalsPlan | None) -> str:
     if intervals is not None and intervals.moments.lattice is not None:
         return f"multiples of 2^{exponent} and, up to public factors, of 2^{intervals.moments.lattice.exponent}"
+    if isinstance(plan, Plan) and plan.centring is not None:
+        return f"computed only from multiples of 2^{exponent} and of 2^{plan.centring.lattice.exponent}"
     if isinstance(plan, Plan):
         return f"multiples of 2^{exponent}"
     return f"computed only from sums that are, up to public factors, multiples of 2^{exponent}"
