@@ -90,7 +90,7 @@ RandomFeatures = Annotated[
 ]
 Alpha = Annotated[str, typer.Option(metavar="auto|NUMBER", help="Ridge of the mean objective.")]
 MechanismName = Annotated[
-    Literal["auto", "objective", "output", "output-laplace"], typer.Option(help="Where the noise is added.")
+    Literal["auto", "objective", "output", "output-laplace", "gradient"], typer.Option(help="Where the noise is added.")
 ]
 RowsBounds = Annotated[
     tuple[int, int] | None,

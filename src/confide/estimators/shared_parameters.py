@@ -45,8 +45,9 @@ _DESCRIPTIONS = {
     "classes": """sequence of labels or None
     The label domain, 2 to 100 labels. None means: the target of the schema; without a schema {0, 1}, {-1, 1} or
     {False, True} if the labels fit; otherwise the labels that are present, which the guarantee lists as an assumption.""",
-    "mechanism": """{"auto", "objective", "output", "output-laplace"}, default "auto"
-    Where the noise is added: to the objective ("objective") or to the weights ("output"). "auto" is "objective" if the loss
+    "mechanism": """{"auto", "objective", "output", "output-laplace", "gradient"}, default "auto"
+    Where the noise is added: to the objective ("objective"), to the weights ("output"), or to each of a fixed number of sums
+    of clipped slopes ("gradient", for `ApproxDP` and `ZCDP`). "auto" is "objective" if the loss
     is smooth; for three or more classes it takes the weights if the noise in the objective would be much larger.
     "output-laplace" is the PrivateSVM of Rubinstein et al., with independent Laplace noise and pure privacy, for
     comparison.""",

@@ -32,6 +32,7 @@ class GradientRounding:
     summation_depth : m, the longest chain of additions behind one entry of a gradient
     l2 : ridge of the sum form
     centred : whether rows are centred, see `confide.erm.centred_rows`: then their products may cancel
+    intercept : constant appended to every clipped row; of use where rows are centred and their lengths are asked for
     """
 
     loss: LossBounds
@@ -41,6 +42,7 @@ class GradientRounding:
     summation_depth: int
     l2: float
     centred: bool = False
+    intercept: float = 0.0
 
     def bound(self, weights_norm: float, noise_norm: float, gradient_norm: float) -> float:
         """L2 distance between the computed and the exact gradient.
@@ -55,6 +57,8 @@ class GradientRounding:
         of_sums, of_scores = self.summation_depth + dimension + 5, 2 * dimension + 5
         if self.centred:
             of_sums, of_scores = 4 * self.summation_depth + 11 * dimension + 58, 15 * dimension + 57
+            if loss.by_length:
+                rounding += 10 * (dimension + 3) * (self.row_norm / self.intercept) ** 2
         slopes = loss.lipschitz * (of_sums + rounding)
         margins = of_scores * loss.smoothness * self.row_norm * weights_norm
         sums = 1.01 * _UNIT * self.n_rows * self.row_norm * (slopes + margins)

@@ -13,6 +13,7 @@ from confide._version import __version__
 from confide.accounting.events import Event, PureMechanism
 from confide.data.source import RowSource
 from confide.erm.centred_rows import Centred
+from confide.erm.clipped_slopes import ClippedSlopes
 from confide.erm.group_bounds import GroupBound
 from confide.erm.losses import Loss
 from confide.erm.objective import KeptObjective, Objective
@@ -128,8 +129,13 @@ class Problem(ProblemFacts):
             raise ParameterError("the largest weight of a row must lie between 2^-100 and 2^100.")
         if not 0.0 <= self.beside_mu < math.inf:
             raise ParameterError("beside_mu must be a finite number of at least 0.")
-        if isinstance(self.row_bound, Centred) and self.loss.by_length:
-            raise ParameterError("a loss whose slopes are bounded by the lengths of rows needs rows that are not centred.")
+        # Slopes that are clipped to a multiple of 1 / |x| but were bounded before, and rows with a constant: theorem 2 of
+        # proofs/centring.md.
+        own = self.loss.loss if isinstance(self.loss, ClippedSlopes) else self.loss
+        if isinstance(self.row_bound, Centred) and (own.by_length or not self.intercept > 0.0):
+            raise ParameterError(
+                "centred rows need an intercept, and a loss whose slopes have one bound for rows of all lengths."
+            )
 
     @property
     def loss_bounds(self) -> Weighted:
@@ -153,7 +159,8 @@ class Problem(ProblemFacts):
     def rounding(self, l2: float) -> GradientRounding:
         """The rounding bound of the gradients at a given total ridge."""
         n_rows, depth, centred = self.n_rows_high, self.summation_depth, isinstance(self.row_bound, Centred)
-        return GradientRounding(self.loss_bounds, self.row_norm, n_rows, self.row_width, depth, l2, centred)
+        bounds, norm, width = self.loss_bounds, self.row_norm, self.row_width
+        return GradientRounding(bounds, norm, n_rows, width, depth, l2, centred, self.intercept)
 
     def objective(self, source: RowSource, l2: float, linear: Weights) -> KeptObjective:
         """The objective over the rows of `source`. More rows than the facts allow would void the rounding bound."""
@@ -216,7 +223,7 @@ class Plan:
     budget : Budget
         What the weights cost; charged before a row is read.
     mechanism : str
-        "objective", "output", "output-laplace" or "none".
+        "objective", "output", "output-laplace", "gradient" or "none".
     l2 : float
         Total ridge of the sum form: the problem's, raised where the proof needs it.
     noise : Noise or None
@@ -233,6 +240,8 @@ class Plan:
         What the seal costs: its share of epsilon, or the relative growth of Gaussian noise that pays for it.
     intervals : IntervalsPlan or None
         What is released besides the weights, at a budget of its own. The release of this plan does not use it.
+    descent : Descent or None
+        How noisy gradients lead to weights. Then `lattice` is the noise of each sum, and the weights are on no grid.
     centring : CentringPlan or None
         How the centre of the rows is released before this plan, which then holds the bound with that centre.
     """
@@ -248,6 +257,7 @@ class Plan:
     event: Event
     seal_share: float = 0.0
     intervals: Any = None
+    descent: Any = None
     centring: Any = None
 
     @property

@@ -8,6 +8,7 @@ from typing import Any
 from confide.accounting.ledger import Batch, Ledger
 from confide.effects.monotone import monotone_sentence
 from confide.erm.declared_losses import DeclaredLoss
+from confide.erm.interpolated_slopes import InterpolatedSlopes
 from confide.features.encoder import Encoder
 from confide.guarantee import Guarantee
 from confide.inference.forecast import IntervalsPlan
@@ -161,8 +162,16 @@ def _ledger(ledger: Batch | Ledger | None, problem: Any) -> str:
 def _exact_part(plan: AnyPlan, exponent: int, intervals: IntervalsPlan | None) -> str:
     if intervals is not None and intervals.moments.lattice is not None:
         return f"multiples of 2^{exponent} and, up to public factors, of 2^{intervals.moments.lattice.exponent}"
-    if isinstance(plan, Plan) and plan.centring is not None:
-        return f"computed only from multiples of 2^{exponent} and of 2^{plan.centring.lattice.exponent}"
+    centring = plan.centring if isinstance(plan, Plan) else None
+    of_centre = "" if centring is None else f" and, for the middle of the rows, of 2^{centring.lattice.exponent}"
+    if isinstance(plan, Plan) and plan.descent is not None:
+        clipped = f"to a gradient of norm at most {plan.descent.slope_limit * plan.problem.row_norm:.6g}"
+        return (
+            f"computed only from {plan.descent.n_steps} noisy sums of slopes, which are clipped row by row {clipped}; these "
+            f"sums are multiples of 2^{exponent}{of_centre}"
+        )
+    if centring is not None:
+        return f"computed only from multiples of 2^{exponent}{of_centre}"
     if isinstance(plan, Plan):
         return f"multiples of 2^{exponent}"
     return f"computed only from sums that are, up to public factors, multiples of 2^{exponent}"
@@ -201,6 +210,12 @@ def _weights(
 def _declared(problem: Any) -> tuple[str, ...]:
     """What is assumed about a loss that a user wrote."""
     loss = getattr(problem, "loss", None)
+    if isinstance(loss, InterpolatedSlopes):
+        sentence = (
+            f"The computed slope of the loss {loss.name} depends only on the row's own score and label or target; it is "
+            f"used at multiples of {loss.width:g} and interpolated between them, so nothing else is assumed of the loss."
+        )
+        return (sentence,)
     if not isinstance(loss, DeclaredLoss):
         return ()
     sign = " and never positive" if loss.monotone else ""

@@ -41,7 +41,8 @@ def plan_with_centring(settings: Settings, score_loss: ScoreLoss, n_features: in
         bound = Centred.unmoved(problem.row_bound, n_features)
         moved = replace(settings, row_bound=bound, beside_mu=centring.mu)
         centred = replace(plan_of_weights(moved, score_loss, n_features, n_rows, budget), centring=centring)
-        return centred if _USUAL_RADIUS * _noise(centred) < _noise(plan) else plan
+        if plan.descent is not None or _USUAL_RADIUS * _noise(centred) < _noise(plan):
+            return centred
     return plan
 
 
@@ -59,5 +60,6 @@ def _may_be_centred(plan: Plan) -> bool:
         and problem.intercept > 0.0
         and not problem.loss.by_length
         and type(problem.row_bound) in (BallBound, GroupBound)
-        and _noise(plan) > _LEAST_NOISE
+        # Gradients clip slopes by the length of a row, so shorter rows keep more of theirs, however small the noise is.
+        and (plan.descent is not None or _noise(plan) > _LEAST_NOISE)
     )

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from confide.erm.class_losses import OneVsRest, Softmax
+from confide.erm.clipped_slopes import ClippedSlopes
 from confide.erm.losses import Loss, MarginLoss
 from confide.erm.row_bounds import RowBound
 from confide.erm.row_sums import RowSum
@@ -142,5 +143,9 @@ class Settings:
             RowSum(loss, self.row_bound if bound is None else bound, self.intercept, 2, self.largest_weight)
             for loss, bound in pairs
         ]
+        sums = list(of_losses)
+        if self.mechanism in ("auto", "gradient"):
+            # The limit of the slopes, like the width of a joint, follows from facts that a party of several does not know.
+            sums += [replace(each, loss=ClippedSlopes(each.loss, each.loss.lipschitz), order=1) for each in of_losses]
         bounds = dict.fromkeys(row_sum.row_bound for row_sum in of_losses) if self.centres else {}
-        return (*of_losses, *(sum_of_rows(bound, self.neighbours, self.largest_weight) for bound in bounds))
+        return (*sums, *(sum_of_rows(bound, self.neighbours, self.largest_weight) for bound in bounds))
