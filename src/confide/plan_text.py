@@ -30,6 +30,7 @@ def plan_document(plan: Any) -> dict[str, Any]:
         "tolerance": plan.tolerance,
         "expected_distance": plan.expected_distance,
         "intervals": plan.intervals.to_dict() if plan.intervals else None,
+        **({"centring": plan.centring.to_dict()} if plan.centring else {}),
         **({"descent": plan.descent.to_dict()} if plan.descent else {}),
     }
 
@@ -66,6 +67,11 @@ def plan_text(plan: Any) -> str:
         lines["grid"] = f"weights are multiples of 2^{lattice.exponent}"
         lines["tolerance"] = f"gradient norm {plan.tolerance:.3g} in the summed objective"
         lines["expected distance"] = f"at most {plan.expected_distance:.4g} from the non-private weights at this alpha"
+    if plan.centring is not None:
+        lines["centre"] = (
+            f"{plan.centring.share:.2g} of the budget finds the middle of the rows, by which they are moved and then "
+            f"shortened; the noise counts in rows after that"
+        )
     if plan.intervals is not None:
         lines |= plan.intervals.lines()
     return _in_columns(lines)

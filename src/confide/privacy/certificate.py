@@ -34,6 +34,7 @@ class GradientRounding:
     l2 : ridge of the sum form
     centred : whether rows are centred, see `confide.erm.centred_rows`: then their products may cancel
     prior_norm : computed L2 norm of the prior, 0 without one
+    intercept : constant appended to every clipped row; of use where rows are centred and their lengths are asked for
     """
 
     loss: LossBounds
@@ -44,6 +45,7 @@ class GradientRounding:
     l2: float
     centred: bool = False
     prior_norm: float = 0.0
+    intercept: float = 0.0
 
     def bound(self, weights_norm: float, noise_norm: float, gradient_norm: float) -> float:
         """L2 distance between the computed and the exact gradient.
@@ -58,6 +60,8 @@ class GradientRounding:
         of_sums, of_scores = self.summation_depth + dimension + 5, 2 * dimension + 5
         if self.centred:
             of_sums, of_scores = 4 * self.summation_depth + 11 * dimension + 58, 15 * dimension + 57
+            if loss.by_length:
+                rounding += 10 * (dimension + 3) * (self.row_norm / self.intercept) ** 2
         slopes = loss.lipschitz * (of_sums + rounding)
         margins = of_scores * loss.smoothness * self.row_norm * weights_norm
         sums = 1.01 * _UNIT * self.n_rows * self.row_norm * (slopes + margins)

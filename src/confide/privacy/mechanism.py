@@ -13,6 +13,7 @@ from confide._version import __version__
 from confide.accounting.events import Event, PureMechanism
 from confide.data.source import RowSource
 from confide.erm.centred_rows import Centred
+from confide.erm.clipped_slopes import ClippedSlopes
 from confide.erm.group_bounds import GroupBound
 from confide.erm.losses import Loss
 from confide.erm.objective import KeptObjective, Objective
@@ -136,8 +137,13 @@ class Problem(ProblemFacts):
             raise ParameterError("the largest weight of a row must lie between 2^-100 and 2^100.")
         if not 0.0 <= self.beside_mu < math.inf:
             raise ParameterError("beside_mu must be a finite number of at least 0.")
-        if isinstance(self.row_bound, Centred) and self.loss.by_length:
-            raise ParameterError("a loss whose slopes are bounded by the lengths of rows needs rows that are not centred.")
+        # Slopes that are clipped to a multiple of 1 / |x| but were bounded before, and rows with a constant: theorem 2 of
+        # proofs/centring.md.
+        own = self.loss.loss if isinstance(self.loss, ClippedSlopes) else self.loss
+        if isinstance(self.row_bound, Centred) and (own.by_length or not self.intercept > 0.0):
+            raise ParameterError(
+                "centred rows need an intercept, and a loss whose slopes have one bound for rows of all lengths."
+            )
 
     @property
     def loss_bounds(self) -> Weighted:
@@ -162,9 +168,8 @@ class Problem(ProblemFacts):
         """The rounding bound of the gradients at a given total ridge."""
         prior_norm = math.hypot(*self.prior) if self.prior else 0.0
         n_rows, depth, centred = self.n_rows_high, self.summation_depth, isinstance(self.row_bound, Centred)
-        return GradientRounding(
-            self.loss_bounds, self.row_norm, n_rows, self.row_width, depth, l2, centred=centred, prior_norm=prior_norm
-        )
+        bounds, norm, width = self.loss_bounds, self.row_norm, self.row_width
+        return GradientRounding(bounds, norm, n_rows, width, depth, l2, centred, prior_norm, self.intercept)
 
     def objective(self, source: RowSource, l2: float, noise: Weights) -> KeptObjective:
         """The objective over the rows of `source`, with this noise (1, o D) in its linear term, and the pull of the prior.

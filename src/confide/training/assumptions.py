@@ -57,6 +57,7 @@ def guarantee_of(
         *of_rows,
         *_declared(problem),
         *_released_for_intervals(plan),
+        *_released_centre(plan),
         *(_private_release(plan, budget, charge.ledger, unusual) if is_guaranteed else ()),
     )
     void = void_because(plan.budget, charge.seed, "the model may reveal any row")
@@ -109,6 +110,18 @@ def _released_for_intervals(plan: AnyPlan) -> tuple[str, ...]:
     return ()
 
 
+def _released_centre(plan: AnyPlan) -> tuple[str, ...]:
+    """What is released before the weights."""
+    if not isinstance(plan, Plan) or plan.centring is None:
+        return ()
+    sentence = (
+        f"Before the weights, the sum of the clipped rows is released with noise, to find their middle; it costs "
+        f"{plan.centring.share:.2g} of the budget, which covers both. Rows are moved by that middle and shortened, and the "
+        f"weights are given for rows as they were."
+    )
+    return (sentence,)
+
+
 def _private_release(
     plan: AnyPlan, budget: Budget, ledger: Batch | Ledger | None, unusual: tuple[str, ...]
 ) -> tuple[str, ...]:
@@ -148,12 +161,16 @@ def _ledger(ledger: Batch | Ledger | None, problem: Any) -> str:
 def _exact_part(plan: AnyPlan, exponent: int, intervals: IntervalsPlan | None) -> str:
     if intervals is not None and intervals.moments.lattice is not None:
         return f"multiples of 2^{exponent} and, up to public factors, of 2^{intervals.moments.lattice.exponent}"
+    centring = plan.centring if isinstance(plan, Plan) else None
+    of_centre = "" if centring is None else f" and, for the middle of the rows, of 2^{centring.lattice.exponent}"
     if isinstance(plan, Plan) and plan.descent is not None:
         clipped = f"to a gradient of norm at most {plan.descent.slope_limit * plan.problem.row_norm:.6g}"
         return (
             f"computed only from {plan.descent.n_steps} noisy sums of slopes, which are clipped row by row {clipped}; these "
-            f"sums are multiples of 2^{exponent}"
+            f"sums are multiples of 2^{exponent}{of_centre}"
         )
+    if centring is not None:
+        return f"computed only from multiples of 2^{exponent}{of_centre}"
     if isinstance(plan, Plan):
         return f"multiples of 2^{exponent}"
     return f"computed only from sums that are, up to public factors, multiples of 2^{exponent}"
