@@ -78,7 +78,7 @@ def fits():
         "a classifier": (confide.LogisticRegression(budget), ROWS, LABELS),
         "a classifier with intervals": (confide.LogisticRegression(ApproxDP(50.0, 1e-6), inference_share=0.3), ROWS, LABELS),
         "support vectors": (confide.LinearSVC(budget), ROWS, LABELS),
-        "a kernel": (confide.KernelSVC(budget, n_features=8), ROWS, LABELS),
+        "a kernel": (confide.KernelSVC(budget, n_features=8, loss="huber_hinge"), ROWS, LABELS),
         "any loss": (confide.ERMClassifier(budget), ROWS, LABELS),
         "a regressor": (confide.HuberRegressor(budget, target_bound=1.0), ROWS, NUMBERS),
         "counts": (confide.PoissonRegressor(budget, target_bound=5.0), ROWS, np.arange(2_000) % 4),

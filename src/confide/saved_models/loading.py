@@ -15,7 +15,7 @@ from confide.erm.group_bounds import GroupBound
 from confide.erm.row_bounds import BallBound, RowBound
 from confide.errors import ConfideError, FileError
 from confide.estimators.linear_classifier import LinearClassifier
-from confide.estimators.linear_model import PrivateLinearModel, document_of_model, public_map, restore
+from confide.estimators.linear_model import PrivateLinearModel, document_of_model, may_have_map, restore
 from confide.estimators.linear_regressor import LinearRegressor
 from confide.features.encoder import Encoder
 from confide.features.public_maps import map_from_dict
@@ -98,7 +98,7 @@ def _restored(content: dict[str, Any]) -> LinearClassifier | LinearRegressor:
         raise FileError(_WRONG_KIND)
     fourier, encoder = released.fourier, released.encoder
     n_inputs = released.columns.n_features_in if encoder is None else encoder.n_features
-    if fourier != public_map(model, n_inputs, encoder):
+    if not may_have_map(model, fourier, n_inputs, encoder):
         raise FileError(_DO_NOT_FIT)
     if fourier is not None and not fourier.may_have(released.scoring.row_bound):
         raise FileError(_DO_NOT_FIT)

@@ -9,6 +9,7 @@ from confide.accounting.ledger import Batch, Ledger
 from confide.effects.monotone import monotone_sentence
 from confide.erm.declared_losses import DeclaredLoss
 from confide.features.encoder import Encoder
+from confide.features.fourier import FourierMap
 from confide.guarantee import Guarantee
 from confide.inference.forecast import IntervalsPlan
 from confide.intake.specification import CheckedRows
@@ -161,10 +162,18 @@ def sentences_of_rows(rows: CheckedRows, settings: Settings) -> tuple[str, ...]:
     place = rows.source.assumption
     return (
         rows.target_sentence,
+        *_kernel(rows),
         *_weights(rows.has_weights, settings.largest_sample_weight, settings.class_weight),
         *([place] if place else []),
         *([monotone_sentence(dict(settings.monotone))] if settings.monotone else []),
     )
+
+
+def _kernel(rows: CheckedRows) -> tuple[str, ...]:
+    """What is assumed about the random features of a kernel."""
+    if not isinstance(rows.fourier, FourierMap):
+        return ()
+    return (f"The map of rows to {rows.fourier} was chosen without looking at the rows.",)
 
 
 def _weights(

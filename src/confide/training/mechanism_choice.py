@@ -57,6 +57,7 @@ def plan_of_weights(settings: Settings, score_loss: ScoreLoss, n_features: int, 
         is_raised=score_loss.raises_alpha,
         for_intervals=settings.has_intervals,
         usual_norm=settings.usual_norm,
+        random_features=settings.random_features,
     )
     plan = plan_with_alpha(MECHANISMS[mechanism_for(settings, loss)], problem, budget, rule)
     if settings.mechanism == "auto" and plan.perturbs_objective and loss.n_outputs > 1:
