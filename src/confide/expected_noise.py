@@ -35,6 +35,9 @@ def alpha(plan: Any) -> float:
 
 def noise_norm(plan: Any) -> float:
     """Root mean square of the displacement of weights by the main noise, where the loss adds no curvature."""
+    if plan.descent is not None:
+        # The noise in the mean of half of the sums, as if it stood in the objective.
+        return float(plan.lattice.norm * math.sqrt(2.0 / plan.descent.n_steps) / plan.l2)
     if plan.noise is None:
         return float(plan.lattice.norm) if plan.lattice else 0.0
     return float(plan.noise.norm / (plan.l2 if plan.perturbs_objective else 1.0))

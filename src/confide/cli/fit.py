@@ -24,6 +24,8 @@ from confide.cli.options import (
     ModelOptions,
     ModelOut,
     NeighboursName,
+    PriorFile,
+    PublicPriorFile,
     RandomFeatures,
     RowsBounds,
     RowsPerPerson,
@@ -85,6 +87,8 @@ def fit(
     n_rows_bounds: RowsBounds = None,
     max_rows_per_person: RowsPerPerson = 1,
     intervals: Intervals = None,
+    prior: PriorFile = None,
+    public_prior: PublicPriorFile = None,
     ledger: LedgerToCharge = None,
     cache: CacheFolder = None,
     out: ModelOut = Path("model.json"),
@@ -107,11 +111,12 @@ def fit(
     options = ModelOptions(
         kind=kind, loss=loss, knots=knots, interactions=interactions, kernel=kernel, length_scale=length_scale,
         n_features=n_features, alpha=alpha, mechanism=mechanism, neighbours=neighbours, n_rows_bounds=n_rows_bounds,
-        max_rows_per_person=max_rows_per_person, intervals=intervals,
+        max_rows_per_person=max_rows_per_person, intervals=intervals, prior=prior, public_prior=public_prior,
     )  # fmt: skip
     budget = chosen_budget(epsilon, delta, rho)
     files = files_of(data)
-    _check_outputs(out, report, [*files, schema, *_files_of_ledger(ledger)], force=force)
+    priors = [path for path in (prior, public_prior) if path is not None]
+    _check_outputs(out, report, [*files, schema, *priors, *_files_of_ledger(ledger)], force=force)
     columns, charges = _schema_with_target(schema), Charges(ledger)
     model = options.estimator(budget, columns, charges.ledger)
     screen = display.Screen() if output_format == "text" else None

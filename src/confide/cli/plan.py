@@ -22,6 +22,8 @@ from confide.cli.options import (
     ModelName,
     ModelOptions,
     NeighboursName,
+    PriorFile,
+    PublicPriorFile,
     RandomFeatures,
     RowsBounds,
     RowsPerPerson,
@@ -73,6 +75,8 @@ def plan(
     n_rows_bounds: RowsBounds = None,
     max_rows_per_person: RowsPerPerson = 1,
     intervals: Intervals = None,
+    prior: PriorFile = None,
+    public_prior: PublicPriorFile = None,
     row_norm: RowNorm = None,
     error: GuessedError = None,
     positive_rate: PositiveRate = 0.5,
@@ -93,6 +97,8 @@ def plan(
         max_rows_per_person=max_rows_per_person,
         intervals=intervals,
         row_norm=row_norm,
+        prior=prior,
+        public_prior=public_prior,
     )
     budget = chosen_budget(epsilon, delta, rho)
     _require_one(rows, n_rows_bounds, "--rows or, with --neighbours add-or-remove-one, --n-rows-bounds LOW HIGH")

@@ -238,7 +238,7 @@ def _guarantee(
         f"part of the rows that no other model uses. The rows were divided by a secret random draw that depends only on "
         f"their public number."
     )
-    sentences = (*sentences_of_rows(rows, settings), released_together)
+    sentences = (*sentences_of_rows(rows, settings, charge.ledger), released_together)
     return guarantee_of(plans.whole, sentences, None, charge, unusual)
 
 

@@ -55,6 +55,7 @@ _SAME_FOR_ALL_CANDIDATES = (
     "schema",
     "classes",
     "inference_share",
+    "prior",
 )
 
 _SHAPE = Fraction(1, 2)
@@ -317,6 +318,8 @@ class PrivateSearchCV(TellsOfRepeatedFits, MetaEstimatorMixin, BaseEstimator):  
         ]
         with given.checked(specifications) as rows_of_all:
             rows = rows_of_all[0]
+            if settings[0].prior is not None:
+                settings[0].prior.refuse_rows(rows)
             # The plan and the models get the same classes, which may have been taken from the labels present.
             if declared_domain(candidates[0].classes, schema) is None:
                 for model in candidates:
@@ -525,7 +528,7 @@ class PrivateSearchCV(TellsOfRepeatedFits, MetaEstimatorMixin, BaseEstimator):  
             else f"chosen by the {plan.method} mechanism"
         )
         sentences = (
-            *sentences_of_rows(rows, settings),
+            *sentences_of_rows(rows, settings, charge.ledger),
             (
                 f"It covers a whole search: the model is {how}, among {len(plan.plans)} candidates of a public grid. What "
                 f"the search did not release, such as the scores of the other candidates, stays private and was kept "

@@ -230,9 +230,14 @@ class KernelSVC(LinearClassifier):
         return replace(super()._settings(encoder, set_aside=set_aside), random_features=True)
 
     def _with_chosen_features(self, encoder: Encoder | None, count: Callable[[], int]) -> Self:
-        if not _is_automatic(self.n_features):
+        if not _is_automatic(self.n_features) and not (_is_automatic(self.length_scale) and self.prior is not None):
             return self
         settings = self._settings(encoder)
+        before = None if settings.prior is None or settings.prior.fitted_to is None else settings.prior.fitted_to.fourier
+        if before is not None:
+            return self._with_features_of(before)
+        if not _is_automatic(self.n_features):
+            return self
         is_public = settings.neighbours is Neighbours.REPLACE_ONE
         named = copy(self)
         named.n_features = number_of_features(settings, count if is_public else None)

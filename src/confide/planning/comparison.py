@@ -14,7 +14,8 @@ from scipy.optimize import brentq
 from confide.errors import ParameterError
 from confide.planning.estimator_copies import estimator_with, estimator_with_chosen_features, estimator_with_chosen_schema
 from confide.privacy.budgets import ZCDP, ApproxDP, Budget, PureDP
-from confide.privacy.mechanism import Plan
+from confide.privacy.gradient import NoisyGradients
+from confide.privacy.mechanism import Mechanism, Plan
 from confide.training.interval_share import share_of
 from confide.training.mechanism_choice import MECHANISM_NAMES, MECHANISMS
 
@@ -73,7 +74,8 @@ def equivalent_budgets(
 ) -> tuple[Budget, ...]:
     """Budgets of the three kinds at which one plan has as much noise as at the estimator's own budget.
 
-    The mechanism, the loss, the bounds, the alpha and the share for intervals stay those of the estimator's plan. Noise is
+    The mechanism, the loss, the bounds, the alpha and the share for intervals stay those of the estimator's plan without a
+    centre of the rows. Noise is
     measured on the weights where the loss adds no curvature (`Plan.noise_norm`). To fit at one of these budgets, give the
     estimator the alpha, the loss and the share of the plan, because it would choose others for another budget.
 
@@ -92,11 +94,17 @@ def equivalent_budgets(
     tuple
         PureDP, ApproxDP with this delta, ZCDP. For its own kind, the estimator's budget itself.
     """
-    given = _plan_with_noise(estimator, n_rows, n_features)
+    # Pure budgets have no centre of the rows, so budgets are compared without one.
+    given = _plan_with_noise(estimator_with(estimator, centre=False), n_rows, n_features)
     share_of_weights = 1.0 if given.intervals is None else 1.0 - given.intervals.share
 
+    descent = given.descent
+    mechanism: Mechanism = (
+        MECHANISMS[given.mechanism] if descent is None else NoisyGradients(lambda problem, _: (problem, descent))
+    )
+
     def excess_noise(make: Callable[[float], Budget], log_size: float) -> float:
-        plan = MECHANISMS[given.mechanism].plan(given.problem, share_of(make(math.exp(log_size)), share_of_weights))
+        plan = mechanism.plan(given.problem, share_of(make(math.exp(log_size)), share_of_weights))
         # Multiplied by the ridge, because a ridge that the proof raised makes the noise on the weights smaller.
         return math.log(plan.noise_norm * plan.l2) - math.log(given.noise_norm * given.l2)
 

@@ -39,6 +39,8 @@ def document_of(name: str, parameters: Mapping[str, Any], released: ReleasedMode
                 for key, value in parameters.items()
                 if key not in NOT_PARAMETERS_OF_THE_FILE
             },
+            # A model or a file may have been given as the prior. What was used of it is written.
+            "prior": None if released.prior is None else released.prior.to_dict(),
             # Users may give these two in several forms. The guarantee holds them in one form.
             "budget": guarantee.budget.to_dict(),
             "neighbours": str(guarantee.neighbours),

@@ -8,6 +8,7 @@ from typing import Any
 from confide.accounting.ledger import Batch, Ledger
 from confide.effects.monotone import monotone_sentence
 from confide.erm.declared_losses import DeclaredLoss
+from confide.erm.interpolated_slopes import InterpolatedSlopes
 from confide.features.encoder import Encoder
 from confide.features.fourier import FourierMap
 from confide.guarantee import Guarantee
@@ -149,22 +150,29 @@ def _ledger(ledger: Batch | Ledger | None, problem: Any) -> str:
 def _exact_part(plan: AnyPlan, exponent: int, intervals: IntervalsPlan | None) -> str:
     if intervals is not None and intervals.moments.lattice is not None:
         return f"multiples of 2^{exponent} and, up to public factors, of 2^{intervals.moments.lattice.exponent}"
+    if isinstance(plan, Plan) and plan.descent is not None:
+        clipped = f"to a gradient of norm at most {plan.descent.slope_limit * plan.problem.row_norm:.6g}"
+        return (
+            f"computed only from {plan.descent.n_steps} noisy sums of slopes, which are clipped row by row {clipped}; these "
+            f"sums are multiples of 2^{exponent}"
+        )
     if isinstance(plan, Plan):
         return f"multiples of 2^{exponent}"
     return f"computed only from sums that are, up to public factors, multiples of 2^{exponent}"
 
 
-def sentences_of_rows(rows: CheckedRows, settings: Settings) -> tuple[str, ...]:
+def sentences_of_rows(rows: CheckedRows, settings: Settings, ledger: Batch | Ledger | None) -> tuple[str, ...]:
     """What is assumed about labels or targets, the weights of rows and classes, and the place where the rows lie.
 
-    It also says what is done with the released weights afterwards.
+    It also says where the prior came from, and what is done with the released weights afterwards.
     """
-    place = rows.source.assumption
+    place, prior = rows.source.assumption, settings.prior
     return (
         rows.target_sentence,
         *_kernel(rows),
         *_weights(rows.has_weights, settings.largest_sample_weight, settings.class_weight),
         *([place] if place else []),
+        *([prior.sentence(None if ledger is None else ledger.identity)] if prior is not None else []),
         *([monotone_sentence(dict(settings.monotone))] if settings.monotone else []),
     )
 
@@ -195,6 +203,12 @@ def _weights(
 def _declared(problem: Any) -> tuple[str, ...]:
     """What is assumed about a loss that a user wrote."""
     loss = getattr(problem, "loss", None)
+    if isinstance(loss, InterpolatedSlopes):
+        sentence = (
+            f"The computed slope of the loss {loss.name} depends only on the row's own score and label or target; it is "
+            f"used at multiples of {loss.width:g} and interpolated between them, so nothing else is assumed of the loss."
+        )
+        return (sentence,)
     if not isinstance(loss, DeclaredLoss):
         return ()
     sign = " and never positive" if loss.monotone else ""

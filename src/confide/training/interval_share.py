@@ -22,6 +22,15 @@ _MOST_CLASS_WEIGHTS = 1000
 noise, and each pair of classes needs its own products."""
 
 
+def refuse_noisy_gradients(mechanism: str) -> None:
+    """Refuse intervals for a mechanism whose weights are not near the minimiser by a known law."""
+    if mechanism == "gradient":
+        raise ParameterError(
+            "there are no intervals with mechanism='gradient': the weights after a fixed number of steps have no law that "
+            "is known closely enough. Give mechanism='objective' or 'output', or leave inference_share at 0."
+        )
+
+
 def refuse_intervals(loss: Loss, n_weights: int) -> None:
     """Refuse intervals if there is no proof for them, or if they would need too much memory."""
     if not math.isfinite(loss.smoothness):
