@@ -81,12 +81,17 @@ LengthScale = Annotated[
     float | None,
     typer.Option(
         metavar="S",
-        help="For kernel-svm: distance over which the kernel falls, in encoded columns. It becomes public.  [default: 1]",
+        help="For kernel-svm: distance over which the kernel falls, in encoded columns. It becomes public.  "
+        "[default: by the schema]",
     ),
 ]
 RandomFeatures = Annotated[
     int | None,
-    typer.Option("--n-features", metavar="D", help="For kernel-svm: number of random features, even.  [default: 256]"),
+    typer.Option(
+        "--n-features",
+        metavar="D",
+        help="For kernel-svm: number of random features, even.  [default: chosen from public facts]",
+    ),
 ]
 PriorFile = Annotated[
     Path | None,

@@ -12,7 +12,7 @@ from typing import Any
 from scipy.optimize import brentq
 
 from confide.errors import ParameterError
-from confide.planning.estimator_copies import estimator_with, estimator_with_chosen_schema
+from confide.planning.estimator_copies import estimator_with, estimator_with_chosen_features, estimator_with_chosen_schema
 from confide.privacy.budgets import ZCDP, ApproxDP, Budget, PureDP
 from confide.privacy.gradient import NoisyGradients
 from confide.privacy.mechanism import Mechanism, Plan
@@ -57,7 +57,8 @@ def compare_mechanisms(estimator: Any, n_rows: int | None, n_features: int | Non
         estimator = estimator_with_chosen_schema(estimator, n_rows, n_features)
         n_features = None
     # Checked for "auto", because the estimator's own mechanism may be one that cannot be used.
-    _plan_with_noise(estimator_with(estimator, mechanism="auto"), n_rows, n_features)
+    estimator = estimator_with_chosen_features(estimator_with(estimator, mechanism="auto"), n_rows, n_features)
+    _plan_with_noise(estimator, n_rows, n_features)
     rows = []
     for name in MECHANISM_NAMES[1:]:
         candidate = estimator_with(estimator, mechanism=name)

@@ -10,6 +10,7 @@ from confide.effects.monotone import monotone_sentence
 from confide.erm.declared_losses import DeclaredLoss
 from confide.erm.interpolated_slopes import InterpolatedSlopes
 from confide.features.encoder import Encoder
+from confide.features.fourier import FourierMap
 from confide.guarantee import Guarantee
 from confide.inference.forecast import IntervalsPlan
 from confide.intake.specification import CheckedRows
@@ -184,11 +185,19 @@ def sentences_of_rows(rows: CheckedRows, settings: Settings, ledger: Batch | Led
     place, prior = rows.source.assumption, settings.prior
     return (
         rows.target_sentence,
+        *_kernel(rows),
         *_weights(rows.has_weights, settings.largest_sample_weight, settings.class_weight),
         *([place] if place else []),
         *([prior.sentence(None if ledger is None else ledger.identity)] if prior is not None else []),
         *([monotone_sentence(dict(settings.monotone))] if settings.monotone else []),
     )
+
+
+def _kernel(rows: CheckedRows) -> tuple[str, ...]:
+    """What is assumed about the random features of a kernel."""
+    if not isinstance(rows.fourier, FourierMap):
+        return ()
+    return (f"The map of rows to {rows.fourier} was chosen without looking at the rows.",)
 
 
 def _weights(

@@ -86,6 +86,7 @@ class Settings:
     alpha : ridge of the mean objective, or None for the automatic one
     row_bound, intercept : the bound on rows, and the constant that is appended to each row
     usual_norm : a public guess of the L2 norm of a typical row without its intercept; None for what the bound on rows says
+    random_features : whether rows are random features of a kernel, and nothing else
     neighbours : which data sets the guarantee calls neighbours
     n_rows_bounds : (low, high), or None if the number of rows is public
     rows_per_person : the largest number of rows that one person contributed
@@ -115,6 +116,7 @@ class Settings:
     set_aside: float = 0.0
     n_threads: int = 1
     usual_norm: float | None = None
+    random_features: bool = False
     monotone: tuple[tuple[str, str], ...] = ()
     centres: bool = False
     beside_mu: float = 0.0
