@@ -8,6 +8,7 @@ from typing import Any
 from confide.accounting.ledger import Batch, Ledger
 from confide.effects.monotone import monotone_sentence
 from confide.erm.declared_losses import DeclaredLoss
+from confide.erm.target_losses import PoissonLoss, SquaredLoss
 from confide.features.encoder import Encoder
 from confide.guarantee import Guarantee
 from confide.inference.forecast import IntervalsPlan
@@ -56,6 +57,7 @@ def guarantee_of(
         _bound(problem, is_private=plan.budget.is_private),
         *of_rows,
         *_declared(problem),
+        *_clipped_slopes(problem),
         *_released_for_intervals(plan),
         *(_private_release(plan, budget, charge.ledger, unusual) if is_guaranteed else ()),
     )
@@ -194,6 +196,20 @@ def _declared(problem: Any) -> tuple[str, ...]:
         f"absolute value{sign}, changing at most {loss.smoothness:.6g} times as fast as the score, computed to within "
         f"{loss.rounding:g} units of rounding; its value for a row depends only on that row. This was checked on a grid "
         f"of public numbers, not proven."
+    )
+    return (sentence,)
+
+
+def _clipped_slopes(problem: Any) -> tuple[str, ...]:
+    """At which public threshold the slopes of a loss of a residual are clipped."""
+    loss = getattr(problem, "loss", None)
+    if not isinstance(loss, SquaredLoss | PoissonLoss):
+        return ()
+    residual = "of a count from its mean" if isinstance(loss, PoissonLoss) else "of a target from its prediction"
+    longer = ", times the largest norm of a row over the norm of the row," if loss.by_length else ""
+    sentence = (
+        f"A difference {residual} beyond the threshold {loss.threshold:.6g}{longer} pulls no harder than one of that size; "
+        f"the threshold follows from public facts alone."
     )
     return (sentence,)
 
