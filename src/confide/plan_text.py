@@ -7,6 +7,9 @@ from typing import Any
 
 from confide.cautions import cautions
 
+_NAMES = {"none": "none", "gradient": "noisy gradients"}
+"""Mechanisms that are not called a perturbation."""
+
 
 def plan_document(plan: Any) -> dict[str, Any]:
     """A JSON form; the number of rows appears as its public bounds."""
@@ -27,15 +30,17 @@ def plan_document(plan: Any) -> dict[str, Any]:
         "tolerance": plan.tolerance,
         "expected_distance": plan.expected_distance,
         "intervals": plan.intervals.to_dict() if plan.intervals else None,
+        **({"centring": plan.centring.to_dict()} if plan.centring else {}),
+        **({"descent": plan.descent.to_dict()} if plan.descent else {}),
     }
 
 
 def plan_text(plan: Any) -> str:
     """One fact a line, in two columns."""
-    noise, lattice, low = plan.noise, plan.lattice, plan.problem.n_rows_low
+    noise, lattice = plan.noise, plan.lattice
     place, _, law = plan.mechanism.partition("-")
     named = f"{place} perturbation" + (f", {law.capitalize()} noise alone" if law else "")
-    lines = _opening(plan, "none" if plan.mechanism == "none" else named)
+    lines = _opening(plan, _NAMES.get(plan.mechanism, named))
     if smoothing := _smoothing(plan.problem.loss):
         name = plan.problem.loss.name
         lines["loss"] = f"{name.replace('_', ' ')}, smoothing {smoothing:.3g}"
@@ -43,9 +48,13 @@ def plan_text(plan: Any) -> str:
             lines["loss"] = f"logistic hinge, its corner at margin {plan.problem.loss.margin:.3g}"
         elif name in ("huber_hinge", "smooth_hinge"):
             lines["loss"] = f"hinge with a joint of half-width {smoothing:.3g}"
-    added = f", of which {plan.added_l2 / low:.6g} was added for the proof" if plan.added_l2 > 0.0 else ""
+    added = (
+        f", of which {plan.added_l2 / plan.problem.n_rows_low:.6g} was added for the proof" if plan.added_l2 > 0.0 else ""
+    )
     lines["alpha"] = f"{plan.alpha:.6g}{added}"
-    if lattice is not None:
+    if plan.descent is not None:
+        lines |= _descent_lines(plan)
+    elif lattice is not None:
         if noise is None:
             lines["noise"] = f"{_law(lattice)}, norm {lattice.norm:.6g} on the weights"
             if plan.mechanism == "output-laplace":
@@ -54,11 +63,15 @@ def plan_text(plan: Any) -> str:
             where = "in the summed objective" if plan.perturbs_objective else "on the weights"
             lines["noise"] = f"{noise.law}, shape {noise.shape.name}, norm {noise.norm:.6g} {where}"
             lines["seal"] = f"{plan.seal_share:.2g} of the budget, norm {plan.seal_norm:.3g} on the weights"
-        rows = noise_in_rows(plan)
-        lines["noise in rows"] = f"as much as {rows:.4g} rows can pull together, {rows / low:.3g} of all"
+        lines["noise in rows"] = _noise_in_rows_text(plan)
         lines["grid"] = f"weights are multiples of 2^{lattice.exponent}"
         lines["tolerance"] = f"gradient norm {plan.tolerance:.3g} in the summed objective"
         lines["expected distance"] = f"at most {plan.expected_distance:.4g} from the non-private weights at this alpha"
+    if plan.centring is not None:
+        lines["centre"] = (
+            f"{plan.centring.share:.2g} of the budget finds the middle of the rows, by which they are moved and then "
+            f"shortened; the noise counts in rows after that"
+        )
     if plan.intervals is not None:
         lines |= plan.intervals.lines()
     return _in_columns(lines)
@@ -71,8 +84,30 @@ def noise_in_rows(plan: Any) -> float:
     not: it starts from weights that depend on alpha, and the automatic alpha falls as rows are added.
     """
     problem = plan.problem
-    longest = problem.loss_bounds.lipschitz * problem.row_norm
+    largest = problem.loss_bounds.lipschitz if plan.descent is None else problem.largest_weight * plan.descent.slope_limit
+    longest = largest * problem.row_norm
     return float(plan.noise_norm * plan.l2 / longest) if plan.lattice else 0.0
+
+
+def _noise_in_rows_text(plan: Any) -> str:
+    rows = noise_in_rows(plan)
+    return f"as much as {rows:.4g} rows can pull together, {rows / plan.problem.n_rows_low:.3g} of all"
+
+
+def _descent_lines(plan: Any) -> dict[str, str]:
+    """What a plan says of noisy gradients."""
+    descent, lattice = plan.descent, plan.lattice
+    in_the_mean = lattice.norm / math.sqrt(descent.n_steps)
+    return {
+        "sums": f"{descent.n_steps} sums of slopes over all rows, each with noise, at points that follow from those before",
+        "steps": str(descent.steps),
+        "clipping": f"the gradient of a row is clipped to norm {descent.slope_limit * plan.problem.row_norm:.6g}",
+        "noise": f"{_law(lattice)}, norm {lattice.norm:.6g} on each sum, {in_the_mean:.6g} on their mean",
+        "noise in rows": _noise_in_rows_text(plan),
+        "grid": f"noisy sums are multiples of 2^{lattice.exponent}",
+        "points": f"at most {descent.radius:.4g} long, where rounding moves a sum by {descent.rounding(plan.problem):.3g} "
+        f"at most",
+    }
 
 
 def statistics_document(plan: Any) -> dict[str, Any]:
@@ -82,7 +117,7 @@ def statistics_document(plan: Any) -> dict[str, Any]:
         **_facts(plan),
         "target_bound": bound if math.isfinite(bound) else "inf",
         "alpha": plan.alpha,
-        "noise": _law(lattice) if lattice else None,
+        "noise": _law_of_sums(plan) if lattice else None,
         "diagonal_deviation": plan.diagonal_deviation,
         "product_deviation": plan.product_deviation,
         "target_deviation": plan.target_deviation,
@@ -100,7 +135,7 @@ def statistics_text(plan: Any) -> str:
     lines["alpha"] = f"{plan.alpha:.6g}"
     if plan.lattice is not None:
         lines["noise"] = (
-            f"{_law(plan.lattice)}, standard deviation {plan.diagonal_deviation:.6g} on sums of squares, "
+            f"{_law_of_sums(plan)}, standard deviation {plan.diagonal_deviation:.6g} on sums of squares, "
             f"{plan.product_deviation:.6g} on sums of products, {plan.target_deviation:.6g} on those with the target"
         )
         lines["grid"] = f"scaled sums are multiples of 2^{plan.lattice.exponent}"
@@ -130,8 +165,8 @@ def search_text(plan: Any) -> str:
         lines["score"] = f"{_law(plan.score_noise)}, standard deviation {plan.score_noise.deviation:.4g} mistakes"
     for number, candidate in enumerate(plan.plans):
         lines[f"candidate {number}"] = (
-            f"{candidate.mechanism} perturbation, alpha {candidate.alpha:.6g}, expected distance at most "
-            f"{candidate.expected_distance:.4g}"
+            f"{_NAMES.get(candidate.mechanism, f'{candidate.mechanism} perturbation')}, alpha {candidate.alpha:.6g}, "
+            f"expected distance at most {candidate.expected_distance:.4g}"
         )
     return _in_columns(lines)
 
@@ -187,6 +222,10 @@ def _opening(plan: Any, mechanism: str) -> dict[str, str]:
     lines["features"] = f"{problem.n_features} ({weights})"
     lines["row norm"] = f"{problem.row_norm:.6g}" + (" with the intercept" if has_intercept else "")
     return lines
+
+
+def _law_of_sums(plan: Any) -> str:
+    return _law(plan.lattice) if plan.noise is None else f"{plan.noise.law}, shape {plan.noise.shape.name}"
 
 
 def _law(lattice: Any) -> str:

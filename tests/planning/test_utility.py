@@ -21,7 +21,7 @@ from confide.privacy.mechanism import Noise
 from confide.privacy.noise import Entropy
 from confide.privacy.objective_perturbation import ObjectivePerturbation
 from confide.privacy.output_perturbation import OutputPerturbation
-from confide.privacy.shapes import Ball
+from confide.privacy.shapes import Ball, Cylinder
 from confide.solvers.fallback import NewtonThenFallback
 from tests.privacy.densities import exact_minimiser, signed
 from tests.privacy.problems import problem, releases, source
@@ -80,7 +80,7 @@ def test_noise_on_weights_costs_what_the_ridge_makes_of_it(budget):
     assert 0.9 < bound.excess_objective / np.quantile(excess, 0.9) < 1.4
 
 
-SHAPES = {"ball": Ball(5, 1.5), "groups": Groups((2, 3), (1.0, 0.5))}
+SHAPES = {"ball": Ball(5, 1.5), "cylinder": Cylinder(4, 1.5, 0.5), "groups": Groups((2, 3), (1.0, 0.5))}
 
 
 @pytest.mark.parametrize("law", ["laplace", "gaussian"])
@@ -216,9 +216,9 @@ def test_more_rows_lower_the_noise_in_rows(mechanism, epsilon, width):
 
 
 def test_the_noise_in_rows_is_that_of_the_gradient():
-    """By hand: Laplace noise of a ball is sqrt(D (D + 1)) long at rate 1, and one row moves the sum by 2 L R."""
+    """By hand: Laplace noise of a ball of 14 columns and an interval at rate 1, and one row moves the sum by 2 L R."""
     plan = LogisticRegression(0.5).plan(24_000, 14)
-    assert plan.to_dict()["noise_in_rows"] == pytest.approx(math.sqrt(15 * 16) * 2 / 0.5, rel=0.02)
+    assert plan.to_dict()["noise_in_rows"] == pytest.approx(math.sqrt(16 * 17 * (14 / 16 + 1 / 3) / 2) * 2 / 0.5, rel=0.02)
     same = LogisticRegression(0.5, row_norm=7.0, intercept_scaling=7.0).plan(24_000, 14)
     assert same.to_dict()["noise_in_rows"] == pytest.approx(plan.to_dict()["noise_in_rows"], rel=1e-3)
     assert "noise in rows" not in str(LogisticRegression(math.inf).plan(24_000, 14))

@@ -95,7 +95,26 @@ def test_the_least_automatic_ridge_costs_a_little_more_noise_and_none_where_inte
     growth = plan.noise.norm * (1.0 - plan.seal_share) / (at_free.noise.norm * (1.0 - at_free.seal_share))
     assert 1.0 - 1e-3 <= growth <= 1.0 + 1e-6 + dearer
     intervals, _ = planned(budget, inference_share=0.2)
-    assert intervals.problem.l2 == pytest.approx(planned(share_of(budget, 0.8))[1])
+    least = 2.0 * free if intervals.intervals.is_joint else planned(share_of(budget, 0.8))[1]
+    assert intervals.intervals.is_joint == isinstance(budget, ApproxDP)
+    assert intervals.problem.l2 == pytest.approx(least)
+
+
+def test_beside_moments_twice_the_least_ridge_makes_the_curvature_nearly_free():
+    """With twice the ridge the noise is 1% larger than without curvature; with the ridge itself, by a seventh or more."""
+    budget = ApproxDP(1.0, 1e-6)
+
+    def noise_at(alpha):
+        model = LogisticRegression(budget, row_norm=2.0, fit_intercept=False, alpha=alpha, inference_share=0.3)
+        plan = model.plan(2_000_000, 20)
+        assert plan.intervals.is_joint
+        return plan.noise.norm
+
+    facts = LogisticRegression(budget, row_norm=2.0, fit_intercept=False).plan(2_000_000, 20).problem
+    free = curvature_free_l2(budget, facts.loss_bounds, 2.0, facts.neighbours) / 2e6
+    least = noise_at(100.0 * free)
+    assert noise_at(2.0 * free) <= 1.015 * least
+    assert noise_at(free) >= 1.15 * least
 
 
 def test_the_automatic_alpha_does_not_depend_on_the_unit_of_the_weights(rows):

@@ -158,6 +158,7 @@ def _train(model: PrivateLinearModel, data: str, files: Any, cache: Path | None,
     """Show the plan, then charge it and train on the rows of the files."""
     from confide.cli import display
     from confide.cli.curves import chosen_schema
+    from confide.cli.kernels import chosen_map
     from confide.intake.opening import open_rows
 
     with display.working(f"counting the rows of {data}"):
@@ -169,10 +170,14 @@ def _train(model: PrivateLinearModel, data: str, files: Any, cache: Path | None,
     if chosen is not None:
         # Nothing is left to be chosen, so the fit need not count the rows again.
         model.set_params(schema=chosen, interactions=())
+    fourier = chosen_map(model, public_rows)
+    if fourier is not None:
+        model.set_params(n_features=fourier.n_features)
     plan: AnyPlan = model.plan(public_rows)
     if screen:
         screen.plan(plan)
         screen.curves(chosen)
+        screen.kernel(fourier)
     # A bar that shows which part of the rows was read would reveal their number.
     with display.row_progress(public_rows) as progress:
         model.fit(open_rows(files, model.schema, cache=False if cache is None else cache, progress=progress))

@@ -81,12 +81,17 @@ LengthScale = Annotated[
     float | None,
     typer.Option(
         metavar="S",
-        help="For kernel-svm: distance over which the kernel falls, in encoded columns. It becomes public.  [default: 1]",
+        help="For kernel-svm: distance over which the kernel falls, in encoded columns. It becomes public.  "
+        "[default: by the schema]",
     ),
 ]
 RandomFeatures = Annotated[
     int | None,
-    typer.Option("--n-features", metavar="D", help="For kernel-svm: number of random features, even.  [default: 256]"),
+    typer.Option(
+        "--n-features",
+        metavar="D",
+        help="For kernel-svm: number of random features, even.  [default: chosen from public facts]",
+    ),
 ]
 PriorFile = Annotated[
     Path | None,
@@ -106,7 +111,7 @@ PublicPriorFile = Annotated[
 ]
 Alpha = Annotated[str, typer.Option(metavar="auto|NUMBER", help="Ridge of the mean objective.")]
 MechanismName = Annotated[
-    Literal["auto", "objective", "output", "output-laplace"], typer.Option(help="Where the noise is added.")
+    Literal["auto", "objective", "output", "output-laplace", "gradient"], typer.Option(help="Where the noise is added.")
 ]
 RowsBounds = Annotated[
     tuple[int, int] | None,

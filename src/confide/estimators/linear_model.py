@@ -90,11 +90,12 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ShownWithGua
         """Do the work of `fit`: check, train, release, and keep what was released."""
         given = rows_given(X, y, sample_weight)
         encoder = parameters.checked_schema(self._schema_of(given))
-        settings = self._settings(encoder)
+        chosen = self._with_chosen_features(encoder, given.n_rows_given)
+        settings = chosen._settings(encoder)
         seed, ledger = parameters.checked_seed(self.random_state), parameters.checked_ledger(self.ledger)
         tell_of_no_ledger(self, ledger)
         charge, charged_to = Charge(ledger, seed, f"{type(self).__name__}.fit"), None if ledger is None else ledger.identity
-        self._hold(train(given, self._specification(settings, encoder, seed), settings, charge))
+        self._hold(train(given, chosen._specification(settings, encoder, seed), settings, charge))
         self._charged_to = charged_to
         return self
 
@@ -148,11 +149,12 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ShownWithGua
         """The plan for these numbers of rows, columns and classes. `set_aside` is explained in `Problem`."""
         schema = self._schema_of_plan(n_rows, n_features)
         encoder = parameters.checked_schema(schema)
-        settings = self._settings(encoder, set_aside=set_aside).for_classes(n_classes)
+        chosen = self._with_chosen_features(encoder, partial(parameters.checked_count, "n_rows", n_rows))
+        settings = chosen._settings(encoder, set_aside=set_aside).for_classes(n_classes)
         if self.schema is None and schema is not None:
             n_features = None  # it was used for the schema
         columns = parameters.checked_shape(n_rows, n_features, encoder, settings.n_rows_bounds)
-        fourier = self._fourier_map(columns, encoder)
+        fourier = chosen._fourier_map(columns, encoder)
         if settings.prior is not None:
             settings.prior.refuse_map(fourier)
         return make_plan(settings, columns if fourier is None else fourier.n_features, n_rows)
@@ -177,6 +179,23 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ShownWithGua
     def _chosen_in(self, schema: Schema | None, count: Callable[[], int]) -> Schema | None:
         """The schema with all that is chosen from public facts. `count` gives the number of rows, where that is public."""
         return schema
+
+    def _with_chosen_features(self, encoder: Encoder | None, count: Callable[[], int]) -> Self:
+        """Give this estimator, or a copy that names a number of random features that was chosen from public facts.
+
+        `count` gives the number of rows, where that is public.
+        """
+        return self
+
+    def _with_features_of(self, fourier: PublicMap) -> Self:
+        """Give this estimator, or a copy whose parameters name what was chosen for this public map."""
+        return self
+
+    def _take_choices(self, schema: Schema | None, count: Callable[[], int]) -> None:
+        """Make all that is chosen from public facts parameters of this estimator. The schema has its choices already."""
+        self._take_schema(schema)
+        chosen = self._with_chosen_features(parameters.checked_schema(schema), count)
+        self.set_params(**chosen.get_params(deep=False))
 
     def _take_schema(self, schema: Schema | None) -> None:
         """Make this schema, in which nothing is left to be chosen, the parameter of this estimator."""
@@ -207,6 +226,7 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ShownWithGua
             inference_share=inference_share,
             set_aside=set_aside,
             n_threads=parameters.checked_jobs(self.n_jobs),
+            centres=parameters.checked_centre(self.centre),
             usual_norm=None if encoder is None or row_bound is not encoder.row_bound else usual_norm_of_curves(encoder),
             prior=prior,
         )
@@ -361,6 +381,10 @@ def restore(model: PrivateLinearModel, released: ReleasedModel) -> None:
     model._was_loaded = True
 
 
-def public_map(model: PrivateLinearModel, n_inputs: int, encoder: Encoder | None) -> PublicMap | None:
-    """The public map that follows from a model's parameters and its schema, or None if rows are not mapped."""
-    return model._fourier_map(n_inputs, encoder)
+def may_have_map(model: PrivateLinearModel, fourier: PublicMap | None, n_inputs: int, encoder: Encoder | None) -> bool:
+    """Whether a fit with a model's parameters and its schema could have had this public map, or None if rows are not mapped.
+
+    What was chosen from public facts may have been chosen by the rule of another version.
+    """
+    named = model if fourier is None else model._with_features_of(fourier)
+    return fourier == named._fourier_map(n_inputs, encoder)

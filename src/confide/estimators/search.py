@@ -7,6 +7,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import partial
 from numbers import Real
 from typing import Any, ClassVar, Self, Unpack
 
@@ -256,7 +257,8 @@ class PrivateSearchCV(TellsOfRepeatedFits, MetaEstimatorMixin, BaseEstimator):  
         for model in candidates:
             # What a candidate chooses from public facts depends on the budget of the search, never on its own.
             model.set_params(budget=budget)
-            model._take_schema(model._schema_of_plan(n_rows, n_features))
+            count = partial(parameters.checked_count, "n_rows", n_rows)
+            model._take_choices(model._schema_of_plan(n_rows, n_features), count)
         # If the schema was made of bounds, the number of columns was used for it.
         is_used = not has_schema and candidates[0].schema is not None
         return self._plan(budget, candidates, n_rows, _Facts(None if is_used else n_features, n_classes))
@@ -307,7 +309,7 @@ class PrivateSearchCV(TellsOfRepeatedFits, MetaEstimatorMixin, BaseEstimator):  
         refuse_persons(schema, "a search needs")
         charge = Charge(ledger, seed, f"{type(self).__name__}.fit")
         for model, its_schema in zip(candidates, schemas, strict=True):
-            model._take_schema(its_schema)
+            model._take_choices(its_schema, given.n_rows_given)
         encoders = list(map(parameters.checked_schema, schemas))
         settings = [model._settings(encoder) for model, encoder in zip(candidates, encoders, strict=True)]
         specifications = [

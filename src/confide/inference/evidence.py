@@ -15,7 +15,7 @@ from confide.privacy.group_shapes import Groups, Linked
 from confide.privacy.lattice import LatticeLaplace
 from confide.privacy.mechanism import Noise, Plan
 from confide.privacy.moments import NoisyMoments
-from confide.privacy.shapes import Ball, Shape
+from confide.privacy.shapes import Ball, Cylinder, Shape
 from confide.types import Array
 
 
@@ -81,6 +81,8 @@ class WeightNoise:
         sizes, scales = tuple(map(int, value["sizes"])), tuple(map(float, value["scales"]))
         if value["shape"] == "ball":
             shape: Shape = Ball(*sizes, *scales)
+        elif value["shape"] == "cylinder":
+            shape = Cylinder(sizes[0], *scales)
         elif value["shape"] == "groups":
             shape = Groups(sizes, scales)
         else:

@@ -60,7 +60,7 @@ class SumsEvidence(CheckedEvidence):
         X^T y with noise.
     square : float
         y^T y with noise.
-    law : "laplace", "gaussian" or "none"
+    law : "laplace" for independent noise, "ball" for noise of the same length in all directions, "gaussian" or "none"
     deviations : (4,)
         Standard deviations of the noise on the diagonal of X^T X, its other entries, X^T y and y^T y.
     prior : (D,) or None
@@ -91,7 +91,7 @@ class SumsEvidence(CheckedEvidence):
         return (
             all(np.isfinite(numbers).all() for numbers in arrays)
             and np.array_equal(self.products, self.products.T)
-            and self.law in ("laplace", "gaussian", "none")
+            and self.law in ("laplace", "ball", "gaussian", "none")
             and bool((self.deviations >= 0.0).all())
             and self.intercept >= 0.0
             and self.l2 > 0.0
@@ -103,6 +103,7 @@ class SumsEvidence(CheckedEvidence):
         """The evidence of a release: noisy sums, and the weights (D,) that were made from them."""
         plan = sums.plan
         law = "none" if plan.lattice is None else "laplace" if isinstance(plan.lattice, LatticeLaplace) else "gaussian"
+        law = law if plan.noise is None else plan.noise.shape.name
         deviations = (plan.diagonal_deviation, plan.product_deviation, plan.target_deviation, plan.square_deviation)
         problem = plan.problem
         return cls(
@@ -296,9 +297,11 @@ def _privacy_errors(evidence: SumsEvidence, entries: Array, variances: Array) ->
     n_numbers, size = entries.shape
     if evidence.law == "none":
         return np.zeros((0, size))
-    if evidence.law == "laplace" and n_numbers <= _MAX_LAPLACE_NUMBERS:
-        # Laplace noise of variance 1.
-        draws = noise_draws(Noise(Groups((n_numbers,), (math.sqrt(0.5),)), "laplace", 1.0), 0)
+    if evidence.law in ("laplace", "ball") and n_numbers <= _MAX_LAPLACE_NUMBERS:
+        # Noise of variance 1 on each number. That of a ball has one number more: the noise on y^T y.
+        independent = Groups((n_numbers,), (math.sqrt(0.5),))
+        shape = independent if evidence.law == "laplace" else Ball(n_numbers + 1, 1.0 / math.sqrt(n_numbers + 2.0))
+        draws = noise_draws(Noise(shape, "laplace", 1.0), 0)[:, :n_numbers]
         transform: Array = np.sqrt(variances)[:, None] * entries
     else:
         draws = noise_draws(Noise(Ball(size, 1.0), "gaussian", 1.0), 0)

@@ -128,6 +128,11 @@ def utility_bound(plan: Plan, *, reference_norm: float = 1.0, failure: float = 0
     check_failure(failure)
     if not isinstance(plan, Plan) or plan.lattice is None:
         raise ParameterError("utility bounds are for plans of private models with a loss of the score, such as classifiers.")
+    if plan.descent is not None:
+        raise ParameterError(
+            "no bound is proven for mechanism='gradient': a fixed number of steps need not come near a minimiser. Forecast "
+            "the error instead, with simulate."
+        )
     problem, loss = plan.problem, plan.problem.loss_bounds
     n, l2 = problem.n_rows_low, plan.l2
     steepness = loss.lipschitz * problem.row_norm

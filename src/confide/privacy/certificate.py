@@ -32,7 +32,9 @@ class GradientRounding:
     row_width : D, number of entries of a row with its intercept
     summation_depth : m, the longest chain of additions behind one entry of a gradient
     l2 : ridge of the sum form
+    centred : whether rows are centred, see `confide.erm.centred_rows`: then their products may cancel
     prior_norm : computed L2 norm of the prior, 0 without one
+    intercept : constant appended to every clipped row; of use where rows are centred and their lengths are asked for
     """
 
     loss: LossBounds
@@ -41,19 +43,27 @@ class GradientRounding:
     row_width: int
     summation_depth: int
     l2: float
+    centred: bool = False
     prior_norm: float = 0.0
+    intercept: float = 0.0
 
     def bound(self, weights_norm: float, noise_norm: float, gradient_norm: float) -> float:
         """L2 distance between the computed and the exact gradient.
 
         1.01 u n R [L (m + D + 5 + w) + (2D + 5) c R |w|] + gamma_3 (l2 |w| + |b|) + 3u |g| + 2^-900, where w is the
         rounding constant of the loss, and 2D + 12 more if the loss uses the lengths of rows. The norms are those of all
-        weights, all noise and the whole gradient of one problem. Theorem 2 of proofs/certificate.md.
+        weights, all noise and the whole gradient of one problem. Theorem 2 of proofs/certificate.md; for centred rows, whose
+        bound has other numbers of roundings, theorem 2 of proofs/centring.md.
         """
         loss, dimension = self.loss, self.row_width
         rounding = loss.rounding + (2 * dimension + 12 if loss.by_length else 0)
-        slopes = loss.lipschitz * (self.summation_depth + dimension + 5 + rounding)
-        margins = (2 * dimension + 5) * loss.smoothness * self.row_norm * weights_norm
+        of_sums, of_scores = self.summation_depth + dimension + 5, 2 * dimension + 5
+        if self.centred:
+            of_sums, of_scores = 4 * self.summation_depth + 11 * dimension + 58, 15 * dimension + 57
+            if loss.by_length:
+                rounding += 10 * (dimension + 3) * (self.row_norm / self.intercept) ** 2
+        slopes = loss.lipschitz * (of_sums + rounding)
+        margins = of_scores * loss.smoothness * self.row_norm * weights_norm
         sums = 1.01 * _UNIT * self.n_rows * self.row_norm * (slopes + margins)
         return sums + _gamma(3) * (self.l2 * weights_norm + noise_norm) + 3.0 * _UNIT * gradient_norm + 2.0**-900
 

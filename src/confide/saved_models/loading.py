@@ -10,7 +10,7 @@ from typing import Any
 
 from confide.errors import FileError
 from confide.estimators.linear_classifier import LinearClassifier
-from confide.estimators.linear_model import PrivateLinearModel, document_of_model, public_map, restore
+from confide.estimators.linear_model import PrivateLinearModel, document_of_model, may_have_map, restore
 from confide.estimators.linear_regressor import LinearRegressor
 from confide.files import read_document
 from confide.privacy.budgets import budget_from_dict
@@ -72,7 +72,7 @@ def _restored(content: dict[str, Any]) -> LinearClassifier | LinearRegressor:
         raise FileError(WRONG_KIND)
     fourier, encoder = released.fourier, released.encoder
     n_inputs = released.columns.n_features_in if encoder is None else encoder.n_features
-    if fourier != public_map(model, n_inputs, encoder):
+    if not may_have_map(model, fourier, n_inputs, encoder):
         raise FileError(DO_NOT_FIT)
     if fourier is not None and not fourier.may_have(released.scoring.row_bound):
         raise FileError(DO_NOT_FIT)

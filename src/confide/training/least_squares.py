@@ -32,6 +32,7 @@ def plan_of_sums(settings: Settings, squared: SquaredError, n_features: int, n_r
         summation_depth=summation_depth(high, n_features),
         neighbours=settings.neighbours,
         rows_per_person=settings.rows_per_person,
+        set_aside=settings.set_aside,
         target_bound=squared.target_bound,
         with_square=squared.with_square,
     )
@@ -42,7 +43,9 @@ def plan_of_sums(settings: Settings, squared: SquaredError, n_features: int, n_r
         event = problem.event(settings.budget)
         return StatisticsPlan(problem, settings.budget, "none", None, 1.0, 0.0, event, 1.0 if l2 is None else l2, prior)
     plan = SufficientStatistics().plan(problem, settings.budget)
-    automatic = noise_l2(plan.product_deviation, problem.n_weights)
+    # Spherical noise on X^T y is larger than that on X^T X off the diagonal, and a ridge limits it too.
+    deviation = plan.product_deviation if plan.noise is None else plan.diagonal_deviation
+    automatic = noise_l2(deviation, problem.n_weights)
     plan = replace(plan, l2=automatic if l2 is None else l2, prior=prior)
     forecast = SumsForecast.of(plan, settings.usual_norm or usual_norm(settings.row_bound, 0.0))
     if squared.with_square:

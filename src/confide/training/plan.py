@@ -12,7 +12,8 @@ from confide.intake.specification import CheckedRows
 from confide.privacy.budgets import Neighbours
 from confide.privacy.mechanism import Plan
 from confide.privacy.sufficient_statistics import StatisticsPlan
-from confide.training.interval_share import plan_with_intervals, refuse_intervals
+from confide.training.centring_choice import plan_with_centring
+from confide.training.interval_share import plan_with_intervals, refuse_intervals, refuse_noisy_gradients
 from confide.training.least_squares import plan_of_sums
 from confide.training.loss_choice import chosen_loss
 from confide.training.mechanism_choice import plan_of_weights
@@ -53,8 +54,10 @@ def make_plan(settings: Settings, n_features: int, n_rows: int | None) -> AnyPla
 def _remembered(settings: Settings, score_loss: ScoreLoss, n_features: int, n_rows: int | None) -> Plan:
     """The plan of a loss of the score. It is a pure function of frozen values, so it is remembered."""
     if settings.has_intervals:
+        refuse_noisy_gradients(settings.mechanism)
         refuse_intervals(score_loss.loss, score_loss.loss.n_outputs * (n_features + (settings.intercept > 0.0)))
     settings, score_loss, plan = chosen_loss(settings, score_loss, n_features, n_rows)
     if settings.has_intervals:
         return plan_with_intervals(settings, score_loss, n_features, n_rows)
-    return plan or plan_of_weights(settings, score_loss, n_features, n_rows, settings.budget)
+    plan = plan or plan_of_weights(settings, score_loss, n_features, n_rows, settings.budget)
+    return plan_with_centring(settings, score_loss, n_features, n_rows, plan)
