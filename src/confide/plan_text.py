@@ -195,7 +195,7 @@ def _facts(plan: Any) -> dict[str, Any]:
         "n_scores": problem.loss.n_outputs if hasattr(problem, "loss") else 1,
         "n_weights": problem.n_weights,
         "row_bound": problem.row_bound.to_dict(),
-        "prior_norm": math.hypot(*prior_of(plan)),
+        **({"prior_norm": math.hypot(*prior)} if (prior := prior_of(plan)) else {}),
         "row_norm": problem.row_norm if math.isfinite(problem.row_norm) else "inf",
         "cautions": list(cautions(plan.event.budget, problem.n_rows_low, problem.n_rows_high)),
     }

@@ -34,7 +34,7 @@ def test_a_file_that_is_not_understood_is_refused(rows, tmp_path):
     LogisticRegression(2.0, prior=(np.ones(X.shape[1]), 0.5)).fit(X, y).save(path)
     content = json.loads(path.read_text())["content"]
     assert released_of(content).prior.intercept == (0.5,)
-    for change in ({"coef": None}, {"more": 1}, {"classes": [0]}, {"parameters": {"prior": {"coef": [[1.0]]}}}):
+    for change in ({"coef": None}, {"more": 1}, {"classes": [0]}, {"prior": {"coef": [[1.0]]}}):
         damaged = content | change
         confide.files.write_document(path, damaged, overwrite=True)
         with pytest.raises(FileError):

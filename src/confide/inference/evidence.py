@@ -217,7 +217,7 @@ class Evidence(CheckedEvidence):
             "noises": [part.to_dict() for part in self.noises],
             "n_outputs": self.n_outputs,
             "separable": self.separable,
-            "prior": None if self.prior is None else self.prior.tolist(),
+            **({} if self.prior is None else {"prior": self.prior.tolist()}),
         }
 
     @classmethod

@@ -145,7 +145,7 @@ class SumsEvidence(CheckedEvidence):
             "square": self.square,
             "law": self.law,
             "deviations": self.deviations.tolist(),
-            "prior": None if self.prior is None else self.prior.tolist(),
+            **({} if self.prior is None else {"prior": self.prior.tolist()}),
         }
 
     @classmethod

@@ -94,7 +94,7 @@ def _kind(name: Any) -> type[Any]:
 
 def _read_parameters(written: dict[str, Any]) -> dict[str, Any]:
     """The parameters that a file lists, in the form that the constructor takes."""
-    read = {name: math.inf if value == "inf" else value for name, value in written.items() if name != "prior"}
+    read = {name: math.inf if value == "inf" else value for name, value in written.items()}
     if isinstance(written["budget"], dict):  # the first version wrote a number
         read["budget"] = budget_from_dict(written["budget"])
     if written["n_rows_bounds"] is not None:

@@ -28,10 +28,10 @@ from confide.released_models.scores import LinearModel
 
 _PARTS = {
     "version", "estimator", "parameters", "schema", "row_bound", "fourier_map", "classes", "alpha", "coef", "intercept",
-    "coefficient_names", "n_features_in", "feature_names_in", "guarantee", "intervals",
+    "coefficient_names", "n_features_in", "feature_names_in", "guarantee", "intervals", "prior",
 }  # fmt: skip
-_PARTS_OF_LATER_VERSIONS = {"fourier_map", "intervals"}
-"""Parts that files of the first version do not have."""
+_PARTS_OF_LATER_VERSIONS = {"fourier_map", "intervals", "prior"}
+"""Parts that files of the first version do not have. A prior is there if the model has one."""
 DO_NOT_FIT = "the parts of the model in the file do not fit each other. Use a file that was written by save and not edited."
 WRONG_KIND = "a part of the model in the file is not of the right kind. Use a file that was written by save and not edited."
 
@@ -68,7 +68,7 @@ def released_of(content: dict[str, Any]) -> ReleasedModel:
     names, domain = content["feature_names_in"], _domain(content["classes"])
     columns = Columns(int(content["n_features_in"]), None if names is None else np.array(names, dtype=object))
     encoder = None if schema is None else Encoder(schema)
-    prior = content["parameters"].get("prior")
+    prior = content.get("prior")
     released = ReleasedModel(
         scoring=_scoring(content, domain),
         alpha=float(_finite(content["alpha"])),
