@@ -17,7 +17,6 @@ from typing import Any, Protocol, Self
 import numpy as np
 
 from confide.data.source import RowSource
-from confide.erm.centred_rows import Centred
 from confide.erm.clipped_slopes import ClippedSlopes
 from confide.erm.row_sums import RowSum
 from confide.erm.weighted_losses import Weighted
@@ -34,7 +33,6 @@ _LARGEST_INFLATION = 0.1
 """Rounding may cost at most this share of the noise."""
 _MOST_DRAWN = 2**16
 """So many integers of noise are drawn together. They wait in memory, and are overwritten by none of another fit."""
-_UNIT = 2.0**-53
 _DOWN, _UP = 1.0 - 2.0**-40, 1.0 + 2.0**-40
 
 
@@ -102,13 +100,7 @@ class Descent:
     def rounding(self, problem: Problem) -> float:
         """Largest L2 distance between a computed sum and its exact counterpart, at all points within the radius."""
         clipped = Weighted(ClippedSlopes(problem.loss, self.slope_limit), problem.largest_weight)
-        bound = replace(problem.rounding(0.0), loss=clipped).bound(self.radius, 0.0, 0.0)
-        if isinstance(problem.row_bound, Centred):
-            # The lengths of rows near the centre are less exact, and matter where slopes are clipped.
-            longest = problem.loss_bounds.lipschitz * problem.row_norm
-            lengths = 9.0 * (problem.row_width + 4) * (problem.loss.lipschitz / self.slope_limit)
-            bound += 1.01 * _UNIT * problem.n_rows_high * longest * lengths
-        return bound
+        return replace(problem.rounding(0.0), loss=clipped).bound(self.radius, 0.0, 0.0)
 
 
 @dataclass(frozen=True, slots=True)
