@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 import scipy.sparse
@@ -16,11 +14,9 @@ from confide.erm.centred_rows import Centred
 from confide.erm.class_losses import Softmax
 from confide.erm.clipped_slopes import ClippedSlopes
 from confide.erm.coded_rows import dense
-from confide.erm.hinges import HuberHinge
 from confide.erm.losses import LogisticLoss
 from confide.erm.row_bounds import BallBound
 from confide.erm.row_sums import RowSum
-from confide.errors import ParameterError
 from confide.features.encoder import Encoder
 from confide.features.fourier import FourierMap
 from tests.data.tables import SCHEMA, made_up
@@ -139,16 +135,3 @@ def test_too_large_blocks_are_not_kept(monkeypatch):
     assert source.for_many_passes(row_sum) is not source
     monkeypatch.setattr("confide.data.arrays._KEPT_BYTES", needed - 1)
     assert source.for_many_passes(row_sum) is source
-
-
-@pytest.mark.parametrize(
-    "changed", [{"row_bound": BallBound(2.0)}, {"intercept": 1.0}, {"order": 2}, {"loss": HuberHinge(0.5)}], ids=str
-)
-def test_rows_that_were_clipped_for_one_sum_are_refused_by_others(changed):
-    """Their bound may be another one; an equal sum takes them."""
-    row_sum = RowSum(LogisticLoss(), BallBound(0.5), 0.0, 1)
-    kept = made_anew()[1].for_many_passes(row_sum)
-    kept.sum_over_rows(replace(row_sum), np.zeros((1, 40)))
-    other = replace(row_sum, **changed)
-    with pytest.raises(ParameterError, match="clipped for another sum"):
-        kept.sum_over_rows(other, np.zeros((1, other.n_weights(40))))

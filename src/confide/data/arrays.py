@@ -16,7 +16,8 @@ from confide.data.lent import made_for_a_solver, unwritable
 from confide.data.passes import Pass
 from confide.data.source import BlockwiseSum, SummableRows
 from confide.data.threads import made_in_order
-from confide.erm.row_sums import ClippedRows, RowSum, Totals
+from confide.erm.clipped_rows import ClippedRows, clipped_once
+from confide.erm.row_sums import RowSum, Totals
 from confide.types import Array, Indices, Rows, Targets, Weights
 
 _BLOCK_BYTES = 2**20
@@ -388,10 +389,10 @@ class MemorySource(RowsWithDefaults, SummableRows):
         step = self.blocks.rows_in_block
         if self.n_rows == 0:
             return self
-        first = row_sum.clipped(self.blocks.block(0, min(step, self.n_rows)))
+        first = clipped_once(row_sum, self.blocks.block(0, min(step, self.n_rows)))
         if first.n_bytes * -(-self.n_rows // step) > _KEPT_BYTES:
             return self
-        others = (row_sum.clipped(rows) for rows, _, _ in self.counted_blocks(step))
+        others = (clipped_once(row_sum, rows) for rows, _, _ in self.counted_blocks(step))
         return replace(self, blocks=KeptBlocks(self.blocks, (first, *others)))
 
     def sample(self, n_rows: int) -> MemorySource:

@@ -14,16 +14,13 @@ import numpy as np
 from scipy.sparse import issparse
 
 from confide.erm.centred_rows import Centred, CentredRows
+from confide.erm.clipped_rows import MANY_SCORES, ClippedRows
 from confide.erm.coded_rows import CodedRows, dense
 from confide.erm.curvature_sums import add_curvatures
 from confide.erm.losses import Loss
 from confide.erm.row_bounds import LONG_ROW, BallBound, RowBound, norm_with_intercept, row_products, row_squares
 from confide.erm.thread_memory import scratch
-from confide.errors import ParameterError
 from confide.types import Array, Rows, Targets, Weights
-
-_MANY_SCORES = 32
-"""For more scores of a row than this, coded rows are made dense, because products are faster (benchmarks/coded_rows.py)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,13 +88,12 @@ class RowSum:
         if type(rows) is ClippedRows:
             clipped, stretch = rows.of(self)
         else:
-            if self.order >= 2 or len(weights) * self.loss.n_outputs > _MANY_SCORES:
-                rows = dense(rows)
+            rows = dense(rows) if self.order >= 2 or len(weights) * self.loss.n_outputs > MANY_SCORES else rows
             if isinstance(rows, np.ndarray) and isinstance(self.row_bound, BallBound | Centred):
                 clipped = self.row_bound.clip(rows, scratch(rows.shape))
             else:
                 clipped = self.row_bound.clip(rows)
-            stretch = self._stretch(clipped) if self.loss.by_length else 1.0
+            stretch = self.stretch(clipped) if self.loss.by_length else 1.0
         n_features = clipped.shape[1]
         weights = weights.reshape(-1, n_features + (self.intercept > 0.0))
         scores = self._scores(clipped, weights)
@@ -115,35 +111,23 @@ class RowSum:
         if terms.curvature is not None:
             add_curvatures(totals.hessian, clipped, counts * terms.curvature, self.loss, self.intercept)
 
-    def clipped(self, rows: Rows) -> ClippedRows:
-        """One block, clipped once for many passes with this sum of order 0 or 1."""
-        rows = dense(rows) if self.loss.n_outputs > _MANY_SCORES else rows
-        if isinstance(rows, np.ndarray) and isinstance(self.row_bound, BallBound | Centred):
-            # In the same order of memory as in a single pass, so that sums agree to the bit.
-            clipped = self.row_bound.clip(rows, np.empty(rows.shape))
-        else:
-            clipped = self.row_bound.clip(rows)
-        return ClippedRows(self, clipped, self._stretch(clipped) if self.loss.by_length else 1.0)
-
     def _scores(self, clipped: Rows, weights: Weights) -> Array:
         n_features = clipped.shape[1]
-        scores: Array
         unread = self.row_bound.l2_norm == np.inf and isinstance(clipped, np.ndarray)
         if unread and len(weights) == 1 and n_features >= LONG_ROW:
             # No norm was taken of these rows, so they are read here for the first time, from memory.
-            scores = row_products(clipped, weights[0, :n_features])[:, None]
+            scores: Array = row_products(clipped, weights[0, :n_features])[:, None]
         else:
             scores = product(clipped, weights[:, :n_features].T)
         if self.intercept > 0.0:
             scores += self.intercept * weights[:, n_features]
         return scores
 
-    def _stretch(self, clipped: Rows) -> Array:
+    def stretch(self, clipped: Rows) -> Array:
         """(m, 1): the bound on a row over its length, intercept included; inf for a row of zeros."""
         squares = clipped.squares() if type(clipped) is CentredRows else row_squares(clipped)
-        lengths = np.sqrt(squares + self.intercept**2)
         with np.errstate(divide="ignore"):
-            stretch: Array = norm_with_intercept(self.row_bound, self.intercept) / lengths
+            stretch: Array = norm_with_intercept(self.row_bound, self.intercept) / np.sqrt(squares + self.intercept**2)
         return stretch[:, None]
 
     def _counts(self, row_weights: Array | None) -> Array | float:
@@ -157,43 +141,6 @@ class RowSum:
         if self.order >= 1:
             totals.value[...] = np.nan
         return mirrored(totals)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class ClippedRows:
-    """One block that a sum has clipped before it makes many passes. Nobody writes to it.
-
-    Parameters
-    ----------
-    row_sum : the sum that clipped the rows
-    rows : the clipped rows
-    stretch : the bound on a row over its length (m, 1), if the loss asks for it
-    """
-
-    row_sum: RowSum
-    rows: Any
-    stretch: Array | float
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Number of rows and of columns."""
-        n_rows, n_features = self.rows.shape
-        return int(n_rows), int(n_features)
-
-    @property
-    def n_bytes(self) -> int:
-        """Memory of the numbers that are kept."""
-        rows: Any = self.rows.rows if type(self.rows) is CentredRows else self.rows
-        names = ("columns", "entries") if type(rows) is CodedRows else ("data", "indices") if issparse(rows) else ("T",)
-        stored = [getattr(rows, name) for name in names]
-        # Beside the rows at most four numbers for each.
-        return sum(int(array.nbytes) for array in stored) + 32 * self.shape[0]
-
-    def of(self, row_sum: RowSum) -> tuple[Any, Array | float]:
-        """The clipped rows and their stretch. Any other sum, which might clip rows otherwise, is refused."""
-        if not (row_sum is self.row_sum or row_sum == self.row_sum) or row_sum.order >= 2:
-            raise ParameterError("these rows were clipped for another sum.")
-        return self.rows, self.stretch
 
 
 def product(left: Any, right: Any) -> Array:
