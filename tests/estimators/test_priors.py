@@ -91,6 +91,15 @@ def test_every_mechanism_pulls_towards_the_prior(budget, mechanism, scaling):
         assert np.linalg.norm(expected - exact(logistic, alpha, (wrong * COEF, wrong * INTERCEPT), scaling)) > 0.5
 
 
+def test_noisy_gradients_begin_at_the_prior_and_are_pulled_back_to_it():
+    """With a large ridge the weights stay at the prior; without one they would stay at 0."""
+    given = {"mechanism": "gradient", "alpha": 1e3, "row_norm": 2.0}
+    near = confide.LogisticRegression(ZCDP(1e6), prior=(COEF, INTERCEPT), **given).fit(X, LABELS)
+    np.testing.assert_allclose(weights_of(near), np.append(np.ravel(COEF), INTERCEPT), atol=0.02)
+    plain = confide.LogisticRegression(ZCDP(1e6), **given).fit(X, LABELS)
+    np.testing.assert_allclose(weights_of(plain), 0.0, atol=0.02)
+
+
 @pytest.mark.parametrize(
     ("model", "y", "value"),
     [

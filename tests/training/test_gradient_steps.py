@@ -41,6 +41,21 @@ def test_a_heavy_ball_does_what_it_says():
     assert walk.weights[0, 0] == pytest.approx(np.mean(points[2:]))
 
 
+def test_a_walk_from_a_prior_begins_there_and_is_pulled_back_to_it():
+    """Without slopes it stays; the ridge pulls towards the prior and not towards 0. Several walks begin at one prior."""
+    walk = HeavyBall(4, 0.5, 0.9, 2.0, (3.0, -1.0)).start(2, 3)
+    np.testing.assert_array_equal(walk.point, [[3.0, -1.0]] * 3)
+    np.testing.assert_array_equal(walk.after(np.zeros((3, 2))).point, walk.point)
+    away = replace(walk, point=walk.point + 1.0).after(np.zeros((3, 2)))
+    np.testing.assert_array_equal(away.point, walk.point)
+    facts = replace(problem(1000, 2), prior=(3.0, -4.0))
+    _, descent = decided(facts)
+    _, without = decided(problem(1000, 2))
+    assert descent.steps.prior == (3.0, -4.0)
+    assert descent.radius == pytest.approx(without.radius + 5.0)
+    assert without.steps.prior == ()
+
+
 def test_momentum_does_not_grow_beyond_its_limit():
     """After 40 steps (t + 1) / (t + 3) is above .9."""
     walk = replace(HeavyBall(100, 0.5, 0.9, 0.0).start(1), n_done=40, velocity=np.ones((1, 1)))
