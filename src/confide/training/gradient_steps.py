@@ -58,12 +58,14 @@ class HeavyBall:
     step : length of a step, for sums of losses
     momentum : the largest part of a step that the next one repeats; at first it is (t + 1) / (t + 3) after t steps
     l2 : ridge of the sum form
+    prior : public weights at which the walk starts and towards which the ridge pulls; empty for 0
     """
 
     n_steps: int
     step: float
     momentum: float
     l2: float
+    prior: tuple[float, ...] = ()
 
     def __str__(self) -> str:
         return (
@@ -76,9 +78,10 @@ class HeavyBall:
         return {"kind": "heavy-ball", "step": self.step, "momentum": self.momentum}
 
     def start(self, n_weights: int, n_problems: int = 1) -> HeavyBallWalk:
-        """The walk before the first sum, at weights of 0. A forecast makes several walks at once."""
+        """The walk before the first sum, at the prior. A forecast makes several walks at once."""
         nothing = np.zeros((n_problems, n_weights))
-        return HeavyBallWalk(self, 0, nothing, nothing, nothing)
+        prior = np.tile(self.prior, (n_problems, 1)) if self.prior else nothing
+        return HeavyBallWalk(self, 0, prior, nothing, nothing, prior)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -92,6 +95,7 @@ class HeavyBallWalk:
     point : (1, D), where the next sum is made
     velocity : (1, D), the last step
     total : (1, D), sum of the points of the second half
+    prior : (1, D), where it started
     """
 
     steps: HeavyBall
@@ -99,6 +103,7 @@ class HeavyBallWalk:
     point: Weights
     velocity: Weights
     total: Weights
+    prior: Weights
 
     @property
     def weights(self) -> Weights:
@@ -110,10 +115,11 @@ class HeavyBallWalk:
         """The walk after one more noisy sum of slopes (1, D)."""
         steps = self.steps
         momentum = min(steps.momentum, (self.n_done + 1.0) / (self.n_done + 3.0))
-        velocity = momentum * self.velocity - steps.step * (noisy + steps.l2 * self.point)
+        pull = steps.l2 * (self.point - self.prior) if steps.prior else steps.l2 * self.point
+        velocity = momentum * self.velocity - steps.step * (noisy + pull)
         point = self.point + velocity
         total = self.total + point if self.n_done >= steps.n_steps // 2 else self.total
-        return HeavyBallWalk(steps, self.n_done + 1, point, velocity, total)
+        return HeavyBallWalk(steps, self.n_done + 1, point, velocity, total, self.prior)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +148,7 @@ class GradientRule:
         # So many steps that neither of the two limits on a step is far below the other.
         ridge = max(balanced, problem.l2)
         n_steps = min(max(math.ceil(_STEP_OVER_RIDGE / ridge / longest), N_STEPS[0]), N_STEPS[1])
-        steps = HeavyBall(n_steps, min(_STEP_OVER_RIDGE / n_steps / ridge, longest), MOMENTUM, problem.l2)
+        steps = HeavyBall(n_steps, min(_STEP_OVER_RIDGE / n_steps / ridge, longest), MOMENTUM, problem.l2, problem.prior)
         return _with_joint(problem, Descent(n_steps, limit, math.inf, steps), unit)
 
     def _longest_usual(self, problem: Problem, typical: float) -> float:
@@ -162,6 +168,7 @@ class GradientRule:
             on_weights=False,
             score_size=self.alpha.score_size,
             margin=problem.loss.margin,
+            has_prior=any(problem.prior),
         )
 
 
@@ -184,12 +191,17 @@ def _with_joint(problem: Problem, descent: Descent, unit: float) -> tuple[Proble
     for inflation in _INFLATIONS:
         for scores in _LONGEST_SCORES:
             within = replace(descent, radius=scores * unit / problem.row_norm)
+            if within.radius < 2.0 * math.hypot(*problem.prior):
+                # A walk that starts at the prior would leave it at once.
+                continue
             for joint in joints:
                 smooth = replace(problem, loss=_smoothed(problem.loss, joint * unit))
                 if 2.0 * within.rounding(smooth) <= inflation * exact:
                     return smooth, within
+    shorter = ", or give a shorter prior" if any(problem.prior) else ""
     raise ParameterError(
-        f"sums of slopes over up to {problem.n_rows_high} rows are too inexact in double precision. Narrow n_rows_bounds."
+        f"sums of slopes over up to {problem.n_rows_high} rows are too inexact in double precision. Narrow n_rows_bounds"
+        f"{shorter}."
     )
 
 
