@@ -18,6 +18,7 @@ def plan_document(plan: Any) -> dict[str, Any]:
         **_facts(plan),
         "loss": problem.loss.name,
         "smoothing": _smoothing(problem.loss),
+        **({} if _threshold(problem.loss) is None else {"threshold": _threshold(problem.loss)}),
         "largest_weight": problem.largest_weight,
         "alpha": plan.alpha,
         "added_alpha": plan.added_l2 / problem.n_rows_low,
@@ -48,6 +49,11 @@ def plan_text(plan: Any) -> str:
             lines["loss"] = f"logistic hinge, its corner at margin {plan.problem.loss.margin:.3g}"
         elif name in ("huber_hinge", "smooth_hinge"):
             lines["loss"] = f"hinge with a joint of half-width {smoothing:.3g}"
+    if (threshold := _threshold(plan.problem.loss)) is not None:
+        longest = " times the largest norm of a row over its norm" if plan.problem.loss.by_length else ""
+        lines["loss"] = (
+            f"{_NAMES_OF_LOSSES[plan.problem.loss.name]}, slopes clipped at the threshold {threshold:.6g}{longest}"
+        )
     added = (
         f", of which {plan.added_l2 / plan.problem.n_rows_low:.6g} was added for the proof" if plan.added_l2 > 0.0 else ""
     )
@@ -193,6 +199,19 @@ def _facts(plan: Any) -> dict[str, Any]:
         "row_norm": problem.row_norm if math.isfinite(problem.row_norm) else "inf",
         "cautions": list(cautions(plan.event.budget, problem.n_rows_low, problem.n_rows_high)),
     }
+
+
+_NAMES_OF_LOSSES = {
+    "huber": "half the squared residual",
+    "clipped_squared": "half the squared residual",
+    "poisson": "Poisson",
+}
+"""Losses that are clipped at a threshold, in words."""
+
+
+def _threshold(loss: Any) -> float | None:
+    """The threshold at which the slopes of a loss of a residual are clipped; None for other losses."""
+    return loss.threshold if loss.name in _NAMES_OF_LOSSES else None
 
 
 def _smoothing(loss: Any) -> float | None:

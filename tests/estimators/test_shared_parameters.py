@@ -29,16 +29,20 @@ DEFAULTS = {
     "ERMClassifier": SHARED | CLASSIFIER | {"row_norm": None, "loss": "logistic"},
     "Ridge": SHARED | {"row_norm": None, "target_bound": None, "intervals": False},
     "HuberRegressor": SHARED | {
-        "row_norm": None, "target_bound": None, "max_sample_weight": 1.0, "threshold": None, "loss": "huber",
+        "row_norm": None, "target_bound": None, "max_sample_weight": 1.0, "threshold": "auto", "loss": "huber",
         "inference_share": 0.0,
     },
-    "PoissonRegressor": SHARED | {"row_norm": None, "target_bound": None, "max_sample_weight": 1.0, "threshold": 1.0},
+    "PoissonRegressor": SHARED | {
+        "row_norm": None, "target_bound": None, "max_sample_weight": 1.0, "threshold": "auto", "intercept_scaling": "auto",
+    },
     "ERMRegressor": SHARED | {
-        "row_norm": None, "target_bound": None, "max_sample_weight": 1.0, "loss": "huber", "threshold": None,
+        "row_norm": None, "target_bound": None, "max_sample_weight": 1.0, "loss": "huber", "threshold": "auto",
+        "intercept_scaling": "auto",
     },
     "AdditiveClassifier": SHARED | CLASSIFIER | ADDITIVE | {"loss": "auto"},
     "AdditiveRegressor": SHARED | ADDITIVE | {
-        "target_bound": None, "max_sample_weight": 1.0, "loss": "huber", "threshold": None,
+        "target_bound": None, "max_sample_weight": 1.0, "loss": "huber", "threshold": "auto",
+        "intercept_scaling": "auto",
     },
 }  # fmt: skip
 """Every parameter of every model with its default. A change here is a breaking change, or a new parameter."""

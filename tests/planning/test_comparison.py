@@ -70,7 +70,9 @@ def test_noise_that_no_other_budget_has_is_refused():
 
 @pytest.mark.parametrize("ask", [compare_mechanisms, equivalent_budgets])
 @pytest.mark.parametrize(
-    "estimator", [Ridge(1.0, target_bound=1.0), LogisticRegression(float("inf"))], ids=["sums", "no privacy"]
+    "estimator",
+    [Ridge(10.0, target_bound=1.0, intervals=True), LogisticRegression(float("inf"))],
+    ids=["sums", "no privacy"],
 )
 def test_models_without_noise_of_this_kind_are_refused(ask, estimator):
     """With the estimators that it is for."""

@@ -217,7 +217,7 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ShownWithGua
             mechanism=parameters.checked_choice("mechanism", self.mechanism, self._mechanisms),
             alpha=parameters.checked_alpha(self.alpha),
             row_bound=row_bound,
-            intercept=parameters.checked_intercept(self.fit_intercept, self.intercept_scaling),
+            intercept=parameters.checked_intercept(self.fit_intercept, self._constant_of(row_bound)),
             neighbours=neighbours,
             n_rows_bounds=parameters.checked_bounds(self.n_rows_bounds, neighbours),
             rows_per_person=parameters.checked_rows_per_person(self.max_rows_per_person),
@@ -302,6 +302,10 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ShownWithGua
     def _bound_of_rows(self, encoder: Encoder | None) -> RowBound:
         """The bound on rows as they enter the objective."""
         return parameters.checked_row_bound(getattr(self, "row_norm", None), encoder)
+
+    def _constant_of(self, row_bound: RowBound) -> Any:
+        """The constant that is appended to rows with this bound, not yet checked."""
+        return self.intercept_scaling
 
     def _fourier_map(self, n_inputs: int, encoder: Encoder | None) -> PublicMap | None:
         """The public map for rows with this number of columns, or None if rows are not mapped."""

@@ -137,7 +137,7 @@ class ModelParameters:
     alpha: float | str = "auto"
     schema: Schema | None = None
     fit_intercept: bool = True
-    intercept_scaling: float = 1.0
+    intercept_scaling: float | str = 1.0
     mechanism: str = "auto"
     centre: str | bool = "auto"
     neighbours: str | Neighbours = "replace-one"

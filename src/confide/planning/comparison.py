@@ -146,6 +146,6 @@ def _plan_with_noise(estimator: Any, n_rows: int | None, n_features: int | None)
     if not isinstance(plan, Plan) or plan.lattice is None:
         raise ParameterError(
             "mechanisms and budgets can be compared for private models with a loss of the score: classifiers, "
-            "HuberRegressor and PoissonRegressor; not for Ridge, and not for an infinite budget."
+            "HuberRegressor and PoissonRegressor; not for noisy sums of Ridge, and not for an infinite budget."
         )
     return plan

@@ -9,6 +9,7 @@ from confide.accounting.ledger import Batch, Ledger
 from confide.effects.monotone import monotone_sentence
 from confide.erm.declared_losses import DeclaredLoss
 from confide.erm.interpolated_slopes import InterpolatedSlopes
+from confide.erm.target_losses import PoissonLoss, SquaredLoss
 from confide.features.encoder import Encoder
 from confide.features.fourier import FourierMap
 from confide.guarantee import Guarantee
@@ -57,6 +58,7 @@ def guarantee_of(
         _bound(problem, is_private=plan.budget.is_private),
         *of_rows,
         *_declared(problem),
+        *_clipped_slopes(problem),
         *_released_for_intervals(plan),
         *_released_centre(plan),
         *(_private_release(plan, budget, charge.ledger, unusual) if is_guaranteed else ()),
@@ -233,6 +235,20 @@ def _declared(problem: Any) -> tuple[str, ...]:
         f"absolute value{sign}, changing at most {loss.smoothness:.6g} times as fast as the score, computed to within "
         f"{loss.rounding:g} units of rounding; its value for a row depends only on that row. This was checked on a grid "
         f"of public numbers, not proven."
+    )
+    return (sentence,)
+
+
+def _clipped_slopes(problem: Any) -> tuple[str, ...]:
+    """At which public threshold the slopes of a loss of a residual are clipped."""
+    loss = getattr(problem, "loss", None)
+    if not isinstance(loss, SquaredLoss | PoissonLoss):
+        return ()
+    residual = "of a count from its mean" if isinstance(loss, PoissonLoss) else "of a target from its prediction"
+    longer = ", times the largest norm of a row over the norm of the row," if loss.by_length else ""
+    sentence = (
+        f"A difference {residual} beyond the threshold {loss.threshold:.6g}{longer} pulls no harder than one of that size; "
+        f"the threshold follows from public facts alone."
     )
     return (sentence,)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 from typing import TypeAlias
 
@@ -14,10 +15,11 @@ from confide.privacy.mechanism import Plan
 from confide.privacy.sufficient_statistics import StatisticsPlan
 from confide.training.centring_choice import plan_with_centring
 from confide.training.interval_share import plan_with_intervals, refuse_intervals, refuse_noisy_gradients
-from confide.training.least_squares import plan_of_sums
+from confide.training.least_squares_choice import sums_or_loss
 from confide.training.loss_choice import chosen_loss
 from confide.training.mechanism_choice import plan_of_weights
 from confide.training.settings import ScoreLoss, Settings, SquaredError
+from confide.training.threshold_choice import with_chosen_threshold
 
 AnyPlan: TypeAlias = Plan | StatisticsPlan
 """The plan of a loss of the score, or of least squares by noisy sums."""
@@ -44,7 +46,10 @@ def make_plan(settings: Settings, n_features: int, n_rows: int | None) -> AnyPla
     """
     minimised = settings.minimised
     if isinstance(minimised, SquaredError):
-        return plan_of_sums(settings, minimised, n_features, n_rows)
+        chosen = sums_or_loss(settings, minimised, n_features, n_rows)
+        if isinstance(chosen, StatisticsPlan):
+            return chosen
+        settings, minimised = replace(settings, minimised=chosen), chosen
     # A bound or a loss that a user wrote may change and still be the same object. So its plan is not remembered.
     is_frozen = type(settings.row_bound) in (BallBound, GroupBound) and not isinstance(minimised.loss, DeclaredLoss)
     return (_remembered if is_frozen else _remembered.__wrapped__)(settings, minimised, n_features, n_rows)
@@ -56,6 +61,7 @@ def _remembered(settings: Settings, score_loss: ScoreLoss, n_features: int, n_ro
     if settings.has_intervals:
         refuse_noisy_gradients(settings.mechanism)
         refuse_intervals(score_loss.loss, score_loss.loss.n_outputs * (n_features + (settings.intercept > 0.0)))
+    score_loss = with_chosen_threshold(settings, score_loss, n_features, n_rows)
     settings, score_loss, plan = chosen_loss(settings, score_loss, n_features, n_rows)
     if settings.has_intervals:
         return plan_with_intervals(settings, score_loss, n_features, n_rows)
