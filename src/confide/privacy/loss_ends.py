@@ -1,0 +1,156 @@
+"""Between which ends the privacy loss of objective perturbation lies once its Gaussian noise is given.
+
+Symbols inside formulas: Z the noise along the shift of the gradient, standard normal; M the whitened length of that shift,
+doubled for replace-one; a the share of its largest slope that a row has; e_N the ends. Proof: proofs/gaussian.md, theorem 5;
+for several scores proofs/multiclass.md, theorem 5; for slopes of either sign proofs/target_losses.md, theorem 3.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from confide.privacy.budgets import Neighbours
+from confide.types import Array
+
+_UP = 1.0 + 2.0**-40
+
+
+class BentCurve(Protocol):
+    """The facts of `GaussianObjective` that the ends depend on."""
+
+    @property
+    def mu(self) -> float:
+        """Largest whitened shift of the gradient by one row."""
+
+    @property
+    def curvature(self) -> float:
+        """Cost of the curvature of the loss."""
+
+    @property
+    def bend(self) -> float:
+        """L R^2 / l2 of a tapered loss; inf for other losses."""
+
+    @property
+    def evenness(self) -> float:
+        """The largest norm of a row over the largest that its whitened length allows."""
+
+    @property
+    def neighbours(self) -> Neighbours:
+        """The neighbour relation."""
+
+    @property
+    def monotone(self) -> bool:
+        """Whether the derivative of the loss has one sign."""
+
+    @property
+    def n_outputs(self) -> int:
+        """The number of scores."""
+
+    @property
+    def separable(self) -> bool:
+        """Whether the scores of a row have losses of their own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ends:
+    """Both ends of the privacy loss of one row, as functions of Z: the upper one is convex, the lower one concave.
+
+        upper = max over a of   a M Z + p a^2 M^2 + c(a),     c(a) <= B a (1 - a) + C
+        lower = min over a of   a M Z + q a^2 M^2 - c'(a)
+
+    Parameters
+    ----------
+    shift : M
+    upper_square, lower_square : p and q
+    upper_bend, upper_flat, lower_bend, lower_flat : B and C, for c and for c'
+    evenness : see `GaussianObjective`
+    two_sided : whether a goes from -1 to 1, and not from 0
+    n_corners : corners of the slopes other than 0. If there are several, Z is the largest of as many normal variables in the
+        upper end, and the least of them in the lower end
+    """
+
+    shift: float
+    upper_square: float
+    lower_square: float
+    upper_bend: float
+    upper_flat: float
+    lower_bend: float
+    lower_flat: float
+    evenness: float = 1.0
+    two_sided: bool = False
+    n_corners: int = 1
+
+    def upper(self, z: Array) -> Array:
+        """The upper end, not below 0, rounded up."""
+        along = np.abs(z) if self.two_sided else z
+        found = np.zeros_like(z)
+        for share in {self.evenness, 1.0}:
+            square = self.upper_square * (share * self.shift) ** 2
+            found = np.maximum(found, self._bent(self.upper_bend - square, share * self.shift * along + square))
+        return self._rounded_up(found + self.upper_flat)
+
+    def lower(self, z: Array) -> Array:
+        """The lower end, not above 0, rounded down."""
+        along = np.abs(z) if self.two_sided else -z
+        square = self.lower_square * (self.evenness * self.shift) ** 2
+        found = np.zeros_like(z)
+        for share in {self.evenness, 1.0}:
+            found = np.maximum(found, self._bent(self.lower_bend + square, share * self.shift * along - square))
+        return -self._rounded_up(found + self.lower_flat)
+
+    def _bent(self, bend: float, ends: Array) -> Array:
+        """max over 0 <= a <= 1 of a x + b a (1 - a), b where it is positive; or a bound on it where there are n corners.
+
+        With n corners it is a bound on the maximum over mixtures of them: b (1 + 1/n) / 2 takes the place of b, and x moves
+        up by b (1 - 1/n) / 2.
+        """
+        bend = max(0.0, bend)
+        ends = ends + 0.5 * bend * (1.0 - 1.0 / self.n_corners)
+        bend *= 0.5 * (1.0 + 1.0 / self.n_corners)
+        slopes = np.clip(0.5 + 0.5 * ends / max(bend, 2.0**-1000), 0.0, 1.0)
+        bent: Array = slopes * ends + bend * slopes * (1.0 - slopes)
+        return bent
+
+    def _rounded_up(self, found: Array) -> Array:
+        size = self.shift * (1.0 + self.shift) + self.upper_bend + self.lower_bend
+        return found * _UP + 2.0**-44 * size
+
+
+def accounts_of(curve: BentCurve) -> list[list[list[tuple[float, Ends]]]]:
+    """Accounts, each valid; in each the cases, of which one holds for a pair of neighbours; in each its rows.
+
+    A row is a share and its ends. A moment is at most its mean over the rows, at the worst case of any account.
+    """
+    return [_cases(curve, bend, flat) for bend, flat in _charges(curve)]
+
+
+def _charges(curve: BentCurve) -> list[tuple[float, float]]:
+    """Pairs (B, C) such that one row costs at most B a (1 - a) + C by its curvature, for each score."""
+    if curve.bend == math.inf:
+        return [(0.0, curve.curvature)] if curve.n_outputs == 1 else []
+    if curve.n_outputs > 1:
+        return [(curve.bend * (1.0 / math.sqrt(curve.n_outputs) if curve.separable else math.sqrt(2.0)) * _UP, 0.0)]
+    # The tangent of log(1 + s) at the middle s of its range is above it.
+    middle = curve.bend / 8.0
+    flat = (math.log1p(middle) - middle / (1.0 + middle)) + 2.0**-50 * middle
+    return [(curve.bend / (1.0 + middle) * _UP, flat)]
+
+
+def _cases(curve: BentCurve, bend: float, flat: float) -> list[list[tuple[float, Ends]]]:
+    """The cases of one account: which row bends the objective, and at which angle two rows are."""
+    replaced = curve.neighbours is Neighbours.REPLACE_ONE
+    rows = 2.0 if replaced else 1.0
+    is_cube = curve.separable and curve.n_outputs > 1
+    shift = rows * curve.mu * (_UP / math.sqrt(curve.n_outputs) if is_cube else 1.0)
+    shape = (curve.evenness, not curve.monotone, 1 if curve.separable else max(1, curve.n_outputs - 1))
+    # The curvature of a row raises the upper end, or lowers the lower one.
+    raised, lowered = (rows * bend, rows * flat, 0.0, 0.0), (0.0, 0.0, rows * bend, rows * flat)
+    if not replaced:
+        return [[(1.0, Ends(shift, 0.5, 0.5, *costs, *shape))] for costs in (raised, lowered)]
+    # Two rows at an acute angle, and at an obtuse one. Slopes of either sign make one case of both.
+    squares = [(0.5, 0.25), (0.25, 0.0)] if curve.monotone else [(0.5, 0.0)]
+    return [[(0.5, Ends(shift, *pair, *costs, *shape)) for costs in (raised, lowered)] for pair in squares]
