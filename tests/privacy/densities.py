@@ -215,3 +215,46 @@ def least_gaussian_scale(within, high=1e6):
         middle = math.sqrt(low * high)
         low, high = (low, middle) if within(middle) else (middle, high)
     return high
+
+
+def ends_renyi(order, mu, cost, replaced, two_sided=False):
+    """The bound on the Rényi divergence by the two ends of the loss, from a search over slopes and over its constant.
+
+    For each c the mean, over the noise, of the larger value of exp((a - 1) l) + c (exp(-l) - 1) at the ends; two rows count
+    half each, with doubled shifts and costs, and are at an acute or an obtuse angle. `cost(a)` is what the curvature of a
+    row costs that has the share a of its largest slope.
+    """
+    factor = 2.0 if replaced else 1.0
+    reach = 12.0 + order * factor * mu
+    z = np.linspace(-reach, reach, 6001)
+    chances = np.exp(-0.5 * z**2) / math.sqrt(2.0 * math.pi) * (z[1] - z[0])
+    slopes = np.linspace(-1.0 if two_sided else 0.0, 1.0, 601)[:, None]
+    line, length, costs = slopes * factor * mu * z, (slopes * factor * mu) ** 2, factor * cost(np.abs(slopes))
+
+    def ends(squares, raises):
+        """Both ends of one row, which bends the objective on one side, or on the other."""
+        upper = (line + squares[0] * length + costs * raises).max(axis=0)
+        return upper, (line + squares[1] * length - costs * (not raises)).min(axis=0)
+
+    def divergence(rows, log_charge):
+        charge, total = (order - 1.0) * math.exp(log_charge), 0.0
+        for share, *both in rows:
+            values = [np.expm1((order - 1.0) * end) + charge * np.expm1(-end) for end in both]
+            total += share * (np.maximum(*values) * chances).sum()
+        return math.log1p(total) / (order - 1.0)
+
+    if replaced:
+        angles = [(0.5, 0.0)] if two_sided else [(0.5, 0.25), (0.25, 0.0)]
+        cases = [[(0.5, *ends(squares, True)), (0.5, *ends(squares, False))] for squares in angles]
+    else:
+        cases = [[(1.0, *ends((0.5, 0.5), raises))] for raises in (True, False)]
+    far = order * factor * (mu * (1.0 + factor * mu) + 2.0 * float(costs.max()))
+    return max(
+        optimize.minimize_scalar(lambda x: divergence(rows, x), bounds=(-far, far), method="bounded", options={"xatol": 1e-7}).fun
+        for rows in cases
+    )
+
+
+def bent(bend):
+    """What the curvature of a tapered loss costs a row with the share a of its largest slope."""
+    return lambda a: np.log1p(bend * a * (1.0 - a))

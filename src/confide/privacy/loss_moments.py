@@ -86,11 +86,17 @@ def _log_moments(ends: list[tuple[float, Ends, Array, Array]], raised: Array, n_
     return moments
 
 
+def _mean(values: Array, chances: Array) -> Array:
+    """The mean for each order, summed in the same way however many orders there are."""
+    mean: Array = (values * chances).sum(axis=1)
+    return mean
+
+
 def _together(one: Ends, above: Array, below: Array, raised: Array, charge: Array) -> Array:
     """Mean of the larger value at the two ends, less 1: a convex function of the noise, so nodes are enough."""
     upper = np.expm1(raised * above) * _UP + charge * np.expm1(-above) * _DOWN
     lower = np.expm1(raised * below) * _DOWN + charge * np.expm1(-below) * _UP
-    excess: Array = np.maximum(upper, lower) @ _CHANCES * _UP
+    excess: Array = _mean(np.maximum(upper, lower), _CHANCES) * _UP
     return excess + _beyond(raised, one.shift, above) + charge[:, 0] * _beyond(np.ones_like(raised), one.shift, -below)
 
 
@@ -106,13 +112,13 @@ def _apart(one: Ends, above: Array, below: Array, raised: Array, n_scores: int) 
     far = _beyond(raised, one.shift, above) + charge * _beyond(ones, one.shift, -below)
     # Both rise from 0, the first with the noise and the second against it.
     rising = upper + lower[:, ::-1]
-    mean = rising[:, 0] + np.diff(rising, axis=1) @ _chances_of_largest(one.n_corners)
+    mean = rising[:, 0] + _mean(np.diff(rising, axis=1), _chances_of_largest(one.n_corners))
     return mean * _UP + one.n_corners * far
 
 
 def _of_sums(raised: Array, ends: Array, n_scores: int, shift: float) -> Array:
     """E exp(raised * sum of ends) - 1 for scores with noise of their own; `shift` of 0 leaves out what reduces it."""
-    one = np.expm1(raised * ends) @ _CHANCES
+    one = _mean(np.expm1(raised * ends), _CHANCES)
     if shift:
         one = one * _UP + _beyond(np.abs(raised), shift, np.abs(ends))
     total: Array = np.expm1(n_scores * np.log1p(one))

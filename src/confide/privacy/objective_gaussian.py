@@ -92,9 +92,9 @@ def _largest(curve_at: Callable[[float], GaussianObjective], high: float, budget
 
 
 def _largest_concentrated(curve_at: Callable[[float], GaussianObjective], high: float, budget: ZCDP) -> GaussianObjective:
-    """The same for rho. An evaluation takes milliseconds, so logarithms are interpolated between an admitted curve and another.
+    """The same for rho, within 1e-4 of the budget. An evaluation takes milliseconds, so logarithms are interpolated.
 
-    The search is the method of false position (Illinois). It ends with the last admitted curve, within 1e-4 of another.
+    The search is the method of false position (Illinois), aimed a little below the budget. It ends with an admitted curve.
     """
 
     def excess(mu: float) -> float:
@@ -105,11 +105,13 @@ def _largest_concentrated(curve_at: Callable[[float], GaussianObjective], high: 
         low, high, above = 0.5 * low, low, below
         if not low > 1e-30:
             raise InsufficientRegularisation(_TOO_CURVED)
-    while low < high * (1.0 - 1e-4):
-        middle = low * (high / low) ** min(0.95, max(0.05, below / (below - above)))
+    side, known = 0, below
+    while known < -1e-4 and low < high * (1.0 - 1e-5):
+        middle = low * (high / low) ** min(0.999, max(0.001, (-5e-5 - below) / (above - below)))
         found = excess(middle)
+        # An end that stays for a second time counts half, so that the search does not creep up to it.
         if found <= 0.0:
-            low, below, above = middle, found, 0.5 * above
+            low, below, above, side, known = middle, found, above * (0.5 if side < 0 else 1.0), -1, found
         else:
-            high, above, below = middle, found, 0.5 * below
+            high, above, below, side = middle, found, below * (0.5 if side > 0 else 1.0), 1
     return curve_at(low)

@@ -42,7 +42,11 @@ class ObjectiveCurve(BentCurve, Protocol):
 
 
 def renyi_curve(curve: ObjectiveCurve, orders: Array) -> Array:
-    """Upper bounds on the Rényi divergences of these orders, all above 1: the least of theorem 5."""
+    """Upper bounds on the Rényi divergences of these orders, all above 1: the least of theorem 5.
+
+    Divergences grow with the order, so orders next to 1 may count as the least order of the grid.
+    """
+    orders = np.maximum(orders, 1.0 + _FIRST_ORDER)
     divergence = np.minimum(_of_corners(curve, orders), _of_ends(curve, orders))
     return (divergence + 0.5 * orders * curve.added_mu**2) * _UP
 
