@@ -208,12 +208,15 @@ def _cases(curve: BentCurve, bend: float, flat: float) -> list[list[tuple[float,
     shift = rows * curve.mu * (_UP / math.sqrt(curve.n_outputs) if is_cube else 1.0)
     if rows == 2.0 and curve.monotone and curve.n_outputs == 1:
         return [[(1.0, PairEnds(shift, (bend, flat), curve.evenness, acute))] for acute in (True, False)]
-    shape = (curve.evenness, not curve.monotone, 1 if curve.separable else max(1, curve.n_outputs - 1))
+    n_corners = 1 if curve.separable else max(1, curve.n_outputs - 1)
+
+    def row(squares: tuple[float, float], upper: tuple[float, float], lower: tuple[float, float]) -> Ends:
+        return RowEnds(shift, squares, upper, lower, curve.evenness, not curve.monotone, n_corners)
+
     # The curvature of a row raises the upper end, or lowers the lower one.
     bending, straight = (rows * bend, rows * flat), (0.0, 0.0)
     sides = [(bending, straight), (straight, bending)]
     if rows == 1.0:
-        return [[(1.0, RowEnds(shift, (0.5, 0.5), *costs, *shape))] for costs in sides]
-    # Two rows at an acute angle, and at an obtuse one. Slopes of either sign make one case of both.
-    squares = [(0.5, 0.25), (0.25, 0.0)] if curve.monotone else [(0.5, 0.0)]
-    return [[(0.5, RowEnds(shift, pair, *costs, *shape)) for costs in sides] for pair in squares]
+        return [[(1.0, row((0.5, 0.5), *costs))] for costs in sides]
+    # Slopes of either sign, or of several scores, may add up at one place and cancel at another.
+    return [[(0.5, row((0.5, 0.0), *costs)) for costs in sides]]

@@ -55,7 +55,8 @@ def _chances_of_largest(n: int) -> Array:
     parts = 2**6
     ends = np.concatenate([_NODES[:-1, None] + _STEP * np.arange(parts) / parts]).ravel()
     exceeds = -np.expm1(n * log_ndtr(ends))
-    return exceeds.reshape(-1, parts).mean(axis=1) * _UP
+    chances: Array = exceeds.reshape(-1, parts).mean(axis=1) * _UP
+    return chances
 
 
 def log_moments(rows: list[tuple[float, Ends]], orders: Array, n_scores: int) -> Array:
@@ -145,8 +146,8 @@ def _charges_of_one_tilt(raised: Array, chances: Array, above: Array, below: Arr
     """
     order = np.argsort(above + below)
     falls = np.cumsum((chances * (np.expm1(-below) - np.expm1(-above)))[order])
-    found = np.searchsorted(falls, -(chances @ np.expm1(-above)))
-    tilt = 0.5 * (above + below)[order][min(found, len(order) - 1)]
+    found = int(np.searchsorted(falls, -float(chances @ np.expm1(-above))))
+    tilt = 0.5 * float((above + below)[order][min(found, len(order) - 1)])
     charges: Array = raised * np.exp((1.0 + raised) * tilt)
     return charges
 

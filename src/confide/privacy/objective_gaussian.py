@@ -27,10 +27,12 @@ def gaussian_plan(problem: Problem, budget: Budget, shape: Shape, share: float) 
     """
     loss, of_row = problem.loss_bounds, budget_of_row(budget, problem.rows_per_person)
     monotone, beside_mu = loss.monotone, problem.beside_mu
-    # At this ridge the curvature costs at most half of the budget, or of the epsilon that is as strong.
-    l2 = max(problem.l2, least_l2(pure_epsilon(of_row), loss, shape.l2_norm))
-    curvature = curvature_cost(loss, shape.l2_norm, l2)
     shift = gradient_shift(1.0, problem.neighbours)
+    # At this ridge the curvature costs at most half of the budget, or of the epsilon that is as strong as rho. If the
+    # account knows the curvature slope by slope, it may cost as much as the shift of one row.
+    slopes_known = isinstance(of_row, ZCDP) and loss.tapered and loss.n_outputs == 1
+    l2 = max(problem.l2, least_l2(pure_epsilon(of_row) * (2.0 / shift if slopes_known else 1.0), loss, shape.l2_norm))
+    curvature = curvature_cost(loss, shape.l2_norm, l2)
 
     def curve_at(mu: float) -> GaussianObjective:
         kappa = _kappa(shape, problem.largest_weight, loss.lipschitz / mu, l2) if loss.tapered else math.inf
@@ -44,8 +46,8 @@ def gaussian_plan(problem: Problem, budget: Budget, shape: Shape, share: float) 
         return GaussianObjective(mu, cost, math.inf, seal_mu, problem.neighbours, monotone, *others)
 
     bend = _bend(shape, loss.lipschitz, l2) if loss.tapered else (math.inf, 1.0)
-    largest = _largest_concentrated if isinstance(of_row, ZCDP) else _largest
-    curve = largest(curve_at, _ideal_mu(of_row) / shift, of_row)
+    high = _ideal_mu(of_row) / shift
+    curve = _largest_concentrated(curve_at, high, of_row) if isinstance(of_row, ZCDP) else _largest(curve_at, high, of_row)
     noise = Noise(shape, "gaussian", loss.lipschitz / curve.mu)
     tolerance, radius = tolerance_and_radius(problem, budget, l2, noise)
     exponent = lattice_exponent(2.0 * radius, problem.n_weights)

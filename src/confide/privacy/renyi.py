@@ -15,7 +15,7 @@ from scipy.special import erf, log_ndtr
 
 from confide.privacy.budgets import Neighbours
 from confide.privacy.gaussian import GaussianMechanism
-from confide.privacy.loss_ends import BentCurve, Ends, accounts_of
+from confide.privacy.loss_ends import BentCurve, accounts_of
 from confide.privacy.loss_moments import LARGEST_SHIFT, log_moments
 from confide.types import Array
 
@@ -61,7 +61,7 @@ def _of_corners(curve: ObjectiveCurve, orders: Array) -> Array:
 
 
 def _of_ends(curve: ObjectiveCurve, orders: Array) -> Array:
-    """The bound by the ends of the loss and by E exp(-loss) = 1. It is the better one for small and middle orders."""
+    """The bound by the ends of the loss and by E exp(-loss) = 1: theorem 5'. It is the better one for orders near 1."""
     n_scores = curve.n_outputs if curve.separable else 1
     least = np.full(orders.shape, np.inf)
     for cases in accounts_of(curve):
@@ -150,7 +150,7 @@ def concentrated_rho(curve: GaussianMechanism | ObjectiveCurve) -> float:
     tail = (curve.curvature + math.log(2.0 * max(3.0, _n_corners(curve))) / raised[-1]) / raised[-1]
     beyond = 0.5 * ((shift * curve.mu) ** 2 + curve.added_mu**2) + tail
     below = ratios[0] * (1.0 + raised[0])
-    return max(float(_of_cells(raised, ratios).max()), float(below), beyond) * _UP
+    return float(max(_of_cells(raised, ratios).max(), below, beyond)) * _UP
 
 
 def _of_cells(raised: Array, ratios: Array) -> Array:
