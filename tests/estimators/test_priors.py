@@ -91,6 +91,15 @@ def test_every_mechanism_pulls_towards_the_prior(budget, mechanism, scaling):
         assert np.linalg.norm(expected - exact(logistic, alpha, (wrong * COEF, wrong * INTERCEPT), scaling)) > 0.5
 
 
+def test_noisy_gradients_begin_at_the_prior_and_are_pulled_back_to_it():
+    """With a large ridge the weights stay at the prior; without one they would stay at 0."""
+    given = {"mechanism": "gradient", "alpha": 1e3, "row_norm": 2.0}
+    near = confide.LogisticRegression(ZCDP(1e6), prior=(COEF, INTERCEPT), **given).fit(X, LABELS)
+    np.testing.assert_allclose(weights_of(near), np.append(np.ravel(COEF), INTERCEPT), atol=0.02)
+    plain = confide.LogisticRegression(ZCDP(1e6), **given).fit(X, LABELS)
+    np.testing.assert_allclose(weights_of(plain), 0.0, atol=0.02)
+
+
 @pytest.mark.parametrize(
     ("model", "y", "value"),
     [
@@ -112,6 +121,27 @@ def test_every_estimator_takes_a_prior(model, y, value):
         assert np.abs(found - exact(value, 0.05, (COEF / 4, INTERCEPT / 4))).max() <= 1e-4
     found = weights_of(model.set_params(alpha=1e9, prior=(COEF, INTERCEPT)).fit(X, y))
     assert np.abs(found - [*COEF, INTERCEPT]).max() <= 1e-4
+
+
+@pytest.mark.parametrize("budget", [ApproxDP(1e3, 1e-2), ZCDP(1e6)], ids=str)
+def test_noisy_gradients_start_at_the_prior_and_are_pulled_towards_it(budget):
+    """They walk from it towards the minimiser of another solver; a huge ridge, or rows of zeros, keep them at the prior."""
+    expected, prior = exact(logistic, 0.1, (COEF, INTERCEPT)), np.append(COEF, INTERCEPT)
+    model = confide.LogisticRegression(budget, mechanism="gradient", alpha=0.1, prior=(COEF, INTERCEPT), row_norm=2.0)
+    found = weights_of(model.fit(X, LABELS))
+    assert np.linalg.norm(found - expected) < 0.7 * np.linalg.norm(prior - expected)
+    assert np.abs(weights_of(model.set_params(alpha=1e3).fit(X, LABELS)) - prior).max() <= 0.05
+    rows = confide.LogisticRegression(budget, mechanism="gradient", alpha=0.1, fit_intercept=False, prior=(COEF, 0.0))
+    assert np.abs(rows.fit(np.zeros_like(X), LABELS).coef_ - COEF).max() <= 0.1
+
+
+def test_gradients_refuse_a_prior_beyond_the_points_at_which_sums_are_made():
+    """Before the charge, in words."""
+    ledger = Ledger(limit=ZCDP(1.0))
+    model = confide.LogisticRegression(ZCDP(0.5), mechanism="gradient", prior=(1e5 * COEF, 0.0), ledger=ledger)
+    with pytest.raises(ParameterError, match="or give a shorter prior"):
+        model.fit(X, LABELS)
+    assert len(ledger.entries()) == 0
 
 
 def test_noisy_sums_pull_towards_the_prior():

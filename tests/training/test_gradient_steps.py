@@ -41,6 +41,21 @@ def test_a_heavy_ball_does_what_it_says():
     assert walk.weights[0, 0] == pytest.approx(np.mean(points[2:]))
 
 
+def test_a_walk_from_a_prior_begins_there_and_is_pulled_back_to_it():
+    """Without slopes it stays; the ridge pulls towards the prior and not towards 0. Several walks begin at one prior."""
+    walk = HeavyBall(4, 0.5, 0.9, 2.0, (3.0, -1.0)).start(2, 3)
+    np.testing.assert_array_equal(walk.point, [[3.0, -1.0]] * 3)
+    np.testing.assert_array_equal(walk.after(np.zeros((3, 2))).point, walk.point)
+    away = replace(walk, point=walk.point + 1.0).after(np.zeros((3, 2)))
+    np.testing.assert_array_equal(away.point, walk.point)
+    facts = replace(problem(1000, 2), prior=(3.0, -4.0))
+    _, descent = decided(facts)
+    _, without = decided(problem(1000, 2))
+    assert descent.steps.prior == (3.0, -4.0)
+    assert descent.radius == pytest.approx(without.radius + 5.0)
+    assert without.steps.prior == ()
+
+
 def test_momentum_does_not_grow_beyond_its_limit():
     """After 40 steps (t + 1) / (t + 3) is above .9."""
     walk = replace(HeavyBall(100, 0.5, 0.9, 0.0).start(1), n_done=40, velocity=np.ones((1, 1)))
@@ -196,3 +211,24 @@ def test_the_mechanism_of_a_rule_is_planned_at_every_currency_it_serves():
     mechanism.plan(problem(1000, 3), ApproxDP(1.0, 1e-6))
     assert asked[0] == pytest.approx(0.2, rel=1e-6)
     assert asked[1] == pytest.approx(0.2368, rel=1e-2)
+
+
+def test_a_walk_with_a_prior_starts_there_and_ends_between_it_and_the_rows():
+    """For sums of 3 (w - c) and a ridge of 2 towards p the points settle at (3 c + 2 p) / 5, whatever the start."""
+    prior, target = (4.0, -2.0), np.array([[1.0, 1.0]])
+    walk = HeavyBall(400, 0.05, 0.5, 2.0, prior).start(2)
+    assert np.array_equal(walk.point, [prior])
+    assert np.array_equal(HeavyBall(400, 0.05, 0.5, 2.0).start(2).point, [[0.0, 0.0]])
+    several = HeavyBall(400, 0.05, 0.5, 2.0, prior).start(2, 3)
+    assert several.point.shape == (3, 2)
+    for _ in range(400):
+        walk = walk.after(3.0 * (walk.point - target))
+    np.testing.assert_allclose(walk.weights, (3.0 * target + 2.0 * np.array([prior])) / 5.0, rtol=1e-6)
+
+
+def test_a_walk_without_sums_stays_at_its_prior():
+    """Noise and rows alone move it."""
+    walk = HeavyBall(80, 0.05, 0.9, 2.0, (4.0, -2.0)).start(2)
+    for _ in range(80):
+        walk = walk.after(np.zeros((1, 2)))
+    np.testing.assert_allclose(walk.weights, [[4.0, -2.0]], rtol=1e-12)

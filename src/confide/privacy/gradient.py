@@ -19,6 +19,7 @@ import numpy as np
 from confide.data.source import RowSource
 from confide.erm.clipped_slopes import ClippedSlopes
 from confide.erm.row_sums import RowSum
+from confide.erm.weighted_losses import Weighted
 from confide.errors import ParameterError
 from confide.privacy.budgets import Budget, Neighbours, PureDP, budget_of_row
 from confide.privacy.gaussian import GaussianMechanism, mu_within
@@ -98,8 +99,8 @@ class Descent:
 
     def rounding(self, problem: Problem) -> float:
         """Largest L2 distance between a computed sum and its exact counterpart, at all points within the radius."""
-        clipped = replace(problem, loss=ClippedSlopes(problem.loss, self.slope_limit))
-        return clipped.rounding(0.0).bound(self.radius, 0.0, 0.0)
+        clipped = Weighted(ClippedSlopes(problem.loss, self.slope_limit), problem.largest_weight)
+        return replace(problem.rounding(0.0), loss=clipped).bound(self.radius, 0.0, 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,9 +128,9 @@ class NoisyGradients:
         if not mu > 0.0:
             raise ParameterError("the releases beside the gradients cost the whole budget.")
         problem, descent = self.decide(problem, mu)
-        exact, rounding = descent.sensitivity(problem), descent.rounding(problem)
         if not 0.0 < descent.slope_limit <= problem.loss.lipschitz or descent.n_steps < 1:
             raise ParameterError("noisy gradients need at least one step, and a limit of at most the largest slope.")
+        exact, rounding = descent.sensitivity(problem), descent.rounding(problem)
         if not 2.0 * rounding <= _LARGEST_INFLATION * exact:
             raise ParameterError(
                 f"sums of slopes over up to {problem.n_rows_high} rows are too inexact in double precision. Narrow "

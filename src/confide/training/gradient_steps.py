@@ -59,7 +59,7 @@ class HeavyBall:
     step : length of a step, for sums of losses
     momentum : the largest part of a step that the next one repeats; at first it is (t + 1) / (t + 3) after t steps
     l2 : ridge of the sum form
-    prior : public weights, where the walk starts and to which the ridge pulls; empty for 0
+    prior : the public weights at which the walk begins and towards which the ridge pulls; empty for zeros
     """
 
     n_steps: int
@@ -79,10 +79,14 @@ class HeavyBall:
         return {"kind": "heavy-ball", "step": self.step, "momentum": self.momentum}
 
     def start(self, n_weights: int, n_problems: int = 1) -> HeavyBallWalk:
-        """The walk before the first sum, at weights of 0. A forecast makes several walks at once."""
+        """The walk before the first sum, at the prior. A forecast makes several walks at once."""
         nothing = np.zeros((n_problems, n_weights))
-        begin = nothing + np.array([self.prior]) if self.prior else nothing
-        return HeavyBallWalk(self, 0, begin, nothing, nothing)
+        return HeavyBallWalk(self, 0, nothing + self.pull, nothing, nothing)
+
+    @property
+    def pull(self) -> Array:
+        """(D,), or 0: the weights towards which the ridge pulls."""
+        return np.array(self.prior or 0.0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -114,8 +118,7 @@ class HeavyBallWalk:
         """The walk after one more noisy sum of slopes (1, D)."""
         steps = self.steps
         momentum = min(steps.momentum, (self.n_done + 1.0) / (self.n_done + 3.0))
-        pulled = self.point - np.array([steps.prior]) if steps.prior else self.point
-        velocity = momentum * self.velocity - steps.step * (noisy + steps.l2 * pulled)
+        velocity = momentum * self.velocity - steps.step * (noisy + steps.l2 * (self.point - steps.pull))
         point = self.point + velocity
         total = self.total + point if self.n_done >= steps.n_steps // 2 else self.total
         return HeavyBallWalk(steps, self.n_done + 1, point, velocity, total)
@@ -147,7 +150,8 @@ class GradientRule:
         # So many steps that neither of the two limits on a step is far below the other.
         ridge = max(balanced, problem.l2)
         n_steps = min(max(math.ceil(_STEP_OVER_RIDGE / ridge / longest), N_STEPS[0]), N_STEPS[1])
-        steps = HeavyBall(n_steps, min(_STEP_OVER_RIDGE / n_steps / ridge, longest), MOMENTUM, problem.l2, problem.prior)
+        step = min(_STEP_OVER_RIDGE / n_steps / ridge, longest)
+        steps = HeavyBall(n_steps, step, MOMENTUM, problem.l2, problem.prior)
         return _with_joint(problem, Descent(n_steps, limit, math.inf, steps), unit)
 
     def _longest_usual(self, problem: Problem, typical: float) -> float:
@@ -168,6 +172,7 @@ class GradientRule:
             on_weights=False,
             score_size=self.alpha.score_size,
             margin=problem.loss.margin,
+            has_prior=any(problem.prior),
         )
 
 
@@ -189,8 +194,9 @@ def _with_joint(problem: Problem, descent: Descent, unit: float) -> tuple[Proble
     exact = descent.sensitivity(problem)
     for inflation in _INFLATIONS:
         for scores in _LONGEST_SCORES:
-            # Points around a prior are as far from 0 as the prior is, and more.
-            within = replace(descent, radius=scores * unit / problem.row_norm + 2.0 * math.hypot(*problem.prior))
+            # The points of a walk from a prior lie around that prior.
+            radius = scores * unit / problem.row_norm + math.hypot(*problem.prior)
+            within = replace(descent, radius=radius)
             for joint in joints:
                 smooth = replace(problem, loss=_smoothed(problem.loss, joint * unit))
                 if 2.0 * within.rounding(smooth) <= inflation * exact:
