@@ -47,7 +47,8 @@ def plan_of(budget: Any, mechanism: str, alpha: float, d: int, n: int) -> Any:
     pure = PureDP(pure_within(share_of(budget, 1.0 - SHARE).rho))
     training = MECHANISMS[name].plan(plan.problem, pure)
     moments = SecondMoments().plan(training, share_of(budget, SHARE))
-    return replace(training, intervals=IntervalsPlan.of(budget, SHARE, training, moments, plan.intervals.usual_row_norm))
+    training = replace(training, event=plan.event)
+    return replace(training, intervals=IntervalsPlan.of(SHARE, training, moments, plan.intervals.usual_row_norm))
 
 
 def widths(plan: Any, population: Logistic, n: int, repetitions: int) -> tuple[float, tuple[float, float], float, float]:

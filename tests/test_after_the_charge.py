@@ -143,6 +143,8 @@ def entries(folder):
         "support vectors": fit(confide.LinearSVC),
         "the hinge": fit(confide.LinearSVC, loss="hinge"),
         "a kernel": fit(confide.KernelSVC, n_features=8),
+        "a prior": fit(confide.LogisticRegression, prior=([0.5] * X.shape[1], 0.1), inference_share=0.3),
+        "sums with a prior": fit(confide.Ridge, prior=confide.Ridge(RICH, **NUMBERS).fit(X, X[:, 0]), **NUMBERS),
         "erm": fit(confide.ERMClassifier),
         "ridge": fit(confide.Ridge, **NUMBERS),
         "ridge with intervals": fit(confide.Ridge, np.tile(X, (50, 1)), np.tile(X[:, 0], 50), intervals=True, **NUMBERS),

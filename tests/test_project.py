@@ -40,7 +40,7 @@ SAYING_NOTHING = {"utils", "util", "helpers", "helper", "common", "manager", "ma
 RANDOM_MODULES = ("numpy.random", "random", "secrets")
 RANDOM_FUNCTIONS = ("os.getrandom", "os.urandom")
 MODULE_OF_ALL_NOISE = "confide.privacy.noise"
-KNOWN_MECHANISMS = {"objective_perturbation", "output_perturbation", "sufficient_statistics"}
+KNOWN_MECHANISMS = {"gradient", "objective_perturbation", "output_perturbation", "sufficient_statistics"}
 # A protocol promises nothing by itself.
 WITHOUT_A_PROOF = {"mechanism"}
 

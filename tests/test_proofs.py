@@ -23,6 +23,7 @@ FORMULAS = (
     "privacy.counts",
     "privacy.gaussian",
     "privacy.gaussian_objective",
+    "privacy.gradient",
     "privacy.group_noise",
     "privacy.group_shapes",
     "privacy.lattice",
@@ -49,6 +50,7 @@ CLIPPING = (
 
 EXCEPTIONS = {
     # What a plan shows.
+    "confide.privacy.gradient.Descent.to_dict",
     "confide.privacy.output_perturbation.OutputPerturbation.name",
     # Reading, checking and writing of values.
     "confide.privacy.budgets.Neighbours.parse",

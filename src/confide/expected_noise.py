@@ -35,6 +35,9 @@ def alpha(plan: Any) -> float:
 
 def noise_norm(plan: Any) -> float:
     """Root mean square of the displacement of weights by the main noise, where the loss adds no curvature."""
+    if plan.descent is not None:
+        # The noise in the mean of half of the sums, as if it stood in the objective.
+        return float(plan.lattice.norm * math.sqrt(2.0 / plan.descent.n_steps) / plan.l2)
     if plan.noise is None:
         return float(plan.lattice.norm) if plan.lattice else 0.0
     return float(plan.noise.norm / (plan.l2 if plan.perturbs_objective else 1.0))
@@ -52,7 +55,9 @@ def expected_distance(plan: Any) -> float:
 
 def diagonal_deviation(plan: Any) -> float:
     """Standard deviation of the noise on an entry of the diagonal of X^T X."""
-    return float(plan.lattice.deviation) if plan.lattice else 0.0
+    if plan.lattice is None:
+        return 0.0
+    return float(plan.lattice.deviation) if plan.noise is None else deviation(plan)
 
 
 def product_deviation(plan: Any) -> float:
@@ -68,6 +73,14 @@ def target_deviation(plan: Any) -> float:
 def square_deviation(plan: Any) -> float:
     """Standard deviation of the noise on y^T y; 0 where it is not released."""
     return float(plan.target_deviation / plan.problem.target_scale / plan.square_scale) if plan.square_scale else 0.0
+
+
+def deviation_of_sums(plan: Any) -> float:
+    """How far noise on X^T X and X^T y moves a gradient, for weights w with |w| = 2 T / R and D large, in units of R^2.
+
+    A gradient is X^T X w - X^T y, and 2 T / R are weights that explain a usual target by usual rows.
+    """
+    return math.hypot(plan.diagonal_deviation, 2.0 * plan.product_deviation)
 
 
 def noise_on_a_weight(plan: Any) -> float:

@@ -24,7 +24,8 @@ class Guarantee:
     budget : PureDP, ApproxDP or ZCDP
     neighbours : Neighbours
     mechanism : str
-        How noise was added: "objective", "output", "output-laplace", "sufficient-statistics" or "none".
+        How noise was added: "objective", "output", "output-laplace", "gradient", "sufficient-statistics" or
+        "none".
     assumptions : tuple of str
         Sentences that must be true for the guarantee to hold.
     void : str or None

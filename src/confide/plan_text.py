@@ -7,6 +7,9 @@ from typing import Any
 
 from confide.cautions import cautions
 
+_NAMES = {"none": "none", "gradient": "noisy gradients"}
+"""Mechanisms that are not called a perturbation."""
+
 
 def plan_document(plan: Any) -> dict[str, Any]:
     """A JSON form; the number of rows appears as its public bounds."""
@@ -28,15 +31,17 @@ def plan_document(plan: Any) -> dict[str, Any]:
         "tolerance": plan.tolerance,
         "expected_distance": plan.expected_distance,
         "intervals": plan.intervals.to_dict() if plan.intervals else None,
+        **({"centring": plan.centring.to_dict()} if plan.centring else {}),
+        **({"descent": plan.descent.to_dict()} if plan.descent else {}),
     }
 
 
 def plan_text(plan: Any) -> str:
     """One fact a line, in two columns."""
-    noise, lattice, low = plan.noise, plan.lattice, plan.problem.n_rows_low
+    noise, lattice = plan.noise, plan.lattice
     place, _, law = plan.mechanism.partition("-")
     named = f"{place} perturbation" + (f", {law.capitalize()} noise alone" if law else "")
-    lines = _opening(plan, "none" if plan.mechanism == "none" else named)
+    lines = _opening(plan, _NAMES.get(plan.mechanism, named))
     if smoothing := _smoothing(plan.problem.loss):
         name = plan.problem.loss.name
         lines["loss"] = f"{name.replace('_', ' ')}, smoothing {smoothing:.3g}"
@@ -49,9 +54,13 @@ def plan_text(plan: Any) -> str:
         lines["loss"] = (
             f"{_NAMES_OF_LOSSES[plan.problem.loss.name]}, slopes clipped at the threshold {threshold:.6g}{longest}"
         )
-    added = f", of which {plan.added_l2 / low:.6g} was added for the proof" if plan.added_l2 > 0.0 else ""
+    added = (
+        f", of which {plan.added_l2 / plan.problem.n_rows_low:.6g} was added for the proof" if plan.added_l2 > 0.0 else ""
+    )
     lines["alpha"] = f"{plan.alpha:.6g}{added}"
-    if lattice is not None:
+    if plan.descent is not None:
+        lines |= _descent_lines(plan)
+    elif lattice is not None:
         if noise is None:
             lines["noise"] = f"{_law(lattice)}, norm {lattice.norm:.6g} on the weights"
             if plan.mechanism == "output-laplace":
@@ -60,11 +69,15 @@ def plan_text(plan: Any) -> str:
             where = "in the summed objective" if plan.perturbs_objective else "on the weights"
             lines["noise"] = f"{noise.law}, shape {noise.shape.name}, norm {noise.norm:.6g} {where}"
             lines["seal"] = f"{plan.seal_share:.2g} of the budget, norm {plan.seal_norm:.3g} on the weights"
-        rows = noise_in_rows(plan)
-        lines["noise in rows"] = f"as much as {rows:.4g} rows can pull together, {rows / low:.3g} of all"
+        lines["noise in rows"] = _noise_in_rows_text(plan)
         lines["grid"] = f"weights are multiples of 2^{lattice.exponent}"
         lines["tolerance"] = f"gradient norm {plan.tolerance:.3g} in the summed objective"
         lines["expected distance"] = f"at most {plan.expected_distance:.4g} from the non-private weights at this alpha"
+    if plan.centring is not None:
+        lines["centre"] = (
+            f"{plan.centring.share:.2g} of the budget finds the middle of the rows, by which they are moved and then "
+            f"shortened; the noise counts in rows after that"
+        )
     if plan.intervals is not None:
         lines |= plan.intervals.lines()
     return _in_columns(lines)
@@ -77,8 +90,30 @@ def noise_in_rows(plan: Any) -> float:
     not: it starts from weights that depend on alpha, and the automatic alpha falls as rows are added.
     """
     problem = plan.problem
-    longest = problem.loss_bounds.lipschitz * problem.row_norm
+    largest = problem.loss_bounds.lipschitz if plan.descent is None else problem.largest_weight * plan.descent.slope_limit
+    longest = largest * problem.row_norm
     return float(plan.noise_norm * plan.l2 / longest) if plan.lattice else 0.0
+
+
+def _noise_in_rows_text(plan: Any) -> str:
+    rows = noise_in_rows(plan)
+    return f"as much as {rows:.4g} rows can pull together, {rows / plan.problem.n_rows_low:.3g} of all"
+
+
+def _descent_lines(plan: Any) -> dict[str, str]:
+    """What a plan says of noisy gradients."""
+    descent, lattice = plan.descent, plan.lattice
+    in_the_mean = lattice.norm / math.sqrt(descent.n_steps)
+    return {
+        "sums": f"{descent.n_steps} sums of slopes over all rows, each with noise, at points that follow from those before",
+        "steps": str(descent.steps),
+        "clipping": f"the gradient of a row is clipped to norm {descent.slope_limit * plan.problem.row_norm:.6g}",
+        "noise": f"{_law(lattice)}, norm {lattice.norm:.6g} on each sum, {in_the_mean:.6g} on their mean",
+        "noise in rows": _noise_in_rows_text(plan),
+        "grid": f"noisy sums are multiples of 2^{lattice.exponent}",
+        "points": f"at most {descent.radius:.4g} long, where rounding moves a sum by {descent.rounding(plan.problem):.3g} "
+        f"at most",
+    }
 
 
 def statistics_document(plan: Any) -> dict[str, Any]:
@@ -88,7 +123,7 @@ def statistics_document(plan: Any) -> dict[str, Any]:
         **_facts(plan),
         "target_bound": bound if math.isfinite(bound) else "inf",
         "alpha": plan.alpha,
-        "noise": _law(lattice) if lattice else None,
+        "noise": _law_of_sums(plan) if lattice else None,
         "diagonal_deviation": plan.diagonal_deviation,
         "product_deviation": plan.product_deviation,
         "target_deviation": plan.target_deviation,
@@ -106,7 +141,7 @@ def statistics_text(plan: Any) -> str:
     lines["alpha"] = f"{plan.alpha:.6g}"
     if plan.lattice is not None:
         lines["noise"] = (
-            f"{_law(plan.lattice)}, standard deviation {plan.diagonal_deviation:.6g} on sums of squares, "
+            f"{_law_of_sums(plan)}, standard deviation {plan.diagonal_deviation:.6g} on sums of squares, "
             f"{plan.product_deviation:.6g} on sums of products, {plan.target_deviation:.6g} on those with the target"
         )
         lines["grid"] = f"scaled sums are multiples of 2^{plan.lattice.exponent}"
@@ -136,10 +171,16 @@ def search_text(plan: Any) -> str:
         lines["score"] = f"{_law(plan.score_noise)}, standard deviation {plan.score_noise.deviation:.4g} mistakes"
     for number, candidate in enumerate(plan.plans):
         lines[f"candidate {number}"] = (
-            f"{candidate.mechanism} perturbation, alpha {candidate.alpha:.6g}, expected distance at most "
-            f"{candidate.expected_distance:.4g}"
+            f"{_NAMES.get(candidate.mechanism, f'{candidate.mechanism} perturbation')}, alpha {candidate.alpha:.6g}, "
+            f"expected distance at most {candidate.expected_distance:.4g}"
         )
     return _in_columns(lines)
+
+
+def prior_of(plan: Any) -> tuple[float, ...]:
+    """The public weights towards which the ridge of a plan pulls; empty for 0."""
+    prior: tuple[float, ...] = plan.problem.prior if hasattr(plan.problem, "prior") else plan.prior
+    return prior
 
 
 def _facts(plan: Any) -> dict[str, Any]:
@@ -154,6 +195,7 @@ def _facts(plan: Any) -> dict[str, Any]:
         "n_scores": problem.loss.n_outputs if hasattr(problem, "loss") else 1,
         "n_weights": problem.n_weights,
         "row_bound": problem.row_bound.to_dict(),
+        **({"prior_norm": math.hypot(*prior)} if (prior := prior_of(plan)) else {}),
         "row_norm": problem.row_norm if math.isfinite(problem.row_norm) else "inf",
         "cautions": list(cautions(plan.event.budget, problem.n_rows_low, problem.n_rows_high)),
     }
@@ -193,10 +235,16 @@ def _opening(plan: Any, mechanism: str) -> dict[str, str]:
         lines["weight of a row"] = f"at most {problem.largest_weight:.6g}"
     if getattr(problem, "loss", None) is not None and problem.loss.n_outputs > 1:
         lines["classes"] = f"{problem.loss.n_outputs}, each with its weights ({problem.loss.name})"
+    if prior := prior_of(plan):
+        lines["prior"] = f"the ridge pulls towards public weights of length {math.hypot(*prior):.6g}"
     weights = f"{problem.n_weights} weights with the intercept" if has_intercept else "no intercept"
     lines["features"] = f"{problem.n_features} ({weights})"
     lines["row norm"] = f"{problem.row_norm:.6g}" + (" with the intercept" if has_intercept else "")
     return lines
+
+
+def _law_of_sums(plan: Any) -> str:
+    return _law(plan.lattice) if plan.noise is None else f"{plan.noise.law}, shape {plan.noise.shape.name}"
 
 
 def _law(lattice: Any) -> str:

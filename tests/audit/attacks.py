@@ -111,13 +111,16 @@ BOUNDS = {
     "ball 1": BallBound(1.3),
     "ball 2": BallBound(1.3),
     "ball 5": BallBound(1.3),
+    "cylinder 2": BallBound(1.3),
+    "cylinder 5": BallBound(1.3),
     "groups 1": GroupBound((1,), (1.3,)),
     "groups 2": GroupBound((1, 1), (1.3, 0.6)),
     "groups 5": GroupBound((1, 2, 1), (1.3, 0.9, 0.6)),
     "linked 2": GroupBound((2,), (1.3,), (True,)),
     "linked 5": GroupBound((3, 2), (1.3, 0.6), (True, True)),
 }
-"""Row bounds by shape and number of weights; groups of 5, and those that are linked, have an intercept of 0.7 besides."""
+"""Row bounds by shape and number of weights; groups of 5, cylinders, and those that are linked, have an
+intercept of 0.7 besides; a cylinder counts it."""
 
 
 def shortest_pair(bound: str, neighbours: Neighbours, persons: int = 1) -> tuple[Any, Any, float, int]:
@@ -127,16 +130,17 @@ def shortest_pair(bound: str, neighbours: Neighbours, persons: int = 1) -> tuple
     rows. A row of zeros and one the other way around are in both, so that no data set is empty.
     """
     kind, dimension = bound.split()
-    intercept = 0.7 if kind == "linked" or bound == "groups 5" else 0.0
-    if kind == "ball":
+    intercept = 0.7 if kind in ("linked", "cylinder") or bound == "groups 5" else 0.0
+    if kind in ("ball", "cylinder"):
         # Along the diagonal, where noise of independent coordinates would be too short.
-        row = np.full(int(dimension), BOUNDS[bound].norm / math.sqrt(int(dimension)))
+        columns = int(dimension) - (kind == "cylinder")
+        row = np.full(columns, BOUNDS[bound].norm / math.sqrt(columns))
     else:
         row = np.concatenate(
             [[scale] + [0.0] * (k - 1) for k, scale in zip(BOUNDS[bound].sizes, BOUNDS[bound].scales, strict=True)]
         )
     # Not a floating-point hair beyond the bound, which would be clipped to below it.
-    row = row * (1.0 - 2.0**-30) if kind == "ball" else row
+    row = row * (1.0 - 2.0**-30) if kind in ("ball", "cylinder") else row
     mine, common = [row] * persons, [row, row]
     first = rows_and_labels([*common, *mine], [1, -1] + [1] * persons)
     if neighbours is REPLACE:
@@ -181,6 +185,9 @@ def objective_attack(
             return -0.5 * np.einsum("ni,ij,nj->n", b, inverse, b)
         if shape.name == "ball":
             return -np.linalg.norm(b, axis=1) / shape.scales[0] / scale
+        if shape.name == "cylinder":
+            lengths = np.linalg.norm(b[:, :-1], axis=1) / shape.scales[0]
+            return -np.maximum(lengths, np.abs(b[:, -1]) / shape.scales[1]) / scale
         return -shape_norm(b, shape.sizes, shape.scales) / scale
 
     def statistic(w: np.ndarray) -> np.ndarray:

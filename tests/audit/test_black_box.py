@@ -1,7 +1,7 @@
 """Releases from the worst neighbours never show more than was promised, for every mechanism, currency and relation.
 
 In one, two and five dimensions: a single one hides factors of 2. Each audit refutes a correct mechanism with probability at
-most 0.1% (Clopper-Pearson at 99.9%), so all 28 with at most 2.8%. Small ones are seeded by their place in the list, which
+most 0.1% (Clopper-Pearson at 99.9%), so all 31 with at most 3.1%. Small ones are seeded by their place in the list, which
 was not chosen by its outcome; the large ones draw fresh noise.
 """
 
@@ -32,6 +32,9 @@ OBJECTIVE = [
     ("groups 5", "laplace", PURE, ADD, 1),
     ("linked 2", "laplace", PURE, ADD, 1),
     ("linked 5", "laplace", PURE, REPLACE, 1),
+    ("cylinder 2", "laplace", PURE, REPLACE, 1),
+    ("cylinder 5", "laplace", PURE, ADD, 1),
+    ("cylinder 5", "gaussian", APPROXIMATE, REPLACE, 1),
     ("ball 1", "gaussian", APPROXIMATE, ADD, 1),
     ("ball 5", "gaussian", APPROXIMATE, REPLACE, 1),
     ("groups 2", "gaussian", APPROXIMATE, REPLACE, 2),
@@ -76,7 +79,7 @@ def test_a_few_releases_do_not_refute_the_guarantee(number):
     assert attack(*facts).excess(SMALL, seed=number) <= 0.0
 
 
-@pytest.mark.parametrize("number", [0, 1, 5, 9, 13, 16, 18, 20, 21, 23, 25, 27], ids=lambda number: NAMES[number])
+@pytest.mark.parametrize("number", [0, 1, 5, 7, 9, 12, 16, 19, 21, 23, 24, 26, 28, 30], ids=lambda number: NAMES[number])
 def test_a_few_releases_refute_a_guarantee_with_two_fifths_of_its_noise(number):
     """The same attack has power: with 40% of the noise, 800 releases from either data set suffice at 99.9%."""
     attack, facts = AUDITS[number]

@@ -458,8 +458,9 @@ def test_the_statement_speaks_of_presence_under_add_or_remove_one(rows):
 @pytest.mark.parametrize(
     ("parameters", "shape"),
     [
-        ({}, "ball"),
-        ({"row_norm": 2.0}, "ball"),
+        ({}, "cylinder"),
+        ({"row_norm": 2.0}, "cylinder"),
+        ({"fit_intercept": False}, "ball"),
         ({"row_norm": BoxBound([1.0] * 5)}, "groups"),
         ({"row_norm": GroupBound((3, 2), (1.0, 1.0))}, "groups"),
         ({"row_norm": GroupBound((3, 2), (1.0, 1.0), (True, False))}, "linked"),
@@ -467,7 +468,7 @@ def test_the_statement_speaks_of_presence_under_add_or_remove_one(rows):
     ],
 )
 def test_the_row_bound_shapes_the_noise(rows, parameters, shape):
-    """A norm alone gives a ball, a bound by groups what is smallest; links need the constant of the intercept."""
+    """A norm gives a ball, with an intercept a cylinder; a bound by groups what is smallest; links need an intercept."""
     X, y = rows
     model = LogisticRegression(1.0, **parameters)
     plan = model.plan(*X.shape)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -20,7 +21,8 @@ from confide.privacy.mechanism import Noise
 from confide.privacy.noise import Entropy
 from confide.privacy.objective_perturbation import ObjectivePerturbation
 from confide.privacy.output_perturbation import OutputPerturbation
-from confide.privacy.shapes import Ball
+from confide.privacy.shapes import Ball, Cylinder
+from confide.solvers.fallback import NewtonThenFallback
 from tests.privacy.densities import exact_minimiser, signed
 from tests.privacy.problems import problem, releases, source
 
@@ -78,7 +80,7 @@ def test_noise_on_weights_costs_what_the_ridge_makes_of_it(budget):
     assert 0.9 < bound.excess_objective / np.quantile(excess, 0.9) < 1.4
 
 
-SHAPES = {"ball": Ball(5, 1.5), "groups": Groups((2, 3), (1.0, 0.5))}
+SHAPES = {"ball": Ball(5, 1.5), "cylinder": Cylinder(4, 1.5, 0.5), "groups": Groups((2, 3), (1.0, 0.5))}
 
 
 @pytest.mark.parametrize("law", ["laplace", "gaussian"])
@@ -214,9 +216,9 @@ def test_more_rows_lower_the_noise_in_rows(mechanism, epsilon, width):
 
 
 def test_the_noise_in_rows_is_that_of_the_gradient():
-    """By hand: Laplace noise of a ball is sqrt(D (D + 1)) long at rate 1, and one row moves the sum by 2 L R."""
+    """By hand: Laplace noise of a ball of 14 columns and an interval at rate 1, and one row moves the sum by 2 L R."""
     plan = LogisticRegression(0.5).plan(24_000, 14)
-    assert plan.to_dict()["noise_in_rows"] == pytest.approx(math.sqrt(15 * 16) * 2 / 0.5, rel=0.02)
+    assert plan.to_dict()["noise_in_rows"] == pytest.approx(math.sqrt(16 * 17 * (14 / 16 + 1 / 3) / 2) * 2 / 0.5, rel=0.02)
     same = LogisticRegression(0.5, row_norm=7.0, intercept_scaling=7.0).plan(24_000, 14)
     assert same.to_dict()["noise_in_rows"] == pytest.approx(plan.to_dict()["noise_in_rows"], rel=1e-3)
     assert "noise in rows" not in str(LogisticRegression(math.inf).plan(24_000, 14))
@@ -259,3 +261,23 @@ def test_weights_of_zero_keep_what_is_said_of_them():
         regularised = mean_loss(best) + 0.5 * alpha * best @ best
         assert math.log(2.0) - regularised <= bound.excess_objective_of_zero
         assert math.log(2.0) - mean_loss(best / np.linalg.norm(best)) <= bound.excess_loss_of_zero
+
+
+def test_bounds_know_the_prior():
+    """The shrinkage is towards it, so its length counts; the bounds hold for what a release with it loses."""
+    prior = (3.0, -4.0)
+    plain, facts = problem(200, 2, l2=20.0), replace(problem(200, 2, l2=20.0), prior=prior)
+    for mechanism in MECHANISMS.values():
+        plan = mechanism.plan(facts, PureDP(1.0))
+        bound, without = utility_bound(plan), utility_bound(mechanism.plan(plain, PureDP(1.0)))
+        assert bound.excess_loss - bound.excess_objective == pytest.approx(0.5 * plan.alpha * (1.0 + 5.0) ** 2)
+        assert bound.distance_of_zero >= 5.0 + without.distance_of_zero
+        rows = source(200)
+        objective = facts.objective(rows, plan.l2, np.zeros((1, 2)))
+        least = NewtonThenFallback().solve(objective, np.zeros((1, 2)), 1e-9).weights
+        apart = np.linalg.norm(releases(mechanism, plan, rows, 100, entropy=0) - least, axis=1)
+        assert np.mean(apart > bound.distance) <= 0.1
+        # Twice the objective's value, to avoid rounding: weights of zero are within their bounds.
+        values = objective.evaluate(np.vstack([np.zeros((1, 2))]), order=0).value - objective.evaluate(least, order=0).value
+        assert values[0] / 200 <= bound.excess_objective_of_zero
+        assert np.linalg.norm(least) <= bound.distance_of_zero

@@ -12,18 +12,19 @@ from confide.privacy.gaussian import GaussianMechanism
 from confide.privacy.mechanism import shapes_of
 from confide.privacy.objective_perturbation import ObjectivePerturbation
 from confide.privacy.output_perturbation import OutputPerturbation
-from confide.privacy.shapes import Ball
+from confide.privacy.shapes import Ball, Cylinder
 from tests.privacy.problems import problem, source
 
 
 def test_the_shapes_of_a_bound():
-    """A ball for every bound; groups with the intercept as the last; linked only with an intercept and two levels."""
+    """Always a ball; for a ball with an intercept a cylinder; groups with the intercept last; linked only with both."""
     tight = GroupBound((3, 1, 1), (1.0, 1.0, 2.0), (True, True, False))
     names = [[shape.name for shape in shapes_of(GroupBound((3, 1, 1), (1.0, 1.0, 2.0)), c, 5)] for c in (0.0, 1.0)]
     assert names == [["ball", "groups"]] * 2
     assert shapes_of(BallBound(2.0), 0.0, 5) == (Ball(5, 2.0),)
-    (ball,) = shapes_of(BallBound(2.0), 1.5, 5)
-    assert ball.dimension == 6
+    ball, cylinder = shapes_of(BallBound(2.0), 1.5, 5)
+    assert cylinder == Cylinder(5, 2.0, 1.5)
+    assert ball.dimension == cylinder.dimension == 6
     assert ball.l2_norm >= 2.5
     ball, groups, linked = shapes_of(tight, 0.5, 5)
     assert ball.dimension == groups.dimension == linked.dimension == 6

@@ -22,7 +22,7 @@ from confide.errors import ParameterError
 from confide.expected_noise import balanced_scale
 from confide.privacy.budgets import ZCDP, ApproxDP, Neighbours, PureDP
 from confide.privacy.mechanism import Problem
-from confide.privacy.moments import _WINDOW, SecondMoments, _scaled, joint_bound, window_of
+from confide.privacy.moments import _WINDOW, SecondMoments, _scaled, joint_bound, joint_event, window_of
 from confide.privacy.noise import Entropy
 from confide.privacy.objective_perturbation import ObjectivePerturbation
 from confide.privacy.output_perturbation import OutputPerturbation
@@ -138,7 +138,7 @@ def exact_moments(plan, rows, labels, counts, weights):
 
 @pytest.mark.parametrize(
     ("loss", "used"),
-    [(LogisticLoss(), 5e-5), (LogisticHinge(0.5), 5e-5), (HuberHinge(0.3), 5e-6), (SquaredLoss(3.0, 0.2), 1e-6)],
+    [(LogisticLoss(), 4e-5), (LogisticHinge(0.5), 4e-5), (HuberHinge(0.3), 5e-6), (SquaredLoss(3.0, 0.2), 1e-6)],
     ids=["logistic", "logistic hinge", "huber_hinge", "squared"],
 )
 def test_computed_moments_are_within_the_rounding_bound(loss, used):
@@ -249,3 +249,19 @@ def test_rounding_is_paid_for():
     large = replace(problem_of(n=10**8), summation_depth=10**6, l2=1e2)
     with pytest.raises(ParameterError, match="too inexact"):
         plan_of(large, ApproxDP(1.0, 1e-5), OutputPerturbation())
+
+
+def test_one_account_needs_weights_that_pay_for_the_moments():
+    """Gaussian moments of at most `beside_mu`: more of them, or Laplace noise, is refused before anything is charged."""
+    budget, problem = ApproxDP(1.0, 1e-4), replace(problem_of(n=2000), l2=500.0)
+    training = ObjectivePerturbation().plan(replace(problem, beside_mu=0.1), budget)
+    moments = SecondMoments().plan(training, ZCDP(0.005 * (1.0 - 2.0**-40)))
+    assert joint_event(training, moments) == training.event
+    assert training.event.curve.beside_mu == 0.1
+    assert 0.0999 < 1.0 / moments.lattice.multiplier <= 0.1
+    for other in (SecondMoments().plan(training, ZCDP(0.006)), SecondMoments().plan(training, PureDP(0.05))):
+        with pytest.raises(ParameterError, match="does not pay"):
+            joint_event(training, other)
+    alone = ObjectivePerturbation().plan(problem, budget)
+    with pytest.raises(ParameterError, match="does not pay"):
+        joint_event(alone, moments)

@@ -58,7 +58,7 @@ FLAGS = {"groups": (False,) * 4, "linked": (True, True, False, False)}
 
 
 @pytest.mark.parametrize(("neighbours", "shift", "persons"), [(REPLACE, 2.0, 1), (ADD, 1.0, 2)], ids=["replace", "add"])
-@pytest.mark.parametrize("shape", ["ball", "groups", "linked"])
+@pytest.mark.parametrize("shape", ["ball", "cylinder", "groups", "linked"])
 def test_weights_of_objective_perturbation_invert_to_the_laplace_noise_of_the_theorem(shape, neighbours, shift, persons):
     """b(w) = -(l2 w + sum of gradients): |b|_K epsilon / shift is Gamma of the dimension of its space; 30% off fails.
 
@@ -67,6 +67,13 @@ def test_weights_of_objective_perturbation_invert_to_the_laplace_noise_of_the_th
     epsilon = 0.8
     plan, noise = law_of_objective(PureDP(epsilon), "laplace", shape, neighbours, persons, seed=1)
     rate = 0.999 * epsilon / persons / shift  # the seal took a thousandth
+    if shape == "cylinder":
+        lengths = np.linalg.norm(noise[:, :2], axis=1) / NORM
+        check_law(np.maximum(lengths, np.abs(noise[:, 2]) / CONSTANT) * rate, stats.gamma(3).cdf)
+        reference = cylinder_draws(20_000, np.random.default_rng(0))
+        for statistic in (lambda b: np.linalg.norm(b, axis=1), lambda b: b[:, 0], lambda b: b[:, 2]):
+            assert stats.ks_2samp(statistic(noise * rate), statistic(reference)).pvalue > ACCEPT
+        return
     if shape == "ball":
         radius = math.hypot(NORM, CONSTANT)
         check_law(np.linalg.norm(noise, axis=1) * rate / radius, stats.gamma(3).cdf)
@@ -82,6 +89,13 @@ def test_weights_of_objective_perturbation_invert_to_the_laplace_noise_of_the_th
     if shape == "linked":
         basis = linked_basis(SIZES, SCALES, flags)
         assert np.abs(noise - noise @ basis @ basis.T).max() < 20.0 * 300.0 * plan.seal_norm < 1e-3
+
+
+def cylinder_draws(n, rng):
+    """Draws with density exp(-max(|b_1| / NORM, |b_0| / CONSTANT)), by rejection from a box, times Gamma(4)."""
+    points = rng.uniform(-1.0, 1.0, (2 * n, 3))
+    points = points[np.hypot(points[:, 0], points[:, 1]) <= 1.0][:n]
+    return points * [NORM, NORM, CONSTANT] * rng.gamma(4, size=(n, 1))
 
 
 def expected_scale(budget, pieces, radius, l2, replaced):
@@ -106,6 +120,7 @@ COMMON = math.sqrt(CONSTANT**2 + sum(s**2 / k for s, k in zip(SCALES[:2], SIZES[
 
 PIECES = {
     "ball": [(math.hypot(NORM, CONSTANT), 3)],
+    "cylinder": [(NORM, 2), (CONSTANT, 1)],
     "groups": list(zip(SCALES, SIZES, strict=True)),
     "linked": [*CENTRED, (SCALES[2], 1), (COMMON, 1)],
 }
@@ -121,7 +136,7 @@ PIECES = {
     ],
     ids=["approximate replace", "approximate add", "zcdp add", "zcdp replace"],
 )
-@pytest.mark.parametrize("shape", ["ball", "groups", "linked"])
+@pytest.mark.parametrize("shape", ["ball", "cylinder", "groups", "linked"])
 def test_weights_of_objective_perturbation_invert_to_the_gaussian_noise_of_the_theorem(
     shape, budget, of_row, neighbours, persons
 ):
@@ -130,10 +145,11 @@ def test_weights_of_objective_perturbation_invert_to_the_gaussian_noise_of_the_t
     The planned scale is above that least one by what the seal costs, at most 1%.
     """
     plan, noise = law_of_objective(budget, "gaussian", shape, neighbours, persons, seed=2)
-    radius = math.hypot(NORM, CONSTANT) if shape == "ball" else math.sqrt(sum(s**2 for s in SCALES))
+    radius = math.hypot(NORM, CONSTANT) if shape in ("ball", "cylinder") else math.sqrt(sum(s**2 for s in SCALES))
     least = expected_scale(of_row, PIECES[shape], radius, 300.0, neighbours is REPLACE)
     assert least * (1 - 1e-6) <= plan.noise.scale <= 1.011 * least
-    sizes, scales, flags = ((3,), (radius,), (False,)) if shape == "ball" else (SIZES, SCALES, FLAGS[shape])
+    of_balls = {"ball": ((3,), (radius,), (False,)), "cylinder": ((2, 1), (NORM, CONSTANT), (False, False))}
+    sizes, scales, flags = of_balls.get(shape) or (SIZES, SCALES, FLAGS[shape])
     covariance = least_variance_covariance(sizes, scales, flags, least)
     dimension = np.linalg.matrix_rank(covariance, tol=1e-8)
     assert dimension == len(covariance) - sum(flags)

@@ -10,12 +10,12 @@ import pytest
 from scipy import stats
 
 from confide.privacy.group_shapes import Groups, Linked
-from confide.privacy.shapes import Ball
+from confide.privacy.shapes import Ball, Cylinder
 
 SIZES, SCALES, FLAGS = (3, 2, 1, 4, 1), (1.0, 2.0, 0.7, 0.5, 1.5), (True, False, False, True, False)
 LINKED = Linked(SIZES, SCALES, FLAGS)
 ADULT = Linked((9, 16, 7, 15, 6, 5, 41, *(1,) * 8), (15**-0.5,) * 15, (True,) * 7 + (False,) * 8)
-SHAPES = [Ball(7, 1.3), Groups(SIZES, SCALES), LINKED]
+SHAPES = [Ball(7, 1.3), Cylinder(6, 1.3, 0.8), Groups(SIZES, SCALES), LINKED]
 
 
 def covariance(shape, scale):
@@ -42,6 +42,9 @@ def rows_of(shape, n=400):
     if isinstance(shape, Ball):
         normals = source.normal(size=(n, shape.dimension))
         return shape.scales[0] * normals / np.linalg.norm(normals, axis=1)[:, None]
+    if isinstance(shape, Cylinder):
+        balls = rows_of(Ball(shape.sizes[0], shape.scales[0]), n)
+        return np.column_stack([balls, np.full(n, shape.scales[1])])
     starts = np.concatenate([[0], np.cumsum(shape.sizes)[:-1]])
     for size, scale, linked, start in zip(shape.sizes, shape.scales, shape.linked, starts, strict=True):
         last = start == shape.dimension - 1
@@ -82,9 +85,12 @@ def test_shapes_are_values():
         assert pickle.loads(pickle.dumps(shape)) == shape
         assert len({shape, pickle.loads(pickle.dumps(shape))}) == 1
     assert Ball(3, 1.0) != Groups((3,), (1.0,))
+    assert Cylinder(3, 1.0, 2.0) != Groups((3, 1), (1.0, 2.0))
 
 
-@pytest.mark.parametrize("shape", [*SHAPES, Ball(1, 1.0), Ball(1000, 1.0), ADULT], ids=lambda shape: shape.name)
+@pytest.mark.parametrize(
+    "shape", [*SHAPES, Ball(1, 1.0), Ball(1000, 1.0), Cylinder(1, 1.0, 3.0), ADULT], ids=lambda shape: shape.name
+)
 def test_the_public_bounds_hold_with_their_failure_probability(shape):
     """By the Gamma tail and the normal norm's tail; at most ten times what 1e-60 needs."""
     for log_failure in (-200.0 * math.log(2.0), -200.0 * math.log(2.0) - 50.0):
@@ -97,3 +103,26 @@ def test_the_public_bounds_hold_with_their_failure_probability(shape):
         assert stats.chi(shape.dimension).logsf(math.sqrt(shape.dimension) + deviates) <= log_failure - math.log(2.0)
         assert shape.gaussian_error(2.0, log_failure) <= 1e-12 * shape.gaussian_bound(2.0, log_failure)
     assert shape.laplace_bound(4.0, -100.0) == pytest.approx(shape.laplace_bound(2.0, -100.0) / 2)
+
+
+def test_the_laplace_norm_of_a_cylinder_matches_exact_integration():
+    """A rectangle where rows have one column, a cylinder of space where they have two; by a grid of points."""
+    grid = (np.arange(400) + 0.5) / 200 - 1.0
+    x, y = np.meshgrid(1.3 * grid, 1.3 * grid, indexing="ij")
+    inside = x**2 + y**2 <= 1.3**2
+    disc, interval = ((x**2 + y**2) * inside).sum() / inside.sum(), (0.8 * grid) @ (0.8 * grid) / 400
+    assert Cylinder(2, 1.3, 0.8).solid_mean_square() == pytest.approx(disc + interval, rel=1e-3)
+    assert Cylinder(2, 1.3, 0.8).laplace_norm(2.0) == pytest.approx(math.sqrt(4 * 5 * (disc + interval)) / 2, rel=1e-3)
+    assert Cylinder(1, 1.3, 0.8).solid_mean_square() == pytest.approx((1.3**2 + 0.8**2) / 3)
+
+
+@pytest.mark.parametrize("n_features", [1, 3, 20, 100])
+@pytest.mark.parametrize("constant", [0.01, 1.0, 30.0])
+def test_a_cylinder_needs_less_noise_than_a_ball_around_whole_rows(n_features, constant):
+    """At one rate and at one scale, under either law: what the plan compares. With 20 columns by a fifth."""
+    ball, cylinder = Ball(n_features + 1, math.hypot(1.0, constant)), Cylinder(n_features, 1.0, constant)
+    laplace, gaussian = (getattr(ball, law)(1.0) / getattr(cylinder, law)(1.0) for law in ("laplace_norm", "gaussian_norm"))
+    assert laplace > 1.0
+    assert gaussian > 1.0 - 1e-12
+    if (n_features, constant) == (20, 1.0):
+        assert (round(laplace, 2), round(gaussian, 2)) == (1.21, 1.18)

@@ -95,7 +95,26 @@ def test_the_least_automatic_ridge_costs_a_little_more_noise_and_none_where_inte
     growth = plan.noise.norm * (1.0 - plan.seal_share) / (at_free.noise.norm * (1.0 - at_free.seal_share))
     assert 1.0 - 1e-3 <= growth <= 1.0 + 1e-6 + dearer
     intervals, _ = planned(budget, inference_share=0.2)
-    assert intervals.problem.l2 == pytest.approx(planned(share_of(budget, 0.8))[1])
+    least = 2.0 * free if intervals.intervals.is_joint else planned(share_of(budget, 0.8))[1]
+    assert intervals.intervals.is_joint == isinstance(budget, ApproxDP)
+    assert intervals.problem.l2 == pytest.approx(least)
+
+
+def test_beside_moments_twice_the_least_ridge_makes_the_curvature_nearly_free():
+    """With twice the ridge the noise is 1% larger than without curvature; with the ridge itself, by a seventh or more."""
+    budget = ApproxDP(1.0, 1e-6)
+
+    def noise_at(alpha):
+        model = LogisticRegression(budget, row_norm=2.0, fit_intercept=False, alpha=alpha, inference_share=0.3)
+        plan = model.plan(2_000_000, 20)
+        assert plan.intervals.is_joint
+        return plan.noise.norm
+
+    facts = LogisticRegression(budget, row_norm=2.0, fit_intercept=False).plan(2_000_000, 20).problem
+    free = curvature_free_l2(budget, facts.loss_bounds, 2.0, facts.neighbours) / 2e6
+    least = noise_at(100.0 * free)
+    assert noise_at(2.0 * free) <= 1.015 * least
+    assert noise_at(free) >= 1.15 * least
 
 
 def test_the_automatic_alpha_does_not_depend_on_the_unit_of_the_weights(rows):
@@ -318,3 +337,27 @@ def test_an_alpha_that_was_asked_for_is_kept_where_it_can_be():
     automatic = replace(asked, is_automatic=True)
     plans = [plan_with_alpha(ObjectivePerturbation(), replace(problem, l2=l2), PureDP(1.0), automatic) for l2 in (30.0, 7.0)]
     assert plans[0] == plans[1]
+
+
+def test_with_a_prior_the_distance_is_half_the_norm_where_noise_is_large():
+    """Up to t = n S / |b| = 50 half, from 200 on all of it, and sqrt(t / 200) of it between; not for noise on weights."""
+    for ratio, share in ((10.0, 0.5), (50.0, 0.5), (100.0, math.sqrt(0.5)), (200.0, 1.0), (1e4, 1.0)):
+        facts = {"noise_norm": 2e5 / ratio, "weight": 1e5, "row_norm": 2.0}
+        without, with_prior = (balanced_l2(**facts, on_weights=False, has_prior=has) for has in (False, True))
+        assert with_prior == pytest.approx(without / share)
+        assert balanced_l2(**facts, on_weights=True, has_prior=True) == balanced_l2(**facts, on_weights=True)
+
+
+def test_a_plan_with_a_prior_takes_the_larger_ridge_and_one_of_zeros_does_not():
+    """Twice the automatic alpha at a small budget, that of a fit without a prior at a large one."""
+    for budget, ratio in ((ApproxDP(0.02, 1e-6), 2.0), (ApproxDP(5.0, 1e-6), 1.0)):
+        plain = LogisticRegression(budget).plan(3000, 30).alpha
+        near = LogisticRegression(budget, prior=(np.ones(30), 0.0))
+        assert near.plan(3000, 30).alpha == pytest.approx(ratio * plain, rel=0.05)
+        assert near.set_params(prior=(np.zeros(30), 0.0)).plan(3000, 30).alpha == plain
+
+
+def test_a_prior_too_long_for_any_ridge_is_refused_in_words():
+    """From public facts: the message names the prior."""
+    with pytest.raises(confide.ParameterError, match="fewer rows, a shorter prior or a larger budget"):
+        LogisticRegression(1.0, prior=(np.full(3, 1e12), 0.0)).plan(3000, 3)

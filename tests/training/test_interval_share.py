@@ -12,7 +12,9 @@ from confide.erm.class_losses import Softmax
 from confide.erm.hinges import Hinge
 from confide.erm.losses import LogisticLoss
 from confide.erm.target_losses import SquaredLoss
-from confide.training.interval_share import plan_with_intervals, refuse_intervals, share_of
+from confide.privacy.budgets import Neighbours, budget_of_row
+from confide.privacy.gaussian import mu_within
+from confide.training.interval_share import beside_weights, plan_with_intervals, refuse_intervals, share_of
 from tests.inference.test_intervals import sample
 from tests.training.examples import RICH, settings
 
@@ -93,13 +95,66 @@ def test_losses_with_intervals_are_accepted():
     refuse_intervals(Softmax(4), 1000)
 
 
-def test_both_releases_are_one_event_of_the_whole_budget():
-    """Each part has its share of the budget, and the ledger is charged once."""
-    facts = settings(budget=RICH, inference_share=0.25)
+@pytest.mark.parametrize("budget", [RICH, PureDP(50.0), ZCDP(2.0)], ids=lambda budget: budget.kind)
+def test_both_releases_are_one_event_of_the_whole_budget(budget):
+    """Each part has its share of the budget, and the ledger is charged once. With few columns that is the better way."""
+    facts = settings(budget=budget, inference_share=0.25)
     plan = plan_with_intervals(facts, facts.minimised, 2, 3000)
-    assert plan.event.budget == RICH
-    assert plan.budget == share_of(RICH, 0.75)
-    assert plan.intervals.moments.budget == share_of(RICH, 0.25)
+    assert plan.event.budget == budget
+    assert plan.budget == share_of(budget, 0.75)
+    assert plan.intervals.moments.budget == share_of(budget, 0.25)
+    assert not plan.intervals.is_joint
+
+
+@pytest.mark.parametrize("persons", [1, 3])
+@pytest.mark.parametrize("share", [0.05, 0.3, 0.6])
+def test_moments_beside_weights_get_a_share_of_the_squared_ratio(share, persons):
+    """mu^2 of a row is divided, and the budget of a person stands for that part of it, rounded down."""
+    budget = ApproxDP(1.0, 1e-6)
+    mu, of_moments = beside_weights(budget, persons, share)
+    assert mu**2 == pytest.approx(share * mu_within(budget_of_row(budget, persons)) ** 2)
+    assert mu * (1.0 - 1e-9) <= mu_within(budget_of_row(of_moments, persons)) <= mu
+
+
+@pytest.mark.parametrize("persons", [1, 2])
+@pytest.mark.parametrize("neighbours", list(Neighbours), ids=lambda relation: relation.value)
+def test_one_account_for_weights_and_moments_spends_the_budget_once(neighbours, persons):
+    """The squared ratios of weights, seal and moments add up to nearly that of the budget, and noise 30% less exceeds it."""
+    budget = ApproxDP(1.0, 1e-6)
+    facts = settings(
+        budget=budget, inference_share=0.3, neighbours=neighbours, rows_per_person=persons, alpha=0.1,
+        n_rows_bounds=(200_000, 200_000),
+    )  # fmt: skip
+    plan = plan_with_intervals(facts, facts.minimised, 20, 200_000)
+    moments, of_row = plan.intervals.moments, budget_of_row(budget, persons)
+    assert plan.intervals.is_joint
+    assert plan.budget == plan.event.budget == budget
+    shift = 2.0 if neighbours is Neighbours.REPLACE_ONE else 1.0
+    # The ridge is large enough for the curvature to be free.
+    of_weights, of_moments = shift / plan.noise.scale, 1.0 / moments.lattice.multiplier
+    of_seal = 2.0 * plan.radius / plan.lattice.deviation
+    together = math.hypot(of_weights, of_seal, of_moments)
+    assert 0.98 * mu_within(of_row) <= together <= mu_within(of_row)
+    assert math.hypot(of_weights, of_seal, of_moments / 0.7) > mu_within(of_row)
+    assert math.hypot(of_weights / 0.7, of_seal, of_moments) > mu_within(of_row)
+    if persons == 1:
+        assert plan.event.curve.delta(1.0) <= 1e-6
+        assert plan.event.curve.beside_mu >= of_moments
+
+
+@pytest.mark.parametrize("share", [0.1, 0.3])
+@pytest.mark.parametrize("epsilon", [0.5, 1.0, 4.0])
+def test_one_account_is_taken_where_it_makes_shorter_intervals(share, epsilon):
+    """With 30 columns; parts of the budget, each by itself, would make intervals longer by up to a half."""
+    budget = ApproxDP(epsilon, 1e-6)
+    facts = settings(budget=budget, inference_share=share)
+    joint = plan_with_intervals(facts, facts.minimised, 30, 100_000)
+    assert joint.intervals.is_joint
+    parts = ApproxDP(0.7 * epsilon, 0.7e-6), ApproxDP(0.3 * epsilon, 0.3e-6)
+    if share == 0.3:
+        # What basic composition leaves of the ratio of either release.
+        assert joint.noise.scale < 0.9 * 2.0 / mu_within(parts[0])
+        assert 1.0 / joint.intervals.moments.lattice.multiplier > 1.6 * mu_within(parts[1])
 
 
 def test_without_privacy_an_automatic_share_is_the_first():

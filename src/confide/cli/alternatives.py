@@ -30,14 +30,14 @@ class Alternatives:
     Attributes
     ----------
     decided : the plan
-    bound : what its noise can cost at most
+    bound : what its noise can cost at most; None for noisy gradients
     mechanisms : plans of all mechanisms at the alpha of the plan
     budgets : budgets of other kinds at which the plan has as much noise; empty if there are none
     errors : test error forecast for each other mechanism, with the alpha and the loss that it would choose
     """
 
     decided: Plan
-    bound: UtilityBound
+    bound: UtilityBound | None
     mechanisms: tuple[Compared, ...]
     budgets: tuple[Budget, ...]
     errors: dict[str, float]
@@ -60,7 +60,7 @@ class Alternatives:
         rows, features : as in the plan
         guesses : `error` and `positive_rate` for `simulate`; None for no forecasts
         """
-        bound = utility_bound(decided)
+        bound = utility_bound(decided) if decided.descent is None else None
         mechanisms = compare_mechanisms(estimator_with(model, alpha=decided.alpha), rows, features)
         errors = {}
         if guesses is not None:
@@ -79,7 +79,10 @@ class Alternatives:
             "Compare plans by their noise in rows, as a share of all rows: the smaller the better. Compare distances at the "
             "same alpha only: the automatic alpha falls as rows are added, and weights grow."
         )
-        screen.text(str(self.bound))
+        if self.bound is None:
+            screen.text("No bound on what the noise can cost is proven for noisy gradients. A forecast needs --error.")
+        else:
+            screen.text(str(self.bound))
         distances = self._distances()
         if len(distances) > 1:
             screen.text(
@@ -104,7 +107,8 @@ class Alternatives:
         distances = self._distances()
         mechanisms = {m.mechanism: distances.get(m.mechanism, m.refusal or _OTHER_WEIGHTS) for m in self.mechanisms}
         budgets = [budget.to_dict() for budget in self.budgets]
-        document = {"utility": asdict(self.bound), "mechanisms": mechanisms, "equivalent_budgets": budgets}
+        utility = None if self.bound is None else asdict(self.bound)
+        document = {"utility": utility, "mechanisms": mechanisms, "equivalent_budgets": budgets}
         return document | ({"mechanism_errors": self.errors} if self.errors else {})
 
     def _distances(self) -> dict[str, float]:
@@ -112,7 +116,10 @@ class Alternatives:
         return {
             other.mechanism: other.plan.expected_distance
             for other in self.mechanisms
-            if other.plan is not None and _problem_minimised(other.plan) == _problem_minimised(self.decided)
+            # After a fixed number of steps, noisy gradients need not be near the non-private weights.
+            if other.plan is not None
+            and other.plan.descent is None
+            and _problem_minimised(other.plan) == _problem_minimised(self.decided)
         }
 
 

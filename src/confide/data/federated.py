@@ -29,9 +29,14 @@ from confide.data.partitions import NumericReading, Outcome, refuse_persons, sum
 from confide.data.passes import Pass
 from confide.data.source import BlockwiseSum, LentSource, RowSource, SummableRows
 from confide.data.streams import Reading
+from confide.erm.centred_rows import Centred
+from confide.erm.clipped_slopes import ClippedSlopes
+from confide.erm.declared_losses import DeclaredLoss
 from confide.erm.hinges import Hinge
+from confide.erm.interpolated_slopes import InterpolatedSlopes
 from confide.erm.losses import Loss
 from confide.erm.row_sums import RowSum, Totals
+from confide.erm.sums_of_rows import SumOfRows
 from confide.errors import InputError, ParameterError
 from confide.features.persons import RowsPerPerson
 from confide.features.schema import Schema
@@ -98,8 +103,9 @@ class FederatedRows(OpenedRows):
 def rows_of_parties_are_not_counted() -> int:
     """Refuse to choose anything by the number of rows: no party knows the rows of the others, or the budget."""
     raise ParameterError(
-        "over parties, knots and interactions cannot be chosen from the number of rows and the budget, since no party knows "
-        "both. Give every party and the coordinator the same schema that `chosen_schema(n_rows)` makes."
+        "over parties, knots, interactions and the number of random features cannot be chosen from the number of rows and "
+        "the budget, since no party knows both. Give every party and the coordinator the same schema that "
+        "`chosen_schema(n_rows)` makes; for a kernel, the same n_features, that of `chosen_map(n_rows)`."
     )
 
 
@@ -157,12 +163,15 @@ class FederatedSource(RowsWithDefaults, SummableRows):
     def _totals_of_parties(self, row_sum: RowSum, weights: Weights) -> Totals:
         passing = Pass("training")
         # Every party gets the request before the first answer is read, so that all work at the same time.
-        joint = joint_of(row_sum.loss)
+        joint, bound = _joint_of(row_sum.loss), row_sum.row_bound
         request = _packed(
             order=np.array(row_sum.order),
             weights=weights,
             agreed=np.array(digest_of_sum(row_sum)),
             joint=np.array([] if joint is None else [joint]),
+            limit=np.array([row_sum.loss.limit] if isinstance(row_sum.loss, ClippedSlopes) else []),
+            centre=np.array(bound.centre if isinstance(bound, Centred) else []),
+            radius=np.array(bound.radius if isinstance(bound, Centred) else 0.0),
         )
         for connection in self.connections:
             connection.send_bytes(request)
@@ -221,25 +230,57 @@ def answer(connection: Connection, source: RowSource, row_sums: Sequence[RowSum]
 def _requested_sum(agreed: Mapping[str, RowSum], request: Mapping[str, Any]) -> RowSum | None:
     """The sum that the coordinator asks for, or None if this party did not agree to it."""
     row_sum, order, joint = agreed.get(str(request["agreed"])), _int(request["order"]), request["joint"]
-    if row_sum is None or not 0 <= order <= _HIGHEST_ORDER or joint.size != _has_joint(row_sum.loss):
+    if row_sum is None or not 0 <= order <= row_sum.order or joint.size != _has_joint(row_sum.loss):
         return None
-    loss = row_sum.loss
-    return replace(row_sum, order=order, loss=with_joint(loss, float(joint[0])) if joint.shape == (1,) else loss)
+    centre, radius = request.get("centre", np.zeros(0)), request.get("radius", np.zeros(()))
+    if centre.size:
+        # A party that agrees to the sum of its rows agrees to every centre, since centres are made of such sums and noise.
+        # Rows that were moved obey the same bound, whatever the centre is, and the bound refuses what is none.
+        of_rows = [other.row_bound for other in agreed.values() if isinstance(other.loss, SumOfRows)]
+        if row_sum.row_bound not in of_rows or centre.dtype != np.float64 or centre.ndim != 1 or radius.shape != ():
+            return None
+        row_sum = replace(row_sum, row_bound=Centred(row_sum.row_bound, tuple(centre.tolist()), float(radius)))
+    loss = _with_joint(row_sum.loss, float(joint[0])) if joint.shape == (1,) else row_sum.loss
+    if isinstance(loss, ClippedSlopes):
+        loss = replace(loss, limit=float(request["limit"][0]))
+    return replace(row_sum, order=order, loss=loss)
 
 
 def digest_of_sum(row_sum: RowSum) -> str:
     """A digest of loss, bound on rows, intercept and cap on weights. Both sides compare it, to see that they mean one sum.
 
     It leaves out the width of the joint of a hinge: solvers use wider joints on the way, a plan may take a narrower one, and
-    the bound on slopes, which the sensitivity rests on, is the same for every width.
+    the bound on slopes, which the sensitivity rests on, is the same for every width. It leaves out the limit of clipped
+    slopes, which the coordinator decides: it is trusted with sums of slopes that are not clipped, too. It leaves out a
+    centre of the rows, because none is known when sums are agreed.
     """
-    loss = with_joint(row_sum.loss, 1.0) if _has_joint(row_sum.loss) else row_sum.loss
-    return hashlib.sha256(repr(replace(row_sum, loss=loss, order=_HIGHEST_ORDER)).encode()).hexdigest()
+    loss = _with_joint(row_sum.loss, 1.0) if _has_joint(row_sum.loss) else row_sum.loss
+    if isinstance(loss, ClippedSlopes):
+        loss = replace(loss, limit=1.0)
+    bound = row_sum.row_bound.inner if isinstance(row_sum.row_bound, Centred) else row_sum.row_bound
+    return hashlib.sha256(repr(replace(row_sum, loss=loss, row_bound=bound, order=_HIGHEST_ORDER)).encode()).hexdigest()
 
 
 def _has_joint(loss: Loss) -> bool:
     """Whether the loss is a hinge with a joint, or the hinge itself, to which every plan gives a joint."""
-    return isinstance(loss, Hinge) or joint_of(loss) is not None
+    inner = loss.loss if isinstance(loss, ClippedSlopes) else loss
+    return isinstance(inner, Hinge) or (isinstance(inner, DeclaredLoss) and inner is not loss) or _joint_of(loss) is not None
+
+
+def _joint_of(loss: Loss) -> float | None:
+    """`joint_of`, for a loss whose slopes are clipped too, where a user's loss has joints."""
+    if not isinstance(loss, ClippedSlopes):
+        return joint_of(loss)
+    return loss.loss.width if isinstance(loss.loss, InterpolatedSlopes) else joint_of(loss.loss)
+
+
+def _with_joint(loss: Any, width: float) -> Any:
+    """`with_joint`, for a loss whose slopes are clipped too, where a user's loss gets joints."""
+    if not isinstance(loss, ClippedSlopes):
+        return with_joint(loss, width)
+    inner = loss.loss.loss if isinstance(loss.loss, InterpolatedSlopes) else loss.loss
+    joined = InterpolatedSlopes(inner, width) if isinstance(inner, DeclaredLoss) else with_joint(inner, width)
+    return replace(loss, loss=joined)
 
 
 def send_end(connection: Connection) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 from scipy.linalg.blas import dsyrk
 from scipy.sparse import csr_array, issparse
 
+from confide.erm.centred_rows import CentredRows
 from confide.erm.losses import Loss
 from confide.erm.thread_memory import scratch
 from confide.types import Array, Rows
@@ -22,7 +23,7 @@ def add_curvatures(hessian: Array, clipped: Rows, curvatures: Array, loss: Loss,
     The curvatures (m, k o) or (m, k o o) are those of `Terms`, times the weights of the rows.
     """
     n_features, n_outputs = clipped.shape[1], loss.n_outputs
-    if issparse(clipped) or n_outputs > 1:
+    if not isinstance(clipped, np.ndarray) or n_outputs > 1:
         pairs = range(n_outputs if loss.separable else n_outputs**2)
         for problem, matrix in enumerate(hessian):
             for pair in pairs:
@@ -44,16 +45,22 @@ def _product(clipped: Any, curvatures: Array, intercept: float) -> Array:
     """(D, D): the sum of c x x^T over rows x with their intercept and curvatures c (m,) of any sign."""
     n_features = clipped.shape[1]
     product = np.empty((n_features + (intercept > 0.0),) * 2)
-    if issparse(clipped):
+    if type(clipped) is CentredRows:
+        product[:n_features, :n_features] = clipped.products(curvatures)
+    elif issparse(clipped):
         bent = clipped.data * np.repeat(curvatures, np.diff(clipped.indptr))
         sums = clipped.T @ csr_array((bent, clipped.indices, clipped.indptr), clipped.shape)
         product[:n_features, :n_features] = sums.toarray()
     else:
         np.matmul(clipped.T, clipped * curvatures[:, None], out=product[:n_features, :n_features])
     if intercept > 0.0:
-        product[:n_features, n_features] = product[n_features, :n_features] = intercept * (clipped.T @ curvatures)
+        product[:n_features, n_features] = product[n_features, :n_features] = intercept * _sums(clipped, curvatures)
         product[n_features, n_features] = intercept**2 * curvatures.sum()
     return product
+
+
+def _sums(clipped: Any, curvatures: Array) -> Any:
+    return clipped.weighted_sums(curvatures[:, None])[0] if type(clipped) is CentredRows else clipped.T @ curvatures
 
 
 def add_products(matrix: Array, rows: Array) -> None:

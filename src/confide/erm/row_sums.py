@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 
+from confide.erm.centred_rows import Centred, CentredRows
 from confide.erm.coded_rows import CodedRows, dense
 from confide.erm.curvature_sums import add_curvatures
 from confide.erm.losses import Loss
@@ -88,7 +89,7 @@ class RowSum:
         """
         if self.order >= 2 or len(weights) * self.loss.n_outputs > _MANY_SCORES:
             rows = dense(rows)
-        if isinstance(rows, np.ndarray) and isinstance(self.row_bound, BallBound):
+        if isinstance(rows, np.ndarray) and isinstance(self.row_bound, BallBound | Centred):
             clipped = self.row_bound.clip(rows, scratch(rows.shape))
         else:
             clipped = self.row_bound.clip(rows)
@@ -124,7 +125,8 @@ class RowSum:
 
     def _stretch(self, clipped: Rows) -> Array:
         """(m, 1): the bound on a row over its length, intercept included; inf for a row of zeros."""
-        lengths = np.sqrt(row_squares(clipped) + self.intercept**2)
+        squares = clipped.squares() if type(clipped) is CentredRows else row_squares(clipped)
+        lengths = np.sqrt(squares + self.intercept**2)
         with np.errstate(divide="ignore"):
             stretch: Array = norm_with_intercept(self.row_bound, self.intercept) / lengths
         return stretch[:, None]
@@ -144,12 +146,13 @@ class RowSum:
 
 def product(left: Any, right: Any) -> Array:
     """The product of two matrices, one of them rows. Arrays use `dot`, since the operator keeps other threads waiting."""
-    if type(left) is CodedRows:
-        return left.times(right)
-    if type(right) is CodedRows:
-        return right.weighted_sums(left.T)
-    sparse = issparse(left) or issparse(right)
-    found: Array = left @ right if sparse else np.dot(left, right)
+    found: Array
+    if type(left) in (CodedRows, CentredRows):
+        found = left.times(right)
+    elif type(right) in (CodedRows, CentredRows):
+        found = right.weighted_sums(left.T)
+    else:
+        found = left @ right if issparse(left) or issparse(right) else np.dot(left, right)
     return found
 
 

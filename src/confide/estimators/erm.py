@@ -12,7 +12,8 @@ from confide.estimators.linear_classifier import LinearClassifier
 from confide.estimators.loss_regression import LossRegressor, poisson_loss, squared_loss
 from confide.estimators.shared_parameters import RowNormParameter, estimator
 from confide.features.encoder import Encoder
-from confide.intake.user_losses import declared_loss
+from confide.intake.user_losses import declared_loss, loss_with_slopes
+from confide.privacy.budgets import as_budget
 from confide.training.settings import ScoreLoss, Thresholds
 
 MARGIN_LOSSES: dict[str, type[Any]] = {
@@ -24,10 +25,13 @@ MARGIN_LOSSES: dict[str, type[Any]] = {
 _TARGET_LOSSES = ("huber", "clipped_squared", "poisson")
 
 
-def _user_loss(loss: Any, names: tuple[str, ...], target_bound: float | None) -> DeclaredLoss:
+def _user_loss(model: Any, names: tuple[str, ...], target_bound: float | None) -> DeclaredLoss:
+    loss = model.loss
     if isinstance(loss, str) or loss is None:
         # A file cannot hold a loss that a user wrote, so a model that was read from a file has None in its place.
         raise ParameterError(f"loss must be one of {', '.join(map(repr, names))}, or an object with a loss of your own.")
+    if model.mechanism == "gradient" and as_budget(model.budget).is_private:
+        return loss_with_slopes(loss, target_bound)
     return declared_loss(loss, target_bound)
 
 
@@ -57,6 +61,10 @@ class ERMClassifier(RowNormParameter, LinearClassifier):
         `fit` and `plan` read the constants and check them on a grid of public numbers, before anything is charged. The
         guarantee rests on them and lists them as an assumption. With `n_jobs` the functions are called from several
         threads, so they must not keep state.
+
+        With ``mechanism="gradient"`` the object needs nothing but ``derivative``. The loss may have kinks and need not be
+        convex, slopes steeper than `lipschitz` are clipped, and the guarantee assumes nothing but that a slope depends on
+        its own score and label alone.
     other parameters : those that linear models share
 
     Attributes
@@ -98,7 +106,7 @@ class ERMClassifier(RowNormParameter, LinearClassifier):
             known: MarginLoss = MARGIN_LOSSES[self.loss]()
             return ScoreLoss(known, one_vs_rest=known)
         return ScoreLoss(
-            _user_loss(self.loss, tuple(MARGIN_LOSSES), None),
+            _user_loss(self, tuple(MARGIN_LOSSES), None),
             only_two=(
                 "Only binary classification is supported with a loss of your own. The type of the target is multiclass: "
                 "turn it into two classes, for example one class against all others, or take a loss by its name."
@@ -177,4 +185,4 @@ class ERMRegressor(RowNormParameter, LossRegressor):
             return squared_loss(self.loss, target_bound, self.threshold)
         if target_bound == float("inf"):
             raise ParameterError("a loss of your own needs a finite target_bound, also without privacy; it is inf.")
-        return _user_loss(self.loss, _TARGET_LOSSES, target_bound)
+        return _user_loss(self, _TARGET_LOSSES, target_bound)

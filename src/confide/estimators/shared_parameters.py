@@ -47,8 +47,9 @@ _DESCRIPTIONS = {
     "classes": """sequence of labels or None
     The label domain, 2 to 100 labels. None means: the target of the schema; without a schema {0, 1}, {-1, 1} or
     {False, True} if the labels fit; otherwise the labels that are present, which the guarantee lists as an assumption.""",
-    "mechanism": """{"auto", "objective", "output", "output-laplace"}, default "auto"
-    Where the noise is added: to the objective ("objective") or to the weights ("output"). "auto" is "objective" if the loss
+    "mechanism": """{"auto", "objective", "output", "output-laplace", "gradient"}, default "auto"
+    Where the noise is added: to the objective ("objective"), to the weights ("output"), or to each of a fixed number of sums
+    of clipped slopes ("gradient", for `ApproxDP` and `ZCDP`). "auto" is "objective" if the loss
     is smooth; for three or more classes it takes the weights if the noise in the objective would be much larger.
     "output-laplace" is the PrivateSVM of Rubinstein et al., with independent Laplace noise and pure privacy, for
     comparison.""",
@@ -88,8 +89,18 @@ _DESCRIPTIONS = {
     "inference_share": """float or "auto", default 0.0
     The part of the budget that is kept for intervals, from 0 to 0.9. With it, `conf_int`, `summary` and `uncertainty` say
     how far the coefficients may lie from those of the population. "auto" takes the share at which the intervals are
-    expected to be narrowest, by public facts. If the intervals could not be trusted, the fit is refused before anything is
-    charged.""",
+    expected to be narrowest, by public facts. Under (epsilon, delta), weights and the sums that intervals are made from have
+    one account where that is better. The share is then one of the squared ratio of a row's effect to the noise, because
+    these squares add up there. If the intervals could not be trusted, the fit is refused before anything is charged.""",
+    "centre": """"auto" or False, default "auto"
+    Whether a small part of the budget may find the middle of the rows before the fit. Rows that were moved by it are
+    shorter, so less noise hides one of them. "auto" decides by public facts; the plan and the guarantee say what it decided.
+    False keeps the whole budget for the weights.""",
+    "prior": """fitted model, path of one, pair (coef, intercept), PublicPrior or None
+    Public weights towards which the ridge pulls, in place of 0. The nearer they are to those of the rows, the better is a
+    fit with a small budget. A model must have a guarantee, or be declared public (`PublicPrior`), and its columns must be
+    encoded as here. Coefficients are those of the columns as they enter the fit. They must not have been made from these
+    rows, unless by a release whose cost is counted as well.""",
     "ledger": """Ledger, batch of one, or None
     Charged before a row is used. None: the fit is charged nowhere.""",
     "n_jobs": """int or None
@@ -130,9 +141,11 @@ class ModelParameters:
     fit_intercept: bool = True
     intercept_scaling: float | str = 1.0
     mechanism: str = "auto"
+    centre: str | bool = "auto"
     neighbours: str | Neighbours = "replace-one"
     n_rows_bounds: tuple[int, int] | None = None
     max_rows_per_person: int = 1
+    prior: Any = None
     ledger: Ledger | Batch | None = None
     n_jobs: int | None = None
     random_state: int | None = None

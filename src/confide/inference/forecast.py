@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from confide.errors import ParameterError
-from confide.privacy.budgets import Budget, PureDP
+from confide.privacy.budgets import ZCDP, ApproxDP, Budget, PureDP
 from confide.privacy.mechanism import Plan
 from confide.privacy.moments import MomentsPlan, width_of
 from confide.privacy.sufficient_statistics import StatisticsPlan
@@ -37,7 +37,8 @@ class IntervalsPlan:
     budget : Budget
         Budget of the whole release, which a ledger is charged.
     share : float
-        Share of the budget that the moments cost.
+        Share of the budget that the moments cost; if weights and moments share one account (`is_joint`), share of the
+        squared ratio of a row's largest effect to the noise, which is what adds up there.
     moments : MomentsPlan
     usual_row_norm : float
         L2 norm of a typical row without its intercept, guessed from its bound.
@@ -52,8 +53,8 @@ class IntervalsPlan:
     margin: float
 
     @classmethod
-    def of(cls, budget: Budget, share: float, training: Plan, moments: MomentsPlan, usual_row_norm: float) -> IntervalsPlan:
-        """The plan and its forecast."""
+    def of(cls, share: float, training: Plan, moments: MomentsPlan, usual_row_norm: float) -> IntervalsPlan:
+        """The plan and its forecast. The event of `training` is that of both releases."""
         problem = training.problem
         usual = _usual_curvature(moments, usual_row_norm)
         steepness = usual * (moments.unit_of_slope / 2.0) / problem.loss_bounds.smoothness
@@ -63,7 +64,13 @@ class IntervalsPlan:
         damping = training.l2 / curvature if training.perturbs_objective else 1.0
         privacy = damping * training.noise_norm / math.sqrt(problem.n_weights)
         error = math.hypot(math.sqrt(steepness) / curvature, privacy)
-        return cls(budget, share, moments, usual_row_norm, 1.96 * error * math.hypot(1.0, spread / curvature))
+        whole = training.event.budget
+        return cls(whole, share, moments, usual_row_norm, 1.96 * error * math.hypot(1.0, spread / curvature))
+
+    @property
+    def is_joint(self) -> bool:
+        """Whether weights and moments share one account. Otherwise each has a part of the budget."""
+        return isinstance(self.budget, ApproxDP) and isinstance(self.moments.budget, ZCDP)
 
     @property
     def curvature_noise(self) -> float:
@@ -109,6 +116,7 @@ class IntervalsPlan:
         return {
             "budget": self.budget.to_dict(),
             "share": self.share,
+            "is_joint": self.is_joint,
             "moments_budget": self.moments.budget.to_dict(),
             "curvature_deviation": _deviation(self.moments),
             "slope_deviation": _deviation(self.moments) * self.moments.unit_of_slope / self.moments.unit_of_curvature,
@@ -122,7 +130,8 @@ class IntervalsPlan:
     def lines(self) -> dict[str, str]:
         """Lines of the plan for people: text by name."""
         return {
-            "intervals": f"{self.share:.3g} of the whole budget, {self.budget}",
+            "intervals": f"{self.share:.3g} of the whole budget, {self.budget}"
+            + (", in one account with the weights" if self.is_joint else ""),
             "moments": f"noise up to {self.curvature_noise:.4g} on the curvature, to which typical rows add "
             f"{self.usual_curvature:.4g}: a ratio of {self.ratio:.2g}, where {self.largest_ratio:g} is allowed",
             "expected interval": f"about +- {self.margin:.3g} for a typical coefficient, at 95%",

@@ -271,6 +271,13 @@ def checked_flag(name: str, value: Any) -> bool:
     return bool(value)
 
 
+def checked_centre(value: Any) -> bool:
+    """Whether a part of the budget may find the middle of the rows: "auto" or False."""
+    if not (isinstance(value, str) and value == "auto") and value is not False:
+        raise ParameterError("centre must be 'auto' or False.")
+    return value is not False
+
+
 def checked_share(value: Any) -> float | str:
     """The part of the budget that is kept for intervals: a number, or "auto"."""
     if isinstance(value, str) and value == "auto":

@@ -24,6 +24,43 @@ _LARGEST_SHARE_OF_KINKS = 0.05
 """The derivative may have kinks at this share of the grid, where it does not change as the second derivative says."""
 
 
+def loss_with_slopes(loss: Any, target_bound: float | None) -> DeclaredLoss:
+    """Read a user's loss of which slopes alone will be used, for noisy gradients. Nothing else needs to be declared.
+
+    Parameters
+    ----------
+    loss : the user's object, with `derivative`. Slopes steeper than its `lipschitz` are clipped; if it declares none, those
+        steeper than the steepest at scores of at most 1, or of at most the bound on targets
+    target_bound : as in `declared_loss`
+
+    Raises
+    ------
+    ParameterError
+        If the derivative is missing, or wrong on the grid.
+    """
+    if not callable(getattr(loss, "derivative", None)):
+        raise _refusal(loss, "it lacks derivative; give it this function, which takes arrays")
+    _check_that_it_can_be_copied(loss)
+    scores, targets = _grid(target_bound)
+    declared = DeclaredLoss(
+        loss=loss,
+        target_bound=target_bound,
+        name=_name(loss),
+        lipschitz=_positive(loss, "lipschitz") if hasattr(loss, "lipschitz") else LARGEST_BOUND,
+        smoothness=_positive(loss, "smoothness") if hasattr(loss, "smoothness") else math.inf,
+        value_at_zero=math.inf,
+        rounding=_DEFAULT_ROUNDING,
+        monotone=False,
+    )
+    slopes = _called(declared, "derivative", np.repeat(scores[:, None], len(targets), axis=1), targets)
+    if hasattr(loss, "lipschitz"):
+        return declared
+    near = np.abs(slopes[np.abs(scores) <= (1.0 if target_bound is None else target_bound)])
+    if not 1.0 / LARGEST_BOUND <= near.max() <= LARGEST_BOUND:
+        raise _refusal(loss, "its slopes near score 0 are all 0, or extremely small or large; declare lipschitz")
+    return replace(declared, lipschitz=float(near.max()))
+
+
 def declared_loss(loss: Any, target_bound: float | None) -> DeclaredLoss:
     """Read a user's loss with its declared constants, and check that the grid does not contradict them.
 

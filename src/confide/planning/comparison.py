@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -12,10 +12,11 @@ from typing import Any
 from scipy.optimize import brentq
 
 from confide.errors import ParameterError
-from confide.planning.estimator_copies import estimator_with, estimator_with_chosen_schema
+from confide.planning.estimator_copies import estimator_with, estimator_with_chosen_features, estimator_with_chosen_schema
 from confide.privacy.budgets import ZCDP, ApproxDP, Budget, PureDP
-from confide.privacy.mechanism import Plan
-from confide.training.interval_share import share_of
+from confide.privacy.gradient import NoisyGradients
+from confide.privacy.mechanism import Mechanism, Plan
+from confide.training.interval_share import beside_weights, share_of
 from confide.training.mechanism_choice import MECHANISM_NAMES, MECHANISMS
 
 _BUDGET_TOLERANCE = 1e-5
@@ -56,7 +57,8 @@ def compare_mechanisms(estimator: Any, n_rows: int | None, n_features: int | Non
         estimator = estimator_with_chosen_schema(estimator, n_rows, n_features)
         n_features = None
     # Checked for "auto", because the estimator's own mechanism may be one that cannot be used.
-    _plan_with_noise(estimator_with(estimator, mechanism="auto"), n_rows, n_features)
+    estimator = estimator_with_chosen_features(estimator_with(estimator, mechanism="auto"), n_rows, n_features)
+    _plan_with_noise(estimator, n_rows, n_features)
     rows = []
     for name in MECHANISM_NAMES[1:]:
         candidate = estimator_with(estimator, mechanism=name)
@@ -72,7 +74,8 @@ def equivalent_budgets(
 ) -> tuple[Budget, ...]:
     """Budgets of the three kinds at which one plan has as much noise as at the estimator's own budget.
 
-    The mechanism, the loss, the bounds, the alpha and the share for intervals stay those of the estimator's plan. Noise is
+    The mechanism, the loss, the bounds, the alpha and the share for intervals stay those of the estimator's plan without a
+    centre of the rows. Noise is
     measured on the weights where the loss adds no curvature (`Plan.noise_norm`). To fit at one of these budgets, give the
     estimator the alpha, the loss and the share of the plan, because it would choose others for another budget.
 
@@ -89,13 +92,25 @@ def equivalent_budgets(
     Returns
     -------
     tuple
-        PureDP, ApproxDP with this delta, ZCDP. For its own kind, the estimator's budget itself.
+        PureDP, ApproxDP with this delta, ZCDP. For its own kind, the estimator's budget itself. For noisy gradients there is
+        no PureDP.
     """
-    given = _plan_with_noise(estimator, n_rows, n_features)
-    share_of_weights = 1.0 if given.intervals is None else 1.0 - given.intervals.share
+    # Pure budgets have no centre of the rows, so budgets are compared without one.
+    given = _plan_with_noise(estimator_with(estimator, centre=False), n_rows, n_features)
+    intervals, alone = given.intervals, replace(given.problem, beside_mu=0.0)
+
+    descent = given.descent
+    mechanism: Mechanism = (
+        MECHANISMS[given.mechanism] if descent is None else NoisyGradients(lambda problem, _: (problem, descent))
+    )
 
     def excess_noise(make: Callable[[float], Budget], log_size: float) -> float:
-        plan = MECHANISMS[given.mechanism].plan(given.problem, share_of(make(math.exp(log_size)), share_of_weights))
+        budget, problem = make(math.exp(log_size)), alone
+        if intervals is not None and isinstance(budget, ApproxDP) and intervals.is_joint:
+            problem = replace(alone, beside_mu=beside_weights(budget, problem.rows_per_person, intervals.share)[0])
+        elif intervals is not None:
+            budget = share_of(budget, 1.0 - intervals.share)
+        plan = mechanism.plan(problem, budget)
         # Multiplied by the ridge, because a ridge that the proof raised makes the noise on the weights smaller.
         return math.log(plan.noise_norm * plan.l2) - math.log(given.noise_norm * given.l2)
 
@@ -104,6 +119,9 @@ def equivalent_budgets(
         "approximate": lambda epsilon: ApproxDP(epsilon, delta),
         "zcdp": ZCDP,
     }
+    if descent is not None:
+        # It adds Gaussian noise, which no pure budget allows.
+        del makers["pure"]
     own = given.event.budget
     return tuple(
         own if own.kind == kind else _budget_without_excess(make, partial(excess_noise, make))

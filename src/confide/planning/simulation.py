@@ -28,13 +28,14 @@ from scipy.special import ndtr, ndtri
 
 from confide.data.arrays import ArrayBlocks, MemorySource
 from confide.erm.group_bounds import GroupBound
+from confide.erm.interpolated_slopes import InterpolatedSlopes
 from confide.erm.losses import Loss
 from confide.erm.objective import Objective
 from confide.erm.row_bounds import RowBound, norm_with_intercept
 from confide.errors import ParameterError
 from confide.features.encoder import Encoder
 from confide.planning.checked_arguments import is_number
-from confide.planning.estimator_copies import estimator_with_chosen_schema
+from confide.planning.estimator_copies import estimator_with, estimator_with_chosen_schema
 from confide.privacy.mechanism import Plan, Problem
 from confide.privacy.noise import Entropy
 from confide.solvers.fallback import NewtonThenFallback
@@ -143,7 +144,8 @@ def simulate(
     constant_error = _checked_constant_error(error, positive_rate)
     if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
         raise ParameterError("seed must be a whole number of at least 0.")
-    plan = estimator.plan(n_rows, n_features)
+    # Made-up rows have no middle worth finding, so the forecast is one without a centre: a little too cautious.
+    plan = estimator_with(estimator, centre=False).plan(n_rows, n_features)
     if (
         not isinstance(plan, Plan)
         or plan.lattice is None
@@ -151,7 +153,11 @@ def simulate(
         or plan.problem.loss.n_outputs > 1
     ):
         raise ParameterError("forecasts are for private classifiers of two classes only.")
+    if isinstance(plan.problem.loss, InterpolatedSlopes):
+        raise ParameterError("there are no forecasts for noisy gradients of a loss of your own.")
     problem = plan.problem
+    if problem.prior:
+        raise ParameterError("forecasts are for fits without a prior: made-up rows do not know the weights that it is near.")
     # The made-up rows are cached by these facts, so that a curve over many budgets finds the strength of the signal once.
     facts = _Facts(
         loss=problem.loss,
@@ -205,12 +211,26 @@ def _with_noise(plan: Plan, made_up: _MadeUpRows, seed: int) -> Array:
         if plan.noise
         else np.repeat(nothing, _N_DRAWS, 0)
     )
+    if plan.descent is not None:
+        return np.maximum(0.0, made_up.errors(_walked(plan, made_up, part, entropy)) - made_up.error)
     if plan.perturbs_objective:
         private = made_up.minimisers(part * plan.l2, part * noise, np.zeros_like(noise))
     else:
         private = made_up.minimisers(part * plan.l2, nothing, nothing) + noise
     released = private if plan.lattice is None else plan.lattice.release(private, entropy)
     return np.maximum(0.0, made_up.errors(released) - made_up.error)
+
+
+def _walked(plan: Plan, made_up: _MadeUpRows, part: float, entropy: Entropy) -> Array:
+    """(draws, D) weights to which noisy gradients lead on a part of the rows."""
+    descent, lattice = plan.descent, plan.lattice
+    assert lattice is not None  # noqa: S101 - a plan with steps has noise
+    row_sum = descent.row_sum(plan.problem)
+    walk = descent.steps.start(plan.problem.n_weights, _N_DRAWS)
+    for _ in range(descent.n_steps):
+        totals = made_up.source.sum_over_rows(row_sum, walk.point)
+        walk = walk.after(lattice.release(totals.gradient / part, entropy))
+    return np.asarray(walk.weights)
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,11 +256,15 @@ class _MadeUpRows:
     error: float = math.nan
     """Test error of the fit without noise. It is the guess itself if no strength of the signal reaches it."""
 
+    @property
+    def source(self) -> MemorySource:
+        """The rows to train on."""
+        return MemorySource(ArrayBlocks(self.rows[: self.facts.n_rows]), self.labels[: self.facts.n_rows])
+
     def minimisers(self, l2: float, linear: Array, start: Array) -> Array:
         """(k, D) weights that minimise the perturbed problems, with these `linear` terms (k, D)."""
         facts, m = self.facts, self.facts.n_rows
-        source = MemorySource(ArrayBlocks(self.rows[:m]), self.labels[:m])
-        objective = Objective(source, facts.loss, facts.row_bound, facts.intercept, l2, linear)
+        objective = Objective(self.source, facts.loss, facts.row_bound, facts.intercept, l2, linear)
         enough = 1e-6 * m * objective.row_norm
         if start.shape[1] <= _MANY_WEIGHTS:
             return NewtonThenFallback().solve(objective, start, enough).weights

@@ -131,10 +131,9 @@ class GaussianObjective:
         room = epsilon - (self.kappa if kappa_form else self.curvature)
         if not room > 0.0:
             return 1.0
-        # The composition of a Gaussian's curve with the seal is again a Gaussian's curve. Where the loss of the seal leaves
-        # less than the cost of the curvature, there is no bound for the objective, and 1 takes its place.
-        silent = float(ndtr(0.5 * self.added_mu - room / self.added_mu)) if self.added_mu > 0.0 else 0.0
-        return silent + sum(
+        # The composition of a Gaussian's curve with the seal is again a Gaussian's curve. The first term is the curve where
+        # the objective costs as much as the curvature may cost, and no more.
+        return gaussian_delta(room, self.added_mu) + sum(
             count * gaussian_delta(epsilon - cost, math.hypot(mu, self.added_mu))
             for cost, mu, count in self._shifts(kappa_form, room)
         )

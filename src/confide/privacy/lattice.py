@@ -65,16 +65,24 @@ class LatticeNoise:
         """Root mean square of the L2 norm of the noise of one row of weights, rounded upwards."""
         return float(math.sqrt(self.dimension) * self.deviation * _UPWARDS)  # type: ignore[attr-defined]  # laws have it
 
-    def release(self, weights: Weights, entropy: Entropy) -> Weights:
-        """Weights (k, dimension) that may leave: multiples of the grid step, each row of weights with noise of its own."""
+    def integers(self, n: int, entropy: Entropy) -> Any:
+        """(n,) independent draws of the noise, in grid steps: for `release`, which must get each of them once."""
+        if entropy.is_secret and not confirms(self):
+            raise NotCertified("OpenDP finds the noise less private than claimed, so nothing is released.")
+        return _integers(self, n, entropy)
+
+    def release(self, weights: Weights, entropy: Entropy, drawn: Any = None) -> Weights:
+        """Weights (k, dimension) that may leave: multiples of the grid step, each row of weights with noise of its own.
+
+        The noise is drawn here unless as many integers were `drawn` before.
+        """
         # A product with a power of two is exact unless it overflows, and what overflows is refused.
         with np.errstate(over="ignore"):
             steps = np.rint(np.ldexp(weights, -self.exponent)).ravel()
         if not np.isfinite(steps).all():
             raise NotCertified("the weights are not finite, so nothing is released; what was charged stays charged.")
-        if entropy.is_secret and not confirms(self):
-            raise NotCertified("OpenDP finds the noise less private than claimed, so nothing is released.")
-        sums = [float(int(step) + z) for step, z in zip(steps.tolist(), _integers(self, steps.size, entropy), strict=True)]
+        noise = self.integers(steps.size, entropy) if drawn is None else drawn
+        sums = [float(int(step) + z) for step, z in zip(steps.tolist(), noise, strict=True)]
         released: Weights = np.ldexp(np.array(sums), self.exponent).reshape(weights.shape)
         return released
 

@@ -12,6 +12,8 @@ from confide import expected_noise
 from confide._version import __version__
 from confide.accounting.events import Event, PureMechanism
 from confide.data.source import RowSource
+from confide.erm.centred_rows import Centred
+from confide.erm.clipped_slopes import ClippedSlopes
 from confide.erm.group_bounds import GroupBound
 from confide.erm.losses import Loss
 from confide.erm.objective import KeptObjective, Objective
@@ -25,7 +27,7 @@ from confide.privacy.gaussian_objective import Curve
 from confide.privacy.group_shapes import Groups, Linked
 from confide.privacy.lattice import LatticeNoise
 from confide.privacy.noise import LOG_FAILURE, Entropy
-from confide.privacy.shapes import Ball, Shape
+from confide.privacy.shapes import Ball, Cylinder, Shape
 from confide.solvers.solver import Solver
 from confide.types import Weights
 
@@ -42,6 +44,8 @@ class ProblemFacts:
     summation_depth : upper bound on the length of the chain of additions behind one entry of a sum over rows
     neighbours : the neighbour relation
     rows_per_person : upper bound on the number of rows that one person contributed
+    set_aside : a logarithm, above 0 where this is one of several releases that share a charge: proofs set aside an event of
+        small probability, and this is by how much less probable that event must be
     """
 
     row_bound: RowBound
@@ -52,6 +56,7 @@ class ProblemFacts:
     summation_depth: int
     neighbours: Neighbours
     rows_per_person: int = 1
+    set_aside: float = 0.0
 
     def __post_init__(self) -> None:
         if not 1 <= self.n_rows_low <= self.n_rows_high:
@@ -98,6 +103,10 @@ class ProblemFacts:
         self.check(max(source.n_rows, self.n_rows_low), source.n_features)
 
 
+LARGEST_OF_A_PRIOR = 2.0**200
+"""The largest size of one weight of a prior, so that no product overflows."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem(ProblemFacts):
     """The public facts of one training problem with a loss of the score.
@@ -107,26 +116,34 @@ class Problem(ProblemFacts):
     loss : what one row adds, see `confide.erm.row_sums.RowSum`
     l2 : ridge of the sum form, positive; alpha times `n_rows_low`
     largest_weight : upper bound on the weight of a row; means divide by the number of rows, never by the sum of weights
-    set_aside : a logarithm, above 0 where this is one of several releases that share a charge: proofs set aside an event of
-        small probability, and this is by how much less probable that event must be
     beside_mu : shift over deviation of other Gaussian releases from the same rows that the budget pays for too: for one row,
         of all of them together, as one Gaussian mechanism
+    prior : public weights o D towards which the ridge pulls, the intercept's in units of its constant; empty for 0
     """
 
     loss: Loss
     l2: float
     largest_weight: float = 1.0
-    set_aside: float = 0.0
     beside_mu: float = 0.0
+    prior: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         ProblemFacts.__post_init__(self)
+        if self.prior and not (len(self.prior) == self.n_weights and all(abs(x) <= LARGEST_OF_A_PRIOR for x in self.prior)):
+            raise ParameterError(f"a prior needs {self.n_weights} weights, each a finite number of at most 2^200 in size.")
         if not 0.0 < self.l2 < math.inf:
             raise ParameterError("alpha must be a positive finite number: the guarantee rests on strong convexity.")
         if not 2.0**-100 <= self.largest_weight <= 2.0**100:
             raise ParameterError("the largest weight of a row must lie between 2^-100 and 2^100.")
         if not 0.0 <= self.beside_mu < math.inf:
             raise ParameterError("beside_mu must be a finite number of at least 0.")
+        # Slopes that are clipped to a multiple of 1 / |x| but were bounded before, and rows with a constant: theorem 2 of
+        # proofs/centring.md.
+        own = self.loss.loss if isinstance(self.loss, ClippedSlopes) else self.loss
+        if isinstance(self.row_bound, Centred) and (own.by_length or not self.intercept > 0.0):
+            raise ParameterError(
+                "centred rows need an intercept, and a loss whose slopes have one bound for rows of all lengths."
+            )
 
     @property
     def loss_bounds(self) -> Weighted:
@@ -149,11 +166,19 @@ class Problem(ProblemFacts):
 
     def rounding(self, l2: float) -> GradientRounding:
         """The rounding bound of the gradients at a given total ridge."""
-        return GradientRounding(self.loss_bounds, self.row_norm, self.n_rows_high, self.row_width, self.summation_depth, l2)
+        prior_norm = math.hypot(*self.prior) if self.prior else 0.0
+        n_rows, depth, centred = self.n_rows_high, self.summation_depth, isinstance(self.row_bound, Centred)
+        bounds, norm, width = self.loss_bounds, self.row_norm, self.row_width
+        return GradientRounding(bounds, norm, n_rows, width, depth, l2, centred, prior_norm, self.intercept)
 
-    def objective(self, source: RowSource, l2: float, linear: Weights) -> KeptObjective:
-        """The objective over the rows of `source`. More rows than the facts allow would void the rounding bound."""
+    def objective(self, source: RowSource, l2: float, noise: Weights) -> KeptObjective:
+        """The objective over the rows of `source`, with this noise (1, o D) in its linear term, and the pull of the prior.
+
+        More rows than the facts allow would void the rounding bound. But for a constant, (l2 / 2) |w - prior|^2 is
+        (l2 / 2) |w|^2 - l2 prior . w: proofs/certificate.md, section 6.
+        """
         self.check_source(source)
+        linear = noise - l2 * np.array([self.prior]) if self.prior else noise
         return Objective(source, self.loss, self.row_bound, self.intercept, l2, linear, self.largest_weight)
 
 
@@ -194,7 +219,7 @@ class Noise:
         return (entropy.laplace if self.law == "laplace" else entropy.gaussian)(self.shape, 1, self.scale)
 
 
-def log_failure(budget: Budget, problem: Problem) -> float:
+def log_failure(budget: Budget, problem: ProblemFacts) -> float:
     """Logarithm of the probability p with which a draw may exceed its bound.
 
     (1 + exp(epsilon)) p stays below 2^-199: proofs/seal.md.
@@ -212,7 +237,7 @@ class Plan:
     budget : Budget
         What the weights cost; charged before a row is read.
     mechanism : str
-        "objective", "output", "output-laplace" or "none".
+        "objective", "output", "output-laplace", "gradient" or "none".
     l2 : float
         Total ridge of the sum form: the problem's, raised where the proof needs it.
     noise : Noise or None
@@ -229,6 +254,10 @@ class Plan:
         What the seal costs: its share of epsilon, or the relative growth of Gaussian noise that pays for it.
     intervals : IntervalsPlan or None
         What is released besides the weights, at a budget of its own. The release of this plan does not use it.
+    descent : Descent or None
+        How noisy gradients lead to weights. Then `lattice` is the noise of each sum, and the weights are on no grid.
+    centring : CentringPlan or None
+        How the centre of the rows is released before this plan, which then holds the bound with that centre.
     """
 
     problem: Problem
@@ -242,6 +271,8 @@ class Plan:
     event: Event
     seal_share: float = 0.0
     intervals: Any = None
+    descent: Any = None
+    centring: Any = None
 
     @property
     def perturbs_objective(self) -> bool:
@@ -285,7 +316,7 @@ def shapes_of(row_bound: RowBound, intercept: float, n_features: int) -> tuple[S
     constant = int(intercept > 0.0)
     ball = Ball(n_features + constant, norm_with_intercept(row_bound, intercept))
     if not isinstance(row_bound, GroupBound):
-        return (ball,)
+        return (ball, Cylinder(n_features, row_bound.l2_norm, intercept)) if constant else (ball,)
     sizes, scales = row_bound.sizes + (1,) * constant, row_bound.scales + (intercept,) * constant
     if constant and any(linked and size > 1 for size, linked in zip(row_bound.sizes, row_bound.linked, strict=True)):
         return (ball, Groups(sizes, scales), Linked(sizes, scales, (*row_bound.linked, False)))

@@ -228,6 +228,18 @@ class SecondMoments:
         return _unscaled(plan, moments[0])
 
 
+def joint_event(training: Plan, moments: MomentsPlan) -> Event:
+    """The event of weights and moments under one account: that of the weights, which pays for the moments beside them.
+
+    Raises ParameterError unless the moments have Gaussian noise, and the weights were planned for as much beside them.
+    """
+    lattice = moments.lattice
+    is_gaussian = moments.noise is None and isinstance(lattice, LatticeGaussian)
+    if not is_gaussian or not 1.0 / lattice.multiplier <= training.problem.beside_mu:  # type: ignore[union-attr]
+        raise ParameterError("the plan of the weights does not pay for these moments.")
+    return training.event
+
+
 def _places(problem: Problem) -> tuple[Array, Array, Array]:
     """Rows and columns of the entries that leave, by blocks, diagonal first; factors 1 on it and sqrt(2) elsewhere."""
     width = width_of(problem)

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.privacy.group_noise import polytope
-from confide.privacy.shapes import Ball, Shape
+from confide.privacy.shapes import Ball, Cylinder, Shape
 from confide.types import Array, Indices, Weights
 
 _LN2 = math.log(2.0)
@@ -56,7 +56,8 @@ class Entropy:
 
         Balls: Chaudhuri, Monteleoni and Sarwate (2011), section 3. Proof for all shapes: proofs/noise.md.
         """
-        draw = self._ball if isinstance(shape, Ball) else partial(polytope, self)
+        draws = {Ball: self._ball, Cylinder: self._cylinder}
+        draw = draws.get(type(shape), partial(polytope, self))
         return np.array([draw(shape, rate) for _ in range(n_problems)])
 
     def gaussian(self, shape: Shape, n_problems: int, scale: float) -> Weights:
@@ -123,9 +124,21 @@ class Entropy:
 
     def _ball(self, shape: Shape, rate: float) -> Array:
         # Section 3: the length is Gamma(D), the direction uniform.
-        normals = self._normal(shape.dimension)
-        length = math.fsum(self.exponential(shape.dimension)) / rate * shape.scales[0]
-        return length * (normals / math.sqrt(math.fsum(normals * normals)))
+        direction = self._direction(shape.dimension)
+        return math.fsum(self.exponential(shape.dimension)) / rate * shape.scales[0] * direction
+
+    def _cylinder(self, shape: Shape, rate: float) -> Array:
+        # Section 3: r times a uniform point of a ball and one of an interval, r ~ Gamma(D + 1).
+        size, (radius, constant) = shape.sizes[0], shape.scales
+        direction, last = self._direction(size), self.signs(1) * self._uniform(1)
+        height = math.fsum(self.exponential(shape.dimension + 1)) / rate
+        inside, outside = math.fsum(self.exponential(size)), math.fsum(self.exponential(1))
+        return np.concatenate([height * radius * (inside / (inside + outside)) * direction, height * constant * last])
+
+    def _direction(self, n: int) -> Array:
+        """A uniform point of the unit sphere in n dimensions."""
+        normals = self._normal(n)
+        return normals / math.sqrt(math.fsum(normals * normals))
 
     def _pieces(self, shape: Shape, deviations: tuple[float, ...]) -> Array:
         # proofs/noise.md, section 3: linked groups are centred, and share one direction with the last group.

@@ -19,7 +19,7 @@ _UPWARDS = 1.0 + 2.0**-45
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """Consecutive groups of columns. `Ball`, `Groups` and `Linked` say how large a row may be in each group.
+    """Consecutive groups of columns. Each kind of shape says how large a row may be in each group.
 
     Parameters
     ----------
@@ -120,3 +120,22 @@ class Ball(Shape):
 
     def solid_mean_square(self) -> float:
         return self.scales[0] ** 2 * self.dimension / (self.dimension + 2)
+
+
+class Cylinder(Shape):
+    """Rows of L2 norm at most `radius`, and after them the constant of the intercept.
+
+    |b|_K is the larger of |b_1|_2 / radius and |b_0| / constant, where b_1 are the first `n_features` coordinates and b_0 is
+    the last one. A ball around whole rows would allow features of the length of features and constant together.
+    """
+
+    __slots__ = ()
+    name = "cylinder"
+    laplace_error = 71.0 * _UNIT
+
+    def __init__(self, n_features: int, radius: float, constant: float) -> None:
+        super().__init__((n_features, 1), (radius, constant), (False, False))
+
+    def solid_mean_square(self) -> float:
+        size, (radius, constant) = self.sizes[0], self.scales
+        return radius**2 * size / (size + 2) + constant**2 / 3.0

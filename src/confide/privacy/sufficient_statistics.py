@@ -1,14 +1,15 @@
 """Sufficient statistics of least squares, X^T X, X^T y and y^T y, with exact noise. Proof: proofs/sufficient_statistics.md.
 
 The sums leave in one vector with one noise, which is less noise than if each sum had a share of the budget. Weights are
-computed from the noisy sums afterwards and cost nothing. y^T y is used for intervals alone. Symbols inside formulas: D
-weights, N entries, R bound on a row with its intercept, T bound on a target, n rows, f a factor of y^T y.
+computed from the noisy sums afterwards and cost nothing. y^T y is used for intervals alone. For pure privacy the noise is
+independent on a grid, or spherical under a seal: the smaller of them. Symbols inside formulas: D weights, N entries, R bound
+on a row with its intercept, T bound on a target, n rows, f a factor of y^T y.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -26,12 +27,15 @@ from confide.plan_text import statistics_document, statistics_text
 from confide.privacy.budgets import Budget, Neighbours, PureDP, budget_of_row, pure_epsilon
 from confide.privacy.gaussian import GaussianMechanism, mu_within
 from confide.privacy.lattice import LatticeGaussian, LatticeLaplace, LatticeNoise, lattice_exponent
-from confide.privacy.mechanism import ANOTHERS, ProblemFacts, made_by
+from confide.privacy.mechanism import ANOTHERS, Noise, ProblemFacts, log_failure, made_by
 from confide.privacy.noise import Entropy
+from confide.privacy.shapes import Ball
 from confide.types import Array, Weights
 
 _LARGEST_INFLATION = 0.1
 _SQUARE_SCALE = 0.5
+_SEAL_SHARES = (1e-3, 1e-2)
+"""Shares of epsilon that the seal of spherical noise may take. The better one is taken."""
 _UNIT = 2.0**-53
 _DOWN, _UP = 1.0 - 2.0**-40, 1.0 + 2.0**-40
 
@@ -134,7 +138,7 @@ class StatisticsPlan:
     mechanism : str
         "sufficient-statistics", or "none" without noise.
     lattice : LatticeNoise or None
-        The noise, on N scaled statistics.
+        The noise, on N scaled statistics; or what seals `noise`.
     off_diagonal : float
         Factor of the off-diagonal entries of X^T X while the noise is added.
     square_scale : float
@@ -143,10 +147,16 @@ class StatisticsPlan:
         What a ledger counts.
     l2 : float
         Ridge of the sum form for the weights that are made of the noisy sums. The guarantee does not depend on it.
+    prior : tuple of float
+        Weights towards which that ridge pulls; empty for 0. The guarantee does not depend on them.
     forecast : SumsForecast or None
         How much of what the rows tell the noise will hide. The guarantee does not depend on it either.
     intervals : SumsForecast or None
         The same, where intervals will be made of the sums.
+    noise : Noise or None
+        Continuous noise, which the lattice seals; None where the lattice is the noise.
+    radius : float
+        Largest L2 distance between scaled statistics with this noise and what they would be with noise of the exact law.
     """
 
     problem: LeastSquares
@@ -157,8 +167,11 @@ class StatisticsPlan:
     square_scale: float
     event: Event
     l2: float = 0.0
+    prior: tuple[float, ...] = ()
     forecast: Any = None
     intervals: Any = None
+    noise: Noise | None = None
+    radius: float = 0.0
 
     alpha = property(expected_noise.alpha)
     diagonal_deviation = property(expected_noise.diagonal_deviation)
@@ -190,7 +203,7 @@ class SufficientStatistics:
     """Sums over rows with noise. Between its two verbs the caller charges the plan's event."""
 
     def plan(self, problem: LeastSquares, budget: Budget) -> StatisticsPlan:
-        """The plan with the least noise among exact Laplace and exact Gaussian. No data is used."""
+        """The plan with the least noise among exact Laplace, sealed spherical and exact Gaussian. No data is used."""
         if not (budget.is_private and math.isfinite(problem.target_bound) and math.isfinite(problem.row_norm)):
             raise ParameterError("noise for sums needs a finite budget and finite bounds on rows and targets.")
         size, rounding = problem.n_statistics, problem.rounding
@@ -205,7 +218,9 @@ class SufficientStatistics:
         laplace = LatticeLaplace.of_l1(size, l1_sensitivity, epsilon * _DOWN)
         pure = problem.event(budget, PureMechanism(epsilon))
         name, scale = "sufficient-statistics", problem.laplace_square_scale
-        plans = [StatisticsPlan(problem, budget, name, laplace, 1.0, scale, pure)]
+        independent = StatisticsPlan(problem, budget, name, laplace, 1.0, scale, pure)
+        spherical = [_spherical(problem, budget, pure, epsilon, share) for share in _SEAL_SHARES]
+        plans = [min([independent, *spherical], key=expected_noise.deviation_of_sums)]
         if not isinstance(of_row, PureDP):
             mu = mu_within(of_row)
             sensitivity = (exact + 2.0 * rounding) * _UP
@@ -223,8 +238,22 @@ class SufficientStatistics:
         problem = plan.problem
         problem.check_source(source)
         totals = source.sum_over_rows(problem.row_sum, np.zeros((1, problem.n_weights)))
-        noisy = plan.lattice.release(_scaled(plan, totals), entropy)[0]
-        return NoisyStatistics(*_unscaled(plan, noisy), plan)
+        statistics = _scaled(plan, totals)
+        if plan.noise is not None:
+            statistics = statistics + plan.noise.draw(entropy)
+        return NoisyStatistics(*_unscaled(plan, plan.lattice.release(statistics, entropy)[0]), plan)
+
+
+def _spherical(problem: LeastSquares, budget: Budget, event: Event, epsilon: float, share: float) -> StatisticsPlan:
+    """The plan with spherical Laplace noise, whose seal takes this share of epsilon: theorem 4."""
+    size, scale, failure = problem.n_statistics, problem.gaussian_square_scale, log_failure(budget, problem)
+    noise = Noise(Ball(size, problem.l2_sensitivity), "laplace", epsilon * (1.0 - share) * _DOWN)
+    # Each entry of the sum of statistics and noise is rounded once.
+    largest = 1.02 * math.sqrt(2.0 + scale**2) * problem.n_rows_high * problem.row_norm**2 + noise.bound(failure)
+    radius = (problem.rounding + noise.error(failure) + _UNIT * largest) * _UP
+    seal = LatticeLaplace(size, lattice_exponent(2.0 * radius, size), 2.0 * radius, epsilon * share * _DOWN)
+    plan = StatisticsPlan(problem, budget, "sufficient-statistics", seal, math.sqrt(2.0), scale, event)
+    return replace(plan, noise=noise, radius=radius)
 
 
 def _scaled(plan: StatisticsPlan, totals: Totals) -> Weights:

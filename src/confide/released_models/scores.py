@@ -13,6 +13,7 @@ from scipy.sparse import issparse
 
 from confide.data.arrays import Blocks
 from confide.data.frames import EncodedBlocks
+from confide.erm.centred_rows import Centred
 from confide.erm.coded_rows import dense
 from confide.erm.row_bounds import BallBound, RowBound
 from confide.erm.row_sums import product
@@ -40,9 +41,16 @@ class LinearModel:
 
     @classmethod
     def of(cls, released: Weights, facts: ProblemFacts) -> Self:
-        """Coefficients of the columns and intercepts, from released weights (o, D) and public facts."""
+        """Coefficients of the columns and intercepts, from released weights (o, D) and public facts.
+
+        Weights for centred rows become those for the rows as they were: f (x - m) . w = x . (f w) - m . (f w).
+        """
+        bound, coef = facts.row_bound, released[:, : facts.n_features].copy()
         intercept = facts.intercept * released[:, -1] if facts.intercept > 0.0 else np.zeros(len(released))
-        return cls(released[:, : facts.n_features].copy(), intercept, facts.row_bound)
+        if isinstance(bound, Centred):
+            coef *= bound.magnification
+            return cls(coef, intercept - coef @ np.array(bound.centre), bound.inner)
+        return cls(coef, intercept, bound)
 
     def scores(self, blocks: Blocks) -> Array:
         """Scores of encoded and mapped rows: (n,), or (n, o) for several scores. Their rounding depends on the block."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from confide.erm.centred_rows import Centred
 from confide.errors import ConfideError
 from confide.solvers.few_rows import InSpanOfRows
 from confide.solvers.narrowing import Narrowing
@@ -58,7 +59,11 @@ class StepLimitedNewton:
         depth = objective.source.n_rows + 3  # at least the summation depth of any source
         reach, loss = _reach(objective), objective.loss
         of_curvatures = 31.0 if loss.separable else 6.0 * loss.lipschitz * loss.rounding + 1.0
-        terms = 3 * width**2 + 2 * width + depth + of_curvatures + (2 * width + 5) * (1.0 + reach * largest_weight)
+        of_products, of_rows = depth + of_curvatures, 2 * width + 5
+        if isinstance(objective.row_bound, Centred):
+            # Products of centred rows may cancel: privacy/proofs/centring.md, section 4.
+            of_products, of_rows = 16.0 * (of_products + 8.0), 22 * width + 90
+        terms = 3 * width**2 + 2 * width + of_products + of_rows * (1.0 + reach * largest_weight)
         hessian_error = terms * 1.1 * _UNIT * objective.smoothness / objective.l2
         return (
             width <= _WIDEST_HESSIAN

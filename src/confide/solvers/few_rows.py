@@ -14,6 +14,7 @@ import numpy as np
 from scipy.sparse import issparse
 
 from confide.data.arrays import ArrayBlocks, MemorySource
+from confide.erm.centred_rows import CentredRows
 from confide.erm.coded_rows import dense
 from confide.erm.row_bounds import BallBound
 from confide.solvers.objectives import Objectives
@@ -85,8 +86,14 @@ class InSpanOfRows:
 
 def _rows(objective: Objectives, source: MemorySource) -> Array:
     """(n, D): the clipped rows with their intercept."""
-    blocks: list[Any] = [objective.row_bound.clip(dense(block)) for block, _, _ in source.counted_blocks()]
-    rows = np.concatenate([block.toarray() if issparse(block) else block for block in blocks]).astype(np.float64, copy=False)
+    blocks = [_array(objective.row_bound.clip(dense(block))) for block, _, _ in source.counted_blocks()]
+    rows = np.concatenate(blocks).astype(np.float64, copy=False)
     if objective.intercept > 0.0:
         rows = np.column_stack([rows, np.full(len(rows), objective.intercept)])
     return rows
+
+
+def _array(clipped: Any) -> Any:
+    if type(clipped) is CentredRows:
+        return clipped.dense()
+    return clipped.toarray() if issparse(clipped) else clipped

@@ -13,6 +13,7 @@ import numpy as np
 from scipy.sparse import issparse
 
 from confide.data.source import SampledRows
+from confide.erm.centred_rows import CentredRows
 from confide.erm.coded_rows import dense
 from confide.solvers.approximate_gradients import cheaper_stages
 from confide.solvers.lbfgs import LimitedMemory, Stage
@@ -56,7 +57,9 @@ def _column_scales(objective: Objectives, part: SampledRows, width: int) -> Arra
     for block, _, _ in part.counted_blocks():
         # Rows are clipped, because one row of any size could make the scales meaningless, or overflow.
         rows = objective.row_bound.clip(dense(block))
-        if issparse(rows):
+        if type(rows) is CentredRows:
+            squares += rows.column_squares()
+        elif issparse(rows):
             squares += np.bincount(rows.indices, weights=np.square(rows.data, dtype=np.float64), minlength=n_features)
         else:
             squares += np.einsum("ij,ij->j", rows, rows, dtype=np.float64)

@@ -8,14 +8,15 @@ from typing import Any
 from confide.accounting.ledger import Batch, Ledger
 from confide.effects.monotone import monotone_sentence
 from confide.erm.declared_losses import DeclaredLoss
+from confide.erm.interpolated_slopes import InterpolatedSlopes
 from confide.erm.target_losses import PoissonLoss, SquaredLoss
 from confide.features.encoder import Encoder
+from confide.features.fourier import FourierMap
 from confide.guarantee import Guarantee
 from confide.inference.forecast import IntervalsPlan
 from confide.intake.specification import CheckedRows
 from confide.privacy.budgets import Budget, Neighbours
 from confide.privacy.mechanism import Plan
-from confide.privacy.moments import MomentsPlan
 from confide.privacy.noise import LARGEST_PROVEN_EPSILON
 from confide.privacy.sufficient_statistics import StatisticsPlan
 from confide.training.charge import Charge
@@ -59,6 +60,7 @@ def guarantee_of(
         *_declared(problem),
         *_clipped_slopes(problem),
         *_released_for_intervals(plan),
+        *_released_centre(plan),
         *(_private_release(plan, budget, charge.ledger, unusual) if is_guaranteed else ()),
     )
     void = void_because(plan.budget, charge.seed, "the model may reveal any row")
@@ -111,6 +113,18 @@ def _released_for_intervals(plan: AnyPlan) -> tuple[str, ...]:
     return ()
 
 
+def _released_centre(plan: AnyPlan) -> tuple[str, ...]:
+    """What is released before the weights."""
+    if not isinstance(plan, Plan) or plan.centring is None:
+        return ()
+    sentence = (
+        f"Before the weights, the sum of the clipped rows is released with noise, to find their middle; it costs "
+        f"{plan.centring.share:.2g} of the budget, which covers both. Rows are moved by that middle and shortened, and the "
+        f"weights are given for rows as they were."
+    )
+    return (sentence,)
+
+
 def _private_release(
     plan: AnyPlan, budget: Budget, ledger: Batch | Ledger | None, unusual: tuple[str, ...]
 ) -> tuple[str, ...]:
@@ -124,7 +138,7 @@ def _private_release(
         f"exact noise; it relies on the operating system's random numbers, which every draw reads, and on functions of "
         f"the mathematical library whose errors are no larger than the proof pages allow for."
     )
-    draws = sum(isinstance(part, Plan | MomentsPlan) and part.noise is not None for part in parts)
+    draws = sum(part.noise is not None for part in parts)
     return (
         "How the rows were read into memory, such as the types of columns, did not depend on single rows.",
         _CHECKED,
@@ -150,23 +164,42 @@ def _ledger(ledger: Batch | Ledger | None, problem: Any) -> str:
 def _exact_part(plan: AnyPlan, exponent: int, intervals: IntervalsPlan | None) -> str:
     if intervals is not None and intervals.moments.lattice is not None:
         return f"multiples of 2^{exponent} and, up to public factors, of 2^{intervals.moments.lattice.exponent}"
+    centring = plan.centring if isinstance(plan, Plan) else None
+    of_centre = "" if centring is None else f" and, for the middle of the rows, of 2^{centring.lattice.exponent}"
+    if isinstance(plan, Plan) and plan.descent is not None:
+        clipped = f"to a gradient of norm at most {plan.descent.slope_limit * plan.problem.row_norm:.6g}"
+        return (
+            f"computed only from {plan.descent.n_steps} noisy sums of slopes, which are clipped row by row {clipped}; these "
+            f"sums are multiples of 2^{exponent}{of_centre}"
+        )
+    if centring is not None:
+        return f"computed only from multiples of 2^{exponent}{of_centre}"
     if isinstance(plan, Plan):
         return f"multiples of 2^{exponent}"
     return f"computed only from sums that are, up to public factors, multiples of 2^{exponent}"
 
 
-def sentences_of_rows(rows: CheckedRows, settings: Settings) -> tuple[str, ...]:
+def sentences_of_rows(rows: CheckedRows, settings: Settings, ledger: Batch | Ledger | None) -> tuple[str, ...]:
     """What is assumed about labels or targets, the weights of rows and classes, and the place where the rows lie.
 
-    It also says what is done with the released weights afterwards.
+    It also says where the prior came from, and what is done with the released weights afterwards.
     """
-    place = rows.source.assumption
+    place, prior = rows.source.assumption, settings.prior
     return (
         rows.target_sentence,
+        *_kernel(rows),
         *_weights(rows.has_weights, settings.largest_sample_weight, settings.class_weight),
         *([place] if place else []),
+        *([prior.sentence(None if ledger is None else ledger.identity)] if prior is not None else []),
         *([monotone_sentence(dict(settings.monotone))] if settings.monotone else []),
     )
+
+
+def _kernel(rows: CheckedRows) -> tuple[str, ...]:
+    """What is assumed about the random features of a kernel."""
+    if not isinstance(rows.fourier, FourierMap):
+        return ()
+    return (f"The map of rows to {rows.fourier} was chosen without looking at the rows.",)
 
 
 def _weights(
@@ -188,6 +221,12 @@ def _weights(
 def _declared(problem: Any) -> tuple[str, ...]:
     """What is assumed about a loss that a user wrote."""
     loss = getattr(problem, "loss", None)
+    if isinstance(loss, InterpolatedSlopes):
+        sentence = (
+            f"The computed slope of the loss {loss.name} depends only on the row's own score and label or target; it is "
+            f"used at multiples of {loss.width:g} and interpolated between them, so nothing else is assumed of the loss."
+        )
+        return (sentence,)
     if not isinstance(loss, DeclaredLoss):
         return ()
     sign = " and never positive" if loss.monotone else ""

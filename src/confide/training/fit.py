@@ -19,6 +19,7 @@ from confide.inference.evidence import Evidence
 from confide.inference.least_squares import SumsEvidence
 from confide.intake.given_rows import GivenRows
 from confide.intake.specification import CheckedRows, RowSpecification
+from confide.privacy.centring import with_centre
 from confide.privacy.lattice import LatticeNoise
 from confide.privacy.moments import SecondMoments
 from confide.privacy.noise import Entropy
@@ -49,7 +50,7 @@ def train(given: GivenRows, specification: RowSpecification, settings: Settings,
         plan = plan_for(settings, rows)
         problem, source = plan.problem, rows.source
         unusual = cautions(plan.event.budget, problem.n_rows_low, problem.n_rows_high)
-        guarantee = guarantee_of(plan, sentences_of_rows(rows, settings), rows.encoder, charge, unusual)
+        guarantee = guarantee_of(plan, sentences_of_rows(rows, settings, charge.ledger), rows.encoder, charge, unusual)
         # A batch warns of an unusual budget when it is planned, for all its releases together.
         before_charge(lattices_of(plan), () if isinstance(charge.ledger, Batch) else unusual)
         fit = charge_and_release(lambda entropy: released(plan, source, entropy), plan.event, problem.neighbours, charge)
@@ -58,7 +59,7 @@ def train(given: GivenRows, specification: RowSpecification, settings: Settings,
 
 def model_of(fit: Fit, alpha: float, guarantee: Guarantee, rows: CheckedRows, settings: Settings) -> ReleasedModel:
     """What a fit released, with the public facts about the rows, and with monotone effects where they were asked for."""
-    released = ReleasedModel.of(fit.model, fit.evidence, alpha, guarantee, rows)
+    released = ReleasedModel.of(fit.model, fit.evidence, alpha, guarantee, rows, settings.prior)
     if not settings.monotone:
         return released
     return replace(released, scoring=monotone_weights(released, dict(settings.monotone)))
@@ -83,6 +84,8 @@ def released(plan: AnyPlan, source: RowSource, entropy: Entropy) -> Fit:
     if isinstance(plan, StatisticsPlan):
         weights, evidence = weights_of_sums(plan, source, entropy)
         return Fit(LinearModel.of(weights[None], plan.problem), evidence)
+    if plan.centring is not None:
+        plan = with_centre(plan, source, entropy)
     release = MECHANISMS[plan.mechanism].release(plan, source, NewtonThenFallback(), entropy)
     model = LinearModel.of(release.weights.reshape(plan.problem.loss.n_outputs, -1), plan.problem)
     if plan.intervals is None:
@@ -93,6 +96,8 @@ def released(plan: AnyPlan, source: RowSource, entropy: Entropy) -> Fit:
 
 def lattices_of(plan: AnyPlan) -> tuple[LatticeNoise | None, ...]:
     """All noise on a grid that a release by this plan draws."""
-    if isinstance(plan, StatisticsPlan) or plan.intervals is None:
+    if isinstance(plan, StatisticsPlan):
         return (plan.lattice,)
-    return plan.lattice, plan.intervals.moments.lattice
+    of_moments = () if plan.intervals is None else (plan.intervals.moments.lattice,)
+    of_centre = () if plan.centring is None else (plan.centring.lattice,)
+    return (plan.lattice, *of_moments, *of_centre)

@@ -27,6 +27,9 @@ def chosen_loss(
     public facts.
     """
     smooth_loss, asked = score_loss.if_noisy, replace(score_loss, if_noisy=None)
+    if smooth_loss is not None and mechanism_for(settings, score_loss.loss) == "gradient":
+        # Slopes of typical rows are clipped nowhere, so rows stay as they are.
+        return settings, replace(asked, loss=smooth_loss), None
     if smooth_loss is None or mechanism_for(settings, score_loss.loss) != "objective":
         return settings, asked, None
     smooth = replace(asked, loss=smooth_loss)

@@ -14,6 +14,7 @@ from confide.privacy.mechanism import Mechanism, Plan, Problem
 from confide.privacy.objective_perturbation import ObjectivePerturbation
 from confide.privacy.output_perturbation import OutputPerturbation
 from confide.training.alpha import AlphaRule, plan_with_alpha
+from confide.training.gradient_steps import gradient_mechanism
 from confide.training.non_private import NonPrivate
 from confide.training.settings import ScoreLoss, Settings
 
@@ -21,6 +22,7 @@ MECHANISMS: dict[str, Mechanism] = {
     "objective": ObjectivePerturbation(),
     "output": OutputPerturbation(),
     "output-laplace": OutputPerturbation(laplace_alone=True),
+    "gradient": gradient_mechanism(AlphaRule(is_automatic=False, score_size=None, is_raised=False, for_intervals=False)),
     "none": NonPrivate(),
 }
 """Mechanisms for a loss of the score, by their names in plans. "none" is used if the budget is infinite."""
@@ -57,8 +59,12 @@ def plan_of_weights(settings: Settings, score_loss: ScoreLoss, n_features: int, 
         is_raised=score_loss.raises_alpha,
         for_intervals=settings.has_intervals,
         usual_norm=settings.usual_norm,
+        random_features=settings.random_features,
     )
-    plan = plan_with_alpha(MECHANISMS[mechanism_for(settings, loss)], problem, budget, rule)
+    name = mechanism_for(settings, loss)
+    if name == "gradient":
+        return gradient_mechanism(rule).plan(problem, budget)
+    plan = plan_with_alpha(MECHANISMS[name], problem, budget, rule)
     if settings.mechanism == "auto" and plan.perturbs_objective and loss.n_outputs > 1:
         # The privacy bound for Gaussian noise in the objective of several scores is loose, above all for concentrated
         # budgets.
@@ -85,6 +91,8 @@ def problem_of(settings: Settings, loss: Loss, n_features: int, n_rows: int | No
         rows_per_person=settings.rows_per_person,
         largest_weight=settings.largest_weight,
         set_aside=settings.set_aside,
+        beside_mu=settings.beside_mu,
+        prior=settings.weights_of_prior(loss.n_outputs, n_features),
     )
 
 

@@ -13,7 +13,8 @@ from confide.intake.specification import CheckedRows
 from confide.privacy.budgets import Neighbours
 from confide.privacy.mechanism import Plan
 from confide.privacy.sufficient_statistics import StatisticsPlan
-from confide.training.interval_share import plan_with_intervals, refuse_intervals
+from confide.training.centring_choice import plan_with_centring
+from confide.training.interval_share import plan_with_intervals, refuse_intervals, refuse_noisy_gradients
 from confide.training.least_squares_choice import sums_or_loss
 from confide.training.loss_choice import chosen_loss
 from confide.training.mechanism_choice import plan_of_weights
@@ -26,6 +27,8 @@ AnyPlan: TypeAlias = Plan | StatisticsPlan
 
 def plan_for(settings: Settings, rows: CheckedRows) -> AnyPlan:
     """The plan of a fit to these rows. It uses their number only if the number is public."""
+    if settings.prior is not None:
+        settings.prior.refuse_rows(rows)
     n_rows = rows.n_rows if settings.neighbours is Neighbours.REPLACE_ONE else None
     plan = make_plan(settings.for_classes(len(rows.domain)), rows.source.n_features, n_rows)
     plan.problem.check(rows.n_rows, rows.source.n_features)
@@ -56,9 +59,11 @@ def make_plan(settings: Settings, n_features: int, n_rows: int | None) -> AnyPla
 def _remembered(settings: Settings, score_loss: ScoreLoss, n_features: int, n_rows: int | None) -> Plan:
     """The plan of a loss of the score. It is a pure function of frozen values, so it is remembered."""
     if settings.has_intervals:
+        refuse_noisy_gradients(settings.mechanism)
         refuse_intervals(score_loss.loss, score_loss.loss.n_outputs * (n_features + (settings.intercept > 0.0)))
     score_loss = with_chosen_threshold(settings, score_loss, n_features, n_rows)
     settings, score_loss, plan = chosen_loss(settings, score_loss, n_features, n_rows)
     if settings.has_intervals:
         return plan_with_intervals(settings, score_loss, n_features, n_rows)
-    return plan or plan_of_weights(settings, score_loss, n_features, n_rows, settings.budget)
+    plan = plan or plan_of_weights(settings, score_loss, n_features, n_rows, settings.budget)
+    return plan_with_centring(settings, score_loss, n_features, n_rows, plan)

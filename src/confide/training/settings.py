@@ -6,11 +6,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from confide.erm.class_losses import OneVsRest, Softmax
+from confide.erm.clipped_slopes import ClippedSlopes
 from confide.erm.losses import Loss, MarginLoss
 from confide.erm.row_bounds import RowBound
 from confide.erm.row_sums import RowSum
 from confide.errors import ParameterError
 from confide.privacy.budgets import Budget, Neighbours
+from confide.privacy.centring import sum_of_rows
+from confide.released_models.prior import Prior
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,13 +108,17 @@ class Settings:
     alpha : ridge of the mean objective, or None for the automatic one
     row_bound, intercept : the bound on rows, and the constant that is appended to each row
     usual_norm : a public guess of the L2 norm of a typical row without its intercept; None for what the bound on rows says
+    random_features : whether rows are random features of a kernel, and nothing else
     neighbours : which data sets the guarantee calls neighbours
     n_rows_bounds : (low, high), or None if the number of rows is public
     rows_per_person : the largest number of rows that one person contributed
     largest_sample_weight : the declared cap on a row's own weight
     class_weight : pairs of class and public weight, or None
     inference_share : part of the budget that is kept for intervals, 0 for none, or "auto"
+    centres : whether a part of the budget may find the middle of the rows, see `centring_choice`
+    beside_mu : explained in `Problem`
     monotone : pairs of a column and "up" or "down", the direction in which its released effect is made monotone
+    prior : public weights towards which the ridge pulls; None for 0
     set_aside : explained in `Problem`, for a release that is one of several
     n_threads : number of threads that share rows in memory or in files; no plan or release depends on it
     """
@@ -131,7 +138,11 @@ class Settings:
     set_aside: float = 0.0
     n_threads: int = 1
     usual_norm: float | None = None
+    random_features: bool = False
     monotone: tuple[tuple[str, str], ...] = ()
+    centres: bool = False
+    beside_mu: float = 0.0
+    prior: Prior | None = None
 
     @property
     def largest_weight(self) -> float:
@@ -142,6 +153,10 @@ class Settings:
     def has_intervals(self) -> bool:
         """Whether a part of the budget is kept for intervals."""
         return self.inference_share != 0.0
+
+    def weights_of_prior(self, n_scores: int, n_features: int) -> tuple[float, ...]:
+        """The prior as weights of a problem with so many scores and columns; empty if there is no prior."""
+        return () if self.prior is None else self.prior.weights(n_scores, n_features, self.intercept)
 
     def for_classes(self, n_classes: int) -> Settings:
         """The settings for this number of classes; 0 for a regression."""
@@ -164,7 +179,13 @@ class Settings:
         if losses is None:
             return ()
         pairs = ((losses.loss, None), *losses.alternatives)
-        return tuple(
+        of_losses = [
             RowSum(loss, self.row_bound if bound is None else bound, self.intercept, 2, self.largest_weight)
             for loss, bound in pairs
-        )
+        ]
+        sums = list(of_losses)
+        if self.mechanism in ("auto", "gradient"):
+            # The limit of the slopes, like the width of a joint, follows from facts that a party of several does not know.
+            sums += [replace(each, loss=ClippedSlopes(each.loss, each.loss.lipschitz), order=1) for each in of_losses]
+        bounds = dict.fromkeys(row_sum.row_bound for row_sum in of_losses) if self.centres else {}
+        return (*sums, *(sum_of_rows(bound, self.neighbours, self.largest_weight) for bound in bounds))

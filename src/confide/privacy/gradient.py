@@ -1,0 +1,175 @@
+"""Noisy gradients: T sums of clipped slopes over all rows, each with exact Gaussian noise. Proof: proofs/gradient.md.
+
+Each sum is made at a point that follows from public facts and from the noisy sums before it. The weights are computed from
+the noisy sums too, so they cost nothing more. There is no minimiser to certify. A sum differs from its exact counterpart by
+rounding alone, and the noise covers that.
+
+Sources: Abadi et al. (2016), for all rows in place of a sample; Dong, Roth and Su (2022) for the account.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Protocol, Self
+
+import numpy as np
+
+from confide.data.source import RowSource
+from confide.erm.clipped_slopes import ClippedSlopes
+from confide.erm.row_sums import RowSum
+from confide.errors import ParameterError
+from confide.privacy.budgets import Budget, Neighbours, PureDP, budget_of_row
+from confide.privacy.gaussian import GaussianMechanism, mu_within
+from confide.privacy.lattice import LatticeGaussian, lattice_exponent
+from confide.privacy.mechanism import ANOTHERS, Plan, Problem, Release, made_by
+from confide.privacy.noise import Entropy
+from confide.solvers.solver import Solver
+from confide.types import Weights
+
+_LARGEST_INFLATION = 0.1
+"""Rounding may cost at most this share of the noise."""
+_MOST_DRAWN = 2**16
+"""So many integers of noise are drawn together. They wait in memory, and are overwritten by none of another fit."""
+_DOWN, _UP = 1.0 - 2.0**-40, 1.0 + 2.0**-40
+
+
+class Walk(Protocol):
+    """Where noisy sums have led so far. It is computed from public facts and noisy sums, so it is not trusted."""
+
+    @property
+    def point(self) -> Weights:
+        """(1, D): where the next sum is made."""
+
+    @property
+    def weights(self) -> Weights:
+        """(1, D): what is released if there are no more sums."""
+
+    def after(self, noisy: Weights) -> Self:
+        """The walk after one more noisy sum (1, D)."""
+
+
+class Steps(Protocol):
+    """How the points of a walk follow from noisy sums. A frozen value made of public facts; `str` says what it does."""
+
+    def start(self, n_weights: int) -> Walk:
+        """The walk before the first sum."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """A JSON form."""
+
+
+@dataclass(frozen=True, slots=True)
+class Descent:
+    """What is decided for noisy gradients before any row is read.
+
+    Attributes
+    ----------
+    n_steps : number T of noisy sums
+    slope_limit : the largest norm of the slopes of a row as long as the bound on rows; shorter rows may have larger slopes
+    radius : the largest L2 norm of a point at which a sum is made
+    steps : how points and weights follow from the noisy sums
+    """
+
+    n_steps: int
+    slope_limit: float
+    radius: float
+    steps: Steps
+
+    def to_dict(self) -> dict[str, Any]:
+        """A JSON form."""
+        return {
+            "n_steps": self.n_steps,
+            "slope_limit": self.slope_limit,
+            "radius": self.radius,
+            "steps": self.steps.to_dict(),
+        }
+
+    def row_sum(self, problem: Problem) -> RowSum:
+        """The sum over rows that each step makes."""
+        clipped = ClippedSlopes(problem.loss, self.slope_limit)
+        return RowSum(clipped, problem.row_bound, problem.intercept, 1, problem.largest_weight)
+
+    def sensitivity(self, problem: Problem) -> float:
+        """Largest L2 distance of the exact sums of neighbours: once or twice the largest clipped gradient of a row."""
+        rows = 2.0 if problem.neighbours is Neighbours.REPLACE_ONE else 1.0
+        return rows * problem.largest_weight * self.slope_limit * problem.row_norm * _UP
+
+    def rounding(self, problem: Problem) -> float:
+        """Largest L2 distance between a computed sum and its exact counterpart, at all points within the radius."""
+        clipped = replace(problem, loss=ClippedSlopes(problem.loss, self.slope_limit))
+        return clipped.rounding(0.0).bound(self.radius, 0.0, 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class NoisyGradients:
+    """Releases weights that are computed from noisy sums of clipped slopes. See `Mechanism`.
+
+    Parameters
+    ----------
+    decide : from the public facts and the mu of the whole release to the facts that are used, whose ridge or loss it may
+        have chosen, and to the descent
+    """
+
+    decide: Callable[[Problem, float], tuple[Problem, Descent]]
+
+    def plan(self, problem: Problem, budget: Budget) -> Plan:
+        """The plan with the least noise at which all sums together cost the budget."""
+        if not budget.is_private or isinstance(budget, PureDP):
+            raise ParameterError(
+                f"mechanism='gradient' adds Gaussian noise, which needs a budget ApproxDP(epsilon, delta) or ZCDP(rho), and "
+                f"the budget is {budget}."
+            )
+        of_row = budget_of_row(budget, problem.rows_per_person)
+        assert not isinstance(of_row, PureDP)  # noqa: S101 - a row has a budget of the same kind
+        mu = mu_within(of_row, problem.beside_mu)
+        if not mu > 0.0:
+            raise ParameterError("the releases beside the gradients cost the whole budget.")
+        problem, descent = self.decide(problem, mu)
+        exact, rounding = descent.sensitivity(problem), descent.rounding(problem)
+        if not 0.0 < descent.slope_limit <= problem.loss.lipschitz or descent.n_steps < 1:
+            raise ParameterError("noisy gradients need at least one step, and a limit of at most the largest slope.")
+        if not 2.0 * rounding <= _LARGEST_INFLATION * exact:
+            raise ParameterError(
+                f"sums of slopes over up to {problem.n_rows_high} rows are too inexact in double precision. Narrow "
+                f"n_rows_bounds, or take a loss that bends less."
+            )
+        sensitivity = (exact + 2.0 * rounding) * _UP
+        # T sums of the same mu are one Gaussian mechanism of mu sqrt(T): theorem 3.
+        of_step = mu / math.sqrt(descent.n_steps) * _DOWN
+        exponent = lattice_exponent(sensitivity / max(1.0, of_step), problem.n_weights)
+        lattice = LatticeGaussian.of_multiplier(problem.n_weights, exponent, sensitivity, 1.0 / of_step)
+        together = math.hypot(problem.beside_mu, math.sqrt(descent.n_steps) / lattice.multiplier) * _UP
+        event = problem.event(budget, GaussianMechanism(together))
+        return Plan(problem, budget, "gradient", problem.l2, None, 0.0, 0.0, lattice, event, descent=descent)
+
+    def release(self, plan: Plan, source: RowSource, solver: Solver, entropy: Entropy) -> Release:
+        """Make the sums, one after another. There is nothing to solve, so the solver is not used."""
+        if not made_by(plan, Plan, "gradient") or plan.lattice is None or plan.descent is None:
+            raise ParameterError(ANOTHERS)
+        problem, descent = plan.problem, plan.descent
+        problem.check_source(source)
+        rows = source.for_many_passes()
+        row_sum, walk = descent.row_sum(problem), descent.steps.start(problem.n_weights)
+        # Many integers are drawn much faster together. Each is used in one sum.
+        at_once = max(1, _MOST_DRAWN // problem.n_weights)
+        for first in range(0, descent.n_steps, at_once):
+            n_steps = min(at_once, descent.n_steps - first)
+            drawn = plan.lattice.integers(n_steps * problem.n_weights, entropy).reshape(n_steps, problem.n_weights)
+            for noise in drawn:
+                totals = rows.sum_over_rows(row_sum, _within(walk.point, descent.radius))
+                # From here on, only what has noise is used.
+                walk = walk.after(plan.lattice.release(totals.gradient, entropy, noise))
+        return Release(walk.weights, plan)
+
+
+def _within(point: Weights, radius: float) -> Weights:
+    """The point, or the nearest one within the radius; zeros for what is not finite."""
+    with np.errstate(all="ignore"):
+        norm = float(np.linalg.norm(point))
+    if not math.isfinite(norm):
+        return np.zeros_like(point)
+    # The computed norm of D numbers errs by a factor of less than 1 + D 2^-53.
+    inside = radius * (1.0 - 2.0**-20)
+    return point * (inside / max(norm, inside))

@@ -1,0 +1,66 @@
+"""Whether a part of the budget finds the middle of the rows, and the plan of weights with it. Public facts decide it.
+
+Rows that were moved by their middle are shorter, so noise that hides one of them is smaller in relation to them. That pays
+where noise is large. Where it is small, it is better to keep the budget for the weights.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import replace
+
+from confide.erm.centred_rows import Centred
+from confide.erm.group_bounds import GroupBound
+from confide.erm.row_bounds import BallBound
+from confide.errors import ParameterError
+from confide.plan_text import noise_in_rows
+from confide.privacy.budgets import ZCDP, ApproxDP
+from confide.privacy.centring import centring_plan
+from confide.privacy.mechanism import Plan
+from confide.training.mechanism_choice import plan_of_weights
+from confide.training.settings import ScoreLoss, Settings
+
+_SHARE = 0.02
+"""The part of the budget that finds the middle of the rows: benchmarks/centring.py."""
+
+_USUAL_RADIUS = 0.75
+"""The radius of moved rows over their norm before: 0.65 to 0.72 in benchmarks/centring.py."""
+_LEAST_NOISE = 8e-4
+"""Where the noise is less than what this share of the rows can pull together, a centre gains nothing
+(benchmarks/centring.py)."""
+
+
+def plan_with_centring(settings: Settings, score_loss: ScoreLoss, n_features: int, n_rows: int | None, plan: Plan) -> Plan:
+    """The plan with a centre of the rows, or the plan that was given where a centre does not pay or there can be none."""
+    # The weights of a prior are those of rows as they are, and the bounds of a plan rest on them before a centre is known.
+    if not settings.centres or settings.prior is not None or not _may_be_centred(plan):
+        return plan
+    problem, budget = plan.problem, plan.budget
+    # There may be no plan for what is left of the budget.
+    with suppress(ParameterError):
+        centring = centring_plan(problem, budget, _SHARE)
+        bound = Centred.unmoved(problem.row_bound, n_features)
+        moved = replace(settings, row_bound=bound, beside_mu=centring.mu)
+        centred = replace(plan_of_weights(moved, score_loss, n_features, n_rows, budget), centring=centring)
+        if plan.descent is not None or _USUAL_RADIUS * _noise(centred) < _noise(plan):
+            return centred
+    return plan
+
+
+def _noise(plan: Plan) -> float:
+    """The noise as a part of what all rows of the largest norm can pull together."""
+    return noise_in_rows(plan) / plan.problem.n_rows_low
+
+
+def _may_be_centred(plan: Plan) -> bool:
+    """Whether weights for moved rows can be released and given for rows as they are, and noise is large enough for it."""
+    problem = plan.problem
+    return (
+        isinstance(plan.budget, ApproxDP | ZCDP)
+        # Without an intercept, scores of moved rows are no scores of rows.
+        and problem.intercept > 0.0
+        and not problem.loss.by_length
+        and type(problem.row_bound) in (BallBound, GroupBound)
+        # Gradients clip slopes by the length of a row, so shorter rows keep more of theirs, however small the noise is.
+        and (plan.descent is not None or _noise(plan) > _LEAST_NOISE)
+    )

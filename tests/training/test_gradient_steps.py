@@ -1,0 +1,198 @@
+"""How noisy gradients lead to weights: steps, limits and ridge from public facts, and weights that are as good as others."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import FrozenInstanceError, replace
+
+import numpy as np
+import pytest
+
+from confide.erm.declared_losses import DeclaredLoss
+from confide.erm.group_bounds import GroupBound
+from confide.erm.hinges import Hinge, HuberHinge, LogisticHinge
+from confide.erm.interpolated_slopes import InterpolatedSlopes
+from confide.erm.losses import LogisticLoss
+from confide.erm.objective import Objective
+from confide.erm.target_losses import PoissonLoss, SquaredLoss
+from confide.errors import ParameterError
+from confide.privacy.budgets import ZCDP, ApproxDP, Neighbours
+from confide.privacy.noise import Entropy
+from confide.solvers.fallback import NewtonThenFallback
+from confide.training.alpha import AlphaRule, balanced_l2, usual_norm
+from confide.training.gradient_steps import N_STEPS, GradientRule, HeavyBall, gradient_mechanism
+from tests.privacy.problems import problem, source
+
+RULE = AlphaRule(is_automatic=True, score_size=None, is_raised=False, for_intervals=False)
+GIVEN = replace(RULE, is_automatic=False)
+
+
+def test_a_heavy_ball_does_what_it_says():
+    """Four steps by hand, with a momentum that grows; the weights are the mean of the points of the second half."""
+    steps, walk = HeavyBall(4, 0.5, 0.9, 2.0), None
+    walk = steps.start(1)
+    point, velocity, points = 0.0, 0.0, []
+    for noisy, momentum in ((1.0, 1 / 3), (-3.0, 2 / 4), (0.5, 3 / 5), (2.0, 4 / 6)):
+        walk = walk.after(np.array([[noisy]]))
+        velocity = momentum * velocity - 0.5 * (noisy + 2.0 * point)
+        point += velocity
+        points.append(point)
+        assert walk.point[0, 0] == pytest.approx(point)
+    assert walk.weights[0, 0] == pytest.approx(np.mean(points[2:]))
+
+
+def test_momentum_does_not_grow_beyond_its_limit():
+    """After 40 steps (t + 1) / (t + 3) is above .9."""
+    walk = replace(HeavyBall(100, 0.5, 0.9, 0.0).start(1), n_done=40, velocity=np.ones((1, 1)))
+    assert walk.after(np.zeros((1, 1))).velocity[0, 0] == 0.9
+
+
+def test_a_walk_without_sums_ends_where_it_is():
+    """Before the second half the weights are the last point."""
+    walk = HeavyBall(10, 0.5, 0.9, 2.0).start(2).after(np.ones((1, 2)))
+    np.testing.assert_array_equal(walk.weights, walk.point)
+
+
+def test_steps_keep_nothing_for_the_next_fit():
+    """Frozen values, and each walk begins at 0."""
+    steps = HeavyBall(4, 0.5, 0.9, 2.0)
+    steps.start(2).after(np.ones((1, 2)))
+    np.testing.assert_array_equal(steps.start(2).point, np.zeros((1, 2)))
+    np.testing.assert_array_equal(steps.start(2).velocity, np.zeros((1, 2)))
+    with pytest.raises(FrozenInstanceError):
+        steps.momentum = 0.5
+    assert str(steps).startswith("heavy ball with momentum 0.9 and steps of 0.5")
+    assert steps.to_dict() == {"kind": "heavy-ball", "step": 0.5, "momentum": 0.9}
+
+
+def decided(facts, rule=RULE, mu=0.1):
+    """What the rule decides."""
+    return GradientRule(rule)(facts, mu)
+
+
+@pytest.mark.parametrize("bound", [None, GroupBound((3, 2, 1), (1.0, 1.0, 1.0))], ids=["ball", "groups"])
+def test_the_limit_is_a_part_of_what_typical_rows_reach(bound):
+    """.85 of the norm of a typical row, at slopes of 1; no larger than that of the longest row."""
+    facts = problem(1000, 6, row_norm=2.0, intercept=1.0, row_bound=bound)
+    _, descent = decided(facts)
+    assert descent.slope_limit * facts.row_norm == pytest.approx(0.85 * usual_norm(facts.row_bound, 1.0))
+    assert descent.n_steps == descent.steps.n_steps
+    _, told = decided(facts, replace(RULE, usual_norm=100.0))
+    assert told.slope_limit == 1.0
+
+
+def test_the_automatic_ridge_balances_the_noise_in_the_mean_of_all_sums():
+    """.3 of the ridge that other mechanisms would have, and all of it for residuals; a ridge that is given is kept."""
+    facts = problem(1000, 6, row_norm=2.0, intercept=1.0, neighbours=Neighbours.REPLACE_ONE)
+    typical = usual_norm(facts.row_bound, 1.0)
+    expected = balanced_l2(2.0 * typical / 0.1 * math.sqrt(7.0), 1000.0, typical, on_weights=False)
+    chosen, descent = decided(facts)
+    assert chosen.l2 == pytest.approx(0.3 * expected, rel=1e-9)
+    residuals = problem(1000, 6, loss=SquaredLoss(2.0, 0.5), row_norm=2.0, intercept=1.0)
+    of_noise = 2.0 * 0.5 * typical / 0.1 * math.sqrt(7.0)
+    ridge = balanced_l2(of_noise, 1000.0, typical, on_weights=False, score_size=2.0)
+    assert decided(residuals, replace(RULE, score_size=2.0))[0].l2 == pytest.approx(ridge, rel=1e-9)
+    assert descent.steps.l2 == chosen.l2
+    assert decided(facts, GIVEN)[0].l2 == facts.l2
+
+
+def test_the_unit_of_the_weights_of_rows_does_not_matter():
+    """Twice the cap on weights: twice the ridge, half the step."""
+    one, other = (decided(problem(1000, 6, largest_weight=weight)) for weight in (1.0, 2.0))
+    assert other[0].l2 == pytest.approx(2.0 * one[0].l2)
+    assert other[1].steps.step == pytest.approx(0.5 * one[1].steps.step)
+    assert other[1].slope_limit == one[1].slope_limit
+
+
+@pytest.mark.parametrize(
+    "loss", [LogisticLoss(), LogisticHinge(0.25), SquaredLoss(2.0, 0.5), PoissonLoss(5.0, 2.0)], ids=str
+)
+def test_steps_are_short_enough_to_converge(loss):
+    """Largest curvature of the mean, if all rows have one direction: heavy balls converge below 2 (1 + momentum).
+
+    Rows in a ball may all be as long as the bound; rows in groups are as long as the groups say.
+    """
+    for bound, longest in ((None, 2.0), (GroupBound((3, 3), (1.0, 1.0)), math.sqrt(2.0))):
+        for mu in (0.001, 10.0):
+            facts = problem(1000, 6, loss=loss, row_norm=2.0, row_bound=bound)
+            chosen, descent = decided(facts, mu=mu)
+            largest = 1000 * loss.smoothness * longest**2
+            assert 0.0 < descent.steps.step * largest <= 2.0 * (1.0 + descent.steps.momentum)
+            assert descent.steps.step * chosen.l2 * descent.n_steps <= 0.1 * (1.0 + 1e-12)
+
+
+def test_there_are_more_steps_where_they_are_short():
+    """80 with much noise, where the ridge limits the steps; 160 with little, where the curvature does."""
+    few, many = (decided(problem(1000, 6), mu=mu)[1].n_steps for mu in (0.001, 10.0))
+    assert (few, many) == N_STEPS == (80, 160)
+    between = {decided(problem(1000, 6), mu=mu)[1].n_steps for mu in np.geomspace(0.01, 10.0, 40)}
+    assert len(between) > 3
+
+
+def test_kinks_get_joints_from_public_facts():
+    """The narrowest at which rounding costs at most a thousandth of the noise, and wider ones for more rows."""
+    widths = []
+    for n in (1000, 10**6, 10**7, 10**9):
+        chosen, descent = decided(problem(n, 6, loss=Hinge()))
+        assert isinstance(chosen.loss, HuberHinge)
+        assert 2.0 * descent.rounding(chosen) <= 0.09 * descent.sensitivity(chosen)
+        widths.append(chosen.loss.smoothing)
+    assert widths[0] == 2.0**-12
+    assert widths[1] > widths[0]
+    assert max(widths) <= 2.0**-5
+    smooth, _ = decided(problem(1000, 6))
+    assert smooth.loss == LogisticLoss()
+
+
+class Kinked:
+    """A loss of the margin whose slopes alone are known."""
+
+    def derivative(self, margin):
+        """The slope."""
+        return np.where(margin <= 1.0, -1.0, 0.0)
+
+
+def test_a_users_loss_gets_joints_everywhere():
+    """Whatever it declares: its slopes at multiples of a power of two."""
+    own = DeclaredLoss(Kinked(), None, "own", 1.0, math.inf, math.inf, 1024.0, False)
+    for given in (own, replace(own, smoothness=0.25)):
+        chosen, _ = decided(problem(1000, 6, loss=given))
+        assert isinstance(chosen.loss, InterpolatedSlopes)
+        assert chosen.loss.loss == given
+        assert math.frexp(chosen.loss.width)[0] == 0.5
+        assert chosen.loss.width <= 2.0**-11
+
+
+def test_too_many_rows_are_refused():
+    """From public facts, with what to do."""
+    with pytest.raises(ParameterError, match="Narrow n_rows_bounds"):
+        decided(problem(10**14, 6, loss=Hinge()))
+
+
+@pytest.mark.parametrize("loss", [LogisticLoss(), LogisticHinge(), HuberHinge(0.5)], ids=lambda loss: loss.name)
+def test_with_little_noise_the_weights_are_near_the_minimiser(loss):
+    """A budget of rho 1e6: what is lost is within 3% of what the minimiser gains over 0."""
+    rows, facts = source(2000, 4, seed=1, length=0.6), problem(2000, 4, loss=loss, row_norm=2.0, l2=2.0)
+    rows.labels[...] = np.where(rows.blocks.rows[:, 0] + 0.3 * rows.blocks.rows[:, 1] > 0.1, 1, -1)
+    mechanism = gradient_mechanism(replace(GIVEN, usual_norm=2.0))
+    plan = mechanism.plan(facts, ZCDP(1e6))
+    found = mechanism.release(plan, rows, NewtonThenFallback(), Entropy.seeded(0)).weights
+    objective = Objective(rows, loss, facts.row_bound, 0.0, 2.0, np.zeros((1, 4)))
+    best = NewtonThenFallback().solve(objective, np.zeros((1, 4)), 1e-6).weights
+    at = [float(objective.evaluate(w, 0).value[0]) for w in (np.zeros((1, 4)), found, best)]
+    assert at[1] - at[2] <= 0.03 * (at[0] - at[2])
+
+
+def test_the_mechanism_of_a_rule_is_planned_at_every_currency_it_serves():
+    """The rule is asked with the mu of the whole budget."""
+    asked = []
+
+    def decide(facts, mu):
+        asked.append(mu)
+        return GradientRule(RULE)(facts, mu)
+
+    mechanism = replace(gradient_mechanism(RULE), decide=decide)
+    mechanism.plan(problem(1000, 3), ZCDP(0.02))
+    mechanism.plan(problem(1000, 3), ApproxDP(1.0, 1e-6))
+    assert asked[0] == pytest.approx(0.2, rel=1e-6)
+    assert asked[1] == pytest.approx(0.2368, rel=1e-2)
