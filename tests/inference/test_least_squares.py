@@ -205,9 +205,9 @@ def test_a_plan_and_a_statement_say_what_is_released_for_intervals():
         assert plans[1].to_dict()["square_deviation"] == plans[1].square_deviation > 0.0
         assert plans[0].to_dict()["intervals"] is None
     plans = [
-        Ridge(
-            ZCDP(0.5), intervals=flag, neighbours="add-or-remove-one", n_rows_bounds=(9000, 11_000), target_bound=1.0
-        ).plan(n_features=5)
+        Ridge(ZCDP(0.5), intervals=flag, neighbours="add-or-remove-one", n_rows_bounds=(9000, 11_000), **sums).plan(
+            n_features=5
+        )
         for flag in (False, True)
     ]
     assert plans[1].product_deviation / plans[0].product_deviation == pytest.approx(math.sqrt(1.125), rel=1e-3)
