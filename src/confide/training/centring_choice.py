@@ -6,6 +6,7 @@ where noise is large. Where it is small, it is better to keep the budget for the
 
 from __future__ import annotations
 
+import math
 from contextlib import suppress
 from dataclasses import replace
 
@@ -15,8 +16,9 @@ from confide.erm.row_bounds import BallBound
 from confide.errors import ParameterError
 from confide.plan_text import noise_in_rows
 from confide.privacy.budgets import ZCDP, ApproxDP
-from confide.privacy.centring import centring_plan
-from confide.privacy.mechanism import Plan
+from confide.privacy.centring import CentringPlan, centring_plan
+from confide.privacy.mechanism import Plan, Problem
+from confide.privacy.sensitivity import gradient_shift
 from confide.training.mechanism_choice import plan_of_weights
 from confide.training.settings import ScoreLoss, Settings
 
@@ -39,12 +41,21 @@ def plan_with_centring(settings: Settings, score_loss: ScoreLoss, n_features: in
     # There may be no plan for what is left of the budget.
     with suppress(ParameterError):
         centring = centring_plan(problem, budget, _SHARE)
+        if plan.descent is None and _USUAL_RADIUS * _ideal_noise(problem, centring) >= plan.noise_norm * plan.l2:
+            return plan
         bound = Centred.unmoved(problem.row_bound, n_features)
         moved = replace(settings, row_bound=bound, beside_mu=centring.mu)
         centred = replace(plan_of_weights(moved, score_loss, n_features, n_rows, budget), centring=centring)
         if plan.descent is not None or _USUAL_RADIUS * _noise(centred) < _noise(plan):
             return centred
     return plan
+
+
+def _ideal_noise(problem: Problem, centring: CentringPlan) -> float:
+    """The norm of Gaussian noise in the summed objective if what the centre leaves of the budget bought nothing else."""
+    left = centring.mu * math.sqrt(1.0 / centring.share - 1.0)
+    longest = gradient_shift(problem.loss_bounds.lipschitz, problem.neighbours) * problem.row_norm
+    return longest * math.sqrt(problem.n_weights) / left
 
 
 def _noise(plan: Plan) -> float:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from confide.erm.centred_rows import Centred
 from confide.erm.declared_losses import DeclaredLoss
 from confide.erm.group_bounds import GroupBound
 from confide.erm.hinges import Hinge, HuberHinge
@@ -58,12 +59,14 @@ class HeavyBall:
     step : length of a step, for sums of losses
     momentum : the largest part of a step that the next one repeats; at first it is (t + 1) / (t + 3) after t steps
     l2 : ridge of the sum form
+    prior : public weights, where the walk starts and to which the ridge pulls; empty for 0
     """
 
     n_steps: int
     step: float
     momentum: float
     l2: float
+    prior: tuple[float, ...] = ()
 
     def __str__(self) -> str:
         return (
@@ -78,7 +81,8 @@ class HeavyBall:
     def start(self, n_weights: int, n_problems: int = 1) -> HeavyBallWalk:
         """The walk before the first sum, at weights of 0. A forecast makes several walks at once."""
         nothing = np.zeros((n_problems, n_weights))
-        return HeavyBallWalk(self, 0, nothing, nothing, nothing)
+        begin = nothing + np.array([self.prior]) if self.prior else nothing
+        return HeavyBallWalk(self, 0, begin, nothing, nothing)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -110,7 +114,8 @@ class HeavyBallWalk:
         """The walk after one more noisy sum of slopes (1, D)."""
         steps = self.steps
         momentum = min(steps.momentum, (self.n_done + 1.0) / (self.n_done + 3.0))
-        velocity = momentum * self.velocity - steps.step * (noisy + steps.l2 * self.point)
+        pulled = self.point - np.array([steps.prior]) if steps.prior else self.point
+        velocity = momentum * self.velocity - steps.step * (noisy + steps.l2 * pulled)
         point = self.point + velocity
         total = self.total + point if self.n_done >= steps.n_steps // 2 else self.total
         return HeavyBallWalk(steps, self.n_done + 1, point, velocity, total)
@@ -142,12 +147,13 @@ class GradientRule:
         # So many steps that neither of the two limits on a step is far below the other.
         ridge = max(balanced, problem.l2)
         n_steps = min(max(math.ceil(_STEP_OVER_RIDGE / ridge / longest), N_STEPS[0]), N_STEPS[1])
-        steps = HeavyBall(n_steps, min(_STEP_OVER_RIDGE / n_steps / ridge, longest), MOMENTUM, problem.l2)
+        steps = HeavyBall(n_steps, min(_STEP_OVER_RIDGE / n_steps / ridge, longest), MOMENTUM, problem.l2, problem.prior)
         return _with_joint(problem, Descent(n_steps, limit, math.inf, steps), unit)
 
     def _longest_usual(self, problem: Problem, typical: float) -> float:
         """The norm of rows at which steps must still converge. Rows in a ball may all be as long as the bound."""
-        is_known = self.alpha.usual_norm is not None or isinstance(problem.row_bound, GroupBound)
+        bound = problem.row_bound.inner if isinstance(problem.row_bound, Centred) else problem.row_bound
+        is_known = self.alpha.usual_norm is not None or isinstance(bound, GroupBound)
         return typical if is_known else problem.row_norm
 
     def _balanced_l2(self, problem: Problem, mu: float, typical: float) -> float:
@@ -183,7 +189,8 @@ def _with_joint(problem: Problem, descent: Descent, unit: float) -> tuple[Proble
     exact = descent.sensitivity(problem)
     for inflation in _INFLATIONS:
         for scores in _LONGEST_SCORES:
-            within = replace(descent, radius=scores * unit / problem.row_norm)
+            # Points around a prior are as far from 0 as the prior is, and more.
+            within = replace(descent, radius=scores * unit / problem.row_norm + 2.0 * math.hypot(*problem.prior))
             for joint in joints:
                 smooth = replace(problem, loss=_smoothed(problem.loss, joint * unit))
                 if 2.0 * within.rounding(smooth) <= inflation * exact:
