@@ -26,7 +26,6 @@ def gaussian_plan(problem: Problem, budget: Budget, shape: Shape, share: float) 
     The budget also pays for the Gaussian releases beside it, `Problem.beside_mu`.
     """
     loss, of_row = problem.loss_bounds, budget_of_row(budget, problem.rows_per_person)
-    monotone, beside_mu = loss.monotone, problem.beside_mu
     shift = gradient_shift(1.0, problem.neighbours)
     # At this ridge the curvature costs at most half of the budget, or of the epsilon that is as strong as rho. If the
     # account knows the curvature slope by slope, it may cost as much as the shift of one row.
@@ -37,13 +36,13 @@ def gaussian_plan(problem: Problem, budget: Budget, shape: Shape, share: float) 
     def curve_at(mu: float) -> GaussianObjective:
         kappa = _kappa(shape, problem.largest_weight, loss.lipschitz / mu, l2) if loss.tapered else math.inf
         seal_mu = share * shift * mu
-        others = (loss.n_outputs, loss.separable, beside_mu, *bend)
+        others = (loss.n_outputs, loss.separable, problem.beside_mu, *bend)
         if loss.n_outputs == 1:
-            return GaussianObjective(mu, curvature, kappa, seal_mu, problem.neighbours, monotone, *others)
+            return GaussianObjective(mu, curvature, kappa, seal_mu, problem.neighbours, loss.monotone, *others)
         # With several scores, this is what the curvature costs near any corner of the slopes: proofs/multiclass.md, theorem
         # 4.
         cost = min(curvature, loss.trace / problem.largest_weight * kappa * _UP)
-        return GaussianObjective(mu, cost, math.inf, seal_mu, problem.neighbours, monotone, *others)
+        return GaussianObjective(mu, cost, math.inf, seal_mu, problem.neighbours, loss.monotone, *others)
 
     bend = _bend(shape, loss.lipschitz, l2) if loss.tapered else (math.inf, 1.0)
     high = _ideal_mu(of_row) / shift
@@ -59,8 +58,7 @@ def gaussian_plan(problem: Problem, budget: Budget, shape: Shape, share: float) 
 def _kappa(shape: Shape, largest_weight: float, scale: float, l2: float) -> float:
     """Sum over the pieces of rho^2 max(0, W / l2 - (W / t)^2 / 2), rounded up. Proof: proofs/gaussian.md, theorem 3."""
     weight, pairs = largest_weight, zip(shape.pieces, shape.gaussian_deviations(scale), strict=True)
-    excess = math.fsum(rho**2 * max(0.0, weight / l2 - 0.5 * (weight / t) ** 2 * _DOWN) for (rho, _), t in pairs)
-    return excess * _UP
+    return _UP * math.fsum(rho**2 * max(0.0, weight / l2 - 0.5 * (weight / t) ** 2 * _DOWN) for (rho, _), t in pairs)
 
 
 def _bend(shape: Shape, lipschitz: float, l2: float) -> tuple[float, float]:
