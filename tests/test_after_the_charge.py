@@ -51,6 +51,7 @@ HOLDING = {
     "confide.estimators.linear_model": {"PrivateLinearModel._hold"},
     "confide.estimators.linear_classifier": {"LinearClassifier._hold"},
     "confide.estimators.linear_regressor": {"LinearRegressor._hold"},
+    "confide.estimators.svm": {"KernelSVC._hold"},
     "confide.estimators.search": {
         "_chosen",
         "_chosen.trained",
@@ -143,6 +144,8 @@ def entries(folder):
         "support vectors": fit(confide.LinearSVC),
         "the hinge": fit(confide.LinearSVC, loss="hinge"),
         "a kernel": fit(confide.KernelSVC, n_features=8),
+        "a prior": fit(confide.LogisticRegression, prior=([0.5] * X.shape[1], 0.1), inference_share=0.3),
+        "sums with a prior": fit(confide.Ridge, prior=confide.Ridge(RICH, **NUMBERS).fit(X, X[:, 0]), **NUMBERS),
         "erm": fit(confide.ERMClassifier),
         "ridge": fit(confide.Ridge, **NUMBERS),
         "ridge with intervals": fit(confide.Ridge, np.tile(X, (50, 1)), np.tile(X[:, 0], 50), intervals=True, **NUMBERS),

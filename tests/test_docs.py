@@ -77,6 +77,20 @@ def test_the_python_of_the_page_on_additive_models_runs(tmp_path, monkeypatch, c
     assert names["curves"].score(names["X"], names["y"]) > 0.9
 
 
+def test_the_python_of_the_page_on_priors_runs(tmp_path, monkeypatch, capsys):
+    """Block by block: the prior raises the accuracy, the statement names it, and the refit is charged."""
+    monkeypatch.chdir(tmp_path)
+    names = {}
+    for code in blocks("docs/priors.md", "python"):
+        exec(compile(code, "docs/priors.md", "exec"), names)  # noqa: S102 - our own page
+    adult, sentence = names["adult"], "a model that was declared public. It was made from rows that need no protection"
+    assert names["model"].score(adult.X_test, adult.y_test) > names["without"].score(adult.X_test, adult.y_test)
+    assert sentence in " ".join(capsys.readouterr().out.split())
+    page = (ROOT / "docs/priors.md").read_text(encoding="utf-8")
+    assert sentence in " ".join(page.replace("> ", "").split())
+    assert len(names["ledger"].entries()) == 2
+
+
 def test_the_recomputation_for_sceptics_holds():
     """The ten-minute check of privacy/README.md, which uses no formula of the library, agrees with the plan."""
     (code,) = blocks("src/confide/privacy/README.md", "python")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -12,6 +13,7 @@ from confide.erm.hinges import HuberHinge, LogisticHinge
 from confide.erm.losses import LogisticLoss
 from confide.plan_text import noise_in_rows, plan_document, plan_text, statistics_document
 from confide.privacy.budgets import ApproxDP, Neighbours, PureDP
+from confide.released_models.prior import Prior
 from confide.training.plan import make_plan
 from confide.training.settings import ScoreLoss
 from tests.training.examples import RICH, least_squares, settings
@@ -142,3 +144,15 @@ def test_sums_are_shown_with_the_noise_on_each_kind():
     assert document["square_deviation"] is None
     assert document["target_bound"] == 1.0
     assert "no intercept" in lines(str(plan))["features"]
+
+
+def test_a_prior_has_a_line_of_its_own():
+    """With its length, for both kinds of plans; without a prior there is none."""
+    prior = Prior.of_numbers([3.0, 4.0], 0.0)
+    for facts, n_features in ((settings(prior=prior), 2), (least_squares(prior=prior), 2)):
+        plan = make_plan(facts, n_features, 1000)
+        assert lines(str(plan))["prior"] == "the ridge pulls towards public weights of length 5"
+        assert plan.to_dict()["prior_norm"] == 5.0
+        bare = make_plan(replace(facts, prior=None), n_features, 1000)
+        assert "prior" not in lines(str(bare))
+        assert "prior_norm" not in bare.to_dict()

@@ -22,6 +22,8 @@ SCHEMA = Schema(
     person="who",
 )
 FRAME = pd.DataFrame({"a": ROWS[:, 0], "c": np.where(ROWS[:, 1] > 0.0, "u", "v"), "who": np.arange(2_000) // 2})
+BEFORE = confide.LogisticRegression(1.0, classes=[0, 1]).fit(ROWS, LABELS)
+PUBLIC = confide.PublicPrior(confide.LogisticRegression(float("inf"), schema=SCHEMA).fit(FRAME, LABELS))
 COMPUTED_WITH = ("confide.privacy.", "confide.accounting.")
 """Rooms that compute with a budget, wherever the numbers of it are needed."""
 
@@ -78,7 +80,10 @@ def fits():
         "a classifier": (confide.LogisticRegression(budget), ROWS, LABELS),
         "a classifier with intervals": (confide.LogisticRegression(ApproxDP(50.0, 1e-6), inference_share=0.3), ROWS, LABELS),
         "support vectors": (confide.LinearSVC(budget), ROWS, LABELS),
-        "a kernel": (confide.KernelSVC(budget, n_features=8), ROWS, LABELS),
+        # A first plan tells whether a centre of the rows pays, so a fit with a centre is planned twice.
+        "a kernel": (confide.KernelSVC(budget, centre=False, n_features=8, loss="huber_hinge"), ROWS, LABELS),
+        "a prior": (confide.LogisticRegression(budget, prior=BEFORE), ROWS, LABELS),
+        "a public prior with a schema": (confide.LinearSVC(budget, schema=SCHEMA, prior=PUBLIC), FRAME, LABELS),
         "any loss": (confide.ERMClassifier(budget), ROWS, LABELS),
         "a regressor": (confide.HuberRegressor(budget, target_bound=1.0), ROWS, NUMBERS),
         "counts": (confide.PoissonRegressor(budget, target_bound=5.0), ROWS, np.arange(2_000) % 4),
@@ -105,7 +110,11 @@ def test_a_fit_in_memory_is_a_straight_line(name):
     travellers = {"X": X, "y": y, "budget": model.budget}
     if model.schema is not None:
         travellers["schema"] = model.schema
+    if model.prior is not None:
+        travellers["prior"] = model.prior
     found = entries(travellers, lambda: model.fit(X, y))
+    if model.prior is not None:
+        assert found["prior"]["confide.estimators.priors"] == 1
     assert found["X"]["confide.intake.given_rows"] == found["y"]["confide.intake.targets"] == 1
     if name.startswith("an additive"):
         # Plans with several numbers of knots are compared before the fit; its rows and targets go straight all the same.

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from confide.estimators.loss_regression import PoissonRegressor as PoissonRegressor
     from confide.estimators.parties import take_part as take_part
     from confide.estimators.parts import intervals_from_parts as intervals_from_parts
+    from confide.estimators.priors import PublicPrior as PublicPrior
     from confide.estimators.regression import Ridge as Ridge
     from confide.estimators.search import PrivateSearchCV as PrivateSearchCV
     from confide.estimators.svm import KernelSVC as KernelSVC

@@ -18,6 +18,7 @@ def plan_document(plan: Any) -> dict[str, Any]:
         **_facts(plan),
         "loss": problem.loss.name,
         "smoothing": _smoothing(problem.loss),
+        **({} if _threshold(problem.loss) is None else {"threshold": _threshold(problem.loss)}),
         "largest_weight": problem.largest_weight,
         "alpha": plan.alpha,
         "added_alpha": plan.added_l2 / problem.n_rows_low,
@@ -30,6 +31,7 @@ def plan_document(plan: Any) -> dict[str, Any]:
         "tolerance": plan.tolerance,
         "expected_distance": plan.expected_distance,
         "intervals": plan.intervals.to_dict() if plan.intervals else None,
+        **({"centring": plan.centring.to_dict()} if plan.centring else {}),
         **({"descent": plan.descent.to_dict()} if plan.descent else {}),
     }
 
@@ -47,6 +49,11 @@ def plan_text(plan: Any) -> str:
             lines["loss"] = f"logistic hinge, its corner at margin {plan.problem.loss.margin:.3g}"
         elif name in ("huber_hinge", "smooth_hinge"):
             lines["loss"] = f"hinge with a joint of half-width {smoothing:.3g}"
+    if (threshold := _threshold(plan.problem.loss)) is not None:
+        longest = " times the largest norm of a row over its norm" if plan.problem.loss.by_length else ""
+        lines["loss"] = (
+            f"{_NAMES_OF_LOSSES[plan.problem.loss.name]}, slopes clipped at the threshold {threshold:.6g}{longest}"
+        )
     added = (
         f", of which {plan.added_l2 / plan.problem.n_rows_low:.6g} was added for the proof" if plan.added_l2 > 0.0 else ""
     )
@@ -66,6 +73,11 @@ def plan_text(plan: Any) -> str:
         lines["grid"] = f"weights are multiples of 2^{lattice.exponent}"
         lines["tolerance"] = f"gradient norm {plan.tolerance:.3g} in the summed objective"
         lines["expected distance"] = f"at most {plan.expected_distance:.4g} from the non-private weights at this alpha"
+    if plan.centring is not None:
+        lines["centre"] = (
+            f"{plan.centring.share:.2g} of the budget finds the middle of the rows, by which they are moved and then "
+            f"shortened; the noise counts in rows after that"
+        )
     if plan.intervals is not None:
         lines |= plan.intervals.lines()
     return _in_columns(lines)
@@ -165,6 +177,12 @@ def search_text(plan: Any) -> str:
     return _in_columns(lines)
 
 
+def prior_of(plan: Any) -> tuple[float, ...]:
+    """The public weights towards which the ridge of a plan pulls; empty for 0."""
+    prior: tuple[float, ...] = plan.problem.prior if hasattr(plan.problem, "prior") else plan.prior
+    return prior
+
+
 def _facts(plan: Any) -> dict[str, Any]:
     problem = plan.problem
     return {
@@ -177,9 +195,23 @@ def _facts(plan: Any) -> dict[str, Any]:
         "n_scores": problem.loss.n_outputs if hasattr(problem, "loss") else 1,
         "n_weights": problem.n_weights,
         "row_bound": problem.row_bound.to_dict(),
+        **({"prior_norm": math.hypot(*prior)} if (prior := prior_of(plan)) else {}),
         "row_norm": problem.row_norm if math.isfinite(problem.row_norm) else "inf",
         "cautions": list(cautions(plan.event.budget, problem.n_rows_low, problem.n_rows_high)),
     }
+
+
+_NAMES_OF_LOSSES = {
+    "huber": "half the squared residual",
+    "clipped_squared": "half the squared residual",
+    "poisson": "Poisson",
+}
+"""Losses that are clipped at a threshold, in words."""
+
+
+def _threshold(loss: Any) -> float | None:
+    """The threshold at which the slopes of a loss of a residual are clipped; None for other losses."""
+    return loss.threshold if loss.name in _NAMES_OF_LOSSES else None
 
 
 def _smoothing(loss: Any) -> float | None:
@@ -203,6 +235,8 @@ def _opening(plan: Any, mechanism: str) -> dict[str, str]:
         lines["weight of a row"] = f"at most {problem.largest_weight:.6g}"
     if getattr(problem, "loss", None) is not None and problem.loss.n_outputs > 1:
         lines["classes"] = f"{problem.loss.n_outputs}, each with its weights ({problem.loss.name})"
+    if prior := prior_of(plan):
+        lines["prior"] = f"the ridge pulls towards public weights of length {math.hypot(*prior):.6g}"
     weights = f"{problem.n_weights} weights with the intercept" if has_intercept else "no intercept"
     lines["features"] = f"{problem.n_features} ({weights})"
     lines["row norm"] = f"{problem.row_norm:.6g}" + (" with the intercept" if has_intercept else "")

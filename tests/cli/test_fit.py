@@ -229,3 +229,20 @@ def test_three_classes_are_fitted_shown_and_predicted(folder):
     out, model = pd.read_csv("out.csv"), confide.load("kinds.json")
     np.testing.assert_allclose(out["probability"], model.predict_proba(rows).max(axis=1), rtol=1e-12)
     assert (out["prediction"] == model.predict(rows)).all()
+
+
+def test_an_earlier_release_is_the_prior_of_new_rows(folder):
+    """Its file, or a model that was fitted to public rows; plan and statement say it; others are refused."""
+    command = ("fit", "people.csv", "--schema", "people.toml", "--epsilon", "1")
+    fit("--out", "before.json")
+    text = fit("--prior", "before.json", "--out", "after.json").stdout
+    assert "the ridge pulls towards public weights of length" in text
+    assert "a model that confide released under" in " ".join(text.split())
+    assert confide.load("after.json").prior.coef == tuple(map(tuple, confide.load("before.json").coef_.tolist()))
+    run("fit", "people.csv", "--schema", "people.toml", "--epsilon", "inf", "--out", "public.json", code=3)
+    assert "--public-prior MODEL.json" in refused(*command, "--prior", "public.json", "--out", "x.json")
+    assert "declared public" in " ".join(fit("--public-prior", "public.json", "--out", "y.json").stdout.split())
+    assert "not both" in refused(*command, "--prior", "before.json", "--public-prior", "public.json", "--out", "x.json")
+    assert "before.json" in refused(*command, "--prior", "before.json", "--out", "before.json", "--force")
+    planned = run("plan", "--schema", "people.toml", "--rows", 800, "--epsilon", 1, "--prior", "before.json").stdout
+    assert "the ridge pulls towards public weights of length" in planned

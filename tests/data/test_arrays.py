@@ -10,6 +10,10 @@ from confide.data.arrays import ArrayBlocks, MemorySource
 from confide.data.frames import EncodedBlocks
 from confide.data.mapped import MappedBlocks
 from confide.data.sparse import SparseBlocks
+from confide.erm.coded_rows import dense
+from confide.erm.losses import LogisticLoss
+from confide.erm.row_bounds import BallBound
+from confide.erm.row_sums import RowSum
 from confide.features.encoder import Encoder
 from confide.features.fourier import FourierMap
 from tests.data.tables import SCHEMA, made_up
@@ -57,3 +61,53 @@ def test_every_kind_of_block_gives_the_same_rows_for_a_sample():
         np.testing.assert_allclose(dense, expected[sample.labels], rtol=0, atol=1e-15)
         assert rows.dtype == expected.dtype
         assert not np.shares_memory(dense, expected)
+
+
+def made_anew(n_rows=5000):
+    """Sources whose blocks are made in each pass, dense and coded."""
+    encoder = Encoder(SCHEMA)
+    encoded = EncodedBlocks(encoder, encoder.read(made_up(n_rows)))
+    mapped = MappedBlocks(ArrayBlocks(np.random.default_rng(1).normal(size=(n_rows, 3))), FourierMap(3, 40))
+    labels = np.where(np.arange(n_rows) % 3, 1, -1).astype(np.int8)
+    return [MemorySource(blocks, labels, np.linspace(0.0, 1.0, n_rows)) for blocks in (encoded, mapped)]
+
+
+@pytest.mark.parametrize("source", made_anew(), ids=["encoded", "mapped"])
+def test_blocks_for_many_passes_are_made_once_and_are_the_same(source, monkeypatch):
+    """Bit for bit, with the same sums, and no block is made in a later pass; parts of a block are made when asked for."""
+    kept = source.for_many_passes()
+    row_sum = RowSum(LogisticLoss(), BallBound(1.0), 1.0, 1)
+    weights = np.random.default_rng(2).normal(size=(1, source.n_features + 1))
+    expected = source.sum_over_rows(row_sum, weights).gradient
+    some = dense(source.blocks.block(3, 20))
+    np.testing.assert_array_equal(dense(kept.blocks.block(3, 20)), some)
+    assert (kept.n_rows, kept.n_features) == (source.n_rows, source.n_features)
+    positions = np.array([1, 7, 4000])
+    np.testing.assert_array_equal(dense(kept.copied(positions).blocks.rows), dense(source.copied(positions).blocks.rows))
+    np.testing.assert_array_equal(
+        dense(kept.taken(positions).blocks.block(0, 3)), dense(source.taken(positions).blocks.block(0, 3))
+    )
+
+    def not_again(*_):
+        raise AssertionError("a block was made again")
+
+    monkeypatch.setattr(type(source.blocks), "block", not_again)
+    np.testing.assert_array_equal(kept.sum_over_rows(row_sum, weights).gradient, expected)
+    first = kept.blocks.block(0, source.blocks.rows_in_block)
+    numbers = first.entries if hasattr(first, "entries") else first
+    with pytest.raises(ValueError, match="read-only"):
+        numbers[0] = 1.0
+
+
+def test_what_is_in_memory_or_too_large_is_not_kept(monkeypatch):
+    """Arrays are there already; blocks that need more memory than the limit are made in each pass."""
+    plain = MemorySource(ArrayBlocks(np.ones((10, 2))), np.ones(10, np.int8))
+    assert plain.for_many_passes() is plain
+    nothing = made_anew(3)[1].taken(np.array([], dtype=np.intp))
+    assert nothing.for_many_passes() is nothing
+    source = made_anew()[1]
+    needed = 2 * source.blocks.rows_in_block * 40 * 8
+    monkeypatch.setattr("confide.data.arrays._KEPT_BYTES", needed)
+    assert source.for_many_passes() is not source
+    monkeypatch.setattr("confide.data.arrays._KEPT_BYTES", needed - 1)
+    assert source.for_many_passes() is source

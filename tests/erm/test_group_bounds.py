@@ -14,7 +14,7 @@ from hypothesis.extra import numpy as hnp
 
 from confide.erm.group_bounds import BoxBound, GroupBound
 from confide.errors import ParameterError
-from confide.saved_models.loading import row_bound_from_dict
+from confide.saved_models.reading import row_bound_from_dict
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False, width=64)
 

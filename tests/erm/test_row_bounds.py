@@ -18,7 +18,7 @@ from hypothesis.extra import numpy as hnp
 from confide.erm.group_bounds import BoxBound, GroupBound
 from confide.erm.row_bounds import BallBound, norm_with_intercept
 from confide.errors import ParameterError
-from confide.saved_models.loading import row_bound_from_dict
+from confide.saved_models.reading import row_bound_from_dict
 
 GROUPS = GroupBound((3, 1, 2), (1.0, 0.5, 2.0))
 LINKED = GroupBound((3, 1, 2, 4, 1), (1.0, 0.5, 2.0, 0.1, 3.0), (True, False, False, True, True))

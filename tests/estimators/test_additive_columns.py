@@ -193,3 +193,37 @@ def test_rows_on_a_cluster_are_counted_before_they_are_read():
     in_memory = AdditiveClassifier(1.0, schema=schema, random_state=3).fit(FRAME, Y)
     assert model.schema_ == in_memory.schema_
     assert model.coef_ == pytest.approx(in_memory.coef_, abs=1e-6)
+
+
+def test_the_schema_of_a_prior_decides_what_is_left_open(tmp_path):
+    """Knots and interactions that would be chosen are those of the prior; a fit, a plan, a refit and a file agree."""
+    before = AdditiveClassifier(float("inf"), schema=SCHEMA, knots={"a": 2}).fit(FRAME, Y)
+    assert before.schema_.columns != AdditiveClassifier(0.1, schema=SCHEMA).chosen_schema(500).columns
+    prior = confide.PublicPrior(before)
+    model = AdditiveClassifier(0.1, schema=SCHEMA, prior=prior)
+    assert model.chosen_schema(500).columns == before.schema_.columns
+    assert model.plan(500).problem.prior == (*before.coef_[0], *before.intercept_)
+    assert model.fit(FRAME, Y).schema_.columns == before.schema_.columns
+    assert model.refit(FRAME, Y, budget=5.0).schema_ == model.schema_
+    model.save(tmp_path / "model.json")
+    again = confide.load(tmp_path / "model.json")
+    assert again.refit(FRAME, Y, ledger=None).schema_ == model.schema_
+    for interactions in ("auto", [["a", "b"]]):
+        crossed = AdditiveClassifier(float("inf"), schema=SCHEMA, interactions=[["a", "b"]]).fit(FRAME, Y)
+        fit = AdditiveClassifier(float("inf"), schema=SCHEMA, interactions=interactions, prior=crossed).fit(FRAME, Y)
+        assert fit.schema_ == crossed.schema_
+
+
+def test_other_knots_or_interactions_than_those_of_a_prior_are_refused():
+    """With one line that says what to give; numbers fit if there are as many as columns enter the fit."""
+    before = AdditiveClassifier(5.0, schema=SCHEMA, knots=4).fit(FRAME, Y)
+    for parameters in ({"knots": 3}, {"interactions": [["a", "b"]]}, {"schema": SCHEMA.without_curves(), "knots": 0}):
+        ledger = Ledger(limit=1.0)
+        model = AdditiveClassifier(1.0, **{"schema": SCHEMA, "prior": before, "ledger": ledger} | parameters)
+        with pytest.raises(ParameterError, match="Give the schema of the prior's model"):
+            model.fit(FRAME, Y)
+        assert len(ledger.entries()) == 0
+    numbers = AdditiveClassifier(5.0, schema=SCHEMA, knots=4, prior=(before.coef_, before.intercept_))
+    assert numbers.fit(FRAME, Y).coef_.shape == before.coef_.shape
+    with pytest.raises(ParameterError, match="counted as columns enter the fit"):
+        AdditiveClassifier(5.0, schema=SCHEMA, prior=([1.0, 2.0], 0.0)).fit(FRAME, Y)

@@ -12,12 +12,13 @@ import confide
 from confide import InputError, Ledger, LogisticRegression, ParameterError, Ridge, Schema
 from confide.estimators.linear_model import (
     document_of_model,
-    public_map,
+    may_have_map,
     released_model,
     restore,
     sample_weight_of,
 )
 from confide.features.encoder import Encoder
+from confide.features.fourier import FourierMap
 from confide.intake import parameters
 
 X = np.linspace(-0.4, 0.4, 60).reshape(30, 2)
@@ -133,13 +134,21 @@ def test_a_restored_model_is_the_fitted_one_and_warns_before_another_private_fit
 
 def test_machines_with_kernels_and_schemas_with_random_features_have_a_map():
     """By their parameters and the schema alone, for so many columns."""
-    assert public_map(LogisticRegression(), 3, None) is None
-    assert public_map(LogisticRegression(), 3, Encoder(SCHEMA)) is None
-    fourier = public_map(confide.KernelSVC(n_features=6, map_seed=4, kernel="laplacian"), 3, None)
-    assert (fourier.n_inputs, fourier.n_features, fourier.seed, fourier.kernel) == (3, 6, 4, "laplacian")
+    assert may_have_map(LogisticRegression(), None, 3, None)
+    assert may_have_map(LogisticRegression(), None, 3, Encoder(SCHEMA))
+    given = {"n_features": 6, "map_seed": 4, "kernel": "laplacian", "length_scale": 2.0}
+    fourier = FourierMap(3, 6, "laplacian", 2.0, 4)
+    assert may_have_map(confide.KernelSVC(**given), fourier, 3, None)
+    for other in ({"n_features": 8}, {"map_seed": 5}, {"kernel": "cauchy"}, {"length_scale": 1.0}):
+        assert not may_have_map(confide.KernelSVC(**given | other), fourier, 3, None)
+    for automatic in ({"n_features": "auto"}, {"length_scale": "auto"}):
+        assert may_have_map(confide.KernelSVC(**given | automatic), fourier, 3, None)
+    assert not may_have_map(LogisticRegression(), fourier, 3, None)
     features = {"number": 4, "length_scale": 1.0, "norm": 1.0}
     encoder = Encoder(Schema(SCHEMA.columns, random_features=features))
-    assert public_map(LogisticRegression(), encoder.n_features, encoder).n_features == encoder.n_features + 4
+    assert may_have_map(LogisticRegression(), encoder.appended, encoder.n_features, encoder)
+    assert not may_have_map(LogisticRegression(), None, encoder.n_features, encoder)
+    assert encoder.appended.n_features == encoder.n_features + 4
 
 
 def test_scikit_learn_is_told_whether_sparse_rows_will_do():

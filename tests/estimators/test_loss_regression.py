@@ -119,7 +119,7 @@ def test_counts_without_privacy_equal_scikit_learns(make):
 
 
 def test_gross_errors_upset_least_squares_and_not_huber():
-    """A tenth of the targets far off: the private Huber fit is closer to the truth than the private Ridge."""
+    """A tenth of the targets far off: the private Huber fit is closer to the truth than least squares by noisy sums."""
     rng = np.random.default_rng(0)
     X = rng.uniform(-0.5, 0.5, size=(20_000, 3))
     truth = X @ [0.5, -0.5, 0.3]
@@ -127,7 +127,10 @@ def test_gross_errors_upset_least_squares_and_not_huber():
     y[::10] = 1.0
     distance = {
         type(model).__name__: np.mean((model.fit(X, y).predict(X) - truth) ** 2)
-        for model in (HuberRegressor(2.0, random_state=1, target_bound=1.0), Ridge(2.0, random_state=1, target_bound=1.0))
+        for model in (
+            HuberRegressor(2.0, random_state=1, target_bound=1.0),
+            Ridge(2.0, random_state=1, target_bound=1.0, mechanism="sufficient-statistics"),
+        )
     }
     assert distance["HuberRegressor"] < 0.5 * distance["Ridge"]
 
@@ -304,9 +307,9 @@ def test_opened_labels_are_refused_before_a_charge(tmp_path, make):
 ESTIMATORS = {
     "huber": HuberRegressor(1e6, row_norm=1e3, target_bound=1e4, threshold=0.1),
     "clipped": HuberRegressor(1e6, row_norm=1e3, target_bound=1e4, threshold=0.1, loss="clipped_squared"),
-    "poisson": PoissonRegressor(1e6, row_norm=1e3, target_bound=1e4),
+    "poisson": PoissonRegressor(1e6, row_norm=1e3, target_bound=10.0),
     "erm": ERMRegressor(1e6, row_norm=1e3, target_bound=1e4, threshold=0.1),
-    "erm, counts": ERMRegressor(1e6, row_norm=1e3, target_bound=1e4, loss="poisson"),
+    "erm, counts": ERMRegressor(1e6, row_norm=1e3, target_bound=10.0, loss="poisson"),
 }
 
 
@@ -366,13 +369,64 @@ def test_the_unit_of_the_target_does_not_matter(name, budget):
 
 
 @pytest.mark.parametrize("make", [HuberRegressor, ERMRegressor])
-def test_the_default_threshold_is_a_tenth_of_the_bound(make):
-    """In the units of the target, so real prices are learned without another number."""
+def test_the_default_threshold_is_in_the_units_of_the_target(make):
+    """So real prices are learned without another number. None still means a tenth of the bound."""
     rng = np.random.default_rng(0)
     X = rng.uniform(-0.5, 0.5, size=(20_000, 3))
     prices = 300.0 * X[:, 0] - 100.0 * X[:, 1] + rng.normal(0.0, 20.0, 20_000)
     model = make(1.0, target_bound=500.0)
-    assert model.plan(20_000, 3).problem.loss.threshold == pytest.approx(50.0)
+    assert 50.0 <= model.plan(20_000, 3).problem.loss.threshold <= 100.0
     assert model.fit(X, prices).score(X, prices) > 0.8
-    with pytest.raises(ParameterError, match="has no default"):
-        make(INF, target_bound=INF).plan(100, 3)
+    assert make(1.0, target_bound=500.0, threshold=None).plan(20_000, 3).problem.loss.threshold == pytest.approx(50.0)
+    for threshold in ("auto", None):
+        with pytest.raises(ParameterError, match="give a number"):
+            make(INF, target_bound=INF, threshold=threshold).plan(100, 3)
+
+
+@pytest.mark.parametrize(
+    ("model", "said"),
+    [
+        (HuberRegressor(2.0, target_bound=500.0), "of a target from its prediction"),
+        (HuberRegressor(2.0, target_bound=500.0, loss="clipped_squared"), "the largest norm of a row over the norm"),
+        (Ridge(2.0, target_bound=500.0), "of a target from its prediction"),
+        (PoissonRegressor(2.0, target_bound=500.0), "of a count from its mean"),
+    ],
+)
+def test_plan_and_statement_name_the_threshold_that_was_chosen(model, said):
+    """The number that the loss has; with another number of rows it may be another."""
+    X, y = counts(2000)
+    plan = model.plan(*X.shape)
+    threshold = plan.problem.loss.threshold
+    assert f"the threshold {threshold:.6g}" in str(plan)
+    assert plan.to_dict()["threshold"] == threshold
+    sentences = [sentence for sentence in model.fit(X, y).guarantee_.assumptions if "pulls no harder" in sentence]
+    assert len(sentences) == 1
+    assert f"the threshold {threshold:.6g}" in sentences[0]
+    assert said in sentences[0]
+    if not isinstance(model, Ridge):
+        assert model.plan(10**7, 3).problem.loss.threshold > threshold
+
+
+def test_means_of_rare_and_of_frequent_counts_are_near_those_of_the_rows():
+    """At the defaults, with a bound of seven times the mean and more. With a threshold of 1 they are far below."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-0.5, 0.5, size=(30_000, 4))
+    for mean, bound in ((0.2, 5.0), (3.0, 20.0)):
+        y = rng.poisson(mean * np.exp(X @ [1.0, -1.0, 0.5, 0.0]) * rng.gamma(1.0, 1.0, 30_000))
+        model = PoissonRegressor(ApproxDP(1.0, 1e-6), target_bound=bound, random_state=0)
+        ratio = model.fit(X, y).predict(X).mean() / y.mean()
+        assert 0.85 < ratio < 1.15, (mean, ratio)
+    small = PoissonRegressor(ApproxDP(1.0, 1e-6), target_bound=20.0, threshold=1.0, random_state=0)
+    assert small.fit(X, y).predict(X).mean() < 0.75 * y.mean()
+
+
+def test_the_constant_of_counts_grows_with_the_rows():
+    """Half the longest row, at least 1; a number that is given stays; other losses have 1."""
+    wide = {f"x{i}": {"low": 0, "high": 1} for i in range(16)}
+    found = PoissonRegressor(1.0, schema=Schema(columns=wide), target_bound=5.0)
+    assert found.plan(5000).problem.intercept == pytest.approx(2.0)
+    assert found.set_params(intercept_scaling=1.0).plan(5000).problem.intercept == 1.0
+    assert PoissonRegressor(1.0, row_norm=1.0, target_bound=5.0).plan(5000, 3).problem.intercept == 1.0
+    assert PoissonRegressor(INF, row_norm=INF, target_bound=5.0).plan(5000, 3).problem.intercept == 1.0
+    assert ERMRegressor(1.0, row_norm=9.0, target_bound=5.0).plan(5000, 3).problem.intercept == 1.0
+    assert ERMRegressor(1.0, row_norm=9.0, target_bound=5.0, loss="poisson").plan(5000, 3).problem.intercept == 4.5

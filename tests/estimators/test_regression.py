@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -33,6 +34,7 @@ from confide.privacy.noise import Entropy
 from tests.estimators.conventions import failed_checks
 
 INF = float("inf")
+SumsRidge = partial(Ridge, mechanism="sufficient-statistics")
 BUDGETS = [PureDP(2.0), ApproxDP(2.0, 1e-6), ZCDP(0.5)]
 
 
@@ -135,7 +137,7 @@ def test_an_intercept_costs_no_budget_of_its_own():
 def test_bounds_that_begin_at_zero_have_a_width():
     """diffprivlib: bounds (0, 100) gave a sensitivity of 0. A column, and targets, that are never negative get noise."""
     schema = Schema(columns={"age": {"low": 0, "high": 100}})
-    model = Ridge(1.0, schema=schema, target_bound=100.0)
+    model = SumsRidge(1.0, schema=schema, target_bound=100.0)
     plan = model.plan(1000)
     assert min(plan.diagonal_deviation, plan.product_deviation) > 1.0
     assert plan.target_deviation > 100.0
@@ -179,7 +181,7 @@ def test_many_rows_lose_little_to_noise(budget, limit, neighbours):
 
 def test_persons_with_several_rows():
     """A cap of 3 costs at least as much noise as a third of epsilon; with a column of persons rows beyond it are dropped."""
-    one, three = (Ridge(1.0, max_rows_per_person=k, target_bound=1.0).plan(1000, 5) for k in (1, 3))
+    one, three = (SumsRidge(1.0, max_rows_per_person=k, target_bound=1.0).plan(1000, 5) for k in (1, 3))
     assert three.product_deviation == pytest.approx(3.0 * one.product_deviation, rel=1e-6)
     schema = Schema(columns={"x": {"low": -1, "high": 1}}, person="who")
     frame = pd.DataFrame({"x": np.ones(900), "who": np.repeat(np.arange(300), 3)})
@@ -205,15 +207,16 @@ def test_a_schema_encodes_and_shapes_the_bound(library):
     ball = BallBound(encoder.row_bound.l2_norm)
     width = encoder.row_bound.n_features
     assert (
-        Ridge(1.0, schema=schema, target_bound=1.0).plan(500).product_deviation
-        <= Ridge(1.0, row_norm=ball, target_bound=1.0).plan(500, width).product_deviation
+        SumsRidge(1.0, schema=schema, target_bound=1.0).plan(500).product_deviation
+        <= SumsRidge(1.0, row_norm=ball, target_bound=1.0).plan(500, width).product_deviation
     )
 
 
 BAD_PARAMETERS = [
     {"target_bound": 0.0}, {"target_bound": -1.0}, {"target_bound": float("nan")}, {"target_bound": "1"},
     {"target_bound": True}, {"target_bound": INF}, {"row_norm": INF}, {"row_norm": 0.0}, {"alpha": 0.0}, {"alpha": "best"},
-    {"mechanism": "objective"}, {"neighbours": "both"}, {"neighbours": "add-or-remove-one"}, {"n_rows_bounds": (1, 9)},
+    {"mechanism": "output"}, {"neighbours": "both"}, {"mechanism": "objective", "intervals": True},
+    {"intervals": 1}, {"neighbours": "add-or-remove-one"}, {"n_rows_bounds": (1, 9)},
     {"budget": -1.0}, {"fit_intercept": 2}, {"intercept_scaling": 0.0}, {"max_rows_per_person": 0}, {"random_state": 1.5},
     {"row_norm": GroupBound((2,), (1.0,))},
 ]  # fmt: skip
@@ -236,7 +239,7 @@ def test_a_plan_says_where_a_poor_fit_is_to_be_expected():
     for n_rows, n_features, budget in (
         (20_000, 5, 1.0), (20_000, 20, 1.0), (20_000, 40, 1.0), (20_000, 40, ApproxDP(1.0, 1e-6)), (2_000, 10, 4.0),
     ):  # fmt: skip
-        plan = Ridge(budget, target_bound=1.0).plan(n_rows, n_features)
+        plan = SumsRidge(budget, target_bound=1.0).plan(n_rows, n_features)
         noise, usual = 2.0 * math.sqrt(n_features + 1) * plan.product_deviation, n_rows / 3.0 / n_features
         assert plan.forecast.ratio == pytest.approx(noise / usual)
         assert plan.forecast.is_poor == (noise / usual > 0.5) == plan.to_dict()["forecast"]["is_poor"]
@@ -246,11 +249,11 @@ def test_a_plan_says_where_a_poor_fit_is_to_be_expected():
         if plan.forecast.is_poor:
             assert "HuberRegressor" in text
             assert ("ApproxDP or ZCDP in place of PureDP" in text) == (budget == 1.0 or budget == 4.0)
-    assert "poor fit" in str(Ridge(1.0, target_bound=1.0).plan(20_000, 20))
-    assert "poor fit" not in str(Ridge(ApproxDP(1.0, 1e-6), target_bound=1.0).plan(20_000, 20))
-    assert "poor fit" not in str(Ridge(INF, target_bound=1.0).plan(20, 20))
+    assert "poor fit" in str(SumsRidge(1.0, target_bound=1.0).plan(20_000, 20))
+    assert "poor fit" not in str(SumsRidge(ApproxDP(1.0, 1e-6), target_bound=1.0).plan(20_000, 20))
+    assert "poor fit" not in str(SumsRidge(INF, target_bound=1.0).plan(20, 20))
     # The sentence grows with the ratio, and the ratio falls with the number of rows alone.
-    sizes = [str(Ridge(1.0, target_bound=1.0).plan(n_rows, 20)) for n_rows in (10**6, 50_000, 5_000)]
+    sizes = [str(SumsRidge(1.0, target_bound=1.0).plan(n_rows, 20)) for n_rows in (10**6, 50_000, 5_000)]
     assert ["lost 0.03 of R^2" in text for text in sizes] == [False, True, False]
     assert ["lost 0.05 of R^2" in text for text in sizes] == [False, False, True]
 
@@ -266,11 +269,11 @@ def test_fits_that_a_plan_warns_of_are_far_worse_and_others_are_not():
         y = np.clip(0.3 * scores / scores.std() + 0.3 * rng.normal(size=len(X)), -1.0, 1.0)
         train, test = slice(n_rows), slice(n_rows, None)
         found = [
-            Ridge(1.0, random_state=seed, target_bound=1.0).fit(X[train], y[train]).score(X[test], y[test])
+            SumsRidge(1.0, random_state=seed, target_bound=1.0).fit(X[train], y[train]).score(X[test], y[test])
             for seed in range(5)
         ]
         plain = Ridge(INF, alpha=1e-6, target_bound=1.0).fit(X[train], y[train]).score(X[test], y[test])
-        return Ridge(1.0, target_bound=1.0).plan(n_rows, n_features).forecast, plain - np.mean(found)
+        return SumsRidge(1.0, target_bound=1.0).plan(n_rows, n_features).forecast, plain - np.mean(found)
 
     for n_rows, n_features, is_poor in ((50_000, 10, False), (60_000, 15, False), (5_000, 15, True), (20_000, 40, True)):
         forecast, difference = lost(n_rows, n_features)
@@ -280,7 +283,7 @@ def test_fits_that_a_plan_warns_of_are_far_worse_and_others_are_not():
 
 def test_a_plan_needs_no_data():
     """It prints; wrong arguments are refused."""
-    text = str(Ridge(ApproxDP(1.0, 1e-6), target_bound=2.0).plan(10_000, 4))
+    text = str(SumsRidge(ApproxDP(1.0, 1e-6), target_bound=2.0).plan(10_000, 4))
     assert "target bound" in text
     assert "sufficient statistics" in text
     for arguments in ((), (0, 3), (10, 0), (10, True), (1.5, 3)):

@@ -14,8 +14,8 @@ from confide.estimators.shared_parameters import ModelParameters, estimator
 
 SHARED = {
     "budget": 1.0, "alpha": "auto", "schema": None, "fit_intercept": True, "intercept_scaling": 1.0, "mechanism": "auto",
-    "neighbours": "replace-one", "n_rows_bounds": None, "max_rows_per_person": 1, "ledger": None, "n_jobs": None,
-    "random_state": None,
+    "neighbours": "replace-one", "n_rows_bounds": None, "max_rows_per_person": 1, "prior": None, "ledger": None,
+    "n_jobs": None, "random_state": None,
 }  # fmt: skip
 CLASSIFIER = {"classes": None, "class_weight": None, "max_sample_weight": 1.0}
 ADDITIVE = {"knots": "auto", "interactions": (), "monotone": None, "bounds": None, "inference_share": 0.0}
@@ -23,22 +23,26 @@ DEFAULTS = {
     "LogisticRegression": SHARED | CLASSIFIER | {"row_norm": None, "multiclass": "softmax", "inference_share": 0.0},
     "LinearSVC": SHARED | CLASSIFIER | {"row_norm": None, "loss": "auto", "smoothing": 0.5, "inference_share": 0.0},
     "KernelSVC": SHARED | CLASSIFIER | {
-        "kernel": "rbf", "length_scale": 1.0, "n_features": 256, "orthogonal": False, "map_seed": 0, "loss": "huber_hinge",
-        "smoothing": 0.5,
+        "kernel": "rbf", "length_scale": "auto", "n_features": "auto", "orthogonal": False, "map_seed": 0, "loss": "auto",
+        "smoothing": 0.5, "intercept_scaling": 0.5,
     },
     "ERMClassifier": SHARED | CLASSIFIER | {"row_norm": None, "loss": "logistic"},
     "Ridge": SHARED | {"row_norm": None, "target_bound": None, "intervals": False},
     "HuberRegressor": SHARED | {
-        "row_norm": None, "target_bound": None, "max_sample_weight": 1.0, "threshold": None, "loss": "huber",
+        "row_norm": None, "target_bound": None, "max_sample_weight": 1.0, "threshold": "auto", "loss": "huber",
         "inference_share": 0.0,
     },
-    "PoissonRegressor": SHARED | {"row_norm": None, "target_bound": None, "max_sample_weight": 1.0, "threshold": 1.0},
+    "PoissonRegressor": SHARED | {
+        "row_norm": None, "target_bound": None, "max_sample_weight": 1.0, "threshold": "auto", "intercept_scaling": "auto",
+    },
     "ERMRegressor": SHARED | {
-        "row_norm": None, "target_bound": None, "max_sample_weight": 1.0, "loss": "huber", "threshold": None,
+        "row_norm": None, "target_bound": None, "max_sample_weight": 1.0, "loss": "huber", "threshold": "auto",
+        "intercept_scaling": "auto",
     },
     "AdditiveClassifier": SHARED | CLASSIFIER | ADDITIVE | {"loss": "auto"},
     "AdditiveRegressor": SHARED | ADDITIVE | {
-        "target_bound": None, "max_sample_weight": 1.0, "loss": "huber", "threshold": None,
+        "target_bound": None, "max_sample_weight": 1.0, "loss": "huber", "threshold": "auto",
+        "intercept_scaling": "auto",
     },
 }  # fmt: skip
 """Every parameter of every model with its default. A change here is a breaking change, or a new parameter."""

@@ -25,6 +25,7 @@ from confide import (
 )
 from confide.inference.evidence import Evidence
 from confide.inference.intervals import (
+    TARGETS,
     JointUncertainty,
     Uncertainty,
     _inflation_factors,
@@ -386,3 +387,43 @@ def test_joint_margins_hold_all_together():
     np.testing.assert_allclose(five.joint_margins(0.95) / np.diagonal(root), exact, rtol=0.04)
     hidden = JointUncertainty(np.zeros(2), np.full(2, math.inf), np.zeros((0, 2)), np.zeros((0, 2)))
     assert np.isinf(hidden.joint_margins(0.95)).all()
+
+
+def test_without_noise_a_prior_is_accounted_for():
+    """The sandwich with the gradient l2 (w - p) of the ridge; and without the ridge, nearly the weights without any."""
+    X, y = sample(3000, 3)
+    prior, alpha = np.array([-1.0, 1.0, 0.5, -0.5]), 0.02
+    model = LogisticRegression(math.inf, alpha=alpha, inference_share=0.3, prior=(prior[:3], prior[3])).fit(X, y)
+    known, weights, l2 = model.uncertainty(), np.append(model.coef_, model.intercept_), 3000 * alpha
+    np.testing.assert_allclose(known.estimates, weights, rtol=1e-9)
+    design = np.column_stack([X, np.ones(len(X))])
+    slope, curvature = logistic(design @ weights, y)
+    inverse = np.linalg.inv((design * curvature[:, None]).T @ design + l2 * np.eye(4))
+    away = weights - prior
+    S = (design * slope[:, None] ** 2).T @ design - l2**2 * np.outer(away, away) / len(X)
+    np.testing.assert_allclose(known.sampling_error, np.sqrt(np.diagonal(inverse @ S @ inverse)), rtol=1e-6)
+    plain = LogisticRegression(math.inf, alpha=1e-6).fit(X, y)
+    exact = np.append(plain.coef_, plain.intercept_)
+    corrected = model.uncertainty("unregularised").estimates
+    assert np.linalg.norm(corrected - exact) < 0.15 * np.linalg.norm(weights - exact)
+
+
+def test_softmax_intervals_with_a_prior_are_those_of_differences_of_classes(tmp_path):
+    """A prior that changes all classes alike changes nothing; another one moves the estimates; files keep it."""
+    X, _ = sample(3000, 3)
+    y = np.random.default_rng(0).integers(3, size=3000)
+    alike = (np.tile([0.5, -0.2, 0.1], (3, 1)), np.full(3, 0.3))
+    made = {}
+    for name, prior in (("none", None), ("alike", alike), ("other", (np.diag([2.0, -1.0, 0.5]), np.arange(3.0)))):
+        made[name] = LogisticRegression(math.inf, alpha=0.05, inference_share=0.3, prior=prior).fit(X, y)
+    for target in ("regularised", "unregularised"):
+        known = {name: model.uncertainty(target) for name, model in made.items()}
+        np.testing.assert_allclose(known["alike"].estimates, known["none"].estimates, atol=1e-6)
+        np.testing.assert_allclose(known["alike"].sampling_error, known["none"].sampling_error, rtol=1e-6)
+    apart = [np.abs(made["other"].uncertainty(t).estimates - made["none"].uncertainty(t).estimates).max() for t in TARGETS]
+    # Without the ridge the prior is taken back, up to one Newton step.
+    assert apart[0] > 0.3
+    assert apart[1] < 0.25 * apart[0]
+    made["other"].save(tmp_path / "model.json")
+    again = confide.load(tmp_path / "model.json")
+    assert np.array_equal(again.uncertainty().sampling_error, made["other"].uncertainty().sampling_error)

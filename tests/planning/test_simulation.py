@@ -274,3 +274,9 @@ def test_a_fit_of_many_weights_makes_one_hessian(monkeypatch):
     monkeypatch.setattr(simulation._MadeUpRows, "minimisers", lambda *given: fits.append(1) or minimisers(*given))
     simulate(LogisticRegression(1.0), 3000, 220, error=0.2, seed=77)
     assert len(fits) <= hessians.count(2) <= 1.5 * len(fits)
+
+
+def test_fits_with_a_prior_are_not_forecast():
+    """Made-up rows know nothing of the weights that it is near."""
+    with pytest.raises(ParameterError, match="without a prior"):
+        simulate(LogisticRegression(1.0, prior=([1.0, 1.0], 0.0)), 2000, 2, error=0.1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -21,6 +22,7 @@ from confide.privacy.noise import Entropy
 from confide.privacy.objective_perturbation import ObjectivePerturbation
 from confide.privacy.output_perturbation import OutputPerturbation
 from confide.privacy.shapes import Ball, Cylinder
+from confide.solvers.fallback import NewtonThenFallback
 from tests.privacy.densities import exact_minimiser, signed
 from tests.privacy.problems import problem, releases, source
 
@@ -259,3 +261,23 @@ def test_weights_of_zero_keep_what_is_said_of_them():
         regularised = mean_loss(best) + 0.5 * alpha * best @ best
         assert math.log(2.0) - regularised <= bound.excess_objective_of_zero
         assert math.log(2.0) - mean_loss(best / np.linalg.norm(best)) <= bound.excess_loss_of_zero
+
+
+def test_bounds_know_the_prior():
+    """The shrinkage is towards it, so its length counts; the bounds hold for what a release with it loses."""
+    prior = (3.0, -4.0)
+    plain, facts = problem(200, 2, l2=20.0), replace(problem(200, 2, l2=20.0), prior=prior)
+    for mechanism in MECHANISMS.values():
+        plan = mechanism.plan(facts, PureDP(1.0))
+        bound, without = utility_bound(plan), utility_bound(mechanism.plan(plain, PureDP(1.0)))
+        assert bound.excess_loss - bound.excess_objective == pytest.approx(0.5 * plan.alpha * (1.0 + 5.0) ** 2)
+        assert bound.distance_of_zero >= 5.0 + without.distance_of_zero
+        rows = source(200)
+        objective = facts.objective(rows, plan.l2, np.zeros((1, 2)))
+        least = NewtonThenFallback().solve(objective, np.zeros((1, 2)), 1e-9).weights
+        apart = np.linalg.norm(releases(mechanism, plan, rows, 100, entropy=0) - least, axis=1)
+        assert np.mean(apart > bound.distance) <= 0.1
+        # Twice the objective's value, to avoid rounding: weights of zero are within their bounds.
+        values = objective.evaluate(np.vstack([np.zeros((1, 2))]), order=0).value - objective.evaluate(least, order=0).value
+        assert values[0] / 200 <= bound.excess_objective_of_zero
+        assert np.linalg.norm(least) <= bound.distance_of_zero

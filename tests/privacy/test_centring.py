@@ -13,9 +13,11 @@ from scipy import stats
 from confide.data.arrays import ArrayBlocks, MemorySource, summation_depth
 from confide.data.sparse import SparseBlocks
 from confide.erm.centred_rows import LEAST_RADIUS, Centred
+from confide.erm.clipped_slopes import ClippedSlopes
 from confide.erm.losses import LogisticLoss
 from confide.erm.objective import Objective
 from confide.erm.row_bounds import BallBound
+from confide.erm.row_sums import RowSum
 from confide.erm.target_losses import SquaredLoss
 from confide.errors import ParameterError
 from confide.privacy.budgets import ZCDP, ApproxDP, Neighbours, PureDP, budget_of_row
@@ -198,8 +200,10 @@ def test_what_cannot_be_centred_is_refused_when_it_is_planned():
     """Pure budgets, and losses whose slopes are bounded by the lengths of rows."""
     with pytest.raises(ParameterError, match="pure"):
         centring_plan(facts(), PureDP(1.0), 0.02)
-    with pytest.raises(ParameterError, match="lengths of rows"):
+    with pytest.raises(ParameterError, match="rows of all lengths"):
         facts(row_bound=Centred.unmoved(BallBound(1.0), 2), loss=SquaredLoss(1.0, 1.0, by_length=True))
+    with pytest.raises(ParameterError, match="need an intercept"):
+        problem(row_bound=Centred.unmoved(BallBound(1.0), 2))
 
 
 def test_weights_are_reported_for_rows_as_they_were():
@@ -217,7 +221,7 @@ def test_weights_are_reported_for_rows_as_they_were():
     assert LinearModel.of(weights, made.problem).row_bound == BallBound(1.0)
 
 
-def exact_gradient(mp, bound, rows, labels, counts, l2, linear, w, intercept):
+def exact_gradient(mp, bound, rows, labels, counts, l2, linear, w, intercept, limit):
     """Gradient of the logistic loss over rows that are clipped, moved and shortened in real arithmetic, in 60 digits."""
     d, norm, centre = rows.shape[1], bound.inner.norm, [mp.mpf(m) for m in bound.centre]
     first = mp.mpf(norm * (1.0 - max(2.0**-40, (d + 8) * 2.0**-52)))
@@ -231,13 +235,14 @@ def exact_gradient(mp, bound, rows, labels, counts, l2, linear, w, intercept):
             x = [v * radius / length for v in x] if length > radius else x
         x = [v * mp.mpf(norm) / mp.mpf(bound.radius) for v in x] + [mp.mpf(intercept)]
         z = int(label) * mp.fsum(v * mp.mpf(float(u)) for v, u in zip(x, w, strict=True))
-        slope = -1 / (1 + mp.exp(z))
+        slope = max(-1 / (1 + mp.exp(z)), -mp.mpf(limit) / mp.sqrt(mp.fsum(v * v for v in x)))
         total = [t + mp.mpf(float(count)) * slope * int(label) * v for t, v in zip(total, x, strict=True)]
     return total
 
 
+@pytest.mark.parametrize("limit", [math.inf, 0.4], ids=["slopes as they are", "clipped slopes"])
 @pytest.mark.parametrize("layout", ["dense", "sparse"])
-def test_the_rounding_bound_covers_centred_rows(layout):
+def test_the_rounding_bound_covers_centred_rows(layout, limit):
     """Rows near a centre as long as the bound, cancelling margins, all sizes: error over bound at most 1, and not tiny."""
     mpmath = pytest.importorskip("mpmath")
     rng = np.random.default_rng(4)
@@ -255,15 +260,16 @@ def test_the_rounding_bound_covers_centred_rows(layout):
         labels, counts = rng.choice([-1, 1], size=n).astype(np.int8), 2.0 * rng.random(n)
         l2, linear = float(np.exp(rng.uniform(-4, 4))), rng.normal(size=d + 1) * 10
         blocks = SparseBlocks(scipy.sparse.csr_array(rows)) if layout == "sparse" else ArrayBlocks(rows)
-        objective = Objective(MemorySource(blocks, labels, counts), LogisticLoss(), bound, intercept, l2, linear[None], 2.0)
+        loss = LogisticLoss() if limit == math.inf else ClippedSlopes(LogisticLoss(), limit)
+        public = problem(n, d, loss=loss, row_bound=bound, intercept=intercept, largest_weight=2.0)
+        objective = Objective(MemorySource(blocks, labels, counts), loss, bound, intercept, l2, linear[None], 2.0)
         computed = objective.evaluate(w[None], order=1).gradient[0]
-        public = problem(n, d, row_bound=bound, intercept=intercept, largest_weight=2.0)
         size = (float(np.linalg.norm(v)) for v in (w, linear, computed))
-        limit = public.rounding(l2).bound(*size)
+        allowed = public.rounding(l2).bound(*size)
         with mpmath.workdps(60):
-            exact = exact_gradient(mpmath.mp, bound, rows, labels, counts, l2, linear, w, intercept)
+            exact = exact_gradient(mpmath.mp, bound, rows, labels, counts, l2, linear, w, intercept, limit * public.row_norm)
             error = mpmath.sqrt(mpmath.fsum((mpmath.mpf(float(c)) - e) ** 2 for c, e in zip(computed, exact, strict=True)))
-        worst = max(worst, float(error) / limit)
+        worst = max(worst, float(error) / allowed)
     assert 1e-4 < worst <= 1.0
 
 
@@ -276,3 +282,25 @@ def test_the_bound_for_centred_rows_is_the_theorems_formula():
     extra = unit * (15 * 11 + 57) * 0.25 * 2.0 * 1e6
     assert centred.bound(1e6, 0.0, 0.0) - centred.bound(0.0, 0.0, 0.0) == pytest.approx(extra, rel=1e-6)
     assert centred.worst(1.0) > 3.0 * plain.worst(1.0)
+    clipped = replace(centred, loss=ClippedSlopes(LogisticLoss(), 0.5), intercept=0.5)
+    of_lengths = unit * (2 * 11 + 12 + 10 * (11 + 3) * 16)
+    assert clipped.bound(0.0, 0.0, 0.0) - centred.bound(0.0, 0.0, 0.0) == pytest.approx(of_lengths)
+
+
+@pytest.mark.parametrize("layout", ["dense", "sparse"])
+def test_slopes_of_centred_rows_are_clipped_to_their_length(layout):
+    """The gradient of each row is at most the limit times R, and is that limit where its slope is larger."""
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(200, 3)) * 0.2 + 0.5
+    bound = Centred(BallBound(1.2), tuple(rows.mean(axis=0)), 0.7)
+    row_sum = RowSum(ClippedSlopes(LogisticLoss(), 0.3), bound, 0.4, 1)
+    largest, norm = 0.0, math.hypot(1.2, 0.4)
+    for row in rows:
+        given = scipy.sparse.csr_array(row[None]) if layout == "sparse" else row[None]
+        totals = row_sum.start(1, 3)
+        row_sum.add_block(totals, given, np.ones(1), np.full((1, 4), -30.0))
+        moved = np.append(bound.clip(row[None])[0], 0.4)
+        slope = min(1.0 / (1.0 + math.exp(-30.0 * moved.sum())), 0.3 * norm / np.linalg.norm(moved))
+        np.testing.assert_allclose(totals.gradient[0], -slope * moved, rtol=1e-9, atol=1e-12)
+        largest = max(largest, float(np.linalg.norm(totals.gradient)))
+    assert largest == pytest.approx(0.3 * norm)

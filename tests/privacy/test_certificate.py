@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ from confide.erm.losses import LogisticLoss
 from confide.erm.objective import Objective
 from confide.erm.row_bounds import BallBound
 from confide.erm.weighted_losses import Weighted
-from confide.errors import InsufficientRegularisation, NotCertified
+from confide.errors import InsufficientRegularisation, NotCertified, ParameterError
 from confide.privacy.budgets import PureDP
 from confide.privacy.certificate import GradientRounding, certify, planned_tolerance, solver_tolerance
 from confide.privacy.noise import Entropy
@@ -226,3 +227,55 @@ def test_the_planned_tolerance_is_eight_roundings_or_a_refusal():
     for l2, n in ((2.0**-21, 100), (1e-3, 10**14)):
         with pytest.raises(InsufficientRegularisation, match="Raise alpha"):
             planned_tolerance(GradientRounding(LogisticLoss(), 1.0, n, 20, 300, l2), 500.0)
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.name)
+def test_with_a_prior_the_minimiser_is_shorter_than_its_bound_by_the_lemma(loss):
+    """|w*| <= W / sqrt(2), which a bound half as long would miss: the prior is long beside what rows and noise do."""
+    for seed in range(3):
+        prior = np.random.default_rng(seed).normal(size=3) * 50.0
+        facts = replace(problem(30, 3, loss=loss, l2=4.0), prior=tuple(prior.tolist()))
+        noise = Entropy.seeded(seed).laplace(Ball(3, 1.0), 1, 0.2)
+        objective = facts.objective(source(30, 3, seed), 4.0, noise)
+        w = NewtonThenFallback().solve(objective, np.zeros((1, 3)), 1e-9).weights
+        bound = facts.rounding(4.0).minimiser_norm(float(np.linalg.norm(noise)))
+        assert 0.5 * bound / math.sqrt(2.0) < np.linalg.norm(w) <= bound / math.sqrt(2.0)
+
+
+def test_a_prior_counts_as_a_linear_term_in_every_public_bound():
+    """Bounds with a prior are those for a linear term that is longer by l2 |w0|; without one nothing is added."""
+    plain = GradientRounding(LogisticLoss(), 1.0, 10**5, 20, 300, 5.0)
+    with_prior = replace(plain, prior_norm=70.0)
+    assert with_prior.linear_norm(500.0) == pytest.approx(850.0, rel=1e-11)
+    assert with_prior.linear_norm(500.0) > 850.0
+    assert with_prior.worst(500.0) == plain.worst(with_prior.linear_norm(500.0))
+    assert with_prior.minimiser_norm(500.0) == plain.minimiser_norm(with_prior.linear_norm(500.0))
+    assert planned_tolerance(with_prior, 500.0) == planned_tolerance(plain, with_prior.linear_norm(500.0))
+    assert plain.linear_norm(500.0) == 500.0
+    assert plain.linear_error(500.0) == 0.0
+
+
+def test_the_error_of_the_linear_term_is_bounded_and_the_bound_is_reached():
+    """One rounding for each entry of noise and pull: at most u times the bound, and nearly that in the worst case."""
+    facts = replace(problem(30, 1, l2=1.0), prior=(-(2.0**-53) * (1.0 - 2.0**-20),))
+    noise = np.array([[1.0]])
+    linear = facts.objective(source(30, 1), 1.0, noise).linear
+    error = abs(Fraction(float(linear[0, 0])) - Fraction(1) + Fraction(facts.prior[0]))
+    bound = facts.rounding(1.0).linear_error(1.0)
+    assert 0.9 * bound < error <= bound
+
+
+def test_priors_at_which_squares_could_overflow_are_refused():
+    """A pull of up to 2^400 is allowed, and twice as much is not; nor are weights above 2^200."""
+    rounding = GradientRounding(LogisticLoss(), 1.0, 100, 2, 300, 2.0**250, prior_norm=2.0**150)
+    assert math.isfinite(planned_tolerance(rounding, 1.0))
+    with pytest.raises(InsufficientRegularisation, match="Give a shorter prior"):
+        planned_tolerance(replace(rounding, prior_norm=2.0**151), 1.0)
+    for weight, allowed in ((2.0**200, True), (-(2.0**200), True), (2.0**201, False), (math.nan, False), (math.inf, False)):
+        if allowed:
+            assert replace(problem(), prior=(0.0, weight)).prior == (0.0, weight)
+        else:
+            with pytest.raises(ParameterError, match=r"2 weights, each a finite number"):
+                replace(problem(), prior=(0.0, weight))
+    with pytest.raises(ParameterError, match="a prior needs 2 weights"):
+        replace(problem(), prior=(0.0,))

@@ -9,12 +9,16 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from scipy import stats
+from scipy.sparse import csr_array
 
 from confide.data.arrays import ArrayBlocks, MemorySource
+from confide.data.sparse import SparseBlocks
+from confide.erm.centred_rows import Centred
 from confide.erm.class_losses import OneVsRest, Softmax
 from confide.erm.clipped_slopes import ClippedSlopes
 from confide.erm.hinges import Hinge, HuberHinge, LogisticHinge
 from confide.erm.losses import LogisticLoss
+from confide.erm.row_bounds import BallBound
 from confide.erm.target_losses import PoissonLoss, SquaredLoss
 from confide.errors import NotCertified, ParameterError
 from confide.privacy.budgets import ZCDP, ApproxDP, Neighbours, PureDP, budget_of_row
@@ -285,6 +289,10 @@ class Counting:
         self.rows, self.asked = rows, []
         self.n_rows, self.n_features = rows.n_rows, rows.n_features
 
+    def for_many_passes(self):
+        """These rows."""
+        return self
+
     def sum_over_rows(self, row_sum, weights):
         """The sum."""
         self.asked.append((row_sum, weights.copy()))
@@ -399,3 +407,40 @@ def test_the_mechanism_is_a_value():
         mean_of_sums().decide = None
     assert NoisyGradients.__dataclass_params__.frozen
     assert Descent.__dataclass_params__.frozen
+
+
+def centred_facts(n=60, d=8, limit_of=1.0):
+    """Rows in a ball of norm 2 around a centre that is 1.6 long, with an intercept."""
+    centre = np.zeros(d)
+    centre[:2] = 1.6 / math.sqrt(2.0)
+    bound = Centred(BallBound(NORM), tuple(centre), 1.2)
+    return problem(n, d, row_bound=bound, intercept=limit_of * CONSTANT, largest_weight=HEAVIEST), centre
+
+
+@pytest.mark.skipif(np.finfo(np.longdouble).nmant < 63, reason="needs extended precision")
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
+def test_sums_over_centred_rows_are_within_the_rounding_bound(kind):
+    """Rows that nearly are the centre, among others, with a small constant: computed lengths lose their digits there."""
+    rng, worst = np.random.default_rng(4), 0.0
+    for constant in (1.0, 0.05):
+        facts, centre = centred_facts(limit_of=constant)
+        bound, wide = facts.row_bound, np.longdouble
+        descent = Descent(3, 0.4, 40.0, Mean())
+        raw = centre + rng.normal(size=(60, 8)) * 10.0 ** rng.uniform(-9, 0.5, (60, 1))
+        labels, counts = rng.choice([-1, 1], 60).astype(np.int8), rng.uniform(0.0, 3.0, 60)
+        blocks = ArrayBlocks(raw) if kind == "dense" else SparseBlocks(csr_array(raw))
+        at = rng.normal(size=(1, 9))
+        at *= 40.0 / np.linalg.norm(at)
+        computed = MemorySource(blocks, labels, counts).sum_over_rows(descent.row_sum(facts), at).gradient[0]
+        inside = bound.inner._radius(8)
+        x = raw.astype(wide)
+        x = x * np.minimum(1, inside / np.sqrt((x * x).sum(axis=1)))[:, None] - np.array(bound.centre, dtype=wide)
+        radius = bound.radius * (1.0 - max(2.0**-40, 16 * 2.0**-49))
+        x = bound.magnification * x * np.minimum(1, radius / np.sqrt((x * x).sum(axis=1)))[:, None]
+        x = np.column_stack([x, np.full(60, facts.intercept, dtype=wide)])
+        slopes = labels * facts.loss.derivative(labels * (x @ at[0].astype(wide)))
+        lengths = np.sqrt((x * x).sum(axis=1))
+        slopes = slopes * np.minimum(1, wide(0.4) * facts.row_norm / (np.abs(slopes) * lengths + wide(1e-300)))
+        error = np.linalg.norm(np.float64(computed - (slopes * counts) @ x))
+        worst = max(worst, error / descent.rounding(facts))
+    assert 1e-6 < worst <= 1.0

@@ -8,7 +8,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from confide.errors import ParameterError
+from confide.erm.hinges import HuberHinge
+from confide.errors import InsufficientRegularisation, ParameterError
 from confide.privacy.budgets import ZCDP, ApproxDP, Neighbours, PureDP
 from confide.privacy.counts import NoisyCounts
 from confide.privacy.mechanism import ProblemFacts
@@ -19,7 +20,7 @@ from confide.privacy.output_perturbation import OutputPerturbation
 from confide.privacy.sufficient_statistics import LeastSquares, SufficientStatistics
 from confide.solvers.fallback import NewtonThenFallback
 from confide.training.non_private import NonPrivate
-from tests.privacy.problems import LINKED, objective_plan, problem, releases, source
+from tests.privacy.problems import LINKED, objective_plan, problem, releases, rows_and_labels, source
 
 REPLACE, ADD = Neighbours.REPLACE_ONE, Neighbours.ADD_OR_REMOVE_ONE
 
@@ -140,3 +141,65 @@ def test_more_rows_a_person_never_cost_less_noise(mechanism, budget):
     one, four = (mechanism.plan(replace(facts, rows_per_person=k), budget) for k in (1, 4))
     assert four.noise_norm > 2.0 * one.noise_norm
     assert four.event.budget == one.event.budget == budget
+
+
+def plans_in_the_objective(facts):
+    return [
+        objective_plan(facts, PureDP(1.0), "laplace", "ball"),
+        objective_plan(facts, ApproxDP(1.0, 1e-6), "gaussian", "ball"),
+    ]
+
+
+def test_without_rows_that_say_anything_the_release_is_the_prior_and_the_same_noise():
+    """Rows of zeros: w* = prior - b / l2, so with one seed a release with a prior is that without, moved by the prior.
+
+    A prior that is ignored, doubled, of the wrong sign or pulled with another ridge fails, as does other noise.
+    """
+    prior, mechanism = np.array([3.0, -2.0]), ObjectivePerturbation()
+    plain = problem(50, 2, l2=30.0)
+    with_prior = replace(plain, prior=tuple(prior.tolist()))
+    rows = rows_and_labels(np.zeros((50, 2)))
+    for before, after in zip(plans_in_the_objective(plain), plans_in_the_objective(with_prior), strict=True):
+        assert after.noise == before.noise
+        assert after.l2 == before.l2
+        for seed in range(3):
+            one, other = (releases(mechanism, plan, rows, 1, entropy=seed) for plan in (before, after))
+            # The noise of the seal, whose grid depends on the radius, differs.
+            assert np.abs(other - one - prior).max() <= 1e-5
+
+
+@pytest.mark.parametrize("budget", [PureDP(1.0), ApproxDP(1.0, 1e-6), ZCDP(0.1)], ids=str)
+def test_noise_on_the_weights_lies_around_the_prior(budget):
+    """Rows of zeros: the mean of releases is the prior, and their deviation is that of the plan."""
+    prior = np.array([3.0, -2.0])
+    facts = replace(problem(50, 2, l2=30.0), prior=tuple(prior.tolist()))
+    plan = OutputPerturbation().plan(facts, budget)
+    sample = releases(OutputPerturbation(), plan, rows_and_labels(np.zeros((50, 2))), 400, entropy=0)
+    assert np.abs(sample.mean(axis=0) - prior).max() <= 5.0 * plan.noise_norm / math.sqrt(2.0 * 400)
+    assert np.sqrt(((sample - prior) ** 2).sum(axis=1).mean()) == pytest.approx(plan.noise_norm, rel=0.15)
+
+
+def test_a_prior_does_not_move_what_neighbours_can_do():
+    """The minimisers of the worst pair of neighbours lie as far apart with a prior as without."""
+    for prior in ((), (40.0, 0.0), (-3.0, 9.0)):
+        facts = replace(problem(50, 2, loss=HuberHinge(0.5), l2=30.0), prior=prior)
+        minimisers = []
+        for first in ([1.0, 0.0], [-1.0, 0.0]):
+            rows = rows_and_labels([first, *np.zeros((49, 2))])
+            objective = facts.objective(rows, 30.0, np.zeros((1, 2)))
+            minimisers.append(NewtonThenFallback().solve(objective, np.zeros((1, 2)), 1e-10).weights)
+        apart = float(np.linalg.norm(minimisers[0] - minimisers[1]))
+        assert apart <= OutputPerturbation().plan(facts, PureDP(1.0)).problem.row_norm * 2.0 / 30.0 * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("mechanism", [ObjectivePerturbation(), OutputPerturbation()])
+def test_a_prior_too_long_for_doubles_is_refused_by_the_plan(mechanism):
+    """From public facts, before anything is charged; a prior of length 1e6 is certified."""
+    for length, possible in ((1e6, True), (1e17, False)):
+        facts = replace(problem(1000, 2, l2=10.0), prior=(length, 0.0))
+        if possible:
+            plan = mechanism.plan(facts, PureDP(1.0))
+            assert np.linalg.norm(releases(mechanism, plan, source(1000), 1) - facts.prior) < 1e3
+        else:
+            with pytest.raises(InsufficientRegularisation, match="Give a shorter prior"):
+                mechanism.plan(facts, PureDP(1.0))

@@ -283,3 +283,12 @@ def test_one_account_needs_weights_that_pay_for_the_moments():
     alone = ObjectivePerturbation().plan(problem, budget)
     with pytest.raises(ParameterError, match="does not pay"):
         joint_event(alone, moments)
+
+
+@pytest.mark.parametrize("norm", [2.0**-260, 2.0**260])
+def test_rows_whose_fourth_power_is_no_double_are_refused(norm):
+    """The bound on the noise would be 0 or infinite."""
+    problem = replace(problem_of(intercept=0.0), row_bound=BallBound(norm), l2=norm**2)
+    training = OutputPerturbation().plan(problem, PureDP(1.0))
+    with pytest.raises(ParameterError, match="from 2"):
+        SecondMoments().plan(training, PureDP(1.0))

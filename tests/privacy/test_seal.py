@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -15,6 +16,8 @@ from confide.errors import InsufficientRegularisation
 from confide.expected_noise import first_small_seal
 from confide.privacy import objective_gaussian, objective_perturbation
 from confide.privacy.budgets import ApproxDP, Neighbours, PureDP
+from confide.privacy.mechanism import log_failure
+from confide.privacy.seal import tolerance_and_radius
 from tests.privacy.problems import objective_plan, problem
 
 NORM, CONSTANT = 2.0, 1.5
@@ -82,3 +85,16 @@ def test_the_seal_takes_the_first_share_at_which_its_noise_is_small(law):
             assert made == (None if expected is None else plans[expected])
             taken.add((expected, expected in small))
     assert len(taken) >= (5 if law == "laplace" else 3)
+
+
+def test_the_radius_covers_the_rounding_of_the_pull_of_a_prior():
+    """Beside the tolerance and the error of the noise, the radius holds one rounding of noise and pull."""
+    budget = PureDP(1.0)
+    plain = problem(l2=40.0)
+    facts = replace(plain, prior=(3e8, -4e8))
+    noise = objective_plan(plain, budget, "laplace", "ball").noise
+    tolerance, radius = tolerance_and_radius(facts, budget, 40.0, noise)
+    failure = log_failure(budget, facts)
+    pulled = noise.bound(failure) + 40.0 * 5e8
+    assert radius * 40.0 - tolerance - noise.error(failure) == pytest.approx(2.0**-53 * pulled, rel=1e-3)
+    assert tolerance > tolerance_and_radius(plain, budget, 40.0, noise)[0]

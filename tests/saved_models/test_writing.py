@@ -46,7 +46,7 @@ PUBLIC = [
     for kind in (getattr(confide, name) for name in confide.__all__)
     if isinstance(kind, type) and issubclass(kind, PrivateLinearModel)
 ]
-OWN_PARTS = {"ledger", "n_jobs", "random_state", "schema", "row_norm", "classes", "knots", "bounds", "interactions"}
+OWN_PARTS = {"ledger", "n_jobs", "random_state", "schema", "row_norm", "classes", "knots", "bounds", "interactions", "prior"}
 
 
 def fitted(kind, **parameters):

@@ -29,3 +29,13 @@ def test_a_tiny_ridge_does_not_magnify_rounding():
     rows = np.random.default_rng(1).normal(size=(100, 1)) @ np.ones((1, 2))
     weights = ridge_weights(rows.T @ rows, rows.T @ rows[:, 0], 1e-300)
     np.testing.assert_allclose(weights, [0.5, 0.5], rtol=0.2)
+
+
+def test_a_prior_is_the_minimiser_where_the_sums_say_nothing():
+    """And elsewhere the weights solve (P + l2) w = t + l2 prior."""
+    prior = np.array([3.0, -2.0])
+    nothing = ridge_weights(np.zeros((2, 2)), np.zeros(2), 5.0, prior)
+    np.testing.assert_allclose(nothing, prior, rtol=1e-12)
+    products, targets = np.array([[2.0, 0.5], [0.5, 1.0]]), np.array([1.0, 4.0])
+    weights = ridge_weights(products, targets, 5.0, prior)
+    np.testing.assert_allclose(products @ weights + 5.0 * (weights - prior), targets, rtol=1e-12)

@@ -337,3 +337,28 @@ def test_an_alpha_that_was_asked_for_is_kept_where_it_can_be():
     automatic = replace(asked, is_automatic=True)
     plans = [plan_with_alpha(ObjectivePerturbation(), replace(problem, l2=l2), PureDP(1.0), automatic) for l2 in (30.0, 7.0)]
     assert plans[0] == plans[1]
+
+
+def test_with_a_prior_the_distance_is_half_the_norm_where_noise_is_large():
+    """Up to t = n S / |b| = 50 half, from 200 on all of it, and sqrt(t / 200) of it between; not for noise on weights."""
+    for ratio, share in ((10.0, 0.5), (50.0, 0.5), (100.0, math.sqrt(0.5)), (200.0, 1.0), (1e4, 1.0)):
+        facts = {"noise_norm": 2e5 / ratio, "weight": 1e5, "row_norm": 2.0}
+        without, with_prior = (balanced_l2(**facts, on_weights=False, has_prior=has) for has in (False, True))
+        assert with_prior == pytest.approx(without / share)
+        assert balanced_l2(**facts, on_weights=True, has_prior=True) == balanced_l2(**facts, on_weights=True)
+
+
+def test_a_plan_with_a_prior_takes_the_larger_ridge_and_one_of_zeros_does_not():
+    """Twice the automatic alpha at a small budget, that of a fit without a prior at a large one."""
+    for budget, ratio in ((ApproxDP(0.02, 1e-6), 2.0), (ApproxDP(5.0, 1e-6), 1.0)):
+        # A fit with a prior has no centre of the rows.
+        plain = LogisticRegression(budget, centre=False).plan(3000, 30).alpha
+        near = LogisticRegression(budget, prior=(np.ones(30), 0.0))
+        assert near.plan(3000, 30).alpha == pytest.approx(ratio * plain, rel=0.05)
+        assert near.set_params(prior=(np.zeros(30), 0.0)).plan(3000, 30).alpha == plain
+
+
+def test_a_prior_too_long_for_any_ridge_is_refused_in_words():
+    """From public facts: the message names the prior."""
+    with pytest.raises(confide.ParameterError, match="fewer rows, a shorter prior or a larger budget"):
+        LogisticRegression(1.0, prior=(np.full(3, 1e12), 0.0)).plan(3000, 3)

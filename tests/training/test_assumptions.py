@@ -12,6 +12,7 @@ import pytest
 from confide import Ledger, LogisticRegression, PureDP, Schema
 from confide.features.encoder import Encoder
 from confide.privacy.budgets import Neighbours
+from confide.released_models.prior import Prior
 from confide.training.assumptions import guarantee_of, sentences_of_rows, void_because
 from confide.training.charge import Charge
 from confide.training.plan import make_plan
@@ -132,6 +133,17 @@ def test_the_place_of_the_rows_is_stated_where_it_is_trusted():
     rows = SimpleNamespace(
         target_sentence="Labels are labels.", has_weights=False, source=SimpleNamespace(assumption="Parties are honest.")
     )
-    assert sentences_of_rows(rows, settings()) == ("Labels are labels.", "Parties are honest.")
+    assert sentences_of_rows(rows, settings(), None) == ("Labels are labels.", "Parties are honest.")
     rows.source.assumption = ""
-    assert sentences_of_rows(rows, settings()) == ("Labels are labels.",)
+    assert sentences_of_rows(rows, settings(), None) == ("Labels are labels.",)
+
+
+def test_a_prior_is_stated_with_where_it_came_from():
+    """It has a sentence of its own, which knows the ledger of the fit."""
+    rows = SimpleNamespace(target_sentence="Labels.", has_weights=False, source=SimpleNamespace(assumption=""))
+    prior, ledger = Prior.of_numbers([1.0, 2.0], 0.5), Ledger(limit=3.0)
+    assert sentences_of_rows(rows, settings(prior=prior), None) == ("Labels.", prior.sentence(None))
+    released = replace(prior, source="release", guarantee=guarantee(settings(), ledger=ledger), ledger=ledger.identity)
+    (_, sentence) = sentences_of_rows(rows, settings(prior=released), ledger)
+    assert sentence == released.sentence(ledger.identity)
+    assert "same ledger" in sentence

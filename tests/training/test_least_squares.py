@@ -14,6 +14,7 @@ from confide.erm.row_bounds import BallBound
 from confide.errors import ParameterError
 from confide.privacy.budgets import Neighbours, PureDP
 from confide.privacy.noise import Entropy
+from confide.released_models.prior import Prior
 from confide.training.alpha import noise_l2
 from confide.training.least_squares import plan_of_sums, weights_of_sums
 from confide.training.settings import SquaredError
@@ -94,3 +95,11 @@ def test_the_automatic_ridge_is_public_and_falls_with_the_budget():
     )
     assert Ridge(INF, target_bound=1.0).plan(1000, 5).alpha == 1e-3
     assert Ridge(1.0, alpha=0.25, target_bound=1.0).fit(*made_up()).alpha_ == 0.25
+
+
+def test_a_plan_of_sums_keeps_the_prior_and_the_same_sums():
+    """Its weights are those of the prior's problem; the intercept is in units of its constant; the release is the same."""
+    prior = Prior.of_numbers([1.0, 2.0], 3.0)
+    plain, plan = (plan_of_sums(least_squares(prior=each, intercept=2.0), PLAIN, 2, 300) for each in (None, prior))
+    assert plan.prior == (1.0, 2.0, 1.5)
+    assert replace(plan, prior=()) == plain

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
@@ -18,7 +19,7 @@ from confide.training.mechanism_choice import plan_of_weights
 from confide.training.settings import ScoreLoss
 from tests.training.examples import settings
 
-LinearSVC, KernelSVC = confide.LinearSVC, confide.KernelSVC
+LinearSVC, KernelSVC = (partial(each, centre=False) for each in (confide.LinearSVC, confide.KernelSVC))
 
 
 def columns(n_numbers, n_levels=6):

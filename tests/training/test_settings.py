@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from confide.erm.class_losses import OneVsRest, Softmax
+from confide.erm.clipped_slopes import ClippedSlopes
 from confide.erm.hinges import Hinge, HuberHinge, LogisticHinge
 from confide.erm.losses import LogisticLoss
 from confide.erm.row_bounds import BallBound
@@ -57,8 +60,16 @@ def test_intervals_are_asked_for_by_a_share(share, has_intervals):
 def test_the_sums_of_all_losses_that_a_plan_may_take_are_named():
     """The loss itself, the alternative on the same rows, and the alternative on shorter ones; each at order 2."""
     facts = settings(minimised=AUTOMATIC, intercept=2.0, largest_sample_weight=3.0)
-    pairs = [(row_sum.loss, row_sum.row_bound) for row_sum in facts.row_sums]
+    plain = replace(facts, mechanism="objective")
+    pairs = [(row_sum.loss, row_sum.row_bound) for row_sum in plain.row_sums]
     smooth = LogisticHinge(0.5)
     assert pairs == [(HUBER, BallBound(1.0)), (smooth, BallBound(1.0)), (smooth, BallBound(0.5))]
-    assert {(row_sum.intercept, row_sum.order, row_sum.largest_weight) for row_sum in facts.row_sums} == {(2.0, 2, 3.0)}
-    assert len(settings().row_sums) == 1
+    assert {(row_sum.intercept, row_sum.order, row_sum.largest_weight) for row_sum in plain.row_sums} == {(2.0, 2, 3.0)}
+    assert len(settings(mechanism="output").row_sums) == 1
+    for name in ("auto", "gradient"):
+        # Each may also be asked for with clipped slopes, which have gradients alone.
+        sums = replace(facts, mechanism=name).row_sums
+        assert sums[:3] == plain.row_sums
+        clipped = [(row_sum.loss.loss, row_sum.row_bound, row_sum.order) for row_sum in sums[3:]]
+        assert clipped == [(loss, bound, 1) for loss, bound in pairs]
+        assert {type(row_sum.loss) for row_sum in sums[3:]} == {ClippedSlopes}

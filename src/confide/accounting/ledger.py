@@ -138,6 +138,11 @@ class Ledger(_Shared):
             return self._accounting
 
     @property
+    def identity(self) -> str:
+        """A random text, drawn when the ledger was created. Copies of the ledger have the same one."""
+        return self._header.identity
+
+    @property
     def head(self) -> str:
         """Hash of the last record. Kept elsewhere, it shows later that no record up to it was changed or lost (`verify`)."""
         with self._up_to_date() as session:
@@ -371,6 +376,11 @@ class Batch(_Shared):
         self._unused = Counter(releases)
         self._lock = threading.Lock()
         self._process = os.getpid()
+
+    @property
+    def identity(self) -> str:
+        """The identity of the ledger."""
+        return self._ledger.identity
 
     @property
     def limit(self) -> Budget:

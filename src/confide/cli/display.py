@@ -18,6 +18,7 @@ from rich.text import Text
 
 from confide.cli.curves import curves_document, rows_of_curves, sentences_of_interactions
 from confide.cli.failures import printable
+from confide.cli.kernels import map_document, sentences_of_map
 from confide.cli.sparklines import common_limits, extremes, sparkline
 from confide.data.passes import Pace
 from confide.effects.effects import has_effects
@@ -27,6 +28,7 @@ from confide.released_models.shown_class import ShownClass, predicted_column, we
 from confide.report.page import has_intervals
 
 if TYPE_CHECKING:
+    from confide.features.fourier import FourierMap
     from confide.features.schema import Schema
     from confide.guarantee import Guarantee
     from confide.training.plan import AnyPlan
@@ -103,6 +105,11 @@ class Screen:
             self.table(("column", "knots", "between"), rows, words=("knots", "between"))
             self.text("Between neighbouring knots a curve is a straight line. The schema, or --knots, may say other knots.")
         for sentence in sentences_of_interactions(chosen):
+            self.text(sentence)
+
+    def kernel(self, fourier: FourierMap | None) -> None:
+        """The random features, if the model has a kernel."""
+        for sentence in sentences_of_map(fourier):
             self.text(sentence)
 
     def guarantee(self, guarantee: Guarantee) -> None:
@@ -242,6 +249,7 @@ def model_document(model: PrivateLinearModel) -> dict[str, Any]:
         "effects": effects_of(model).to_dict() if has_effects(released) else None,
         "intervals": model.summary().to_dict() if has_intervals(model) else None,
         **curves_document(getattr(model, "schema_", None)),
+        **map_document(getattr(model, "fourier_map_", None)),
     }
 
 

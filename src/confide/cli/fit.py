@@ -24,6 +24,8 @@ from confide.cli.options import (
     ModelOptions,
     ModelOut,
     NeighboursName,
+    PriorFile,
+    PublicPriorFile,
     RandomFeatures,
     RowsBounds,
     RowsPerPerson,
@@ -85,6 +87,8 @@ def fit(
     n_rows_bounds: RowsBounds = None,
     max_rows_per_person: RowsPerPerson = 1,
     intervals: Intervals = None,
+    prior: PriorFile = None,
+    public_prior: PublicPriorFile = None,
     ledger: LedgerToCharge = None,
     cache: CacheFolder = None,
     out: ModelOut = Path("model.json"),
@@ -107,11 +111,12 @@ def fit(
     options = ModelOptions(
         kind=kind, loss=loss, knots=knots, interactions=interactions, kernel=kernel, length_scale=length_scale,
         n_features=n_features, alpha=alpha, mechanism=mechanism, neighbours=neighbours, n_rows_bounds=n_rows_bounds,
-        max_rows_per_person=max_rows_per_person, intervals=intervals,
+        max_rows_per_person=max_rows_per_person, intervals=intervals, prior=prior, public_prior=public_prior,
     )  # fmt: skip
     budget = chosen_budget(epsilon, delta, rho)
     files = files_of(data)
-    _check_outputs(out, report, [*files, schema, *_files_of_ledger(ledger)], force=force)
+    priors = [path for path in (prior, public_prior) if path is not None]
+    _check_outputs(out, report, [*files, schema, *priors, *_files_of_ledger(ledger)], force=force)
     columns, charges = _schema_with_target(schema), Charges(ledger)
     model = options.estimator(budget, columns, charges.ledger)
     screen = display.Screen() if output_format == "text" else None
@@ -153,6 +158,7 @@ def _train(model: PrivateLinearModel, data: str, files: Any, cache: Path | None,
     """Show the plan, then charge it and train on the rows of the files."""
     from confide.cli import display
     from confide.cli.curves import chosen_schema
+    from confide.cli.kernels import chosen_map
     from confide.intake.opening import open_rows
 
     with display.working(f"counting the rows of {data}"):
@@ -164,10 +170,14 @@ def _train(model: PrivateLinearModel, data: str, files: Any, cache: Path | None,
     if chosen is not None:
         # Nothing is left to be chosen, so the fit need not count the rows again.
         model.set_params(schema=chosen, interactions=())
+    fourier = chosen_map(model, public_rows)
+    if fourier is not None:
+        model.set_params(n_features=fourier.n_features)
     plan: AnyPlan = model.plan(public_rows)
     if screen:
         screen.plan(plan)
         screen.curves(chosen)
+        screen.kernel(fourier)
     # A bar that shows which part of the rows was read would reveal their number.
     with display.row_progress(public_rows) as progress:
         model.fit(open_rows(files, model.schema, cache=False if cache is None else cache, progress=progress))

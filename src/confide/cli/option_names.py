@@ -6,6 +6,7 @@ import re
 
 _PHRASES = {
     "n_rows_bounds=(low, high)": "--n-rows-bounds LOW HIGH",
+    "prior=confide.PublicPrior(model)": "--public-prior MODEL.json",
     "give a schema": "give --schema",
     "Without a schema": "Without --schema",
     "without a schema": "without --schema",

@@ -81,12 +81,33 @@ LengthScale = Annotated[
     float | None,
     typer.Option(
         metavar="S",
-        help="For kernel-svm: distance over which the kernel falls, in encoded columns. It becomes public.  [default: 1]",
+        help="For kernel-svm: distance over which the kernel falls, in encoded columns. It becomes public.  "
+        "[default: by the schema]",
     ),
 ]
 RandomFeatures = Annotated[
     int | None,
-    typer.Option("--n-features", metavar="D", help="For kernel-svm: number of random features, even.  [default: 256]"),
+    typer.Option(
+        "--n-features",
+        metavar="D",
+        help="For kernel-svm: number of random features, even.  [default: chosen from public facts]",
+    ),
+]
+PriorFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--prior",
+        metavar="MODEL.json",
+        help="An earlier release, towards which the ridge pulls in place of 0: for new rows, or a small budget.",
+    ),
+]
+PublicPriorFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--public-prior",
+        metavar="MODEL.json",
+        help="The same for a model without a guarantee, which was fitted to public rows alone.",
+    ),
 ]
 Alpha = Annotated[str, typer.Option(metavar="auto|NUMBER", help="Ridge of the mean objective.")]
 MechanismName = Annotated[
@@ -120,6 +141,7 @@ class ModelOptions:
     max_rows_per_person : int
     intervals : "auto" or a share of the budget, as text; None if not given
     row_norm : value of --row-norm; None if not given
+    prior, public_prior : files of models; None if not given
     """
 
     kind: str
@@ -136,6 +158,8 @@ class ModelOptions:
     max_rows_per_person: int = 1
     intervals: str | None = None
     row_norm: float | None = None
+    prior: Path | None = None
+    public_prior: Path | None = None
 
     def estimator(self, budget: Budget, schema: Schema | None, ledger: Ledger | None = None) -> PrivateLinearModel:
         """The estimator that these options describe.
@@ -155,6 +179,7 @@ class ModelOptions:
             neighbours=self.neighbours,
             n_rows_bounds=self.n_rows_bounds,
             max_rows_per_person=self.max_rows_per_person,
+            prior=self._prior(),
             **self._additive_parameters(),
             **self._kernel_parameters(),
             **self._inference_share(),
@@ -166,6 +191,13 @@ class ModelOptions:
             return self.alpha if self.alpha == "auto" else float(self.alpha)
         except ValueError:
             raise ParameterError("--alpha must be auto or a positive number.") from None
+
+    def _prior(self) -> Any:
+        from confide.estimators.priors import PublicPrior
+
+        if self.prior is not None and self.public_prior is not None:
+            raise ParameterError("give --prior or --public-prior, not both.")
+        return self.prior if self.public_prior is None else PublicPrior(self.public_prior)
 
     def _additive_parameters(self) -> dict[str, Any]:
         options = {"loss": self.loss, "knots": self.knots, "interactions": self.interactions}

@@ -22,6 +22,8 @@ from confide.cli.options import (
     ModelName,
     ModelOptions,
     NeighboursName,
+    PriorFile,
+    PublicPriorFile,
     RandomFeatures,
     RowsBounds,
     RowsPerPerson,
@@ -30,6 +32,7 @@ from confide.errors import ParameterError
 
 if TYPE_CHECKING:
     from confide.cli.alternatives import Alternatives
+    from confide.features.fourier import FourierMap
     from confide.features.schema import Schema
     from confide.planning.simulation import Forecast
     from confide.privacy.budgets import Budget
@@ -72,6 +75,8 @@ def plan(
     n_rows_bounds: RowsBounds = None,
     max_rows_per_person: RowsPerPerson = 1,
     intervals: Intervals = None,
+    prior: PriorFile = None,
+    public_prior: PublicPriorFile = None,
     row_norm: RowNorm = None,
     error: GuessedError = None,
     positive_rate: PositiveRate = 0.5,
@@ -92,6 +97,8 @@ def plan(
         max_rows_per_person=max_rows_per_person,
         intervals=intervals,
         row_norm=row_norm,
+        prior=prior,
+        public_prior=public_prior,
     )
     budget = chosen_budget(epsilon, delta, rho)
     _require_one(rows, n_rows_bounds, "--rows or, with --neighbours add-or-remove-one, --n-rows-bounds LOW HIGH")
@@ -112,6 +119,7 @@ class _Planned:
 
     decided: AnyPlan
     chosen: Schema | None
+    fourier: FourierMap | None
     alternatives: Alternatives | None
     forecasts: list[Forecast]
 
@@ -130,11 +138,12 @@ class _Planned:
         from confide.cli import display
         from confide.cli.alternatives import Alternatives
         from confide.cli.curves import chosen_schema
+        from confide.cli.kernels import chosen_map
         from confide.planning.simulation import simulate
         from confide.privacy.mechanism import Plan
 
         model = options.estimator(budget, columns)
-        chosen = chosen_schema(model, rows)
+        chosen, fourier = chosen_schema(model, rows), chosen_map(model, rows, features)
         decided: AnyPlan = model.plan(rows, features)
         alternatives = None
         with nullcontext() if guesses is None else display.working("simulating fits"):
@@ -142,7 +151,7 @@ class _Planned:
             # A plan for noisy sums has no loss of the score, which bounds and comparisons need.
             if budget.is_private and isinstance(decided, Plan):
                 alternatives = Alternatives.of(model, decided, rows, features, guesses)
-        return cls(decided, chosen, alternatives, forecasts)
+        return cls(decided, chosen, fourier, alternatives, forecasts)
 
 
 def _require_one(first: object, second: object, names: str) -> None:
@@ -160,13 +169,14 @@ def _schema_of(path: Path | None) -> Schema | None:
 def _document(planned: _Planned) -> dict[str, Any]:
     from confide.cli.curves import curves_document
     from confide.cli.forecasts import forecast_document
+    from confide.cli.kernels import map_document
 
     document = planned.decided.to_dict()
     if planned.alternatives is not None:
         document["beside"] = planned.alternatives.to_dict()
     if planned.forecasts:
         document["forecast"] = [forecast_document(forecast) for forecast in planned.forecasts]
-    return document | curves_document(planned.chosen)
+    return document | curves_document(planned.chosen) | map_document(planned.fourier)
 
 
 def _show(planned: _Planned, output_format: str) -> None:
@@ -179,6 +189,7 @@ def _show(planned: _Planned, output_format: str) -> None:
     screen = display.Screen()
     screen.plan(planned.decided)
     screen.curves(planned.chosen)
+    screen.kernel(planned.fourier)
     if planned.alternatives is not None:
         planned.alternatives.show(screen)
     if planned.forecasts:

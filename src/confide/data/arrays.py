@@ -16,6 +16,7 @@ from confide.data.lent import made_for_a_solver, unwritable
 from confide.data.passes import Pass
 from confide.data.source import BlockwiseSum, SummableRows
 from confide.data.threads import made_in_order
+from confide.erm.coded_rows import CodedRows
 from confide.erm.row_sums import Totals
 from confide.types import Array, Indices, Rows, Targets, Weights
 
@@ -34,6 +35,8 @@ _SAMPLE_BYTES = 2**27
 """Most bytes of a sample, as doubles, unless the rows that a sample may always have need more."""
 _SAMPLE_ROWS_PER_COLUMN, _FEWEST_SAMPLE_ROWS = 16, 4000
 """A sample may always have this many rows for each column, and this many rows in all."""
+_KEPT_BYTES = 2**28
+"""Blocks are kept for many passes if all of them need no more memory than this."""
 _BLOCKS_IN_GROUP = 32
 """Blocks are summed in groups, and a thread takes one group at a time.
 
@@ -103,6 +106,11 @@ def _depth(n_rows: int, block: int) -> int:
     groups = -(-blocks // _BLOCKS_IN_GROUP)
     bundles = -(-groups // _GROUPS_IN_BUNDLE)
     return min(block, n_rows) + min(blocks, _BLOCKS_IN_GROUP) + min(groups, _GROUPS_IN_BUNDLE) + bundles
+
+
+def _n_bytes(block: Rows) -> int:
+    """Memory of a block that was made anew: coded rows or an array."""
+    return int(block.columns.nbytes + block.entries.nbytes if type(block) is CodedRows else block.nbytes)
 
 
 CountedBlock: TypeAlias = tuple[Rows, Targets, Array | None]
@@ -302,6 +310,44 @@ class CopiedBlocks(Blocks):
 
 
 @dataclass(frozen=True, slots=True)
+class KeptBlocks(Blocks):
+    """Blocks that are made once and read in many passes.
+
+    Parameters
+    ----------
+    blocks : what the blocks were made by
+    made : all blocks in order; nobody writes to them
+    """
+
+    blocks: Blocks
+    made: tuple[Rows, ...]
+
+    @property
+    def n_rows(self) -> int:
+        return self.blocks.n_rows
+
+    @property
+    def n_features(self) -> int:
+        return self.blocks.n_features
+
+    @property
+    def rows_in_block(self) -> int:
+        return self.blocks.rows_in_block
+
+    def block(self, start: int, stop: int) -> Rows:
+        number, offset = divmod(start, self.rows_in_block)
+        if offset == 0 and stop == min(start + self.rows_in_block, self.n_rows):
+            return self.made[number]
+        return self.blocks.block(start, stop)
+
+    def copied(self, positions: Indices) -> Rows:
+        return self.blocks.copied(positions)
+
+    def taken(self, positions: Indices) -> Blocks:
+        return self.blocks.taken(positions)
+
+
+@dataclass(frozen=True, slots=True)
 class MemorySource(RowsWithDefaults, SummableRows):
     """A `RowSource` over blocks in memory, with their labels and weights.
 
@@ -342,6 +388,17 @@ class MemorySource(RowsWithDefaults, SummableRows):
     def lent(self) -> MemorySource:
         labels, row_weights = unwritable(self.labels), unwritable(self.row_weights)
         return MemorySource(self.blocks.lent(), labels, row_weights, self.n_threads)
+
+    def for_many_passes(self) -> MemorySource:
+        """The same rows, with all blocks in memory if each would be made anew in each pass and together they are small."""
+        if not self.blocks.made_anew or self.n_rows == 0:
+            return self
+        step = self.blocks.rows_in_block
+        of_one = _n_bytes(self.blocks.block(0, min(step, self.n_rows)))
+        if of_one * -(-self.n_rows // step) > _KEPT_BYTES:
+            return self
+        made = tuple(unwritable(rows) for rows, _, _ in self.counted_blocks())
+        return replace(self, blocks=KeptBlocks(self.blocks, made))
 
     def sample(self, n_rows: int) -> MemorySource:
         """About `n_rows` of the rows, copied, in short runs spread evenly over all rows. Only solvers use it."""

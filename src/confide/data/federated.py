@@ -103,8 +103,9 @@ class FederatedRows(OpenedRows):
 def rows_of_parties_are_not_counted() -> int:
     """Refuse to choose anything by the number of rows: no party knows the rows of the others, or the budget."""
     raise ParameterError(
-        "over parties, knots and interactions cannot be chosen from the number of rows and the budget, since no party knows "
-        "both. Give every party and the coordinator the same schema that `chosen_schema(n_rows)` makes."
+        "over parties, knots, interactions and the number of random features cannot be chosen from the number of rows and "
+        "the budget, since no party knows both. Give every party and the coordinator the same schema that "
+        "`chosen_schema(n_rows)` makes; for a kernel, the same n_features, that of `chosen_map(n_rows)`."
     )
 
 

@@ -59,6 +59,10 @@ class RowSource(Protocol):
     def lent(self) -> SummableRows:
         """The same rows for a solver, which can write to none of them."""
 
+    def for_many_passes(self) -> RowSource:
+        """The same rows for many passes: blocks that would be made anew in each pass may be kept."""
+        return self
+
     def sample(self, n_rows: int) -> SampledRows | None:
         """About `n_rows` of the rows, copied into memory; None if the source cannot pick rows."""
         return None
@@ -75,6 +79,9 @@ class SummableRows(RowSource, Protocol):
 
     def lent(self) -> SummableRows:
         return lent(self)
+
+    def for_many_passes(self) -> SummableRows:
+        return self
 
     def sum_over_rows(self, row_sum: BlockwiseSum, weights: Weights) -> Totals:
         """The completed totals of `row_sum` at (k, D) weights: one pass over the rows."""
@@ -129,6 +136,10 @@ class LentSource:
 
     def lent(self) -> LentSource:
         """These rows, which are lent already."""
+        return self
+
+    def for_many_passes(self) -> LentSource:
+        """These rows: solvers make few passes."""
         return self
 
 

@@ -83,7 +83,7 @@ class Centred:
         inside = self.inner.clip(rows, scratch) if isinstance(self.inner, BallBound) else self.inner.clip(rows)
         if not isinstance(inside, np.ndarray):
             lengths = row_squares(inside) - 2.0 * _times(inside, self._centre[:, None])[:, 0] + self._centre @ self._centre
-            return CentredRows(inside, self._factors(lengths), self._centre)
+            return CentredRows(inside, self._factors(lengths), self._centre, np.maximum(lengths, 0.0))
         moved = np.subtract(inside, self._centre, out=scratch)
         return np.multiply(moved, self._factors(row_squares(moved))[:, None], out=moved)
 
@@ -109,11 +109,13 @@ class CentredRows:
     rows : CSR or coded rows (m, d), which obey the inner bound
     factors : (m,)
     centre : (d,)
+    squared_lengths : (m,), squared distances of the rows from the centre
     """
 
     rows: Rows
     factors: Array
     centre: Array
+    squared_lengths: Array
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -144,6 +146,10 @@ class CentredRows:
         sums, once = (rows.T @ spread).toarray(), rows.T @ scaled
         crossed = np.outer(once, self.centre)
         return np.asarray(sums - crossed - crossed.T + scaled.sum() * np.outer(self.centre, self.centre))
+
+    def squares(self) -> Array:
+        """(m,): the squared L2 norms of the moved rows."""
+        return self.factors * self.factors * self.squared_lengths
 
     def column_squares(self) -> Array:
         """(d,): the sums of the squares of each column of sparse rows."""

@@ -125,7 +125,8 @@ class RowSum:
 
     def _stretch(self, clipped: Rows) -> Array:
         """(m, 1): the bound on a row over its length, intercept included; inf for a row of zeros."""
-        lengths = np.sqrt(row_squares(clipped) + self.intercept**2)
+        squares = clipped.squares() if type(clipped) is CentredRows else row_squares(clipped)
+        lengths = np.sqrt(squares + self.intercept**2)
         with np.errstate(divide="ignore"):
             stretch: Array = norm_with_intercept(self.row_bound, self.intercept) / lengths
         return stretch[:, None]

@@ -20,15 +20,15 @@ from confide.estimators.shared_parameters import IntervalsParameter, estimator
 from confide.features.encoder import Encoder
 from confide.intake import parameters
 from confide.training.alpha import usual_norm_of_rows
-from confide.training.settings import ScoreLoss, SquaredError
+from confide.training.least_squares_choice import MECHANISMS_OF_LEAST_SQUARES, squared_error
+from confide.training.settings import ScoreLoss, SquaredError, Thresholds
 from confide.types import Array
 
 MARGIN = 2.0
 """The margin of the logistic hinge that "auto" stands for: that of the support vector machines. Compared on the data of
 benchmarks/peers."""
-COUNTS_SHARE = 0.4
-"""The default threshold of counts, as a share of `target_bound`. On the visits of benchmarks/additive_regression.py at
-(0.5, 1e-6), the deviance explained was below 0 with a share of 0.05, the largest with 0.4, and a third smaller with 1."""
+SHARE_OF_COUNTS = 0.4
+"""The threshold of counts that None means, as a share of `target_bound`."""
 _MONOTONE_FOR_TWO = (
     "Only binary classification is supported with monotone effects. The type of the target is multiclass: leave monotone "
     "out."
@@ -156,12 +156,15 @@ class AdditiveRegressor(AdditiveColumns, IntervalsParameter, LossRegressor):
     ----------
     loss : {"huber", "squared", "poisson"}, default "huber"
         - "huber": half the squared residual, and linear beyond `threshold`, as in `HuberRegressor`.
-        - "squared": least squares from noisy sums, as in `Ridge`. Their noise grows with the square of the number of
-          weights, so it needs many rows.
+        - "squared": least squares, as in `Ridge`.
         - "poisson": for counts, as in `PoissonRegressor`. The effects are those on the logarithm of the mean.
-    threshold : float or None, default None
+    threshold : "auto", float or None, default "auto"
         Residual, or difference between a count and its mean, beyond which the influence of a row no longer grows; positive.
-        None means a tenth of `target_bound` for "huber", and two fifths for "poisson". Not used by "squared".
+        "auto" is that of `HuberRegressor` or `PoissonRegressor`. None means a tenth of `target_bound` for "huber", and two
+        fifths for "poisson". Not used by "squared".
+    intercept_scaling : "auto" or float, default "auto"
+        The constant that is appended to every clipped row, positive. A larger constant shrinks the intercept less and brings
+        more noise. "auto" is half the largest norm of a row, and at least 1 for "poisson"; otherwise it is 1.
     other parameters : those that linear models share
 
     Attributes
@@ -189,14 +192,13 @@ class AdditiveRegressor(AdditiveColumns, IntervalsParameter, LossRegressor):
     """
 
     loss: str = "huber"
-    threshold: float | None = None
+    threshold: str | float | None = "auto"
+    intercept_scaling: float | str = "auto"
 
     def _train(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         if self.loss == "squared" and sample_weight is not None:
             raise ParameterError("loss='squared' takes no weights of rows; leave sample_weight out, or take loss='huber'.")
         return super()._train(X, y, sample_weight)
-
-    _size_of_log_counts = 2.0
 
     @property
     def _has_counts(self) -> bool:
@@ -204,7 +206,7 @@ class AdditiveRegressor(AdditiveColumns, IntervalsParameter, LossRegressor):
 
     @property
     def _mechanisms(self) -> tuple[str, ...]:  # type: ignore[override]  # what is allowed depends on the loss
-        return ("auto", "sufficient-statistics") if self.loss == "squared" else super()._mechanisms
+        return MECHANISMS_OF_LEAST_SQUARES if self.loss == "squared" else super()._mechanisms
 
     def _minimised(self, encoder: Encoder | None) -> ScoreLoss | SquaredError:  # type: ignore[override]  # "squared" has none
         parameters.checked_choice("loss", self.loss, ("huber", "squared", "poisson"))
@@ -213,10 +215,10 @@ class AdditiveRegressor(AdditiveColumns, IntervalsParameter, LossRegressor):
                 f"there are no intervals with loss='{self.loss}': set inference_share to 0, or take loss='huber'."
             )
         if self.loss == "squared":
-            return SquaredError(self._target_range(encoder).bound, with_square=False)
+            return squared_error(self._target_range(encoder).bound)
         return super()._minimised(encoder)
 
-    def _loss(self, target_bound: float) -> Loss:
+    def _loss(self, target_bound: float) -> Loss | Thresholds:
         if self._has_counts:
-            return poisson_loss(target_bound, COUNTS_SHARE * target_bound if self.threshold is None else self.threshold)
+            return poisson_loss(target_bound, self.threshold, SHARE_OF_COUNTS * target_bound)
         return squared_loss("huber", target_bound, self.threshold)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from copy import copy
 from dataclasses import replace
 from numbers import Integral
 from typing import Any
@@ -22,7 +23,7 @@ from confide.intake import parameters
 from confide.privacy.budgets import Neighbours
 from confide.released_models.model import ReleasedModel
 from confide.training.interaction_choice import with_interactions
-from confide.training.knot_choice import refuse_too_many, with_chosen_knots, with_knots
+from confide.training.knot_choice import refuse_too_many, with_chosen_knots, with_interactions_of, with_knots, with_knots_of
 from confide.training.settings import Settings
 
 
@@ -73,10 +74,22 @@ class AdditiveColumns(ColumnEffects, AdditiveParameters, PrivateLinearModel):
         automatic = isinstance(self.knots, str) and self.knots == "auto"
         described = schema if automatic else with_knots(schema, _checked_knots(self.knots, schema))
         refuse_too_many(described)
+        prior = self._given_prior()
+        fitted_to = None if prior is None else prior.fitted_to
+        if fitted_to is not None and fitted_to.encoder is not None:
+            described = with_knots_of(described, fitted_to.encoder.schema)
+            if isinstance(self.interactions, str) and self.interactions == "auto":
+                return with_interactions_of(described, fitted_to.encoder.schema)
         n_rows_is_public = Neighbours.parse(self.neighbours) is Neighbours.REPLACE_ONE
         public_count = count if n_rows_is_public else None
-        curves = with_chosen_knots(described, self._settings, public_count)
-        return with_interactions(described, curves, self.interactions, self._settings, public_count)
+        curves = with_chosen_knots(described, self._settings_of_choice, public_count)
+        return with_interactions(described, curves, self.interactions, self._settings_of_choice, public_count)
+
+    def _settings_of_choice(self, encoder: Encoder) -> Settings:
+        """The settings by which knots and interactions are chosen. The weights of a prior belong to one choice alone."""
+        made = copy(self)
+        made.prior = None
+        return made._settings(encoder)
 
     def _settings(self, encoder: Encoder | None, *, set_aside: float = 0.0) -> Settings:
         monotone = checked_monotone(self.monotone, None if encoder is None else encoder.schema)

@@ -14,7 +14,7 @@ from confide.estimators.shared_parameters import RowNormParameter, estimator
 from confide.features.encoder import Encoder
 from confide.intake.user_losses import declared_loss, loss_with_slopes
 from confide.privacy.budgets import as_budget
-from confide.training.settings import ScoreLoss
+from confide.training.settings import ScoreLoss, Thresholds
 
 MARGIN_LOSSES: dict[str, type[Any]] = {
     "logistic": LogisticLoss,
@@ -130,9 +130,12 @@ class ERMRegressor(RowNormParameter, LossRegressor):
     target_bound : float or None, default None
         Required by `fit` and `plan` unless the schema has a target of numbers; positive. Every target is clipped to
         [-target_bound, target_bound], and counts are clipped to [0, target_bound]; or both to the range in the schema.
-    threshold : float or None, default None
+    threshold : "auto", float or None, default "auto"
         For losses that are given by name, as in their estimators. None means a tenth of `target_bound`; for "poisson" it
         means 1.
+    intercept_scaling : "auto" or float, default "auto"
+        The constant that is appended to every clipped row, positive. A larger constant shrinks the intercept less and brings
+        more noise. "auto" is half the largest norm of a row, and at least 1 for "poisson"; otherwise it is 1.
     other parameters : those that linear models share
 
     Attributes
@@ -168,13 +171,14 @@ class ERMRegressor(RowNormParameter, LossRegressor):
     """
 
     loss: Any = "huber"
-    threshold: float | None = None
+    threshold: str | float | None = "auto"
+    intercept_scaling: float | str = "auto"
 
     @property
     def _has_counts(self) -> bool:
         return isinstance(self.loss, str) and self.loss == "poisson"
 
-    def _loss(self, target_bound: float) -> Loss:
+    def _loss(self, target_bound: float) -> Loss | Thresholds:
         if self._has_counts:
             return poisson_loss(target_bound, self.threshold)
         if isinstance(self.loss, str) and self.loss in _TARGET_LOSSES:

@@ -151,6 +151,13 @@ class LinearClassifier(ClassParameters, SampleWeightParameter, ClassifierMixin, 
         self.intercept_ = released.scoring.intercept
         self.classes_ = np.array(released.domain)
 
+    def _parameters_of_refit(self) -> dict[str, Any]:
+        # New rows need not hold every class.
+        is_declared = (
+            declared_domain(self.classes, self.schema if self._encoder is None else self._encoder.schema) is not None
+        )
+        return {} if is_declared else {"classes": self.classes_.tolist()}
+
     def _why_no_intervals(self) -> str:
         if self._fourier is not None:
             return (

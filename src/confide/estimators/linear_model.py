@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any, Self, TypedDict
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
 from confide.data.arrays import Blocks
@@ -22,6 +22,7 @@ from confide.erm.row_bounds import RowBound
 from confide.errors import ParameterError
 from confide.estimators.coefficient_intervals import CoefficientIntervals
 from confide.estimators.notebook import ShownWithGuarantee
+from confide.estimators.priors import given_prior
 from confide.estimators.repeated_fits import TellsOfRepeatedFits, tell_of_no_ledger
 from confide.estimators.shared_parameters import ModelParameters
 from confide.features.column_names import names_by_position
@@ -38,6 +39,7 @@ from confide.intake.specification import Columns, RowSpecification
 from confide.intake.targets import TargetKind
 from confide.privacy.budgets import Neighbours, as_budget
 from confide.released_models.model import ReleasedModel
+from confide.released_models.prior import Prior, checked_prior
 from confide.released_models.scores import LinearModel
 from confide.saved_models.writing import document_of
 from confide.training.alpha import usual_norm_of_curves
@@ -77,6 +79,9 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ShownWithGua
     _fourier: PublicMap | None
     _row_bound: RowBound
     _was_loaded: bool
+    _prior: Prior | None = None
+    _charged_to: str | None = None
+    """The identity of the ledger to which the fit was charged."""
 
     _accepts_sparse = True
     _mechanisms = MECHANISM_NAMES
@@ -85,22 +90,73 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ShownWithGua
         """Do the work of `fit`: check, train, release, and keep what was released."""
         given = rows_given(X, y, sample_weight)
         encoder = parameters.checked_schema(self._schema_of(given))
-        settings = self._settings(encoder)
+        chosen = self._with_chosen_features(encoder, given.n_rows_given)
+        settings = chosen._settings(encoder)
         seed, ledger = parameters.checked_seed(self.random_state), parameters.checked_ledger(self.ledger)
         tell_of_no_ledger(self, ledger)
-        charge = Charge(ledger, seed, f"{type(self).__name__}.fit")
-        self._hold(train(given, self._specification(settings, encoder, seed), settings, charge))
+        charge, charged_to = Charge(ledger, seed, f"{type(self).__name__}.fit"), None if ledger is None else ledger.identity
+        self._hold(train(given, chosen._specification(settings, encoder, seed), settings, charge))
+        self._charged_to = charged_to
         return self
+
+    def refit(self, X: Any, y: Any = None, *, sample_weight: Any = None, **parameters: Any) -> Self:
+        """Fit a new model to new rows, with this one as its prior. This model stays as it is.
+
+        Parameters
+        ----------
+        X, y : as for `fit`
+            The new rows. Rows of the earlier fit may be among them; then the costs of both fits add up for them.
+        sample_weight : (n,) numbers from 0 to `max_sample_weight`, or None
+            As for `fit`.
+        **parameters
+            Parameters of the new model that differ from those of this one, such as `budget`.
+
+        Returns
+        -------
+        estimator
+            The new model. It is charged to the ledger that this model names.
+
+        Raises
+        ------
+        NotFittedError
+            If this model is not fitted.
+        ParameterError, InputError
+            As for `fit`; and if this model was read from a file, which names no ledger, and none is given: `ledger=`.
+        BudgetExceeded
+            If the ledger has too little left. Nothing was charged, and no row was used.
+        """
+        check_is_fitted(self)
+        made: Self = clone(self)
+        made.set_params(**{"prior": _prior_of_model(self), **self._parameters_of_refit(), **parameters})
+        was_loaded = getattr(self, "_was_loaded", False)
+        if was_loaded and "ledger" not in parameters and made.ledger is None and as_budget(made.budget).is_private:
+            raise ParameterError(
+                "this model was read from a file, and files name no ledger. Give the ledger of these rows to refit: "
+                "ledger=confide.Ledger(path); or ledger=None, if there is none."
+            )
+        return made.fit(X, y, **({} if sample_weight is None else {"sample_weight": sample_weight}))  # type: ignore[no-any-return]
+
+    def _parameters_of_refit(self) -> dict[str, Any]:
+        """Parameters of a refit that follow from this fit."""
+        return {}
+
+    def _given_prior(self) -> Prior | None:
+        """The public weights that the parameter `prior` stands for."""
+        is_guaranteed = as_budget(self.budget).is_private and self.random_state is None
+        return checked_prior(given_prior(self.prior, _prior_of_model), needs_guarantee=is_guaranteed)
 
     def _plan(self, n_rows: int | None, n_features: int | None, n_classes: int = 0, *, set_aside: float = 0.0) -> AnyPlan:
         """The plan for these numbers of rows, columns and classes. `set_aside` is explained in `Problem`."""
         schema = self._schema_of_plan(n_rows, n_features)
         encoder = parameters.checked_schema(schema)
-        settings = self._settings(encoder, set_aside=set_aside).for_classes(n_classes)
+        chosen = self._with_chosen_features(encoder, partial(parameters.checked_count, "n_rows", n_rows))
+        settings = chosen._settings(encoder, set_aside=set_aside).for_classes(n_classes)
         if self.schema is None and schema is not None:
             n_features = None  # it was used for the schema
         columns = parameters.checked_shape(n_rows, n_features, encoder, settings.n_rows_bounds)
-        fourier = self._fourier_map(columns, encoder)
+        fourier = chosen._fourier_map(columns, encoder)
+        if settings.prior is not None:
+            settings.prior.refuse_map(fourier)
         return make_plan(settings, columns if fourier is None else fourier.n_features, n_rows)
 
     def _schema_of(self, given: GivenRows) -> Schema | None:
@@ -124,6 +180,23 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ShownWithGua
         """The schema with all that is chosen from public facts. `count` gives the number of rows, where that is public."""
         return schema
 
+    def _with_chosen_features(self, encoder: Encoder | None, count: Callable[[], int]) -> Self:
+        """Give this estimator, or a copy that names a number of random features that was chosen from public facts.
+
+        `count` gives the number of rows, where that is public.
+        """
+        return self
+
+    def _with_features_of(self, fourier: PublicMap) -> Self:
+        """Give this estimator, or a copy whose parameters name what was chosen for this public map."""
+        return self
+
+    def _take_choices(self, schema: Schema | None, count: Callable[[], int]) -> None:
+        """Make all that is chosen from public facts parameters of this estimator. The schema has its choices already."""
+        self._take_schema(schema)
+        chosen = self._with_chosen_features(parameters.checked_schema(schema), count)
+        self.set_params(**chosen.get_params(deep=False))
+
     def _take_schema(self, schema: Schema | None) -> None:
         """Make this schema, in which nothing is left to be chosen, the parameter of this estimator."""
         self.set_params(schema=schema)
@@ -135,13 +208,16 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ShownWithGua
         parameters.refuse_unbounded(budget, row_bound, getattr(self, "target_bound", None))
         inference_share = parameters.checked_share(getattr(self, "inference_share", 0.0))
         parameters.refuse_intervals_of_features(inference_share, encoder)
+        prior = self._given_prior()
+        if prior is not None:
+            prior.refuse_columns(encoder)
         return Settings(
             minimised=self._minimised(encoder),
             budget=budget,
             mechanism=parameters.checked_choice("mechanism", self.mechanism, self._mechanisms),
             alpha=parameters.checked_alpha(self.alpha),
             row_bound=row_bound,
-            intercept=parameters.checked_intercept(self.fit_intercept, self.intercept_scaling),
+            intercept=parameters.checked_intercept(self.fit_intercept, self._constant_of(row_bound)),
             neighbours=neighbours,
             n_rows_bounds=parameters.checked_bounds(self.n_rows_bounds, neighbours),
             rows_per_person=parameters.checked_rows_per_person(self.max_rows_per_person),
@@ -152,6 +228,7 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ShownWithGua
             n_threads=parameters.checked_jobs(self.n_jobs),
             centres=parameters.checked_centre(self.centre),
             usual_norm=None if encoder is None or row_bound is not encoder.row_bound else usual_norm_of_curves(encoder),
+            prior=prior,
         )
 
     def _specification(self, settings: Settings, encoder: Encoder | None, seed: int | None = None) -> RowSpecification:
@@ -187,6 +264,7 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ShownWithGua
         self._fourier = released.fourier
         self._row_bound = released.scoring.row_bound
         self._evidence: Evidence | SumsEvidence | None = released.evidence
+        self._prior, self._charged_to = released.prior, None
 
     def _blocks_to_score(self, X: Any) -> Blocks:
         """The rows in the form in which the model scores them: checked, encoded and mapped."""
@@ -225,9 +303,26 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ShownWithGua
         """The bound on rows as they enter the objective."""
         return parameters.checked_row_bound(getattr(self, "row_norm", None), encoder)
 
+    def _constant_of(self, row_bound: RowBound) -> Any:
+        """The constant that is appended to rows with this bound, not yet checked."""
+        return self.intercept_scaling
+
     def _fourier_map(self, n_inputs: int, encoder: Encoder | None) -> PublicMap | None:
         """The public map for rows with this number of columns, or None if rows are not mapped."""
         return None if encoder is None else encoder.appended
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The parameters of this estimator by name. Those of a model that is its prior are not among them."""
+        params: dict[str, Any] = super().get_params(deep)
+        return {name: value for name, value in params.items() if not name.startswith("prior__")}
+
+    def __sklearn_clone__(self) -> Any:
+        # A clone of the prior would lose its weights, which are public and never fitted again. So clones share it.
+        bare = copy(self)
+        bare.prior = None
+        made = super(PrivateLinearModel, bare).__sklearn_clone__()
+        made.prior = self.prior
+        return made
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -268,7 +363,15 @@ def released_model(model: PrivateLinearModel) -> ReleasedModel:
         encoder=model._encoder,
         fourier=model._fourier,
         evidence=model._evidence,
+        prior=model._prior,
     )
+
+
+def _prior_of_model(model: Any) -> Prior | None:
+    """The weights of a fitted model as a prior; None for what is no model of confide."""
+    if not isinstance(model, PrivateLinearModel):
+        return None
+    return released_model(model).as_prior(model._charged_to)
 
 
 def document_of_model(model: PrivateLinearModel) -> dict[str, Any]:
@@ -282,6 +385,10 @@ def restore(model: PrivateLinearModel, released: ReleasedModel) -> None:
     model._was_loaded = True
 
 
-def public_map(model: PrivateLinearModel, n_inputs: int, encoder: Encoder | None) -> PublicMap | None:
-    """The public map that follows from a model's parameters and its schema, or None if rows are not mapped."""
-    return model._fourier_map(n_inputs, encoder)
+def may_have_map(model: PrivateLinearModel, fourier: PublicMap | None, n_inputs: int, encoder: Encoder | None) -> bool:
+    """Whether a fit with a model's parameters and its schema could have had this public map, or None if rows are not mapped.
+
+    What was chosen from public facts may have been chosen by the rule of another version.
+    """
+    named = model if fourier is None else model._with_features_of(fourier)
+    return fourier == named._fourier_map(n_inputs, encoder)

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self, Unpack
 import numpy as np
 
 from confide.erm.losses import Loss
+from confide.erm.row_bounds import RowBound
 from confide.erm.target_losses import PoissonLoss, SquaredLoss
 from confide.errors import ParameterError
 from confide.estimators.linear_model import WeightsOfRows, sample_weight_of
@@ -16,13 +17,19 @@ from confide.estimators.linear_regressor import LinearRegressor
 from confide.estimators.shared_parameters import IntervalsParameter, RowNormParameter, SampleWeightParameter, estimator
 from confide.features.encoder import Encoder
 from confide.intake import parameters
-from confide.training.settings import ScoreLoss
+from confide.training.settings import ScoreLoss, Thresholds
+from confide.training.threshold_choice import count_losses, is_automatic, squared_losses, usual_loss
 from confide.types import Array
 
-THRESHOLD_SHARE = 0.1
-"""The default threshold of residuals, as a share of `target_bound`. From 0.1 to 0.2, root mean square errors stay the same
-and absolute errors grow a little. Compared on the data of benchmarks/regression_error.py, on prices of diamonds, and on
-made-up targets."""
+SHARE_OF_RESIDUALS = 0.1
+"""The threshold of residuals that None means, as a share of `target_bound`."""
+_SIZE_OF_LOG_COUNTS = 2.0
+"""A public guess of the size of the scores of counts, which are logarithms. Half of it was worse on nearly all data of
+benchmarks/thresholds.py, and one and a half times of it equally good."""
+_CONSTANT_OF_COUNTS = 0.5
+"""The automatic constant of counts beside the longest row, if that is more than 1. The score of a count is far from 0 where
+its mean is far from 1, and the ridge should not draw it there. On admissions to hospital, which are rare, the deviance
+explained at (0.5, 1e-6) is .026 with a constant of 1 and .051 with one of 2 (rows of norm 3.5)."""
 
 
 class LossRegressor(SampleWeightParameter, LinearRegressor):
@@ -63,18 +70,24 @@ class LossRegressor(SampleWeightParameter, LinearRegressor):
         """
         return self._train(X, y, sample_weight_of(weights_of_rows))
 
-    _size_of_log_counts = 1.0
-    """A public guess of the size of the scores of counts, which are logarithms."""
-
     def _minimised(self, encoder: Encoder | None) -> ScoreLoss:
         target_bound = self._target_range(encoder).bound
-        # For counts the scores are logarithms of means, so they are of size about 1 in any units of the target.
-        score_size = self._size_of_log_counts if self._has_counts else target_bound
-        return ScoreLoss(self._loss(target_bound), score_size=score_size, raises_alpha=self._has_counts)
+        # For counts the scores are logarithms of means, so they are of about the same size in any units of the target.
+        score_size = _SIZE_OF_LOG_COUNTS if self._has_counts else target_bound
+        found = self._loss(target_bound)
+        if isinstance(found, Thresholds):
+            return ScoreLoss(usual_loss(found), thresholds=found, score_size=score_size, raises_alpha=self._has_counts)
+        return ScoreLoss(found, score_size=score_size, raises_alpha=self._has_counts)
+
+    def _constant_of(self, row_bound: RowBound) -> Any:
+        if not (isinstance(self.intercept_scaling, str) and self.intercept_scaling == "auto"):
+            return self.intercept_scaling
+        longest = row_bound.l2_norm if self._has_counts and math.isfinite(row_bound.l2_norm) else 1.0
+        return max(1.0, _CONSTANT_OF_COUNTS * longest)
 
     @abstractmethod
-    def _loss(self, target_bound: float) -> Loss:
-        """The loss, from checked parameters."""
+    def _loss(self, target_bound: float) -> Loss | Thresholds:
+        """The loss from checked parameters, or the losses of which the plan takes one."""
 
     def _mean(self, scores: Array) -> Array:
         if not self._has_counts:
@@ -94,20 +107,25 @@ class LossRegressor(SampleWeightParameter, LinearRegressor):
         return tags
 
 
-def squared_loss(name: str, target_bound: float, threshold: Any) -> SquaredLoss:
+def squared_loss(name: str, target_bound: float, threshold: Any) -> SquaredLoss | Thresholds:
     """Half the squared residual with a clipped derivative: at the threshold, or at a threshold that grows for short rows."""
-    default = THRESHOLD_SHARE * target_bound
-    return SquaredLoss(target_bound, parameters.checked_threshold(threshold, default), by_length=name == "clipped_squared")
+    by_length = name == "clipped_squared"
+    if is_automatic(threshold):
+        return squared_losses(target_bound, aim="robust", by_length=by_length)
+    checked = parameters.checked_threshold(threshold, SHARE_OF_RESIDUALS * target_bound)
+    return SquaredLoss(target_bound, checked, by_length=by_length)
 
 
-def poisson_loss(target_bound: float, threshold: Any) -> PoissonLoss:
-    """The loss for counts."""
+def poisson_loss(target_bound: float, threshold: Any, default: float = 1.0) -> PoissonLoss | Thresholds:
+    """The loss for counts. `default` is the threshold that None means."""
     if not math.isfinite(target_bound):
         raise ParameterError(
             "a loss for counts needs a finite target_bound, also without privacy, because its curvature grows with the "
             "counts; target_bound is inf."
         )
-    return PoissonLoss(target_bound, parameters.checked_threshold(threshold, 1.0))
+    if is_automatic(threshold):
+        return count_losses(target_bound)
+    return PoissonLoss(target_bound, parameters.checked_threshold(threshold, default))
 
 
 @estimator
@@ -121,10 +139,11 @@ class HuberRegressor(IntervalsParameter, RowNormParameter, LossRegressor):
 
     Parameters
     ----------
-    threshold : float or None, default None
+    threshold : "auto", float or None, default "auto"
         Residual beyond which the influence of a row no longer grows; positive, in the units of the target. It is public and
-        never learned. A larger threshold is closer to least squares and brings more noise. None means a tenth of
-        `target_bound`.
+        never learned. A larger threshold is closer to least squares and brings more noise. "auto" is a tenth to a fifth of
+        `target_bound`: the more noise, the less. It depends on public facts alone (`target_bound`, number of rows and of
+        features, budget), and the plan and the guarantee show it. None means a tenth of `target_bound`.
     loss : {"huber", "clipped_squared"}, default "huber"
         With "clipped_squared", the threshold of a row of norm r is threshold R / r, where R is the largest norm that a row
         with its intercept can have. That is closer to least squares if rows are much shorter than their bound, and the noise
@@ -158,10 +177,10 @@ class HuberRegressor(IntervalsParameter, RowNormParameter, LossRegressor):
     True
     """
 
-    threshold: float | None = None
+    threshold: str | float | None = "auto"
     loss: str = "huber"
 
-    def _loss(self, target_bound: float) -> Loss:
+    def _loss(self, target_bound: float) -> Loss | Thresholds:
         name = parameters.checked_choice("loss", self.loss, ("huber", "clipped_squared"))
         return squared_loss(name, target_bound, self.threshold)
 
@@ -180,9 +199,15 @@ class PoissonRegressor(RowNormParameter, LossRegressor):
         Required by `fit` and `plan` unless the schema has a target of numbers; positive and finite. Every count is clipped
         to [0, target_bound], or to the range in the schema; the bound is never inferred from the counts. The ridge grows
         with it: an `alpha` that the proof or double precision does not allow is raised, and `guarantee_` states by how much.
-    threshold : float, default 1.0
+    threshold : "auto" or float, default "auto"
         Difference between a count and its mean beyond which the influence of a row no longer grows; positive. It is public
-        and never learned. The noise grows with it; a small threshold draws predictions towards the median.
+        and never learned. The noise grows with it; a small threshold draws predictions towards the median, below the mean.
+        "auto" is about half of `target_bound`: a little less where noise is large, and all of it without noise. It depends
+        on public facts alone (`target_bound`, number of rows and of features, budget), and the plan and the guarantee show
+        it.
+    intercept_scaling : "auto" or float, default "auto"
+        The constant that is appended to every clipped row, positive. A larger constant shrinks the intercept less and brings
+        more noise. "auto" is half the largest norm of a row, and at least 1.
     other parameters : those that linear models share
 
     Attributes
@@ -201,16 +226,17 @@ class PoissonRegressor(RowNormParameter, LossRegressor):
     >>> rng = np.random.default_rng(0)
     >>> X = rng.uniform(-0.5, 0.5, size=(20_000, 2))
     >>> y = rng.poisson(np.exp(X @ [1.0, -1.0]))
-    >>> model = PoissonRegressor(budget=2.0, target_bound=5.0, threshold=2.0).fit(X, y)
+    >>> model = PoissonRegressor(budget=2.0, target_bound=5.0).fit(X, y)
     >>> bool(np.corrcoef(model.predict(X), np.exp(X @ [1.0, -1.0]))[0, 1] > 0.9)
     True
     """
 
-    threshold: float = 1.0
+    threshold: str | float = "auto"
+    intercept_scaling: float | str = "auto"
 
     @property
     def _has_counts(self) -> bool:
         return True
 
-    def _loss(self, target_bound: float) -> Loss:
+    def _loss(self, target_bound: float) -> Loss | Thresholds:
         return poisson_loss(target_bound, self.threshold)

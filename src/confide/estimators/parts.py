@@ -176,7 +176,7 @@ def intervals_from_parts(
     schema = estimator._schema_of(given)
     refuse_persons(schema, "intervals from parts need")
     estimator = clone(estimator)
-    estimator._take_schema(schema)
+    estimator._take_choices(schema, given.n_rows_given)
     if getattr(estimator, "loss", None) == "auto":
         # Parts may differ by one row in size, and then "auto" could choose different losses for them.
         estimator.set_params(loss=estimator._loss_in_parts)
@@ -238,7 +238,7 @@ def _guarantee(
         f"part of the rows that no other model uses. The rows were divided by a secret random draw that depends only on "
         f"their public number."
     )
-    sentences = (*sentences_of_rows(rows, settings), released_together)
+    sentences = (*sentences_of_rows(rows, settings, charge.ledger), released_together)
     return guarantee_of(plans.whole, sentences, None, charge, unusual)
 
 

@@ -1,7 +1,8 @@
-"""Private ridge regression from noisy sums over rows."""
+"""Private ridge regression, from a perturbed objective or from noisy sums over rows."""
 
 from __future__ import annotations
 
+import math
 from typing import Any, Self
 
 from confide.errors import ParameterError
@@ -10,24 +11,29 @@ from confide.estimators.shared_parameters import RowNormParameter, estimator
 from confide.features.encoder import Encoder
 from confide.intake import parameters
 from confide.privacy.sufficient_statistics import StatisticsPlan
+from confide.training.least_squares_choice import MECHANISMS_OF_LEAST_SQUARES, squared_error
 from confide.training.plan import make_plan
 from confide.training.settings import SquaredError
 
 
 @estimator
 class Ridge(RowNormParameter, LinearRegressor):
-    """Ridge regression (least squares with a ridge), released under differential privacy by noisy sums.
+    """Ridge regression (least squares with a ridge), released under differential privacy.
 
-    Minimises mean (y - w . x)^2 / 2 + alpha / 2 |w|^2 over clipped rows and targets. The weights are computed from X^T X and
-    X^T y, which are released with exact noise. The intercept is a penalised coordinate of w: a constant is appended to every
-    row.
+    Minimises mean (y - w . x)^2 / 2 + alpha / 2 |w|^2 over clipped rows and targets, or nearly so. The intercept is a
+    penalised coordinate of w: a constant is appended to every row. There are two mechanisms:
+
+    - "objective" minimises the objective with random noise in it. The slope of the loss of a row is clipped to a threshold,
+      from a tenth of `target_bound` to all of it: the more noise, the less. It follows from public facts alone (see
+      `HuberRegressor`), and the plan and the guarantee show it. Up to it the loss is the squared error, and beyond it a
+      residual pulls no harder.
+    - "sufficient-statistics" computes the weights from X^T X and X^T y, which are released with exact noise. That is the
+      squared error itself. The noise is larger, and under pure privacy it grows with the square of the number of columns.
 
     Parameters
     ----------
     budget : float, PureDP, ApproxDP or ZCDP, default 1.0
-        A number is the epsilon of pure differential privacy, whose noise grows with the square of the number of columns.
-        With more than ten columns an `ApproxDP` budget gives far better weights, and with more than twenty a
-        `HuberRegressor` often does. The plan says if a poor fit is to be expected. ``float("inf")`` gives the model without
+        What the fit may cost. A number is the epsilon of pure differential privacy. ``float("inf")`` gives the model without
         privacy, and its guarantee says so.
     alpha : "auto" or float, default "auto"
         Ridge of the mean objective, positive and at most 1e12. alpha times the number of rows is the alpha of scikit-learn's
@@ -36,11 +42,13 @@ class Ridge(RowNormParameter, LinearRegressor):
     schema : Schema or None
         Public knowledge about raw columns. With a schema, X is a pandas or Polars frame, and the bound on rows follows from
         the schema. It may have a target of numbers with their bounds; `y` is an array of numbers in any case.
-    mechanism : {"auto", "sufficient-statistics"}, default "auto"
-        There is one mechanism, so both mean the same.
+    mechanism : {"auto", "objective", "sufficient-statistics"}, default "auto"
+        "auto" is "objective". It is "sufficient-statistics" if intervals are asked for, if the noise on the sums hides next
+        to nothing, and without privacy. This is decided from public facts alone, and the plan shows it.
     intervals : bool, default False
-        Whether the sum of squared targets is released too, for intervals of coefficients (`summary`, `conf_int`). With
-        replace-one neighbours and Gaussian noise this costs nothing; otherwise it brings a little more noise. See `plan`.
+        Whether intervals of coefficients can be computed (`summary`, `conf_int`). Then the weights come from noisy sums, and
+        the sum of squared targets is released too. With replace-one neighbours and Gaussian noise that sum costs nothing
+        more; otherwise it brings a little more noise. See `plan`.
     other parameters : those that linear models share
 
     Attributes
@@ -67,7 +75,8 @@ class Ridge(RowNormParameter, LinearRegressor):
     depends on rows is kept.
 
     Sources: Y.-X. Wang, Revisiting differentially private linear regression, UAI 2018, for the sums. The noise and the ridge
-    are different here; see the proof page confide/privacy/proofs/sufficient_statistics.md.
+    are different here; see the proof page confide/privacy/proofs/sufficient_statistics.md. For the objective see
+    `HuberRegressor`.
 
     Examples
     --------
@@ -81,7 +90,7 @@ class Ridge(RowNormParameter, LinearRegressor):
     intervals: bool = False
 
     _accepts_sparse = False
-    _mechanisms = ("auto", "sufficient-statistics")
+    _mechanisms = MECHANISMS_OF_LEAST_SQUARES
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Train on the rows, charge the ledger, and release the model.
@@ -108,7 +117,8 @@ class Ridge(RowNormParameter, LinearRegressor):
         return self._train(X, y)
 
     def _minimised(self, encoder: Encoder | None) -> SquaredError:
-        return SquaredError(self._target_range(encoder).bound, parameters.checked_flag("intervals", self.intervals))
+        has_intervals = parameters.checked_flag("intervals", self.intervals)
+        return squared_error(self._target_range(encoder).bound, with_square=has_intervals)
 
     def _why_no_intervals(self) -> str:
         return "intervals need the sum of squared targets: set intervals=True, and fit again."
@@ -122,7 +132,10 @@ class Ridge(RowNormParameter, LinearRegressor):
             plan = make_plan(self._settings(None), 10, 200)
         except ParameterError:
             return False
-        is_noisy = isinstance(plan, StatisticsPlan) and max(plan.product_deviation, plan.target_deviation) > 2.0
+        if isinstance(plan, StatisticsPlan):
+            is_noisy = max(plan.product_deviation, plan.target_deviation) > 2.0
+        else:
+            is_noisy = plan.noise_norm * plan.l2 > math.sqrt(plan.problem.n_weights)
         return self.schema is None and is_noisy
 
     def __sklearn_tags__(self) -> Any:

@@ -7,6 +7,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import partial
 from numbers import Real
 from typing import Any, ClassVar, Self, Unpack
 
@@ -54,6 +55,7 @@ _SAME_FOR_ALL_CANDIDATES = (
     "schema",
     "classes",
     "inference_share",
+    "prior",
 )
 
 _SHAPE = Fraction(1, 2)
@@ -255,7 +257,8 @@ class PrivateSearchCV(TellsOfRepeatedFits, MetaEstimatorMixin, BaseEstimator):  
         for model in candidates:
             # What a candidate chooses from public facts depends on the budget of the search, never on its own.
             model.set_params(budget=budget)
-            model._take_schema(model._schema_of_plan(n_rows, n_features))
+            count = partial(parameters.checked_count, "n_rows", n_rows)
+            model._take_choices(model._schema_of_plan(n_rows, n_features), count)
         # If the schema was made of bounds, the number of columns was used for it.
         is_used = not has_schema and candidates[0].schema is not None
         return self._plan(budget, candidates, n_rows, _Facts(None if is_used else n_features, n_classes))
@@ -306,7 +309,7 @@ class PrivateSearchCV(TellsOfRepeatedFits, MetaEstimatorMixin, BaseEstimator):  
         refuse_persons(schema, "a search needs")
         charge = Charge(ledger, seed, f"{type(self).__name__}.fit")
         for model, its_schema in zip(candidates, schemas, strict=True):
-            model._take_schema(its_schema)
+            model._take_choices(its_schema, given.n_rows_given)
         encoders = list(map(parameters.checked_schema, schemas))
         settings = [model._settings(encoder) for model, encoder in zip(candidates, encoders, strict=True)]
         specifications = [
@@ -315,6 +318,8 @@ class PrivateSearchCV(TellsOfRepeatedFits, MetaEstimatorMixin, BaseEstimator):  
         ]
         with given.checked(specifications) as rows_of_all:
             rows = rows_of_all[0]
+            if settings[0].prior is not None:
+                settings[0].prior.refuse_rows(rows)
             # The plan and the models get the same classes, which may have been taken from the labels present.
             if declared_domain(candidates[0].classes, schema) is None:
                 for model in candidates:
@@ -523,7 +528,7 @@ class PrivateSearchCV(TellsOfRepeatedFits, MetaEstimatorMixin, BaseEstimator):  
             else f"chosen by the {plan.method} mechanism"
         )
         sentences = (
-            *sentences_of_rows(rows, settings),
+            *sentences_of_rows(rows, settings, charge.ledger),
             (
                 f"It covers a whole search: the model is {how}, among {len(plan.plans)} candidates of a public grid. What "
                 f"the search did not release, such as the scores of the other candidates, stays private and was kept "

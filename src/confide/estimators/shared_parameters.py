@@ -41,6 +41,8 @@ _DESCRIPTIONS = {
     Required by `fit` and `plan` unless the schema has a target of numbers; positive. Every target is clipped to
     [-target_bound, target_bound], in the target's own units. With a schema's target it is clipped to the range there, and
     to this bound if one is given. The bound is never inferred from the targets; scale and centre them by public knowledge.
+    Targets beyond the bound are clipped without a word, even if all are: a refusal or a warning would tell something about
+    the rows. So compare the unit of the bound with that of the targets before you fit.
     ``float("inf")`` needs an infinite budget.""",
     "classes": """sequence of labels or None
     The label domain, 2 to 100 labels. None means: the target of the schema; without a schema {0, 1}, {-1, 1} or
@@ -94,6 +96,11 @@ _DESCRIPTIONS = {
     Whether a small part of the budget may find the middle of the rows before the fit. Rows that were moved by it are
     shorter, so less noise hides one of them. "auto" decides by public facts; the plan and the guarantee say what it decided.
     False keeps the whole budget for the weights.""",
+    "prior": """fitted model, path of one, pair (coef, intercept), PublicPrior or None
+    Public weights towards which the ridge pulls, in place of 0. The nearer they are to those of the rows, the better is a
+    fit with a small budget. A model must have a guarantee, or be declared public (`PublicPrior`), and its columns must be
+    encoded as here. Coefficients are those of the columns as they enter the fit. They must not have been made from these
+    rows, unless by a release whose cost is counted as well.""",
     "ledger": """Ledger, batch of one, or None
     Charged before a row is used. None: the fit is charged nowhere.""",
     "n_jobs": """int or None
@@ -132,12 +139,13 @@ class ModelParameters:
     alpha: float | str = "auto"
     schema: Schema | None = None
     fit_intercept: bool = True
-    intercept_scaling: float = 1.0
+    intercept_scaling: float | str = 1.0
     mechanism: str = "auto"
     centre: str | bool = "auto"
     neighbours: str | Neighbours = "replace-one"
     n_rows_bounds: tuple[int, int] | None = None
     max_rows_per_person: int = 1
+    prior: Any = None
     ledger: Ledger | Batch | None = None
     n_jobs: int | None = None
     random_state: int | None = None

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from copy import copy
+from dataclasses import replace
+from functools import partial
 from numbers import Real
-from typing import Any
+from typing import Any, Self
 
 from confide.erm.hinges import Hinge, HuberHinge, LogisticHinge, SmoothHinge
 from confide.erm.row_bounds import BallBound, RowBound
@@ -13,9 +17,13 @@ from confide.estimators.linear_classifier import LinearClassifier
 from confide.estimators.shared_parameters import IntervalsParameter, RowNormParameter, estimator
 from confide.features.encoder import Encoder
 from confide.features.fourier import FourierMap
+from confide.features.public_maps import PublicMap
 from confide.intake import parameters
+from confide.privacy.budgets import Neighbours
+from confide.released_models.model import ReleasedModel
 from confide.training.alpha import usual_norm_of_rows
-from confide.training.settings import ScoreLoss
+from confide.training.kernel_choice import length_scale, number_of_features
+from confide.training.settings import ScoreLoss, Settings
 
 _LOSSES: dict[str, type[HuberHinge] | type[SmoothHinge] | type[LogisticHinge]] = {
     "auto": HuberHinge,
@@ -136,26 +144,34 @@ class KernelSVC(LinearClassifier):
     ----------
     kernel : {"rbf", "laplacian", "cauchy"}, default "rbf"
         The kernel; `RandomFourierFeatures` has the formulas.
-    length_scale : float, default 1.0
+    length_scale : "auto" or float, default "auto"
         Distance over which the kernel falls, positive, in the units of the columns of X (with a schema, of the encoded
-        columns). It is public and never learned.
-    n_features : int, default 256
-        Number of random features, even. More features approximate the kernel better and bring more noise.
+        columns). It is public and never learned. "auto" follows from the norm of a typical encoded row, which the schema
+        tells. Without a schema it follows from the number of columns, for rows whose norm is at most 1: bring rows to that
+        size by public knowledge, or give a length.
+    n_features : "auto" or int, default "auto"
+        Number of random features, even. More features approximate the kernel better and bring more noise. "auto" chooses
+        from public facts, 120 to 1,000: number of rows, budget and law of the noise. Without privacy it is 1,000.
     orthogonal : bool, default False
         Whether frequencies are orthogonal, for "rbf": a better approximation with the same number of features.
     map_seed : int, default 0
         Seed of the map. It is public and has nothing to do with the noise.
-    loss : {"auto", "huber_hinge", "smooth_hinge", "logistic_hinge", "hinge"}, default "huber_hinge"
+    loss : {"auto", "huber_hinge", "smooth_hinge", "logistic_hinge", "hinge"}, default "auto"
         As in `LinearSVC`. "auto" is the logistic hinge if the noise is large. Mapped rows all have norm 1, so they are never
         clipped to a smaller norm.
     smoothing : float, default 0.5
         As in `LinearSVC`.
+    intercept_scaling : float, default 0.5
+        As in `LinearSVC`, where it is 1. Mapped rows have norm 1, and random features can shift scores by themselves, so a
+        smaller constant is enough, and it brings less noise.
     other parameters : those that linear models share
 
     Attributes
     ----------
     coef_ : array (1, n_features), or (n_classes, n_features) for three or more classes
         Weights of the random features.
+    fourier_map_ : FourierMap
+        The public map, with the length scale and the number of features that the fit had.
     intercept_, classes_, coefficient_names_, n_features_in_, feature_names_in_, alpha_, guarantee_ :
         As in `LogisticRegression`.
 
@@ -178,12 +194,13 @@ class KernelSVC(LinearClassifier):
     """
 
     kernel: str = "rbf"
-    length_scale: float = 1.0
-    n_features: int = 256
+    length_scale: float | str = "auto"
+    n_features: int | str = "auto"
     orthogonal: bool = False
     map_seed: int = 0
-    loss: str = "huber_hinge"
+    loss: str = "auto"
     smoothing: float = 0.5
+    intercept_scaling: float = 0.5
 
     _accepts_sparse = False  # its features are dense
 
@@ -192,11 +209,86 @@ class KernelSVC(LinearClassifier):
         return hinge_loss(self.loss, self.smoothing, None)
 
     def _fourier_map(self, n_inputs: int, encoder: Encoder | None) -> FourierMap:
+        return self._map_of(self.n_features, n_inputs, encoder)
+
+    def _map_of(self, number: Any, n_inputs: int, encoder: Encoder | None) -> FourierMap:
         if encoder is not None and encoder.appended is not None:
             raise ParameterError(
                 "the schema has random_features, and a kernel has its own: take random_features out, or use LinearSVC."
             )
-        return FourierMap(n_inputs, self.n_features, self.kernel, self.length_scale, self.map_seed, self.orthogonal)
+        length: Any = self.length_scale
+        if _is_automatic(length):
+            kernel = FourierMap(1, 2, self.kernel).kernel  # refuses what is no kernel
+            length = length_scale(kernel, n_inputs, encoder)
+        return FourierMap(n_inputs, number, self.kernel, length, self.map_seed, self.orthogonal)
 
     def _bound_of_rows(self, encoder: Encoder | None) -> RowBound:
-        return self._fourier_map(1, encoder).row_bound
+        # The map itself is made when the number of features is chosen; here its other parameters are checked.
+        return self._map_of(2 if _is_automatic(self.n_features) else self.n_features, 1, encoder).row_bound
+
+    def _settings(self, encoder: Encoder | None, *, set_aside: float = 0.0) -> Settings:
+        return replace(super()._settings(encoder, set_aside=set_aside), random_features=True)
+
+    def _with_chosen_features(self, encoder: Encoder | None, count: Callable[[], int]) -> Self:
+        if not _is_automatic(self.n_features) and not (_is_automatic(self.length_scale) and self.prior is not None):
+            return self
+        settings = self._settings(encoder)
+        before = None if settings.prior is None or settings.prior.fitted_to is None else settings.prior.fitted_to.fourier
+        if before is not None:
+            return self._with_features_of(before)
+        if not _is_automatic(self.n_features):
+            return self
+        is_public = settings.neighbours is Neighbours.REPLACE_ONE
+        named = copy(self)
+        named.n_features = number_of_features(settings, count if is_public else None)
+        return named
+
+    def _with_features_of(self, fourier: PublicMap) -> Self:
+        named = copy(self)
+        if isinstance(fourier, FourierMap):
+            if _is_automatic(self.n_features):
+                named.n_features = fourier.n_features
+            if _is_automatic(self.length_scale):
+                named.length_scale = fourier.length_scale
+        return named
+
+    def _hold(self, released: ReleasedModel) -> None:
+        super()._hold(released)
+        if isinstance(released.fourier, FourierMap):
+            self.fourier_map_ = released.fourier
+
+    def chosen_map(self, n_rows: int | None = None, n_features: int | None = None) -> FourierMap:
+        """The public map of a fit, with its length scale and number of features. Reads no data and charges nothing.
+
+        Parameters
+        ----------
+        n_rows : int or None
+            Number of rows, at least 1. Not used if `n_rows_bounds` or the number of features is given.
+        n_features : int or None
+            Number of columns of X, at least 1. With a schema leave it out: the schema has the number.
+
+        Returns
+        -------
+        FourierMap
+            A fit with its `length_scale` and its `n_features` chooses nothing more.
+
+        Raises
+        ------
+        ParameterError
+            If a parameter cannot be used.
+
+        Examples
+        --------
+        >>> import confide
+        >>> confide.KernelSVC(1.0).chosen_map(n_rows=100_000, n_features=3).n_features
+        500
+        """
+        encoder = parameters.checked_schema(self.schema)
+        chosen = self._with_chosen_features(encoder, partial(parameters.checked_count, "n_rows", n_rows))
+        columns = parameters.checked_shape(n_rows, n_features, encoder, chosen._settings(encoder).n_rows_bounds)
+        return chosen._fourier_map(columns, encoder)
+
+
+def _is_automatic(parameter: Any) -> bool:
+    """Whether a parameter is the word "auto". An array is compared with no word."""
+    return isinstance(parameter, str) and parameter == "auto"

@@ -156,6 +156,13 @@ class FourierMap:
         """The bound of mapped rows, the ball of radius 1. Mapped rows lie in it; they are clipped all the same."""
         return BallBound(1.0)
 
+    def __str__(self) -> str:
+        directions = ", orthogonal" if self.orthogonal else ""
+        return (
+            f"{self.n_features:,} random features of the kernel {self.kernel!r} with length scale {self.length_scale:g} "
+            f"(public seed {self.seed}{directions})"
+        )
+
     def may_have(self, row_bound: RowBound) -> bool:
         """Whether a fit to mapped rows may have this bound: it is `row_bound`, to which all mapped rows are equally near."""
         return row_bound == self.row_bound

@@ -117,6 +117,8 @@ class Evidence(CheckedEvidence):
         The noise in the weights.
     n_outputs : int
         Number of scores: 1 for two classes, otherwise one for each class.
+    prior : (D,) or None
+        Public weights towards which the ridge pulled; None for 0.
     separable : bool
         Whether the loss is a sum over scores. If so, curvature and slope are known for each score by itself, and are 0
         between two scores. Otherwise the loss depends only on differences of scores, and they are known in the directions
@@ -134,6 +136,7 @@ class Evidence(CheckedEvidence):
     noises: tuple[WeightNoise, ...]
     n_outputs: int = 1
     separable: bool = True
+    prior: Array | None = None
 
     def _has_consistent_shapes(self) -> bool:
         size = self.weights.size
@@ -144,12 +147,13 @@ class Evidence(CheckedEvidence):
             and self.weights.shape == (size,)
             and self.curvature.shape == self.slope.shape == (width, width)
             and all(part.noise.shape.dimension == size for part in self.noises)
+            and (self.prior is None or self.prior.shape == (size,))
         )
 
     def _has_possible_values(self) -> bool:
         scalars = np.array([self.intercept, self.l2, self.curvature_deviation, self.slope_deviation])
         return (
-            all(np.isfinite(numbers).all() for numbers in (self.weights, self.curvature, self.slope, scalars))
+            all(np.isfinite(numbers).all() for numbers in (self.weights, self.curvature, self.slope, scalars, self.centre))
             and all(np.array_equal(matrix, matrix.T) for matrix in (self.curvature, self.slope))
             and self.intercept >= 0.0
             and self.l2 > 0.0
@@ -185,7 +189,13 @@ class Evidence(CheckedEvidence):
             noises=tuple(noises),
             n_outputs=plan.problem.loss.n_outputs,
             separable=plan.problem.loss.separable,
+            prior=np.array(plan.problem.prior) if plan.problem.prior else None,
         )
+
+    @property
+    def centre(self) -> Array:
+        """(D,): the weights towards which the ridge pulled."""
+        return np.zeros_like(self.weights) if self.prior is None else self.prior
 
     @property
     def blocks(self) -> list[slice]:
@@ -207,13 +217,14 @@ class Evidence(CheckedEvidence):
             "noises": [part.to_dict() for part in self.noises],
             "n_outputs": self.n_outputs,
             "separable": self.separable,
+            **({} if self.prior is None else {"prior": self.prior.tolist()}),
         }
 
     @classmethod
     def from_dict(cls, value: dict[str, Any]) -> Self:
         """Read the form written by `to_dict`."""
-        # The first version knew two classes only, and wrote neither of these two entries.
-        value = {"n_outputs": 1, "separable": True} | value
+        # The first version knew two classes only and no prior, and wrote none of these entries.
+        value = {"n_outputs": 1, "separable": True, "prior": None} | value
         known = set(value) == {field.name for field in fields(cls)}
         if not known or not isinstance(value["separable"], bool) or not value["n_outputs"] >= 1:
             raise ParameterError(
@@ -238,6 +249,7 @@ class Evidence(CheckedEvidence):
             noises=tuple(map(WeightNoise.from_dict, value["noises"])),
             n_outputs=n_outputs,
             separable=value["separable"],
+            prior=None if value["prior"] is None else np.array(value["prior"], dtype=np.float64),
         ).checked()
 
 

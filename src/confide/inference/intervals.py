@@ -331,19 +331,20 @@ class _BlockErrors:
 def _errors_in_block(evidence: Evidence, block: _Block, without_ridge: bool) -> _BlockErrors:
     """Estimates and errors of the coefficients of one block."""
     basis, l2 = block.basis, evidence.l2
-    weights = block.directions @ evidence.weights[block.weights]
+    centre, weights = (block.directions @ each[block.weights] for each in (evidence.centre, evidence.weights))
+    away = weights - centre
     curvature = denoised_curvature(block.curvature, l2, evidence.curvature_deviation)
     # At the target, the rows' gradients of the population add up to minus the gradient of the ridge, so their mean is known.
     # Its square, times the number of rows, is subtracted from the second moment to get the covariance. The largest possible
     # number of rows subtracts the least.
-    covariance = positive_part(block.slope - np.outer(weights, weights) * l2**2 / evidence.n_rows_high)
+    covariance = positive_part(block.slope - np.outer(away, away) * l2**2 / evidence.n_rows_high)
     step: Array = np.eye(len(weights))
     if without_ridge:
-        # The step is w + H0^-1 l2 w = H0^-1 H w, where H0 is H without the ridge. So H0 replaces H for noise in the
-        # objective, and noise on the weights is multiplied by H0^-1 H.
+        # The step is w + H0^-1 l2 (w - p) = p + H0^-1 H (w - p), where H0 is H without the ridge and p the prior. So H0
+        # replaces H for noise in the objective, and noise on the weights is multiplied by H0^-1 H.
         unregularised = curvature - l2 * step
         step = np.asarray(np.linalg.solve(unregularised, curvature))
-        weights, curvature = step @ weights, unregularised
+        weights, curvature = centre + step @ away, unregularised
     inverse = np.asarray(np.linalg.inv(curvature), dtype=np.float64)
     columns = inverse @ basis
     sampling = np.sqrt(np.maximum(np.sum(columns * (covariance @ columns), axis=0), 0.0))

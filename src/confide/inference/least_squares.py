@@ -1,10 +1,10 @@
 """How far least-squares coefficients from noisy sums may lie from those of the population.
 
 Everything here is post-processing: it is made from the released sums and public facts only. Let G = X^T X and h = X^T y,
-with noise E on G and e on h, and H = G + E + l2 I. For the population's coefficients b with the same ridge this identity is
-exact:
+with noise E on G and e on h, H = G + E + l2 I, and p the prior towards which the ridge pulls. For the population's
+coefficients b with the same ridge and prior this identity is exact:
 
-    H (w - b) = g + e - E b,    w = H^-1 (h + e),    g = h - G b - l2 b, whose mean is 0
+    H (w - b) = g + e - E b,    w = H^-1 (h + e + l2 p),    g = h - G b - l2 (b - p), whose mean is 0
 
 So the error of w is the sampling error g plus noise of a known distribution, both multiplied by the inverse of a released
 matrix. Each row adds x (y - x . b) to g. Sums of squares and products do not show how residuals depend on rows, so residuals
@@ -63,6 +63,8 @@ class SumsEvidence(CheckedEvidence):
     law : "laplace" for independent noise, "ball" for noise of the same length in all directions, "gaussian" or "none"
     deviations : (4,)
         Standard deviations of the noise on the diagonal of X^T X, its other entries, X^T y and y^T y.
+    prior : (D,) or None
+        Public weights towards which the ridge pulled; None for 0.
     """
 
     weights: Array
@@ -75,15 +77,17 @@ class SumsEvidence(CheckedEvidence):
     square: float
     law: str
     deviations: Array
+    prior: Array | None = None
 
     def _has_consistent_shapes(self) -> bool:
         size = self.weights.size
         shapes = (self.weights.shape, self.products.shape, self.targets.shape, self.deviations.shape)
-        return shapes == ((size,), (size, size), (size,), (4,))
+        fits = self.prior is None or self.prior.shape == (size,)
+        return fits and shapes == ((size,), (size, size), (size,), (4,))
 
     def _has_possible_values(self) -> bool:
         scalars = np.array([self.intercept, self.l2, self.square])
-        arrays = (self.weights, self.products, self.targets, self.deviations, scalars)
+        arrays = (self.weights, self.products, self.targets, self.deviations, scalars, self.centre)
         return (
             all(np.isfinite(numbers).all() for numbers in arrays)
             and np.array_equal(self.products, self.products.T)
@@ -113,7 +117,13 @@ class SumsEvidence(CheckedEvidence):
             square=sums.square,
             law=law,
             deviations=np.array(deviations),
+            prior=np.array(plan.prior) if plan.prior else None,
         )
+
+    @property
+    def centre(self) -> Array:
+        """(D,): the weights towards which the ridge pulled."""
+        return np.zeros_like(self.weights) if self.prior is None else self.prior
 
     @property
     def n_rows(self) -> float:
@@ -135,11 +145,13 @@ class SumsEvidence(CheckedEvidence):
             "square": self.square,
             "law": self.law,
             "deviations": self.deviations.tolist(),
+            **({} if self.prior is None else {"prior": self.prior.tolist()}),
         }
 
     @classmethod
     def from_dict(cls, value: dict[str, Any]) -> Self:
         """Read the form written by `to_dict`."""
+        value = {"prior": None} | value  # which earlier versions did not write
         if set(value) != {"kind", *(field.name for field in fields(cls))} or value["kind"] != "sums":
             raise ParameterError(
                 "the data for intervals were written by another version of confide, which this version cannot read."
@@ -155,6 +167,7 @@ class SumsEvidence(CheckedEvidence):
             square=float(value["square"]),
             law=str(value["law"]),
             deviations=np.array(value["deviations"], dtype=np.float64),
+            prior=None if value["prior"] is None else np.array(value["prior"], dtype=np.float64),
         ).checked()
 
 
@@ -212,7 +225,7 @@ def _errors_of_sums(evidence: SumsEvidence, target: str) -> _ErrorsOfSums:
         )
     curvature = denoised_curvature(evidence.products, l2, float(evidence.deviations[1]))
     inverse = np.asarray(np.linalg.inv(curvature), dtype=np.float64)
-    estimates = inverse @ evidence.targets
+    estimates = inverse @ (evidence.targets + l2 * evidence.centre)
     entries, variances = _noise_entries(estimates) @ inverse, _variances(evidence)
     # Noise makes the estimates w longer than the coefficients b, and the noise E b that goes through them too large. On
     # average |b|^2 is |w|^2 less the trace of the covariance of w, which is a part from the noise on X^T y, and a part from
@@ -224,7 +237,8 @@ def _errors_of_sums(evidence: SumsEvidence, target: str) -> _ErrorsOfSums:
     )
     noise = (entries.T * variances) @ entries
     products = positive_part(curvature - l2 * np.eye(len(estimates)))
-    ridge = np.outer(estimates, estimates) * l2**2 / evidence.n_rows_high
+    away = estimates - evidence.centre
+    ridge = np.outer(away, away) * l2**2 / evidence.n_rows_high
     variance = _residual_variance(evidence, curvature, products, inverse, estimates, noise + inverse @ ridge @ inverse)
     # The bias of the ridge makes residuals larger for rows that are long in its direction. The term `ridge` is exact for
     # Gaussian rows.

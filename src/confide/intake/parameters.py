@@ -167,8 +167,8 @@ def checked_threshold(threshold: Any, default: float) -> float:
     ok = isinstance(threshold, Real) and not isinstance(threshold, bool)
     if not ok or not SMALLEST_BOUND <= threshold <= LARGEST_BOUND:
         raise ParameterError(
-            "threshold must be a positive finite number; the noise grows with it. If target_bound is inf, threshold has no "
-            "default: give a number."
+            'threshold must be "auto" or a positive finite number; the noise grows with it. If target_bound is inf, '
+            "threshold has no default: give a number."
         )
     return float(threshold)
 

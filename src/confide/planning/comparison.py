@@ -12,7 +12,7 @@ from typing import Any
 from scipy.optimize import brentq
 
 from confide.errors import ParameterError
-from confide.planning.estimator_copies import estimator_with, estimator_with_chosen_schema
+from confide.planning.estimator_copies import estimator_with, estimator_with_chosen_features, estimator_with_chosen_schema
 from confide.privacy.budgets import ZCDP, ApproxDP, Budget, PureDP
 from confide.privacy.gradient import NoisyGradients
 from confide.privacy.mechanism import Mechanism, Plan
@@ -57,7 +57,8 @@ def compare_mechanisms(estimator: Any, n_rows: int | None, n_features: int | Non
         estimator = estimator_with_chosen_schema(estimator, n_rows, n_features)
         n_features = None
     # Checked for "auto", because the estimator's own mechanism may be one that cannot be used.
-    _plan_with_noise(estimator_with(estimator, mechanism="auto"), n_rows, n_features)
+    estimator = estimator_with_chosen_features(estimator_with(estimator, mechanism="auto"), n_rows, n_features)
+    _plan_with_noise(estimator, n_rows, n_features)
     rows = []
     for name in MECHANISM_NAMES[1:]:
         candidate = estimator_with(estimator, mechanism=name)
@@ -91,7 +92,8 @@ def equivalent_budgets(
     Returns
     -------
     tuple
-        PureDP, ApproxDP with this delta, ZCDP. For its own kind, the estimator's budget itself.
+        PureDP, ApproxDP with this delta, ZCDP. For its own kind, the estimator's budget itself. For noisy gradients there is
+        no PureDP.
     """
     # Pure budgets have no centre of the rows, so budgets are compared without one.
     given = _plan_with_noise(estimator_with(estimator, centre=False), n_rows, n_features)
@@ -117,6 +119,9 @@ def equivalent_budgets(
         "approximate": lambda epsilon: ApproxDP(epsilon, delta),
         "zcdp": ZCDP,
     }
+    if descent is not None:
+        # It adds Gaussian noise, which no pure budget allows.
+        del makers["pure"]
     own = given.event.budget
     return tuple(
         own if own.kind == kind else _budget_without_excess(make, partial(excess_noise, make))
@@ -141,6 +146,6 @@ def _plan_with_noise(estimator: Any, n_rows: int | None, n_features: int | None)
     if not isinstance(plan, Plan) or plan.lattice is None:
         raise ParameterError(
             "mechanisms and budgets can be compared for private models with a loss of the score: classifiers, "
-            "HuberRegressor and PoissonRegressor; not for Ridge, and not for an infinite budget."
+            "HuberRegressor and PoissonRegressor; not for noisy sums of Ridge, and not for an infinite budget."
         )
     return plan

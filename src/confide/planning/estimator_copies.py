@@ -10,6 +10,13 @@ def estimator_with(estimator: Any, **parameters: Any) -> Any:
     return type(estimator)(**estimator.get_params(deep=False) | parameters)
 
 
+def estimator_with_chosen_features(estimator: Any, n_rows: int | None, n_features: int | None) -> Any:
+    """The estimator, with the number of random features that it would choose for so many rows."""
+    if not hasattr(estimator, "chosen_map"):
+        return estimator
+    return estimator_with(estimator, n_features=estimator.chosen_map(n_rows, n_features).n_features)
+
+
 def estimator_with_chosen_schema(estimator: Any, n_rows: int | None, n_features: int | None) -> Any:
     """The estimator, with all that it would choose for the columns of so many rows written into its schema."""
     if not hasattr(estimator, "chosen_schema"):

@@ -156,6 +156,8 @@ def simulate(
     if isinstance(plan.problem.loss, InterpolatedSlopes):
         raise ParameterError("there are no forecasts for noisy gradients of a loss of your own.")
     problem = plan.problem
+    if problem.prior:
+        raise ParameterError("forecasts are for fits without a prior: made-up rows do not know the weights that it is near.")
     # The made-up rows are cached by these facts, so that a curve over many budgets finds the strength of the signal once.
     facts = _Facts(
         loss=problem.loss,

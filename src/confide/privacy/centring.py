@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -28,8 +29,8 @@ from confide.privacy.noise import Entropy
 from confide.types import Array
 
 _COUNT_SCALE = 0.3
-"""The constant that counts rows, as a share of the norm of a row. Shares of 0.15 to 0.6 give centres of the same quality for
-10 to 200 columns (benchmarks/centring.py)."""
+"""The constant that counts rows, as a share of the norm of a row. Of 0.15, 0.3, 0.6 and 1 this one puts the centre closest
+to the mean, or at most a tenth further than the best, for 10 to 200 columns (benchmarks/centring.py --counts)."""
 _UP = 1.0 + 2.0**-40
 
 
@@ -55,6 +56,15 @@ class CentringPlan:
     def mu(self) -> float:
         """The release is a Gaussian mechanism of this shift over deviation for one row; rounded upwards."""
         return 1.0 / self.lattice.multiplier * _UP
+
+    def to_dict(self) -> dict[str, Any]:
+        """A JSON form."""
+        return {
+            "share": self.share,
+            "mu": self.mu,
+            "deviation": self.lattice.deviation,
+            "grid_exponent": self.lattice.exponent,
+        }
 
 
 def sum_of_rows(row_bound: RowBound, neighbours: Neighbours, largest_weight: float) -> RowSum:

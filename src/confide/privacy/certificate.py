@@ -17,6 +17,7 @@ from confide.solvers.solver import Solver
 from confide.types import Weights
 
 _UNIT = 2.0**-53
+_UP = 1.0 + 2.0**-40
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +33,8 @@ class GradientRounding:
     summation_depth : m, the longest chain of additions behind one entry of a gradient
     l2 : ridge of the sum form
     centred : whether rows are centred, see `confide.erm.centred_rows`: then their products may cancel
+    prior_norm : computed L2 norm of the prior, 0 without one
+    intercept : constant appended to every clipped row; of use where rows are centred and their lengths are asked for
     """
 
     loss: LossBounds
@@ -41,6 +44,8 @@ class GradientRounding:
     summation_depth: int
     l2: float
     centred: bool = False
+    prior_norm: float = 0.0
+    intercept: float = 0.0
 
     def bound(self, weights_norm: float, noise_norm: float, gradient_norm: float) -> float:
         """L2 distance between the computed and the exact gradient.
@@ -55,20 +60,31 @@ class GradientRounding:
         of_sums, of_scores = self.summation_depth + dimension + 5, 2 * dimension + 5
         if self.centred:
             of_sums, of_scores = 4 * self.summation_depth + 11 * dimension + 58, 15 * dimension + 57
+            if loss.by_length:
+                rounding += 10 * (dimension + 3) * (self.row_norm / self.intercept) ** 2
         slopes = loss.lipschitz * (of_sums + rounding)
         margins = of_scores * loss.smoothness * self.row_norm * weights_norm
         sums = 1.01 * _UNIT * self.n_rows * self.row_norm * (slopes + margins)
         return sums + _gamma(3) * (self.l2 * weights_norm + noise_norm) + 3.0 * _UNIT * gradient_norm + 2.0**-900
 
+    def linear_norm(self, noise_bound: float) -> float:
+        """Bound on the norm of the computed linear term: the pull of the prior, and noise of norm at most `noise_bound`."""
+        return (noise_bound + self.l2 * self.prior_norm) * _UP if self.prior_norm else noise_bound
+
+    def linear_error(self, noise_bound: float) -> float:
+        """L2 distance between the computed linear term and the exact sum of noise and pull; without a prior it is 0."""
+        return _UNIT * self.linear_norm(noise_bound) if self.prior_norm else 0.0
+
     def minimiser_norm(self, noise_bound: float) -> float:
-        """W: a bound on the norm of the exact minimiser for a linear term of norm at most `noise_bound`; F(w*) <= F(0)."""
-        return 2.0 * noise_bound / self.l2 + math.sqrt(2.0 * self.n_rows * self.loss.value_at_zero / self.l2)
+        """W: a bound on the norm of the exact minimiser for noise of norm at most `noise_bound`; F(w*) <= F(0)."""
+        at_zero = math.sqrt(2.0 * self.n_rows * self.loss.value_at_zero / self.l2)
+        return 2.0 * self.linear_norm(noise_bound) / self.l2 + at_zero
 
     def worst(self, noise_bound: float) -> float:
-        """The bound for all points that a solver meets: |w| <= 2W, |b| <= noise_bound, and the gradients there."""
-        weights_norm = 2.0 * self.minimiser_norm(noise_bound)
-        gradient_norm = self.n_rows * self.loss.lipschitz * self.row_norm + self.l2 * weights_norm + noise_bound
-        return self.bound(weights_norm, noise_bound, gradient_norm)
+        """The bound for all points that a solver meets: |w| <= 2W, |noise| <= noise_bound, and the gradients there."""
+        weights_norm, linear_norm = 2.0 * self.minimiser_norm(noise_bound), self.linear_norm(noise_bound)
+        gradient_norm = self.n_rows * self.loss.lipschitz * self.row_norm + self.l2 * weights_norm + linear_norm
+        return self.bound(weights_norm, linear_norm, gradient_norm)
 
 
 _TOLERANCE_OVER_ROUNDING = 8.0
@@ -78,6 +94,9 @@ _LEAST_RELATIVE_L2 = 2.0**-20
 """Least ridge relative to L R^2, or to min(L, c) R^2 where L may have the unit of a target, which a ridge has not.
 
 Below it noise drowns every model, and solvers may need very many steps."""
+
+_LARGEST_PULL = 2.0**400
+"""The largest norm of the pull of a prior, l2 |w0|. Its square must not overflow, as in the norm of a gradient."""
 
 
 def planned_tolerance(rounding: GradientRounding, noise_bound: float) -> float:
@@ -91,15 +110,23 @@ def planned_tolerance(rounding: GradientRounding, noise_bound: float) -> float:
     """
     loss, worst = rounding.loss, rounding.worst(noise_bound)
     least = _LEAST_RELATIVE_L2 * min(loss.lipschitz, math.inf if loss.monotone else loss.smoothness) * rounding.row_norm**2
-    if not (least <= rounding.l2 and 7.0 * worst <= rounding.l2 * rounding.minimiser_norm(noise_bound)):
-        raise InsufficientRegularisation(INSUFFICIENT.format(rounding.n_rows))
+    is_short = rounding.l2 * rounding.prior_norm <= _LARGEST_PULL
+    if not (is_short and least <= rounding.l2 and 7.0 * worst <= rounding.l2 * rounding.minimiser_norm(noise_bound)):
+        raise InsufficientRegularisation(insufficient(rounding.n_rows, has_prior=rounding.prior_norm > 0.0))
     return _TOLERANCE_OVER_ROUNDING * worst
 
 
-INSUFFICIENT = (
-    "alpha is too small for up to {} rows and this row norm: double precision cannot certify the minimiser closely "
-    "enough. Raise alpha, or narrow n_rows_bounds."
-)
+def insufficient(n_rows: int, *, has_prior: bool) -> str:
+    """The message where double precision does not suffice, from public facts."""
+    if has_prior:
+        return (
+            f"alpha or the prior does not suit up to {n_rows} rows and this row norm: double precision cannot certify the "
+            f"minimiser closely enough. Give a shorter prior or another alpha, or narrow n_rows_bounds."
+        )
+    return (
+        f"alpha is too small for up to {n_rows} rows and this row norm: double precision cannot certify the minimiser "
+        f"closely enough. Raise alpha, or narrow n_rows_bounds."
+    )
 
 
 def solver_tolerance(tolerance: float) -> float:

@@ -19,6 +19,7 @@ import numpy as np
 from confide.data.source import RowSource
 from confide.erm.clipped_slopes import ClippedSlopes
 from confide.erm.row_sums import RowSum
+from confide.erm.weighted_losses import Weighted
 from confide.errors import ParameterError
 from confide.privacy.budgets import Budget, Neighbours, PureDP, budget_of_row
 from confide.privacy.gaussian import GaussianMechanism, mu_within
@@ -98,8 +99,8 @@ class Descent:
 
     def rounding(self, problem: Problem) -> float:
         """Largest L2 distance between a computed sum and its exact counterpart, at all points within the radius."""
-        clipped = replace(problem, loss=ClippedSlopes(problem.loss, self.slope_limit))
-        return clipped.rounding(0.0).bound(self.radius, 0.0, 0.0)
+        clipped = Weighted(ClippedSlopes(problem.loss, self.slope_limit), problem.largest_weight)
+        return replace(problem.rounding(0.0), loss=clipped).bound(self.radius, 0.0, 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,9 +128,9 @@ class NoisyGradients:
         if not mu > 0.0:
             raise ParameterError("the releases beside the gradients cost the whole budget.")
         problem, descent = self.decide(problem, mu)
-        exact, rounding = descent.sensitivity(problem), descent.rounding(problem)
         if not 0.0 < descent.slope_limit <= problem.loss.lipschitz or descent.n_steps < 1:
             raise ParameterError("noisy gradients need at least one step, and a limit of at most the largest slope.")
+        exact, rounding = descent.sensitivity(problem), descent.rounding(problem)
         if not 2.0 * rounding <= _LARGEST_INFLATION * exact:
             raise ParameterError(
                 f"sums of slopes over up to {problem.n_rows_high} rows are too inexact in double precision. Narrow "
@@ -150,6 +151,7 @@ class NoisyGradients:
             raise ParameterError(ANOTHERS)
         problem, descent = plan.problem, plan.descent
         problem.check_source(source)
+        rows = source.for_many_passes()
         row_sum, walk = descent.row_sum(problem), descent.steps.start(problem.n_weights)
         # Many integers are drawn much faster together. Each is used in one sum.
         at_once = max(1, _MOST_DRAWN // problem.n_weights)
@@ -157,7 +159,7 @@ class NoisyGradients:
             n_steps = min(at_once, descent.n_steps - first)
             drawn = plan.lattice.integers(n_steps * problem.n_weights, entropy).reshape(n_steps, problem.n_weights)
             for noise in drawn:
-                totals = source.sum_over_rows(row_sum, _within(walk.point, descent.radius))
+                totals = rows.sum_over_rows(row_sum, _within(walk.point, descent.radius))
                 # From here on, only what has noise is used.
                 walk = walk.after(plan.lattice.release(totals.gradient, entropy, noise))
         return Release(walk.weights, plan)

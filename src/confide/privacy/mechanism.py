@@ -13,6 +13,7 @@ from confide._version import __version__
 from confide.accounting.events import Event, PureMechanism
 from confide.data.source import RowSource
 from confide.erm.centred_rows import Centred
+from confide.erm.clipped_slopes import ClippedSlopes
 from confide.erm.group_bounds import GroupBound
 from confide.erm.losses import Loss
 from confide.erm.objective import KeptObjective, Objective
@@ -102,6 +103,10 @@ class ProblemFacts:
         self.check(max(source.n_rows, self.n_rows_low), source.n_features)
 
 
+LARGEST_OF_A_PRIOR = 2.0**200
+"""The largest size of one weight of a prior, so that no product overflows."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem(ProblemFacts):
     """The public facts of one training problem with a loss of the score.
@@ -113,23 +118,32 @@ class Problem(ProblemFacts):
     largest_weight : upper bound on the weight of a row; means divide by the number of rows, never by the sum of weights
     beside_mu : shift over deviation of other Gaussian releases from the same rows that the budget pays for too: for one row,
         of all of them together, as one Gaussian mechanism
+    prior : public weights o D towards which the ridge pulls, the intercept's in units of its constant; empty for 0
     """
 
     loss: Loss
     l2: float
     largest_weight: float = 1.0
     beside_mu: float = 0.0
+    prior: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         ProblemFacts.__post_init__(self)
+        if self.prior and not (len(self.prior) == self.n_weights and all(abs(x) <= LARGEST_OF_A_PRIOR for x in self.prior)):
+            raise ParameterError(f"a prior needs {self.n_weights} weights, each a finite number of at most 2^200 in size.")
         if not 0.0 < self.l2 < math.inf:
             raise ParameterError("alpha must be a positive finite number: the guarantee rests on strong convexity.")
         if not 2.0**-100 <= self.largest_weight <= 2.0**100:
             raise ParameterError("the largest weight of a row must lie between 2^-100 and 2^100.")
         if not 0.0 <= self.beside_mu < math.inf:
             raise ParameterError("beside_mu must be a finite number of at least 0.")
-        if isinstance(self.row_bound, Centred) and self.loss.by_length:
-            raise ParameterError("a loss whose slopes are bounded by the lengths of rows needs rows that are not centred.")
+        # Slopes that are clipped to a multiple of 1 / |x| but were bounded before, and rows with a constant: theorem 2 of
+        # proofs/centring.md.
+        own = self.loss.loss if isinstance(self.loss, ClippedSlopes) else self.loss
+        if isinstance(self.row_bound, Centred) and (own.by_length or not self.intercept > 0.0):
+            raise ParameterError(
+                "centred rows need an intercept, and a loss whose slopes have one bound for rows of all lengths."
+            )
 
     @property
     def loss_bounds(self) -> Weighted:
@@ -152,12 +166,19 @@ class Problem(ProblemFacts):
 
     def rounding(self, l2: float) -> GradientRounding:
         """The rounding bound of the gradients at a given total ridge."""
+        prior_norm = math.hypot(*self.prior) if self.prior else 0.0
         n_rows, depth, centred = self.n_rows_high, self.summation_depth, isinstance(self.row_bound, Centred)
-        return GradientRounding(self.loss_bounds, self.row_norm, n_rows, self.row_width, depth, l2, centred)
+        bounds, norm, width = self.loss_bounds, self.row_norm, self.row_width
+        return GradientRounding(bounds, norm, n_rows, width, depth, l2, centred, prior_norm, self.intercept)
 
-    def objective(self, source: RowSource, l2: float, linear: Weights) -> KeptObjective:
-        """The objective over the rows of `source`. More rows than the facts allow would void the rounding bound."""
+    def objective(self, source: RowSource, l2: float, noise: Weights) -> KeptObjective:
+        """The objective over the rows of `source`, with this noise (1, o D) in its linear term, and the pull of the prior.
+
+        More rows than the facts allow would void the rounding bound. But for a constant, (l2 / 2) |w - prior|^2 is
+        (l2 / 2) |w|^2 - l2 prior . w: proofs/certificate.md, section 6.
+        """
         self.check_source(source)
+        linear = noise - l2 * np.array([self.prior]) if self.prior else noise
         return Objective(source, self.loss, self.row_bound, self.intercept, l2, linear, self.largest_weight)
 
 

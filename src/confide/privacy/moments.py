@@ -162,9 +162,9 @@ class SecondMoments:
         scale = expected_noise.balanced_scale(joint_bound, loss)
         if not budget.is_private:
             return MomentsPlan(problem, budget, scale, math.inf, 0.0, None, None, problem.event(budget))
-        if loss.by_length or not (math.isfinite(loss.smoothness) and math.isfinite(problem.row_norm)):
-            # Theorem 1 bounds the slope of a row by L.
-            raise ParameterError("intervals need a smooth loss of bounded slope, and a finite bound on rows.")
+        if loss.by_length or not (math.isfinite(loss.smoothness) and 2.0**-250 <= problem.row_norm <= 2.0**250):
+            # Theorem 1 bounds the slope of a row by L. The fourth power of R must be a double.
+            raise ParameterError("intervals need a smooth loss of bounded slope, and a row norm from 2^-250 to 2^250.")
         noise_bound = (
             training.noise.bound(log_failure(budget, problem)) if training.noise and training.perturbs_objective else 0.0
         )

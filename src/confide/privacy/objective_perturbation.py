@@ -16,7 +16,7 @@ from confide.data.source import RowSource
 from confide.errors import InsufficientRegularisation, ParameterError
 from confide.expected_noise import first_small_seal
 from confide.privacy.budgets import Budget, PureDP, budget_of_row, pure_epsilon
-from confide.privacy.certificate import INSUFFICIENT, certified_minimiser
+from confide.privacy.certificate import certified_minimiser, insufficient
 from confide.privacy.lattice import LatticeLaplace, lattice_exponent
 from confide.privacy.mechanism import ANOTHERS, Noise, Plan, Problem, Release, made_by
 from confide.privacy.noise import Entropy
@@ -57,7 +57,7 @@ class ObjectivePerturbation:
             plans.append(first_small_seal(partial(gaussian_plan, problem, budget, best), _GAUSSIAN_SHARES))
         possible = [plan for plan in plans if plan is not None and plan.seal_share <= self.largest_seal_share]
         if not possible:
-            raise InsufficientRegularisation(INSUFFICIENT.format(problem.n_rows_high))
+            raise InsufficientRegularisation(insufficient(problem.n_rows_high, has_prior=any(problem.prior)))
         return min(possible, key=lambda plan: plan.noise.norm if plan.noise else math.inf)
 
     def release(self, plan: Plan, source: RowSource, solver: Solver, entropy: Entropy) -> Release:

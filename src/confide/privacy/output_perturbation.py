@@ -16,7 +16,7 @@ from confide.data.source import RowSource
 from confide.erm.hinges import Hinge, HuberHinge
 from confide.errors import InsufficientRegularisation, ParameterError
 from confide.privacy.budgets import ApproxDP, Budget, PureDP, budget_of_row, pure_epsilon
-from confide.privacy.certificate import INSUFFICIENT, certified_minimiser, planned_tolerance
+from confide.privacy.certificate import certified_minimiser, insufficient, planned_tolerance
 from confide.privacy.gaussian import GaussianMechanism, mu_within
 from confide.privacy.lattice import LatticeGaussian, LatticeLaplace, LatticeNoise, lattice_exponent
 from confide.privacy.mechanism import ANOTHERS, Noise, Plan, Problem, Release, log_failure, made_by, zero_weights
@@ -69,7 +69,7 @@ class OutputPerturbation:
         exact = output_sensitivity(loss.lipschitz, problem.row_norm, problem.l2, problem.neighbours)
         radius = tolerance / problem.l2 * _UP
         if not 2.0 * radius <= _LARGEST_INFLATION * exact:
-            raise InsufficientRegularisation(INSUFFICIENT.format(problem.n_rows_high))
+            raise InsufficientRegularisation(insufficient(problem.n_rows_high, has_prior=any(problem.prior)))
         dimension, sensitivity = problem.n_weights, (exact + 2.0 * radius) * _UP
         exponent = lattice_exponent(sensitivity, dimension)
 
@@ -133,4 +133,4 @@ def _with_joint(problem: Problem) -> Problem:
                 tolerance = planned_tolerance(joined.rounding(joined.l2), noise_bound=0.0)
                 if 2.0 * tolerance / joined.l2 <= inflation * exact:
                     return joined
-    raise InsufficientRegularisation(INSUFFICIENT.format(problem.n_rows_high))
+    raise InsufficientRegularisation(insufficient(problem.n_rows_high, has_prior=any(problem.prior)))

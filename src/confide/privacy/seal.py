@@ -11,6 +11,7 @@ _UP = 1.0 + 2.0**-40
 
 def tolerance_and_radius(problem: Problem, budget: Budget, l2: float, noise: Noise) -> tuple[float, float]:
     """The tolerance, and the largest distance of certified weights from the exact minimiser for noise of the exact law."""
-    failure = log_failure(budget, problem)
-    tolerance = planned_tolerance(problem.rounding(l2), noise.bound(failure))
-    return tolerance, (tolerance + noise.error(failure)) / l2 * _UP
+    failure, rounding = log_failure(budget, problem), problem.rounding(l2)
+    tolerance = planned_tolerance(rounding, noise.bound(failure))
+    error = noise.error(failure) + rounding.linear_error(noise.bound(failure))
+    return tolerance, (tolerance + error) / l2 * _UP

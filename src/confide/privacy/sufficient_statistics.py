@@ -148,6 +148,8 @@ class StatisticsPlan:
         What a ledger counts.
     l2 : float
         Ridge of the sum form for the weights that are made of the noisy sums. The guarantee does not depend on it.
+    prior : tuple of float
+        Weights towards which that ridge pulls; empty for 0. The guarantee does not depend on them.
     forecast : SumsForecast or None
         How much of what the rows tell the noise will hide. The guarantee does not depend on it either.
     intervals : SumsForecast or None
@@ -166,6 +168,7 @@ class StatisticsPlan:
     square_scale: float
     event: Event
     l2: float = 0.0
+    prior: tuple[float, ...] = ()
     forecast: Any = None
     intervals: Any = None
     noise: Noise | None = None

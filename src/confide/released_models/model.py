@@ -12,6 +12,7 @@ from confide.guarantee import Guarantee
 from confide.inference.evidence import Evidence
 from confide.inference.least_squares import SumsEvidence
 from confide.intake.specification import CheckedRows, Columns
+from confide.released_models.prior import FittedTo, Prior
 from confide.released_models.scores import LinearModel
 
 
@@ -30,6 +31,7 @@ class ReleasedModel:
     encoder : the encoder of the schema, or None
     fourier : the public feature map, or None
     evidence : what intervals are computed from, or None if it was not released
+    prior : the public weights towards which the ridge pulled, or None
     """
 
     scoring: LinearModel
@@ -41,6 +43,7 @@ class ReleasedModel:
     encoder: Encoder | None
     fourier: PublicMap | None
     evidence: Evidence | SumsEvidence | None
+    prior: Prior | None = None
 
     @classmethod
     def of(
@@ -50,10 +53,17 @@ class ReleasedModel:
         alpha: float,
         guarantee: Guarantee,
         rows: CheckedRows,
+        prior: Prior | None = None,
     ) -> ReleasedModel:
         """What a fit to these rows released, with the public facts about the rows."""
         names, columns, domain = rows.coefficient_names, rows.columns, rows.domain
-        return cls(scoring, alpha, guarantee, names, columns, domain, rows.encoder, rows.fourier, evidence)
+        return cls(scoring, alpha, guarantee, names, columns, domain, rows.encoder, rows.fourier, evidence, prior)
+
+    def as_prior(self, ledger: str | None = None) -> Prior:
+        """These weights as the prior of another fit. `ledger` is the identity of the ledger that was charged for them."""
+        scoring, fitted_to = self.scoring, FittedTo(self.columns, self.domain, self.encoder, self.fourier)
+        coef, intercept = tuple(map(tuple, scoring.coef.tolist())), tuple(scoring.intercept.tolist())
+        return Prior(coef, intercept, "release", self.guarantee, fitted_to, ledger)
 
     @property
     def schema(self) -> Schema | None:

@@ -12,7 +12,7 @@ from confide._version import __version__
 from confide.released_models.model import ReleasedModel
 
 NOT_PARAMETERS_OF_THE_FILE = frozenset(
-    {"ledger", "n_jobs", "random_state", "schema", "row_norm", "classes", "knots", "bounds", "interactions"}
+    {"ledger", "n_jobs", "random_state", "schema", "row_norm", "classes", "knots", "bounds", "interactions", "prior"}
 )
 """Parameters that a file does not list. The first three concern one machine or one fit; the others have their own parts in
 the file: what was chosen for knots, bounds and interactions stands in its schema. Every other parameter is written, so a new
@@ -55,6 +55,8 @@ def document_of(name: str, parameters: Mapping[str, Any], released: ReleasedMode
         "feature_names_in": None if names is None else [str(each) for each in names],
         "guarantee": guarantee.to_dict(),
         "intervals": None if released.evidence is None else released.evidence.to_dict(),
+        # A model or a file may have been given as the prior. What was used of it is written.
+        **({} if released.prior is None else {"prior": released.prior.to_dict()}),
     }
 
 

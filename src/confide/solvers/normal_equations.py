@@ -7,12 +7,14 @@ import numpy as np
 from confide.types import Array
 
 
-def ridge_weights(products: Array, targets: Array, l2: float) -> Array:
-    """Weights (D,) that minimise w . P w / 2 - w . t + (l2 / 2) |w|^2, where P is the positive part of `products`.
+def ridge_weights(products: Array, targets: Array, l2: float, prior: Array | None = None) -> Array:
+    """Weights (D,) that minimise w . P w / 2 - w . t + (l2 / 2) |w - prior|^2, where P is the positive part of `products`.
 
     X^T X has no negative eigenvalues, so eigenvalues that noise pushed below 0 are put back to 0. The weights are not
     exact. Privacy does not depend on that, for the guarantee covers the sums that they are computed from.
     """
+    if prior is not None:
+        targets = targets + l2 * prior
     values, vectors = np.linalg.eigh(products)
     # An eigenvalue has about this error. Without it here, a tiny ridge would magnify the error of an eigenvalue near 0.
     rounding = 2.0**-52 * len(values) * np.abs(values).max()

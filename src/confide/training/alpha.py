@@ -21,7 +21,7 @@ from confide.erm.row_bounds import RowBound
 from confide.errors import InsufficientRegularisation, ParameterError
 from confide.features.columns import NumberColumn
 from confide.features.encoder import Encoder
-from confide.privacy.budgets import ApproxDP, Budget, Neighbours, budget_of_row, pure_epsilon
+from confide.privacy.budgets import ZCDP, ApproxDP, Budget, Neighbours, budget_of_row, pure_epsilon
 from confide.privacy.mechanism import Mechanism, Plan, Problem
 from confide.privacy.objective_perturbation import ObjectivePerturbation
 from confide.privacy.sensitivity import gradient_shift
@@ -31,10 +31,22 @@ WEIGHT_NORM_FACTOR = 3.5
 budgets by benchmarks/automatic_alpha.py."""
 WEIGHT_NORM_ON_WEIGHTS = 2.5
 """The same factor under noise on the weights. Chosen by benchmarks/automatic_alpha.py."""
+SHARE_WITH_PRIOR = 0.5
+"""With a prior, the expected distance of the weights from it, over their expected norm without one, where noise is large.
+With this share and the ratio below, the mean test error changed by -.0026 in the 16 cells in which t (see `balanced_l2`) was
+below 60, and by -.0003 from 60 to 200; in the 18 cells of two data sets that had no part in the choice by -.0016.
+With this share for every t it was +.0004 where t was above 200 (benchmarks/public_prior.py)."""
+RATIO_WITHOUT_SHARE = 200.0
+"""t from which on the expected distance from a prior is no shorter than the norm without one."""
 SCORE_FACTOR = 2.0
 """The expected norm of the weights of a regression, in units of the declared size of its scores over the norm of a typical
 row. Of the factors 1/4 to 16, 2 is the best or within 2% of the best for Huber's loss, the clipped square and counts, on the
 data sets and budgets of benchmarks/regression_error.py."""
+MOST_BALANCED_FEATURES = 256
+"""The largest number of random features of a kernel whose noise is balanced against the shrinkage. The noise of a score does
+not grow with the number of features, and neither does what they tell together. With 1,000 features at (1, 1e-6), the test
+error on Covertype is .228 at three tenths of the ridge that balances them all, and .234 at that ridge
+(benchmarks/defaults.py)."""
 NOISE_SHARE = 0.7
 """The ridge of least squares over the standard deviation of the noise, see `noise_l2`. Compared on made-up designs with
 3,000 to 100,000 rows (columns that are independent, correlated, one-hot, short, or of decaying size)."""
@@ -56,6 +68,11 @@ _LEAST_SHARE_BESIDE_MOMENTS = 2.0
 """The same share for weights that share an account with moments for intervals. The account charges what the curvature may
 cost beside noise that pays for the moments too. With a share of 0.3, noise under replace-one is 1% larger than without any
 curvature, and with half of this ridge 15 to 20% larger."""
+_LEAST_SHARE_UNDER_RHO = {Neighbours.REPLACE_ONE: 0.37, Neighbours.ADD_OR_REMOVE_ONE: 0.3}
+"""The same share for two classes, Gaussian noise and concentrated budgets, whatever the margin. Such a ridge costs up to 15%
+more noise than the ideal. Of the shares 1, 0.6, 0.35, 0.25 and 0.18, those of 0.35 and below had the least error under
+replace-one on Adult, Bank and Covertype at rho of 0.001, 0.005 and 0.05. They hardly differed, but 0.18 costs up to 46% more
+noise."""
 _LEAST_SHARE_FOR_CLASSES = 0.7
 """The same share for three or more classes, if the loss has a margin of 1 / 0.7 or more, under any law of noise; without a
 margin the share is 1. It costs 1 to 6% more noise under replace-one and 3 to 14% more under add-or-remove-one. One half was
@@ -80,6 +97,7 @@ class AlphaRule:
         losses of counts: their curvature can be as large as `target_bound`, so the alpha that suffices depends on a
         parameter that scikit-learn's estimator does not have
     usual_norm : the L2 norm of a typical row without its intercept, if more is known of it than the bound on rows says
+    random_features : whether rows are random features of a kernel, and nothing else
     for_intervals : whether intervals are made from the release. They must cover the noise, so it does not pay to take a
         smaller ridge at the price of a little more noise
     """
@@ -89,6 +107,7 @@ class AlphaRule:
     is_raised: bool
     for_intervals: bool
     usual_norm: float | None = None
+    random_features: bool = False
 
 
 def plan_with_alpha(mechanism: Mechanism, problem: Problem, budget: Budget, rule: AlphaRule) -> Plan:
@@ -113,7 +132,7 @@ def _automatic_plan(mechanism: Mechanism, problem: Problem, budget: Budget, rule
     # the first.
     for _ in range(2):
         share = _share_of_curvature_free(plan, for_intervals=rule.for_intervals)
-        l2 = max(share * least, _balanced_l2_of(plan, typical_norm(problem, rule.usual_norm), rule.score_size))
+        l2 = max(share * least, _balanced_l2_of(plan, rule))
         plan = _first_possible_plan(mechanism, replace(problem, l2=l2), budget)
     return plan
 
@@ -129,19 +148,22 @@ def _least_l2(problem: Problem, budget: Budget, score_size: float | None) -> flo
     return least
 
 
-def _balanced_l2_of(plan: Plan, row_norm: float, score_size: float | None) -> float:
+def _balanced_l2_of(plan: Plan, rule: AlphaRule) -> float:
     """`balanced_l2` for the noise of this plan and the norm of a typical row with its intercept."""
     problem = plan.problem
     # The weights of several scores are balanced score by score, each as a problem of two classes would be.
     noise_norm = plan.noise_norm * plan.l2 / math.sqrt(problem.loss.n_outputs)
+    if rule.random_features:
+        noise_norm *= math.sqrt(min(1.0, MOST_BALANCED_FEATURES / problem.n_features))
     return balanced_l2(
         noise_norm,
         # As if every row had the largest weight, so that the unit of the weights of rows does not matter.
         problem.largest_weight * problem.n_rows_low,
-        row_norm,
+        typical_norm(problem, rule.usual_norm),
         on_weights=not plan.perturbs_objective,
-        score_size=score_size,
+        score_size=rule.score_size,
         margin=problem.loss.margin,
+        has_prior=any(problem.prior),
     )
 
 
@@ -156,6 +178,8 @@ def _share_of_curvature_free(plan: Plan, *, for_intervals: bool) -> float:
     margin = max(1.0, problem.loss.margin)
     if problem.loss.n_outputs > 1:
         return max(_LEAST_SHARE_FOR_CLASSES, 1.0 / margin)
+    if noise.law == "gaussian" and isinstance(plan.budget, ZCDP):
+        return _LEAST_SHARE_UNDER_RHO[problem.neighbours]
     in_parts = isinstance(plan.budget, ApproxDP) and problem.neighbours is Neighbours.ADD_OR_REMOVE_ONE
     if noise.law == "gaussian" and not in_parts:
         # This bound has no intermediate case: curvature is either free or charged in full.
@@ -190,9 +214,10 @@ def _first_possible_plan(
             if found := plan_at(step):
                 between = range(max(0, step - stride), step + 1)
                 return plan_at(between[bisect_left(between, True, key=lambda k: plan_at(k) is not None)]) or found
+    shorter = ", a shorter prior" if any(problem.prior) else ""
     raise ParameterError(
         f"no alpha is large enough for up to {problem.n_rows_high} rows at this budget, because double precision cannot "
-        f"certify the minimiser closely enough. Narrow n_rows_bounds, or use fewer rows or a larger budget."
+        f"certify the minimiser closely enough. Narrow n_rows_bounds, or use fewer rows{shorter} or a larger budget."
     )
 
 
@@ -270,6 +295,7 @@ def balanced_l2(
     on_weights: bool,
     score_size: float | None = None,
     margin: float = 1.0,
+    has_prior: bool = False,
 ) -> float:
     """The ridge of the sum form that balances the noise against the shrinkage. alpha is this ridge over the number of rows.
 
@@ -283,12 +309,18 @@ def balanced_l2(
     argument `weight`. Noise on the weights has norm |b| / l2 and is not damped by the curvature of the loss, so weights are
     kept short: B = 2.5.
 
+    With a prior w0 the ridge adds l2 |w - w0|^2 / 2, and the distance |w - w0| is expected to be shorter where noise is
+    large: half as long where t = n S / |b| is at most 50, and sqrt(t / 200) times as long from there to 200.
+
     If a hinge has its corner at a `margin` above 1, scores are larger by this factor, and so is B. For a regression the size
     of the scores is known, `score_size`, and B is twice that size.
     """
     if score_size is not None:
         return noise_norm * row_norm / (SCORE_FACTOR * score_size)
-    length = WEIGHT_NORM_ON_WEIGHTS if on_weights else WEIGHT_NORM_FACTOR * math.cbrt(weight * row_norm / noise_norm)
+    ratio = weight * row_norm / noise_norm
+    length = WEIGHT_NORM_ON_WEIGHTS if on_weights else WEIGHT_NORM_FACTOR * math.cbrt(ratio)
+    if has_prior and not on_weights:
+        length *= min(1.0, max(SHARE_WITH_PRIOR, math.sqrt(ratio / RATIO_WITHOUT_SHARE)))
     return noise_norm * row_norm / (max(1.0, margin) * length)
 
 

@@ -9,7 +9,9 @@ from confide.accounting.ledger import Batch, Ledger
 from confide.effects.monotone import monotone_sentence
 from confide.erm.declared_losses import DeclaredLoss
 from confide.erm.interpolated_slopes import InterpolatedSlopes
+from confide.erm.target_losses import PoissonLoss, SquaredLoss
 from confide.features.encoder import Encoder
+from confide.features.fourier import FourierMap
 from confide.guarantee import Guarantee
 from confide.inference.forecast import IntervalsPlan
 from confide.intake.specification import CheckedRows
@@ -56,7 +58,9 @@ def guarantee_of(
         _bound(problem, is_private=plan.budget.is_private),
         *of_rows,
         *_declared(problem),
+        *_clipped_slopes(problem),
         *_released_for_intervals(plan),
+        *_released_centre(plan),
         *(_private_release(plan, budget, charge.ledger, unusual) if is_guaranteed else ()),
     )
     void = void_because(plan.budget, charge.seed, "the model may reveal any row")
@@ -109,6 +113,18 @@ def _released_for_intervals(plan: AnyPlan) -> tuple[str, ...]:
     return ()
 
 
+def _released_centre(plan: AnyPlan) -> tuple[str, ...]:
+    """What is released before the weights."""
+    if not isinstance(plan, Plan) or plan.centring is None:
+        return ()
+    sentence = (
+        f"Before the weights, the sum of the clipped rows is released with noise, to find their middle; it costs "
+        f"{plan.centring.share:.2g} of the budget, which covers both. Rows are moved by that middle and shortened, and the "
+        f"weights are given for rows as they were."
+    )
+    return (sentence,)
+
+
 def _private_release(
     plan: AnyPlan, budget: Budget, ledger: Batch | Ledger | None, unusual: tuple[str, ...]
 ) -> tuple[str, ...]:
@@ -148,29 +164,42 @@ def _ledger(ledger: Batch | Ledger | None, problem: Any) -> str:
 def _exact_part(plan: AnyPlan, exponent: int, intervals: IntervalsPlan | None) -> str:
     if intervals is not None and intervals.moments.lattice is not None:
         return f"multiples of 2^{exponent} and, up to public factors, of 2^{intervals.moments.lattice.exponent}"
+    centring = plan.centring if isinstance(plan, Plan) else None
+    of_centre = "" if centring is None else f" and, for the middle of the rows, of 2^{centring.lattice.exponent}"
     if isinstance(plan, Plan) and plan.descent is not None:
         clipped = f"to a gradient of norm at most {plan.descent.slope_limit * plan.problem.row_norm:.6g}"
         return (
             f"computed only from {plan.descent.n_steps} noisy sums of slopes, which are clipped row by row {clipped}; these "
-            f"sums are multiples of 2^{exponent}"
+            f"sums are multiples of 2^{exponent}{of_centre}"
         )
+    if centring is not None:
+        return f"computed only from multiples of 2^{exponent}{of_centre}"
     if isinstance(plan, Plan):
         return f"multiples of 2^{exponent}"
     return f"computed only from sums that are, up to public factors, multiples of 2^{exponent}"
 
 
-def sentences_of_rows(rows: CheckedRows, settings: Settings) -> tuple[str, ...]:
+def sentences_of_rows(rows: CheckedRows, settings: Settings, ledger: Batch | Ledger | None) -> tuple[str, ...]:
     """What is assumed about labels or targets, the weights of rows and classes, and the place where the rows lie.
 
-    It also says what is done with the released weights afterwards.
+    It also says where the prior came from, and what is done with the released weights afterwards.
     """
-    place = rows.source.assumption
+    place, prior = rows.source.assumption, settings.prior
     return (
         rows.target_sentence,
+        *_kernel(rows),
         *_weights(rows.has_weights, settings.largest_sample_weight, settings.class_weight),
         *([place] if place else []),
+        *([prior.sentence(None if ledger is None else ledger.identity)] if prior is not None else []),
         *([monotone_sentence(dict(settings.monotone))] if settings.monotone else []),
     )
+
+
+def _kernel(rows: CheckedRows) -> tuple[str, ...]:
+    """What is assumed about the random features of a kernel."""
+    if not isinstance(rows.fourier, FourierMap):
+        return ()
+    return (f"The map of rows to {rows.fourier} was chosen without looking at the rows.",)
 
 
 def _weights(
@@ -206,6 +235,20 @@ def _declared(problem: Any) -> tuple[str, ...]:
         f"absolute value{sign}, changing at most {loss.smoothness:.6g} times as fast as the score, computed to within "
         f"{loss.rounding:g} units of rounding; its value for a row depends only on that row. This was checked on a grid "
         f"of public numbers, not proven."
+    )
+    return (sentence,)
+
+
+def _clipped_slopes(problem: Any) -> tuple[str, ...]:
+    """At which public threshold the slopes of a loss of a residual are clipped."""
+    loss = getattr(problem, "loss", None)
+    if not isinstance(loss, SquaredLoss | PoissonLoss):
+        return ()
+    residual = "of a count from its mean" if isinstance(loss, PoissonLoss) else "of a target from its prediction"
+    longer = ", times the largest norm of a row over the norm of the row," if loss.by_length else ""
+    sentence = (
+        f"A difference {residual} beyond the threshold {loss.threshold:.6g}{longer} pulls no harder than one of that size; "
+        f"the threshold follows from public facts alone."
     )
     return (sentence,)
 

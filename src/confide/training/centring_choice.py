@@ -6,6 +6,7 @@ where noise is large. Where it is small, it is better to keep the budget for the
 
 from __future__ import annotations
 
+import math
 from contextlib import suppress
 from dataclasses import replace
 
@@ -13,9 +14,11 @@ from confide.erm.centred_rows import Centred
 from confide.erm.group_bounds import GroupBound
 from confide.erm.row_bounds import BallBound
 from confide.errors import ParameterError
+from confide.plan_text import noise_in_rows
 from confide.privacy.budgets import ZCDP, ApproxDP
-from confide.privacy.centring import centring_plan
-from confide.privacy.mechanism import Plan
+from confide.privacy.centring import CentringPlan, centring_plan
+from confide.privacy.mechanism import Plan, Problem
+from confide.privacy.sensitivity import gradient_shift
 from confide.training.mechanism_choice import plan_of_weights
 from confide.training.settings import ScoreLoss, Settings
 
@@ -31,34 +34,37 @@ _LEAST_NOISE = 8e-4
 
 def plan_with_centring(settings: Settings, score_loss: ScoreLoss, n_features: int, n_rows: int | None, plan: Plan) -> Plan:
     """The plan with a centre of the rows, or the plan that was given where a centre does not pay or there can be none."""
-    if not settings.centres or not _may_be_centred(plan):
+    # The weights of a prior are those of rows as they are, and the bounds of a plan rest on them before a centre is known.
+    if not settings.centres or settings.prior is not None or not _may_be_centred(plan):
         return plan
     problem, budget = plan.problem, plan.budget
     # There may be no plan for what is left of the budget.
     with suppress(ParameterError):
         centring = centring_plan(problem, budget, _SHARE)
+        if plan.descent is None and _USUAL_RADIUS * _ideal_noise(problem, centring) >= plan.noise_norm * plan.l2:
+            return plan
         bound = Centred.unmoved(problem.row_bound, n_features)
         moved = replace(settings, row_bound=bound, beside_mu=centring.mu)
         centred = replace(plan_of_weights(moved, score_loss, n_features, n_rows, budget), centring=centring)
-        return centred if _pays(plan, centred) else plan
+        if plan.descent is not None or _USUAL_RADIUS * _noise(centred) < _noise(plan):
+            return centred
     return plan
 
 
-def _pays(plan: Plan, centred: Plan) -> bool:
-    """Whether the noise of the centred plan can be expected to be smaller, and that of the other one is large enough."""
-    if plan.descent is not None:
-        # Gradients clip slopes by the length of a row, so shorter rows keep more of theirs, however small the noise is.
-        return True
-    problem = plan.problem
-    longest = problem.largest_weight * problem.n_rows_low * problem.loss.lipschitz * problem.row_norm
-    return bool(
-        _USUAL_RADIUS * centred.noise_norm * centred.l2 < plan.noise_norm * plan.l2
-        and plan.noise_norm * plan.l2 > _LEAST_NOISE * longest
-    )
+def _ideal_noise(problem: Problem, centring: CentringPlan) -> float:
+    """The norm of Gaussian noise in the summed objective if what the centre leaves of the budget bought nothing else."""
+    left = centring.mu * math.sqrt(1.0 / centring.share - 1.0)
+    longest = gradient_shift(problem.loss_bounds.lipschitz, problem.neighbours) * problem.row_norm
+    return longest * math.sqrt(problem.n_weights) / left
+
+
+def _noise(plan: Plan) -> float:
+    """The noise as a part of what all rows of the largest norm can pull together."""
+    return noise_in_rows(plan) / plan.problem.n_rows_low
 
 
 def _may_be_centred(plan: Plan) -> bool:
-    """Whether a centre can be released beside weights with this noise, and the weights be given for rows as they are."""
+    """Whether weights for moved rows can be released and given for rows as they are, and noise is large enough for it."""
     problem = plan.problem
     return (
         isinstance(plan.budget, ApproxDP | ZCDP)
@@ -66,4 +72,6 @@ def _may_be_centred(plan: Plan) -> bool:
         and problem.intercept > 0.0
         and not problem.loss.by_length
         and type(problem.row_bound) in (BallBound, GroupBound)
+        # Gradients clip slopes by the length of a row, so shorter rows keep more of theirs, however small the noise is.
+        and (plan.descent is not None or _noise(plan) > _LEAST_NOISE)
     )

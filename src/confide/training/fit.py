@@ -50,7 +50,7 @@ def train(given: GivenRows, specification: RowSpecification, settings: Settings,
         plan = plan_for(settings, rows)
         problem, source = plan.problem, rows.source
         unusual = cautions(plan.event.budget, problem.n_rows_low, problem.n_rows_high)
-        guarantee = guarantee_of(plan, sentences_of_rows(rows, settings), rows.encoder, charge, unusual)
+        guarantee = guarantee_of(plan, sentences_of_rows(rows, settings, charge.ledger), rows.encoder, charge, unusual)
         # A batch warns of an unusual budget when it is planned, for all its releases together.
         before_charge(lattices_of(plan), () if isinstance(charge.ledger, Batch) else unusual)
         fit = charge_and_release(lambda entropy: released(plan, source, entropy), plan.event, problem.neighbours, charge)
@@ -59,7 +59,7 @@ def train(given: GivenRows, specification: RowSpecification, settings: Settings,
 
 def model_of(fit: Fit, alpha: float, guarantee: Guarantee, rows: CheckedRows, settings: Settings) -> ReleasedModel:
     """What a fit released, with the public facts about the rows, and with monotone effects where they were asked for."""
-    released = ReleasedModel.of(fit.model, fit.evidence, alpha, guarantee, rows)
+    released = ReleasedModel.of(fit.model, fit.evidence, alpha, guarantee, rows, settings.prior)
     if not settings.monotone:
         return released
     return replace(released, scoring=monotone_weights(released, dict(settings.monotone)))

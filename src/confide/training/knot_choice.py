@@ -48,6 +48,22 @@ def with_knots(schema: Schema, knots: int | Mapping[str, int | tuple[float, ...]
     return Schema(columns, schema.target, schema.person, schema.interact, schema.random_features)
 
 
+def with_knots_of(schema: Schema, other: Schema) -> Schema:
+    """The schema in which number columns that say nothing about knots have those of the same columns of another schema."""
+    theirs = {column.name: column for column in other.columns if isinstance(column, NumberColumn)}
+
+    def found(column: Column) -> Column:
+        its = theirs.get(column.name)
+        return its if _is_open(column) and its is not None and replace(its, knots=()) == column else column
+
+    return Schema(tuple(map(found, schema.columns)), schema.target, schema.person, schema.interact, schema.random_features)
+
+
+def with_interactions_of(schema: Schema, other: Schema) -> Schema:
+    """The schema with the interactions and the random features of another one."""
+    return Schema(schema.columns, schema.target, schema.person, other.interact, other.random_features)
+
+
 def refuse_too_many(schema: Schema) -> None:
     """Refuse curves with more weights in all than a fit can take in reasonable time."""
     n_weights = sum(len(column.knots_with_bounds) for column in schema.columns if isinstance(column, NumberColumn))

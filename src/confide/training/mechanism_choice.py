@@ -51,7 +51,7 @@ def mechanism_for(settings: Settings, loss: Loss) -> str:
 def plan_of_weights(settings: Settings, score_loss: ScoreLoss, n_features: int, n_rows: int | None, budget: Budget) -> Plan:
     """The plan of the weights alone, at this budget, for `n_rows` rows or for the declared bounds on their number."""
     loss = score_loss.loss
-    problem = _problem(settings, loss, n_features, n_rows)
+    problem = problem_of(settings, loss, n_features, n_rows)
     rule = AlphaRule(
         # Without privacy the automatic ridge is 1, which is scikit-learn's C = 1.
         is_automatic=settings.alpha is None and settings.budget.is_private,
@@ -59,6 +59,7 @@ def plan_of_weights(settings: Settings, score_loss: ScoreLoss, n_features: int, 
         is_raised=score_loss.raises_alpha,
         for_intervals=settings.has_intervals,
         usual_norm=settings.usual_norm,
+        random_features=settings.random_features,
     )
     name = mechanism_for(settings, loss)
     if name == "gradient":
@@ -74,7 +75,8 @@ def plan_of_weights(settings: Settings, score_loss: ScoreLoss, n_features: int, 
     return plan
 
 
-def _problem(settings: Settings, loss: Loss, n_features: int, n_rows: int | None) -> Problem:
+def problem_of(settings: Settings, loss: Loss, n_features: int, n_rows: int | None) -> Problem:
+    """The public facts of a fit with this loss, with the user's ridge if there is one."""
     low, high = row_bounds(settings, n_rows)
     return Problem(
         loss=loss,
@@ -90,6 +92,7 @@ def _problem(settings: Settings, loss: Loss, n_features: int, n_rows: int | None
         largest_weight=settings.largest_weight,
         set_aside=settings.set_aside,
         beside_mu=settings.beside_mu,
+        prior=settings.weights_of_prior(loss.n_outputs, n_features),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 from typing import TypeAlias
 
@@ -13,11 +14,13 @@ from confide.privacy.budgets import Neighbours
 from confide.privacy.mechanism import Plan
 from confide.privacy.sufficient_statistics import StatisticsPlan
 from confide.training.centring_choice import plan_with_centring
+from confide.training.gradient_choice import gradients_or
 from confide.training.interval_share import plan_with_intervals, refuse_intervals, refuse_noisy_gradients
-from confide.training.least_squares import plan_of_sums
+from confide.training.least_squares_choice import sums_or_loss
 from confide.training.loss_choice import chosen_loss
 from confide.training.mechanism_choice import plan_of_weights
 from confide.training.settings import ScoreLoss, Settings, SquaredError
+from confide.training.threshold_choice import with_chosen_threshold
 
 AnyPlan: TypeAlias = Plan | StatisticsPlan
 """The plan of a loss of the score, or of least squares by noisy sums."""
@@ -25,6 +28,8 @@ AnyPlan: TypeAlias = Plan | StatisticsPlan
 
 def plan_for(settings: Settings, rows: CheckedRows) -> AnyPlan:
     """The plan of a fit to these rows. It uses their number only if the number is public."""
+    if settings.prior is not None:
+        settings.prior.refuse_rows(rows)
     n_rows = rows.n_rows if settings.neighbours is Neighbours.REPLACE_ONE else None
     plan = make_plan(settings.for_classes(len(rows.domain)), rows.source.n_features, n_rows)
     plan.problem.check(rows.n_rows, rows.source.n_features)
@@ -42,7 +47,10 @@ def make_plan(settings: Settings, n_features: int, n_rows: int | None) -> AnyPla
     """
     minimised = settings.minimised
     if isinstance(minimised, SquaredError):
-        return plan_of_sums(settings, minimised, n_features, n_rows)
+        chosen = sums_or_loss(settings, minimised, n_features, n_rows)
+        if isinstance(chosen, StatisticsPlan):
+            return chosen
+        settings, minimised = replace(settings, minimised=chosen), chosen
     # A bound or a loss that a user wrote may change and still be the same object. So its plan is not remembered.
     is_frozen = type(settings.row_bound) in (BallBound, GroupBound) and not isinstance(minimised.loss, DeclaredLoss)
     return (_remembered if is_frozen else _remembered.__wrapped__)(settings, minimised, n_features, n_rows)
@@ -54,8 +62,11 @@ def _remembered(settings: Settings, score_loss: ScoreLoss, n_features: int, n_ro
     if settings.has_intervals:
         refuse_noisy_gradients(settings.mechanism)
         refuse_intervals(score_loss.loss, score_loss.loss.n_outputs * (n_features + (settings.intercept > 0.0)))
+    score_loss = with_chosen_threshold(settings, score_loss, n_features, n_rows)
+    asked = settings
     settings, score_loss, plan = chosen_loss(settings, score_loss, n_features, n_rows)
     if settings.has_intervals:
         return plan_with_intervals(settings, score_loss, n_features, n_rows)
     plan = plan or plan_of_weights(settings, score_loss, n_features, n_rows, settings.budget)
-    return plan_with_centring(settings, score_loss, n_features, n_rows, plan)
+    plan = plan_with_centring(settings, score_loss, n_features, n_rows, plan)
+    return gradients_or(plan, asked, score_loss, n_features, n_rows)

@@ -13,6 +13,23 @@ from confide.erm.row_sums import RowSum
 from confide.errors import ParameterError
 from confide.privacy.budgets import Budget, Neighbours
 from confide.privacy.centring import sum_of_rows
+from confide.released_models.prior import Prior
+
+
+@dataclass(frozen=True, slots=True)
+class Thresholds:
+    """Losses that differ in their threshold alone. A plan takes one of them, see `threshold_choice`.
+
+    Attributes
+    ----------
+    losses : the losses, the one with the smallest threshold first
+    shares : the threshold of each, as a share of the bound on targets
+    aim : what the threshold is to balance, a name of `threshold_choice.AIMS`
+    """
+
+    losses: tuple[Loss, ...]
+    shares: tuple[float, ...]
+    aim: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +44,7 @@ class ScoreLoss:
     only_two : the message with which three or more classes are refused, if they are
     if_noisy : the loss that replaces it if the noise is large, see `loss_choice`; None if the user gave the loss by name
     bound_if_noisy : a smaller bound on rows that may come with `if_noisy`, only under Gaussian noise; None if there is none
+    thresholds : losses with other thresholds, of which the plan takes one; None if the threshold was given
     score_size : a public guess of the size of scores, for the automatic alpha; None for margins
     raises_alpha : whether an alpha that double precision cannot certify is raised instead of refused
     """
@@ -37,6 +55,7 @@ class ScoreLoss:
     only_two: str = ""
     if_noisy: Loss | None = None
     bound_if_noisy: RowBound | None = None
+    thresholds: Thresholds | None = None
     score_size: float | None = None
     raises_alpha: bool = False
 
@@ -53,6 +72,8 @@ class ScoreLoss:
     @property
     def alternatives(self) -> tuple[tuple[Loss, RowBound | None], ...]:
         """The losses that may replace it, each with its bound on rows. A bound of None means the bound of the settings."""
+        if self.thresholds is not None:
+            return tuple((loss, None) for loss in self.thresholds.losses)
         if self.if_noisy is None:
             return ()
         shorter = () if self.bound_if_noisy is None else ((self.if_noisy, self.bound_if_noisy),)
@@ -61,16 +82,18 @@ class ScoreLoss:
 
 @dataclass(frozen=True, slots=True)
 class SquaredError:
-    """Least squares, from noisy sums over rows.
+    """Least squares, from noisy sums over rows or from a perturbed objective.
 
     Attributes
     ----------
     target_bound : targets are clipped to it in absolute value
     with_square : whether the sum of squared targets is released too, for intervals
+    nearly_squared : squared losses with clipped slopes, which a perturbed objective minimises; None for noisy sums alone
     """
 
     target_bound: float
     with_square: bool
+    nearly_squared: ScoreLoss | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +108,7 @@ class Settings:
     alpha : ridge of the mean objective, or None for the automatic one
     row_bound, intercept : the bound on rows, and the constant that is appended to each row
     usual_norm : a public guess of the L2 norm of a typical row without its intercept; None for what the bound on rows says
+    random_features : whether rows are random features of a kernel, and nothing else
     neighbours : which data sets the guarantee calls neighbours
     n_rows_bounds : (low, high), or None if the number of rows is public
     rows_per_person : the largest number of rows that one person contributed
@@ -94,6 +118,7 @@ class Settings:
     centres : whether a part of the budget may find the middle of the rows, see `centring_choice`
     beside_mu : explained in `Problem`
     monotone : pairs of a column and "up" or "down", the direction in which its released effect is made monotone
+    prior : public weights towards which the ridge pulls; None for 0
     set_aside : explained in `Problem`, for a release that is one of several
     n_threads : number of threads that share rows in memory or in files; no plan or release depends on it
     """
@@ -113,9 +138,11 @@ class Settings:
     set_aside: float = 0.0
     n_threads: int = 1
     usual_norm: float | None = None
+    random_features: bool = False
     monotone: tuple[tuple[str, str], ...] = ()
     centres: bool = False
     beside_mu: float = 0.0
+    prior: Prior | None = None
 
     @property
     def largest_weight(self) -> float:
@@ -127,6 +154,10 @@ class Settings:
         """Whether a part of the budget is kept for intervals."""
         return self.inference_share != 0.0
 
+    def weights_of_prior(self, n_scores: int, n_features: int) -> tuple[float, ...]:
+        """The prior as weights of a problem with so many scores and columns; empty if there is no prior."""
+        return () if self.prior is None else self.prior.weights(n_scores, n_features, self.intercept)
+
     def for_classes(self, n_classes: int) -> Settings:
         """The settings for this number of classes; 0 for a regression."""
         if not isinstance(self.minimised, ScoreLoss):
@@ -135,10 +166,19 @@ class Settings:
 
     @property
     def row_sums(self) -> tuple[RowSum, ...]:
-        """The sums of a loss over rows that a plan may ask for, at any budget and any number of rows."""
-        if not isinstance(self.minimised, ScoreLoss):
+        """The sums of a loss over rows that a plan may ask for, at any budget and any number of rows.
+
+        Empty if a plan may ask for sums that are none of a loss.
+        """
+        found = self.minimised
+        if isinstance(found, SquaredError):
+            # Unless the objective was asked for by name, a plan may take noisy sums, which are none of a loss.
+            losses = found.nearly_squared if self.mechanism == "objective" else None
+        else:
+            losses = found
+        if losses is None:
             return ()
-        pairs = ((self.minimised.loss, None), *self.minimised.alternatives)
+        pairs = ((losses.loss, None), *losses.alternatives)
         of_losses = [
             RowSum(loss, self.row_bound if bound is None else bound, self.intercept, 2, self.largest_weight)
             for loss, bound in pairs

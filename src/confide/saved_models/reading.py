@@ -1,0 +1,176 @@
+"""Reads what a model released from the content of its file, and checks the parts against each other."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from confide.erm.group_bounds import GroupBound
+from confide.erm.row_bounds import BallBound, RowBound
+from confide.errors import ConfideError, FileError
+from confide.features.encoder import Encoder
+from confide.features.public_maps import map_from_dict
+from confide.features.schema import Schema
+from confide.files import read_document
+from confide.guarantee import Guarantee
+from confide.inference.evidence import Evidence
+from confide.inference.least_squares import SumsEvidence
+from confide.intake.specification import Columns
+from confide.intake.targets import MOST_CLASSES
+from confide.released_models.model import ReleasedModel
+from confide.released_models.prior import FittedTo, Prior
+from confide.released_models.scores import LinearModel
+
+_PARTS = {
+    "version", "estimator", "parameters", "schema", "row_bound", "fourier_map", "classes", "alpha", "coef", "intercept",
+    "coefficient_names", "n_features_in", "feature_names_in", "guarantee", "intervals", "prior",
+}  # fmt: skip
+_PARTS_OF_LATER_VERSIONS = {"fourier_map", "intervals", "prior"}
+"""Parts that files of the first version do not have. A prior is there if the model has one."""
+DO_NOT_FIT = "the parts of the model in the file do not fit each other. Use a file that was written by save and not edited."
+WRONG_KIND = "a part of the model in the file is not of the right kind. Use a file that was written by save and not edited."
+
+
+def read_model(path: str | os.PathLike[str]) -> ReleasedModel:
+    """What the model in a file released.
+
+    Raises
+    ------
+    FileError
+        If the file is missing, damaged, of another kind, or from a version that this version does not understand.
+    """
+    with understood(path):
+        return released_of(read_document(path))
+
+
+@contextmanager
+def understood(path: str | os.PathLike[str]) -> Iterator[None]:
+    """What fails in this context fails because the file at `path` is not understood, and says so."""
+    try:
+        yield
+    except FileError:
+        raise
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError, ConfideError):
+        raise FileError(f"{path} lacks parts of a model, or holds parts that this version does not understand.") from None
+
+
+def released_of(content: dict[str, Any]) -> ReleasedModel:
+    """What the model released. Its parts are checked against each other."""
+    check_keys(content, _PARTS, optional=_PARTS_OF_LATER_VERSIONS)
+    schema = None if content["schema"] is None else Schema.from_dict(content["schema"])
+    fourier = None if content.get("fourier_map") is None else map_from_dict(content["fourier_map"])
+    evidence = None if content.get("intervals") is None else _evidence_of(content["intervals"])
+    names, domain = content["feature_names_in"], _domain(content["classes"])
+    columns = Columns(int(content["n_features_in"]), None if names is None else np.array(names, dtype=object))
+    encoder = None if schema is None else Encoder(schema)
+    prior = content.get("prior")
+    released = ReleasedModel(
+        scoring=_scoring(content, domain),
+        alpha=float(_finite(content["alpha"])),
+        guarantee=_guarantee(content["guarantee"]),
+        coefficient_names=np.array(content["coefficient_names"], dtype=object),
+        columns=columns,
+        domain=domain,
+        encoder=encoder,
+        fourier=fourier,
+        evidence=evidence,
+        prior=None if prior is None else Prior.from_dict(prior, FittedTo(columns, domain, encoder, fourier)),
+    )
+    # Monotone effects replace released weights, and the evidence keeps those that were released.
+    if evidence is not None and not content["parameters"].get("monotone") and not _belongs_to(evidence, released.scoring):
+        raise FileError(DO_NOT_FIT)
+    if encoder is not None:
+        expected = encoder.feature_names if fourier is None else fourier.names_for(encoder.feature_names)
+        if expected != tuple(content["coefficient_names"]):
+            raise FileError("the columns of the schema do not match the coefficients.")
+    return released
+
+
+def _domain(classes: Any) -> tuple[Any, ...]:
+    """The classes of a classifier; empty for a regression."""
+    if classes is None:
+        return ()
+    labels = np.array(classes)
+    if labels.ndim != 1 or not 2 <= labels.size <= MOST_CLASSES:
+        raise FileError(WRONG_KIND)
+    return tuple(classes)
+
+
+def _scoring(content: dict[str, Any], domain: tuple[Any, ...]) -> LinearModel:
+    """Weights and intercepts, in the shapes that the number of classes requires, and the bound on rows."""
+    coef, intercept, row_bound = (
+        _finite(content["coef"]),
+        _finite(content["intercept"]),
+        row_bound_from_dict(content["row_bound"]),
+    )
+    width = len(content["coefficient_names"])
+    n_scores = 1 if len(domain) <= 2 else len(domain)
+    shapes = ((n_scores, width), (n_scores,)) if domain else ((width,), ())
+    if (coef.shape, intercept.shape) != shapes:
+        raise FileError(DO_NOT_FIT)
+    row_bound.check_width(width)
+    return LinearModel(np.atleast_2d(coef), np.atleast_1d(intercept), row_bound)
+
+
+def _guarantee(content: dict[str, Any]) -> Guarantee:
+    guarantee = Guarantee.from_dict(content)
+    if guarantee.void is None and not guarantee.budget.is_private:
+        raise FileError("the model claims a guarantee that an infinite budget cannot give.")
+    if not isinstance(guarantee.void, str | None):
+        raise FileError(WRONG_KIND)
+    return guarantee
+
+
+def _evidence_of(value: dict[str, Any]) -> Evidence | SumsEvidence:
+    return SumsEvidence.from_dict(value) if value.get("kind") == "sums" else Evidence.from_dict(value)
+
+
+def _belongs_to(evidence: Evidence | SumsEvidence, scoring: LinearModel) -> bool:
+    """Whether what intervals are computed from was released with exactly these weights."""
+    n_vectors, width = scoring.coef.shape
+    if isinstance(evidence, Evidence) and evidence.n_outputs != n_vectors:
+        return False
+    weights, constant = evidence.weights.reshape(n_vectors, -1), evidence.intercept
+    intercept = constant * weights[:, width:].ravel() if constant > 0.0 else np.zeros(n_vectors)
+    return np.array_equal(weights[:, :width], scoring.coef) and np.array_equal(intercept, scoring.intercept)
+
+
+def check_keys(value: dict[str, Any], known: set[str], optional: Collection[str] = ()) -> None:
+    """Refuse parts that are unknown or missing. Names of unknown parts are not shown: they are not confide's own text."""
+    missing = known - set(optional) - set(value)
+    if missing:
+        raise FileError(
+            f"the file lacks parts of a model: {', '.join(sorted(missing))}. Use a file that was written by save and not "
+            f"edited."
+        )
+    if set(value) - known:
+        raise FileError(
+            "the file holds parts that this version of confide does not understand. Without them the model could be another "
+            "one. Use the version that wrote the file, or a newer one."
+        )
+
+
+def row_bound_from_dict(value: dict[str, Any]) -> RowBound:
+    """The row bound that was written in this form."""
+    if value["kind"] == "ball":
+        check_keys(value, {"kind", "norm"})
+        return BallBound(math.inf if value["norm"] == "inf" else float(value["norm"]))
+    if value["kind"] == "groups":
+        check_keys(value, {"kind", "sizes", "scales", "linked"}, optional={"linked"})
+        return GroupBound(tuple(value["sizes"]), tuple(value["scales"]), tuple(value.get("linked", ())))
+    raise FileError(
+        "the file holds a bound on rows that this version of confide does not understand. Use the version that wrote the "
+        "file, or a newer one."
+    )
+
+
+def _finite(values: Any) -> Any:
+    array = np.array(values, dtype=np.float64)
+    if not np.isfinite(array).all():
+        raise FileError("the model holds weights that are not finite.")
+    return array

@@ -1,0 +1,77 @@
+"""The random features of kernels: over which length they change, and how many there are. Decided from public facts alone."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from contextlib import suppress
+
+from confide.errors import ParameterError
+from confide.expected_noise import noise_on_a_weight
+from confide.features.encoder import Encoder
+from confide.training.alpha import usual_norm_of_rows
+from confide.training.plan import make_plan
+from confide.training.settings import Settings
+
+NUMBERS_OF_FEATURES = (1000, 500, 250, 120)
+"""The numbers of random features that are tried, the largest first. Without privacy it is the largest."""
+LEAST_STRENGTH = {1000: 2500.0, 500: 1250.0, 250: 1000.0}
+"""A number of features is taken if there are so many rows for each unit of noise on one weight. The smallest number needs no
+such strength. Compared by benchmarks/defaults.py."""
+LENGTH_OVER_SQUARE = 0.3
+"""The length scale of a Gaussian kernel, over the squared norm of a typical row.
+
+Distances between rows grow with their norm. The length grows faster, because rows of many columns differ in many directions,
+and no more rows tell what happens there. Of lengths from 0.15 to 6, the best at (1, 1e-6) were 0.15 to 0.35 on Skin, where
+the squared norm is 1, 1 to 1.5 on Covertype (5.3), 1 on KDD Cup 99 (7.3), and 2 to 4.5 on Adult and Bank (9.4)."""
+LONGEST_OVER_NORM = 1.0
+"""The largest such length, over the norm of a typical row. Two rows are about 1.4 norms apart, and with a much larger length
+all rows would have nearly the same features."""
+_MEAN_SQUARE_OF_NUMBERS = 1.0 / 3.0
+"""The mean square of a number that is uniform in [-1, 1]."""
+
+
+def length_scale(kernel: str, n_inputs: int, encoder: Encoder | None) -> float:
+    """The length over which a kernel falls, for rows of so many columns.
+
+    It follows from the norm of a typical encoded row. Without a schema the columns are taken to be numbers, scaled such that
+    the longest rows have norm 1: other estimators take rows so, if they are given no `row_norm`.
+    """
+    # Such a row, times this, is one of numbers in [-1, 1].
+    stretch = 1.0 if encoder is not None else math.sqrt(n_inputs)
+    usual = usual_norm_of_rows(encoder) if encoder is not None else math.sqrt(_MEAN_SQUARE_OF_NUMBERS * n_inputs)
+    length = min(LENGTH_OVER_SQUARE * usual**2, LONGEST_OVER_NORM * usual)
+    # Rounded, because people read this number.
+    return float(f"{_LENGTH_FOR[kernel](length) / stretch:.3g}")
+
+
+_LENGTH_FOR: dict[str, Callable[[float], float]] = {
+    "rbf": lambda length: length,
+    # The L1 distance of two encoded rows is about the square of their L2 distance: two numbers in [-1, 1] differ by 2/3 in
+    # the mean and in the mean square, and two categories by 2 in both. So both kernels fall as much at the same two rows.
+    "laplacian": lambda length: 2.0 * length**2,
+    # The product of 1 / (1 + D_j^2 / s^2) is about exp(-|D|^2 / s^2).
+    "cauchy": lambda length: math.sqrt(2.0) * length,
+}
+"""For each kernel, the length at which it falls about as far as the Gaussian kernel of a given length."""
+
+
+def number_of_features(settings: Settings, count: Callable[[], int] | None) -> int:
+    """How many random features a kernel gets: the more, the more rows there are for each unit of noise.
+
+    Parameters
+    ----------
+    settings : the checked parameters of the fit
+    count : gives the number of rows, if it is public; None if the settings have public bounds on it
+    """
+    largest, smallest = NUMBERS_OF_FEATURES[0], NUMBERS_OF_FEATURES[-1]
+    if not settings.budget.is_private:
+        return largest
+    n_rows = None if count is None else count()
+    for number, least in LEAST_STRENGTH.items():
+        # Where there is no plan, that of the smallest number says what is wrong.
+        with suppress(ParameterError):
+            plan = make_plan(settings, number, n_rows)
+            if plan.problem.n_rows_low >= least * noise_on_a_weight(plan):
+                return number
+    return smallest

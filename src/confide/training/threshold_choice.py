@@ -1,0 +1,117 @@
+"""Which threshold "auto" stands for, from public facts alone, and the losses of which a plan takes one.
+
+A threshold clips the slopes of a loss of a residual. The noise and the automatic ridge grow with it. A small one makes
+the prediction a typical value in place of the mean. So the threshold is a share of the bound on targets that falls as the
+noise grows: with r the number of rows that pull together as hard as the noise does, as a share of all,
+
+    share = A (0.001 / r)^(1/5), at most the largest share of the aim.
+
+The ladder of shares is finite, so that everybody who sums over rows can agree to each loss beforehand.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from confide.erm.losses import Loss
+from confide.erm.target_losses import PoissonLoss, SquaredLoss
+from confide.errors import ParameterError
+from confide.privacy.budgets import Budget, PureDP, budget_of_row, pure_epsilon
+from confide.privacy.gaussian import mu_within
+from confide.privacy.mechanism import Problem
+from confide.privacy.sensitivity import gradient_shift
+from confide.training.mechanism_choice import problem_of
+from confide.training.settings import ScoreLoss, Settings, Thresholds
+
+SHARES = (0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0)
+"""The thresholds that "auto" may stand for, as shares of the bound on targets."""
+_USUAL_NOISE = 0.001
+"""The noise, as a share of the rows, at which the share of an aim is `at_usual_noise`."""
+_POWER = 0.2
+"""How fast the share falls with the noise. Chosen and confirmed by benchmarks/thresholds.py, as are the shares of `AIMS`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Aim:
+    """What a threshold is to balance.
+
+    Attributes
+    ----------
+    at_usual_noise : the share of the bound on targets at the usual noise
+    largest : the largest share, which is taken without noise
+    """
+
+    at_usual_noise: float
+    largest: float
+
+
+AIMS = {"robust": Aim(0.18, 0.2), "mean": Aim(0.18, 1.0), "counts": Aim(0.65, 1.0)}
+"""Aims by their names: typical values in spite of outliers, means, and means of counts."""
+
+
+def squared_losses(target_bound: float, *, aim: str, by_length: bool = False) -> Thresholds:
+    """Half the squared residual, with slopes clipped at each share of the bound on targets."""
+    return _thresholds(target_bound, aim, lambda threshold: SquaredLoss(target_bound, threshold, by_length))
+
+
+def count_losses(target_bound: float) -> Thresholds:
+    """The loss of counts, with slopes clipped at each share of the bound on targets."""
+    return _thresholds(target_bound, "counts", lambda threshold: PoissonLoss(target_bound, threshold))
+
+
+def _thresholds(target_bound: float, aim: str, loss_at: Callable[[float], Loss]) -> Thresholds:
+    if not math.isfinite(target_bound):
+        raise ParameterError('threshold="auto" is a share of target_bound, which is inf: give a number.')
+    shares = tuple(share for share in SHARES if share <= AIMS[aim].largest)
+    return Thresholds(tuple(loss_at(share * target_bound) for share in shares), shares, aim)
+
+
+def is_automatic(threshold: Any) -> bool:
+    """Whether a threshold is to be chosen here."""
+    return isinstance(threshold, str) and threshold == "auto"
+
+
+def usual_loss(thresholds: Thresholds) -> Loss:
+    """The loss at the share of the usual noise."""
+    return _nearest(thresholds, AIMS[thresholds.aim].at_usual_noise)
+
+
+def with_chosen_threshold(settings: Settings, score_loss: ScoreLoss, n_features: int, n_rows: int | None) -> ScoreLoss:
+    """The loss with the threshold that "auto" stands for. A loss with a given threshold stays as it is."""
+    thresholds = score_loss.thresholds
+    if thresholds is None:
+        return score_loss
+    problem = problem_of(settings, score_loss.loss, n_features, n_rows)
+    share = share_at(least_noise(problem, settings.budget), thresholds.aim)
+    return replace(score_loss, loss=_nearest(thresholds, share), thresholds=None)
+
+
+def least_noise(problem: Problem, budget: Budget) -> float:
+    """How many rows pull together as hard as the noise does, as a share of all rows, if curvature and seal cost nothing.
+
+    It does not depend on the loss, and the noise of a plan is seldom more than twice as large.
+    """
+    if not budget.is_private:
+        return 0.0
+    of_row, shift = budget_of_row(budget, problem.rows_per_person), gradient_shift(1.0, problem.neighbours)
+    norm = min(shape.laplace_norm(pure_epsilon(of_row) / shift) for shape in problem.shapes)
+    if not isinstance(of_row, PureDP):
+        norm = min(norm, *(shape.gaussian_norm(shift / mu_within(of_row)) for shape in problem.shapes))
+    return norm / (problem.row_norm * problem.n_rows_low)
+
+
+def share_at(noise: float, aim: str) -> float:
+    """The threshold to be wished for, as a share of the bound on targets, where the noise is this share of the rows."""
+    wanted = AIMS[aim]
+    if noise == 0.0:
+        return wanted.largest
+    return min(wanted.largest, wanted.at_usual_noise * math.pow(_USUAL_NOISE / noise, _POWER))
+
+
+def _nearest(thresholds: Thresholds, share: float) -> Loss:
+    """The loss whose share is nearest in ratio."""
+    distances = [abs(math.log(each / share)) for each in thresholds.shares]
+    return thresholds.losses[distances.index(min(distances))]

@@ -1,0 +1,136 @@
+"""The random features of kernels, chosen from public facts alone."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from confide import ZCDP, ApproxDP, KernelSVC, ParameterError, Schema
+from confide.features.encoder import Encoder
+from confide.features.fourier import KERNELS, FourierMap
+from confide.training.kernel_choice import LEAST_STRENGTH, NUMBERS_OF_FEATURES, length_scale, number_of_features
+
+
+def numbers(count, **more):
+    return Schema({f"x{i}": {"low": 0, "high": 1} for i in range(count)} | more)
+
+
+def chosen(budget, n_rows, schema=None, **parameters):
+    """The number of features that a kernel gets."""
+    model = KernelSVC(budget, schema=schema or numbers(4), **parameters)
+    return model.chosen_map(n_rows).n_features
+
+
+@pytest.mark.parametrize(("count", "expected"), [(3, 0.25), (12, 1.0), (48, 4.0), (96, math.sqrt(32.0))])
+def test_the_length_scale_grows_with_the_square_of_the_usual_norm_up_to_the_norm(count, expected):
+    """A number has a mean square of a third, so 3 numbers have norm 1 and 96 have the root of 32."""
+    encoder = Encoder(numbers(count))
+    assert length_scale("rbf", count, encoder) == pytest.approx(expected, rel=5e-3)
+
+
+def test_categories_count_in_full():
+    """Eight of them have a squared norm of 8."""
+    levels = {f"c{i}": {"categories": ["a", "b", "c"], "other": "a"} for i in range(8)}
+    assert length_scale("rbf", 24, Encoder(Schema(levels))) == pytest.approx(0.25 * 8.0, rel=5e-3)
+
+
+@pytest.mark.parametrize("count", [3, 48, 300])
+def test_without_a_schema_rows_are_numbers_of_norm_at_most_one(count):
+    """The same numbers have the same kernel, with a schema and as an array that is divided by the root of their number."""
+    of_schema = length_scale("rbf", count, Encoder(numbers(count)))
+    assert length_scale("rbf", count, None) * math.sqrt(count) == pytest.approx(of_schema, rel=1e-2)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_all_kernels_fall_about_equally_far_at_usual_rows(kernel):
+    """In the mean of the logarithm over pairs of made-up rows, within a factor of 1.6 of the Gaussian kernel."""
+    columns = {f"c{i}": {"categories": list("abcde"), "other": "a"} for i in range(6)}
+    encoder = Encoder(numbers(6, **columns))
+    rng = np.random.default_rng(0)
+    levels = np.eye(5)[rng.integers(0, 5, (2, 2000, 6))].reshape(2, 2000, 30)
+    rows = np.concatenate([rng.uniform(-1, 1, (2, 2000, 6)), levels], axis=2)
+    distances = rows[0] - rows[1]
+    scale = length_scale(kernel, 36, encoder)
+    falls = {
+        "rbf": (distances**2).sum(axis=1) / (2 * scale**2),
+        "laplacian": np.abs(distances).sum(axis=1) / scale,
+        "cauchy": np.log1p(distances**2 / scale**2).sum(axis=1),
+    }
+    gaussian = (distances**2).sum(axis=1).mean() / (2 * length_scale("rbf", 36, encoder) ** 2)
+    assert 1 / 1.6 < falls[kernel].mean() / gaussian < 1.6
+
+
+def test_more_rows_and_larger_budgets_never_take_features_away():
+    """Both ends are reached, and all numbers of features."""
+    for budget in (1.0, ApproxDP(1.0, 1e-6), ZCDP(0.05)):
+        by_rows = [chosen(budget, int(10**power)) for power in np.arange(2.0, 7.1, 0.25)]
+        assert by_rows == sorted(by_rows)
+        assert (by_rows[0], by_rows[-1]) == (NUMBERS_OF_FEATURES[-1], NUMBERS_OF_FEATURES[0])
+    by_budget = [chosen(ApproxDP(epsilon, 1e-6), 20_000) for epsilon in (0.01, 0.1, 1.0, 10.0)]
+    assert by_budget == sorted(by_budget)
+    assert by_budget[0] < by_budget[-1]
+
+
+def test_laplace_noise_gets_fewer_features():
+    """It grows faster with their number."""
+    assert chosen(1.0, 30_000) < chosen(ApproxDP(1.0, 1e-6), 30_000)
+
+
+@pytest.mark.parametrize("number", LEAST_STRENGTH)
+def test_a_number_of_features_is_taken_from_its_strength_on(number):
+    """Rows over the noise on one weight in units of a row's slope, recomputed here; not with half as many rows."""
+    budget, schema = ApproxDP(1.0, 1e-6), numbers(4)
+
+    def strength(n_rows):
+        plan = KernelSVC(budget, schema=schema, n_features=number).plan(n_rows)
+        return n_rows * math.sqrt(plan.problem.n_weights) / (plan.noise_norm * plan.l2 / plan.problem.loss_bounds.lipschitz)
+
+    enough = next(n for n in (int(500 * 1.05**k) for k in range(200)) if strength(n) >= LEAST_STRENGTH[number])
+    assert chosen(budget, enough) >= number
+    assert chosen(budget, enough // 2) < number
+
+
+def test_without_privacy_features_are_many_and_rows_are_not_counted():
+    """The number of rows says nothing then."""
+
+    def never():
+        raise AssertionError
+
+    settings = KernelSVC(math.inf)._settings(None)
+    assert number_of_features(settings, never) == NUMBERS_OF_FEATURES[0] == 1000
+
+
+def test_a_private_number_of_rows_is_not_looked_at():
+    """Its public lower bound is."""
+    facts = {"neighbours": "add-or-remove-one", "schema": numbers(3)}
+    few, many = (KernelSVC(ApproxDP(1.0, 1e-6), n_rows_bounds=bounds, **facts) for bounds in ((500, 10**6), (10**6, 10**6)))
+    assert few.chosen_map().n_features == NUMBERS_OF_FEATURES[-1]
+    assert many.chosen_map().n_features == NUMBERS_OF_FEATURES[0]
+
+
+def test_a_chosen_map_is_that_of_the_fit_and_given_values_stay():
+    """The plan has as many weights; a fit with the chosen values chooses nothing more."""
+    model = KernelSVC(1.0, schema=numbers(3), map_seed=7)
+    fourier = model.chosen_map(50_000)
+    assert isinstance(fourier, FourierMap)
+    assert (fourier.n_inputs, fourier.seed, fourier.length_scale) == (3, 7, 0.25)
+    assert model.plan(50_000).problem.n_features == fourier.n_features
+    named = KernelSVC(1.0, schema=numbers(3), map_seed=7, n_features=fourier.n_features, length_scale=fourier.length_scale)
+    assert named.plan(50_000) == model.plan(50_000)
+    assert named.chosen_map(10) == fourier
+    assert KernelSVC(1.0, length_scale=2.0).chosen_map(50_000, 3).length_scale == 2.0
+    with pytest.raises(ParameterError, match="n_rows"):
+        model.chosen_map()
+    with pytest.raises(ParameterError, match="n_features"):
+        KernelSVC(1.0).chosen_map(100)
+
+
+@pytest.mark.parametrize("bad", [{"n_features": "many"}, {"length_scale": "long"}, {"n_features": 7}, {"kernel": "linear"}])
+def test_what_is_neither_automatic_nor_a_number_is_refused(bad):
+    """Before any row, with a message of its own."""
+    with pytest.raises(ParameterError):
+        KernelSVC(1.0, **bad).chosen_map(100, 3)
+    with pytest.raises(ParameterError):
+        KernelSVC(1.0, **bad).plan(100, 3)
