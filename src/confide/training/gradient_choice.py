@@ -61,5 +61,4 @@ def _may_take_gradients(plan: Plan, settings: Settings, score_loss: ScoreLoss) -
         return False
     rows = problem.largest_weight * problem.n_rows_low * typical_norm(problem, settings.usual_norm)
     strength = rows / (problem.n_weights * noise.norm)
-    least = 0.0 if isinstance(plan.budget, ZCDP) else _LEAST_STRENGTH
-    return bool(least <= strength < _MOST_STRENGTH and (noise.law == "gaussian" or isinstance(plan.budget, ZCDP)))
+    return bool(noise.law == "gaussian" and _LEAST_STRENGTH <= strength < _MOST_STRENGTH)
