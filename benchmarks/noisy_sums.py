@@ -137,7 +137,7 @@ def measured(case: Case, draws: int) -> Iterator[dict[str, Any]]:
     n_features = case.X.shape[1] if "row_norm" in case.facts else None
     plain = quality(Ridge(math.inf, alpha=1e-9, target_bound=1.0, **case.facts))
     for name, budget in BUDGETS.items():
-        model = Ridge(budget, target_bound=1.0, **case.facts)
+        model = Ridge(budget, target_bound=1.0, mechanism="sufficient-statistics", **case.facts)
         plan = model.plan(len(case.y), n_features)
         huber = HuberRegressor(budget, target_bound=1.0, **case.facts)
         yield {

@@ -56,7 +56,7 @@ def models_of(task: Task, budget: Any, schema: Schema) -> dict[str, Any]:
         return {
             "Ridge": Ridge(**facts),
             "Huber": HuberRegressor(**facts, threshold=1.0),
-            "Poisson": PoissonRegressor(**facts, threshold=2.0),
+            "Poisson": PoissonRegressor(**facts),
         }
     return {
         "Ridge": Ridge(**facts),

@@ -574,6 +574,7 @@ def other_releases() -> Table:
         "three classes": (logistic(budget=4.0, alpha=0.01), three),
         "LinearSVC": (lambda: confide.LinearSVC(approximate), two),
         "Ridge": (lambda: confide.Ridge(4.0, target_bound=3.0), numbers),
+        "Ridge by sums": (lambda: confide.Ridge(4.0, target_bound=3.0, mechanism="sufficient-statistics"), numbers),
         "PoissonRegressor": (lambda: confide.PoissonRegressor(4.0, target_bound=6.0), counts),
         "a schema": (logistic(budget=4.0, schema=schema_of()), frame),
         "no privacy": (logistic(budget=float("inf")), two),

@@ -27,6 +27,8 @@ FORMULAS = (
     "privacy.group_noise",
     "privacy.group_shapes",
     "privacy.lattice",
+    "privacy.loss_ends",
+    "privacy.loss_moments",
     "privacy.moments",
     "privacy.noise",
     "privacy.objective_gaussian",

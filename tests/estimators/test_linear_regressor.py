@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -138,3 +140,17 @@ def test_a_target_of_numbers_in_a_schema_gives_the_bound_and_the_column(make, tm
     loaded = load(tmp_path / "model.json")
     assert loaded.target_bound is None
     np.testing.assert_array_equal(loaded.predict(frame), model.predict(frame))
+
+
+@pytest.mark.parametrize("make", [Ridge, HuberRegressor, PoissonRegressor], ids=lambda kind: kind.__name__)
+def test_targets_that_all_lie_beyond_the_bound_are_clipped_without_a_word(make):
+    """A refusal or a warning would tell of all rows. The same plan, charge and sentences as for targets within the bound."""
+    X, _ = made_up()
+    found = []
+    for targets in (np.full(len(X), 1e9), np.linspace(0.1, 0.9, len(X))):
+        ledger = Ledger(limit=1.0)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            model = make(1.0, target_bound=1.0, ledger=ledger, random_state=0).fit(X, targets)
+        found.append((model.guarantee_.statement(), model.alpha_, ledger.spent().epsilon))
+    assert found[0] == found[1]

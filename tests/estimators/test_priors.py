@@ -123,6 +123,27 @@ def test_every_estimator_takes_a_prior(model, y, value):
     assert np.abs(found - [*COEF, INTERCEPT]).max() <= 1e-4
 
 
+@pytest.mark.parametrize("budget", [ApproxDP(1e3, 1e-2), ZCDP(1e6)], ids=str)
+def test_noisy_gradients_start_at_the_prior_and_are_pulled_towards_it(budget):
+    """They walk from it towards the minimiser of another solver; a huge ridge, or rows of zeros, keep them at the prior."""
+    expected, prior = exact(logistic, 0.1, (COEF, INTERCEPT)), np.append(COEF, INTERCEPT)
+    model = confide.LogisticRegression(budget, mechanism="gradient", alpha=0.1, prior=(COEF, INTERCEPT), row_norm=2.0)
+    found = weights_of(model.fit(X, LABELS))
+    assert np.linalg.norm(found - expected) < 0.7 * np.linalg.norm(prior - expected)
+    assert np.abs(weights_of(model.set_params(alpha=1e3).fit(X, LABELS)) - prior).max() <= 0.05
+    rows = confide.LogisticRegression(budget, mechanism="gradient", alpha=0.1, fit_intercept=False, prior=(COEF, 0.0))
+    assert np.abs(rows.fit(np.zeros_like(X), LABELS).coef_ - COEF).max() <= 0.1
+
+
+def test_gradients_refuse_a_prior_beyond_the_points_at_which_sums_are_made():
+    """Before the charge, in words."""
+    ledger = Ledger(limit=ZCDP(1.0))
+    model = confide.LogisticRegression(ZCDP(0.5), mechanism="gradient", prior=(1e5 * COEF, 0.0), ledger=ledger)
+    with pytest.raises(ParameterError, match="or give a shorter prior"):
+        model.fit(X, LABELS)
+    assert len(ledger.entries()) == 0
+
+
 def test_noisy_sums_pull_towards_the_prior():
     """Weights of private noisy sums lie between those of the rows and the prior, as those without noise do."""
     alpha = 0.1

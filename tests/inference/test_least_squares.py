@@ -197,16 +197,17 @@ def test_intervals_that_cannot_be_trusted_are_refused_before_the_charge():
 def test_a_plan_and_a_statement_say_what_is_released_for_intervals():
     """And what it costs: nothing for Gaussian noise and replace-one, a little for others; without it nothing changes."""
     for budget, most in ((ZCDP(0.5), 1.0 + 1e-4), (1.0, 1.03)):
-        plans = [Ridge(budget, intervals=flag, target_bound=1.0).plan(10_000, 5) for flag in (False, True)]
+        sums = {"mechanism": "sufficient-statistics", "target_bound": 1.0}
+        plans = [Ridge(budget, intervals=flag, **sums).plan(10_000, 5) for flag in (False, True)]
         assert 1.0 <= plans[1].product_deviation / plans[0].product_deviation < most
         assert "squared targets" in str(plans[1])
         assert "squared targets" not in str(plans[0])
         assert plans[1].to_dict()["square_deviation"] == plans[1].square_deviation > 0.0
         assert plans[0].to_dict()["intervals"] is None
     plans = [
-        Ridge(
-            ZCDP(0.5), intervals=flag, neighbours="add-or-remove-one", n_rows_bounds=(9000, 11_000), target_bound=1.0
-        ).plan(n_features=5)
+        Ridge(ZCDP(0.5), intervals=flag, neighbours="add-or-remove-one", n_rows_bounds=(9000, 11_000), **sums).plan(
+            n_features=5
+        )
         for flag in (False, True)
     ]
     assert plans[1].product_deviation / plans[0].product_deviation == pytest.approx(math.sqrt(1.125), rel=1e-3)

@@ -6,6 +6,7 @@ import pytest
 
 from confide import ZCDP, ApproxDP, LinearSVC, LogisticRegression, ParameterError, PureDP, Ridge
 from confide.planning.comparison import compare_mechanisms, equivalent_budgets
+from confide.planning.estimator_copies import estimator_with
 from confide.privacy.gaussian import gaussian_delta
 from confide.training.mechanism_choice import MECHANISMS
 
@@ -24,13 +25,13 @@ def test_mechanisms_are_ordered_by_what_they_cost():
 @pytest.mark.parametrize("budget", [PureDP(0.5), ApproxDP(0.5, 1e-6), ZCDP(0.02)], ids=lambda budget: budget.kind)
 def test_equivalent_budgets_have_the_same_noise(budget):
     """Of three currencies; the one that was given is itself."""
-    estimator = LogisticRegression(budget)
+    estimator = LogisticRegression(budget, mechanism="objective", centre=False)
     plan = estimator.plan(20_000, 30)
     budgets = equivalent_budgets(estimator, 20_000, 30)
     assert [one.kind for one in budgets] == ["pure", "approximate", "zcdp"]
     assert budget in budgets
     for one in budgets:
-        other = LogisticRegression(one, alpha=plan.alpha).plan(20_000, 30)
+        other = LogisticRegression(one, alpha=plan.alpha, mechanism="objective", centre=False).plan(20_000, 30)
         assert other.noise_norm * other.l2 == pytest.approx(plan.noise_norm * plan.l2, rel=1e-4)
 
 
@@ -48,8 +49,12 @@ def test_budgets_of_noisy_gradients_keep_limit_and_steps():
 
 def test_equivalent_budgets_hold_the_loss_fixed_and_are_whole_where_intervals_have_a_share():
     """An automatic loss would be another at some of the budgets tried; the estimator's own budget is the whole one."""
-    estimator = LinearSVC(ApproxDP(0.3, 1e-6))
+    estimator = LinearSVC(ApproxDP(0.3, 1e-6), centre=False)
     plan = estimator.plan(20_000, 20)
+    # Budgets are compared without a centre of the rows, also of an estimator whose fit has one.
+    centred = estimator_with(estimator, centre="auto")
+    assert centred.plan(20_000, 20).centring is not None
+    assert equivalent_budgets(centred, 20_000, 20) == equivalent_budgets(estimator, 20_000, 20)
     for one in equivalent_budgets(estimator, 20_000, 20):
         other = MECHANISMS[plan.mechanism].plan(plan.problem, one)
         assert other.noise_norm * other.l2 == pytest.approx(plan.noise_norm * plan.l2, rel=1e-4)

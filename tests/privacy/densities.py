@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from functools import partial
 
 import numpy as np
 from scipy import optimize
@@ -215,3 +216,70 @@ def least_gaussian_scale(within, high=1e6):
         middle = math.sqrt(low * high)
         low, high = (low, middle) if within(middle) else (middle, high)
     return high
+
+
+def ends_renyi(order, mu, cost, replaced, two_sided=False):
+    """The bound on the Rényi divergence by the two ends of the loss, from a search over slopes and over its constant.
+
+    For each c the mean, over the noise, of the larger value of exp((a - 1) l) + c (exp(-l) - 1) at the ends. `cost(a)` is
+    what the curvature of a row costs that has the share a of its largest slope. Two rows are at an acute or an obtuse angle.
+    """
+    reach = 12.0 + order * (1 + replaced) * mu
+    z = np.linspace(-reach, reach, 6001)
+    chances = np.exp(-0.5 * z**2) / math.sqrt(2.0 * math.pi) * (z[1] - z[0])
+    slopes = np.linspace(-1.0 if two_sided else 0.0, 1.0, 601)[:, None]
+    costs = cost(np.abs(slopes))
+
+    def row(shift, squares, *sides):
+        """Both ends of one row; `sides` say how much the cost of its curvature adds to either."""
+        line, length = slopes * shift * z, (slopes * shift) ** 2
+        upper = (line + squares[0] * length + costs * sides[0]).max(axis=0)
+        return upper, (line + squares[1] * length - costs * sides[1]).min(axis=0)
+
+    def pair(acute):
+        """Both ends of two rows of slopes of one sign; the slope of the second is 0 or 1 at the upper end."""
+        upper = []
+        for second in (0.0, 1.0):
+            square = 0.5 * mu**2 * ((slopes + second) ** 2 if acute else slopes**2 + second)
+            upper.append(((slopes + second) * mu * z + square + costs).max(axis=0))
+        squares = (0.0, 0.5 if acute else 0.0)
+        return np.maximum(*upper), row(mu, squares, 0.0, 0.0)[1] + row(mu, squares, 0.0, 1.0)[1]
+
+    if replaced and two_sided:
+        # Each row counts half, with doubled shift and cost.
+        cases = [[(0.5, *row(2.0 * mu, (0.5, 0.0), *sides)) for sides in ((2.0, 0.0), (0.0, 2.0))]]
+    elif replaced:
+        cases = [[(1.0, *pair(acute))] for acute in (True, False)]
+    else:
+        cases = [[(1.0, *row(mu, (0.5, 0.5), *sides))] for sides in ((1.0, 0.0), (0.0, 1.0))]
+
+    def divergence(rows, log_charge):
+        charge, total = (order - 1.0) * math.exp(log_charge), 0.0
+        for share, *both in rows:
+            # What is cut off has no chance that a double can hold.
+            cut = [np.clip(end, -300.0, 300.0 / (order - 1.0)) for end in both]
+            values = [np.expm1((order - 1.0) * end) + charge * np.expm1(-end) for end in cut]
+            total += share * (np.maximum(*values) * chances).sum()
+        return math.log1p(total) / (order - 1.0)
+
+    far = min(300.0, order * (1 + replaced) * (mu * (1.0 + 2.0 * mu) + 2.0 * float(costs.max())))
+    search = {"bounds": (-far, far), "method": "bounded", "options": {"xatol": 1e-7}}
+    return max(optimize.minimize_scalar(partial(divergence, rows), **search).fun for rows in cases)
+
+
+def bent(bend):
+    """What the curvature of a tapered loss costs a row with the share a of its largest slope."""
+    return lambda a: np.log1p(bend * a * (1.0 - a))
+
+
+def flat(curvature):
+    """A cost of the curvature that is the same for every slope."""
+    return lambda a: curvature + 0.0 * a
+
+
+@np.errstate(over="ignore")
+def two_sided_renyi(order, mu, curvature, replaced):
+    """The bound by sums over corners where slopes have either sign."""
+    m = 2.0 * mu if replaced else mu
+    moment = 2.0 * math.exp(order * (order - 1) * m**2 / 2) * ndtr((order - 1) * m)
+    return curvature + math.log(moment + replaced * (2.0 * ndtr((order - 1) * m) - 1.0)) / (order - 1)

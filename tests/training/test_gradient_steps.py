@@ -211,3 +211,24 @@ def test_the_mechanism_of_a_rule_is_planned_at_every_currency_it_serves():
     mechanism.plan(problem(1000, 3), ApproxDP(1.0, 1e-6))
     assert asked[0] == pytest.approx(0.2, rel=1e-6)
     assert asked[1] == pytest.approx(0.2368, rel=1e-2)
+
+
+def test_a_walk_with_a_prior_starts_there_and_ends_between_it_and_the_rows():
+    """For sums of 3 (w - c) and a ridge of 2 towards p the points settle at (3 c + 2 p) / 5, whatever the start."""
+    prior, target = (4.0, -2.0), np.array([[1.0, 1.0]])
+    walk = HeavyBall(400, 0.05, 0.5, 2.0, prior).start(2)
+    assert np.array_equal(walk.point, [prior])
+    assert np.array_equal(HeavyBall(400, 0.05, 0.5, 2.0).start(2).point, [[0.0, 0.0]])
+    several = HeavyBall(400, 0.05, 0.5, 2.0, prior).start(2, 3)
+    assert several.point.shape == (3, 2)
+    for _ in range(400):
+        walk = walk.after(3.0 * (walk.point - target))
+    np.testing.assert_allclose(walk.weights, (3.0 * target + 2.0 * np.array([prior])) / 5.0, rtol=1e-6)
+
+
+def test_a_walk_without_sums_stays_at_its_prior():
+    """Noise and rows alone move it."""
+    walk = HeavyBall(80, 0.05, 0.9, 2.0, (4.0, -2.0)).start(2)
+    for _ in range(80):
+        walk = walk.after(np.zeros((1, 2)))
+    np.testing.assert_allclose(walk.weights, [[4.0, -2.0]], rtol=1e-12)

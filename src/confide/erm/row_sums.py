@@ -127,8 +127,7 @@ class RowSum:
         """(m, 1): the bound on a row over its length, intercept included; inf for a row of zeros."""
         squares = clipped.squares() if type(clipped) is CentredRows else row_squares(clipped)
         with np.errstate(divide="ignore"):
-            stretch: Array = norm_with_intercept(self.row_bound, self.intercept) / np.sqrt(squares + self.intercept**2)
-        return stretch[:, None]
+            return norm_with_intercept(self.row_bound, self.intercept) / np.sqrt(squares + self.intercept**2)[:, None]
 
     def _counts(self, row_weights: Array | None) -> Array | float:
         """(m, 1), or one number: how much each row counts, in [0, largest_weight]; 0 for a weight that is not a number."""

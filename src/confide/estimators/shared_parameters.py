@@ -41,6 +41,8 @@ _DESCRIPTIONS = {
     Required by `fit` and `plan` unless the schema has a target of numbers; positive. Every target is clipped to
     [-target_bound, target_bound], in the target's own units. With a schema's target it is clipped to the range there, and
     to this bound if one is given. The bound is never inferred from the targets; scale and centre them by public knowledge.
+    Targets beyond the bound are clipped without a word, even if all are: a refusal or a warning would tell something about
+    the rows. So compare the unit of the bound with that of the targets before you fit.
     ``float("inf")`` needs an infinite budget.""",
     "classes": """sequence of labels or None
     The label domain, 2 to 100 labels. None means: the target of the schema; without a schema {0, 1}, {-1, 1} or

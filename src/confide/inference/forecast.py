@@ -205,8 +205,8 @@ class SumsForecast:
                 f"the ratio is above {POOR_FIT_RATIO:g}. Of fits measured at such ratios, three in four lost {lost:g} of "
                 "R^2 or more to the noise, and some lost nearly all. Use more rows, fewer columns"
                 + (", ApproxDP or ZCDP in place of PureDP" if self.is_pure else "")
-                + ", or HuberRegressor, whose noise grows more slowly with the number of columns (but it does not estimate "
-                "means of targets with a heavy tail)"
+                + ", or mechanism='auto' without intervals, or HuberRegressor, whose noise grows more slowly with the "
+                "number of columns (but a clipped loss does not estimate means of targets with a heavy tail)"
             )
         return lines
 

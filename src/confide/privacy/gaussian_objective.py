@@ -41,6 +41,9 @@ class GaussianObjective:
     monotone : whether the derivative of the loss has one sign; kappa has a meaning only then
     n_outputs, separable : as those of the loss; for several scores kappa is inf, and `curvature` may be less than c_J
     beside_mu : whitened sensitivity of other Gaussian releases that the same charge covers, before or after this one
+    bend : L R^2 / l2 of a tapered loss: a row with the share a of its largest slope costs at most bend a (1 - a) by its
+        curvature; inf for other losses, and where it is not known
+    evenness : the largest norm of a row over the largest that a row of its whitened length could have; 1 for a ball
     """
 
     mu: float
@@ -52,6 +55,8 @@ class GaussianObjective:
     n_outputs: int = 1
     separable: bool = True
     beside_mu: float = 0.0
+    bend: float = math.inf
+    evenness: float = 1.0
 
     def __post_init__(self) -> None:
         if not self.monotone or self.n_outputs > 1:

@@ -7,6 +7,7 @@ Proofs: proofs/gaussian.md, theorems 5 and 6.
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import Protocol
 
 import numpy as np
@@ -14,22 +15,19 @@ from scipy.special import erf, log_ndtr
 
 from confide.privacy.budgets import Neighbours
 from confide.privacy.gaussian import GaussianMechanism
+from confide.privacy.loss_ends import BentCurve, accounts_of
+from confide.privacy.loss_moments import LARGEST_SHIFT, log_moments
 from confide.types import Array
 
 _UP = 1.0 + 2.0**-40
-_ORDERS = 1.0 + np.geomspace(1e-6, 1e6, 2**12)
+_FIRST_ORDER, _LAST_ORDER, _RATIO = 2.0**-10, 2.0**20, 1.5
+"""The first orders at which rho is computed, less 1: a geometric grid. Cells that matter are halved."""
+_SLACK, _ROUNDS = 1e-3, 12
+"""A cell matters if it may raise rho by this share. Neither decides what is proven."""
 
 
-class ObjectiveCurve(Protocol):
+class ObjectiveCurve(BentCurve, Protocol):
     """The curve of Gaussian objective perturbation, see `GaussianObjective`."""
-
-    @property
-    def mu(self) -> float:
-        """Largest whitened shift of the gradient by one row."""
-
-    @property
-    def curvature(self) -> float:
-        """Cost of the curvature of the loss."""
 
     @property
     def kappa(self) -> float:
@@ -39,26 +37,37 @@ class ObjectiveCurve(Protocol):
     def added_mu(self) -> float:
         """Whitened sensitivity of the seal and of the Gaussian releases beside it."""
 
-    @property
-    def neighbours(self) -> Neighbours:
-        """The neighbour relation."""
-
-    @property
-    def monotone(self) -> bool:
-        """Whether the derivative of the loss has one sign."""
-
     def corners(self) -> list[tuple[float, float]]:
         """(shift over mu, how many) for the corners of the slopes of the rows that differ."""
 
 
 def renyi_curve(curve: ObjectiveCurve, orders: Array) -> Array:
-    """Upper bounds on the Rényi divergences of these orders, all above 1: theorem 5."""
+    """Upper bounds on the Rényi divergences of these orders, all above 1: the least of theorem 5.
+
+    Divergences grow with the order, so orders next to 1 may count as the least order of the grid.
+    """
+    orders = np.maximum(orders, 1.0 + _FIRST_ORDER)
+    divergence = np.minimum(_of_corners(curve, orders), _of_ends(curve, orders))
+    return (divergence + 0.5 * orders * curve.added_mu**2) * _UP
+
+
+def _of_corners(curve: ObjectiveCurve, orders: Array) -> Array:
+    """The bound by sums over corners. It is the better one for large orders."""
     divergence = curve.curvature + _log_corners(curve, orders) / (orders - 1.0)
     if curve.kappa < math.inf:
         divergence = np.minimum(divergence, _log_moment(curve, orders) / (orders - 1.0))
-    # The second term pays for the digits that the moments lose near order 1.
-    lost = 2.0**-49 * _n_corners(curve)
-    return (divergence + 0.5 * orders * curve.added_mu**2) * _UP + lost / (orders - 1.0)
+    # The last term pays for the digits that the moments lose near order 1.
+    return divergence * _UP + 2.0**-49 * _n_corners(curve) / (orders - 1.0)
+
+
+def _of_ends(curve: ObjectiveCurve, orders: Array) -> Array:
+    """The bound by the ends of the loss and by E exp(-loss) = 1: theorem 5'. It is the better one for orders near 1."""
+    n_scores = curve.n_outputs if curve.separable else 1
+    least = np.full(orders.shape, np.inf)
+    for cases in accounts_of(curve):
+        worst = np.max([log_moments(rows, orders, n_scores) for rows in cases], axis=0)
+        least = np.minimum(least, worst / (orders - 1.0))
+    return least
 
 
 def _n_corners(curve: ObjectiveCurve) -> float:
@@ -114,16 +123,39 @@ def _log_mean_excess(order: Array, mu: float) -> Array:
     return moment
 
 
+@lru_cache(maxsize=2**10)
 def concentrated_rho(curve: GaussianMechanism | ObjectiveCurve) -> float:
     """A rho such that the curve obeys Rényi divergence <= rho a at every order a.
 
-    Divergences grow with the order, so a cell (a, a'] of the grid obeys it with renyi(a') / a.
+    (a - 1) times the divergence is convex in a. So in a cell of orders it is at most the chord, and the divergence over the
+    order at most the larger value at the two ends, times a factor. Below the first order it is at most the divergence there.
     """
     if isinstance(curve, GaussianMechanism):
         return curve.renyi(1.0)
-    cells = renyi_curve(curve, _ORDERS) / np.append(1.0, _ORDERS[:-1])
-    # Beyond the grid the excess over half the squared shift times the order is below c_J + log(2 N) / (a - 1), N corners.
+    last = max(_LAST_ORDER, 2.0 * LARGEST_SHIFT / curve.mu)
+    raised = np.geomspace(_FIRST_ORDER, last, 2 + int(math.log(last / _FIRST_ORDER, _RATIO)))
+    ratios = renyi_curve(curve, 1.0 + raised) / (1.0 + raised)
+    for _ in range(_ROUNDS):
+        matters = _of_cells(raised, ratios) > (1.0 + _SLACK) * ratios.max()
+        between = np.sqrt(raised[:-1] * raised[1:])[matters]
+        if not between.size:
+            break
+        raised = np.append(raised, between)
+        ratios = np.append(ratios, renyi_curve(curve, 1.0 + between) / (1.0 + between))
+        order = np.argsort(raised)
+        raised, ratios = raised[order], ratios[order]
+    # Beyond the last order the excess over half the squared shift times the order is below c_J + log(2 N) / (a - 1), N
+    # corners.
     shift = 2.0 if curve.neighbours is Neighbours.REPLACE_ONE else 1.0
-    last = float(_ORDERS[-1])
-    tail = (curve.curvature + math.log(2.0 * max(3.0, _n_corners(curve))) / (last - 1.0)) / last
-    return max(float(cells.max()), 0.5 * ((shift * curve.mu) ** 2 + curve.added_mu**2) + tail) * _UP
+    tail = (curve.curvature + math.log(2.0 * max(3.0, _n_corners(curve))) / raised[-1]) / raised[-1]
+    beyond = 0.5 * ((shift * curve.mu) ** 2 + curve.added_mu**2) + tail
+    below = ratios[0] * (1.0 + raised[0])
+    return float(max(_of_cells(raised, ratios).max(), below, beyond)) * _UP
+
+
+def _of_cells(raised: Array, ratios: Array) -> Array:
+    """Upper bounds on divergence / order within the cells, from its bounds `ratios` at their ends."""
+    ends = raised[:-1], raised[1:]
+    excess = (np.sqrt(ends[1]) - np.sqrt(ends[0])) ** 2 / (1.0 + ends[0])
+    cells: Array = np.maximum(ratios[:-1], ratios[1:]) * (1.0 + excess)
+    return cells

@@ -19,8 +19,8 @@ from confide.training.threshold_choice import squared_losses, usual_loss
 MECHANISMS_OF_LEAST_SQUARES = ("auto", "sufficient-statistics", "objective")
 """The names that users may give."""
 _NEXT_TO_NOTHING = 0.005
-"""The largest ratio of the noise on sums to what typical rows add to them, at which "auto" keeps noisy sums. Chosen and
-confirmed by benchmarks/thresholds.py."""
+"""The largest ratio of the noise on sums to what typical rows add to them, at which "auto" keeps noisy sums. On prices of
+diamonds sums lost .026 of R^2 at a ratio of .024 (the objective .002 at the same budget), and .006 at a ratio of .006."""
 
 
 def squared_error(target_bound: float, *, with_square: bool = False) -> SquaredError:

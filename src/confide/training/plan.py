@@ -14,6 +14,7 @@ from confide.privacy.budgets import Neighbours
 from confide.privacy.mechanism import Plan
 from confide.privacy.sufficient_statistics import StatisticsPlan
 from confide.training.centring_choice import plan_with_centring
+from confide.training.gradient_choice import gradients_or
 from confide.training.interval_share import plan_with_intervals, refuse_intervals, refuse_noisy_gradients
 from confide.training.least_squares_choice import sums_or_loss
 from confide.training.loss_choice import chosen_loss
@@ -62,8 +63,10 @@ def _remembered(settings: Settings, score_loss: ScoreLoss, n_features: int, n_ro
         refuse_noisy_gradients(settings.mechanism)
         refuse_intervals(score_loss.loss, score_loss.loss.n_outputs * (n_features + (settings.intercept > 0.0)))
     score_loss = with_chosen_threshold(settings, score_loss, n_features, n_rows)
+    asked = settings
     settings, score_loss, plan = chosen_loss(settings, score_loss, n_features, n_rows)
     if settings.has_intervals:
         return plan_with_intervals(settings, score_loss, n_features, n_rows)
     plan = plan or plan_of_weights(settings, score_loss, n_features, n_rows, settings.budget)
-    return plan_with_centring(settings, score_loss, n_features, n_rows, plan)
+    plan = plan_with_centring(settings, score_loss, n_features, n_rows, plan)
+    return gradients_or(plan, settings, asked, score_loss, n_features, n_rows)

@@ -1,0 +1,110 @@
+"""Moments of a privacy loss between two ends: chances of nodes, what lies beyond them, and the worst law."""
+
+from __future__ import annotations
+
+import math
+
+import mpmath
+import numpy as np
+import pytest
+from scipy import integrate, stats
+
+from confide.privacy import loss_moments
+from confide.privacy.loss_ends import RowEnds
+from confide.privacy.loss_moments import LARGEST_SHIFT, log_moments
+
+
+def test_chances_of_nodes_are_means_of_hats():
+    """Against 40 digits, to 2 parts in 10^11 from the first node to the last; what rounding up covers is more."""
+    nodes, chances = loss_moments._NODES, loss_moments._CHANCES
+    assert len(nodes) == len(chances)
+    with mpmath.workdps(40):
+        step = mpmath.mpf(nodes[1] - nodes[0])
+
+        def excess(z):
+            return mpmath.npdf(z) - z * mpmath.erfc(z / mpmath.sqrt(2)) / 2
+
+        for z, chance in list(zip(nodes, chances, strict=True))[::7]:
+            z = abs(mpmath.mpf(float(z)))
+            exact = (excess(z - step) - 2 * excess(z) + excess(z + step)) / step
+            assert abs(chance / exact - 1) < loss_moments._UP - 1.0
+    assert math.fsum(chances) == pytest.approx(1.0, abs=1e-12)
+
+
+@pytest.mark.parametrize("n", [1, 3, 20])
+def test_chances_of_the_largest_are_above_its_law_and_close(n):
+    """The mean of a rising convex function of the largest of n normal variables, within 1%."""
+    rising = np.exp(loss_moments._NODES)
+    found = rising[0] + np.diff(rising) @ loss_moments._chances_of_largest(n)
+    exact, _ = integrate.quad(lambda z: math.exp(z) * n * stats.norm.pdf(z) * stats.norm.cdf(z) ** (n - 1), -20, 25)
+    assert exact <= found <= 1.01 * exact
+
+
+@pytest.mark.parametrize("shift", [0.01, 0.5, 4.0])
+def test_a_loss_that_cannot_choose_is_that_of_the_gaussian_mechanism(shift):
+    """With q = p = 1/2 and no curvature, the moment is that of N(M^2 / 2, M^2) from above, within 1% of its logarithm."""
+    rows = [(1.0, RowEnds(shift, (0.5, 0.5), (0.0, 0.0), (0.0, 0.0)))]
+    orders = 1.0 + np.array([0.02, 0.3, 1.0, 0.9]) * LARGEST_SHIFT / shift
+    exact = 0.5 * orders * (orders - 1.0) * shift**2
+    found = log_moments(rows, orders, 1)
+    assert (found >= exact).all()
+    assert (found <= 1.01 * exact).all()
+
+
+def test_orders_without_nodes_have_no_bound():
+    """Beyond the largest shift, and where exponentials would overflow, the answer is inf, and no number is nan."""
+    rows = [(1.0, RowEnds(0.5, (0.5, 0.5), (0.0, 3.0), (0.0, 3.0)))]
+    found = log_moments(rows, 1.0 + np.array([1.0, 1.01 * LARGEST_SHIFT / 0.5, 1e6]), 1)
+    assert np.isfinite(found).tolist() == [True, False, False]
+
+
+@pytest.mark.parametrize(("n_scores", "n_corners"), [(3, 1), (1, 4)])
+def test_several_scores_cost_more_than_one_and_less_than_all_at_once(n_scores, n_corners):
+    """A loss of several scores: between the Gaussian of one corner and the sum of their shifts."""
+    shift, orders = 0.05, np.array([1.1, 2.0, 5.0])
+    one = RowEnds(shift, (0.5, 0.5), (0.0, 0.0), (0.0, 0.0), n_corners=n_corners)
+    found = log_moments([(1.0, one)], orders, n_scores) / (orders - 1.0) / orders
+    most = max(n_scores, n_corners) * shift
+    assert (found >= 0.5 * shift**2).all()
+    assert (found <= 0.5 * most**2).all()
+
+
+@pytest.mark.parametrize("n_scores", [2, 3])
+def test_the_sum_of_scores_is_what_sampling_finds(n_scores):
+    """E exp of the larger end of a cube, and of the lesser one, with c = a - 1: 400,000 draws."""
+    shift, order, rng = 0.4, 3.0, np.random.default_rng(1)
+    ends = RowEnds(shift, (0.5, 0.5), (0.6, 0.0), (0.2, 0.0))
+    z = rng.normal(size=(400_000, n_scores))
+    values = []
+    for end in (ends.upper, ends.lower):
+        loss = end(z).sum(axis=1)
+        values.append((np.expm1((order - 1.0) * loss) + (order - 1.0) * np.expm1(-loss)).mean())
+    found = math.expm1(float(log_moments([(1.0, ends)], np.array([order]), n_scores)[0]))
+    assert sum(values) == pytest.approx(found, rel=0.02)
+
+
+@pytest.mark.parametrize("two_sided", [False, True])
+def test_no_law_between_the_ends_has_a_larger_moment(two_sided):
+    """Random choices between the ends, mixed so that the mean of exp(-loss) is 1: below the bound, the best ones near it."""
+    rng, order, z = np.random.default_rng(2), 2.5, np.linspace(-9.0, 9.0, 2001)
+    ends = RowEnds(0.6, (0.5, 0.5), (0.5, 0.0), (0.0, 0.0), two_sided=two_sided)
+    chances = stats.norm.pdf(z) * (z[1] - z[0])
+    upper, lower = ends.upper(z), ends.lower(z)
+    bound, best = float(log_moments([(1.0, ends)], np.array([order]), 1)[0]), 0.0
+    for threshold in np.concatenate([np.linspace(-1.0, 1.0, 201), rng.normal(size=50)]):
+        at_upper = 0.5 * (upper + lower) > threshold * 0.6
+        law = np.where(at_upper, upper, lower)
+        # The remainder moves all of one side towards the other end, by the share that makes the mean 1.
+        missing, other = 1.0 - chances @ np.exp(-law), np.where(at_upper, lower, upper)
+        gain = (np.exp(-other) - np.exp(-law)) * (at_upper if missing > 0 else ~at_upper)
+        share = missing / (chances @ gain)
+        if 0.0 <= share <= 1.0:
+            chosen = at_upper if missing > 0 else ~at_upper
+            moment = chances @ np.where(
+                chosen,
+                share * np.exp((order - 1.0) * other) + (1.0 - share) * np.exp((order - 1.0) * law),
+                np.exp((order - 1.0) * law),
+            )
+            assert math.log(moment) <= bound * (1.0 + 1e-6)
+            best = max(best, math.log(moment))
+    assert best > (0.9 if two_sided else 0.97) * bound
