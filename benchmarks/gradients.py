@@ -66,9 +66,9 @@ def _plan(model, given: Problem):
 
 def _errors(model, given: Problem, n_draws: int) -> str:
     """Mean and standard error of the test error."""
-    split, errors = given.split, []
-    for _ in range(n_draws):
-        errors.append(1.0 - model.fit(split.X_train, split.y_train).score(split.X_test, split.y_test))
+    split = given.split
+    fits = (model.fit(split.X_train, split.y_train) for _ in range(n_draws))
+    errors = [1.0 - fit.score(split.X_test, split.y_test) for fit in fits]
     return f"{np.mean(errors):.4f} +- {np.std(errors) / math.sqrt(max(1, n_draws - 1)):.4f}"
 
 
