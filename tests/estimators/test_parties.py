@@ -74,6 +74,28 @@ def test_an_automatic_loss_over_parties_is_that_of_the_plan(budget, name):
     assert np.array_equal(weights, model.fit(frame, frame["ill"]).coef_)
 
 
+@pytest.mark.parametrize("mechanism", ["gradient", "output"])
+def test_parties_agree_to_a_centre_of_their_rows(mechanism):
+    """The model is that of the same rows in memory; a party that wants none is not asked for it."""
+    frame = made_up(600)
+    facts = {"schema": SCHEMA, "random_state": 3, "mechanism": mechanism}
+    budget = confide.ZCDP(0.05)
+    model = LogisticRegression(budget, **facts)
+    assert model.plan(600).centring is not None
+    pipes = [Pipe() for _ in range(2)]
+    parts = [in_a_thread(theirs, LogisticRegression(**facts), frame[i::2]) for i, (_, theirs) in enumerate(pipes)]
+    weights = model.fit(FederatedRows(SCHEMA, [ours for ours, _ in pipes])).coef_
+    for thread, caught in parts:
+        thread.join(60)
+        assert caught == []
+    np.testing.assert_allclose(weights, model.fit(frame, frame["ill"]).coef_, rtol=1e-6)
+    ours, theirs = Pipe()
+    thread, _ = in_a_thread(theirs, LogisticRegression(centre=False, **facts), frame)
+    with pytest.raises(ValueError, match="a party agrees to other sums than this fit asks for"):
+        model.fit(FederatedRows(SCHEMA, [ours]))
+    thread.join(60)
+
+
 @pytest.mark.parametrize("parameters", [{"loss": "hinge"}, {"loss": "huber_hinge", "smoothing": 0.1}])
 def test_hinges_with_narrow_joints_are_fitted_over_parties(parameters):
     """Solvers go by way of wider joints, and the plan of the hinge has one of its own."""

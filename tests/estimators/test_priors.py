@@ -135,10 +135,10 @@ def test_noisy_gradients_start_at_the_prior_and_are_pulled_towards_it(budget):
     assert np.abs(rows.fit(np.zeros_like(X), LABELS).coef_ - COEF).max() <= 0.1
 
 
-def test_gradients_refuse_a_prior_beyond_the_points_at_which_sums_are_made():
+def test_gradients_refuse_a_prior_at_which_sums_are_too_inexact():
     """Before the charge, in words."""
     ledger = Ledger(limit=ZCDP(1.0))
-    model = confide.LogisticRegression(ZCDP(0.5), mechanism="gradient", prior=(1e5 * COEF, 0.0), ledger=ledger)
+    model = confide.LogisticRegression(ZCDP(0.5), mechanism="gradient", prior=(1e15 * COEF, 0.0), ledger=ledger)
     with pytest.raises(ParameterError, match="or give a shorter prior"):
         model.fit(X, LABELS)
     assert len(ledger.entries()) == 0

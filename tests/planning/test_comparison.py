@@ -25,13 +25,13 @@ def test_mechanisms_are_ordered_by_what_they_cost():
 @pytest.mark.parametrize("budget", [PureDP(0.5), ApproxDP(0.5, 1e-6), ZCDP(0.02)], ids=lambda budget: budget.kind)
 def test_equivalent_budgets_have_the_same_noise(budget):
     """Of three currencies; the one that was given is itself."""
-    estimator = LogisticRegression(budget, centre=False)
+    estimator = LogisticRegression(budget, mechanism="objective", centre=False)
     plan = estimator.plan(20_000, 30)
     budgets = equivalent_budgets(estimator, 20_000, 30)
     assert [one.kind for one in budgets] == ["pure", "approximate", "zcdp"]
     assert budget in budgets
     for one in budgets:
-        other = LogisticRegression(one, alpha=plan.alpha, centre=False).plan(20_000, 30)
+        other = LogisticRegression(one, alpha=plan.alpha, mechanism="objective", centre=False).plan(20_000, 30)
         assert other.noise_norm * other.l2 == pytest.approx(plan.noise_norm * plan.l2, rel=1e-4)
 
 

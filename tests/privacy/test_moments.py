@@ -83,7 +83,7 @@ def test_no_neighbours_are_further_apart_than_the_noise_allows_for(loss, neighbo
         largest = max(largest, float(np.linalg.norm(one - two if neighbours is REPLACE else one)))
     assert largest <= allowed
     # Hinges are at their steepest where they bend the most, but for the window.
-    assert largest >= (0.99 if loss.tapered else 0.65) * allowed
+    assert largest >= {"huber_hinge": 0.65, "huber": 0.65, "smooth_hinge": 0.95}.get(loss.name, 0.99) * allowed
 
 
 def test_the_joint_bound_is_attained():
@@ -95,6 +95,24 @@ def test_the_joint_bound_is_attained():
     assert joint_bound(Weighted(LogisticLoss(), 3.0), balanced_scale(joint_bound, Weighted(LogisticLoss(), 3.0))) < 1.02
     assert joint_bound(Weighted(HuberHinge(0.3), 1.0), 2.0) == pytest.approx(math.sqrt(5.0), rel=1e-9)
     assert joint_bound(Weighted(SquaredLoss(3.0, 0.2), 1.0), 2.0) == pytest.approx(math.sqrt(5.0), rel=1e-9)
+
+
+@pytest.mark.parametrize("smoothing", [0.3, 2.0])
+def test_a_smooth_hinge_bends_little_where_it_is_steep(smoothing):
+    """Against the worst margin by search, the curvature averaged over the window: at most 4% above, never below."""
+    loss = SmoothHinge(smoothing)
+    window = window_of(Weighted(loss, 3.0), _WINDOW)
+    margins = np.linspace(1.0 - smoothing - window, 1.0 + smoothing + window, 200001)
+    bends = (loss.derivative(margins + window) - loss.derivative(margins - window)) / (2.0 * window) / loss.smoothness
+    slopes = np.abs(loss.derivative(margins))
+    for scale in (0.5, 0.977, 2.0, 5.0):
+        exact = np.sqrt((scale * bends) ** 2 + slopes**4).max()
+        assert exact <= joint_bound(Weighted(loss, 3.0), scale) <= exact * 1.04
+    # Without the bound on the bend it would be the root of 2 or more.
+    scale = balanced_scale(joint_bound, Weighted(loss, 3.0))
+    assert (
+        joint_bound(Weighted(loss, 3.0), scale) * math.hypot(4.0 / scale, 4.0) < math.sqrt(2.0) * math.hypot(4.0, 4.0) / 1.34
+    )
 
 
 def test_the_window_is_in_the_units_of_the_loss():
@@ -265,3 +283,12 @@ def test_one_account_needs_weights_that_pay_for_the_moments():
     alone = ObjectivePerturbation().plan(problem, budget)
     with pytest.raises(ParameterError, match="does not pay"):
         joint_event(alone, moments)
+
+
+@pytest.mark.parametrize("norm", [2.0**-260, 2.0**260])
+def test_rows_whose_fourth_power_is_no_double_are_refused(norm):
+    """The bound on the noise would be 0 or infinite."""
+    problem = replace(problem_of(intercept=0.0), row_bound=BallBound(norm), l2=norm**2)
+    training = OutputPerturbation().plan(problem, PureDP(1.0))
+    with pytest.raises(ParameterError, match="from 2"):
+        SecondMoments().plan(training, PureDP(1.0))

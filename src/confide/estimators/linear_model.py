@@ -228,6 +228,7 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ShownWithGua
             n_threads=parameters.checked_jobs(self.n_jobs),
             centres=parameters.checked_centre(self.centre),
             usual_norm=None if encoder is None or row_bound is not encoder.row_bound else usual_norm_of_curves(encoder),
+            appends_features=encoder is not None and encoder.appended is not None,
             prior=prior,
         )
 

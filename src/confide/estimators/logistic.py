@@ -7,10 +7,12 @@ from typing import Any
 import numpy as np
 
 from confide.erm.losses import LogisticLoss
+from confide.erm.row_bounds import BallBound
 from confide.estimators.linear_classifier import LinearClassifier
 from confide.estimators.shared_parameters import IntervalsParameter, RowNormParameter, estimator
 from confide.features.encoder import Encoder
 from confide.intake import parameters
+from confide.training.alpha import usual_norm_of_rows
 from confide.training.settings import ScoreLoss
 from confide.types import Array
 
@@ -102,4 +104,6 @@ class LogisticRegression(IntervalsParameter, RowNormParameter, LinearClassifier)
 
     def _minimised(self, encoder: Encoder | None) -> ScoreLoss:
         multiclass = parameters.checked_choice("multiclass", self.multiclass, ("softmax", "one-vs-rest"))
-        return ScoreLoss(LogisticLoss(), one_vs_rest=LogisticLoss(), softmax=multiclass == "softmax")
+        loss = LogisticLoss()
+        usual = None if encoder is None else BallBound(usual_norm_of_rows(encoder))
+        return ScoreLoss(loss, one_vs_rest=loss, softmax=multiclass == "softmax", if_noisy=loss, bound_if_noisy=usual)

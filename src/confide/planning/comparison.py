@@ -75,9 +75,9 @@ def equivalent_budgets(
     """Budgets of the three kinds at which one plan has as much noise as at the estimator's own budget.
 
     The mechanism, the loss, the bounds, the alpha and the share for intervals stay those of the estimator's plan without a
-    centre of the rows. Noise is
-    measured on the weights where the loss adds no curvature (`Plan.noise_norm`). To fit at one of these budgets, give the
-    estimator the alpha, the loss and the share of the plan, because it would choose others for another budget.
+    centre of the rows. Noise is measured on the weights where the loss adds no curvature (`Plan.noise_norm`). To fit at one
+    of these budgets, give the estimator the alpha, the loss and the share of the plan, because it would choose others for
+    another budget.
 
     These budgets do not protect equally: the same amount of noise gives another guarantee in each kind of budget.
 

@@ -128,10 +128,10 @@ def utility_bound(plan: Plan, *, reference_norm: float = 1.0, failure: float = 0
     check_failure(failure)
     if not isinstance(plan, Plan) or plan.lattice is None:
         raise ParameterError("utility bounds are for plans of private models with a loss of the score, such as classifiers.")
-    if plan.descent is not None:
+    if plan.descent is not None or plan.centring is not None:
         raise ParameterError(
-            "no bound is proven for mechanism='gradient': a fixed number of steps need not come near a minimiser. Forecast "
-            "the error instead, with simulate."
+            "no bound is proven for noisy gradients, because a fixed number of steps need not come near a minimiser, nor for "
+            "rows that are centred. Plan with mechanism='objective' and centre=False, or forecast the error with simulate."
         )
     problem, loss = plan.problem, plan.problem.loss_bounds
     n, l2 = problem.n_rows_low, plan.l2
@@ -201,7 +201,8 @@ def sample_size(
     Returns
     -------
     SampleSize
-        The answer is for the alpha of its plan, so give that alpha to the estimator.
+        The answer is for the alpha and the mechanism of its plan, so give them to the estimator, and centre=False. There are
+        no bounds for noisy gradients: where "auto" would take them, the answer is for mechanism="objective".
 
     Raises
     ------
@@ -222,7 +223,10 @@ def sample_size(
         for share in (0.5, 2.0 / 3.0):
             alpha = 2.0 * share * excess / reference_norm**2
             try:
-                plan = estimator_with(estimator, alpha=alpha).plan(n_rows, n_features)
+                bounded = estimator_with(estimator, alpha=alpha, centre=False)
+                plan = bounded.plan(n_rows, n_features)
+                if plan.descent is not None and bounded.mechanism == "auto":
+                    plan = estimator_with(bounded, mechanism="objective").plan(n_rows, n_features)
             except InsufficientRegularisation:
                 continue
             bound = utility_bound(plan, reference_norm=reference_norm, failure=failure)

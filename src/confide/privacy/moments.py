@@ -15,6 +15,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 from scipy.linalg import helmert
 
 from confide import expected_noise
@@ -48,19 +49,21 @@ def joint_bound(loss: LossBounds, curvature_scale: float) -> float:
     """G: with curvatures in units of c / curvature_scale and slopes in units of L, no row adds more than G R^2.
 
     G^2 = max over slopes a in [0, 1] of (u h(a))^2 + a^4, h(a) <= min(1, e^w curvature_at_slope(a L) / c) for a
-    self-concordant loss and the window w, h(a) <= 1 for others; o times that for a sum over o scores. proofs/moments.md,
-    theorems 1 and 4.
+    self-concordant loss and the window w; for others h(a) is at most the largest curvature_at_slope(b L) / c with b as near
+    to a as slopes of one window are; o times that for a sum over o scores. proofs/moments.md, theorems 1 and 4.
     """
-    if loss.self_concordant:
-        bends = math.exp(_WINDOW) * loss.curvature_at_slope(loss.lipschitz * _GRID) / (blocks_of(loss) * loss.smoothness)
-        # The bend is quasi-concave: in a cell it is at most the larger of the two ends, and at most 1 next to the largest
-        # value.
-        cells = np.maximum(bends[:-1], bends[1:])
-        peak = int(bends.argmax())
-        cells[max(0, peak - 1) : peak + 1] = 1.0
-        bends = np.minimum(cells * _UP, 1.0)
-    else:
-        bends = np.ones(_GRID.size - 1)
+    growth = math.exp(_WINDOW) if loss.self_concordant else 1.0
+    bends = growth * loss.curvature_at_slope(loss.lipschitz * _GRID) / (blocks_of(loss) * loss.smoothness)
+    # The bend is quasi-concave: in a cell it is at most the larger of the two ends, and at most 1 next to the largest value.
+    cells = np.maximum(bends[:-1], bends[1:])
+    peak = int(bends.argmax())
+    cells[max(0, peak - 1) : peak + 1] = 1.0
+    if not loss.self_concordant:
+        # A slope changes by at most c w within the window w, in units of L, or of that of one score.
+        change = loss.smoothness * window_of(loss, _WINDOW) / loss.lipschitz * math.sqrt(blocks_of(loss))
+        reach = math.ceil(change * (_GRID.size - 1)) + 1
+        cells = sliding_window_view(np.pad(cells, reach), 2 * reach + 1).max(axis=1)
+    bends = np.minimum(cells * _UP, 1.0)
     return math.sqrt(blocks_of(loss)) * float(np.sqrt((curvature_scale * bends) ** 2 + _GRID[1:] ** 4).max()) * _UP
 
 
@@ -159,9 +162,9 @@ class SecondMoments:
         scale = expected_noise.balanced_scale(joint_bound, loss)
         if not budget.is_private:
             return MomentsPlan(problem, budget, scale, math.inf, 0.0, None, None, problem.event(budget))
-        if loss.by_length or not (math.isfinite(loss.smoothness) and math.isfinite(problem.row_norm)):
-            # Theorem 1 bounds the slope of a row by L.
-            raise ParameterError("intervals need a smooth loss of bounded slope, and a finite bound on rows.")
+        if loss.by_length or not (math.isfinite(loss.smoothness) and 2.0**-250 <= problem.row_norm <= 2.0**250):
+            # Theorem 1 bounds the slope of a row by L. The fourth power of R must be a double.
+            raise ParameterError("intervals need a smooth loss of bounded slope, and a row norm from 2^-250 to 2^250.")
         noise_bound = (
             training.noise.bound(log_failure(budget, problem)) if training.noise and training.perturbs_objective else 0.0
         )

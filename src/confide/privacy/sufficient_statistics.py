@@ -32,6 +32,7 @@ from confide.privacy.noise import Entropy
 from confide.privacy.shapes import Ball
 from confide.types import Array, Weights
 
+_NAME = "sufficient-statistics"
 _LARGEST_INFLATION = 0.1
 _SQUARE_SCALE = 0.5
 _SEAL_SHARES = (1e-3, 1e-2)
@@ -206,21 +207,15 @@ class SufficientStatistics:
         """The plan with the least noise among exact Laplace, sealed spherical and exact Gaussian. No data is used."""
         if not (budget.is_private and math.isfinite(problem.target_bound) and math.isfinite(problem.row_norm)):
             raise ParameterError("noise for sums needs a finite budget and finite bounds on rows and targets.")
-        size, rounding = problem.n_statistics, problem.rounding
-        exact = problem.l2_sensitivity
+        size, rounding, exact = problem.n_statistics, problem.rounding, problem.l2_sensitivity
         if not 2.0 * rounding <= _LARGEST_INFLATION * exact:
             raise ParameterError(
                 f"sums over up to {problem.n_rows_high} rows are too inexact in double precision. Narrow n_rows_bounds."
             )
         of_row = budget_of_row(budget, problem.rows_per_person)
         epsilon = pure_epsilon(of_row)
-        l1_sensitivity = (problem.l1_sensitivity + 2.0 * math.sqrt(size) * rounding) * _UP
-        laplace = LatticeLaplace.of_l1(size, l1_sensitivity, epsilon * _DOWN)
-        pure = problem.event(budget, PureMechanism(epsilon))
-        name, scale = "sufficient-statistics", problem.laplace_square_scale
-        independent = StatisticsPlan(problem, budget, name, laplace, 1.0, scale, pure)
-        spherical = [_spherical(problem, budget, pure, epsilon, share) for share in _SEAL_SHARES]
-        plans = [min([independent, *spherical], key=expected_noise.deviation_of_sums)]
+        pure = [_independent(problem, budget, epsilon), *(_spherical(problem, budget, epsilon, s) for s in _SEAL_SHARES)]
+        plans = [min(pure, key=expected_noise.deviation_of_sums)]
         if not isinstance(of_row, PureDP):
             mu = mu_within(of_row)
             sensitivity = (exact + 2.0 * rounding) * _UP
@@ -228,12 +223,12 @@ class SufficientStatistics:
             gaussian = LatticeGaussian.of_multiplier(size, exponent, sensitivity, 1.0 / mu)
             event = problem.event(budget, GaussianMechanism(1.0 / gaussian.multiplier))
             scale = problem.gaussian_square_scale
-            plans.append(StatisticsPlan(problem, budget, name, gaussian, math.sqrt(2.0), scale, event))
+            plans.append(StatisticsPlan(problem, budget, _NAME, gaussian, math.sqrt(2.0), scale, event))
         return min(plans, key=lambda plan: plan.product_deviation)
 
     def release(self, plan: StatisticsPlan, source: RowSource, entropy: Entropy) -> NoisyStatistics:
         """Sum over the rows once and release. The event of the plan was charged before this call."""
-        if not made_by(plan, StatisticsPlan, "sufficient-statistics") or plan.lattice is None:
+        if not made_by(plan, StatisticsPlan, _NAME) or plan.lattice is None:
             raise ParameterError(ANOTHERS)
         problem = plan.problem
         problem.check_source(source)
@@ -244,15 +239,25 @@ class SufficientStatistics:
         return NoisyStatistics(*_unscaled(plan, plan.lattice.release(statistics, entropy)[0]), plan)
 
 
-def _spherical(problem: LeastSquares, budget: Budget, event: Event, epsilon: float, share: float) -> StatisticsPlan:
+def _independent(problem: LeastSquares, budget: Budget, epsilon: float) -> StatisticsPlan:
+    """The plan with exact Laplace noise, independent in each entry."""
+    size, event = problem.n_statistics, problem.event(budget, PureMechanism(epsilon))
+    l1_sensitivity = (problem.l1_sensitivity + 2.0 * math.sqrt(size) * problem.rounding) * _UP
+    laplace = LatticeLaplace.of_l1(size, l1_sensitivity, epsilon * _DOWN)
+    return StatisticsPlan(problem, budget, _NAME, laplace, 1.0, problem.laplace_square_scale, event)
+
+
+def _spherical(problem: LeastSquares, budget: Budget, epsilon: float, share: float) -> StatisticsPlan:
     """The plan with spherical Laplace noise, whose seal takes this share of epsilon: theorem 4."""
     size, scale, failure = problem.n_statistics, problem.gaussian_square_scale, log_failure(budget, problem)
-    noise = Noise(Ball(size, problem.l2_sensitivity), "laplace", epsilon * (1.0 - share) * _DOWN)
+    # The bound is in the rate, since its square, in the norm of a ball, may be too small or too large for a double.
+    noise = Noise(Ball(size, 1.0), "laplace", epsilon * (1.0 - share) * _DOWN / problem.l2_sensitivity)
     # Each entry of the sum of statistics and noise is rounded once.
     largest = 1.02 * math.sqrt(2.0 + scale**2) * problem.n_rows_high * problem.row_norm**2 + noise.bound(failure)
     radius = (problem.rounding + noise.error(failure) + _UNIT * largest) * _UP
     seal = LatticeLaplace(size, lattice_exponent(2.0 * radius, size), 2.0 * radius, epsilon * share * _DOWN)
-    plan = StatisticsPlan(problem, budget, "sufficient-statistics", seal, math.sqrt(2.0), scale, event)
+    event = problem.event(budget, PureMechanism(epsilon))
+    plan = StatisticsPlan(problem, budget, _NAME, seal, math.sqrt(2.0), scale, event)
     return replace(plan, noise=noise, radius=radius)
 
 

@@ -287,6 +287,18 @@ def typical_norm(problem: Problem, usual: float | None) -> float:
     return usual_norm(problem.row_bound, problem.intercept) if usual is None else math.hypot(usual, problem.intercept)
 
 
+def strength(plan: Plan, usual: float | None) -> float:
+    """The sum of all rows, each of typical norm, over the noise in the summed objective, for each weight.
+
+    inf for a plan without such noise. `usual` is explained in `typical_norm`.
+    """
+    problem = plan.problem
+    if plan.noise is None:
+        return math.inf
+    rows = problem.largest_weight * problem.n_rows_low * typical_norm(problem, usual)
+    return rows / (problem.n_weights * plan.noise.norm)
+
+
 def balanced_l2(
     noise_norm: float,
     weight: float,

@@ -19,6 +19,7 @@ from confide.privacy.budgets import ZCDP, ApproxDP
 from confide.privacy.centring import CentringPlan, centring_plan
 from confide.privacy.mechanism import Plan, Problem
 from confide.privacy.sensitivity import gradient_shift
+from confide.training.alpha import strength
 from confide.training.mechanism_choice import plan_of_weights
 from confide.training.settings import ScoreLoss, Settings
 
@@ -27,6 +28,9 @@ _SHARE = 0.02
 
 _USUAL_RADIUS = 0.75
 """The radius of moved rows over their norm before: 0.65 to 0.72 in benchmarks/centring.py."""
+ENOUGH_FOR_GRADIENTS = 1.6
+"""At this `strength` of a plan with noise in the objective, noisy gradients take its place where they may. Without them rows
+are then not centred, but for random features and regressions (benchmarks/gradients.py)."""
 _LEAST_NOISE = 8e-4
 """Where the noise is less than what this share of the rows can pull together, a centre gains nothing
 (benchmarks/centring.py)."""
@@ -36,6 +40,10 @@ def plan_with_centring(settings: Settings, score_loss: ScoreLoss, n_features: in
     """The plan with a centre of the rows, or the plan that was given where a centre does not pay or there can be none."""
     # The weights of a prior are those of rows as they are, and the bounds of a plan rest on them before a centre is known.
     if not settings.centres or settings.prior is not None or not _may_be_centred(plan):
+        return plan
+    margins = score_loss.score_size is None and not (settings.random_features or settings.appends_features)
+    if plan.descent is None and margins and strength(plan, settings.usual_norm) >= ENOUGH_FOR_GRADIENTS:
+        # Centred rows are shortened, and with so little noise that costs more than the centre gains.
         return plan
     problem, budget = plan.problem, plan.budget
     # There may be no plan for what is left of the budget.

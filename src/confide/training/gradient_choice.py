@@ -14,32 +14,32 @@ from dataclasses import replace
 from confide.errors import ParameterError
 from confide.privacy.budgets import ZCDP, ApproxDP
 from confide.privacy.mechanism import Plan
-from confide.training.alpha import typical_norm
-from confide.training.centring_choice import plan_with_centring
+from confide.training.alpha import strength
+from confide.training.centring_choice import ENOUGH_FOR_GRADIENTS, plan_with_centring
+from confide.training.loss_choice import ENOUGH_FOR_THE_HINGE
 from confide.training.mechanism_choice import plan_of_weights
 from confide.training.settings import ScoreLoss, Settings
 
-_LEAST_STRENGTH, _MOST_STRENGTH = 1.6, 50.0
-"""Noisy gradients are taken if the sum of rows of typical norm is so many times the noise, for each weight. Under
-concentrated budgets, whose account of perturbed objectives is looser, there is no lower limit (benchmarks/gradients.py)."""
 
-
-def gradients_or(plan: Plan, settings: Settings, score_loss: ScoreLoss, n_features: int, n_rows: int | None) -> Plan:
+def gradients_or(
+    plan: Plan, settings: Settings, asked: Settings, score_loss: ScoreLoss, n_features: int, n_rows: int | None
+) -> Plan:
     """The plan with noisy gradients where "auto" stands for them, or the plan that was given.
 
     Parameters
     ----------
-    plan : the plan without them, at the loss that was chosen
-    settings : the settings as they were before that loss was chosen
+    plan : the plan without them, at the loss and the bound on rows that were chosen
+    settings : the settings with that bound
+    asked : the settings before; gradients clip slopes, and rows are as long as they are
     score_loss : the loss that was chosen
     n_features, n_rows : as in `make_plan`
     """
     if not _may_take_gradients(plan, settings, score_loss):
         return plan
-    asked = replace(settings, mechanism="gradient")
+    asked = replace(asked, mechanism="gradient")
     # There may be no plan: sums over very many rows may be too inexact.
     with suppress(ParameterError):
-        taken = plan_of_weights(asked, score_loss, n_features, n_rows, settings.budget)
+        taken = plan_of_weights(asked, score_loss, n_features, n_rows, asked.budget)
         return plan_with_centring(asked, score_loss, n_features, n_rows, taken)
     return plan
 
@@ -57,9 +57,9 @@ def _may_take_gradients(plan: Plan, settings: Settings, score_loss: ScoreLoss) -
         or not problem.loss.tapered
         or problem.loss.n_outputs > 1
         or score_loss.score_size is not None
+        # With random features, an exact minimiser with noise in the objective was better.
+        or settings.random_features
+        or settings.appends_features
     ):
         return False
-    rows = problem.largest_weight * problem.n_rows_low * typical_norm(problem, settings.usual_norm)
-    strength = rows / (problem.n_weights * noise.norm)
-    least = 0.0 if isinstance(plan.budget, ZCDP) else _LEAST_STRENGTH
-    return bool(least <= strength < _MOST_STRENGTH and (noise.law == "gaussian" or isinstance(plan.budget, ZCDP)))
+    return noise.law == "gaussian" and ENOUGH_FOR_GRADIENTS <= strength(plan, settings.usual_norm) < ENOUGH_FOR_THE_HINGE

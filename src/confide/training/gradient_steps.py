@@ -201,8 +201,10 @@ def _with_joint(problem: Problem, descent: Descent, unit: float) -> tuple[Proble
                 smooth = replace(problem, loss=_smoothed(problem.loss, joint * unit))
                 if 2.0 * within.rounding(smooth) <= inflation * exact:
                     return smooth, within
+    shorter = ", or give a shorter prior" if any(problem.prior) else ""
     raise ParameterError(
-        f"sums of slopes over up to {problem.n_rows_high} rows are too inexact in double precision. Narrow n_rows_bounds."
+        f"sums of slopes over up to {problem.n_rows_high} rows are too inexact in double precision. Narrow n_rows_bounds"
+        f"{shorter}."
     )
 
 

@@ -6,12 +6,12 @@ from dataclasses import replace
 
 from confide.errors import ParameterError
 from confide.privacy.mechanism import Plan
-from confide.training.alpha import typical_norm
+from confide.training.alpha import strength
 from confide.training.mechanism_choice import mechanism_for, plan_of_weights
 from confide.training.settings import ScoreLoss, Settings
 
-_ENOUGH_FOR_THE_HINGE = 50.0
-"""The hinge is kept if the sum of rows of typical norm is at least this many times the noise, for each weight. Compared on
+ENOUGH_FOR_THE_HINGE = 50.0
+"""The hinge is kept if the `strength` of its plan is at least this. Compared on
 the data of benchmarks/peers."""
 
 
@@ -38,7 +38,7 @@ def chosen_loss(
     except ParameterError:
         # There may be no plan for the hinge and still one for the other loss.
         return settings, smooth, None
-    if _is_noise_small(plan, settings.usual_norm):
+    if strength(plan, settings.usual_norm) >= ENOUGH_FOR_THE_HINGE:
         return settings, asked, plan
     if score_loss.bound_if_noisy is None or settings.has_intervals:
         return settings, smooth, None
@@ -47,10 +47,3 @@ def chosen_loss(
     if plan.noise is not None and plan.noise.law == "gaussian":
         return replace(settings, row_bound=score_loss.bound_if_noisy, usual_norm=None), smooth, None
     return settings, smooth, plan
-
-
-def _is_noise_small(plan: Plan, usual: float | None) -> bool:
-    """Whether the sum of all rows, each of typical norm, is large beside the noise in the objective for each weight."""
-    problem = plan.problem
-    rows = problem.largest_weight * problem.n_rows_low * typical_norm(problem, usual)
-    return plan.noise is None or rows >= _ENOUGH_FOR_THE_HINGE * problem.n_weights * plan.noise.norm

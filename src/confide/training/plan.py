@@ -69,4 +69,4 @@ def _remembered(settings: Settings, score_loss: ScoreLoss, n_features: int, n_ro
         return plan_with_intervals(settings, score_loss, n_features, n_rows)
     plan = plan or plan_of_weights(settings, score_loss, n_features, n_rows, settings.budget)
     plan = plan_with_centring(settings, score_loss, n_features, n_rows, plan)
-    return gradients_or(plan, asked, score_loss, n_features, n_rows)
+    return gradients_or(plan, settings, asked, score_loss, n_features, n_rows)

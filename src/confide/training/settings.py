@@ -109,6 +109,7 @@ class Settings:
     row_bound, intercept : the bound on rows, and the constant that is appended to each row
     usual_norm : a public guess of the L2 norm of a typical row without its intercept; None for what the bound on rows says
     random_features : whether rows are random features of a kernel, and nothing else
+    appends_features : whether random features are appended to rows
     neighbours : which data sets the guarantee calls neighbours
     n_rows_bounds : (low, high), or None if the number of rows is public
     rows_per_person : the largest number of rows that one person contributed
@@ -139,6 +140,7 @@ class Settings:
     n_threads: int = 1
     usual_norm: float | None = None
     random_features: bool = False
+    appends_features: bool = False
     monotone: tuple[tuple[str, str], ...] = ()
     centres: bool = False
     beside_mu: float = 0.0
