@@ -12,8 +12,10 @@ from confide.data.mapped import MappedBlocks
 from confide.data.sparse import SparseBlocks
 from confide.erm.centred_rows import Centred
 from confide.erm.class_losses import Softmax
+from confide.erm.clipped_rows import ScaledRows
 from confide.erm.clipped_slopes import ClippedSlopes
 from confide.erm.coded_rows import dense
+from confide.erm.group_bounds import GroupBound
 from confide.erm.losses import LogisticLoss
 from confide.erm.row_bounds import BallBound
 from confide.erm.row_sums import RowSum
@@ -123,6 +125,47 @@ def test_blocks_for_many_passes_are_clipped_once_and_give_the_same_sums(source, 
     monkeypatch.setattr(type(source.blocks), "block", not_again)
     monkeypatch.setattr(type(row_sum.row_bound), "clip", not_again)
     np.testing.assert_array_equal(kept.sum_over_rows(row_sum, weights).gradient, expected)
+
+
+@pytest.mark.parametrize("bound", [BallBound(1.0), BallBound(100.0), Centred(BallBound(2.0), (0.5,) * 6, 1.3)], ids=str)
+@pytest.mark.parametrize(
+    "loss", [ClippedSlopes(LogisticLoss(), 0.5), ClippedSlopes(Softmax(3), 0.3)], ids=["margin", "classes"]
+)
+def test_large_arrays_are_clipped_without_a_copy(bound, loss, monkeypatch):
+    """The same sums up to rounding, and rows that are clipped nowhere in memory; a block with a huge row is copied."""
+    monkeypatch.setattr("confide.data.arrays._KEPT_BYTES", 0)
+    rng = np.random.default_rng(5)
+    rows = rng.normal(size=(9000, 6))
+    rows[4096 + 7, 2] = 1e200
+    labels = rng.integers(3, size=9000) if loss.n_outputs > 1 else rng.choice([-1, 1], 9000).astype(np.int8)
+    row_sum = RowSum(loss, bound, 1.0, 1, 2.0)
+    source = MemorySource(ArrayBlocks(rows), labels, rng.uniform(0.0, 3.0, 9000))
+    kept = source.for_many_passes(row_sum)
+    kinds = [type(block.rows) for block in kept.blocks.made]
+    assert kinds == [ScaledRows, np.ndarray, ScaledRows]
+    assert all(np.shares_memory(block.rows.rows, rows) for block in kept.blocks.made if type(block.rows) is ScaledRows)
+    weights = rng.normal(size=(1, row_sum.n_weights(6)))
+    np.testing.assert_allclose(
+        kept.sum_over_rows(row_sum, weights).gradient,
+        source.sum_over_rows(row_sum, weights).gradient,
+        rtol=1e-12,
+        atol=1e-10,
+    )
+    # The rows that the code multiplies with obey the bound in exact arithmetic.
+    block = kept.blocks.made[0].rows
+    exact = block.scales[:, None].astype(np.longdouble) * rows[:4096] - block.shifts[:, None] * block.centre.astype(
+        np.longdouble
+    )
+    assert np.sqrt((exact * exact).sum(axis=1)).max() <= bound.l2_norm
+
+
+def test_large_arrays_of_other_kinds_are_read_as_they_are(monkeypatch):
+    """Bounds on groups, and single precision: nothing is kept."""
+    monkeypatch.setattr("confide.data.arrays._KEPT_BYTES", 0)
+    rows, labels = np.ones((10, 2)), np.ones(10, np.int8)
+    for given, bound in ((rows, GroupBound((1, 1), (1.0, 1.0))), (rows.astype(np.float32), BallBound(1.0))):
+        source = MemorySource(ArrayBlocks(given), labels)
+        assert source.for_many_passes(RowSum(LogisticLoss(), bound, 0.0, 1)) is source
 
 
 def test_too_large_blocks_are_not_kept(monkeypatch):

@@ -16,7 +16,7 @@ from confide.data.lent import made_for_a_solver, unwritable
 from confide.data.passes import Pass
 from confide.data.source import BlockwiseSum, SummableRows
 from confide.data.threads import made_in_order
-from confide.erm.clipped_rows import ClippedRows, clipped_once
+from confide.erm.clipped_rows import ClippedRows, clipped_once, scaled_once
 from confide.erm.row_sums import RowSum, Totals
 from confide.types import Array, Indices, Rows, Targets, Weights
 
@@ -385,15 +385,23 @@ class MemorySource(RowsWithDefaults, SummableRows):
         return MemorySource(self.blocks.lent(), labels, row_weights, self.n_threads)
 
     def for_many_passes(self, row_sum: RowSum) -> MemorySource:
-        """The same rows; all blocks are clipped and kept in memory if together they are small."""
+        """The same rows; blocks are clipped and kept in memory if together they are small.
+
+        Large arrays are not copied: of each row it is kept how it is clipped.
+        """
         step = self.blocks.rows_in_block
         if self.n_rows == 0:
             return self
-        first = clipped_once(row_sum, self.blocks.block(0, min(step, self.n_rows)))
-        if first.n_bytes * -(-self.n_rows // step) > _KEPT_BYTES:
+        first = self.blocks.block(0, min(step, self.n_rows))
+        is_small = clipped_once(row_sum, first).n_bytes * -(-self.n_rows // step) <= _KEPT_BYTES
+        if not is_small and (self.blocks.made_anew or scaled_once(row_sum, first) is None):
             return self
-        others = (clipped_once(row_sum, rows) for rows, _, _ in self.counted_blocks(step))
-        return replace(self, blocks=KeptBlocks(self.blocks, (first, *others)))
+
+        def made(rows: Rows) -> ClippedRows:
+            return (None if is_small else scaled_once(row_sum, rows)) or clipped_once(row_sum, rows)
+
+        blocks = KeptBlocks(self.blocks, tuple(made(rows) for rows, _, _ in self.counted_blocks()))
+        return replace(self, blocks=blocks)
 
     def sample(self, n_rows: int) -> MemorySource:
         """About `n_rows` of the rows, copied, in short runs spread evenly over all rows. Only solvers use it."""

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.sparse import issparse
 
 from confide.erm.centred_rows import Centred, CentredRows
-from confide.erm.clipped_rows import MANY_SCORES, ClippedRows
+from confide.erm.clipped_rows import MANY_SCORES, ClippedRows, ScaledRows
 from confide.erm.coded_rows import CodedRows, dense
 from confide.erm.curvature_sums import add_curvatures
 from confide.erm.losses import Loss
@@ -145,9 +145,9 @@ class RowSum:
 def product(left: Any, right: Any) -> Array:
     """The product of two matrices, one of them rows. Arrays use `dot`, since the operator keeps other threads waiting."""
     found: Array
-    if type(left) in (CodedRows, CentredRows):
+    if type(left) in (CodedRows, CentredRows, ScaledRows):
         found = left.times(right)
-    elif type(right) in (CodedRows, CentredRows):
+    elif type(right) in (CodedRows, CentredRows, ScaledRows):
         found = right.weighted_sums(left.T)
     else:
         found = left @ right if issparse(left) or issparse(right) else np.dot(left, right)
