@@ -10,6 +10,9 @@ from confide.data.arrays import ArrayBlocks, MemorySource
 from confide.data.frames import EncodedBlocks
 from confide.data.mapped import MappedBlocks
 from confide.data.sparse import SparseBlocks
+from confide.erm.centred_rows import Centred
+from confide.erm.class_losses import Softmax
+from confide.erm.clipped_slopes import ClippedSlopes
 from confide.erm.coded_rows import dense
 from confide.erm.losses import LogisticLoss
 from confide.erm.row_bounds import BallBound
@@ -72,42 +75,63 @@ def made_anew(n_rows=5000):
     return [MemorySource(blocks, labels, np.linspace(0.0, 1.0, n_rows)) for blocks in (encoded, mapped)]
 
 
-@pytest.mark.parametrize("source", made_anew(), ids=["encoded", "mapped"])
-def test_blocks_for_many_passes_are_made_once_and_are_the_same(source, monkeypatch):
-    """Bit for bit, with the same sums, and no block is made in a later pass; parts of a block are made when asked for."""
-    kept = source.for_many_passes()
-    row_sum = RowSum(LogisticLoss(), BallBound(1.0), 1.0, 1)
-    weights = np.random.default_rng(2).normal(size=(1, source.n_features + 1))
+def many_kinds():
+    """The same, and arrays, sparse rows and centred rows, each with a sum over them."""
+    encoded, mapped = made_anew()
+    rows = np.random.default_rng(3).normal(size=(5000, 6))
+    plain, sparse = (
+        MemorySource(blocks, encoded.labels) for blocks in (ArrayBlocks(rows), SparseBlocks(scipy.sparse.csr_array(rows)))
+    )
+    n_features = encoded.n_features
+    centred = Centred(
+        encoded.blocks.encoder.row_bound, (0.2,) + (0.0,) * (n_features - 1), 0.9 * encoded.blocks.encoder.row_bound.l2_norm
+    )
+    loss = ClippedSlopes(LogisticLoss(), 0.5)
+    return [
+        (encoded, RowSum(loss, encoded.blocks.encoder.row_bound, 1.0, 1)),
+        (encoded, RowSum(loss, centred, 1.0, 1)),
+        (mapped, RowSum(LogisticLoss(), BallBound(0.5), 0.0, 1)),
+        (plain, RowSum(loss, BallBound(1.0), 1.0, 1)),
+        (plain, RowSum(ClippedSlopes(Softmax(40), 0.1), BallBound(1.0), 1.0, 1)),
+        (sparse, RowSum(loss, BallBound(1.0), 1.0, 1)),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("source", "row_sum"), many_kinds(), ids=["encoded", "centred", "mapped", "array", "classes", "sparse"]
+)
+def test_blocks_for_many_passes_are_clipped_once_and_give_the_same_sums(source, row_sum, monkeypatch):
+    """Bit for bit, and no block is made or clipped in a later pass; parts of a block are made when they are asked for."""
+    if row_sum.loss.n_outputs > 1:
+        source = MemorySource(source.blocks, np.arange(source.n_rows) % row_sum.loss.n_outputs)
+    kept = source.for_many_passes(row_sum)
+    weights = np.random.default_rng(2).normal(size=(1, row_sum.n_weights(source.n_features)))
     expected = source.sum_over_rows(row_sum, weights).gradient
-    some = dense(source.blocks.block(3, 20))
-    np.testing.assert_array_equal(dense(kept.blocks.block(3, 20)), some)
     assert (kept.n_rows, kept.n_features) == (source.n_rows, source.n_features)
     positions = np.array([1, 7, 4000])
-    np.testing.assert_array_equal(dense(kept.copied(positions).blocks.rows), dense(source.copied(positions).blocks.rows))
-    np.testing.assert_array_equal(
-        dense(kept.taken(positions).blocks.block(0, 3)), dense(source.taken(positions).blocks.block(0, 3))
-    )
+    for ours, theirs in (
+        (kept.blocks.block(3, 20), source.blocks.block(3, 20)),
+        (kept.copied(positions).blocks.rows, source.copied(positions).blocks.rows),
+        (kept.taken(positions).blocks.block(0, 3), source.taken(positions).blocks.block(0, 3)),
+    ):
+        ours, theirs = (each.toarray() if scipy.sparse.issparse(each) else dense(each) for each in (ours, theirs))
+        np.testing.assert_array_equal(ours, theirs)
 
     def not_again(*_):
-        raise AssertionError("a block was made again")
+        raise AssertionError("a block was made or clipped again")
 
     monkeypatch.setattr(type(source.blocks), "block", not_again)
+    monkeypatch.setattr(type(row_sum.row_bound), "clip", not_again)
     np.testing.assert_array_equal(kept.sum_over_rows(row_sum, weights).gradient, expected)
-    first = kept.blocks.block(0, source.blocks.rows_in_block)
-    numbers = first.entries if hasattr(first, "entries") else first
-    with pytest.raises(ValueError, match="read-only"):
-        numbers[0] = 1.0
 
 
-def test_what_is_in_memory_or_too_large_is_not_kept(monkeypatch):
-    """Arrays are there already; blocks that need more memory than the limit are made in each pass."""
-    plain = MemorySource(ArrayBlocks(np.ones((10, 2))), np.ones(10, np.int8))
-    assert plain.for_many_passes() is plain
-    nothing = made_anew(3)[1].taken(np.array([], dtype=np.intp))
-    assert nothing.for_many_passes() is nothing
-    source = made_anew()[1]
-    needed = 2 * source.blocks.rows_in_block * 40 * 8
+def test_too_large_blocks_are_not_kept(monkeypatch):
+    """Blocks that need more memory than the limit are made in each pass; no rows, nothing to keep."""
+    source, row_sum = made_anew()[1], RowSum(LogisticLoss(), BallBound(1.0), 0.0, 1)
+    nothing = source.taken(np.array([], dtype=np.intp))
+    assert nothing.for_many_passes(row_sum) is nothing
+    needed = 2 * source.blocks.rows_in_block * (40 * 8 + 32)
     monkeypatch.setattr("confide.data.arrays._KEPT_BYTES", needed)
-    assert source.for_many_passes() is not source
+    assert source.for_many_passes(row_sum) is not source
     monkeypatch.setattr("confide.data.arrays._KEPT_BYTES", needed - 1)
-    assert source.for_many_passes() is source
+    assert source.for_many_passes(row_sum) is source

@@ -1,0 +1,52 @@
+"""Blocks that were clipped for one sum: other sums refuse them, and their memory is counted."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+from confide.data.arrays import ArrayBlocks, MemorySource
+from confide.erm.clipped_rows import clipped_once
+from confide.erm.clipped_slopes import ClippedSlopes
+from confide.erm.hinges import HuberHinge
+from confide.erm.losses import LogisticLoss
+from confide.erm.row_bounds import BallBound
+from confide.erm.row_sums import RowSum
+from confide.errors import ParameterError
+
+ROWS = np.random.default_rng(0).normal(size=(200, 4))
+SUM = RowSum(ClippedSlopes(LogisticLoss(), 0.3), BallBound(0.5), 1.0, 1)
+
+
+def test_rows_are_clipped_and_their_lengths_are_known():
+    """As the sum itself would do it, to the bit; rows that need no clipping are not copied."""
+    block = clipped_once(SUM, ROWS)
+    rows, stretch = block.of(SUM)
+    np.testing.assert_array_equal(rows, SUM.row_bound.clip(ROWS))
+    np.testing.assert_array_equal(stretch, SUM.stretch(rows))
+    assert block.shape == (200, 4)
+    assert clipped_once(RowSum(LogisticLoss(), BallBound(0.5), 1.0, 1), ROWS).stretch == 1.0
+    assert clipped_once(RowSum(LogisticLoss(), BallBound(100.0), 1.0, 1), ROWS).rows is ROWS
+
+
+def test_memory_is_that_of_the_numbers():
+    """Of dense and of sparse rows, and 32 bytes a row for what stands beside them."""
+    assert clipped_once(SUM, ROWS).n_bytes == 200 * (4 * 8 + 32)
+    assert clipped_once(SUM, csr_array(ROWS)).n_bytes == 200 * (4 * 12 + 32)
+
+
+@pytest.mark.parametrize(
+    "changed", [{"row_bound": BallBound(2.0)}, {"intercept": 1.0}, {"order": 2}, {"loss": HuberHinge(0.5)}], ids=str
+)
+def test_rows_that_were_clipped_for_one_sum_are_refused_by_others(changed):
+    """Their bound may be another one; an equal sum takes them."""
+    row_sum = RowSum(LogisticLoss(), BallBound(0.5), 0.0, 1)
+    rows = np.random.default_rng(1).normal(size=(300, 40))
+    kept = MemorySource(ArrayBlocks(rows), np.ones(300, np.int8)).for_many_passes(row_sum)
+    kept.sum_over_rows(replace(row_sum), np.zeros((1, 40)))
+    other = replace(row_sum, **changed)
+    with pytest.raises(ParameterError, match="clipped for another sum"):
+        kept.sum_over_rows(other, np.zeros((1, other.n_weights(40))))
