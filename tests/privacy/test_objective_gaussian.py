@@ -92,7 +92,8 @@ def test_finite_precision_costs_little_at_every_size(budget, neighbours):
     """Rows from 10^3 to 10^6, columns from 1 to 1000, automatic alpha: below 1% of the budget and 14% of the noise."""
     for n_rows, n_features in itertools.product((10**3, 10**4, 10**5, 10**6), (1, 10, 100, 1000)):
         bounds = (n_rows, n_rows) if neighbours is ADD else None
-        plan = LogisticRegression(budget, neighbours=neighbours, n_rows_bounds=bounds).plan(n_rows, n_features)
+        model = LogisticRegression(budget, neighbours=neighbours, n_rows_bounds=bounds, mechanism="objective")
+        plan = model.plan(n_rows, n_features)
         assert 0.0 < plan.seal_share <= 0.01
         assert 0.0 < plan.seal_norm <= 0.14 * plan.noise_norm
 
