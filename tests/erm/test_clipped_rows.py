@@ -64,7 +64,7 @@ def test_scaled_rows_multiply_as_the_rows_that_they_stand_for():
 
 
 def test_scales_are_those_of_the_bound_and_cost_no_memory_for_rows():
-    """Rows inside stay as they are, others are as long as the bound; huge rows, and what is no array of doubles, have none."""
+    """Rows inside stay as they are, others are as long as the bound; huge rows, and other kinds of rows, have none."""
     block = scaled_once(SUM, ROWS)
     np.testing.assert_allclose(block.rows.scales[:, None] * ROWS, SUM.row_bound.clip(ROWS), rtol=1e-15)
     np.testing.assert_allclose(block.stretch, SUM.stretch(SUM.row_bound.clip(ROWS)), rtol=1e-14)

@@ -10,7 +10,7 @@ from scipy.sparse import issparse
 
 from confide.erm.centred_rows import Centred, CentredRows
 from confide.erm.coded_rows import CodedRows, dense
-from confide.erm.row_bounds import _LARGEST_SAFE_SQUARE, BallBound, norm_with_intercept, row_squares
+from confide.erm.row_bounds import LARGEST_SAFE_SQUARE, BallBound, norm_with_intercept, row_squares
 from confide.errors import ParameterError
 from confide.types import Array, Rows
 
@@ -101,7 +101,7 @@ def scaled_once(row_sum: Any, rows: Rows) -> ClippedRows | None:
         return None
     with np.errstate(over="ignore", under="ignore"):
         squared_norms = row_squares(rows)
-    if not squared_norms.max(initial=0.0) <= _LARGEST_SAFE_SQUARE:
+    if not squared_norms.max(initial=0.0) <= LARGEST_SAFE_SQUARE:
         return None
     # As `BallBound.clip` has them.
     radius = ball._radius(rows.shape[1])

@@ -21,7 +21,7 @@ from confide.types import Array, Rows, SparseRows
 
 SMALLEST_BOUND = 2.0**-300
 LARGEST_BOUND = 2.0**300
-_LARGEST_SAFE_SQUARE = 2.0**1000
+LARGEST_SAFE_SQUARE = 2.0**1000
 LONG_ROW = 48
 """Rows of at least so many doubles are multiplied by a vector one by one, which is faster here than a matrix product."""
 
@@ -92,7 +92,7 @@ class BallBound:
         if squared_norms.max(initial=0.0) <= radius * radius:
             return block
         outside = ~(squared_norms <= radius * radius)
-        huge = ~(squared_norms <= _LARGEST_SAFE_SQUARE)
+        huge = ~(squared_norms <= LARGEST_SAFE_SQUARE)
         ordinary = outside & ~huge
         # A factor of 1 leaves the rows inside as they are, bit for bit.
         factors = np.where(ordinary, radius / np.sqrt(np.where(ordinary, squared_norms, 1.0)), 1.0)
@@ -118,7 +118,7 @@ class BallBound:
         # Both comparisons are written so that what is not a number, or overflows, counts as outside.
         if squared_norms.max(initial=0.0) <= radius * radius:
             return rows
-        if not squared_norms.max() <= _LARGEST_SAFE_SQUARE:
+        if not squared_norms.max() <= LARGEST_SAFE_SQUARE:
             return self.clip(rows.dense())
         outside = ~(squared_norms <= radius * radius)
         return rows.scaled(np.where(outside, radius / np.sqrt(np.where(outside, squared_norms, 1.0)), 1.0))
