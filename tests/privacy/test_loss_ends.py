@@ -89,11 +89,12 @@ def test_the_ends_of_a_simplex_cover_all_mixtures_of_its_corners(n):
 def test_the_accounts_know_relations_and_losses():
     """Shifts are doubled for replace-one; a tapered loss has a bend, others c_J; softmax and cubes have their own units."""
     tapered, other = (0.3, 0.1, math.inf, 0.0), (0.3, 0.1, math.inf, 0.0)
-    for relation, shift in ((ADD, 0.3), (REPLACE, 0.6)):
+    for relation, shift, squares in ((ADD, 0.3, (0.5, 0.5)), (REPLACE, 0.6, (0.5, 0.0))):
         (cases,) = accounts_of(GaussianObjective(*other, relation, True))
         assert {row.shift for case in cases for _, row in case} == {shift}
         (sided,) = accounts_of(GaussianObjective(*other, relation, False))
         assert {row.two_sided for case in sided for _, row in case} == {True}
+        assert {row.squares for case in sided for _, row in case} == {squares}
         assert all(math.isclose(sum(share for share, _ in case), 1.0) for case in sided)
     ((((_, row),), _),) = accounts_of(GaussianObjective(*tapered, ADD, True, bend=0.8))
     slopes = np.linspace(0.0, 1.0, 10_001)

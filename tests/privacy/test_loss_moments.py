@@ -69,18 +69,30 @@ def test_several_scores_cost_more_than_one_and_less_than_all_at_once(n_scores, n
     assert (found <= 0.5 * most**2).all()
 
 
+@pytest.mark.parametrize("order", [1.2, 3.0])
 @pytest.mark.parametrize("n_scores", [2, 3])
-def test_the_sum_of_scores_is_what_sampling_finds(n_scores):
+def test_the_sum_of_scores_is_what_sampling_finds(n_scores, order):
     """E exp of the larger end of a cube, and of the lesser one, with c = a - 1: 400,000 draws."""
-    shift, order, rng = 0.4, 3.0, np.random.default_rng(1)
+    shift, rng = 0.4, np.random.default_rng(1)
     ends = RowEnds(shift, (0.5, 0.5), (0.6, 0.0), (0.2, 0.0))
     z = rng.normal(size=(400_000, n_scores))
-    values = []
-    for end in (ends.upper, ends.lower):
-        loss = end(z).sum(axis=1)
-        values.append((np.expm1((order - 1.0) * loss) + (order - 1.0) * np.expm1(-loss)).mean())
+    losses = (ends.upper(z).sum(axis=1), ends.lower(z).sum(axis=1))
+    sampled = sum((np.expm1((order - 1.0) * loss) + (order - 1.0) * np.expm1(-loss)).mean() for loss in losses)
     found = math.expm1(float(log_moments([(1.0, ends)], np.array([order]), n_scores)[0]))
-    assert sum(values) == pytest.approx(found, rel=0.02)
+    assert found == pytest.approx(sampled, rel=0.02)
+
+
+@pytest.mark.parametrize("order", [1.2, 2.5])
+@pytest.mark.parametrize("n", [2, 6])
+def test_the_corners_of_a_simplex_are_what_sampling_finds(n, order):
+    """The larger end of softmax and the lesser one, corners at 60 degrees, with c = a - 1: above 400,000 draws, not far."""
+    shift, rng = 0.3, np.random.default_rng(1)
+    ends = RowEnds(shift, (0.5, 0.5), (0.5, 0.0), (0.1, 0.0), n_corners=n)
+    z = (rng.normal(size=(400_000, n)) + rng.normal(size=(400_000, 1))) / math.sqrt(2.0)
+    losses = (ends.upper(z.max(axis=1)), ends.lower(z.min(axis=1)))
+    sampled = sum((np.expm1((order - 1.0) * loss) + (order - 1.0) * np.expm1(-loss)).mean() for loss in losses)
+    found = math.expm1(float(log_moments([(1.0, ends)], np.array([order]), 1)[0]))
+    assert 0.99 * sampled <= found <= 1.35 * sampled
 
 
 @pytest.mark.parametrize("two_sided", [False, True])
