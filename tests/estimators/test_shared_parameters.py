@@ -14,8 +14,8 @@ from confide.estimators.shared_parameters import ModelParameters, estimator
 
 SHARED = {
     "budget": 1.0, "alpha": "auto", "schema": None, "fit_intercept": True, "intercept_scaling": 1.0, "mechanism": "auto",
-    "neighbours": "replace-one", "n_rows_bounds": None, "max_rows_per_person": 1, "centre": "auto", "prior": None, "ledger": None,
-    "n_jobs": None, "random_state": None,
+    "neighbours": "replace-one", "n_rows_bounds": None, "max_rows_per_person": 1, "centre": "auto", "prior": None,
+    "ledger": None, "n_jobs": None, "random_state": None,
 }  # fmt: skip
 CLASSIFIER = {"classes": None, "class_weight": None, "max_sample_weight": 1.0}
 ADDITIVE = {"knots": "auto", "interactions": (), "monotone": None, "bounds": None, "inference_share": 0.0}
