@@ -166,7 +166,7 @@ def test_a_clip_after_the_sum_is_refuted(planted, monkeypatch):
 def test_a_clip_that_forgets_how_long_rows_are_is_noticed(planted, monkeypatch):
     """Slopes within [-limit R, limit R] whatever |x| is: a longest row then moves the sum too far."""
     if planted:
-        monkeypatch.setattr(RowSum, "_stretch", lambda self, clipped: np.full((clipped.shape[0], 1), 1.3))
+        monkeypatch.setattr(RowSum, "stretch", lambda self, clipped: np.full((clipped.shape[0], 1), 1.3))
     attack = attack_of("ball 2", APPROXIMATE, REPLACE)
     sums = [
         rows.sum_over_rows(attack.plan.descent.row_sum(attack.plan.problem), np.zeros((1, 2))).gradient

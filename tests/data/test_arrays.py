@@ -10,7 +10,12 @@ from confide.data.arrays import ArrayBlocks, MemorySource
 from confide.data.frames import EncodedBlocks
 from confide.data.mapped import MappedBlocks
 from confide.data.sparse import SparseBlocks
+from confide.erm.centred_rows import Centred
+from confide.erm.class_losses import Softmax
+from confide.erm.clipped_rows import ScaledRows
+from confide.erm.clipped_slopes import ClippedSlopes
 from confide.erm.coded_rows import dense
+from confide.erm.group_bounds import GroupBound
 from confide.erm.losses import LogisticLoss
 from confide.erm.row_bounds import BallBound
 from confide.erm.row_sums import RowSum
@@ -72,42 +77,104 @@ def made_anew(n_rows=5000):
     return [MemorySource(blocks, labels, np.linspace(0.0, 1.0, n_rows)) for blocks in (encoded, mapped)]
 
 
-@pytest.mark.parametrize("source", made_anew(), ids=["encoded", "mapped"])
-def test_blocks_for_many_passes_are_made_once_and_are_the_same(source, monkeypatch):
-    """Bit for bit, with the same sums, and no block is made in a later pass; parts of a block are made when asked for."""
-    kept = source.for_many_passes()
-    row_sum = RowSum(LogisticLoss(), BallBound(1.0), 1.0, 1)
-    weights = np.random.default_rng(2).normal(size=(1, source.n_features + 1))
+def many_kinds():
+    """The same, and arrays, sparse rows and centred rows, each with a sum over them."""
+    encoded, mapped = made_anew()
+    rows = np.random.default_rng(3).normal(size=(5000, 6))
+    plain, sparse = (
+        MemorySource(blocks, encoded.labels) for blocks in (ArrayBlocks(rows), SparseBlocks(scipy.sparse.csr_array(rows)))
+    )
+    n_features = encoded.n_features
+    centred = Centred(
+        encoded.blocks.encoder.row_bound, (0.2,) + (0.0,) * (n_features - 1), 0.9 * encoded.blocks.encoder.row_bound.l2_norm
+    )
+    loss = ClippedSlopes(LogisticLoss(), 0.5)
+    return [
+        (encoded, RowSum(loss, encoded.blocks.encoder.row_bound, 1.0, 1)),
+        (encoded, RowSum(loss, centred, 1.0, 1)),
+        (mapped, RowSum(LogisticLoss(), BallBound(0.5), 0.0, 1)),
+        (plain, RowSum(loss, BallBound(1.0), 1.0, 1)),
+        (plain, RowSum(ClippedSlopes(Softmax(40), 0.1), BallBound(1.0), 1.0, 1)),
+        (sparse, RowSum(loss, BallBound(1.0), 1.0, 1)),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("source", "row_sum"), many_kinds(), ids=["encoded", "centred", "mapped", "array", "classes", "sparse"]
+)
+def test_blocks_for_many_passes_are_clipped_once_and_give_the_same_sums(source, row_sum, monkeypatch):
+    """Bit for bit, and no block is made or clipped in a later pass; parts of a block are made when they are asked for."""
+    if row_sum.loss.n_outputs > 1:
+        source = MemorySource(source.blocks, np.arange(source.n_rows) % row_sum.loss.n_outputs)
+    kept = source.for_many_passes(row_sum)
+    weights = np.random.default_rng(2).normal(size=(1, row_sum.n_weights(source.n_features)))
     expected = source.sum_over_rows(row_sum, weights).gradient
-    some = dense(source.blocks.block(3, 20))
-    np.testing.assert_array_equal(dense(kept.blocks.block(3, 20)), some)
     assert (kept.n_rows, kept.n_features) == (source.n_rows, source.n_features)
     positions = np.array([1, 7, 4000])
-    np.testing.assert_array_equal(dense(kept.copied(positions).blocks.rows), dense(source.copied(positions).blocks.rows))
-    np.testing.assert_array_equal(
-        dense(kept.taken(positions).blocks.block(0, 3)), dense(source.taken(positions).blocks.block(0, 3))
-    )
+    for ours, theirs in (
+        (kept.blocks.block(3, 20), source.blocks.block(3, 20)),
+        (kept.copied(positions).blocks.rows, source.copied(positions).blocks.rows),
+        (kept.taken(positions).blocks.block(0, 3), source.taken(positions).blocks.block(0, 3)),
+    ):
+        ours, theirs = (each.toarray() if scipy.sparse.issparse(each) else dense(each) for each in (ours, theirs))
+        np.testing.assert_array_equal(ours, theirs)
 
     def not_again(*_):
-        raise AssertionError("a block was made again")
+        raise AssertionError("a block was made or clipped again")
 
     monkeypatch.setattr(type(source.blocks), "block", not_again)
+    monkeypatch.setattr(type(row_sum.row_bound), "clip", not_again)
     np.testing.assert_array_equal(kept.sum_over_rows(row_sum, weights).gradient, expected)
-    first = kept.blocks.block(0, source.blocks.rows_in_block)
-    numbers = first.entries if hasattr(first, "entries") else first
-    with pytest.raises(ValueError, match="read-only"):
-        numbers[0] = 1.0
 
 
-def test_what_is_in_memory_or_too_large_is_not_kept(monkeypatch):
-    """Arrays are there already; blocks that need more memory than the limit are made in each pass."""
-    plain = MemorySource(ArrayBlocks(np.ones((10, 2))), np.ones(10, np.int8))
-    assert plain.for_many_passes() is plain
-    nothing = made_anew(3)[1].taken(np.array([], dtype=np.intp))
-    assert nothing.for_many_passes() is nothing
-    source = made_anew()[1]
-    needed = 2 * source.blocks.rows_in_block * 40 * 8
+@pytest.mark.parametrize("bound", [BallBound(1.0), BallBound(100.0), Centred(BallBound(2.0), (0.5,) * 6, 1.3)], ids=str)
+@pytest.mark.parametrize(
+    "loss", [ClippedSlopes(LogisticLoss(), 0.5), ClippedSlopes(Softmax(3), 0.3)], ids=["margin", "classes"]
+)
+def test_large_arrays_are_clipped_without_a_copy(bound, loss, monkeypatch):
+    """The same sums up to rounding, and rows that are clipped nowhere in memory; a block with a huge row is copied."""
+    monkeypatch.setattr("confide.data.arrays._KEPT_BYTES", 0)
+    rng = np.random.default_rng(5)
+    rows = rng.normal(size=(9000, 6))
+    rows[4096 + 7, 2] = 1e200
+    labels = rng.integers(3, size=9000) if loss.n_outputs > 1 else rng.choice([-1, 1], 9000).astype(np.int8)
+    row_sum = RowSum(loss, bound, 1.0, 1, 2.0)
+    source = MemorySource(ArrayBlocks(rows), labels, rng.uniform(0.0, 3.0, 9000))
+    kept = source.for_many_passes(row_sum)
+    kinds = [type(block.rows) for block in kept.blocks.made]
+    assert kinds == [ScaledRows, np.ndarray, ScaledRows]
+    assert all(np.shares_memory(block.rows.rows, rows) for block in kept.blocks.made if type(block.rows) is ScaledRows)
+    weights = rng.normal(size=(1, row_sum.n_weights(6)))
+    np.testing.assert_allclose(
+        kept.sum_over_rows(row_sum, weights).gradient,
+        source.sum_over_rows(row_sum, weights).gradient,
+        rtol=1e-12,
+        atol=1e-10,
+    )
+    # The rows that the code multiplies with obey the bound in exact arithmetic.
+    block = kept.blocks.made[0].rows
+    exact = block.scales[:, None].astype(np.longdouble) * rows[:4096] - block.shifts[:, None] * block.centre.astype(
+        np.longdouble
+    )
+    assert np.sqrt((exact * exact).sum(axis=1)).max() <= bound.l2_norm
+
+
+def test_large_arrays_of_other_kinds_are_read_as_they_are(monkeypatch):
+    """Bounds on groups, and single precision: nothing is kept."""
+    monkeypatch.setattr("confide.data.arrays._KEPT_BYTES", 0)
+    rows, labels = np.ones((10, 2)), np.ones(10, np.int8)
+    for given, bound in ((rows, GroupBound((1, 1), (1.0, 1.0))), (rows.astype(np.float32), BallBound(1.0))):
+        source = MemorySource(ArrayBlocks(given), labels)
+        assert source.for_many_passes(RowSum(LogisticLoss(), bound, 0.0, 1)) is source
+
+
+def test_too_large_blocks_are_not_kept(monkeypatch):
+    """Blocks that need more memory than the limit are made in each pass; no rows, nothing to keep."""
+    source, row_sum = made_anew()[1], RowSum(LogisticLoss(), BallBound(1.0), 0.0, 1)
+    nothing = source.taken(np.array([], dtype=np.intp))
+    assert nothing.for_many_passes(row_sum) is nothing
+    needed = 2 * source.blocks.rows_in_block * (40 * 8 + 32)
     monkeypatch.setattr("confide.data.arrays._KEPT_BYTES", needed)
-    assert source.for_many_passes() is not source
+    assert source.for_many_passes(row_sum) is not source
     monkeypatch.setattr("confide.data.arrays._KEPT_BYTES", needed - 1)
-    assert source.for_many_passes() is source
+    assert source.for_many_passes(row_sum) is source

@@ -81,7 +81,8 @@ def test_a_fit_asks_its_source_for_moments_before_the_charge(monkeypatch):
     for share in (0.0, 0.3):
         with pytest.raises(ParameterError, match="these sums are not given"):
             LogisticRegression(50.0, inference_share=share, classes=[0, 1], ledger=ledger).fit(X, X[:, 0] > 0)
-    assert asked == [(1, False), (1, True)]
+    assert [moments for _, moments in asked] == [False, True]
+    assert min(number for number, _ in asked) >= 1
     assert len(ledger.entries()) == 0
 
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import confide
 from confide import ZCDP, ApproxDP, FileError, Ledger, ParameterError, Ridge
-from confide.inference.least_squares import SumsEvidence, joint_uncertainty_of_sums, uncertainty_of_sums
+from confide.inference.least_squares import SumsEvidence, _privacy_errors, joint_uncertainty_of_sums, uncertainty_of_sums
 
 TRUTH = np.array([0.6, -0.4, 0.2, 0.1])
 SPREAD = 0.15
@@ -339,3 +341,20 @@ def test_intervals_with_a_prior_hold_the_populations_coefficients_and_reach_file
     assert (np.abs(model.coef_ - truth[:3]) > ends[:, 1] - ends[:, 0]).any()
     model.save(tmp_path / "model.json")
     assert np.array_equal(confide.load(tmp_path / "model.json").conf_int(target="unregularised"), ends)
+
+
+@pytest.mark.parametrize("law", ["laplace", "ball", "gaussian"])
+@pytest.mark.parametrize("size", [2, 6])
+def test_errors_due_to_noise_have_the_variance_of_its_law(law, size):
+    """Of spherical noise too, whose entries are not independent: uncorrelated, of one variance each, and longer tails."""
+    rng, n_numbers = np.random.default_rng(0), size * (size + 3) // 2
+    entries, variances = rng.normal(size=(n_numbers, size)), rng.uniform(0.5, 2.0, n_numbers)
+    evidence = SimpleNamespace(law=law)
+    errors = _privacy_errors(evidence, entries, variances)
+    np.testing.assert_allclose(np.cov(errors.T), (entries.T * variances) @ entries, rtol=0.2, atol=1.5)
+    np.testing.assert_allclose(errors.var(axis=0), variances @ entries**2, rtol=0.12)
+    kurtosis = stats.kurtosis(errors, axis=0).mean()
+    # Spherical noise of N numbers, with the square of targets among them, has E X^4 = 3 (N + 1) (N + 3) and E X^2 = N + 1.
+    expected = {"gaussian": 0.0, "ball": 6.0 / (n_numbers + 2.0)}
+    if law in expected:
+        assert abs(kurtosis - expected[law]) < 0.35

@@ -245,8 +245,8 @@ def test_no_pair_of_data_sets_exceeds_the_curve_of_shaped_noise():
         facts = (1.0 / scale, math.log1p(0.25 * (scales @ scales) / l2), shaped_kappa([(s, 1) for s in scales], scale, l2))
         for neighbours, first, second in ((ADD, none, there), (ADD, there, none), (REPLACE, there, opposite)):
             assert abs(first.sum() * cell - 1.0) < 1e-3
-            evenness = math.hypot(*scales) / (max(deviations) / scale)
-            bend = float(scales @ scales) / l2
+            # |x|^2 = R^2 at most, and at most |T x|^2 times the largest variance.
+            evenness, bend = math.hypot(*scales) / (max(deviations) / scale), float(scales @ scales) / l2
             curve = GaussianObjective(*facts, 0.0, neighbours, True, bend=bend, evenness=evenness)
             for order in (1.3, 3.0):
                 moment = (first**order * second ** (1.0 - order)).sum() * cell

@@ -35,14 +35,15 @@ def test_the_ends_of_one_row(shift, bend, two_sided):
     assert is_just_above(-ends.lower(Z), -lower)
 
 
-@pytest.mark.parametrize("evenness", [1.0, 0.6])
-def test_the_ends_cover_rows_of_every_whitened_length(evenness):
+@pytest.mark.parametrize(("evenness", "even_bend"), [(1.0, 1.0), (0.6, 1.0), (0.3, 0.5)])
+def test_the_ends_cover_rows_of_every_whitened_length(evenness, even_bend):
     """Rows with a share t of the largest whitened length, whose curvature is the larger of what t and the norm allow."""
     shift, bend = 0.8, 1.5
-    ends = RowEnds(shift, (0.5, 0.5), (bend, 0.0), (bend, 0.0), evenness)
+    ends = RowEnds(shift, (0.5, 0.5), (bend, 0.0), (bend, 0.0), ((evenness, even_bend), (1.0, 1.0)))
     a, uppers, lowers = SLOPES[:, None], [], []
     for t in np.linspace(0.02, 1.0, 50):
-        curved = min(bend, bend * (t / evenness) ** 2) * a * (1.0 - a)
+        longer = even_bend + (1.0 - even_bend) * (t**2 - evenness**2) / max(1.0 - evenness**2, 1e-9)
+        curved = bend * (even_bend * (t / evenness) ** 2 if t < evenness else longer) * a * (1.0 - a)
         line, square = a * t * shift * Z, 0.5 * (a * t * shift) ** 2
         uppers.append((line + square + curved).max(axis=0))
         lowers.append((line + square - curved).min(axis=0))
@@ -56,7 +57,7 @@ def test_the_ends_cover_rows_of_every_whitened_length(evenness):
 def test_the_ends_of_two_rows(bend, acute):
     """All slopes of both rows, for angles on the side of the right one: never outside of the ends, which are close."""
     m = 0.6
-    ends, a = PairEnds(2.0 * m, (bend, 0.05), 1.0, acute), np.linspace(0.0, 1.0, 41)[:, None]
+    ends, a = PairEnds(2.0 * m, (bend, 0.05), ((1.0, 1.0),), acute), np.linspace(0.0, 1.0, 41)[:, None]
     tightest = []
     for cosine in np.linspace(0.0, 1.0, 6) * (1 if acute else -1):
         line = [a * m * Z for _ in range(2)]

@@ -254,7 +254,8 @@ def test_no_pair_of_data_sets_exceeds_the_gaussian_curve_of_softmax(neighbours):
         mu = math.sqrt(2.0) * row / deviation
         tapered = (2 / 3) * row**2 * max(0.0, 1.0 / l2 - 0.5 / deviation**2)
         cost = min(curvature_cost(loss, row, l2), tapered * (1 + 1e-9))
-        curve = GaussianObjective(mu, cost, math.inf, 0.0, neighbours, True, 3, separable=False)
+        bend = math.sqrt(2.0) * row**2 / l2
+        curve = GaussianObjective(mu, cost, math.inf, 0.0, neighbours, True, 3, separable=False, bend=bend)
         for first, second in (laws, laws[::-1]):
             for epsilon in (cost + 1e-6, cost + 0.3 * mu, cost + mu, cost + 2 * mu):
                 exact = np.maximum(0.0, np.exp(first) - np.exp(epsilon + second)).sum() * cell

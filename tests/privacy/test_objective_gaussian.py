@@ -16,6 +16,7 @@ from confide.privacy.budgets import ZCDP, ApproxDP, Neighbours, PureDP
 from confide.privacy.conversions import concentrated_epsilon
 from confide.privacy.gaussian_objective import GaussianObjective
 from confide.privacy.objective_perturbation import ObjectivePerturbation
+from confide.privacy.renyi import concentrated_rho
 from tests.privacy.densities import (
     gaussian_multiplier,
     least_gaussian_scale,
@@ -91,7 +92,8 @@ def test_finite_precision_costs_little_at_every_size(budget, neighbours):
     """Rows from 10^3 to 10^6, columns from 1 to 1000, automatic alpha: below 1% of the budget and 14% of the noise."""
     for n_rows, n_features in itertools.product((10**3, 10**4, 10**5, 10**6), (1, 10, 100, 1000)):
         bounds = (n_rows, n_rows) if neighbours is ADD else None
-        plan = LogisticRegression(budget, neighbours=neighbours, n_rows_bounds=bounds).plan(n_rows, n_features)
+        model = LogisticRegression(budget, neighbours=neighbours, n_rows_bounds=bounds, mechanism="objective")
+        plan = model.plan(n_rows, n_features)
         assert 0.0 < plan.seal_share <= 0.01
         assert 0.0 < plan.seal_norm <= 0.14 * plan.noise_norm
 
@@ -113,3 +115,37 @@ def test_a_batch_of_concentrated_releases_costs_what_their_curves_cost():
 def profile_of_a_shift(epsilon, mu):
     """The profile of the Gaussian mechanism, in SciPy's functions alone."""
     return stats.norm.cdf(mu / 2 - epsilon / mu) - np.exp(epsilon) * stats.norm.cdf(-mu / 2 - epsilon / mu)
+
+
+@pytest.mark.parametrize("relation", Neighbours)
+@pytest.mark.parametrize("rho", [0.001, 0.005, 0.05, 0.5])
+def test_concentrated_plans_at_the_automatic_ridge_have_nearly_the_noise_of_the_ideal_mechanism(rho, relation):
+    """100 columns: at most 1.15 times the noise of the Gaussian mechanism that knows no curvature; all of rho is used."""
+    bounds = (50_000, 50_000) if relation is ADD else None
+    plan = LogisticRegression(ZCDP(rho), neighbours=relation, n_rows_bounds=bounds, mechanism="objective").plan(50_000, 100)
+    shift = 2.0 if relation is REPLACE else 1.0
+    least = plan.noise.shape.gaussian_norm(shift * plan.problem.loss_bounds.lipschitz / math.sqrt(2.0 * rho))
+    assert least <= plan.noise.norm <= 1.15 * least
+    assert 0.999 * rho <= concentrated_rho(plan.event.curve) <= rho
+
+
+@pytest.mark.parametrize("shape", ["ball", "groups", "linked"])
+def test_the_bend_of_a_plan_is_that_of_its_ridge_and_shape(shape):
+    """B = L R^2 / l2; every row of the shape has at most the bend of its whitened length, and some have all of it."""
+    facts = LogisticRegression(1.0, schema=confide.datasets.load_adult().schema).plan(32561).problem
+    facts = problem(32561, facts.n_features, row_bound=facts.row_bound, intercept=facts.intercept, l2=900.0, neighbours=ADD)
+    plan = objective_plan(facts, ZCDP(0.05), "gaussian", shape)
+    curve, noise = plan.event.curve, plan.noise
+    assert curve.bend == pytest.approx(facts.row_norm**2 / 900.0, rel=1e-6)
+    pieces = list(zip(noise.shape.pieces, noise.shape.gaussian_deviations(noise.scale), strict=True))
+    ratios = []
+    # Rows that are full in the pieces of the most noise have the largest norm at their whitened length.
+    for n in range(1, len(pieces) + 1):
+        full = sorted(pieces, key=lambda piece: -piece[1])[:n]
+        whitened = sum((length / deviation * noise.scale) ** 2 for (length, _), deviation in full)
+        norm = sum(length**2 for (length, _), _ in full) / facts.row_norm**2
+        first = curve.even_bend * whitened / curve.evenness**2
+        rest = curve.even_bend + (1.0 - curve.even_bend) * (whitened - curve.evenness**2) / max(1e-9, 1 - curve.evenness**2)
+        ratios.append(norm / (rest if whitened > curve.evenness**2 else first))
+    assert 0.99 < max(ratios) <= 1.0 + 1e-6
+    assert (curve.evenness, curve.even_bend) == (1.0, 1.0) or shape != "ball"

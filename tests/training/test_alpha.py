@@ -71,7 +71,8 @@ APART = {"neighbours": "add-or-remove-one", "n_rows_bounds": (2_000_000, 2_100_0
         (PureDP(0.1), APART, 2, 0.7, 0.04),
         (ApproxDP(0.5, 1e-6), APART, 20, 1.0, 0.0),
         (ApproxDP(0.5, 1e-6), {}, 20, 1.0, 0.0),
-        (ZCDP(0.1), APART, 20, 1.0, 0.0),
+        (ZCDP(0.1), APART, 20, 0.32, 0.12),
+        (ZCDP(0.1), {}, 20, 0.4, 0.12),
     ],
 )
 def test_the_least_automatic_ridge_costs_a_little_more_noise_and_none_where_intervals_are_wanted(

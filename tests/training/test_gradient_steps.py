@@ -140,6 +140,9 @@ def test_there_are_more_steps_where_they_are_short():
     """80 with much noise, where the ridge limits the steps; 160 with little, where the curvature does."""
     few, many = (decided(problem(1000, 6), mu=mu)[1].n_steps for mu in (0.001, 10.0))
     assert (few, many) == N_STEPS == (80, 160)
+    # Large tables have the least number of steps: 1,000,000 x 100 is one, KDD Cup 99 is none.
+    large, small = (decided(problem(n, 100), mu=10.0)[1].n_steps for n in (10**6, 6 * 10**5))
+    assert (large, small) == (80, 160)
     between = {decided(problem(1000, 6), mu=mu)[1].n_steps for mu in np.geomspace(0.01, 10.0, 40)}
     assert len(between) > 3
 

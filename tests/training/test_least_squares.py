@@ -40,10 +40,14 @@ def test_an_alpha_is_taken_times_the_lowest_number_of_rows():
 
 
 def test_the_automatic_ridge_is_that_of_the_noise():
-    """0.7 t sqrt(D), t the deviation of the noise on a product; without privacy it is 1."""
-    plan = plan_of_sums(least_squares(), PLAIN, 2, 300)
+    """0.7 t sqrt(D), t the deviation of the noise on a product, or of spherical noise; without privacy it is 1."""
+    plan = plan_of_sums(least_squares(budget=ApproxDP(0.01, 1e-2)), PLAIN, 2, 300)
+    assert plan.noise is None
     assert plan.l2 == noise_l2(plan.product_deviation, 2)
     assert plan.l2 == pytest.approx(0.7 * plan.product_deviation * math.sqrt(2.0))
+    spherical = plan_of_sums(least_squares(), PLAIN, 2, 300)
+    assert spherical.noise is not None
+    assert spherical.l2 == pytest.approx(0.7 * spherical.diagonal_deviation * math.sqrt(2.0))
     assert plan_of_sums(least_squares(budget=PureDP(INF)), PLAIN, 2, 300).l2 == 1.0
 
 

@@ -39,19 +39,20 @@ def test_an_automatic_loss_is_the_hinge_where_noise_is_small_and_logistic_where_
     Nothing but public facts is needed, and a plan with a schema clips rows to their usual norm if its noise is Gaussian.
     """
     schema = columns(4 if budget == 1.0 else 12)
-    model = LinearSVC(budget, schema=schema)
+    model = LinearSVC(budget, schema=schema, mechanism="objective", centre=False)
     bound = Encoder(schema).row_bound
     usual = usual_norm(bound, 1.0)
     strengths = {}
     for n_rows in (3_000, 30_000, 300_000, 3_000_000, 30_000_000):
-        hinge = LinearSVC(budget, schema=schema, loss="huber_hinge").plan(n_rows)
+        hinge = LinearSVC(budget, schema=schema, loss="huber_hinge", mechanism="objective", centre=False).plan(n_rows)
         strengths[n_rows] = n_rows * usual / hinge.noise.norm / hinge.problem.n_weights
         plan = model.plan(n_rows)
         if strengths[n_rows] >= 50.0:
             assert plan == hinge
         else:
             assert plan.problem.loss == LogisticHinge(0.5)
-            gaussian = LinearSVC(budget, schema=schema, loss="logistic_hinge").plan(n_rows).noise.law == "gaussian"
+            smooth = LinearSVC(budget, schema=schema, loss="logistic_hinge", mechanism="objective", centre=False)
+            gaussian = smooth.plan(n_rows).noise.law == "gaussian"
             assert gaussian or budget != APPROXIMATE
             assert plan.problem.row_bound == (BallBound(usual_norm(bound, 0.0)) if gaussian else bound)
             assert plan.noise.norm < hinge.noise.norm

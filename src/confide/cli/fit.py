@@ -11,6 +11,7 @@ import typer
 from confide.cli.budgets import Delta, Epsilon, Rho, chosen_budget
 from confide.cli.options import (
     Alpha,
+    Centre,
     Force,
     Format,
     Interactions,
@@ -83,6 +84,7 @@ def fit(
     n_features: RandomFeatures = None,
     alpha: Alpha = "auto",
     mechanism: MechanismName = "auto",
+    centre: Centre = True,
     neighbours: NeighboursName = "replace-one",
     n_rows_bounds: RowsBounds = None,
     max_rows_per_person: RowsPerPerson = 1,
@@ -110,8 +112,9 @@ def fit(
 
     options = ModelOptions(
         kind=kind, loss=loss, knots=knots, interactions=interactions, kernel=kernel, length_scale=length_scale,
-        n_features=n_features, alpha=alpha, mechanism=mechanism, neighbours=neighbours, n_rows_bounds=n_rows_bounds,
-        max_rows_per_person=max_rows_per_person, intervals=intervals, prior=prior, public_prior=public_prior,
+        n_features=n_features, alpha=alpha, mechanism=mechanism, centre=centre, neighbours=neighbours,
+        n_rows_bounds=n_rows_bounds, max_rows_per_person=max_rows_per_person, intervals=intervals, prior=prior,
+        public_prior=public_prior,
     )  # fmt: skip
     budget = chosen_budget(epsilon, delta, rho)
     files = files_of(data)

@@ -13,6 +13,7 @@ _PHRASES = {
     "logistic_hinge": "logistic-hinge",
     "ApproxDP or ZCDP in place of PureDP": "--delta or --rho",
     "budget=inf": "--epsilon inf",
+    "centre=False": "--no-centre",
     "Lower `budget`": "Lower --epsilon or --rho",
     'interactions="all"': "--interactions all",
     "a HuberRegressor": "--model huber",

@@ -113,6 +113,13 @@ Alpha = Annotated[str, typer.Option(metavar="auto|NUMBER", help="Ridge of the me
 MechanismName = Annotated[
     Literal["auto", "objective", "output", "output-laplace", "gradient"], typer.Option(help="Where the noise is added.")
 ]
+Centre = Annotated[
+    bool,
+    typer.Option(
+        "--centre/--no-centre",
+        help="Whether a small part of the budget may find the middle of the rows, if public facts say that it pays.",
+    ),
+]
 RowsBounds = Annotated[
     tuple[int, int] | None,
     typer.Option(metavar="LOW HIGH", help="Public bounds on the number of rows, for add-or-remove-one."),
@@ -137,6 +144,7 @@ class ModelOptions:
     kernel, length_scale, n_features : options for a kernel; None if not given
     alpha : "auto" or a number, as text
     mechanism, neighbours : names
+    centre : whether rows may be centred
     n_rows_bounds : public bounds on the number of rows; None if not given
     max_rows_per_person : int
     intervals : "auto" or a share of the budget, as text; None if not given
@@ -153,6 +161,7 @@ class ModelOptions:
     n_features: int | None = None
     alpha: str = "auto"
     mechanism: str = "auto"
+    centre: bool = True
     neighbours: str = "replace-one"
     n_rows_bounds: tuple[int, int] | None = None
     max_rows_per_person: int = 1
@@ -176,6 +185,7 @@ class ModelOptions:
             ledger=ledger,
             alpha=self._alpha(),
             mechanism=self.mechanism,
+            centre="auto" if self.centre else False,
             neighbours=self.neighbours,
             n_rows_bounds=self.n_rows_bounds,
             max_rows_per_person=self.max_rows_per_person,

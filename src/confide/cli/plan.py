@@ -13,6 +13,7 @@ from confide.cli.budgets import Delta, Epsilon, Rho, chosen_budget
 from confide.cli.models import predicts_a_number
 from confide.cli.options import (
     Alpha,
+    Centre,
     Format,
     Interactions,
     Intervals,
@@ -71,6 +72,7 @@ def plan(
     n_features: RandomFeatures = None,
     alpha: Alpha = "auto",
     mechanism: MechanismName = "auto",
+    centre: Centre = True,
     neighbours: NeighboursName = "replace-one",
     n_rows_bounds: RowsBounds = None,
     max_rows_per_person: RowsPerPerson = 1,
@@ -92,6 +94,7 @@ def plan(
         n_features=n_features,
         alpha=alpha,
         mechanism=mechanism,
+        centre=centre,
         neighbours=neighbours,
         n_rows_bounds=n_rows_bounds,
         max_rows_per_person=max_rows_per_person,

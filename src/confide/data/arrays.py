@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import ClassVar, Protocol, TypeAlias
+from typing import Any, ClassVar, Protocol, TypeAlias
 
 import numpy as np
 
@@ -16,8 +16,8 @@ from confide.data.lent import made_for_a_solver, unwritable
 from confide.data.passes import Pass
 from confide.data.source import BlockwiseSum, SummableRows
 from confide.data.threads import made_in_order
-from confide.erm.coded_rows import CodedRows
-from confide.erm.row_sums import Totals
+from confide.erm.clipped_rows import ClippedRows, clipped_once, scaled_once
+from confide.erm.row_sums import RowSum, Totals
 from confide.types import Array, Indices, Rows, Targets, Weights
 
 _BLOCK_BYTES = 2**20
@@ -106,11 +106,6 @@ def _depth(n_rows: int, block: int) -> int:
     groups = -(-blocks // _BLOCKS_IN_GROUP)
     bundles = -(-groups // _GROUPS_IN_BUNDLE)
     return min(block, n_rows) + min(blocks, _BLOCKS_IN_GROUP) + min(groups, _GROUPS_IN_BUNDLE) + bundles
-
-
-def _n_bytes(block: Rows) -> int:
-    """Memory of a block that was made anew: coded rows or an array."""
-    return int(block.columns.nbytes + block.entries.nbytes if type(block) is CodedRows else block.nbytes)
 
 
 CountedBlock: TypeAlias = tuple[Rows, Targets, Array | None]
@@ -311,16 +306,16 @@ class CopiedBlocks(Blocks):
 
 @dataclass(frozen=True, slots=True)
 class KeptBlocks(Blocks):
-    """Blocks that are made once and read in many passes.
+    """Blocks that are clipped once and summed over in many passes.
 
     Parameters
     ----------
-    blocks : what the blocks were made by
-    made : all blocks in order; nobody writes to them
+    blocks : the rows as they are
+    made : all blocks in order, as a sum clipped them
     """
 
     blocks: Blocks
-    made: tuple[Rows, ...]
+    made: tuple[ClippedRows, ...]
 
     @property
     def n_rows(self) -> int:
@@ -334,7 +329,7 @@ class KeptBlocks(Blocks):
     def rows_in_block(self) -> int:
         return self.blocks.rows_in_block
 
-    def block(self, start: int, stop: int) -> Rows:
+    def block(self, start: int, stop: int) -> Any:
         number, offset = divmod(start, self.rows_in_block)
         if offset == 0 and stop == min(start + self.rows_in_block, self.n_rows):
             return self.made[number]
@@ -389,16 +384,24 @@ class MemorySource(RowsWithDefaults, SummableRows):
         labels, row_weights = unwritable(self.labels), unwritable(self.row_weights)
         return MemorySource(self.blocks.lent(), labels, row_weights, self.n_threads)
 
-    def for_many_passes(self) -> MemorySource:
-        """The same rows, with all blocks in memory if each would be made anew in each pass and together they are small."""
-        if not self.blocks.made_anew or self.n_rows == 0:
-            return self
+    def for_many_passes(self, row_sum: RowSum) -> MemorySource:
+        """The same rows; blocks are clipped and kept in memory if together they are small.
+
+        Large arrays are not copied: of each row it is kept how it is clipped.
+        """
         step = self.blocks.rows_in_block
-        of_one = _n_bytes(self.blocks.block(0, min(step, self.n_rows)))
-        if of_one * -(-self.n_rows // step) > _KEPT_BYTES:
+        if self.n_rows == 0:
             return self
-        made = tuple(unwritable(rows) for rows, _, _ in self.counted_blocks())
-        return replace(self, blocks=KeptBlocks(self.blocks, made))
+        first = self.blocks.block(0, min(step, self.n_rows))
+        is_small = clipped_once(row_sum, first).n_bytes * -(-self.n_rows // step) <= _KEPT_BYTES
+        if not is_small and (self.blocks.made_anew or scaled_once(row_sum, first) is None):
+            return self
+
+        def made(rows: Rows) -> ClippedRows:
+            return (None if is_small else scaled_once(row_sum, rows)) or clipped_once(row_sum, rows)
+
+        blocks = KeptBlocks(self.blocks, tuple(made(rows) for rows, _, _ in self.counted_blocks()))
+        return replace(self, blocks=blocks)
 
     def sample(self, n_rows: int) -> MemorySource:
         """About `n_rows` of the rows, copied, in short runs spread evenly over all rows. Only solvers use it."""

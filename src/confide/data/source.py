@@ -12,7 +12,7 @@ from typing import Protocol
 
 from confide.data.lent import unwritable
 from confide.erm.closed_list_of_sums import SumOverRows
-from confide.erm.row_sums import Totals
+from confide.erm.row_sums import RowSum, Totals
 from confide.types import Array, Rows, Targets, Weights
 
 
@@ -59,8 +59,8 @@ class RowSource(Protocol):
     def lent(self) -> SummableRows:
         """The same rows for a solver, which can write to none of them."""
 
-    def for_many_passes(self) -> RowSource:
-        """The same rows for many passes: blocks that would be made anew in each pass may be kept."""
+    def for_many_passes(self, row_sum: RowSum) -> RowSource:
+        """The same rows for many passes with one sum: blocks may be kept as it clips them."""
         return self
 
     def sample(self, n_rows: int) -> SampledRows | None:
@@ -80,7 +80,7 @@ class SummableRows(RowSource, Protocol):
     def lent(self) -> SummableRows:
         return lent(self)
 
-    def for_many_passes(self) -> SummableRows:
+    def for_many_passes(self, row_sum: RowSum) -> SummableRows:
         return self
 
     def sum_over_rows(self, row_sum: BlockwiseSum, weights: Weights) -> Totals:
@@ -138,7 +138,7 @@ class LentSource:
         """These rows, which are lent already."""
         return self
 
-    def for_many_passes(self) -> LentSource:
+    def for_many_passes(self, row_sum: RowSum) -> LentSource:
         """These rows: solvers make few passes."""
         return self
 

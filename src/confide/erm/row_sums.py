@@ -14,15 +14,13 @@ import numpy as np
 from scipy.sparse import issparse
 
 from confide.erm.centred_rows import Centred, CentredRows
+from confide.erm.clipped_rows import MANY_SCORES, ClippedRows, ScaledRows
 from confide.erm.coded_rows import CodedRows, dense
 from confide.erm.curvature_sums import add_curvatures
 from confide.erm.losses import Loss
 from confide.erm.row_bounds import LONG_ROW, BallBound, RowBound, norm_with_intercept, row_products, row_squares
 from confide.erm.thread_memory import scratch
 from confide.types import Array, Rows, Targets, Weights
-
-_MANY_SCORES = 32
-"""For more scores of a row than this, coded rows are made dense, because products are faster (benchmarks/coded_rows.py)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,16 +85,19 @@ class RowSum:
 
         `row_weights` (m,) say how much each row counts. Without them each row counts 1, or `largest_weight` if that is less.
         """
-        if self.order >= 2 or len(weights) * self.loss.n_outputs > _MANY_SCORES:
-            rows = dense(rows)
-        if isinstance(rows, np.ndarray) and isinstance(self.row_bound, BallBound | Centred):
-            clipped = self.row_bound.clip(rows, scratch(rows.shape))
+        if type(rows) is ClippedRows:
+            clipped, stretch = rows.of(self)
         else:
-            clipped = self.row_bound.clip(rows)
+            rows = dense(rows) if self.order >= 2 or len(weights) * self.loss.n_outputs > MANY_SCORES else rows
+            if isinstance(rows, np.ndarray) and isinstance(self.row_bound, BallBound | Centred):
+                clipped = self.row_bound.clip(rows, scratch(rows.shape))
+            else:
+                clipped = self.row_bound.clip(rows)
+            stretch = self.stretch(clipped) if self.loss.by_length else 1.0
         n_features = clipped.shape[1]
         weights = weights.reshape(-1, n_features + (self.intercept > 0.0))
         scores = self._scores(clipped, weights)
-        terms = self.loss.of_scores(scores, labels, self.order, self._stretch(clipped) if self.loss.by_length else 1.0)
+        terms = self.loss.of_scores(scores, labels, self.order, stretch)
         counts = self._counts(row_weights)
         if terms.value is not None:
             totals.value[...] += (counts * terms.value).sum(axis=0)
@@ -112,24 +113,21 @@ class RowSum:
 
     def _scores(self, clipped: Rows, weights: Weights) -> Array:
         n_features = clipped.shape[1]
-        scores: Array
         unread = self.row_bound.l2_norm == np.inf and isinstance(clipped, np.ndarray)
         if unread and len(weights) == 1 and n_features >= LONG_ROW:
             # No norm was taken of these rows, so they are read here for the first time, from memory.
-            scores = row_products(clipped, weights[0, :n_features])[:, None]
+            scores: Array = row_products(clipped, weights[0, :n_features])[:, None]
         else:
             scores = product(clipped, weights[:, :n_features].T)
         if self.intercept > 0.0:
             scores += self.intercept * weights[:, n_features]
         return scores
 
-    def _stretch(self, clipped: Rows) -> Array:
+    def stretch(self, clipped: Rows) -> Array:
         """(m, 1): the bound on a row over its length, intercept included; inf for a row of zeros."""
         squares = clipped.squares() if type(clipped) is CentredRows else row_squares(clipped)
-        lengths = np.sqrt(squares + self.intercept**2)
         with np.errstate(divide="ignore"):
-            stretch: Array = norm_with_intercept(self.row_bound, self.intercept) / lengths
-        return stretch[:, None]
+            return norm_with_intercept(self.row_bound, self.intercept) / np.sqrt(squares + self.intercept**2)[:, None]
 
     def _counts(self, row_weights: Array | None) -> Array | float:
         """(m, 1), or one number: how much each row counts, in [0, largest_weight]; 0 for a weight that is not a number."""
@@ -147,9 +145,9 @@ class RowSum:
 def product(left: Any, right: Any) -> Array:
     """The product of two matrices, one of them rows. Arrays use `dot`, since the operator keeps other threads waiting."""
     found: Array
-    if type(left) in (CodedRows, CentredRows):
+    if type(left) in (CodedRows, CentredRows, ScaledRows):
         found = left.times(right)
-    elif type(right) in (CodedRows, CentredRows):
+    elif type(right) in (CodedRows, CentredRows, ScaledRows):
         found = right.weighted_sums(left.T)
     else:
         found = left @ right if issparse(left) or issparse(right) else np.dot(left, right)

@@ -130,8 +130,9 @@ def utility_bound(plan: Plan, *, reference_norm: float = 1.0, failure: float = 0
         raise ParameterError("utility bounds are for plans of private models with a loss of the score, such as classifiers.")
     if plan.descent is not None or plan.centring is not None:
         raise ParameterError(
-            "no bound is proven for noisy gradients, because a fixed number of steps need not come near a minimiser, nor for "
-            "rows that are centred. Plan with mechanism='objective' and centre=False, or forecast the error with simulate."
+            "no bound is proven for noisy gradients, because a fixed number of steps need not come near a minimiser, nor "
+            "for rows that are centred. Plan with mechanism='objective' and centre=False, or forecast the error with "
+            "simulate."
         )
     problem, loss = plan.problem, plan.problem.loss_bounds
     n, l2 = problem.n_rows_low, plan.l2

@@ -43,7 +43,8 @@ class GaussianObjective:
     beside_mu : whitened sensitivity of other Gaussian releases that the same charge covers, before or after this one
     bend : L R^2 / l2 of a tapered loss: a row with the share a of its largest slope costs at most bend a (1 - a) by its
         curvature; inf for other losses, and where it is not known
-    evenness : the largest norm of a row over the largest that a row of its whitened length could have; 1 for a ball
+    evenness, even_bend : a row whose whitened length is this share of the largest has at most this share of `bend`; shorter
+        rows have less in proportion to the square of their length, and longer rows no more than in proportion; 1 for a ball
     """
 
     mu: float
@@ -57,6 +58,7 @@ class GaussianObjective:
     beside_mu: float = 0.0
     bend: float = math.inf
     evenness: float = 1.0
+    even_bend: float = 1.0
 
     def __post_init__(self) -> None:
         if not self.monotone or self.n_outputs > 1:
@@ -110,9 +112,8 @@ class GaussianObjective:
         """Upper bound on the least delta for this epsilon; 1 where no bound is known."""
         known = min(self._delta(epsilon, kappa_form=False), self._delta(epsilon, kappa_form=True))
         # Well above kappa both forms agree, so the second one is evaluated near kappa alone.
-        near = epsilon - self.kappa < _FAR * self.added_mu
-        single = self.neighbours is Neighbours.ADD_OR_REMOVE_ONE and self.kappa < math.inf
-        return min(known, self._bent_delta(epsilon)) if single and near else known
+        near = self.kappa < math.inf and epsilon - self.kappa < _FAR * self.added_mu
+        return min(known, self._bent_delta(epsilon)) if near and self.neighbours is Neighbours.ADD_OR_REMOVE_ONE else known
 
     def _bent_delta(self, epsilon: float) -> float:
         """Mean of delta_G(epsilon - psi(X); seal) over X ~ N(mu^2 / 2, mu^2), rounded up: theorem 3, second form.

@@ -151,8 +151,8 @@ class NoisyGradients:
             raise ParameterError(ANOTHERS)
         problem, descent = plan.problem, plan.descent
         problem.check_source(source)
-        rows = source.for_many_passes()
         row_sum, walk = descent.row_sum(problem), descent.steps.start(problem.n_weights)
+        rows = source.for_many_passes(row_sum)
         # Many integers are drawn much faster together. Each is used in one sum.
         at_once = max(1, _MOST_DRAWN // problem.n_weights)
         for first in range(0, descent.n_steps, at_once):

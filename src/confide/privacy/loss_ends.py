@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from itertools import pairwise
+from typing import ClassVar, Protocol, TypeAlias
 
 import numpy as np
 
@@ -17,6 +18,13 @@ from confide.privacy.budgets import Neighbours
 from confide.types import Array
 
 _UP = 1.0 + 2.0**-40
+
+
+_Lengths: TypeAlias = tuple[tuple[float, float], ...]
+_Costs: TypeAlias = tuple[tuple[float, float], tuple[float, float]]
+_FULL = ((1.0, 1.0),)
+_N_LENGTHS = 4
+"""Whitened lengths of one row from the first to the largest."""
 
 
 class BentCurve(Protocol):
@@ -36,7 +44,11 @@ class BentCurve(Protocol):
 
     @property
     def evenness(self) -> float:
-        """The largest norm of a row over the largest that its whitened length allows."""
+        """A whitened length of a row, as a share of the largest."""
+
+    @property
+    def even_bend(self) -> float:
+        """The share of the bend that a row of that length may have."""
 
     @property
     def neighbours(self) -> Neighbours:
@@ -93,7 +105,8 @@ class RowEnds:
     shift : M
     squares : p and q
     upper_cost, lower_cost : (B, C) of c and of c'
-    evenness : see `GaussianObjective`
+    lengths : (t, part) for whitened lengths of rows, as shares of the largest, and the part of the bend that such rows may
+        have. The ends are those of rows of all lengths between the first and the last; if there is one, up to it
     two_sided : whether a goes from -1 to 1, and not from 0
     n_corners : see `Ends`
     """
@@ -102,24 +115,24 @@ class RowEnds:
     squares: tuple[float, float]
     upper_cost: tuple[float, float]
     lower_cost: tuple[float, float]
-    evenness: float = 1.0
+    lengths: _Lengths = _FULL
     two_sided: bool = False
     n_corners: int = 1
 
     def upper(self, z: Array) -> Array:
         along, (bend, flat) = np.abs(z) if self.two_sided else z, self.upper_cost
         found = np.zeros_like(z)
-        for share in {self.evenness, 1.0}:
+        for share, part in self.lengths:
             square = self.squares[0] * (share * self.shift) ** 2
-            found = np.maximum(found, _bent(bend - square, share * self.shift * along + square, self.n_corners))
+            found = np.maximum(found, _bent(part * bend - square, share * self.shift * along + square, self.n_corners))
         return _away(found + flat, self.shift, bend)
 
     def lower(self, z: Array) -> Array:
         along, (bend, flat) = np.abs(z) if self.two_sided else -z, self.lower_cost
-        square = self.squares[1] * (self.evenness * self.shift) ** 2
+        square = self.squares[1] * (self.lengths[0][0] * self.shift) ** 2
         found = np.zeros_like(z)
-        for share in {self.evenness, 1.0}:
-            found = np.maximum(found, _bent(bend + square, share * self.shift * along - square, self.n_corners))
+        for share, part in self.lengths:
+            found = np.maximum(found, _bent(part * bend + square, share * self.shift * along - square, self.n_corners))
         return -_away(found + flat, self.shift, bend)
 
 
@@ -133,13 +146,13 @@ class PairEnds:
     ----------
     shift : M
     cost : (B, C) as in `RowEnds`
-    evenness : see `GaussianObjective`
+    lengths : as in `RowEnds`, from the least to the largest
     acute : whether the angle between the two shifts is at most a right one
     """
 
     shift: float
     cost: tuple[float, float]
-    evenness: float
+    lengths: _Lengths
     acute: bool
     two_sided: ClassVar[bool] = False
     n_corners: ClassVar[int] = 1
@@ -147,18 +160,18 @@ class PairEnds:
     def upper(self, z: Array) -> Array:
         m, (bend, flat) = 0.5 * self.shift, self.cost
         second, found = m * z + 0.5 * m**2, np.zeros_like(z)
-        for share in {self.evenness, 1.0}:
+        for share, part in self.lengths:
             square = 0.5 * (share * m) ** 2
             # The slope of the second row is at one of its ends. Where it is at the largest, the shifts add up.
             also = share * m**2 if self.acute else 0.0
-            alone, both = (_bent(bend - square, share * m * z + square + more) for more in (0.0, also))
+            alone, both = (_bent(part * bend - square, share * m * z + square + more) for more in (0.0, also))
             found = np.maximum(found, np.maximum(alone, second + both))
         return _away(found + flat, self.shift, bend)
 
     def lower(self, z: Array) -> Array:
         m, square = 0.5 * self.shift, 0.5 if self.acute else 0.0
         alone = RowEnds(m, (0.5, square), (0.0, 0.0), (0.0, 0.0))
-        bending = RowEnds(m, (0.5, square), (0.0, 0.0), self.cost, self.evenness)
+        bending = RowEnds(m, (0.5, square), (0.0, 0.0), self.cost, self.lengths)
         return alone.lower(z) + bending.lower(z)
 
 
@@ -201,22 +214,34 @@ def _charges(curve: BentCurve) -> list[tuple[float, float]]:
     return [(curve.bend / (1.0 + middle) * _UP, flat)]
 
 
+def _lengths(curve: BentCurve) -> _Lengths:
+    """(t, part) from the `evenness` of a curve to 1; t^2 and the part of the bend are on one line."""
+    first, part = curve.evenness, curve.even_bend
+    if first == 1.0:
+        return _FULL
+    shares = [i / (_N_LENGTHS - 1) for i in range(_N_LENGTHS - 1)]
+    inner = ((math.sqrt(first**2 + share * (1.0 - first**2)), part + share * (1.0 - part)) for share in shares)
+    return (*((t, min(1.0, part * _UP)) for t, part in inner), (1.0, 1.0))
+
+
 def _cases(curve: BentCurve, bend: float, flat: float) -> list[list[tuple[float, Ends]]]:
     """The cases of one account: which row bends the objective, or at which angle two rows are."""
-    rows = 2.0 if curve.neighbours is Neighbours.REPLACE_ONE else 1.0
+    rows, lengths = 2.0 if curve.neighbours is Neighbours.REPLACE_ONE else 1.0, _lengths(curve)
     is_cube = curve.separable and curve.n_outputs > 1
     shift = rows * curve.mu * (_UP / math.sqrt(curve.n_outputs) if is_cube else 1.0)
     if rows == 2.0 and curve.monotone and curve.n_outputs == 1:
-        return [[(1.0, PairEnds(shift, (bend, flat), curve.evenness, acute))] for acute in (True, False)]
+        return [[(1.0, PairEnds(shift, (bend, flat), (lengths[0], lengths[-1]), acute))] for acute in (True, False)]
     n_corners = 1 if curve.separable else max(1, curve.n_outputs - 1)
 
-    def row(squares: tuple[float, float], upper: tuple[float, float], lower: tuple[float, float]) -> Ends:
-        return RowEnds(shift, squares, upper, lower, curve.evenness, not curve.monotone, n_corners)
+    def row(squares: tuple[float, float], costs: _Costs, lengths: _Lengths = _FULL) -> Ends:
+        return RowEnds(shift, squares, *costs, lengths, not curve.monotone, n_corners)
 
     # The curvature of a row raises the upper end, or lowers the lower one.
     bending, straight = (rows * bend, rows * flat), (0.0, 0.0)
     sides = [(bending, straight), (straight, bending)]
     if rows == 1.0:
-        return [[(1.0, row((0.5, 0.5), *costs))] for costs in sides]
+        # One row has one length: up to the first of them, or between two.
+        between = [lengths[:1], *pairwise(lengths)]
+        return [[(1.0, row((0.5, 0.5), costs, some))] for costs in sides for some in between]
     # Slopes of either sign, or of several scores, may add up at one place and cancel at another.
-    return [[(0.5, row((0.5, 0.0), *costs)) for costs in sides]]
+    return [[(0.5, row((0.5, 0.0), costs)) for costs in sides]]

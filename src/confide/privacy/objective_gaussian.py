@@ -44,7 +44,7 @@ def gaussian_plan(problem: Problem, budget: Budget, shape: Shape, share: float) 
         cost = min(curvature, loss.trace / problem.largest_weight * kappa * _UP)
         return GaussianObjective(mu, cost, math.inf, seal_mu, problem.neighbours, loss.monotone, *others)
 
-    bend = _bend(shape, loss.lipschitz, l2) if loss.tapered else (math.inf, 1.0)
+    bend = _bend(shape, loss.lipschitz, l2) if loss.tapered else (math.inf, 1.0, 1.0)
     high = _ideal_mu(of_row) / shift
     curve = _largest_concentrated(curve_at, high, of_row) if isinstance(of_row, ZCDP) else _largest(curve_at, high, of_row)
     noise = Noise(shape, "gaussian", loss.lipschitz / curve.mu)
@@ -61,10 +61,20 @@ def _kappa(shape: Shape, largest_weight: float, scale: float, l2: float) -> floa
     return _UP * math.fsum(rho**2 * max(0.0, weight / l2 - 0.5 * (weight / t) ** 2 * _DOWN) for (rho, _), t in pairs)
 
 
-def _bend(shape: Shape, lipschitz: float, l2: float) -> tuple[float, float]:
-    """L R^2 / l2, rounded up, and R over the largest deviation of a piece per unit of scale, rounded down: theorem 5."""
-    evenness = shape.l2_norm / max(shape.gaussian_deviations(1.0)) * _DOWN
-    return lipschitz * shape.l2_norm**2 / l2 * _UP, min(1.0, evenness)
+def _bend(shape: Shape, lipschitz: float, l2: float) -> tuple[float, float, float]:
+    """`bend`, `evenness` and `even_bend` of a `GaussianObjective`: theorem 5', on shorter rows.
+
+    As shares of the largest, the squared norm of a row is at most steepest t^2, and at most 1 - flattest (1 - t^2), t its
+    whitened length; the slopes are those of the pieces with the most and the least noise. The two lines meet at the answer.
+    """
+    square = shape.l2_norm**2
+    slopes = [deviation**2 / square for deviation in shape.gaussian_deviations(1.0)]
+    steepest, flattest = max(1.0, max(slopes) * _UP), min(1.0, min(slopes) * _DOWN)
+    bend = lipschitz * square / l2 * _UP
+    if steepest < 1.0 + 2.0**-30:
+        return bend * steepest, 1.0, 1.0
+    even_bend = min(1.0, steepest * (1.0 - flattest) / (steepest - flattest) * _UP)
+    return bend, math.sqrt(even_bend / steepest) * _DOWN, even_bend
 
 
 def _ideal_mu(budget: Budget) -> float:

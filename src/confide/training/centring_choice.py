@@ -41,8 +41,14 @@ def plan_with_centring(settings: Settings, score_loss: ScoreLoss, n_features: in
     # The weights of a prior are those of rows as they are, and the bounds of a plan rest on them before a centre is known.
     if not settings.centres or settings.prior is not None or not _may_be_centred(plan):
         return plan
-    margins = score_loss.score_size is None and not (settings.random_features or settings.appends_features)
-    if plan.descent is None and margins and strength(plan, settings.usual_norm) >= ENOUGH_FOR_GRADIENTS:
+    two_classes = score_loss.score_size is None and plan.problem.loss.n_outputs == 1
+    has_features = settings.random_features or settings.appends_features
+    if (
+        plan.descent is None
+        and two_classes
+        and not has_features
+        and strength(plan, settings.usual_norm) >= ENOUGH_FOR_GRADIENTS
+    ):
         # Centred rows are shortened, and with so little noise that costs more than the centre gains.
         return plan
     problem, budget = plan.problem, plan.budget

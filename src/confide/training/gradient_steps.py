@@ -27,6 +27,8 @@ from confide.types import Array, Weights
 N_STEPS = 80, 160
 """The least and the largest number of noisy sums. The numbers of this module, but for those of losses with kinks, were
 chosen on Adult, Bank, Covertype and KDD Cup 99."""
+_MANY_NUMBERS = 2**26
+"""Of larger tables, in rows times weights, the least number of sums is made, since each takes long."""
 MOMENTUM = 0.9
 """The largest part of a step that the next step repeats."""
 _STEP, _STEP_OVER_RIDGE = 3.75, 0.1
@@ -149,7 +151,8 @@ class GradientRule:
         longest = _STEP / (curvature * self._longest_usual(problem, typical) ** 2 * problem.n_rows_low)
         # So many steps that neither of the two limits on a step is far below the other.
         ridge = max(balanced, problem.l2)
-        n_steps = min(max(math.ceil(_STEP_OVER_RIDGE / ridge / longest), N_STEPS[0]), N_STEPS[1])
+        most = N_STEPS[problem.n_rows_high * problem.n_weights <= _MANY_NUMBERS]
+        n_steps = min(max(math.ceil(_STEP_OVER_RIDGE / ridge / longest), N_STEPS[0]), most)
         step = min(_STEP_OVER_RIDGE / n_steps / ridge, longest)
         steps = HeavyBall(n_steps, step, MOMENTUM, problem.l2, problem.prior)
         return _with_joint(problem, Descent(n_steps, limit, math.inf, steps), unit)

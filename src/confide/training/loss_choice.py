@@ -33,6 +33,9 @@ def chosen_loss(
     if smooth_loss is None or mechanism_for(settings, score_loss.loss) != "objective":
         return settings, asked, None
     smooth = replace(asked, loss=smooth_loss)
+    if smooth == asked and settings.has_intervals:
+        # Rows are not clipped either, so nothing is chosen.
+        return settings, asked, None
     try:
         plan = plan_of_weights(settings, asked, n_features, n_rows, settings.budget)
     except ParameterError:

@@ -1,0 +1,132 @@
+"""Blocks that one sum over rows has clipped once, before it makes many passes. Proof: privacy/proofs/gradient.md."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.sparse import issparse
+
+from confide.erm.centred_rows import Centred, CentredRows
+from confide.erm.coded_rows import CodedRows, dense
+from confide.erm.row_bounds import _LARGEST_SAFE_SQUARE, BallBound, norm_with_intercept, row_squares
+from confide.errors import ParameterError
+from confide.types import Array, Rows
+
+MANY_SCORES = 32
+"""For more scores of a row than this, coded rows are made dense, because products are faster (benchmarks/coded_rows.py)."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ClippedRows:
+    """One block that a sum has clipped. Nobody writes to it.
+
+    Parameters
+    ----------
+    row_sum : the `confide.erm.row_sums.RowSum` that clipped the rows
+    rows : the clipped rows
+    stretch : the bound on a row over its length (m, 1), if the loss asks for it
+    """
+
+    row_sum: Any
+    rows: Any
+    stretch: Array | float
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of rows and of columns."""
+        n_rows, n_features = self.rows.shape
+        return int(n_rows), int(n_features)
+
+    @property
+    def n_bytes(self) -> int:
+        """Memory of the numbers that are kept."""
+        if type(self.rows) is ScaledRows:
+            return 32 * self.shape[0]
+        rows: Any = self.rows.rows if type(self.rows) is CentredRows else self.rows
+        names = ("columns", "entries") if type(rows) is CodedRows else ("data", "indices") if issparse(rows) else ("T",)
+        stored = [getattr(rows, name) for name in names]
+        # Beside the rows at most four numbers for each.
+        return sum(int(array.nbytes) for array in stored) + 32 * self.shape[0]
+
+    def of(self, row_sum: Any) -> tuple[Any, Array | float]:
+        """The clipped rows and their stretch. Any other sum, which might clip rows otherwise, is refused."""
+        if not (row_sum is self.row_sum or row_sum == self.row_sum) or row_sum.order >= 2:
+            raise ParameterError("these rows were clipped for another sum.")
+        return self.rows, self.stretch
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ScaledRows:
+    """One block of an array whose rows are clipped when they are used: row times scale, less shift times centre.
+
+    Parameters
+    ----------
+    rows : (m, d), as they are
+    scales, shifts : (m,)
+    centre : (d,)
+    """
+
+    rows: Array
+    scales: Array
+    shifts: Array
+    centre: Array
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of rows and of columns."""
+        n_rows, n_features = self.rows.shape
+        return int(n_rows), int(n_features)
+
+    def times(self, vectors: Array) -> Array:
+        """(m, k): products of the rows with the columns of a matrix (d, k)."""
+        products = np.dot(self.rows, vectors) * self.scales[:, None]
+        return np.asarray(products - self.shifts[:, None] * (self.centre @ vectors))
+
+    def weighted_sums(self, weights: Array) -> Array:
+        """(k, d): sums of the rows, each times its weight, for the columns of weights (m, k)."""
+        sums = np.dot((self.scales[:, None] * weights).T, self.rows)
+        return np.asarray(sums - (self.shifts @ weights)[:, None] * self.centre)
+
+
+def scaled_once(row_sum: Any, rows: Rows) -> ClippedRows | None:
+    """One block as `clipped_once` has it, but in no memory beside that of the rows, a few numbers for each.
+
+    None if that is not possible: for rows that are no array of doubles, for bounds on groups of columns, and for huge rows.
+    """
+    bound = row_sum.row_bound
+    ball = bound.inner if isinstance(bound, Centred) else bound
+    if not (isinstance(rows, np.ndarray) and rows.dtype == np.float64 and isinstance(ball, BallBound)):
+        return None
+    with np.errstate(over="ignore", under="ignore"):
+        squared_norms = row_squares(rows)
+    if not squared_norms.max(initial=0.0) <= _LARGEST_SAFE_SQUARE:
+        return None
+    # As `BallBound.clip` has them.
+    radius = ball._radius(rows.shape[1])
+    outside = ~(squared_norms <= radius * radius)
+    scales = np.where(outside, radius / np.sqrt(np.where(outside, squared_norms, 1.0)), 1.0)
+    if isinstance(bound, Centred):
+        moved = rows * scales[:, None] - bound.centre
+        distances = row_squares(moved)
+        shifts = bound._factors(distances)
+        scaled, squares = ScaledRows(rows, shifts * scales, shifts, np.array(bound.centre)), shifts * shifts * distances
+    else:
+        nothing = np.zeros(rows.shape[1])
+        scaled, squares = ScaledRows(rows, scales, np.zeros(len(rows)), nothing), scales * scales * squared_norms
+    with np.errstate(divide="ignore"):
+        lengths = np.sqrt(squares + row_sum.intercept**2)
+        stretch = norm_with_intercept(bound, row_sum.intercept) / lengths[:, None]
+    return ClippedRows(row_sum, scaled, stretch if row_sum.loss.by_length else 1.0)
+
+
+def clipped_once(row_sum: Any, rows: Rows) -> ClippedRows:
+    """One block, clipped for many passes with this `RowSum` of order 0 or 1, at one vector of weights each."""
+    rows = dense(rows) if row_sum.loss.n_outputs > MANY_SCORES else rows
+    if isinstance(rows, np.ndarray) and isinstance(row_sum.row_bound, BallBound | Centred):
+        # In the same order of memory as in a single pass, so that sums agree to the bit.
+        clipped = row_sum.row_bound.clip(rows, np.empty(rows.shape))
+    else:
+        clipped = row_sum.row_bound.clip(rows)
+    return ClippedRows(row_sum, clipped, row_sum.stretch(clipped) if row_sum.loss.by_length else 1.0)
