@@ -15,7 +15,7 @@ from confide.estimators.shared_parameters import ModelParameters, estimator
 SHARED = {
     "budget": 1.0, "alpha": "auto", "schema": None, "fit_intercept": True, "intercept_scaling": 1.0, "mechanism": "auto",
     "neighbours": "replace-one", "n_rows_bounds": None, "max_rows_per_person": 1, "prior": None, "ledger": None,
-    "n_jobs": None, "random_state": None,
+    "n_jobs": None, "random_state": None, "centre": "auto",
 }  # fmt: skip
 CLASSIFIER = {"classes": None, "class_weight": None, "max_sample_weight": 1.0}
 ADDITIVE = {"knots": "auto", "interactions": (), "monotone": None, "bounds": None, "inference_share": 0.0}
