@@ -206,7 +206,9 @@ def test_a_kernel_machine_is_a_linear_one_on_random_features(disc):
     points, inside = disc
     model = KernelSVC(math.inf, length_scale=0.5, n_features=32, map_seed=5, alpha=1e-3).fit(points, inside)
     features = confide.RandomFourierFeatures(32, length_scale=0.5, random_state=5)
-    by_hand = LinearSVC(math.inf, row_norm=1.0, alpha=1e-3).fit(features.fit_transform(points), inside)
+    by_hand = LinearSVC(math.inf, row_norm=1.0, alpha=1e-3, intercept_scaling=0.5).fit(
+        features.fit_transform(points), inside
+    )
     np.testing.assert_allclose(model.coef_, by_hand.coef_, atol=1e-9)
     assert model.n_features_in_ == 2
     assert model.coefficient_names_.tolist() == features.get_feature_names_out().tolist()
@@ -264,7 +266,7 @@ def test_a_kernel_machine_plans_for_its_features():
     """Rows of norm 1, as many weights as features; a schema's own columns are mapped."""
     plan = KernelSVC(1.0, n_features=64).plan(10_000, 7)
     assert (plan.problem.n_features, plan.problem.n_weights) == (64, 65)
-    assert plan.problem.row_norm == pytest.approx(math.sqrt(2.0))
+    assert plan.problem.row_norm == pytest.approx(math.sqrt(1.25))
     schema = confide.Schema(columns={"age": {"low": 0, "high": 100}, "job": {"categories": ["a", "b", "c"]}})
     assert KernelSVC(1.0, n_features=64, schema=schema).plan(10_000).problem.n_features == 64
     for bad in ({"n_features": 7}, {"kernel": "linear"}, {"length_scale": 0.0}, {"map_seed": -1}):
@@ -279,7 +281,8 @@ def test_a_fit_does_what_its_plan_says():
     for i in range(12):
         frame[f"level {i}"] = rng.integers(0, 6, n).astype(str)
     y = (frame["number 0"] + 0.3 * rng.normal(size=n) > 0).to_numpy()
-    model = LinearSVC(confide.ApproxDP(2.0, 1e-5), schema=schema).fit(frame, y)
+    given = {"schema": schema, "mechanism": "objective", "centre": False}
+    model = LinearSVC(confide.ApproxDP(2.0, 1e-5), **given).fit(frame, y)
     plan = model.plan(n)
     assert "logistic hinge, its corner at margin 2" in str(plan)
     assert plan.to_dict()["loss"] == "logistic_hinge"

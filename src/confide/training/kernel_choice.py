@@ -18,7 +18,7 @@ NUMBERS_OF_FEATURES = (1000, 500, 250, 120)
 LEAST_STRENGTH = {1000: 2500.0, 500: 1250.0, 250: 1000.0}
 """A number of features is taken if there are so many rows for each unit of noise on one weight. The smallest number needs no
 such strength. Compared by benchmarks/defaults.py."""
-LENGTH_OVER_SQUARE = 0.3
+LENGTH_OVER_SQUARE = 0.25
 """The length scale of a Gaussian kernel, over the squared norm of a typical row.
 
 Distances between rows grow with their norm. The length grows faster, because rows of many columns differ in many directions,
