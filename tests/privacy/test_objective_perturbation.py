@@ -142,8 +142,8 @@ def test_weights_of_objective_perturbation_invert_to_the_gaussian_noise_of_the_t
 ):
     """Whitened by the covariance of E.14 at the least scale of E.2 or E.3, |b|^2 is chi-square; 30% off fails.
 
-    The planned scale is above that least one by what the seal costs, at most 1%. Under a concentrated budget the least one is
-    that of the Gaussian mechanism, and the account, which has tests of its own, costs at most 8%.
+    The planned scale is above that least one by what the seal costs, at most 1%. Under a concentrated budget the least
+    one is that of the Gaussian mechanism, and the account, which has tests of its own, costs at most 8%.
     """
     plan, noise = law_of_objective(budget, "gaussian", shape, neighbours, persons, seed=2)
     radius = math.hypot(NORM, CONSTANT) if shape in ("ball", "cylinder") else math.sqrt(sum(s**2 for s in SCALES))
