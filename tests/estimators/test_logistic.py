@@ -399,7 +399,7 @@ def test_every_currency_fits_states_itself_and_is_charged(rows, budget, mechanis
     assert model.plan(*X.shape).to_dict()["budget"] == budget.to_dict()
     # A curve may cost a hair less than the budget that it was fitted into, never more.
     assert ledger.spent() <= budget
-    assert astuple(ledger.spent()) == pytest.approx(astuple(budget), rel=1e-6)
+    assert astuple(ledger.spent()) == pytest.approx(astuple(budget), rel=1e-6 if budget.kind != "zcdp" else 1e-4)
     with pytest.raises(BudgetExceeded):
         model.fit(X, y)
 

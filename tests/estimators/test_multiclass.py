@@ -284,10 +284,13 @@ def test_own_losses_are_for_two_classes_and_named_ones_for_more():
         confide.ERMClassifier(1.0, loss=Own()).fit(X, Y)
 
 
+KERNEL = KernelSVC(1e8, length_scale=1.0, n_features=256)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "model",
-    [LogisticRegression(1e6, row_norm=1e3), LogisticRegression(1e6, row_norm=1e3, multiclass="one-vs-rest"), KernelSVC(1e6)],
+    [LogisticRegression(1e6, row_norm=1e3), LogisticRegression(1e6, row_norm=1e3, multiclass="one-vs-rest"), KERNEL],
     ids=["softmax", "one-vs-rest", "kernel"],
 )
 def test_scikit_learns_checks_pass(model):

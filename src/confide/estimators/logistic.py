@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -105,5 +106,8 @@ class LogisticRegression(IntervalsParameter, RowNormParameter, LinearClassifier)
     def _minimised(self, encoder: Encoder | None) -> ScoreLoss:
         multiclass = parameters.checked_choice("multiclass", self.multiclass, ("softmax", "one-vs-rest"))
         loss = LogisticLoss()
-        usual = None if encoder is None else BallBound(usual_norm_of_rows(encoder))
-        return ScoreLoss(loss, one_vs_rest=loss, softmax=multiclass == "softmax", if_noisy=loss, bound_if_noisy=usual)
+        found = ScoreLoss(loss, one_vs_rest=loss, softmax=multiclass == "softmax")
+        if encoder is None or self.centre is False:
+            return found
+        # If the noise is large, rows are clipped to their typical norm, and then centred.
+        return replace(found, if_noisy=loss, bound_if_noisy=BallBound(usual_norm_of_rows(encoder)))

@@ -34,7 +34,7 @@ from confide.training.charge import Charge, before_charge, charge_and_release
 from confide.training.fit import lattices_of, released
 from confide.training.plan import AnyPlan, plan_for
 from confide.training.random_division import divided, refuse_persons, refuse_undivided
-from confide.training.settings import Settings
+from confide.training.settings import Settings, SquaredError
 from confide.types import Array
 
 if TYPE_CHECKING:
@@ -177,11 +177,16 @@ def intervals_from_parts(
     refuse_persons(schema, "intervals from parts need")
     estimator = clone(estimator)
     estimator._take_choices(schema, given.n_rows_given)
+    # Rows as they are, and exact minimisers, are what intervals speak of.
+    estimator.set_params(centre=False)
     if getattr(estimator, "loss", None) == "auto":
         # Parts may differ by one row in size, and then "auto" could choose different losses for them.
         estimator.set_params(loss=estimator._loss_in_parts)
     encoder = parameters.checked_schema(schema)
     settings = estimator._settings(encoder, set_aside=math.log(n_parts))
+    if isinstance(settings.minimised, SquaredError) and settings.mechanism == "auto":
+        # Intervals are for least squares itself, without clipped slopes.
+        settings = replace(settings, mechanism="sufficient-statistics")
     with given.checked([estimator._specification(settings, encoder, charge.seed)]) as (rows,):
         plans = _plans(settings, rows, n_parts)
         event = plans.whole.problem.event(plans.whole.budget)

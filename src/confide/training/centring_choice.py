@@ -44,7 +44,7 @@ def plan_with_centring(settings: Settings, score_loss: ScoreLoss, n_features: in
     two_classes = score_loss.score_size is None and plan.problem.loss.n_outputs == 1
     has_features = settings.random_features or settings.appends_features
     if (
-        plan.descent is None
+        plan.noise is not None
         and two_classes
         and not has_features
         and strength(plan, settings.usual_norm) >= ENOUGH_FOR_GRADIENTS

@@ -49,6 +49,9 @@ def _may_take_gradients(plan: Plan, settings: Settings, score_loss: ScoreLoss) -
     problem, noise = plan.problem, plan.noise
     if (
         settings.mechanism != "auto"
+        # Gradients were compared on centred rows, and a prior excludes a centre.
+        or not settings.centres
+        or settings.prior is not None
         or settings.has_intervals
         or noise is None
         or not plan.perturbs_objective
