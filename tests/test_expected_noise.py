@@ -10,7 +10,7 @@ import pytest
 from confide import expected_noise
 from confide.errors import InsufficientRegularisation
 from confide.expected_noise import balanced_scale, first_small_seal
-from confide.privacy.budgets import Neighbours, PureDP
+from confide.privacy.budgets import ApproxDP, Neighbours, PureDP
 from confide.privacy.counts import NoisyCounts
 from confide.privacy.sufficient_statistics import SufficientStatistics
 from confide.training.least_squares import plan_of_sums
@@ -29,7 +29,7 @@ def test_alpha_is_the_ridge_over_the_lowest_number_of_rows():
 def test_noise_in_the_objective_moves_weights_by_its_norm_over_the_ridge():
     """Noise on the weights moves them by its norm; where the grid is the main noise, its norm is that of the noise."""
     noise, lattice = SimpleNamespace(norm=12.0), SimpleNamespace(norm=0.5)
-    plan = SimpleNamespace(noise=noise, lattice=lattice, l2=4.0, perturbs_objective=True)
+    plan = SimpleNamespace(noise=noise, lattice=lattice, l2=4.0, perturbs_objective=True, descent=None)
     assert expected_noise.noise_norm(plan) == 3.0
     assert expected_noise.seal_norm(plan) == 0.5
     plan.perturbs_objective = False
@@ -65,7 +65,13 @@ def test_the_noise_of_counts_is_the_same_on_each():
 def test_the_noises_of_sums_differ_by_their_public_scales():
     """Off the diagonal, on X^T y and on y^T y: the noise of the diagonal over the scales of the plan."""
     facts = SquaredError(3.0, with_square=True)
-    plan = SufficientStatistics().plan(plan_of_sums(least_squares(), facts, 2, 10**5).problem, PureDP(1.0))
+    problem = plan_of_sums(least_squares(), facts, 2, 10**5).problem
+    spherical = SufficientStatistics().plan(problem, PureDP(1.0))
+    # Spherical noise has the same deviation in every direction, and the seal adds next to nothing.
+    root = spherical.noise.norm / math.sqrt(problem.n_statistics)
+    assert spherical.diagonal_deviation == pytest.approx(root, rel=1e-3)
+    plan = SufficientStatistics().plan(problem, ApproxDP(0.01, 1e-2))
+    assert plan.noise is None
     assert plan.diagonal_deviation == plan.lattice.deviation > 0.0
     assert plan.product_deviation == plan.diagonal_deviation / plan.off_diagonal
     assert plan.target_deviation == plan.diagonal_deviation / plan.problem.target_scale

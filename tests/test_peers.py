@@ -119,7 +119,7 @@ def test_a5_bounds_that_begin_at_zero_have_a_width():
 def test_a6_an_intercept_costs_no_budget_of_its_own(rows):
     """A6 (diffprivlib LinearRegression: epsilon (1 + 1 / (d + 1)) with an intercept). The charge is epsilon either way.
 
-    The noise is larger with one instead: for the norm of a row with its constant.
+    The noise is larger with one instead: for a row with its constant, which lies in a cylinder.
     """
     X, y = rows
     noise = {}
@@ -128,7 +128,7 @@ def test_a6_an_intercept_costs_no_budget_of_its_own(rows):
         model = LogisticRegression(1.0, fit_intercept=fit_intercept, ledger=ledger).fit(X, y)
         assert ledger.spent().epsilon == 1.0
         noise[fit_intercept] = model.plan(*X.shape).noise.norm
-    assert noise[True] > 1.4 * noise[False]
+    assert noise[True] > 1.3 * noise[False]
 
 
 @pytest.mark.filterwarnings("ignore::confide.errors.BudgetWarning")

@@ -82,7 +82,7 @@ def test_a_missing_factor_of_two_is_refuted(attack, facts, planted, monkeypatch)
         for module in (sensitivity, objective_gaussian):
             monkeypatch.setattr(module, "gradient_shift", lambda lipschitz, neighbours: lipschitz)
         monkeypatch.setattr(objective_perturbation, "calibrated_objective", lambda *given: calibrated(*given[:-1], ADD))
-        monkeypatch.setattr(objective_gaussian, "GaussianObjective", lambda *given: curve(*given[:-2], ADD, True))
+        monkeypatch.setattr(objective_gaussian, "GaussianObjective", lambda *given: curve(*given[:4], ADD, *given[5:]))
     assert (attack(*facts).excess(700, seed=2) > 0.0) == planted
 
 

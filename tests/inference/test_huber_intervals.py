@@ -87,9 +87,9 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_intervals_hold_the_populations_coefficients(name):
     """150 samples of 4,000 rows: coverage of the regularised minimiser near 0.95, over four coefficients."""
-    model = HuberRegressor(inference_share=0.3, target_bound=1.0, **CASES[name])
+    model = HuberRegressor(inference_share=0.3, target_bound=1.0, threshold=0.1, **CASES[name])
     X, y = sample(200_000, 10)
-    population = HuberRegressor(math.inf, alpha=model.plan(4000, 3).alpha, target_bound=1.0).fit(X, y)
+    population = HuberRegressor(math.inf, alpha=model.plan(4000, 3).alpha, target_bound=1.0, threshold=0.1).fit(X, y)
     target = np.append(population.coef_, population.intercept_)
     hits, rng = [], np.random.default_rng(11)
     for trial in range(150):

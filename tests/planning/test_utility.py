@@ -125,7 +125,7 @@ ESTIMATORS = {
     "zcdp": LogisticRegression(ZCDP(0.1)),
     "output": LogisticRegression(1.0, mechanism="output"),
     "hinge": LinearSVC(1.0, loss="hinge"),
-    "huber": HuberRegressor(1.0, target_bound=1.0),
+    "huber": HuberRegressor(1.0, target_bound=1.0, threshold=0.1),
 }
 
 

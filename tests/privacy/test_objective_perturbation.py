@@ -142,12 +142,17 @@ def test_weights_of_objective_perturbation_invert_to_the_gaussian_noise_of_the_t
 ):
     """Whitened by the covariance of E.14 at the least scale of E.2 or E.3, |b|^2 is chi-square; 30% off fails.
 
-    The planned scale is above that least one by what the seal costs, at most 1%.
+    The planned scale is above that least one by what the seal costs, at most 1%. Under a concentrated budget the least
+    one is that of the Gaussian mechanism, and the account, which has tests of its own, costs at most 8%.
     """
     plan, noise = law_of_objective(budget, "gaussian", shape, neighbours, persons, seed=2)
     radius = math.hypot(NORM, CONSTANT) if shape in ("ball", "cylinder") else math.sqrt(sum(s**2 for s in SCALES))
     least = expected_scale(of_row, PIECES[shape], radius, 300.0, neighbours is REPLACE)
-    assert least * (1 - 1e-6) <= plan.noise.scale <= 1.011 * least
+    dearer = 1.011
+    if isinstance(of_row, ZCDP):
+        least, dearer = (2.0 if neighbours is REPLACE else 1.0) / math.sqrt(2.0 * of_row.rho), 1.08
+    assert least * (1 - 1e-6) <= plan.noise.scale <= dearer * least
+    least = plan.noise.scale if isinstance(of_row, ZCDP) else least
     of_balls = {"ball": ((3,), (radius,), (False,)), "cylinder": ((2, 1), (NORM, CONSTANT), (False, False))}
     sizes, scales, flags = of_balls.get(shape) or (SIZES, SCALES, FLAGS[shape])
     covariance = least_variance_covariance(sizes, scales, flags, least)

@@ -311,11 +311,11 @@ class KeptBlocks(Blocks):
     Parameters
     ----------
     blocks : the rows as they are
-    made : all blocks in order, as a sum clipped them
+    made : all blocks in order, as a sum clipped them, or as they are
     """
 
     blocks: Blocks
-    made: tuple[ClippedRows, ...]
+    made: tuple[ClippedRows | Rows, ...]
 
     @property
     def n_rows(self) -> int:
@@ -397,8 +397,9 @@ class MemorySource(RowsWithDefaults, SummableRows):
         if not is_small and (self.blocks.made_anew or scaled_once(row_sum, first) is None):
             return self
 
-        def made(rows: Rows) -> ClippedRows:
-            return (None if is_small else scaled_once(row_sum, rows)) or clipped_once(row_sum, rows)
+        def made(rows: Rows) -> ClippedRows | Rows:
+            # A block with a huge row stays as it is, and is clipped in each pass: memory must not depend on what rows hold.
+            return clipped_once(row_sum, rows) if is_small else scaled_once(row_sum, rows) or rows
 
         blocks = KeptBlocks(self.blocks, tuple(made(rows) for rows, _, _ in self.counted_blocks()))
         return replace(self, blocks=blocks)

@@ -122,6 +122,8 @@ def _of_sums(raised: Array, ends: Array, n_scores: int, shift: float) -> Array:
     one = _mean(np.expm1(raised * ends), _CHANCES)
     if shift:
         one = one * _UP + _beyond(np.abs(raised), shift, np.abs(ends))
+    # A mean of exponentials is above 0, and may be too small for doubles.
+    one = np.maximum(one, 2.0**-40 - 1.0)
     total: Array = np.expm1(n_scores * np.log1p(one))
     return total
 

@@ -111,7 +111,8 @@ def _largest_concentrated(curve_at: Callable[[float], GaussianObjective], high: 
         return math.log(concentrated_rho(curve_at(mu)) / (budget.rho * _DOWN))
 
     low, above = high, excess(high)
-    while (below := excess(low)) > 0.0:
+    # Written so that what is not a number is not admitted.
+    while not (below := excess(low)) <= 0.0:
         low, high, above = 0.5 * low, low, below
         if not low > 1e-30:
             raise InsufficientRegularisation(_TOO_CURVED)
