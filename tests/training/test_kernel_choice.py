@@ -23,7 +23,7 @@ def chosen(budget, n_rows, schema=None, **parameters):
     return model.chosen_map(n_rows).n_features
 
 
-@pytest.mark.parametrize(("count", "expected"), [(3, 0.3), (12, 1.2), (48, 4.0), (96, math.sqrt(32.0))])
+@pytest.mark.parametrize(("count", "expected"), [(3, 0.27), (12, 1.08), (48, 4.0), (96, math.sqrt(32.0))])
 def test_the_length_scale_grows_with_the_square_of_the_usual_norm_up_to_the_norm(count, expected):
     """A number has a mean square of a third, so 3 numbers have norm 1 and 96 have the root of 32."""
     encoder = Encoder(numbers(count))
@@ -33,7 +33,16 @@ def test_the_length_scale_grows_with_the_square_of_the_usual_norm_up_to_the_norm
 def test_categories_count_in_full():
     """Eight of them have a squared norm of 8."""
     levels = {f"c{i}": {"categories": ["a", "b", "c"], "other": "a"} for i in range(8)}
-    assert length_scale("rbf", 24, Encoder(Schema(levels))) == pytest.approx(0.3 * 8.0, rel=5e-3)
+    assert length_scale("rbf", 24, Encoder(Schema(levels))) == pytest.approx(0.27 * 8.0, rel=5e-3)
+
+
+@pytest.mark.parametrize("other", [None, "a"])
+def test_categories_of_two_levels_count_in_full(other):
+    """Whether or not values that are not listed count as one of them."""
+    level = {"categories": ["a", "b"]} | ({} if other is None else {"other": other})
+    encoder = Encoder(Schema({f"c{i}": level for i in range(9)}))
+    assert encoder.n_features == 9
+    assert length_scale("rbf", 9, encoder) == pytest.approx(0.27 * 9.0, rel=5e-3)
 
 
 @pytest.mark.parametrize("count", [3, 48, 300])
@@ -115,7 +124,7 @@ def test_a_chosen_map_is_that_of_the_fit_and_given_values_stay():
     model = KernelSVC(1.0, schema=numbers(3), map_seed=7)
     fourier = model.chosen_map(50_000)
     assert isinstance(fourier, FourierMap)
-    assert (fourier.n_inputs, fourier.seed, fourier.length_scale) == (3, 7, 0.3)
+    assert (fourier.n_inputs, fourier.seed, fourier.length_scale) == (3, 7, 0.27)
     assert model.plan(50_000).problem.n_features == fourier.n_features
     named = KernelSVC(1.0, schema=numbers(3), map_seed=7, n_features=fourier.n_features, length_scale=fourier.length_scale)
     assert named.plan(50_000) == model.plan(50_000)
