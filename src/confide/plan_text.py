@@ -72,7 +72,10 @@ def plan_text(plan: Any) -> str:
         lines["noise in rows"] = _noise_in_rows_text(plan)
         lines["grid"] = f"weights are multiples of 2^{lattice.exponent}"
         lines["tolerance"] = f"gradient norm {plan.tolerance:.3g} in the summed objective"
-        lines["expected distance"] = f"at most {plan.expected_distance:.4g} from the non-private weights at this alpha"
+        of_moved = "" if plan.centring is None else ", both for the moved rows"
+        lines["expected distance"] = (
+            f"at most {plan.expected_distance:.4g} from the non-private weights at this alpha{of_moved}"
+        )
     if plan.centring is not None:
         lines["centre"] = (
             f"{plan.centring.share:.2g} of the budget finds the middle of the rows, by which they are moved and then "

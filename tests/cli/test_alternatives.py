@@ -36,3 +36,18 @@ def test_plan_forecasts_the_other_mechanisms_as_they_would_be_run():
     assert reached["output"] == simulate(LogisticRegression(1.0, mechanism="output"), 3000, 4, error=0.1).error
     assert f"- output {1.0 - reached['output']:.4f}" in run("plan", *options, "--error", "0.1").stdout
     assert "mechanism_errors" not in json.loads(run("plan", *options, "--format", "json").stdout)["beside"]
+
+
+def test_plan_has_no_bound_for_gradients_or_centred_rows_and_says_so():
+    """Whatever "auto" takes, the plan is shown; budgets are compared for the mechanism of the plan."""
+    common = ("plan", "--features", 40, "--delta", "1e-6", "--model", "logistic")
+    for rows, epsilon, mechanism in ((3_000, "0.1", "objective"), (45_000, "0.5", "gradient")):
+        options = (*common, "--rows", rows, "--epsilon", epsilon)
+        document = json.loads(run(*options, "--format", "json").stdout)
+        assert (document["mechanism"], document["centring"] is not None) == (mechanism, True)
+        assert document["beside"]["utility"] is None
+        kinds = [budget["kind"] for budget in document["beside"]["equivalent_budgets"]]
+        assert ("pure" in kinds) == (mechanism == "objective")
+        assert "No bound on what the noise can cost is proven" in run(*options).stdout
+        exact = json.loads(run(*options, "--mechanism", "objective", "--no-centre", "--format", "json").stdout)
+        assert exact["beside"]["utility"] is not None

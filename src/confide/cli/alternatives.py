@@ -10,7 +10,7 @@ from confide.errors import ParameterError
 from confide.planning.comparison import compare_mechanisms, equivalent_budgets
 from confide.planning.estimator_copies import estimator_with
 from confide.planning.simulation import simulate
-from confide.planning.utility import utility_bound
+from confide.planning.utility import has_utility_bound, utility_bound
 
 if TYPE_CHECKING:
     from confide.cli.display import Screen
@@ -30,7 +30,7 @@ class Alternatives:
     Attributes
     ----------
     decided : the plan
-    bound : what its noise can cost at most; None for noisy gradients
+    bound : what its noise can cost at most; None where none is proven
     mechanisms : plans of all mechanisms at the alpha of the plan
     budgets : budgets of other kinds at which the plan has as much noise; empty if there are none
     errors : test error forecast for each other mechanism, with the alpha and the loss that it would choose
@@ -60,7 +60,7 @@ class Alternatives:
         rows, features : as in the plan
         guesses : `error` and `positive_rate` for `simulate`; None for no forecasts
         """
-        bound = utility_bound(decided) if decided.descent is None else None
+        bound = utility_bound(decided) if has_utility_bound(decided) else None
         mechanisms = compare_mechanisms(estimator_with(model, alpha=decided.alpha), rows, features)
         errors = {}
         if guesses is not None:
@@ -69,7 +69,8 @@ class Alternatives:
                     errors[name] = simulate(estimator_with(model, mechanism=name), rows, features, **guesses).error
         budgets: tuple[Budget, ...] = ()
         with suppress(ParameterError):
-            budgets = equivalent_budgets(model, rows, features)
+            # Without a centre, "auto" might take another mechanism than the plan did.
+            budgets = equivalent_budgets(estimator_with(model, mechanism=decided.mechanism), rows, features)
         return cls(decided, bound, mechanisms, budgets, errors)
 
     def show(self, screen: Screen) -> None:
@@ -80,7 +81,10 @@ class Alternatives:
             "same alpha only: the automatic alpha falls as rows are added, and weights grow."
         )
         if self.bound is None:
-            screen.text("No bound on what the noise can cost is proven for noisy gradients. A forecast needs --error.")
+            screen.text(
+                "No bound on what the noise can cost is proven for noisy gradients or for centred rows. A forecast needs "
+                "--error."
+            )
         else:
             screen.text(str(self.bound))
         distances = self._distances()

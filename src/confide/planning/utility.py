@@ -98,6 +98,11 @@ class UtilityBound:
         return f"{told} No useful bound on {' and '.join(missing)}: weights of zero satisfy it too."
 
 
+def has_utility_bound(plan: Plan) -> bool:
+    """Whether a bound is proven for the mechanism of a plan with noise: not for noisy gradients, nor for centred rows."""
+    return plan.descent is None and plan.centring is None
+
+
 def utility_bound(plan: Plan, *, reference_norm: float = 1.0, failure: float = 0.05) -> UtilityBound:
     """What the noise of a plan can cost at most.
 
@@ -128,7 +133,7 @@ def utility_bound(plan: Plan, *, reference_norm: float = 1.0, failure: float = 0
     check_failure(failure)
     if not isinstance(plan, Plan) or plan.lattice is None:
         raise ParameterError("utility bounds are for plans of private models with a loss of the score, such as classifiers.")
-    if plan.descent is not None or plan.centring is not None:
+    if not has_utility_bound(plan):
         raise ParameterError(
             "no bound is proven for noisy gradients, because a fixed number of steps need not come near a minimiser, nor "
             "for rows that are centred. Plan with mechanism='objective' and centre=False, or forecast the error with "

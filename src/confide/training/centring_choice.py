@@ -25,7 +25,6 @@ from confide.training.settings import ScoreLoss, Settings
 
 _SHARE = 0.02
 """The part of the budget that finds the middle of the rows: benchmarks/centring.py."""
-
 _USUAL_RADIUS = 0.75
 """The radius of moved rows over their norm before: 0.65 to 0.72 in benchmarks/centring.py."""
 ENOUGH_FOR_GRADIENTS = 1.6
@@ -38,17 +37,9 @@ _LEAST_NOISE = 8e-4
 
 def plan_with_centring(settings: Settings, score_loss: ScoreLoss, n_features: int, n_rows: int | None, plan: Plan) -> Plan:
     """The plan with a centre of the rows, or the plan that was given where a centre does not pay or there can be none."""
-    # The weights of a prior are those of rows as they are, and the bounds of a plan rest on them before a centre is known.
-    if not settings.centres or settings.prior is not None or not _may_be_centred(plan):
+    if not settings.may_centre or not _may_be_centred(plan):
         return plan
-    two_classes = score_loss.score_size is None and plan.problem.loss.n_outputs == 1
-    has_features = settings.random_features or settings.appends_features
-    if (
-        plan.noise is not None
-        and two_classes
-        and not has_features
-        and strength(plan, settings.usual_norm) >= ENOUGH_FOR_GRADIENTS
-    ):
+    if gradients_were_compared(plan, settings, score_loss) and strength(plan, settings.usual_norm) >= ENOUGH_FOR_GRADIENTS:
         # Centred rows are shortened, and with so little noise that costs more than the centre gains.
         return plan
     problem, budget = plan.problem, plan.budget
@@ -63,6 +54,16 @@ def plan_with_centring(settings: Settings, score_loss: ScoreLoss, n_features: in
         if plan.descent is not None or _USUAL_RADIUS * _noise(centred) < _noise(plan):
             return centred
     return plan
+
+
+def gradients_were_compared(plan: Plan, settings: Settings, score_loss: ScoreLoss) -> bool:
+    """Whether a plan with noise of its own is of the kind for which mechanisms were compared: two classes, columns as given.
+
+    With random features, an exact minimiser with noise in the objective was better than noisy gradients.
+    """
+    has_features = settings.random_features or settings.appends_features
+    of_two_classes = score_loss.score_size is None and plan.problem.loss.n_outputs == 1
+    return plan.noise is not None and of_two_classes and not has_features
 
 
 def _ideal_noise(problem: Problem, centring: CentringPlan) -> float:

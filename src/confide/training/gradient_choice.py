@@ -3,7 +3,7 @@
 Noise in an objective is damped by the curvature of the loss, but the curvature costs a part of the budget, and rows have to
 be clipped before they are used. Noisy gradients clip the slope of a row alone. With much noise both err alike. With less
 noise gradients err less often, because they change fewer rows. With next to no noise an exact minimiser is better than the
-last of a number of steps (benchmarks/gradients.py).
+mean of a fixed number of steps (benchmarks/gradients.py).
 """
 
 from __future__ import annotations
@@ -12,10 +12,9 @@ from contextlib import suppress
 from dataclasses import replace
 
 from confide.errors import ParameterError
-from confide.privacy.budgets import ZCDP, ApproxDP
 from confide.privacy.mechanism import Plan
 from confide.training.alpha import strength
-from confide.training.centring_choice import ENOUGH_FOR_GRADIENTS, plan_with_centring
+from confide.training.centring_choice import ENOUGH_FOR_GRADIENTS, gradients_were_compared, plan_with_centring
 from confide.training.loss_choice import ENOUGH_FOR_THE_HINGE
 from confide.training.mechanism_choice import plan_of_weights
 from confide.training.settings import ScoreLoss, Settings
@@ -46,23 +45,16 @@ def gradients_or(
 
 def _may_take_gradients(plan: Plan, settings: Settings, score_loss: ScoreLoss) -> bool:
     """Whether the loss is one for which gradients were compared, and the noise is neither too small nor too large."""
-    problem, noise = plan.problem, plan.noise
-    if (
-        settings.mechanism != "auto"
-        # Gradients were compared on centred rows, and a prior excludes a centre.
-        or not settings.centres
-        or settings.prior is not None
-        or settings.has_intervals
-        or noise is None
-        or not plan.perturbs_objective
-        or not isinstance(plan.budget, ApproxDP | ZCDP)
-        # The logistic loss, with a margin or without, of two classes.
-        or not problem.loss.tapered
-        or problem.loss.n_outputs > 1
-        or score_loss.score_size is not None
-        # With random features, an exact minimiser with noise in the objective was better.
-        or settings.random_features
-        or settings.appends_features
-    ):
-        return False
-    return noise.law == "gaussian" and ENOUGH_FOR_GRADIENTS <= strength(plan, settings.usual_norm) < ENOUGH_FOR_THE_HINGE
+    return (
+        settings.mechanism == "auto"
+        # Gradients were compared on centred rows.
+        and settings.may_centre
+        and gradients_were_compared(plan, settings, score_loss)
+        and plan.perturbs_objective
+        # Pure budgets have no Gaussian noise.
+        and plan.noise is not None
+        and plan.noise.law == "gaussian"
+        # The logistic loss, with a margin or without.
+        and plan.problem.loss.tapered
+        and ENOUGH_FOR_GRADIENTS <= strength(plan, settings.usual_norm) < ENOUGH_FOR_THE_HINGE
+    )

@@ -11,8 +11,7 @@ from confide.training.mechanism_choice import mechanism_for, plan_of_weights
 from confide.training.settings import ScoreLoss, Settings
 
 ENOUGH_FOR_THE_HINGE = 50.0
-"""The hinge is kept if the `strength` of its plan is at least this. Compared on
-the data of benchmarks/peers."""
+"""The hinge is kept if the `strength` of its plan is at least this. Compared on the data of benchmarks/peers."""
 
 
 def chosen_loss(

@@ -152,6 +152,14 @@ class Settings:
         return self.largest_sample_weight * max((weight for _, weight in self.class_weight or ()), default=1.0)
 
     @property
+    def may_centre(self) -> bool:
+        """Whether rows may be moved by a centre. With a prior they are not.
+
+        The weights of a prior are those of rows as they are, and a plan needs bounds on them before a centre is known.
+        """
+        return self.centres and self.prior is None
+
+    @property
     def has_intervals(self) -> bool:
         """Whether a part of the budget is kept for intervals."""
         return self.inference_share != 0.0
