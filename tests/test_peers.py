@@ -28,6 +28,7 @@ from confide.privacy.noise import Entropy
 from confide.privacy.objective_perturbation import ObjectivePerturbation
 from confide.privacy.output_perturbation import OutputPerturbation
 from confide.privacy.shapes import Ball
+from confide.released_models.scores import LinearModel
 from confide.solvers.fallback import NewtonThenFallback
 from confide.solvers.solver import Solution
 from confide.training import fit as fitting
@@ -268,14 +269,24 @@ def test_a16_what_is_spent_is_never_less_than_the_exact_cost(rho):
 
 @pytest.mark.parametrize("kind", BUDGETS)
 @pytest.mark.parametrize("mechanism", MECHANISMS)
-def test_a17_every_released_bit_is_exact_noise_on_a_grid(mechanism, kind, rows):
-    """A17 (diffprivlib, Opacus: floating-point noise). Weights are multiples of a power of two that the plan states."""
+@pytest.mark.parametrize("centre", ["auto", False])
+def test_a17_every_released_bit_is_exact_noise_on_a_grid(mechanism, kind, centre, rows, monkeypatch):
+    """A17 (diffprivlib, Opacus: floating-point noise). Weights are multiples of a power of two that the plan states.
+
+    Weights for centred rows are so before they become weights for rows as they were, which uses nothing but them and the
+    released centre.
+    """
     X, y = rows
-    model = LogisticRegression(BUDGETS[kind](1.0), mechanism=mechanism).fit(X, y)
-    step = 2.0 ** model.plan(*X.shape).lattice.exponent
-    steps = np.concatenate([model.coef_[0], model.intercept_]) / step
+    released = []
+    of = LinearModel.of
+    monkeypatch.setattr(LinearModel, "of", lambda weights, facts: released.append(weights) or of(weights, facts))
+    model = LogisticRegression(BUDGETS[kind](1.0), mechanism=mechanism, centre=centre).fit(X, y)
+    exponent = model.plan(*X.shape).lattice.exponent
+    steps = released[0] / 2.0**exponent
     assert np.array_equal(steps, np.rint(steps))
-    assert f"multiples of 2^{model.plan(*X.shape).lattice.exponent}" in model.guarantee_.statement()
+    assert f"multiples of 2^{exponent}" in model.guarantee_.statement()
+    if not centre:
+        assert np.array_equal(np.append(model.coef_[0], model.intercept_), released[0].ravel())
 
 
 def test_a18_nothing_is_divided_by_a_private_number_of_rows():
