@@ -224,8 +224,8 @@ class Ledger(_Shared):
     def _checked(self, details: Mapping[str, str]) -> dict[str, str]:
         if details and not self.keeps_details:
             raise LedgerError(
-                f"{self._records.path} was made by an older version of confide and keeps the purpose of a charge alone. Leave "
-                f"the details out. Nothing was used or charged."
+                f"{self._records.path} was made by an older version of confide and keeps the purpose of a charge alone. "
+                f"Leave the details out. Nothing was used or charged."
             )
         return checked_details(details)
 

@@ -173,8 +173,8 @@ class RecordsInFile:
             raise LedgerError(f"{self.path} is not a ledger of confide. Give the path of a ledger, or a new name.")
         if _single(connection, "PRAGMA user_version") not in READABLE_FORMATS:
             raise LedgerError(
-                f"{self.path} has a format that this version of confide does not understand (it reads 1 to {FORMAT_VERSION}). "
-                f"Use the version that wrote it, or a newer one."
+                f"{self.path} has a format that this version of confide does not understand (it reads 1 to "
+                f"{FORMAT_VERSION}). Use the version that wrote it, or a newer one."
             )
         if {sql for (sql,) in connection.execute("SELECT sql FROM sqlite_master")} != set(_SCHEMA):
             raise damaged(self.path, "its tables or triggers are not those of a ledger")
