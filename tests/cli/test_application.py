@@ -18,7 +18,7 @@ from tests.cli.commands import COMMANDS, SCHEMA, SENTINEL, refused, rows_of, run
 def test_help_lists_exactly_the_commands_that_work():
     """In the order of a first acquaintance; with the exit codes below."""
     text = run("--help").stdout
-    listed = re.findall(r"^  (\w+) +[A-Z]", text.partition("Commands:\n")[2].partition("Exit codes")[0], re.MULTILINE)
+    listed = re.findall(r"^  ([\w-]+) +[A-Z]", text.partition("Commands:\n")[2].partition("Exit codes")[0], re.MULTILINE)
     assert listed == [*COMMANDS, "ledger"]
     for line in (
         "0  done",

@@ -10,6 +10,7 @@ import typer
 
 from confide._version import __version__
 from confide.cli.demo import demo
+from confide.cli.evaluate import evaluate
 from confide.cli.failures import EXIT_CODES_HELP, NO_GUARANTEE, CommandsWithOneLineErrors
 from confide.cli.fit import fit
 from confide.cli.inspect import inspect
@@ -17,6 +18,8 @@ from confide.cli.ledger import ledger_app
 from confide.cli.plan import plan
 from confide.cli.predict import predict
 from confide.cli.report import report
+from confide.cli.sample_size import sample_size
+from confide.cli.search import search
 
 app = typer.Typer(
     cls=CommandsWithOneLineErrors,
@@ -67,6 +70,13 @@ app.command(epilog=_with_example("confide demo --epsilon 0.5"))(demo)
 app.command(epilog=_with_example("confide fit adult.csv --schema adult.toml --epsilon 1 --out model.json"))(fit)
 app.command(epilog=_with_example("confide predict model.json new.csv --out scored.csv"))(predict)
 app.command(epilog=_with_example("confide plan --schema adult.toml --rows 45000 --epsilon 0.5"))(plan)
+app.command("sample-size", epilog=_with_example("confide sample-size --schema adult.toml --epsilon 1 --excess 0.05"))(
+    sample_size
+)
+app.command(
+    epilog=_with_example("confide search adult.csv --schema adult.toml --model svm --grid smoothing=.25,.5,1 --epsilon 1")
+)(search)
+app.command(epilog=_with_example("confide evaluate model.json held_out.csv --epsilon 0.1 --ledger held_out.db"))(evaluate)
 app.command(
     epilog=_with_example(
         "confide inspect model.json",

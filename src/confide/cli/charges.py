@@ -95,8 +95,12 @@ class Charges:
         self._is_fitted = False
 
     @contextmanager
-    def reported_on_failure(self) -> Iterator[None]:
+    def reported_on_failure(self, released: str = "model") -> Iterator[None]:
         """Add what was charged to every error of the block: to control-C, and to any failure after the charge.
+
+        Parameters
+        ----------
+        released : what the command writes, for the message
 
         Raises
         ------
@@ -109,7 +113,7 @@ class Charges:
             charged = self.ledger is not None and self.ledger.charged is not None
             if not (charged or self._is_fitted or isinstance(error, KeyboardInterrupt)):
                 raise
-            raise StoppedAfterCharge(error, f"{self._charged()} {self._where()}") from error
+            raise StoppedAfterCharge(error, f"{self._charged()} {self._where(released)}") from error
 
     def write_model(self, model: Any, out: Path, *, overwrite: bool) -> None:
         """Write the fitted model. If that fails, write it under another name, because its budget is already spent.
@@ -167,8 +171,8 @@ class Charges:
         amounts = amounts_text(self.ledger.charged)
         return f"A charge of {amounts} to {self._place} may have been recorded; check with `confide ledger show`."
 
-    def _where(self) -> str:
-        return "No model was written." if self._model_place is None else f"The model is {self._model_place}."
+    def _where(self, released: str) -> str:
+        return f"No {released} was written." if self._model_place is None else f"The model is {self._model_place}."
 
 
 def _rescued(text: str, out: Path) -> str:

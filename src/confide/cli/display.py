@@ -30,6 +30,7 @@ from confide.released_models.shown_class import ShownClass, predicted_column, we
 from confide.report.page import has_intervals
 
 if TYPE_CHECKING:
+    from confide.estimators.search import SearchPlan
     from confide.features.fourier import FourierMap
     from confide.features.schema import Schema
     from confide.guarantee import Guarantee
@@ -120,7 +121,7 @@ class Screen:
                 if cell.strip():
                     self.text(f"  {name:<{width}}  {printable(cell)}")
 
-    def plan(self, plan: AnyPlan) -> None:
+    def plan(self, plan: AnyPlan | SearchPlan) -> None:
         """The plan, which was made before any row was used."""
         self.heading("Plan, made from public facts before any row is used")
         self.text(in_words_of_options(str(plan)))

@@ -80,8 +80,8 @@ def fit(
     budget = chosen_budget(epsilon, delta, rho)
     files = files_of(data)
     priors = [path for path in (options.prior, options.public_prior) if path is not None]
-    _check_outputs(out, report, [*files, schema, *priors, *_files_of_ledger(ledger)], force=force)
-    columns, charges = _schema_with_target(schema), Charges(ledger, purpose=purpose, model_file=out)
+    check_outputs(out, report, [*files, schema, *priors, *files_of_ledger(ledger)], force=force)
+    columns, charges = schema_with_target(schema), Charges(ledger, purpose=purpose, model_file=out)
     model = options.estimator(budget, columns, charges.ledger)
     screen = display.Screen() if output_format == "text" else None
     with charges.reported_on_failure():
@@ -96,17 +96,20 @@ def fit(
     exit_without_guarantee(model)
 
 
-def _check_outputs(out: Path, report: Path | None, inputs: list[Path], *, force: bool) -> None:
+def check_outputs(out: Path, report: Path | None, inputs: list[Path], *, force: bool) -> None:
+    """Refuse outputs that could not be written, or would replace an input, before any work."""
     check_model_out(out, inputs, force=force)
     if report is not None:
         check_report_out(report, [*inputs, out], force=force)
 
 
-def _files_of_ledger(ledger: str | None) -> list[Path]:
+def files_of_ledger(ledger: str | None) -> list[Path]:
+    """The files of a ledger, which no output may replace."""
     return [] if ledger is None else [Path(ledger + ending) for ending in _LEDGER_FILE_ENDINGS]
 
 
-def _schema_with_target(path: Path) -> Schema:
+def schema_with_target(path: Path) -> Schema:
+    """The schema of a file; refused if it names no target."""
     from confide.features.schema import Schema
 
     schema = Schema.from_toml(path)
@@ -167,13 +170,18 @@ def _show_release(
 ) -> None:
     from confide.planning.verdict import budget_sentence
 
-    screen.guarantee(model.guarantee_)
-    if with_intervals:
-        screen.coefficients(model)
-    else:
-        screen.weights(model, _MAX_WEIGHTS_SHOWN)
+    show_model(screen, model, with_intervals=with_intervals)
     screen.heading("Done")
     screen.text(f"{charges.closing_sentence()} {budget_sentence(plan)}")
     if report is not None:
         screen.verbatim(f"Wrote {report}")
     screen.verbatim(f"Wrote {out}; show it with: confide inspect {shlex.quote(str(out))}")
+
+
+def show_model(screen: Screen, model: PrivateLinearModel, *, with_intervals: bool) -> None:
+    """The guarantee of a model, and its coefficients or largest weights."""
+    screen.guarantee(model.guarantee_)
+    if with_intervals:
+        screen.coefficients(model)
+    else:
+        screen.weights(model, _MAX_WEIGHTS_SHOWN)
