@@ -9,12 +9,14 @@ from typing import Annotated
 import typer
 
 from confide._version import __version__
+from confide.cli.completion import answer_shells, completion
 from confide.cli.demo import demo
 from confide.cli.evaluate import evaluate
 from confide.cli.failures import EXIT_CODES_HELP, NO_GUARANTEE, CommandsWithOneLineErrors
 from confide.cli.fit import fit
 from confide.cli.inspect import inspect
 from confide.cli.ledger import ledger_app
+from confide.cli.pipes import unbroken
 from confide.cli.plan import plan
 from confide.cli.predict import predict
 from confide.cli.report import report
@@ -36,6 +38,8 @@ def main() -> None:
         if isinstance(stream, io.TextIOWrapper):
             # A name may hold characters that the encoding of the terminal lacks.
             stream.reconfigure(errors="backslashreplace")
+    sys.stdout = unbroken(sys.stdout)
+    answer_shells()
     app(prog_name="confide")
 
 
@@ -73,9 +77,7 @@ app.command(epilog=_with_example("confide plan --schema adult.toml --rows 45000 
 app.command("sample-size", epilog=_with_example("confide sample-size --schema adult.toml --epsilon 1 --excess 0.05"))(
     sample_size
 )
-app.command(
-    epilog=_with_example("confide search adult.csv --schema adult.toml --model svm --grid smoothing=.25,.5,1 --epsilon 1")
-)(search)
+app.command(epilog=_with_example("confide search a.csv --schema a.toml --model svm --grid smoothing=.2,.5 --rho .1"))(search)
 app.command(epilog=_with_example("confide evaluate model.json held_out.csv --epsilon 0.1 --ledger held_out.db"))(evaluate)
 app.command(
     epilog=_with_example(
@@ -85,3 +87,11 @@ app.command(
 )(inspect)
 app.command(epilog=_with_example("confide report model.json --out report.html"))(report)
 app.add_typer(ledger_app, name="ledger")
+app.command(
+    epilog=_with_example(
+        "confide completion bash",
+        '\b\nWhere it belongs:\n  bash  in ~/.bashrc:  eval "$(confide completion bash)"\n'
+        '  zsh   in ~/.zshrc:   eval "$(confide completion zsh)"\n'
+        "  fish  confide completion fish > ~/.config/fish/completions/confide.fish\n\n",
+    )
+)(completion)

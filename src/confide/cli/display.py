@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import textwrap
 import time
@@ -252,16 +253,18 @@ def working(on: str) -> Iterator[None]:
 
 @contextmanager
 def row_progress(
-    n_rows: int | None, clock: Callable[[], float] = time.monotonic
+    n_rows: int | None, clock: Callable[[], float] = time.monotonic, *, n_passes: int | None = None
 ) -> Iterator[Callable[[str, int], None] | None]:
-    """Show a progress bar if standard error is a terminal: the number of the pass, its progress, and rows a second.
+    """Show a progress bar if standard error is a terminal: the pass, its progress, rows a second, and the time that is left.
 
-    The number of passes depends on the rows, so the bar is removed at the end.
+    The number of passes usually depends on the rows, so the bar is removed at the end, and the time that is left is that of
+    one pass. Where the plan fixes the number of passes, it is that of all.
 
     Parameters
     ----------
     n_rows : number of rows in a pass; None if it is private, and then there is no bar
     clock : a monotonic clock, in seconds
+    n_passes : number of passes of training, if the plan fixes it
     """
     console = Console(stderr=True, markup=False, emoji=False, highlight=False)
     if n_rows is None or not console.is_terminal:
@@ -275,10 +278,34 @@ def row_progress(
 
         def show_progress(what: str, rows: int) -> None:
             pace(what, rows)
-            description = "checking the rows" if what == "checking" else f"training, pass {pace.number}"
-            bar.update(task, completed=rows, description=description, speed=pace.speed)
+            of_all = "" if n_passes is None else f" of {max(n_passes, pace.number)}"
+            description = "checking the rows" if what == "checking" else f"training, pass {pace.number}{of_all}"
+            several = n_passes is not None and what != "checking"
+            left = time_left(rows, n_rows, pace.seconds, (n_passes or 0) - pace.number + 1 if several else 1)
+            whose = "" if several else " of this pass"
+            told = f"{pace.speed}, {left}{whose} left" if pace.speed and left else pace.speed
+            bar.update(task, completed=rows, description=description, speed=told)
 
         yield show_progress
+
+
+def time_left(rows: int, n_rows: int, seconds: float, n_passes: int) -> str:
+    """The time that is left at the speed of this pass, rounded up; empty before the speed is known.
+
+    Parameters
+    ----------
+    rows, n_rows : rows used in this pass, and in a whole one
+    seconds : since this pass began
+    n_passes : passes that are left, this one included
+    """
+    if rows <= 0 or seconds <= 0.0:
+        return ""
+    left = math.ceil(seconds * (n_rows * max(n_passes, 1) - rows) / rows)
+    minutes, rest = divmod(max(left, 0), 60)
+    hours, minutes = divmod(minutes, 60)
+    if hours:
+        return f"{hours} h {minutes} min"
+    return f"{minutes} min {rest} s" if minutes else f"{rest} s"
 
 
 def model_document(model: PrivateLinearModel) -> dict[str, Any]:

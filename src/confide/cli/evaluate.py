@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -51,20 +52,13 @@ def evaluate(
     from confide.cli.charges import Charges
     from confide.data.on_disk import files_of
     from confide.estimators.evaluation import evaluate as evaluated
-    from confide.files import document_text, write_text
+    from confide.files import write_text
     from confide.intake.opening import open_rows
-    from confide.saved_models.loading import load
 
     budget, files = chosen_budget(epsilon, delta, rho), files_of(data)
     if out is not None:
         tables.check_path(out, (model_file, *files), (".json",), overwrite=force)
-    model = load(model_file)
-    if model.schema is None or model.schema.target is None:
-        raise FileError(
-            f"{model_file} was trained without a schema, which says what the columns mean; evaluate it in Python."
-        )
-    if not hasattr(model, "classes_"):
-        raise ParameterError(f"{model_file} predicts numbers, and an evaluation is for models of two classes.")
+    model = _classifier(model_file)
     charges = Charges(ledger, purpose=purpose, model_file=model_file)
     with charges.reported_on_failure("evaluation"), display.working("evaluating"):
         found = evaluated(
@@ -85,9 +79,21 @@ def evaluate(
     else:
         _show(display.Screen(), found, charges.closing_sentence())
     if out is not None:
-        write_text(out, document_text(document), overwrite=force)
+        write_text(out, json.dumps(document, indent=2, allow_nan=False) + "\n", overwrite=force)
     if found.void is not None:
         raise typer.Exit(NO_GUARANTEE)
+
+
+def _classifier(path: Path) -> Any:
+    """The model of a file, which must be a classifier with a schema."""
+    from confide.saved_models.loading import load
+
+    model = load(path)
+    if model.schema is None or model.schema.target is None:
+        raise FileError(f"{path} was trained without a schema, which says what the columns mean; evaluate it in Python.")
+    if not hasattr(model, "classes_"):
+        raise ParameterError(f"{path} predicts numbers, and an evaluation is for models of two classes.")
+    return model
 
 
 def _show(screen: Screen, found: Evaluation, closing: str) -> None:

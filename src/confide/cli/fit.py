@@ -10,7 +10,7 @@ import typer
 
 from confide.cli.budgets import Delta, Epsilon, Purpose, Rho, chosen_budget
 from confide.cli.options import Force, Format, ModelOptions, ModelOut, takes_model_options
-from confide.cli.outputs import check_model_out, check_report_out, exit_without_guarantee
+from confide.cli.outputs import check_model_out, check_report_out, exit_without_guarantee, files_of_ledger
 from confide.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from confide.training.plan import AnyPlan
 
 _MAX_WEIGHTS_SHOWN = 10
-_LEDGER_FILE_ENDINGS = ("", "-wal", "-shm", "-journal")
-"""Endings of the files that SQLite keeps for one ledger."""
 
 DataFiles = Annotated[
     str,
@@ -80,7 +78,7 @@ def fit(
     budget = chosen_budget(epsilon, delta, rho)
     files = files_of(data)
     priors = [path for path in (options.prior, options.public_prior) if path is not None]
-    check_outputs(out, report, [*files, schema, *priors, *files_of_ledger(ledger)], force=force)
+    _check_outputs(out, report, [*files, schema, *priors, *files_of_ledger(ledger)], force=force)
     columns, charges = schema_with_target(schema), Charges(ledger, purpose=purpose, model_file=out)
     model = options.estimator(budget, columns, charges.ledger)
     screen = display.Screen() if output_format == "text" else None
@@ -96,16 +94,10 @@ def fit(
     exit_without_guarantee(model)
 
 
-def check_outputs(out: Path, report: Path | None, inputs: list[Path], *, force: bool) -> None:
-    """Refuse outputs that could not be written, or would replace an input, before any work."""
+def _check_outputs(out: Path, report: Path | None, inputs: list[Path], *, force: bool) -> None:
     check_model_out(out, inputs, force=force)
     if report is not None:
         check_report_out(report, [*inputs, out], force=force)
-
-
-def files_of_ledger(ledger: str | None) -> list[Path]:
-    """The files of a ledger, which no output may replace."""
-    return [] if ledger is None else [Path(ledger + ending) for ending in _LEDGER_FILE_ENDINGS]
 
 
 def schema_with_target(path: Path) -> Schema:
@@ -123,7 +115,7 @@ def schema_with_target(path: Path) -> Schema:
 
 def _train(model: PrivateLinearModel, data: str, files: Any, cache: Path | None, screen: Screen | None) -> AnyPlan:
     """Show the plan, then charge it and train on the rows of the files."""
-    from confide.cli import display
+    from confide.cli import display, tables
     from confide.cli.curves import chosen_schema
     from confide.cli.kernels import chosen_map
     from confide.intake.opening import open_rows
@@ -142,11 +134,14 @@ def _train(model: PrivateLinearModel, data: str, files: Any, cache: Path | None,
         model.set_params(n_features=fourier.n_features)
     plan: AnyPlan = model.plan(public_rows)
     if screen:
+        for sentence in tables.separator_sentences(files, () if model.schema is None else model.schema.column_names):
+            screen.text(sentence)
         screen.plan(plan)
         screen.curves(chosen)
         screen.kernel(fourier)
     # A bar that shows which part of the rows was read would reveal their number.
-    with display.row_progress(public_rows) as progress:
+    descent = getattr(plan, "descent", None)
+    with display.row_progress(public_rows, n_passes=None if descent is None else descent.n_steps) as progress:
         model.fit(open_rows(files, model.schema, cache=False if cache is None else cache, progress=progress))
     return plan
 

@@ -14,13 +14,11 @@ from confide.cli.fit import (
     DataFiles,
     LedgerToCharge,
     SchemaFile,
-    check_outputs,
-    files_of_ledger,
     schema_with_target,
     show_model,
 )
 from confide.cli.options import Force, Format, ModelOptions, ModelOut, read_parameter, takes_model_options
-from confide.cli.outputs import exit_without_guarantee
+from confide.cli.outputs import check_model_out, exit_without_guarantee, files_of_ledger
 from confide.cli.parameters import OPTION_OF
 from confide.errors import FileError, ParameterError
 
@@ -82,7 +80,7 @@ def search(
 
     budget, files = chosen_budget(epsilon, delta, rho), files_of(data)
     priors = [path for path in (options.prior, options.public_prior) if path is not None]
-    check_outputs(out, None, [*files, schema, *priors, *files_of_ledger(ledger)], force=force)
+    check_model_out(out, [*files, schema, *priors, *files_of_ledger(ledger)], force=force)
     columns, points = schema_with_target(schema), grid_of(grid, options)
     charges = Charges(ledger, purpose=purpose, model_file=out)
     searched = PrivateSearchCV(
@@ -127,7 +125,7 @@ def grid_of(given: list[str], options: ModelOptions) -> list[dict[str, list[Any]
     known = {field.name for field in fields(options)} - {"kind", "prior", "public_prior", "jobs", "seed", "intervals"}
     unknown = [name for name in texts if name not in known]
     if unknown or not texts:
-        raise ParameterError("--grid must name options of a model, such as alpha=.001,.01, and values for each.")
+        raise ParameterError("--grid must name options of a model and values for each, as in --grid alpha=.001,.01.")
     return [{_parameter(name): [read_parameter(name, text) for text in values] for name, values in texts.items()}]
 
 
@@ -138,7 +136,7 @@ def _parameter(field: str) -> str:
 def _of_file(path: Path) -> dict[str, list[str]]:
     """Values by option, from a TOML file."""
     if path.suffix.lower() != ".toml":
-        raise ParameterError("--grid must be a name with values, such as alpha=.001,.01, or the path of a TOML file.")
+        raise ParameterError("--grid must be a name with values, as in --grid alpha=.001,.01, or the path of a TOML file.")
     try:
         found = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
