@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from confide import ZCDP, ApproxDP, KernelSVC, ParameterError, Schema
+from confide.expected_noise import noise_on_a_weight
 from confide.features.encoder import Encoder
 from confide.features.fourier import KERNELS, FourierMap
 from confide.training.kernel_choice import (
@@ -15,6 +16,7 @@ from confide.training.kernel_choice import (
     LEAST_STRENGTH,
     NORM_OVER_COLUMNS,
     NUMBERS_OF_FEATURES,
+    STRENGTH_UNDER_LAPLACE,
     feature_norm,
     length_scale,
     number_of_features,
@@ -84,7 +86,7 @@ def test_all_kernels_fall_about_equally_far_at_usual_rows(kernel):
 def test_more_rows_and_larger_budgets_never_take_features_away(parameters, least):
     """Both ends are reached. Features alone are never fewer than the smallest number; beside columns there may be none."""
     for budget in (1.0, ApproxDP(1.0, 1e-6), ZCDP(0.05)):
-        by_rows = [chosen(budget, int(10**power), **parameters) for power in np.arange(2.0, 7.1, 0.5)]
+        by_rows = [chosen(budget, int(10**power), **parameters) for power in np.arange(2.0, 7.1, 1.0)]
         assert by_rows == sorted(by_rows)
         assert (by_rows[0], by_rows[-1]) == (least, NUMBERS_OF_FEATURES[0])
     by_budget = [chosen(ApproxDP(epsilon, 1e-6), 20_000, **parameters) for epsilon in (0.01, 0.1, 1.0, 10.0)]
@@ -92,9 +94,19 @@ def test_more_rows_and_larger_budgets_never_take_features_away(parameters, least
     assert by_budget[0] < by_budget[-1]
 
 
-def test_laplace_noise_gets_fewer_features():
-    """It grows faster with their number."""
-    assert chosen(1.0, 30_000) < chosen(ApproxDP(1.0, 1e-6), 30_000)
+@pytest.mark.parametrize("mechanism", ["objective", "output"])
+def test_laplace_noise_gets_fewer_features(mechanism):
+    """It grows faster with their number, so ten times as many rows are needed for each unit of it."""
+    facts = {"schema": numbers(4), "feature_norm": None, "mechanism": mechanism}
+    for budget, factor in ((1.0, STRENGTH_UNDER_LAPLACE), (ApproxDP(1.0, 1e-6), 1.0)):
+
+        def strength(n_rows, budget=budget):
+            plan = KernelSVC(budget, n_features=500, **facts).plan(n_rows)
+            return n_rows / noise_on_a_weight(plan)
+
+        enough = next(n for n in (int(500 * 1.3**k) for k in range(60)) if strength(n) >= factor * LEAST_STRENGTH[500])
+        assert chosen(budget, enough, **facts) >= 500
+        assert chosen(budget, enough // 2, **facts) < 500
 
 
 def noise_in_rows(plan):
@@ -127,7 +139,7 @@ def test_features_stand_beside_columns_where_enough_rows_come_to_each_column(bud
         assert plan.noise.law == law
         return noise_in_rows(plan) * plan.problem.row_norm / 12
 
-    enough = next(n for n in (int(500 * 1.05**k) for k in range(200)) if by_column(n) >= 1.01 * ENOUGH_ROWS[law])
+    enough = next(n for n in (int(500 * 1.15**k) for k in range(80)) if by_column(n) >= 1.01 * ENOUGH_ROWS[law])
     assert chosen(budget, enough, schema, centre=False) > 0
     assert chosen(budget, enough // 2, schema, centre=False) == 0
 

@@ -341,8 +341,8 @@ class KernelSVC(LinearClassifier):
         Examples
         --------
         >>> import confide
-        >>> confide.KernelSVC(1.0).chosen_map(n_rows=100_000, n_features=3).n_features
-        500
+        >>> confide.KernelSVC(confide.ApproxDP(1.0, 1e-6)).chosen_map(n_rows=100_000, n_features=3).n_features
+        1000
         """
         encoder = parameters.checked_schema(self.schema)
         chosen = self._with_chosen_features(encoder, partial(parameters.checked_count, "n_rows", n_rows))
