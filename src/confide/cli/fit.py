@@ -129,16 +129,16 @@ def _train(model: PrivateLinearModel, data: str, files: Any, cache: Path | None,
     if chosen is not None:
         # Nothing is left to be chosen, so the fit need not count the rows again.
         model.set_params(schema=chosen, interactions=())
-    fourier = chosen_map(model, public_rows)
-    if fourier is not None:
-        model.set_params(n_features=fourier.n_features)
+    kernel = chosen_map(model, public_rows)
+    if kernel is not None:
+        model.set_params(n_features=kernel.n_features)
     plan: AnyPlan = model.plan(public_rows)
     if screen:
         for sentence in tables.separator_sentences(files, () if model.schema is None else model.schema.column_names):
             screen.text(sentence)
         screen.plan(plan)
         screen.curves(chosen)
-        screen.kernel(fourier)
+        screen.kernel(kernel)
     # A bar that shows which part of the rows was read would reveal their number.
     descent = getattr(plan, "descent", None)
     with display.row_progress(public_rows, n_passes=None if descent is None else descent.n_steps) as progress:

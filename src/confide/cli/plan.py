@@ -15,7 +15,7 @@ from confide.errors import ParameterError
 
 if TYPE_CHECKING:
     from confide.cli.alternatives import Alternatives
-    from confide.features.fourier import FourierMap
+    from confide.cli.kernels import ShownKernel
     from confide.features.schema import Schema
     from confide.planning.simulation import Forecast
     from confide.planning.verdict import Verdict
@@ -84,7 +84,7 @@ class _Planned:
     verdict: Verdict
     decided: AnyPlan
     chosen: Schema | None
-    fourier: FourierMap | None
+    kernel: ShownKernel | None
     alternatives: Alternatives | None
     forecasts: list[Forecast]
 
@@ -111,7 +111,7 @@ class _Planned:
         from confide.privacy.mechanism import Plan
 
         model = options.estimator(budget, columns)
-        chosen, fourier = chosen_schema(model, rows), chosen_map(model, rows, features)
+        chosen, kernel = chosen_schema(model, rows), chosen_map(model, rows, features)
         decided: AnyPlan = model.plan(rows, features)
         alternatives = None
         with display.working("simulating fits"):
@@ -125,7 +125,7 @@ class _Planned:
             # A plan for noisy sums has no loss of the score, which bounds and comparisons need.
             if with_alternatives and budget.is_private and isinstance(decided, Plan):
                 alternatives = Alternatives.of(model, decided, rows, features, guesses)
-        return cls(verdict, decided, chosen, fourier, alternatives, forecasts)
+        return cls(verdict, decided, chosen, kernel, alternatives, forecasts)
 
 
 def require_one(first: object, second: object, names: str) -> None:
@@ -151,7 +151,8 @@ def _document(planned: _Planned) -> dict[str, Any]:
         document["beside"] = planned.alternatives.to_dict()
     if planned.forecasts:
         document["forecast"] = [forecast_document(forecast) for forecast in planned.forecasts]
-    return document | curves_document(planned.chosen) | map_document(planned.fourier)
+    features = None if planned.kernel is None else planned.kernel.features
+    return document | curves_document(planned.chosen) | map_document(features)
 
 
 def _show(planned: _Planned, output_format: str, *, with_details: bool, with_curve: bool) -> None:
@@ -171,7 +172,7 @@ def _show(planned: _Planned, output_format: str, *, with_details: bool, with_cur
         screen.plan(planned.decided)
         screen.text(budget_sentence(planned.decided))
         screen.curves(planned.chosen)
-        screen.kernel(planned.fourier)
+        screen.kernel(planned.kernel)
         if planned.alternatives is not None:
             planned.alternatives.show(screen)
     if planned.forecasts and (with_details or with_curve):
