@@ -561,6 +561,6 @@ def test_what_a_search_does_not_have_is_explained_when_it_is_read(name, words):
         getattr(search, name)
     assert caught.value.name == name
     assert str(caught.value).endswith(".")
-    with pytest.raises(AttributeError, match="no attribute 'nothing'$"):
+    with pytest.raises(AttributeError, match=r"no attribute 'nothing'$"):
         search.nothing  # noqa: B018 - the access is the test
     assert 0.0 < clone(search).set_params(score_share=0.5).fit(X, X[:, 0] > 0.0).best_score_ < 2.0

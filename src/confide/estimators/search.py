@@ -68,15 +68,16 @@ _HELD_OUT_SHARE = 0.1
 _MOST_TRIES = 1e6
 _ABSENT = {
     "cv_results_": (
-        "a private search keeps no cv_results_: the scores of the candidates would reveal more of the rows than was paid for. "
-        "It releases the choice and the chosen model (best_params_, best_estimator_), and plan_ shows the public facts of "
+        "a private search keeps no cv_results_: the scores of the candidates would reveal more of the rows than was paid "
+        "for. It releases the choice and the chosen model (best_params_, best_estimator_), and plan_ shows the public facts of "
         "every candidate."
     ),
     "best_score_": (
         "no score was released, because no part of the budget was kept for one. Give score_share, for example 0.2, or "
-        "method='repeated', whose noisy score is a part of each try. confide.evaluate measures best_estimator_ on other rows."
+        "method='repeated', whose noisy score is a part of each try. confide.evaluate measures best_estimator_ on other "
+        "rows."
     ),
-    "n_splits_": "there are no folds: the search holds out one part of the rows at random, and plan_.part_sizes has its size.",
+    "n_splits_": "there are no folds: the search holds out one part of the rows, and plan_.part_sizes has its size.",
     "scorer_": "there is no scorer: the search counts mistakes, because one row changes their number by at most 1.",
     "refit_time_": "the time of a fit depends on the rows, so it is not kept.",
 }
@@ -434,6 +435,16 @@ class PrivateSearchCV(TellsOfRepeatedFits, AdviceOnParameters, MetaEstimatorMixi
         """
         check_is_fitted(self)
         self.best_estimator_.save(path, overwrite=overwrite)
+
+    def to_sklearn(self) -> Any:
+        """The released model as a fitted pipeline of scikit-learn; see `LogisticRegression.to_sklearn`."""
+        check_is_fitted(self)
+        return self.best_estimator_.to_sklearn()
+
+    def to_onnx(self) -> Any:
+        """The released model as an ONNX graph; see `LogisticRegression.to_onnx`."""
+        check_is_fitted(self)
+        return self.best_estimator_.to_onnx()
 
     def _checked_budget(self) -> Budget:
         budget = as_budget(self.budget)

@@ -123,7 +123,7 @@ def estimator(cls: type[Class]) -> type[Class]:
     As scikit-learn requires, `__init__` has explicit keyword arguments, checks nothing and changes nothing.
     """
     made = dataclass(eq=False, repr=False, kw_only=True)(cls)
-    made.__init__ = with_advice(made.__init__)  # type: ignore[misc]  # the one that dataclass has just written
+    made.__init__ = with_advice(made.__init__)  # type: ignore[method-assign]  # the one that dataclass has just written
     if made.__doc__ is not None and _MARK in made.__doc__:
         text = inspect.cleandoc(made.__doc__)
         shared = [name for name in inspect.signature(made).parameters if name in _DESCRIPTIONS]

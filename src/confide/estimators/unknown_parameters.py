@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import difflib
 import inspect
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from functools import wraps
-from typing import Any
+from typing import Any, TypeVar, cast
 
 _OURS = {
     "C": (("alpha",), "use alpha: alpha = 1 / (C n), where n is the number of rows"),
@@ -41,8 +41,7 @@ _NOT_HERE = {
     "tol": _SOLVER,
     "solver": "the solver is chosen for you, and the released model does not depend on it, so leave this out",
     "dual": "the solver is chosen for you, and the released model does not depend on it, so leave this out",
-    "warm_start": "a fit never starts from an earlier one, because its weights would then reveal more than is charged; a prior "
-    "is what earlier weights are for (prior=)",
+    "warm_start": "a fit never starts from an earlier one; give the earlier model as prior=",
     "verbose": "how a fit goes depends on the rows, so it is not told; confide.progress counts passes over the rows",
     "refit": "the search releases one model, which it has trained already, so leave this out",
     "return_train_score": "scores of candidates stay private, so leave this out",
@@ -97,7 +96,10 @@ def advice_on(name: str, kind: str, parameters: Collection[str]) -> str:
     return f"{name}= is not a parameter of {kind}: {meant}"
 
 
-def with_advice(stores: Any) -> Any:
+Stores = TypeVar("Stores", bound=Callable[..., None])
+
+
+def with_advice(stores: Stores) -> Stores:
     """An `__init__` with the same signature, whose refusal of an unknown parameter says what to write in its place.
 
     Parameters
@@ -113,4 +115,4 @@ def with_advice(stores: Any) -> Any:
                 raise TypeError(advice_on(name, type(self).__name__, known))
         stores(self, *args, **kwargs)
 
-    return __init__
+    return cast("Stores", __init__)
