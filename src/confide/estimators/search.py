@@ -69,8 +69,8 @@ _MOST_TRIES = 1e6
 _ABSENT = {
     "cv_results_": (
         "a private search keeps no cv_results_: the scores of the candidates would reveal more of the rows than was paid "
-        "for. It releases the choice and the chosen model (best_params_, best_estimator_), and plan_ shows the public facts of "
-        "every candidate."
+        "for. It releases the choice and the chosen model (best_params_, best_estimator_), and plan_ shows the public facts "
+        "of every candidate."
     ),
     "best_score_": (
         "no score was released, because no part of the budget was kept for one. Give score_share, for example 0.2, or "
