@@ -103,9 +103,8 @@ class CalibrationDisplay:
         ax.set_xlim(0.0, 1.0)
         ax.set_ylim(-0.02, 1.02)
         hidden = len(rates) - len(known)
-        title = f"Calibration{released_under(self.evaluation)}"
-        if hidden:
-            title += f"\n{hidden} of {len(rates)} bins have too few rows beside the noise"
+        hides = f"; the noise hides {hidden} of {len(rates)} bins" if hidden else ""
+        title = f"Calibration\n{released_under(self.evaluation)}{hides}"
         ax.set_title(title, fontsize="medium", loc="left")
         ax.legend(loc="upper left", fontsize="small", frameon=False)
         self.ax_, self.figure_ = ax, ax.figure
@@ -123,4 +122,7 @@ def refuse_undrawable(what: str, estimator: Any, *, needs_probabilities: bool = 
 
 def released_under(evaluation: Evaluation) -> str:
     """What a title says of the price of the counts."""
-    return " (NOT PRIVATE)" if evaluation.void else f", counts released under {evaluation.plan.budget}"
+    if evaluation.void:
+        return "not private"
+    budget = evaluation.plan.budget
+    return f"counts released at {', '.join(f'{name} = {getattr(budget, name):g}' for name in budget.ranges)}"

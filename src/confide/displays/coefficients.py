@@ -12,10 +12,12 @@ from confide.displays.axes import BLUE, axes_for, plain, shortened
 from confide.effects.ticks import number_text
 from confide.errors import ParameterError
 from confide.estimators.linear_model import released_model
-from confide.estimators.released_coefficients import ReleasedCoefficients
+from confide.estimators.released_coefficients import ReleasedCoefficient, ReleasedCoefficients
+from confide.features.columns import NumberColumn
+from confide.features.schema import Schema
 from confide.released_models.shown_class import ShownClass
 
-_MOST, _LONGEST_NAME = 25, 44
+_MOST, _LONGEST_NAME = 25, 80
 _RATIOS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)
 
 
@@ -61,29 +63,46 @@ def coefficients_to_draw(model: Any, units: str | None, level: float, label: Any
             "single weights of random features mean nothing, so there is no picture of them. Fit LinearSVC, "
             "LogisticRegression or an additive model to see coefficients."
         )
-    several, outcome = len(released.scoring.coef) > 1, ""
+    several = len(released.scoring.coef) > 1
     if several and label not in released.domain:
         raise ParameterError(f"give label=, one of the classes: {', '.join(map(str, released.domain))}.")
     if not several and label is not None:
         raise ParameterError("leave label out: this model has one score, not one for each class.")
-    found = ReleasedCoefficients.of(model, units)
-    ends = _ends(model, units, level)
+    if units not in ("bounds", "original", "encoded", None):
+        raise ParameterError("units must be 'bounds', 'original' or 'encoded'.")
+    over_bounds = units == "bounds" or (units is None and released.encoder is not None)
+    found = ReleasedCoefficients.of(model, "original" if over_bounds else units)
+    ends = _ends(model, found.units, level)
     size = len(found.coefficients) // len(released.scoring.coef)
     start = released.domain.index(label) * size if several else 0
     outcome = f"class {label}" if several else str(ShownClass.of(released)) if released.domain else found.outcome
     lines = [
-        (abs(each.estimate) * each.span, DrawnCoefficient(_without(label, each.name), each.unit, each.estimate, *end))
+        (abs(each.estimate) * each.span, _line(each, end, label, released.schema if over_bounds else None))
         for each, end in zip(found.coefficients[start : start + size - 1], ends[start:], strict=False)
     ]
     lines.sort(key=lambda line: -line[0])
     return [line for _, line in lines], outcome, found.ratio
 
 
+def _line(
+    of: ReleasedCoefficient, ends: tuple[float | None, float | None], label: Any, schema: Schema | None
+) -> DrawnCoefficient:
+    """The line of one coefficient. With a schema, a number is drawn for the step from its low to its high."""
+    name, (low, high) = _without(label, of.name), ends
+    columns = () if schema is None else schema.columns
+    number = next((each for each in columns if isinstance(each, NumberColumn) and each.name == name), None)
+    if schema is None or (number is None and of.span == 1.0):
+        return DrawnCoefficient(name, of.unit, of.estimate, low, high)
+    unit = "from low to high" if number is None else f"from {number.low:,.6g} to {number.high:,.6g}"
+    scaled = (None if end is None else end * of.span for end in (low, high))
+    return DrawnCoefficient(name, unit, of.estimate * of.span, *scaled)
+
+
 def _without(label: Any, name: str) -> str:
     return name if label is None else name.removeprefix(f"{label}: ")
 
 
-def _ends(model: Any, units: str | None, level: float) -> list[tuple[float | None, float | None]]:
+def _ends(model: Any, units: str, level: float) -> list[tuple[float | None, float | None]]:
     """The interval of each coefficient, in the order of the table; (None, None) where there is none."""
     if released_model(model).evidence is None:
         return [(None, None)] * (model.coef_.size + np.size(model.intercept_))
@@ -165,8 +184,10 @@ class CoefficientsDisplay:
             A model with random features, such as `KernelSVC`, has no coefficients of columns.
         ax : Matplotlib axes or None
             None makes a new figure.
-        units : {"original", "encoded"} or None, default None
-            As in `summary`.
+        units : {"bounds", "original", "encoded"} or None, default None
+            "bounds": numbers for the step from the low to the high of their bounds, so that all coefficients can be
+            compared; categories against their reference level. "original" and "encoded" are those of `summary`. None means
+            "bounds" where the model has a schema, and otherwise "encoded".
         level : float, default 0.95
             Confidence level of the intervals.
         label : class
@@ -194,7 +215,7 @@ class CoefficientsDisplay:
     def plot(self, ax: Any = None) -> CoefficientsDisplay:
         """Draw on Matplotlib axes, or on a new figure."""
         n = len(self.coefficients)
-        ax = axes_for("CoefficientsDisplay", ax, (7.6, 0.32 * n + 1.9))
+        ax = axes_for("CoefficientsDisplay", ax, self._size)
         ax.axvline(0.0, color="0.5", linewidth=0.8)
         for place, each in enumerate(self.coefficients):
             if each.low is not None:
@@ -203,13 +224,19 @@ class CoefficientsDisplay:
         ax.set_yticks(range(n), [shortened(each.title, _LONGEST_NAME) for each in self.coefficients])
         ax.set_ylim(n - 0.5, -0.5)
         ax.tick_params(labelsize="small")
-        favoured = f"coefficient, for the unit named at each; positive ones favour {self.outcome}"
+        favoured = f"coefficient for the unit named; positive: for {self.outcome}"
         ax.set_xlabel(plain(favoured), fontsize="small")
         ax.set_title(plain(self._title), fontsize="medium", loc="left", pad=24.0 if self.ratio else None)
         if self.ratio:
             self._add_ratios(ax)
         self.ax_, self.figure_ = ax, ax.figure
         return self
+
+    @property
+    def _size(self) -> tuple[float, float]:
+        """Width and height in inches, wide enough for the longest title."""
+        longest = max(len(each.title) for each in self.coefficients)
+        return 4.6 + 0.075 * min(longest, _LONGEST_NAME), 0.32 * len(self.coefficients) + 1.9
 
     @property
     def _title(self) -> str:

@@ -17,7 +17,7 @@ from confide.features.column_names import listed
 from confide.features.columns import Column, NumberColumn
 
 _COLOURS, _LINES = (BLUE, ORANGE, "#3f9b5f", "#8a63b8"), ("-", "--", "-.", ":")
-_MOST, _LONGEST_NAME = 20, 44
+_MOST, _LONGEST_NAME = 20, 80
 
 
 class ComparisonDisplay:
@@ -128,7 +128,8 @@ class ComparisonDisplay:
     def _plot_coefficients(self, ax: Any) -> list[Any]:
         first: tuple[DrawnCoefficient, ...] = next(iter(self.drawn.values()))
         n = len(first)
-        ax = axes_for("ComparisonDisplay", ax, (7.6, 0.42 * n + 1.6))
+        longest = min(_LONGEST_NAME, max(len(each.title) for each in first))
+        ax = axes_for("ComparisonDisplay", ax, (4.6 + 0.075 * longest, 0.42 * n + 1.6))
         ax.axvline(0.0, color="0.5", linewidth=0.8)
         for number, (colour, (name, found)) in enumerate(zip(_COLOURS, self.drawn.items(), strict=False)):
             shift = 0.24 * (number - 0.5 * (len(self.drawn) - 1))
@@ -142,9 +143,7 @@ class ComparisonDisplay:
         ax.set_yticks(range(n), [shortened(each.title, _LONGEST_NAME) for each in first])
         ax.set_ylim(n - 0.5, -0.5)
         ax.tick_params(labelsize="small")
-        ax.set_xlabel(
-            plain(f"coefficient, for the unit named at each; positive ones favour {self.outcome}"), fontsize="small"
-        )
+        ax.set_xlabel(plain(f"coefficient for the unit named; positive: for {self.outcome}"), fontsize="small")
         ax.set_title("Coefficients of several models", fontsize="medium", loc="left")
         ax.legend(fontsize="small", frameon=False)
         return [ax]

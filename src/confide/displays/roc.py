@@ -93,7 +93,7 @@ class RocDisplay:
         ax.plot([0.0, 1.0], [0.0, 1.0], color="0.4", linestyle="--", linewidth=1.0, label="chance")
         area = evaluation.auc
         if area.value is None:
-            ax.text(0.5, 0.3, "The noise hides one of the classes:\nmore rows or a larger budget are needed.", ha="center")
+            ax.text(0.97, 0.2, "The noise hides one of the classes:\nmore rows or a larger budget are needed.", ha="right")
         else:
             curve = roc_curve(evaluation)
             lows, highs = [rate.low for rate in curve.band], [rate.high for rate in curve.band]
@@ -106,7 +106,7 @@ class RocDisplay:
         ax.set_ylabel(plain(f"sensitivity, of rows that are {evaluation.outcome}"))
         ax.set_xlim(0.0, 1.0)
         ax.set_ylim(-0.02, 1.02)
-        ax.set_title(f"ROC, band at {evaluation.level:g}{released_under(evaluation)}", fontsize="medium", loc="left")
+        ax.set_title(f"ROC, band at {evaluation.level:g}\n{released_under(evaluation)}", fontsize="medium", loc="left")
         ax.legend(loc="lower right", fontsize="small", frameon=False)
         self.ax_, self.figure_ = ax, ax.figure
         return self
