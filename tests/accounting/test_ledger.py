@@ -606,16 +606,3 @@ def test_an_event_for_an_impossible_number_of_rows_is_refused(rows):
     with pytest.raises(confide.ParameterError, match="whole number"):
         Event(PureDP(0.1), None, rows)
     assert type(Event(PureDP(0.1), None, np.int64(2)).rows_per_person) is int
-
-
-def test_spending_adds_up_as_the_ledger_does():
-    """After each charge, also where Rényi divergences add up; the last amount is what the ledger says it has spent."""
-    for limit, budgets in ((ApproxDP(4.0, 1e-6), [0.5, ApproxDP(0.25, 1e-8)]), (ApproxDP(4.0, 1e-6), [ZCDP(0.01)] * 5)):
-        ledger = Ledger(limit=limit)
-        seen = []
-        for number, budget in enumerate(budgets):
-            ledger.charge(budget, purpose=f"charge {number}")
-            seen.append(ledger.spent())
-        assert [spent for _, spent in ledger.spending()] == seen
-        assert [entry.purpose for entry, _ in ledger.spending()] == [f"charge {number}" for number in range(len(budgets))]
-    assert Ledger(limit=1.0).spending() == ()

@@ -16,7 +16,6 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from fractions import Fraction
 from functools import lru_cache
-from itertools import accumulate
 from typing import Any, NoReturn, Self
 
 from confide.accounting import filter_choice, filters
@@ -230,13 +229,6 @@ class Ledger(_Shared):
         rows = [(e.number, e.time, e.purpose, *cost) for e, cost in zip(entries, costs, strict=True)]
         frame = pd.DataFrame(rows, columns=["number", "time", "purpose", *_CURRENCY, "rows_per_person"])
         return frame.astype({"number": int, "rows_per_person": int} | dict.fromkeys(_CURRENCY, float))
-
-    def spending(self) -> tuple[tuple[Entry, Budget], ...]:
-        """Each charge in order, with what it and all charges before it cost together, in the currency of the limit."""
-        with self._up_to_date():
-            entries, filter_ = tuple(self._entries), self._filter
-        totals = accumulate((_cost(self.limit, e.accounting, e.events) for e in entries), initial=filters.Amount())
-        return tuple(zip(entries, map(filter_.spent, list(totals)[1:]), strict=True))
 
     def verify(self, head: str | None = None) -> int:
         """Check every record anew, and that `head`, of this ledger at an earlier time, is the hash of one of them.

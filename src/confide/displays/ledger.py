@@ -8,6 +8,7 @@ from typing import Any
 
 from confide.accounting.ledger import Ledger
 from confide.accounting.ledger_records import Entry
+from confide.accounting.spending import spending_of
 from confide.displays.axes import BLUE, ORANGE, axes_for, plain, shortened
 from confide.privacy.budgets import Budget
 
@@ -23,7 +24,7 @@ class LedgerDisplay:
     Parameters
     ----------
     spending : sequence of (Entry, Budget)
-        Each charge, and what had been spent after it: `Ledger.spending`.
+        Each charge, and what had been spent after it.
     limit : Budget
         The most that all charges together may cost.
 
@@ -61,7 +62,7 @@ class LedgerDisplay:
             If Matplotlib is not installed.
         """
         opened = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
-        return cls(opened.spending(), limit=opened.limit).plot(ax=ax)
+        return cls(spending_of(opened), limit=opened.limit).plot(ax=ax)
 
     def plot(self, ax: Any = None) -> LedgerDisplay:
         """Draw on Matplotlib axes, or on a new figure."""
