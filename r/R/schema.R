@@ -34,14 +34,21 @@ confide_schema <- function(..., target = NULL, person = NULL, interact = list())
 
 .described <- function(column) {
   if (is.list(column)) {
-    if (!is.null(column$categories)) column$categories <- as.list(column$categories)
+    if (!is.null(column$categories)) column$categories <- as.list(.labels(unlist(column$categories)))
     if (length(column$knots) > 1) column$knots <- as.list(column$knots)
     if (length(column$knots) == 1) column$knots <- as.integer(column$knots)
     return(column)
   }
   if (is.factor(column)) column <- levels(column)
   if (is.numeric(column) && length(column) == 2) return(list(low = column[[1]], high = column[[2]]))
-  list(categories = as.list(unname(column)))
+  list(categories = as.list(.labels(unname(column))))
+}
+
+# Whole numbers among labels are written without a decimal point.
+.labels <- function(labels) {
+  if (is.factor(labels)) labels <- as.character(labels)
+  if (is.numeric(labels) && all(labels == round(labels))) storage.mode(labels) <- "integer"
+  labels
 }
 
 .target <- function(target) {
@@ -51,8 +58,8 @@ confide_schema <- function(..., target = NULL, person = NULL, interact = list())
   }
   labels <- target[[1]]
   column <- list(column = names(target))
-  if (is.null(names(labels))) return(c(column, list(classes = as.list(labels))))
-  c(column, as.list(labels))
+  if (is.null(names(labels))) return(c(column, list(classes = as.list(.labels(labels)))))
+  if ("low" %in% names(labels)) c(column, as.list(labels)) else c(column, as.list(.labels(labels)))
 }
 
 # The columns that a formula names, of those that a schema describes, with the interactions that it adds.
