@@ -27,7 +27,7 @@ from confide.estimators.model_effects import effects_of
 from confide.estimators.released_coefficients import ReleasedCoefficients, outcome_of
 from confide.inference.table import readable
 from confide.released_models.shown_class import ShownClass, predicted_column, weights_by_class
-from confide.report.page import has_intervals
+from confide.report.findings import has_intervals
 
 if TYPE_CHECKING:
     from confide.cli.kernels import ShownKernel

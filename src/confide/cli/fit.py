@@ -108,7 +108,7 @@ def fit(
     from confide.cli import display
     from confide.cli.charges import Charges
     from confide.data.on_disk import files_of
-    from confide.report.page import write_report
+    from confide.report.writing import write_report
 
     options = ModelOptions(
         kind=kind, loss=loss, knots=knots, interactions=interactions, kernel=kernel, length_scale=length_scale,
