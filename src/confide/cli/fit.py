@@ -73,7 +73,7 @@ def fit(
     from confide.cli import display
     from confide.cli.charges import Charges
     from confide.data.on_disk import files_of
-    from confide.report.page import write_report
+    from confide.report.writing import write_report
 
     budget = chosen_budget(epsilon, delta, rho)
     files = files_of(data)
