@@ -77,7 +77,7 @@ class Screen:
                 break_on_hyphens=False,
                 break_long_words=False,
             )
-            self._console.print(Text(wrapped, style=style), soft_wrap=True)
+            self._console.print(Text(wrapped, style="" if self._console.no_color else style), soft_wrap=True)
 
     def verbatim(self, text: str) -> None:
         """One line that is never broken, such as a command or a path, so that it can be copied."""
@@ -103,10 +103,11 @@ class Screen:
         if shown is None:
             self._stacked(columns, rows)
             return
-        table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+        table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="")
         for position in shown:
             name, left = columns[position], position == 0 or columns[position] in words
-            table.add_column(Text(name), justify="left" if left else "right", overflow="fold", no_wrap=name != wrapped)
+            heading = Text(name, style="" if self._console.no_color else "bold")
+            table.add_column(heading, justify="left" if left else "right", overflow="fold", no_wrap=name != wrapped)
         for row in rows:
             table.add_row(*(Text(printable(row[position])) for position in shown))
         console = self._console if is_narrow else _console(width=_UNBROKEN_WIDTH)
@@ -147,7 +148,7 @@ class Screen:
         """The statement of a guarantee. If the guarantee is void, the first line is bold and red."""
         self.heading("Guarantee")
         first, _, rest = guarantee.statement().partition("\n")
-        self.text(first, style="bold red" if guarantee.void else "")
+        self.text(in_words_of_options(first), style="bold red" if guarantee.void else "")
         self.text(rest)
 
     def weights(self, model: PrivateLinearModel, max_shown: int | None = None) -> None:
