@@ -195,6 +195,14 @@ InterceptScaling = Annotated[
         "[default: that of the model]",
     ),
 ]
+FeatureNorm = Annotated[
+    str | None,
+    typer.Option(
+        metavar="auto|none|R",
+        help="For kernel-svm: norm of the random features beside the encoded columns; none leaves the columns out.  "
+        "[default: auto]",
+    ),
+]
 Orthogonal = Annotated[
     bool, typer.Option("--orthogonal", help="For kernel-svm: random features with orthogonal directions.")
 ]
@@ -232,6 +240,7 @@ class ModelOptions:
     kernel: KernelName = None
     length_scale: LengthScale = None
     n_features: RandomFeatures = None
+    feature_norm: FeatureNorm = None
     orthogonal: Orthogonal = False
     map_seed: MapSeed = None
     smoothing: Smoothing = None
@@ -354,6 +363,7 @@ _OF_SOME_MODELS: dict[str, Callable[[Any], Any]] = {
     "kernel": str,
     "length_scale": float,
     "n_features": int,
+    "feature_norm": lambda text: None if text == "none" else option_values.number_or_auto("--feature-norm", text),
     "orthogonal": bool,
     "map_seed": int,
     "smoothing": float,
