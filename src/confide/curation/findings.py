@@ -73,7 +73,7 @@ def _of_file(file: FileCheck) -> Iterator[Finding]:
             f"here. Decimal commas, or text with separators that is not in quotes, are usual reasons.",
             refused=True,
         )
-    explained = file.names.absent or file.names.repeated or file.ragged.n_rows
+    explained = file.names.absent or file.names.repeated or file.ragged.n_rows or _is_written_otherwise(file)
     if file.refusal and not explained:
         yield Finding(f"A fit refuses the file: {file.refusal}", refused=True)
 
@@ -85,7 +85,7 @@ def _of_names(file: FileCheck) -> Iterator[Finding]:
         yield Finding(f'{name}: has no column "{absent}".{question} Correct the schema or the file.', refused=True)
     if file.names.repeated:
         yield Finding(f"{name}: has more than one column of the name {listed(file.names.repeated)}.", refused=True)
-    extra = [each for each in file.names.extra if each not in file.names.absent.values()]
+    extra = [each for each in file.names.extra if each.strip() and each not in file.names.absent.values()]
     if extra:
         more = f" and {len(extra) - _MOST_NAMES} more" if len(extra) > _MOST_NAMES else ""
         yield Finding(
@@ -95,18 +95,27 @@ def _of_names(file: FileCheck) -> Iterator[Finding]:
 
 def _of_form(file: FileCheck) -> Iterator[Finding]:
     form, name = file.form, file.path.name
-    if form is None:
+    if form is None or not _is_written_otherwise(file):
         return
     is_read = not file.refusal or bool(file.names.absent)
     advice = "" if is_read else " A fit does not read it so; write the file anew as CSV in UTF-8 with commas."
-    expected = "\t" if ".tsv" in name.lower() else ","
-    if form.separator != expected:
+    if form.separator != _expected_separator(file):
         yield Finding(f"{name}: {SEPARATOR_NAMES[form.separator]} stand between cells.{advice}", refused=not is_read)
     if ENCODING_NAMES[form.encoding] != "UTF-8":
         yield Finding(
             f"{name}: the text is in {ENCODING_NAMES[form.encoding]}, and a fit expects UTF-8. Write it anew in UTF-8.",
             refused=True,
         )
+
+
+def _expected_separator(file: FileCheck) -> str:
+    return "\t" if ".tsv" in file.path.name.lower() else ","
+
+
+def _is_written_otherwise(file: FileCheck) -> bool:
+    """Whether a file of text has another separator than its name says, or is not in UTF-8."""
+    form = file.form
+    return form is not None and (form.separator != _expected_separator(file) or ENCODING_NAMES[form.encoding] != "UTF-8")
 
 
 def _of_column(column: ColumnCounts) -> Iterator[Finding]:
@@ -131,7 +140,7 @@ def _of_column(column: ColumnCounts) -> Iterator[Finding]:
     yield from _of_missing(column, what)
     if isinstance(column.described, Target):
         yield from _of_target(column, what)
-    elif not column.as_described:
+    elif not column.as_described and not column.unreadable:
         yield Finding(
             f"{what}: no cell is as the schema describes it, so its weight would be noise alone. Correct the description or "
             f"leave the column out.",

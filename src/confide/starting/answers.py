@@ -30,7 +30,7 @@ HELP_FOR_COLUMNS = (
 )
 HELP_FOR_TARGETS = (
     '"no, yes" are two labels, and the model gives the probability of the second; "a, b, c" are classes; "0 20000" are the '
-    'bounds of a number. "<" goes back.'
+    "bounds of a number."
 )
 
 _NUMBER = r"[+-]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
@@ -61,7 +61,7 @@ def described_column(name: str, answer: str) -> dict[str, Any] | None:
     levels = _levels(answer)
     listed = [level for level in levels if level not in ("*", "empty")]
     if len(levels) < 2 or not listed:
-        raise ParameterError(f"this is neither bounds nor levels. {HELP_FOR_COLUMNS}")
+        raise ParameterError('give two bounds such as "18 90", levels such as "F, M", or "skip"; "?" says more.')
     return CategoryColumn(name, tuple(listed), other="*" in levels, missing="empty" in levels).to_dict()
 
 
@@ -77,7 +77,7 @@ def described_target(name: str, answer: str) -> dict[str, Any]:
         return Target(name, low=bounds[0], high=bounds[1]).to_dict()
     labels = _levels(answer.strip())
     if len(labels) < 2:
-        raise ParameterError(f"this is neither labels nor bounds. {HELP_FOR_TARGETS}")
+        raise ParameterError('give two labels such as "no, yes", more of them, or two bounds such as "0 20000".')
     if len(labels) == 2:
         return Target(name, negative=labels[0], positive=labels[1]).to_dict()
     return Target(name, classes=tuple(labels)).to_dict()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -88,6 +89,11 @@ class StudyDraft:
     n_rows_bounds: tuple[int, int] | None = None
     max_rows_per_person: int = 1
     ledger: str = "study.db"
+
+    @property
+    def limit_delta(self) -> float | None:
+        """Delta of the ledger: that of as many fits as its epsilon pays for."""
+        return None if self.delta is None else min(self.delta * max(1, math.ceil(self.limit / self.epsilon)), 0.5)
 
     @property
     def neighbours(self) -> str:

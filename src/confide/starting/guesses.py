@@ -28,6 +28,7 @@ _BOUNDS = {
 }
 """Bounds for columns whose names have these words, as they are typed."""
 _IDENTIFIERS = {"id", "uuid", "guid", "key", "identifier", "ssn", "nhs", "index"}
+_PERSONS = {"person", "patient", "subject", "customer", "client", "user", "member", "household", "nr", "no", "number"}
 _TEXTS = {"name", "address", "email", "phone", "comment", "comments", "notes", "description", "text"}
 _CATEGORIES = {
     "sex", "gender", "race", "ethnicity", "country", "region", "state", "education", "occupation", "job", "marital",
@@ -66,7 +67,7 @@ def guessed_answer(name: str, declared: DeclaredType | None = None) -> str:
         return "false, true"
     if declared == "other" or _TEXTS & set(words):
         return "skip"
-    if _IDENTIFIERS & set(words):
+    if _IDENTIFIERS & set(words) or set(words) <= _PERSONS:
         return "skip"
     if declared == "text":
         return ""

@@ -124,7 +124,7 @@ class Interview:
         return series[-1] if series else guessed_answer(name, self.table.types.get(name))
 
     def _list_of_names(self) -> str:
-        return "  ".join(f"{number} {name}" for number, name in enumerate(self.table.names, 1))
+        return ", ".join(f"{number} {name}" for number, name in enumerate(self.table.names, 1))
 
     def _asked(self, question: str, default: str, read: Callable[[str], Answer]) -> Answer:
         """What `read` makes of the answer. An answer that it refuses is asked for again."""

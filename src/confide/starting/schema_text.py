@@ -28,12 +28,16 @@ _BLANK = """\
 _TARGETS = """\
 # What is predicted: two labels; or classes = ["a", "b", "c"]; or a number, low = 0, high = 20000.
 """
+_UNKNOWN_TARGET = """\
+# Take the line of this column out of [columns] below.
+"""
 
 
 def schema_text(draft: SchemaDraft) -> str:
     """The text of the file, which reads as the schema when every blank is filled in."""
     introduction = _FROM_ROWS.format(file=_in_a_comment(draft.from_rows)) if draft.from_rows else _FILLED
-    lines = [introduction + (_BLANK.format(blank=BLANK) if draft.n_blank else ""), _TARGETS + _target_line(draft)]
+    advice = _TARGETS + (_UNKNOWN_TARGET if draft.target["column"] == BLANK else "")
+    lines = [introduction + (_BLANK.format(blank=BLANK) if draft.n_blank else ""), advice + _target_line(draft)]
     if draft.person is not None:
         lines.append(f"# Identifies the person a row belongs to; it is not a feature.\nperson = {toml_value(draft.person)}")
     kept = [column for column in draft.columns if column.description is not None]

@@ -59,7 +59,7 @@ def study_text(study: StudyDraft) -> str:
 
 def ledger_command(study: StudyDraft) -> str:
     """The command that creates the ledger of the study."""
-    delta = "" if study.delta is None else f" --delta {study.delta:g}"
+    delta = "" if study.delta is None else f" --delta {study.limit_delta:g}"
     neighbours = "" if study.n_rows_bounds is None else " --neighbours add-or-remove-one"
     rows = "" if study.max_rows_per_person == 1 else f" --max-rows-per-person {study.max_rows_per_person}"
     return f"confide ledger init {study.ledger} --epsilon {study.limit:g}{delta}{neighbours}{rows}"
