@@ -37,8 +37,8 @@ def test_the_python_of_the_readme_runs(tmp_path, monkeypatch, capsys):
 def test_the_python_of_the_page_on_planning_runs(capsys):
     """Its blocks in order: a plan, a forecast, a bound, a sample size, budgets and mechanisms."""
     names = {}
-    for code in blocks("docs/planning.md", "python"):
-        exec(compile(code, "docs/planning.md", "exec"), names)  # noqa: S102 - our own page
+    for code in blocks("docs/how_to/planning.md", "python"):
+        exec(compile(code, "docs/how_to/planning.md", "exec"), names)  # noqa: S102 - our own page
     printed = capsys.readouterr().out
     assert "probably between" in printed
     assert "With probability 0.95" in printed
@@ -49,8 +49,8 @@ def test_the_python_of_the_page_on_intervals_runs(tmp_path, monkeypatch, capsys)
     """Its blocks in order, in an empty folder: a plan with a forecast, a table and an evaluation."""
     monkeypatch.chdir(tmp_path)
     names = {}
-    for code in blocks("docs/intervals.md", "python"):
-        exec(compile(code, "docs/intervals.md", "exec"), names)  # noqa: S102 - our own page
+    for code in blocks("docs/how_to/intervals.md", "python"):
+        exec(compile(code, "docs/how_to/intervals.md", "exec"), names)  # noqa: S102 - our own page
     printed = capsys.readouterr().out
     for words in ("expected interval", "sampling err", "privacy err", "hours-per-week", "accuracy", "auc"):
         assert words in printed
@@ -60,8 +60,8 @@ def test_the_python_of_the_page_on_effects_runs(tmp_path, monkeypatch):
     """In an empty folder; its model has effects and bands for every column."""
     monkeypatch.chdir(tmp_path)
     names = {}
-    for code in blocks("docs/effects.md", "python"):
-        exec(compile(code, "docs/effects.md", "exec"), names)  # noqa: S102 - our own page
+    for code in blocks("docs/how_to/effects.md", "python"):
+        exec(compile(code, "docs/how_to/effects.md", "exec"), names)  # noqa: S102 - our own page
     found = list(effects_of(confide.load("effects.json")).with_bands())
     assert [each.name for each in found] == ["age", "hours-per-week", "education-num", "sex"]
     assert all(each.has_band for each in found)
@@ -71,8 +71,8 @@ def test_the_python_of_the_page_on_additive_models_runs(tmp_path, monkeypatch, c
     """Block by block, in one namespace."""
     monkeypatch.chdir(tmp_path)
     names = {}
-    for code in blocks("docs/additive_models.md", "python"):
-        exec(compile(code, "docs/additive_models.md", "exec"), names)  # noqa: S102 - our own page
+    for code in blocks("docs/how_to/additive_models.md", "python"):
+        exec(compile(code, "docs/how_to/additive_models.md", "exec"), names)  # noqa: S102 - our own page
     assert "even knots" in capsys.readouterr().out
     assert names["curves"].score(names["X"], names["y"]) > 0.9
 
@@ -81,12 +81,12 @@ def test_the_python_of_the_page_on_priors_runs(tmp_path, monkeypatch, capsys):
     """Block by block: the prior raises the accuracy, the statement names it, and the refit is charged."""
     monkeypatch.chdir(tmp_path)
     names = {}
-    for code in blocks("docs/priors.md", "python"):
-        exec(compile(code, "docs/priors.md", "exec"), names)  # noqa: S102 - our own page
+    for code in blocks("docs/how_to/priors.md", "python"):
+        exec(compile(code, "docs/how_to/priors.md", "exec"), names)  # noqa: S102 - our own page
     adult, sentence = names["adult"], "a model that was declared public. It was made from rows that need no protection"
     assert names["model"].score(adult.X_test, adult.y_test) > names["without"].score(adult.X_test, adult.y_test)
     assert sentence in " ".join(capsys.readouterr().out.split())
-    page = (ROOT / "docs/priors.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs/how_to/priors.md").read_text(encoding="utf-8")
     assert sentence in " ".join(page.replace("> ", "").split())
     assert len(names["ledger"].entries()) == 2
 
