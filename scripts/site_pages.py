@@ -6,13 +6,19 @@ stand together, so links are rewritten on the way. A link to a file that is no p
 
 from __future__ import annotations
 
+import ast
 import os
 import re
 import shutil
 from pathlib import Path
 
+from scripts.notebooks import as_markdown, notebook
+
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "build" / "docs"
+CELLS = "<!-- the cells of notebook.py -->"
+MADE = {"tutorials/first_private_model.ipynb"}
+"""What a page may link to although it is made for the site alone."""
 
 _LINK = re.compile(r"(?<!\\)(!?)\[((?:[^\[\]]|\[[^\[\]]*\])*)\]\(([^()\s]+)\)")
 _FENCE = re.compile(r"(^```.*?^```[^\S\n]*$)", re.DOTALL | re.MULTILINE)
@@ -65,6 +71,8 @@ def rewritten(text: str, page: Path, where: dict[Path, Path]) -> str:
         if file in where:
             new = os.path.relpath(where[file], where[page].parent).replace(os.sep, "/")
             return f"{mark}[{words}]({new}{'#' * bool(anchor)}{anchor})"
+        if file.is_relative_to(ROOT / "docs") and file.relative_to(ROOT / "docs").as_posix() in MADE:
+            return found[0]
         if not file.exists():
             raise LookupError(f"{page.relative_to(ROOT)}: the link to {target} leads nowhere")
         name = file.relative_to(ROOT).as_posix()
@@ -89,6 +97,24 @@ def with_blank_lines(text: str) -> str:
     return "".join(parts)
 
 
+def gallery_pages(folder: Path) -> dict[str, str]:
+    """The pages of the gallery by their names: one for each example, and the list of all."""
+    listed = ["# Gallery", "", "Ten examples on real data. Each page has the whole script; `python -m scripts.gallery` runs them.", ""]
+    pages = {}
+    for example in sorted(folder.glob("*.py")):
+        source = example.read_text(encoding="utf-8")
+        words = ast.get_docstring(ast.parse(source)) or ""
+        title, _, rest = words.partition("\n")
+        title = title.rstrip(".")
+        code = source.split('"""\n', 2)[-1].strip("\n")
+        picture = f"![{title}]({example.stem}.svg)" if example.with_suffix(".svg").exists() else ""
+        pages[f"{example.stem}.md"] = f"# {title}\n{rest}\n\n{picture}\n\n```python\n{code}\n```\n"
+        first = rest.strip().split("\n\n")[0].replace("\n", " ")
+        listed += [f"## [{title}]({example.stem}.md)", "", first, "", picture, ""]
+    pages["index.md"] = "\n".join(listed)
+    return pages
+
+
 def gather(target: Path = SOURCE) -> None:
     """Write all pages and pictures below a folder, which is emptied before."""
     if target.exists():
@@ -101,3 +127,10 @@ def gather(target: Path = SOURCE) -> None:
             (target / place).write_text(with_blank_lines(text), encoding="utf-8")
         elif source.suffix != ".py":
             shutil.copyfile(source, target / place)
+    for name, text in gallery_pages(ROOT / "docs" / "gallery").items():
+        (target / "gallery" / name).write_text(text, encoding="utf-8")
+    tutorials = target / "tutorials"
+    cells = (ROOT / "docs" / "tutorials" / "notebook.py").read_text(encoding="utf-8")
+    (tutorials / "first_private_model.ipynb").write_text(notebook(cells), encoding="utf-8")
+    page = tutorials / "in_a_notebook.md"
+    page.write_text(page.read_text(encoding="utf-8").replace(CELLS, as_markdown(cells)), encoding="utf-8")
