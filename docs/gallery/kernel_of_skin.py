@@ -35,7 +35,8 @@ figure, places = plt.subplots(1, 2, figsize=(8, 4), sharey=True, layout="constra
 shown = pixels[:250]
 for axes, (name, model) in zip(places, models.items(), strict=True):
     model.fit(pixels, pixels["label"])
-    axes.contourf(red, green, model.decision_function(grid).reshape(red.shape), levels=[-1e9, 0, 1e9], colors=["#dbe6f2", "#f6d9c8"])
+    is_skin = (model.predict(grid) == 1).reshape(red.shape)
+    axes.contourf(red, green, is_skin, levels=[-0.5, 0.5, 1.5], colors=["#dbe6f2", "#f6d9c8"])
     for label, colour in ((2, "C0"), (1, "C1")):
         axes.plot(*shown.loc[shown["label"] == label, ["R", "G"]].to_numpy().T, ".", color=colour, markersize=3)
     axes.set(title=f"{name}: error {1 - model.score(pixels, pixels['label']):.3f}", xlabel="red")
