@@ -53,4 +53,3 @@ def as_markdown(source: str) -> str:
         else:
             parts.append(re.sub(r"^#(?=#* )", "##", re.sub(r"\A# [^\n]*\n*", "", text), flags=re.MULTILINE))
     return "\n\n".join(parts) + "\n"
-

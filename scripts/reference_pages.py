@@ -82,7 +82,12 @@ def members_of(module: ModuleType) -> list[str]:
 
 def python_index() -> str:
     """The list of all public names with the first sentence of each."""
-    lines = ["# Python names", "", "All names that users need are names of `confide`. Other modules may change between versions.", ""]
+    lines = [
+        "# Python names",
+        "",
+        "All names that users need are names of `confide`. Other modules may change between versions.",
+        "",
+    ]
     for page, (title, names) in GROUPS.items():
         lines += [f"## {title}", "", "| name | what it is |", "| --- | --- |"]
         for name in names:
@@ -139,9 +144,7 @@ def command_page() -> str:
 
 def pages() -> dict[Path, str]:
     """Every page that is made from code."""
-    python = {
-        REFERENCE / "python" / f"{page}.md": python_page(title, names) for page, (title, names) in GROUPS.items()
-    }
+    python = {REFERENCE / "python" / f"{page}.md": python_page(title, names) for page, (title, names) in GROUPS.items()}
     return {REFERENCE / "command_line.md": command_page(), REFERENCE / "python" / "index.md": python_index()} | python
 
 

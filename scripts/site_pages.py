@@ -99,7 +99,12 @@ def with_blank_lines(text: str) -> str:
 
 def gallery_pages(folder: Path) -> dict[str, str]:
     """The pages of the gallery by their names: one for each example, and the list of all."""
-    listed = ["# Gallery", "", "Ten examples on real data. Each page has the whole script; `python -m scripts.gallery` runs them.", ""]
+    listed = [
+        "# Gallery",
+        "",
+        "Ten examples on real data. Each page has the whole script; `python -m scripts.gallery` runs them.",
+        "",
+    ]
     pages = {}
     for example in sorted(folder.glob("*.py")):
         source = example.read_text(encoding="utf-8")

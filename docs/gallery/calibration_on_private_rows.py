@@ -19,7 +19,7 @@ print(report)
 figure, axes = plt.subplots(figsize=(4.6, 4.4), layout="constrained")
 axes.plot([0, 1], [0, 1], color="0.7")
 for place, rate in enumerate(report.calibration):
-    if rate is None:
+    if rate.value is None:
         continue
     middle = (rate.low + rate.high) / 2
     axes.errorbar((place + 0.5) / 10, middle, yerr=(rate.high - rate.low) / 2, fmt="none", color="C0", capsize=3)

@@ -8,7 +8,7 @@
 import confide
 
 adult = confide.datasets.load_adult()
-ledger = confide.Ledger(limit=confide.ApproxDP(2.0, 1e-5))
+ledger = confide.Ledger(limit=confide.ApproxDP(3.0, 1e-5))
 
 # %% [markdown]
 # ## Plan
@@ -16,7 +16,7 @@ ledger = confide.Ledger(limit=confide.ApproxDP(2.0, 1e-5))
 # A plan reads no row and costs nothing.
 
 # %%
-budget = confide.ApproxDP(1.0, 1e-6)
+budget = confide.ApproxDP(2.0, 1e-6)
 model = confide.AdditiveClassifier(budget, schema=adult.schema, loss="logistic", inference_share=0.3, ledger=ledger)
 model.plan(n_rows=32_561)
 

@@ -202,6 +202,8 @@ class AdditiveRegressor(AdditiveColumns, IntervalsParameter, LossRegressor):
     Guarantee: as for `HuberRegressor`, `Ridge` and `PoissonRegressor`. The choice of knots costs nothing, because it uses
     public facts alone.
 
+    Sources: those of these estimators; each mechanism has a proof page in confide/privacy/proofs.
+
     Examples
     --------
     >>> import numpy as np
