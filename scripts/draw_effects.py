@@ -1,4 +1,4 @@
-"""Draw the picture of effects in the README: docs/pictures/effects_of_adult.svg. Noise is drawn anew, so the curves move a little.
+"""Draw the picture of effects in the README, docs/pictures/effects_of_adult.svg. Noise is drawn anew: the curves move a bit.
 
 Run: python scripts/draw_effects.py
 """

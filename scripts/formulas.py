@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING
-from xml.etree import ElementTree
+from xml.etree import ElementTree as ET
 
 from latex2mathml.converter import convert
 from markdown.blockprocessors import BlockProcessor
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from markdown import Markdown
 
 _BLOCK = re.compile(r"^\$\$(.+?)\$\$\s*$", re.DOTALL)
-# A dollar before a digit is money, unless the formula ends before the next blank.
-_INLINE = r"(?<![\\$\w])\$(?!\s)([^$\n]*[^$\s\\])\$(?![\w$])"
+# Inside a line, and without what was set aside before, such as code, which stands between the characters 2 and 3.
+_INLINE = r"(?<![\\$\w])\$(?!\s)([^$\n\x02]*[^$\s\\\x02])\$(?![\w$])"
 
 
 def mathml(formula: str, display: str = "inline") -> str:
@@ -28,18 +28,18 @@ def mathml(formula: str, display: str = "inline") -> str:
     unknown = re.findall(r"\\[A-Za-z]+", re.sub(r"<annotation.*?</annotation>", "", made))
     if unknown:
         raise ValueError(f"the formula {formula!r} has commands that cannot be drawn: {', '.join(unknown)}")
-    ElementTree.fromstring(made)  # noqa: S314 - it was made on the line above
+    ET.fromstring(made)  # noqa: S314 - it was made on the line above
     return made
 
 
 class _Blocks(BlockProcessor):
-    def test(self, parent: ElementTree.Element, block: str) -> bool:
+    def test(self, parent: ET.Element, block: str) -> bool:
         return bool(_BLOCK.match(block))
 
-    def run(self, parent: ElementTree.Element, blocks: list[str]) -> None:
+    def run(self, parent: ET.Element, blocks: list[str]) -> None:
         found = _BLOCK.match(blocks.pop(0))
         assert found
-        place = ElementTree.SubElement(parent, "div", {"class": "formula"})
+        place = ET.SubElement(parent, "div", {"class": "formula"})
         place.text = self.parser.md.htmlStash.store(mathml(found[1], "block"))
 
 

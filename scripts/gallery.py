@@ -6,7 +6,6 @@ Run: CONFIDE_DATA_DIR=... python -m scripts.gallery [names]
 from __future__ import annotations
 
 import contextlib
-import os
 import re
 import runpy
 import sys
@@ -49,7 +48,7 @@ def main() -> None:
         picture = example.with_suffix(".svg")
         text = re.sub(r"(?s)\s*<metadata>.*?</metadata>", "", picture.read_text(encoding="utf-8"))
         picture.write_text("\n".join(line.rstrip() for line in text.split("\n")), encoding="utf-8")
-        print(f"  {picture.name}: {os.path.getsize(picture) / 1024:.0f} KB")
+        print(f"  {picture.name}: {picture.stat().st_size / 1024:.0f} KB")
 
 
 if __name__ == "__main__":

@@ -133,8 +133,7 @@ def command_page() -> str:
     lines = [
         "# The command line",
         "",
-        "Each section is what `confide ... --help` prints. Exit codes are on [the page of errors](errors.md). Nothing is asked, "
-        "and nothing is read or written but what the options name.",
+        "Each section is what `confide ... --help` prints. Exit codes are on [the page of errors](errors.md).",
         "",
     ]
     for words in commands():

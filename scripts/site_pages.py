@@ -1,7 +1,7 @@
 """The pages of the documentation site, gathered in build/docs from the places where they live.
 
-A page is written where its readers in the repository look for it: docs/ for users, the proofs beside the code. On the site they
-stand together, so links are rewritten on the way. A link to a file that is no page, such as a module, becomes its name.
+A page is written where its readers in the repository look for it: docs/ for users, the proofs beside the code. On the site
+they stand together, so links are rewritten on the way. A link to a file that is no page, such as a module, becomes its name.
 """
 
 from __future__ import annotations

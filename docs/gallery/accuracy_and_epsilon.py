@@ -1,7 +1,7 @@
 """Accuracy against epsilon.
 
-Three models of Adult at five budgets, the mean of three fits each. The dotted lines are the same models without privacy. From
-epsilon 1 on, privacy costs an additive model less than straight lines lose to curves.
+Three models of Adult at five budgets, the mean of three fits each. The dotted lines are the same models without
+privacy. From epsilon 1 on, privacy costs an additive model less than straight lines lose to curves.
 
 Data: Adult (B. Becker and R. Kohavi, UCI Machine Learning Repository, 1996, CC BY 4.0), which ships with confide.
 """

@@ -1,7 +1,8 @@
 """The budget of a study, release by release.
 
-A study makes five releases about the same people: a count by hand, two models, an evaluation, and a batch of three small models that was
-planned beforehand. Under a concentrated limit they cost less together than the sum of their epsilons.
+A study makes five releases about the same people: a count by hand, two models, an evaluation, and a batch of three
+small models that was planned beforehand. Under a concentrated limit they cost less together than the sum of their
+epsilons.
 
 Data: Adult (B. Becker and R. Kohavi, UCI Machine Learning Repository, 1996, CC BY 4.0), which ships with confide.
 """

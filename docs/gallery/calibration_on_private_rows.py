@@ -1,7 +1,7 @@
 """Calibration on private rows.
 
-Do 70 in 100 of the people to whom a model gives 0.7 belong to the positive class? The rows held out are private too, so their
-counts are released with noise, at epsilon 0.5. The bars are intervals that cover sampling and noise.
+Do 70 in 100 of the people to whom a model gives 0.7 belong to the positive class? The rows held out are private too, so
+their counts are released with noise, at epsilon 0.5. The bars are intervals that cover sampling and noise.
 
 Data: Adult (B. Becker and R. Kohavi, UCI Machine Learning Repository, 1996, CC BY 4.0), which ships with confide.
 """

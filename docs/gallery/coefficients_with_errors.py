@@ -1,7 +1,7 @@
 """Coefficients, and why they are uncertain.
 
-A logistic regression with intervals. The dark part of each interval is what sampling alone would give, the light part is what the
-noise adds. With 32,561 rows most of the width is sampling.
+A logistic regression with intervals. The dark part of each interval is what sampling alone would give, the light part
+is what the noise adds. With 32,561 rows most of the width is sampling.
 
 Data: Adult (B. Becker and R. Kohavi, UCI Machine Learning Repository, 1996, CC BY 4.0), which ships with confide.
 """

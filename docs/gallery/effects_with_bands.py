@@ -1,7 +1,7 @@
 """Effects with bands.
 
-What age, education and working hours say about income, from an additive model of the census of 1994. Four tenths of the budget
-pay for the bands. The inner band is for each value by itself, the outer one for the whole curve.
+What age, education and working hours say about income, from an additive model of the census of 1994. Four tenths of the
+budget pay for the bands. The inner band is for each value by itself, the outer one for the whole curve.
 
 Data: Adult (B. Becker and R. Kohavi, UCI Machine Learning Repository, 1996, CC BY 4.0), which ships with confide.
 """

@@ -1,10 +1,10 @@
 """A forecast before any data, and what came.
 
-How the error of an additive model of the Bank data falls with epsilon: the band was forecast from the schema, the number of rows and a
-guess of the error without privacy; no row was read for it. The points are fits to the rows.
+How the error of an additive model of the Bank data falls with epsilon: the band was forecast from the schema, the
+number of rows and a guess of the error without privacy; no row was read for it. The points are fits to the rows.
 
-Data: Bank marketing (S. Moro, P. Rita and P. Cortez, UCI Machine Learning Repository, 2014, CC BY 4.0), bank_full.parquet in the folder that
-CONFIDE_DATA_DIR names.
+Data: Bank marketing (S. Moro, P. Rita and P. Cortez, UCI Machine Learning Repository, 2014, CC BY 4.0),
+bank_full.parquet in the folder that CONFIDE_DATA_DIR names.
 """
 
 import os

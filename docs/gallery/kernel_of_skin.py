@@ -1,10 +1,11 @@
 """A kernel machine, where straight lines fail.
 
-Pixels of faces against other pixels, by their red and green. A straight line cannot enclose a region; a support vector machine on
-random features of a kernel can. The shade is the decision, the points are a few of the pixels.
+Pixels of faces against other pixels, by their red and green. A straight line cannot enclose a region; a support vector
+machine on random features of a kernel can. The shade is the decision, the points are a few of the pixels.
 
-Data: Skin segmentation (R. Bhatt and A. Dhall, UCI Machine Learning Repository, 2012, CC BY 4.0), skin_segmentation.parquet in the folder that
-CONFIDE_DATA_DIR names. Pixels are no persons; they stand for rows that need protection.
+Data: Skin segmentation (R. Bhatt and A. Dhall, UCI Machine Learning Repository, 2012, CC BY 4.0),
+skin_segmentation.parquet in the folder that CONFIDE_DATA_DIR names. Pixels are no persons; they stand for rows that
+need protection.
 """
 
 import os

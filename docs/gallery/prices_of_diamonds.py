@@ -1,10 +1,10 @@
 """A regression with curves.
 
-The price of a diamond against its weight and its clarity, from an additive model at epsilon 1. Prices are clipped to a public bound of
-20,000 dollars.
+The price of a diamond against its weight and its clarity, from an additive model at epsilon 1. Prices are clipped to a
+public bound of 20,000 dollars.
 
-Data: diamonds of ggplot2 (H. Wickham, 2016), diamonds.parquet in the folder that CONFIDE_DATA_DIR names. Diamonds are no persons; they stand
-for rows that need protection.
+Data: diamonds of ggplot2 (H. Wickham, 2016), diamonds.parquet in the folder that CONFIDE_DATA_DIR names. Diamonds are
+no persons; they stand for rows that need protection.
 """
 
 import os

@@ -1,10 +1,10 @@
 """A public prior at small budgets.
 
-Five hundred public rows give a poor model. As a prior of a private fit to the other rows they help most where the noise is
-large.
+Five hundred public rows give a poor model. As a prior of a private fit to the other rows they help most where the noise
+is large.
 
-Data: Adult (B. Becker and R. Kohavi, UCI Machine Learning Repository, 1996, CC BY 4.0), which ships with confide. The first 500 rows play
-the public ones.
+Data: Adult (B. Becker and R. Kohavi, UCI Machine Learning Repository, 1996, CC BY 4.0), which ships with confide. The
+first 500 rows play the public ones.
 """
 
 import matplotlib.pyplot as plt

@@ -1,9 +1,11 @@
 """Counts, and one person with several rows.
 
-How often people see a doctor, by the share of the bill that they pay themselves: the RAND health insurance experiment. A person has up
-to five rows, one a year. The schema names the column of persons, and the guarantee protects a person with all rows.
+How often people see a doctor, by the share of the bill that they pay themselves: the RAND health insurance experiment.
+A person has up to five rows, one a year. The schema names the column of persons, and the guarantee protects a person
+with all rows.
 
-Data: RAND Health Insurance Experiment (J. P. Newhouse, public domain), randhie.parquet in the folder that CONFIDE_DATA_DIR names.
+Data: RAND Health Insurance Experiment (J. P. Newhouse, public domain), randhie.parquet in the folder that
+CONFIDE_DATA_DIR names.
 """
 
 import os

@@ -1,8 +1,8 @@
 # %% [markdown]
 # # A private model in a notebook
 #
-# Every cell can be run as often as you like, except those that fit: each of them is charged. The ledger of this notebook lives in
-# memory; in earnest, take a file.
+# Every cell can be run as often as you like, except those that fit: each of them is charged. The ledger of this notebook
+# lives in memory; in earnest, take a file.
 
 # %%
 import confide

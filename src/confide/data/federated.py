@@ -72,8 +72,8 @@ class FederatedRows(OpenedRows):
 
     Notes
     -----
-    Guarantee: the released model is private as in a fit to all rows in one place. The sums that parties send are **not** private
-    against the coordinator, who sees them exactly and at many weights.
+    Guarantee: the released model is private as in a fit to all rows in one place. The sums that parties send are **not**
+    private against the coordinator, who sees them exactly and at many weights.
     """
 
     schema: Schema

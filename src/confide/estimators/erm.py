@@ -149,8 +149,8 @@ class ERMRegressor(RowNormParameter, LossRegressor):
     Guarantee: as for `LogisticRegression`; with a loss of your own it has the assumptions stated in `ERMClassifier`. Then
     the prediction is the score.
 
-    Source: that of the mechanism; each has a proof page in confide/privacy/proofs, and losses of score and target have one of
-    their own, target_losses.md.
+    Source: that of the mechanism; each has a proof page in confide/privacy/proofs, and losses of score and target have
+    one of their own, target_losses.md.
 
     Examples
     --------
