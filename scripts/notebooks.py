@@ -1,4 +1,4 @@
-"""Notebooks from Python sources with cell marks, `# %%` and `# %% [markdown]`. They are not executed: they hold no outputs."""
+"""Notebooks from Python sources with cell marks, `# %%` and `# %% [markdown]`. They are not executed and hold no outputs."""
 
 from __future__ import annotations
 
