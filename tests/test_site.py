@@ -282,3 +282,12 @@ def test_the_site_can_be_built_where_its_tools_are():
         pytest.skip("zensical is not installed; `make docs` installs it and builds the site")
     assert settings()["strict"] is True
     assert settings()["theme"]["font"] is False
+
+
+def test_choices_in_docstrings_are_words_on_the_site():
+    """Braces and straight quotes of parameter lines are changed, and nothing else."""
+    pytest.importorskip("griffe")
+    from scripts.typed_choices import readable
+
+    text = 'Do "it".\n\nParameters\n----------\nkind : {"a-b", "c"}, default "c"\n    It is "c".\nX : array (n, d)\n'
+    assert readable(text) == text.replace('{"a-b", "c"}, default "c"', "“a-b” or “c”, default “c”")
