@@ -28,7 +28,7 @@ from confide.released_models.shown_class import ShownClass, predicted_column, we
 from confide.report.page import has_intervals
 
 if TYPE_CHECKING:
-    from confide.features.fourier import FourierMap
+    from confide.cli.kernels import ShownKernel
     from confide.features.schema import Schema
     from confide.guarantee import Guarantee
     from confide.training.plan import AnyPlan
@@ -107,9 +107,9 @@ class Screen:
         for sentence in sentences_of_interactions(chosen):
             self.text(sentence)
 
-    def kernel(self, fourier: FourierMap | None) -> None:
+    def kernel(self, kernel: ShownKernel | None) -> None:
         """The random features, if the model has a kernel."""
-        for sentence in sentences_of_map(fourier):
+        for sentence in sentences_of_map(kernel):
             self.text(sentence)
 
     def guarantee(self, guarantee: Guarantee) -> None:
