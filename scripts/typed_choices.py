@@ -1,6 +1,6 @@
 """Choices in docstrings, `{"replace-one", "add-or-remove-one"}`, as words on the site.
 
-An extension of griffe, which zensical.toml names. Without it griffe reads "replace-one" as a type, the difference of two names.
+An extension of griffe, which zensical.toml names. Without it griffe reads "replace-one" as a type, a difference of two names.
 """
 
 from __future__ import annotations
