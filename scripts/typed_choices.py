@@ -1,6 +1,6 @@
 """Choices in docstrings, `{"replace-one", "add-or-remove-one"}`, as words on the site.
 
-An extension of griffe, which zensical.toml names. Without it griffe reads "replace-one" as a type, a difference of two names.
+An extension of griffe, which zensical.toml names. Without it griffe reads "replace-one" as a type: one name minus another.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ def readable(text: str) -> str:
     def line(found: re.Match[str]) -> str:
         kind = re.sub(r"\{([^{}]*), ([^{},]*)\}", r"\1 or \2", found["kind"])
         return f"{found['name']} : " + re.sub(
-            r'"([^"]*)"', "\N{LEFT DOUBLE QUOTATION MARK}\\1\N{RIGHT DOUBLE QUOTATION MARK}", kind
+        curled = "\N{LEFT DOUBLE QUOTATION MARK}\\1\N{RIGHT DOUBLE QUOTATION MARK}"
+        return f"{found['name']} : " + re.sub(r'"([^"]*)"', curled, kind)
         )
 
     return _PARAMETER.sub(line, text)
