@@ -11,17 +11,16 @@ from typing import Any
 import griffe
 
 _PARAMETER = re.compile(r"^(?P<name>\*{0,2}\w[\w, *]*) : (?P<kind>.*)$", re.MULTILINE)
+_CURLED = "\N{LEFT DOUBLE QUOTATION MARK}\\1\N{RIGHT DOUBLE QUOTATION MARK}"
 
 
 def readable(text: str) -> str:
-    """A docstring whose choices are words: braces become a list, and quotes are curled, so that nobody takes them for code."""
+    """A docstring whose choices are words: braces become a list, and quotes are curled, so that they are no code."""
 
     def line(found: re.Match[str]) -> str:
         kind = re.sub(r"\{([^{}]*), ([^{},]*)\}", r"\1 or \2", found["kind"])
-        return f"{found['name']} : " + re.sub(
-        curled = "\N{LEFT DOUBLE QUOTATION MARK}\\1\N{RIGHT DOUBLE QUOTATION MARK}"
-        return f"{found['name']} : " + re.sub(r'"([^"]*)"', curled, kind)
-        )
+        curled = re.sub(r'"([^"]*)"', _CURLED, kind)
+        return f"{found['name']} : {curled}"
 
     return _PARAMETER.sub(line, text)
 
