@@ -75,6 +75,18 @@ class Ledger(Shared):
         "auto" is fixed by the first charge: "renyi" for a ZCDP charge, "sum" for others and for a plan. It is fixed once,
         because whoever could take the better of the two after seeing outcomes might spend delta twice.
 
+    Raises
+    ------
+    ParameterError
+        If an argument is outside its range, or a new ledger has no limit.
+    LedgerError
+        If the ledger is missing, damaged, or of another limit or relation.
+
+    Notes
+    -----
+    Guarantee: all releases that were charged are together private at the limit, even if each was chosen after seeing earlier
+    ones. Proof: confide/accounting/proofs/ledger.md.
+
     Examples
     --------
     >>> import confide
@@ -232,6 +244,13 @@ class Ledger(Shared):
         -------
         Batch
             To be given to estimators as their `ledger`, or charged by hand, once for each item.
+
+        Raises
+        ------
+        ParameterError
+            If the batch is empty, or `delta` does not suit this ledger.
+        BudgetExceeded, LedgerError
+            As for `charge`. Nothing was charged.
         """
         releases = tuple(events_of_charge(self, item, None) for item in items)
         events = tuple(event for release in releases for event in release)
@@ -286,10 +305,20 @@ class Ledger(Shared):
     def verify(self, head: str | None = None) -> int:
         """Check every record anew, and that `head`, of this ledger at an earlier time, is the hash of one of them.
 
+        Parameters
+        ----------
+        head : str or None
+            What `head` was at an earlier time, 64 hexadecimal digits.
+
         Returns
         -------
         int
             The number of charges.
+
+        Raises
+        ------
+        LedgerError
+            If a record was changed or lost.
         """
         with self._up_to_date() as session:
             hashes, n_charges = [record.hash for record in session.records_after(None)], len(self._entries)
