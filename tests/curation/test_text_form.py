@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from confide.curation.text_form import form_of, is_text_table, stem_of
+from confide.data.on_disk import separator_of
 from confide.errors import FileError
 from tests.curation.tables import people
 
@@ -19,6 +20,16 @@ def test_encoding_and_separator_are_found(tmp_path, encoding, separator) -> None
     people().to_csv(tmp_path / "p.csv", sep=separator, encoding=encoding, index=False)
     form = form_of(tmp_path / "p.csv", whole=True)
     assert (form.encoding, form.separator, form.names) == (encoding, separator, tuple(people()))
+
+
+@pytest.mark.parametrize("line", ["a,b;c", "a;b,c;d", "a\tb", "a|b,c|d", "a", '"a;b";c', "a;b,c"])
+@pytest.mark.parametrize("wanted", [(), ("b",), ("a", "c"), ("b,c",)])
+@pytest.mark.parametrize("ending", [".csv", ".tsv", ".csv.gz"])
+def test_the_separator_is_the_one_that_a_fit_finds(tmp_path, line, wanted, ending) -> None:
+    """By the names that are wanted, then by the number of cells."""
+    path = tmp_path / f"p{ending}"
+    path.write_bytes(gzip.compress(line.encode()) if ending.endswith(".gz") else line.encode())
+    assert form_of(path, wanted, whole=True).separator == separator_of(path, wanted)
 
 
 def test_text_without_a_mark_is_known_as_utf_16(tmp_path) -> None:
@@ -40,7 +51,7 @@ def test_compressed_files_are_read(tmp_path) -> None:
     (tmp_path / "p.tsv.gz").write_bytes(gzip.compress(b"age\tsex\n1\tF\n"))
     assert form_of(tmp_path / "p.tsv.gz", whole=True).names == ("age", "sex")
     (tmp_path / "q.csv.gz").write_bytes(b"age,SECRETVALUE\n")
-    with pytest.raises(FileError, match="not compressed by gzip"):
+    with pytest.raises(FileError, match="not a file that gzip made"):
         form_of(tmp_path / "q.csv.gz", whole=True)
 
 
