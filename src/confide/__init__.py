@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from confide.estimators.parties import take_part as take_part
     from confide.estimators.parts import intervals_from_parts as intervals_from_parts
     from confide.estimators.priors import PublicPrior as PublicPrior
+    from confide.estimators.private_bounds import private_bounds as private_bounds
     from confide.estimators.regression import Ridge as Ridge
     from confide.estimators.search import PrivateSearchCV as PrivateSearchCV
     from confide.estimators.svm import KernelSVC as KernelSVC
