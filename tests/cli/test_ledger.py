@@ -242,7 +242,8 @@ def test_show_speaks_json():
     assert document["head"] == ledger.head
     (entry,) = document["entries"]
     assert entry.pop("time").endswith("+00:00")
-    assert entry == {"number": 1, "purpose": "fit", "epsilon": None, "delta": None, "rho": 0.25, "rows_per_person": 1}
+    facts = {"number": 1, "purpose": "fit", "epsilon": None, "delta": None, "rho": 0.25, "rows_per_person": 1}
+    assert entry == facts | dict.fromkeys(("release", "user", "model", "sha256"))
 
 
 @pytest.mark.parametrize("command", ["show", "verify"])

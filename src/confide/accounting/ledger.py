@@ -11,7 +11,7 @@ import os
 import threading
 import uuid
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from fractions import Fraction
@@ -23,7 +23,18 @@ from confide.accounting.chargeable import as_events
 from confide.accounting.events import Event, checked_rows
 from confide.accounting.joint_loss import joint_events
 from confide.accounting.ledger_database import stored_records
-from confide.accounting.ledger_records import Entry, Header, Record, Records, RecordsInMemory, Session
+from confide.accounting.ledger_records import (
+    DETAILS,
+    Entry,
+    Header,
+    Note,
+    Record,
+    Records,
+    RecordsInMemory,
+    Session,
+    checked_details,
+    is_note,
+)
 from confide.accounting.renyi_filters import RenyiFilter
 from confide.errors import BudgetExceeded, LedgerError, ParameterError
 from confide.privacy.budgets import ApproxDP, Budget, Neighbours, PureDP, as_budget
@@ -112,6 +123,8 @@ class Ledger(_Shared):
             raise ParameterError("give a limit for a ledger in memory, or the path of a ledger that exists.")
         self._last: Record | None = None
         self._entries: list[Entry] = []
+        self._notes: dict[int, dict[str, str]] = {}
+        self.last_charge: int | None = None
         self._total = filters.Amount()
         with self._up_to_date():
             self._check_agreement(header, relation, rows, accounting)
@@ -148,7 +161,19 @@ class Ledger(_Shared):
         with self._up_to_date() as session:
             return session.records_after(None)[-1].hash
 
-    def charge(self, budget: object, *, purpose: str = "", neighbours: Neighbours | str | None = None) -> None:
+    @property
+    def keeps_details(self) -> bool:
+        """Whether charges may have details, and notes. Ledgers that older versions of confide made keep a purpose alone."""
+        return self._header.format > 1
+
+    def charge(
+        self,
+        budget: object,
+        *,
+        purpose: str = "",
+        neighbours: Neighbours | str | None = None,
+        details: Mapping[str, str] | None = None,
+    ) -> None:
         """Record a charge, or raise and record nothing. When it returns, the charge is on the disk.
 
         Where a database does not answer, LedgerError says that the charge is in doubt: it counts if it was recorded.
@@ -160,6 +185,9 @@ class Ledger(_Shared):
             What it is for; public, shown in `entries` with the time.
         neighbours : str, Neighbours or None
             The relation the release is private under; None means what a plan or an event says, or else the ledger's own.
+        details : mapping or None
+            What was bought, as texts: "release", "user", "model" (a file) and "sha256" (its checksum). Public like the
+            purpose; they change no amount, and nothing checks that they are true.
 
         Raises
         ------
@@ -170,7 +198,36 @@ class Ledger(_Shared):
             a currency that this ledger does not count; if the file or database is missing, damaged or in doubt, or if this
             is another process.
         """
-        self._append(_of_relation(self, budget, neighbours), purpose)
+        self._append(_of_relation(self, budget, neighbours), purpose, self._checked(details or {}))
+
+    def note(self, charge: int, details: Mapping[str, str]) -> None:
+        """Write down what became known of a charge after it was made, such as the checksum of a model. Changes no amount.
+
+        Parameters
+        ----------
+        charge : int
+            The number of the charge, for example `last_charge`.
+        details : mapping
+            As in `charge`. Of two notes that say the same of one charge, `entries` shows the later.
+
+        Raises
+        ------
+        LedgerError
+            If there is no such charge, or the ledger is of an older format, which has no notes.
+        """
+        checked = self._checked(details)
+        with self._up_to_date(writing=True) as session:
+            if isinstance(charge, bool) or not isinstance(charge, int) or not 1 <= charge <= len(self._entries):
+                raise LedgerError(f"{self._records.path or 'this ledger'} has no charge of this number; see its entries.")
+            session.append(Record.after(self._last, Note(charge, _now(), checked).text))
+
+    def _checked(self, details: Mapping[str, str]) -> dict[str, str]:
+        if details and not self.keeps_details:
+            raise LedgerError(
+                f"{self._records.path} was made by an older version of confide and keeps the purpose of a charge alone. "
+                f"Leave the details out. Nothing was used or charged."
+            )
+        return checked_details(details)
 
     def plan(self, items: Iterable[object], *, delta: float | None = None, purpose: str = "") -> Batch:
         """Charge releases that are all fixed beforehand, once, at their joint cost.
@@ -219,15 +276,19 @@ class Ledger(_Shared):
     def entries(self) -> Any:
         """The charges in order, a pandas frame: number, time (UTC), purpose, epsilon, delta and rho (NaN where absent).
 
-        The last column is the most rows of one person that the release protects together.
+        "rows_per_person" is the most rows of one person that the release protects together. The last columns are the details
+        of the charge, None where there are none: release, user, model and sha256.
         """
         import pandas as pd
 
         with self._up_to_date():
             entries = tuple(self._entries)
-        costs = [(*_costs(e.events).values(), filters.least_rows(e.events)) for e in entries]
-        rows = [(e.number, e.time, e.purpose, *cost) for e, cost in zip(entries, costs, strict=True)]
-        frame = pd.DataFrame(rows, columns=["number", "time", "purpose", *_CURRENCY, "rows_per_person"])
+            details = [{**e.details, **self._notes.get(e.number, {})} for e in entries]
+        rows = [
+            (e.number, e.time, e.purpose, *_costs(e.events).values(), filters.least_rows(e.events), *map(known.get, DETAILS))
+            for e, known in zip(entries, details, strict=True)
+        ]
+        frame = pd.DataFrame(rows, columns=["number", "time", "purpose", *_CURRENCY, "rows_per_person", *DETAILS])
         return frame.astype({"number": int, "rows_per_person": int} | dict.fromkeys(_CURRENCY, float))
 
     def verify(self, head: str | None = None) -> int:
@@ -239,15 +300,15 @@ class Ledger(_Shared):
             The number of charges.
         """
         with self._up_to_date() as session:
-            hashes = [record.hash for record in session.records_after(None)]
+            hashes, n_charges = [record.hash for record in session.records_after(None)], len(self._entries)
         if head is not None and head not in hashes:
             raise LedgerError(
                 "no record of this ledger has the given head: records up to it were changed or lost, or it is that of "
                 "another ledger. Look for a newer copy of the file."
             )
-        return len(hashes) - 1
+        return n_charges
 
-    def _append(self, events: tuple[Event, ...], purpose: str) -> None:
+    def _append(self, events: tuple[Event, ...], purpose: str, details: Mapping[str, str] | None = None) -> None:
         if not events:
             return  # the empty event of dp_accounting costs nothing
         with self._up_to_date(writing=True) as session:
@@ -260,11 +321,10 @@ class Ledger(_Shared):
                 )
             if not filter_.admits(self._total + _cost(self.limit, accounting, events)):
                 raise self._refusal(filter_, events)
-            # Whole seconds alone, since the exact time between two charges would tell how long a fit took.
-            time = datetime.now(UTC).isoformat(timespec="seconds")
             readable = str(purpose).encode(errors="replace").decode()  # half a surrogate pair cannot be shown
-            entry = Entry(len(self._entries) + 1, time, readable, accounting, events)
+            entry = Entry(len(self._entries) + 1, _now(), readable, accounting, events, details or {})
             session.append(Record.after(self._last, entry.text))
+        self.last_charge = entry.number
 
     def _refusal(self, filter_: filters.Filter, events: tuple[Event, ...]) -> LedgerError:
         foreign = filter_choice.why_foreign(filter_, events)
@@ -278,8 +338,7 @@ class Ledger(_Shared):
             )
         return BudgetExceeded(
             f"this asks for {_listed(_costs(events))}; the ledger has {_amounts(filter_.remaining(self._total))} left of "
-            f"{_amounts(self.limit)}.{share} Lower `budget`, or ask the ledger's owner for a new limit. Nothing was used or "
-            f"charged."
+            f"{_amounts(self.limit)}.{share} Lower `budget`; a limit is fixed once and for all. Nothing was used or charged."
         )
 
     @property
@@ -317,8 +376,16 @@ class Ledger(_Shared):
         if record.number == 0:
             self._header = Header.from_text(record.text)
             return self._header.text == record.text
-        entry = Entry.from_text(record.text)
-        if (entry.text, entry.number) != (record.text, record.number) or self._accounting not in ("auto", entry.accounting):
+        if is_note(record.text):
+            note = Note.from_text(record.text)
+            if note.text != record.text or not self.keeps_details or not 1 <= note.charge <= len(self._entries):
+                return False
+            self._notes[note.charge] = {**self._notes.get(note.charge, {}), **note.details}
+            return True
+        entry, number = Entry.from_text(record.text), len(self._entries) + 1
+        if (entry.text, entry.number) != (record.text, number) or self._accounting not in ("auto", entry.accounting):
+            return False
+        if entry.details and not self.keeps_details:
             return False
         if filters.least_rows(entry.events) < (self._header.max_rows_per_person or 1):
             return False
@@ -429,6 +496,11 @@ class Batch(_Shared):
             "a batch cannot be pickled or sent to another process: the copy would use up the same releases again. Run the "
             "work in this process (n_jobs=1 or threads), or charge a ledger in a file."
         )
+
+
+def _now() -> str:
+    """The time, in whole seconds: the exact time between two charges would tell how long a fit took."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def _new_header(limit: Budget, neighbours: Neighbours, rows: int, accounting: str) -> Header:

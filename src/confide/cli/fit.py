@@ -8,29 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from confide.cli.budgets import Delta, Epsilon, Rho, chosen_budget
-from confide.cli.options import (
-    Alpha,
-    Centre,
-    Force,
-    Format,
-    Interactions,
-    Intervals,
-    KernelName,
-    Knots,
-    LengthScale,
-    LossName,
-    MechanismName,
-    ModelName,
-    ModelOptions,
-    ModelOut,
-    NeighboursName,
-    PriorFile,
-    PublicPriorFile,
-    RandomFeatures,
-    RowsBounds,
-    RowsPerPerson,
-)
+from confide.cli.budgets import Delta, Epsilon, Purpose, Rho, chosen_budget
+from confide.cli.options import Force, Format, ModelOptions, ModelOut, takes_model_options
 from confide.cli.outputs import check_model_out, check_report_out, exit_without_guarantee
 from confide.errors import ParameterError
 
@@ -69,29 +48,17 @@ ReportOut = Annotated[
 ]
 
 
+@takes_model_options(without=("row_norm",))
 def fit(
     data: DataFiles,
     schema: SchemaFile,
     epsilon: Epsilon = None,
     delta: Delta = None,
     rho: Rho = None,
-    kind: ModelName = "additive",
-    loss: LossName = None,
-    knots: Knots = None,
-    interactions: Interactions = None,
-    kernel: KernelName = None,
-    length_scale: LengthScale = None,
-    n_features: RandomFeatures = None,
-    alpha: Alpha = "auto",
-    mechanism: MechanismName = "auto",
-    centre: Centre = True,
-    neighbours: NeighboursName = "replace-one",
-    n_rows_bounds: RowsBounds = None,
-    max_rows_per_person: RowsPerPerson = 1,
-    intervals: Intervals = None,
-    prior: PriorFile = None,
-    public_prior: PublicPriorFile = None,
+    *,
+    options: ModelOptions,
     ledger: LedgerToCharge = None,
+    purpose: Purpose = None,
     cache: CacheFolder = None,
     out: ModelOut = Path("model.json"),
     report: ReportOut = None,
@@ -110,17 +77,11 @@ def fit(
     from confide.data.on_disk import files_of
     from confide.report.page import write_report
 
-    options = ModelOptions(
-        kind=kind, loss=loss, knots=knots, interactions=interactions, kernel=kernel, length_scale=length_scale,
-        n_features=n_features, alpha=alpha, mechanism=mechanism, centre=centre, neighbours=neighbours,
-        n_rows_bounds=n_rows_bounds, max_rows_per_person=max_rows_per_person, intervals=intervals, prior=prior,
-        public_prior=public_prior,
-    )  # fmt: skip
     budget = chosen_budget(epsilon, delta, rho)
     files = files_of(data)
-    priors = [path for path in (prior, public_prior) if path is not None]
+    priors = [path for path in (options.prior, options.public_prior) if path is not None]
     _check_outputs(out, report, [*files, schema, *priors, *_files_of_ledger(ledger)], force=force)
-    columns, charges = _schema_with_target(schema), Charges(ledger)
+    columns, charges = _schema_with_target(schema), Charges(ledger, purpose=purpose, model_file=out)
     model = options.estimator(budget, columns, charges.ledger)
     screen = display.Screen() if output_format == "text" else None
     with charges.reported_on_failure():
@@ -131,7 +92,7 @@ def fit(
         if screen is None:
             display.print_json(_document(model, plan, out) | {"charge": charges.document()})
         else:
-            _show_release(screen, model, charges, out, report, with_intervals=intervals is not None)
+            _show_release(screen, model, plan, charges, out, report, with_intervals=options.intervals is not None)
     exit_without_guarantee(model)
 
 
@@ -195,15 +156,24 @@ def _document(model: PrivateLinearModel, plan: AnyPlan, out: Path) -> dict[str, 
 
 
 def _show_release(
-    screen: Screen, model: PrivateLinearModel, charges: Charges, out: Path, report: Path | None, *, with_intervals: bool
+    screen: Screen,
+    model: PrivateLinearModel,
+    plan: AnyPlan,
+    charges: Charges,
+    out: Path,
+    report: Path | None,
+    *,
+    with_intervals: bool,
 ) -> None:
+    from confide.planning.verdict import budget_sentence
+
     screen.guarantee(model.guarantee_)
     if with_intervals:
         screen.coefficients(model)
     else:
         screen.weights(model, _MAX_WEIGHTS_SHOWN)
     screen.heading("Done")
-    screen.text(charges.closing_sentence())
+    screen.text(f"{charges.closing_sentence()} {budget_sentence(plan)}")
     if report is not None:
         screen.verbatim(f"Wrote {report}")
     screen.verbatim(f"Wrote {out}; show it with: confide inspect {shlex.quote(str(out))}")

@@ -11,24 +11,7 @@ import typer
 
 from confide.cli.budgets import Delta, Epsilon, Rho, chosen_budget
 from confide.cli.models import predicts_a_number
-from confide.cli.options import (
-    Alpha,
-    Centre,
-    Format,
-    Interactions,
-    Intervals,
-    Knots,
-    LossName,
-    MechanismName,
-    ModelName,
-    ModelOptions,
-    NeighboursName,
-    PriorFile,
-    PublicPriorFile,
-    RandomFeatures,
-    RowsBounds,
-    RowsPerPerson,
-)
+from confide.cli.options import Format, ModelOptions, takes_model_options
 from confide.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -47,9 +30,6 @@ NumberOfColumns = Annotated[int | None, typer.Option(min=1, metavar="D", help="N
 SchemaInstead = Annotated[
     Path | None, typer.Option(metavar="FILE", help="TOML file that describes the columns, instead of --features.")
 ]
-RowNorm = Annotated[
-    float | None, typer.Option(metavar="R", help="Rows are clipped to this L2 norm; without a schema the default is 1.")
-]
 GuessedError = Annotated[
     float | None,
     typer.Option(metavar="SHARE", help="Guess of the test error without privacy. From it the private one is forecast."),
@@ -58,6 +38,7 @@ PositiveRate = Annotated[float, typer.Option(metavar="SHARE", help="Expected sha
 WithCurve = Annotated[bool, typer.Option("--curve", help="Show accuracy for several budgets; needs --error.")]
 
 
+@takes_model_options(without=("jobs", "seed"))
 def plan(
     epsilon: Epsilon = None,
     rows: NumberOfRows = None,
@@ -65,46 +46,16 @@ def plan(
     schema: SchemaInstead = None,
     delta: Delta = None,
     rho: Rho = None,
-    kind: ModelName = "additive",
-    loss: LossName = None,
-    knots: Knots = None,
-    interactions: Interactions = None,
-    n_features: RandomFeatures = None,
-    alpha: Alpha = "auto",
-    mechanism: MechanismName = "auto",
-    centre: Centre = True,
-    neighbours: NeighboursName = "replace-one",
-    n_rows_bounds: RowsBounds = None,
-    max_rows_per_person: RowsPerPerson = 1,
-    intervals: Intervals = None,
-    prior: PriorFile = None,
-    public_prior: PublicPriorFile = None,
-    row_norm: RowNorm = None,
+    *,
+    options: ModelOptions,
     error: GuessedError = None,
     positive_rate: PositiveRate = 0.5,
     curve: WithCurve = False,
     output_format: Format = "text",
 ) -> None:
     """Show what a fit would cost and how accurate it would be. Reads no data and spends nothing."""
-    options = ModelOptions(
-        kind=kind,
-        loss=loss,
-        knots=knots,
-        interactions=interactions,
-        n_features=n_features,
-        alpha=alpha,
-        mechanism=mechanism,
-        centre=centre,
-        neighbours=neighbours,
-        n_rows_bounds=n_rows_bounds,
-        max_rows_per_person=max_rows_per_person,
-        intervals=intervals,
-        row_norm=row_norm,
-        prior=prior,
-        public_prior=public_prior,
-    )
     budget = chosen_budget(epsilon, delta, rho)
-    _require_one(rows, n_rows_bounds, "--rows or, with --neighbours add-or-remove-one, --n-rows-bounds LOW HIGH")
+    _require_one(rows, options.n_rows_bounds, "--rows or, with --neighbours add-or-remove-one, --n-rows-bounds LOW HIGH")
     _require_one(features, schema, "--features or --schema, which states the number of columns")
     if curve and error is None:
         raise ParameterError("--curve needs --error, the expected test error of a model without privacy.")
