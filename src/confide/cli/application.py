@@ -17,6 +17,7 @@ from confide.cli.ledger import ledger_app
 from confide.cli.plan import plan
 from confide.cli.predict import predict
 from confide.cli.report import report
+from confide.cli.run import run
 
 app = typer.Typer(
     cls=CommandsWithOneLineErrors,
@@ -74,4 +75,5 @@ app.command(
     )
 )(inspect)
 app.command(epilog=_with_example("confide report model.json --out report.html"))(report)
+app.command(epilog=_with_example("confide run study.toml --dry-run"))(run)
 app.add_typer(ledger_app, name="ledger")

@@ -6,7 +6,7 @@ import getpass
 import hashlib
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -143,6 +143,17 @@ class Charges:
                 f"warning: the charge is in the ledger and the model is in {out}, but its checksum could not be noted.",
                 file=sys.stderr,
             )
+
+    def checked(self, events: Iterable[object]) -> None:
+        """Raise what charging all these would raise. Nothing is charged.
+
+        Raises
+        ------
+        LedgerError
+            If the ledger has too little left, or cannot count them.
+        """
+        if self.ledger is not None:
+            self.ledger.check(events)
 
     def closing_sentence(self) -> str:
         """The sentence that a successful fit ends with: what was charged, and what is left."""

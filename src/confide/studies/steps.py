@@ -90,17 +90,14 @@ def step_of_fit(study: Study, state: State, facts: Mapping[str, Any], ledger: Le
     same = before is not None and before.fingerprint == mark
     if before is not None and same and charges > before.earlier:
         return _charged_fit(study, before, begun, found, out, again=again)
-    if charges and not same:
-        # The state is gone, and the ledger alone remembers.
-        if not again:
-            raise StudyError(
-                f"{ledger.place} holds a charge for this very study, and {study.state_path} is not there. Put back the state "
-                f"and the model of that run. {_ANEW}"
-            )
-        _refuse_existing(out, found)
-        return Step(Standing.AGAIN, begun)
+    if charges and not again:
+        # The state of that run is gone, or a run that was to charge anew stopped before it did.
+        raise StudyError(
+            f"{ledger.place} holds a charge for this very study, and {study.state_path} does not say what became of it. If "
+            f"you have the state and the model of that run, put them back. {_ANEW}"
+        )
     _refuse_existing(out, found)
-    return Step(Standing.TO_DO, begun)
+    return Step(Standing.AGAIN if charges else Standing.TO_DO, begun)
 
 
 def step_of_evaluation(

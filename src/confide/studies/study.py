@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -196,7 +196,7 @@ class _Reading:
         for each in described:
             if each.name in given:
                 found[each.name] = self._value(name, each.name, str(each.type), given[each.name])
-            elif str(each.type) == "str":
+            elif each.default is MISSING:
                 raise self._error(name, each.name, "is missing; add it.")
         return kind(**found)
 
@@ -246,9 +246,8 @@ class _Reading:
     def _check_names(self, where: str, given: Mapping[str, Any], known: tuple[str, ...], what: str) -> None:
         for name in given:
             if name not in known:
-                raise StudyError(
-                    f'{where}: unknown {what} "{name}"{suggestion(name, known)}. Known are: {", ".join(known)}.'
-                )
+                near = suggestion(name, known)
+                raise StudyError(f'{where}: unknown {what} "{name}"{near}. Known are: {", ".join(known)}.')
 
     def _error(self, table: str, key: str, message: str) -> StudyError:
         return StudyError(f"{self.path}: [{table}] {key}: {message}")
