@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from confide._version import __version__
+from confide.cli.bounds import bounds
 from confide.cli.demo import demo
 from confide.cli.failures import EXIT_CODES_HELP, NO_GUARANTEE, CommandsWithOneLineErrors
 from confide.cli.fit import fit
@@ -76,4 +77,5 @@ app.command(
 )(inspect)
 app.command(epilog=_with_example("confide report model.json --out report.html"))(report)
 app.command(epilog=_with_example("confide run study.toml --dry-run"))(run)
+app.command(epilog=_with_example("confide bounds people.csv --column age:0:150 --epsilon 0.1 --ledger study.db"))(bounds)
 app.add_typer(ledger_app, name="ledger")

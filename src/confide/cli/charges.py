@@ -84,10 +84,13 @@ class Charges:
     place : file or URL of the ledger; None if the fit has no ledger
     purpose : what the ledger records as the purpose; None for what the library says
     model_file : the file that will hold the model, for the ledger
+    what : what is written, for messages
     """
 
-    def __init__(self, place: str | None, *, purpose: str | None = None, model_file: Path | None = None) -> None:
-        self._place = place
+    def __init__(
+        self, place: str | None, *, purpose: str | None = None, model_file: Path | None = None, what: str = "model"
+    ) -> None:
+        self._place, self._what = place, what
         self.ledger = None if place is None else _WatchedLedger(place)
         if self.ledger is not None:
             self.ledger.purpose, self.ledger.model_file = purpose, model_file
@@ -119,12 +122,15 @@ class Charges:
         FileError
             If the model could not be written to `out`. `reported_on_failure` adds where it is instead.
         """
+        self.write(document_text(document_of_model(model)), out, overwrite=overwrite)
+
+    def write(self, text: str, out: Path, *, overwrite: bool) -> None:
+        """Write what was released as text, as `write_model` does."""
         self._is_fitted = True
-        text = document_text(document_of_model(model))
         try:
             write_text(out, text, overwrite=overwrite)
         except Exception as error:
-            self._model_place = _rescued(text, out)
+            self._model_place = _rescued(text, out, self._what)
             if isinstance(error, FileError):
                 raise
             raise FileError(f"cannot write {out}: unexpected {type(error).__name__}.") from error
@@ -179,18 +185,18 @@ class Charges:
         return f"A charge of {amounts} to {self._place} may have been recorded; check with `confide ledger show`."
 
     def _where(self) -> str:
-        return "No model was written." if self._model_place is None else f"The model is {self._model_place}."
+        return f"No {self._what} was written." if self._model_place is None else f"The {self._what} is {self._model_place}."
 
 
-def _rescued(text: str, out: Path) -> str:
-    """Write the model to the first folder that accepts it, and say where it is.
+def _rescued(text: str, out: Path, what: str) -> str:
+    """Write the text to the first folder that accepts it, and say where it is.
 
-    Folders are tried in this order: that of `out`, the current one, the temporary one. If none accepts it, the model is
+    Folders are tried in this order: that of `out`, the current one, the temporary one. If none accepts it, the text is
     printed to standard output.
     """
     for folder in (out.parent, Path.cwd(), Path(tempfile.gettempdir())):
         for number in range(1, _MAX_RESCUE_FILES):
-            rescue = folder / f"rescued-model{'' if number == 1 else f'-{number}'}.json"
+            rescue = folder / f"rescued-{what}{'' if number == 1 else f'-{number}'}{out.suffix}"
             with suppress(Exception):
                 if rescue.exists():
                     continue

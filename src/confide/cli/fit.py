@@ -79,7 +79,9 @@ def fit(
     model, charges = prepared.model, prepared.charges
     screen = display.Screen() if output_format == "text" else None
     with charges.reported_on_failure():
-        plan = prepared.planned(screen)
+        plan = prepared.planned()
+        if screen:
+            prepared.show(plan, screen)
         prepared.release()
         if report is not None:
             write_report(model, report, overwrite=force)

@@ -14,6 +14,7 @@ from confide.errors import ParameterError
 if TYPE_CHECKING:
     from confide.cli.display import Screen
     from confide.estimators.linear_model import PrivateLinearModel
+    from confide.features.fourier import FourierMap
     from confide.features.schema import Schema
     from confide.privacy.budgets import Budget
     from confide.training.plan import AnyPlan
@@ -57,7 +58,7 @@ class Fitting:
 
         files = files_of(self.data)
         priors = [path for path in (self.options.prior, self.options.public_prior) if path is not None]
-        inputs = [*files, self.schema, *priors, *_files_of_ledger(self.ledger)]
+        inputs = [*files, self.schema, *priors, *files_of_ledger(self.ledger)]
         check_model_out(self.out, inputs, force=self.force)
         if self.report is not None:
             check_report_out(self.report, [*inputs, self.out], force=self.force)
@@ -77,6 +78,8 @@ class PreparedFit:
     model : the estimator
     charges : what it charges, and where its model is
     public_rows : the number of rows once it is planned; None where it is private
+    chosen : the schema with the curves that were chosen for it; None if nothing was left to choose
+    fourier : the random features that were chosen for it, or None
     """
 
     asked: Fitting
@@ -84,9 +87,11 @@ class PreparedFit:
     model: PrivateLinearModel
     charges: Charges
     public_rows: int | None = None
+    chosen: Schema | None = None
+    fourier: FourierMap | None = None
 
-    def planned(self, screen: Screen | None) -> AnyPlan:
-        """The plan, shown on the screen if there is one. Rows are counted; nothing is charged."""
+    def planned(self) -> AnyPlan:
+        """The plan. Rows are counted; nothing is charged."""
         from confide.cli import display
         from confide.cli.curves import chosen_schema
         from confide.cli.kernels import chosen_map
@@ -98,19 +103,21 @@ class PreparedFit:
             n_rows = rows.count()
         is_number_private = model.n_rows_bounds is not None
         self.public_rows = None if is_number_private else n_rows
-        chosen = chosen_schema(model, self.public_rows)
-        if chosen is not None:
+        self.chosen = chosen_schema(model, self.public_rows)
+        if self.chosen is not None:
             # Nothing is left to be chosen, so the fit need not count the rows again.
-            model.set_params(schema=chosen, interactions=())
-        fourier = chosen_map(model, self.public_rows)
-        if fourier is not None:
-            model.set_params(n_features=fourier.n_features)
+            model.set_params(schema=self.chosen, interactions=())
+        self.fourier = chosen_map(model, self.public_rows)
+        if self.fourier is not None:
+            model.set_params(n_features=self.fourier.n_features)
         plan: AnyPlan = model.plan(self.public_rows)
-        if screen:
-            screen.plan(plan)
-            screen.curves(chosen)
-            screen.kernel(fourier)
         return plan
+
+    def show(self, plan: AnyPlan, screen: Screen) -> None:
+        """Show the plan, and what was chosen from public facts."""
+        screen.plan(plan)
+        screen.curves(self.chosen)
+        screen.kernel(self.fourier)
 
     def release(self) -> None:
         """Charge the plan, train on the rows of the files, and write the model."""
@@ -137,5 +144,6 @@ def schema_with_target(path: Path) -> Schema:
     return schema
 
 
-def _files_of_ledger(ledger: str | None) -> list[Path]:
+def files_of_ledger(ledger: str | None) -> list[Path]:
+    """The files that must not be replaced, if the ledger is a file."""
     return [] if ledger is None else [Path(ledger + ending) for ending in _LEDGER_FILE_ENDINGS]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -39,11 +40,13 @@ def run(
     from confide.studies.study import Study
 
     started = StudyRun.of(Study.from_toml(study_file), again=again)
+    plan = started.planned()
     screen = display.Screen() if output_format == "text" else None
     document: dict[str, Any] = {"study": str(study_file), "steps": {name: str(how) for name, how, _ in started.left()}}
     if screen is not None:
         _show_steps(screen, started)
-    plan = started.planned(screen)
+        if plan is not None and started.prepared is not None:
+            started.prepared.show(plan, screen)
     if plan is not None:
         document["plan"] = plan.to_dict()
     if not dry_run:
@@ -69,6 +72,9 @@ def _perform(started: StudyRun, screen: Screen | None, document: dict[str, Any],
     if screen is not None and found is not None:
         screen.heading("Evaluation on rows kept aside")
         screen.text(str(found))
+        screen.text(started.paid)
+    elif screen is not None and rates is not None and rates.result is not None:
+        _show_rates(screen, rates.result)
     report = started.reported(model)
     if screen is not None:
         out = started.study.located(started.study.outputs.model)
@@ -77,6 +83,15 @@ def _perform(started: StudyRun, screen: Screen | None, document: dict[str, Any],
             screen.verbatim(f"Wrote {report}")
         screen.verbatim(f"All of it is done. Show the model with: confide inspect {shlex.quote(str(out))}")
     exit_without_guarantee(model)
+
+
+def _show_rates(screen: Screen, rates: Mapping[str, Any]) -> None:
+    """The rates that an earlier run released."""
+    from confide.inference.rates import Rate
+
+    screen.heading(f"Evaluation on rows kept aside, released by an earlier run, intervals at {rates['level']:g}")
+    names = ("accuracy", "sensitivity", "specificity", "auc")
+    screen.text("\n".join(f"{name:<12} {Rate(**rates[name])}" for name in names))
 
 
 def _show_steps(screen: Screen, started: StudyRun) -> None:

@@ -19,7 +19,6 @@ from confide.studies.study import Study
 
 if TYPE_CHECKING:
     from confide.accounting.events import Event
-    from confide.cli.display import Screen
     from confide.estimators.linear_model import PrivateLinearModel
     from confide.features.schema import Schema
     from confide.inference.rates import Evaluation
@@ -40,6 +39,7 @@ class StudyRun:
     evaluation : the step that evaluates, or None
     report : how far the report is, or None
     prepared : the fit, if it is to be done
+    paid : what the evaluation charged, in a sentence, once it did
     """
 
     study: Study
@@ -49,6 +49,7 @@ class StudyRun:
     evaluation: Step | None
     report: Standing | None
     prepared: PreparedFit | None
+    paid: str = ""
 
     @classmethod
     def of(cls, study: Study, *, again: bool) -> StudyRun:
@@ -59,8 +60,6 @@ class StudyRun:
         StudyError, FileError, LedgerError
             If the study cannot be run as it stands.
         """
-        from confide.data.on_disk import files_of
-
         options = options_of(study)
         schema = schema_with_target(study.located(study.data.schema))
         state, ledger = State.of(study.state_path), _facts_of_ledger(study)
@@ -70,7 +69,6 @@ class StudyRun:
         evaluation = None
         if study.evaluation is not None and facts is not None:
             _refuse_unrated(study, schema)
-            files_of(str(study.located(study.evaluation.file)))
             evaluation = step_of_evaluation(study, state, facts, ledger, fit_is_done=is_done, again=again)
         report = None
         if study.outputs.report is not None:
@@ -89,16 +87,22 @@ class StudyRun:
             steps.append(("report", Standing.TO_DO if is_new else self.report, f"writes {study.outputs.report}"))
         return steps
 
-    def planned(self, screen: Screen | None) -> AnyPlan | None:
+    def planned(self) -> AnyPlan | None:
         """The plan of the fit, if it is to be done, once it is known that the ledger has enough left for all steps."""
-        plan, events = None, []
+        from confide.intake.opening import open_rows
+
+        plan: AnyPlan | None = None
+        events: list[Event] = []
         if self.prepared is not None:
             try:
-                plan = self.prepared.planned(screen)
+                plan = self.prepared.planned()
             except ParameterError as error:
                 raise _in_its_words(self.study, error) from None
             events.append(plan.event)
         if self.evaluation is not None and self.evaluation.standing is not Standing.DONE:
+            # The file must be there and have the columns before the fit is charged.
+            rows: Any = open_rows(self._rows_aside(), schema_with_target(self.study.located(self.study.data.schema)))
+            rows.count()
             events.append(self._event_of_evaluation())
         if events:
             Charges(self.study.ledger_place).checked(events)
@@ -131,7 +135,7 @@ class StudyRun:
         study, step = self.study, self.evaluation
         if step is None or study.evaluation is None or step.standing is Standing.DONE:
             return None
-        rows = open_rows(str(study.located(study.evaluation.file)), model.schema)
+        rows = open_rows(self._rows_aside(), model.schema)
         charges = Charges(study.ledger_place, purpose=_purpose(study, step))
         self._note(replace(self.state, evaluation=step.begun))
         with charges.reported_on_failure():
@@ -144,6 +148,7 @@ class StudyRun:
                 max_rows_per_person=study.budget.max_rows_per_person,
             )
             self._note(self.state.with_result("evaluation", result=found.to_dict()))
+        self.paid = charges.closing_sentence()
         return found
 
     def reported(self, model: PrivateLinearModel) -> Path | None:
@@ -163,6 +168,9 @@ class StudyRun:
     def _note(self, state: State) -> None:
         state.write(self.study.state_path)
         self.state = state
+
+    def _rows_aside(self) -> str:
+        return str(self.study.located(self.study.evaluation.file if self.study.evaluation is not None else ""))
 
     def _event_of_evaluation(self) -> Event:
         from confide.estimators.evaluation import USUAL_BINS
