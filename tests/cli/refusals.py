@@ -24,7 +24,7 @@ _NAMES_OF_THINGS = re.compile(
 
 def names_of_python(text):
     """The names of Python in a text that was shown on the command line."""
-    return NAMES_OF_PYTHON.findall(_NAMES_OF_THINGS.sub("", re.sub(r"`confide [^`]*`|\S*/\S*", "", text)))
+    return NAMES_OF_PYTHON.findall(_NAMES_OF_THINGS.sub("", re.sub(r"--grid \S+|`confide [^`]*`|\S*/\S*", "", text)))
 
 
 def refusals():

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import confide
-from confide.cli.fitting import Fitting, files_of_ledger, schema_with_target
+from confide.cli.fitting import Fitting, schema_with_target
 from confide.cli.options import ModelOptions
 from confide.errors import FileError, ParameterError
 from tests.cli.commands import spent
@@ -30,7 +30,7 @@ def test_a_fit_is_prepared_planned_and_released(folder_with_ledger):
     assert prepared.public_rows == 140
     assert spent() == 0.0
     assert not Path("model.json").exists()
-    prepared.release()
+    prepared.release(plan)
     assert spent() == 0.5
     assert confide.load("model.json").guarantee_.budget == plan.event.budget
 
@@ -53,4 +53,3 @@ def test_a_schema_needs_a_target(folder_with_ledger):
     Path("people.toml").write_text("[columns]\nage = { low = 0, high = 1 }\n")
     with pytest.raises(ParameterError, match="names no target"):
         schema_with_target(Path("people.toml"))
-    assert files_of_ledger(None) == []

@@ -39,7 +39,7 @@ def test_intervals_that_are_not_to_be_had_are_refused(folder):
         assert words in message.replace("\n", " ")
     assert not Path("model.json").exists()
     shown = run(
-        "plan", "--rows", "50000", "--features", "4", "--epsilon", "1", "--intervals", "auto", "--model", "svm"
+        "plan", "--rows", "50000", "--features", "4", "--epsilon", "1", "--intervals", "auto", "--model", "svm", "--details"
     ).stdout
     assert "expected interval" in shown
 

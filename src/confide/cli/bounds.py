@@ -85,7 +85,7 @@ def bounds(
     """
     from confide.cli import display
     from confide.cli.charges import Charges
-    from confide.cli.fitting import files_of_ledger
+    from confide.cli.outputs import files_of_ledger
     from confide.cli.tables import check_path
     from confide.data.on_disk import files_of
     from confide.estimators.private_bounds import private_bounds
@@ -94,15 +94,15 @@ def bounds(
     inputs = [*files, *([] if schema is None else [schema]), *files_of_ledger(ledger)]
     check_path(out, inputs, (".toml",), overwrite=force)
     described, columns = _described(schema, column, outer, scale, missing=missing)
-    charges = Charges(ledger, purpose=purpose, model_file=out, what="schema")
+    charges = Charges(ledger, purpose=purpose, model_file=out)
     screen = display.Screen() if output_format == "text" else None
-    with charges.reported_on_failure():
+    with charges.reported_on_failure("schema"):
         with display.working(f"reading {data}"):
             found = private_bounds(
                 files, columns, budget=budget, quantiles=quantiles, schema=described, ledger=charges.ledger,
                 neighbours=neighbours, max_rows_per_person=max_rows_per_person, random_state=seed,
             )  # fmt: skip
-        charges.write(found.to_toml(), out, overwrite=force)
+        charges.write(found.to_toml(), out, overwrite=force, released="schema")
         if screen is None:
             display.print_json(_document(found) | {"schema": str(out), "charge": charges.document()})
         else:

@@ -84,13 +84,10 @@ class Charges:
     place : file or URL of the ledger; None if the fit has no ledger
     purpose : what the ledger records as the purpose; None for what the library says
     model_file : the file that will hold the model, for the ledger
-    what : what is written, for messages
     """
 
-    def __init__(
-        self, place: str | None, *, purpose: str | None = None, model_file: Path | None = None, what: str = "model"
-    ) -> None:
-        self._place, self._what = place, what
+    def __init__(self, place: str | None, *, purpose: str | None = None, model_file: Path | None = None) -> None:
+        self._place = place
         self.ledger = None if place is None else _WatchedLedger(place)
         if self.ledger is not None:
             self.ledger.purpose, self.ledger.model_file = purpose, model_file
@@ -98,8 +95,12 @@ class Charges:
         self._is_fitted = False
 
     @contextmanager
-    def reported_on_failure(self) -> Iterator[None]:
+    def reported_on_failure(self, released: str = "model") -> Iterator[None]:
         """Add what was charged to every error of the block: to control-C, and to any failure after the charge.
+
+        Parameters
+        ----------
+        released : what the command writes, for the message
 
         Raises
         ------
@@ -112,7 +113,7 @@ class Charges:
             charged = self.ledger is not None and self.ledger.charged is not None
             if not (charged or self._is_fitted or isinstance(error, KeyboardInterrupt)):
                 raise
-            raise StoppedAfterCharge(error, f"{self._charged()} {self._where()}") from error
+            raise StoppedAfterCharge(error, f"{self._charged()} {self._where(released)}") from error
 
     def write_model(self, model: Any, out: Path, *, overwrite: bool) -> None:
         """Write the fitted model. If that fails, write it under another name, because its budget is already spent.
@@ -124,13 +125,13 @@ class Charges:
         """
         self.write(document_text(document_of_model(model)), out, overwrite=overwrite)
 
-    def write(self, text: str, out: Path, *, overwrite: bool) -> None:
-        """Write what was released as text, as `write_model` does."""
+    def write(self, text: str, out: Path, *, overwrite: bool, released: str = "model") -> None:
+        """Write what was released as text, as `write_model` does; `released` says what it is."""
         self._is_fitted = True
         try:
             write_text(out, text, overwrite=overwrite)
         except Exception as error:
-            self._model_place = _rescued(text, out, self._what)
+            self._model_place = _rescued(text, out, released)
             if isinstance(error, FileError):
                 raise
             raise FileError(f"cannot write {out}: unexpected {type(error).__name__}.") from error
@@ -184,8 +185,8 @@ class Charges:
         amounts = amounts_text(self.ledger.charged)
         return f"A charge of {amounts} to {self._place} may have been recorded; check with `confide ledger show`."
 
-    def _where(self) -> str:
-        return f"No {self._what} was written." if self._model_place is None else f"The {self._what} is {self._model_place}."
+    def _where(self, released: str) -> str:
+        return f"No {released} was written." if self._model_place is None else f"The {released} is {self._model_place}."
 
 
 def _rescued(text: str, out: Path, what: str) -> str:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from confide.training.plan import AnyPlan
 
 _MAX_WEIGHTS_SHOWN = 10
+
 DataFiles = Annotated[
     str,
     typer.Argument(
@@ -69,7 +70,7 @@ def fit(
     """
     from confide.cli import display
     from confide.cli.fitting import Fitting
-    from confide.report.page import write_report
+    from confide.report.writing import write_report
 
     asked = Fitting(
         data=data, schema=schema, options=options, budget=chosen_budget(epsilon, delta, rho), out=out, ledger=ledger,
@@ -82,7 +83,7 @@ def fit(
         plan = prepared.planned()
         if screen:
             prepared.show(plan, screen)
-        prepared.release()
+        prepared.release(plan)
         if report is not None:
             write_report(model, report, overwrite=force)
         if screen is None:
@@ -108,10 +109,15 @@ def show_release(
     """What was released, its guarantee, and where the budget went."""
     from confide.planning.verdict import budget_sentence
 
+    show_model(screen, model, with_intervals=with_intervals)
+    screen.heading("Done")
+    screen.text(f"{charges.closing_sentence()} {budget_sentence(plan)}")
+
+
+def show_model(screen: Screen, model: PrivateLinearModel, *, with_intervals: bool) -> None:
+    """The guarantee of a model, and its coefficients or largest weights."""
     screen.guarantee(model.guarantee_)
     if with_intervals:
         screen.coefficients(model)
     else:
         screen.weights(model, _MAX_WEIGHTS_SHOWN)
-    screen.heading("Done")
-    screen.text(f"{charges.closing_sentence()} {budget_sentence(plan)}")

@@ -8,19 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 from confide.cli.charges import Charges
 from confide.cli.options import ModelOptions
-from confide.cli.outputs import check_model_out, check_report_out
+from confide.cli.outputs import check_model_out, check_report_out, files_of_ledger
 from confide.errors import ParameterError
 
 if TYPE_CHECKING:
     from confide.cli.display import Screen
+    from confide.cli.kernels import ShownKernel
     from confide.estimators.linear_model import PrivateLinearModel
-    from confide.features.fourier import FourierMap
     from confide.features.schema import Schema
     from confide.privacy.budgets import Budget
     from confide.training.plan import AnyPlan
-
-_LEDGER_FILE_ENDINGS = ("", "-wal", "-shm", "-journal")
-"""Endings of the files that SQLite keeps for one ledger."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +85,7 @@ class PreparedFit:
     charges: Charges
     public_rows: int | None = None
     chosen: Schema | None = None
-    fourier: FourierMap | None = None
+    fourier: ShownKernel | None = None
 
     def planned(self) -> AnyPlan:
         """The plan. Rows are counted; nothing is charged."""
@@ -115,18 +112,24 @@ class PreparedFit:
 
     def show(self, plan: AnyPlan, screen: Screen) -> None:
         """Show the plan, and what was chosen from public facts."""
+        from confide.cli import tables
+
+        names = () if self.model.schema is None else self.model.schema.column_names
+        for sentence in tables.separator_sentences(self.files, names):
+            screen.text(sentence)
         screen.plan(plan)
         screen.curves(self.chosen)
         screen.kernel(self.fourier)
 
-    def release(self) -> None:
+    def release(self, plan: AnyPlan | None) -> None:
         """Charge the plan, train on the rows of the files, and write the model."""
         from confide.cli import display
         from confide.intake.opening import open_rows
 
         cache = False if self.asked.cache is None else self.asked.cache
         # A bar that shows which part of the rows was read would reveal their number.
-        with display.row_progress(self.public_rows) as progress:
+        descent = getattr(plan, "descent", None)
+        with display.row_progress(self.public_rows, n_passes=None if descent is None else descent.n_steps) as progress:
             self.model.fit(open_rows(self.files, self.model.schema, cache=cache, progress=progress))
         self.charges.write_model(self.model, self.asked.out, overwrite=self.asked.force)
 
@@ -142,8 +145,3 @@ def schema_with_target(path: Path) -> Schema:
             f'"yes" }} for labels, or target = {{ column = "price", low = 0, high = 20000 }} for numbers, above its columns.'
         )
     return schema
-
-
-def files_of_ledger(ledger: str | None) -> list[Path]:
-    """The files that must not be replaced, if the ledger is a file."""
-    return [] if ledger is None else [Path(ledger + ending) for ending in _LEDGER_FILE_ENDINGS]

@@ -147,9 +147,7 @@ def verify(
     screen.verbatim(f"head: {opened.head}")
 
 
-@ledger_app.command(
-    epilog="\b\nExample:\n  confide ledger charge study.db --epsilon 0.2 --purpose 'mean age, published in a table'"
-)
+@ledger_app.command(epilog="\b\nExample:\n  confide ledger charge study.db --epsilon 0.2 --purpose 'mean age'")
 def charge(
     path: LedgerPlace,
     purpose: Annotated[

@@ -95,7 +95,7 @@ sign, and between backticks."""
 _OUTSIDE = r"(?<![\w\"'/.-])"
 """Not within a word, a path or a quoted name: names in double quotes are columns, and stay as they are."""
 _CLASS = re.compile(rf"{_OUTSIDE}({'|'.join(_CLASSES)})(?![\w\"'/(-])")
-_ANY_VALUE = re.compile(rf"(?<![\w\"/.-])({'|'.join(_VALUES)})(?![\w\"/.-])")
+_ANY_VALUE = re.compile(rf"{_OUTSIDE}({'|'.join(_WORDS)})=(?:'([^']+)'|\"([^\"]+)\"|([\w-]+))")
 _IN_BACKTICKS = re.compile(rf"`({'|'.join(OPTION_OF)})`")
 _PARAMETER = re.compile(rf"{_OUTSIDE}({'|'.join(_NAMES)})(?!\w)(?![\"'/.-]*[/\"])(?:=(?=\S))?")
 _VALUE = re.compile(rf"{_OUTSIDE}({'|'.join(_WORDS)})=['\"]?([\w-]+)['\"]?")
@@ -109,6 +109,6 @@ def in_words_of_options(message: str) -> str:
     message = _ANY_VALUE.sub(lambda found: found[1].replace("_", "-"), message)
     message = _CLASS.sub(lambda found: _CLASSES[found[1]], message)
     message = _IN_BACKTICKS.sub(lambda found: OPTION_OF[found[1]], message)
-    message = _VALUE.sub(lambda found: f"{OPTION_OF[found[1]]} {found[2]}", message)
+    message = _VALUE.sub(lambda found: f"{OPTION_OF[found[1]]} {found[2] or found[3] or found[4]}", message)
     message = _PARAMETER.sub(lambda found: OPTION_OF[found[1]] + (" " if found[0].endswith("=") else ""), message)
     return _SUBJECT.sub(lambda found: f"{found[1]}{OPTION_OF[found[2]]}", message)

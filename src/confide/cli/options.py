@@ -366,6 +366,34 @@ _OF_SOME_MODELS: dict[str, Callable[[Any], Any]] = {
 """Options whose parameters have the same name and that not all models have, and how their values are read."""
 
 
+def read_parameter(name: str, text: str) -> Any:
+    """The value of a field of `ModelOptions` as its parameter takes it, read from text.
+
+    Raises
+    ------
+    ParameterError
+        If the text is no value of this option.
+    """
+    if name in ("intercept", "orthogonal"):
+        return _truth(name, text)
+    if name == "centre":
+        return "auto" if _truth(name, text) else False
+    try:
+        if name == "alpha":
+            return option_values.number_or_auto("--alpha", text)
+        return _OF_SOME_MODELS.get(name, str)(text)
+    except ValueError as error:
+        if isinstance(error, ParameterError):
+            raise
+        raise ParameterError(f"a value for {OPTION_OF[name]} is not a number; correct it.") from None
+
+
+def _truth(name: str, text: str) -> bool:
+    if text.lower() not in ("true", "false"):
+        raise ParameterError(f"a value for {name} must be true or false.")
+    return text.lower() == "true"
+
+
 def _check_kind_of_target(given: Collection[str], schema: Schema | None) -> None:
     """Refuse what is for numbers alone where classes are predicted, and the other way round."""
     predicts_numbers = predicts_a_number(schema)

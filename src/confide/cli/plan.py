@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -16,9 +15,10 @@ from confide.errors import ParameterError
 
 if TYPE_CHECKING:
     from confide.cli.alternatives import Alternatives
-    from confide.features.fourier import FourierMap
+    from confide.cli.kernels import ShownKernel
     from confide.features.schema import Schema
     from confide.planning.simulation import Forecast
+    from confide.planning.verdict import Verdict
     from confide.privacy.budgets import Budget
     from confide.training.plan import AnyPlan
 
@@ -35,6 +35,9 @@ GuessedError = Annotated[
     typer.Option(metavar="SHARE", help="Guess of the test error without privacy. From it the private one is forecast."),
 ]
 PositiveRate = Annotated[float, typer.Option(metavar="SHARE", help="Expected share of one of the two classes, for --error.")]
+WithDetails = Annotated[
+    bool, typer.Option("--details", help="Show the whole plan: noise, curves, bounds, other mechanisms and budgets.")
+]
 WithCurve = Annotated[bool, typer.Option("--curve", help="Show accuracy for several budgets; needs --error.")]
 
 
@@ -51,29 +54,37 @@ def plan(
     error: GuessedError = None,
     positive_rate: PositiveRate = 0.5,
     curve: WithCurve = False,
+    details: WithDetails = False,
     output_format: Format = "text",
 ) -> None:
-    """Show what a fit would cost and how accurate it would be. Reads no data and spends nothing."""
+    """Show what a fit would cost and how accurate it would be. Reads no data and spends nothing.
+
+    It begins with a verdict: the expected error, columns that the noise hides, and whether there are enough rows.
+    """
     budget = chosen_budget(epsilon, delta, rho)
-    _require_one(rows, options.n_rows_bounds, "--rows or, with --neighbours add-or-remove-one, --n-rows-bounds LOW HIGH")
-    _require_one(features, schema, "--features or --schema, which states the number of columns")
+    require_one(rows, options.n_rows_bounds, "--rows or, with --neighbours add-or-remove-one, --n-rows-bounds LOW HIGH")
+    require_one(features, schema, "--features or --schema, which states the number of columns")
     if curve and error is None:
         raise ParameterError("--curve needs --error, the expected test error of a model without privacy.")
-    columns = _schema_of(schema)
+    columns = schema_of(schema)
     if error is not None and predicts_a_number(columns):
         raise ParameterError("--error forecasts mistakes in classes, so it is not for a target of numbers. Leave it out.")
     guesses: dict[str, Any] | None = None if error is None else {"error": error, "positive_rate": positive_rate}
     budgets = [] if guesses is None else _budgets_of_curve(budget) if curve else [budget]
-    _show(_Planned.of(options, budget, columns, rows, features, guesses, budgets), output_format)
+    planned = _Planned.of(
+        options, budget, columns, rows, features, guesses, budgets, with_alternatives=details or output_format == "json"
+    )
+    _show(planned, output_format, with_details=details, with_curve=curve)
 
 
 @dataclass(frozen=True, slots=True)
 class _Planned:
     """What the command shows."""
 
+    verdict: Verdict
     decided: AnyPlan
     chosen: Schema | None
-    fourier: FourierMap | None
+    kernel: ShownKernel | None
     alternatives: Alternatives | None
     forecasts: list[Forecast]
 
@@ -87,6 +98,8 @@ class _Planned:
         features: int | None,
         guesses: dict[str, Any] | None,
         budgets: list[Budget],
+        *,
+        with_alternatives: bool,
     ) -> _Planned:
         """The plan at a budget, what stands beside it, and forecasts at the budgets of a curve."""
         from confide.cli import display
@@ -94,27 +107,35 @@ class _Planned:
         from confide.cli.curves import chosen_schema
         from confide.cli.kernels import chosen_map
         from confide.planning.simulation import simulate
+        from confide.planning.verdict import verdict_of
         from confide.privacy.mechanism import Plan
 
         model = options.estimator(budget, columns)
-        chosen, fourier = chosen_schema(model, rows), chosen_map(model, rows, features)
+        chosen, kernel = chosen_schema(model, rows), chosen_map(model, rows, features)
         decided: AnyPlan = model.plan(rows, features)
         alternatives = None
-        with nullcontext() if guesses is None else display.working("simulating fits"):
-            forecasts = [simulate(options.estimator(each, columns), rows, features, **guesses or {}) for each in budgets]
+        with display.working("simulating fits"):
+            verdict = verdict_of(model, rows, features, plan=decided, **guesses or {})
+            forecasts = [
+                verdict.forecast
+                if each == budget and verdict.forecast is not None
+                else simulate(options.estimator(each, columns), rows, features, **guesses or {})
+                for each in budgets
+            ]
             # A plan for noisy sums has no loss of the score, which bounds and comparisons need.
-            if budget.is_private and isinstance(decided, Plan):
+            if with_alternatives and budget.is_private and isinstance(decided, Plan):
                 alternatives = Alternatives.of(model, decided, rows, features, guesses)
-        return cls(decided, chosen, fourier, alternatives, forecasts)
+        return cls(verdict, decided, chosen, kernel, alternatives, forecasts)
 
 
-def _require_one(first: object, second: object, names: str) -> None:
+def require_one(first: object, second: object, names: str) -> None:
     """Refuse two options unless exactly one of them is given."""
     if (first is None) == (second is None):
         raise ParameterError(f"give either {names}.")
 
 
-def _schema_of(path: Path | None) -> Schema | None:
+def schema_of(path: Path | None) -> Schema | None:
+    """The schema of a file, or None."""
     from confide.features.schema import Schema
 
     return None if path is None else Schema.from_toml(path)
@@ -125,29 +146,39 @@ def _document(planned: _Planned) -> dict[str, Any]:
     from confide.cli.forecasts import forecast_document
     from confide.cli.kernels import map_document
 
-    document = planned.decided.to_dict()
+    document = planned.decided.to_dict() | {"verdict": planned.verdict.to_dict()}
     if planned.alternatives is not None:
         document["beside"] = planned.alternatives.to_dict()
     if planned.forecasts:
         document["forecast"] = [forecast_document(forecast) for forecast in planned.forecasts]
-    return document | curves_document(planned.chosen) | map_document(planned.fourier)
+    features = None if planned.kernel is None else planned.kernel.features
+    return document | curves_document(planned.chosen) | map_document(features)
 
 
-def _show(planned: _Planned, output_format: str) -> None:
+def _show(planned: _Planned, output_format: str, *, with_details: bool, with_curve: bool) -> None:
     from confide.cli import display
     from confide.cli.forecasts import show_forecasts
+    from confide.planning.verdict import budget_sentence
 
     if output_format == "json":
         display.print_json(_document(planned))
         return
-    screen = display.Screen()
-    screen.plan(planned.decided)
-    screen.curves(planned.chosen)
-    screen.kernel(planned.fourier)
-    if planned.alternatives is not None:
-        planned.alternatives.show(screen)
-    if planned.forecasts:
+    screen, verdict = display.Screen(), planned.verdict
+    screen.heading("Verdict, from public facts alone")
+    for sentence in (verdict.error, verdict.columns, verdict.rows):
+        if sentence:
+            screen.text(f"- {sentence}")
+    if with_details:
+        screen.plan(planned.decided)
+        screen.text(budget_sentence(planned.decided))
+        screen.curves(planned.chosen)
+        screen.kernel(planned.kernel)
+        if planned.alternatives is not None:
+            planned.alternatives.show(screen)
+    if planned.forecasts and (with_details or with_curve):
         show_forecasts(planned.forecasts, screen)
+    if not with_details:
+        screen.text("--details shows the plan: its noise, curves, and what other mechanisms and budgets would do.")
 
 
 def _budgets_of_curve(budget: Budget) -> list[Budget]:

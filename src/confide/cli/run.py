@@ -60,6 +60,7 @@ def run(
 def _perform(started: StudyRun, screen: Screen | None, document: dict[str, Any], plan: Any) -> None:
     """Do what is left, and show what each step released."""
     from confide.cli import display
+    from confide.cli.evaluate import show_rates
     from confide.cli.fit import show_release
 
     model = started.fitted()
@@ -70,11 +71,9 @@ def _perform(started: StudyRun, screen: Screen | None, document: dict[str, Any],
     rates = started.state.evaluation
     document["evaluation"] = None if rates is None else rates.result
     if screen is not None and found is not None:
-        screen.heading("Evaluation on rows kept aside")
-        screen.text(str(found))
-        screen.text(started.paid)
+        show_rates(screen, found, started.paid)
     elif screen is not None and rates is not None and rates.result is not None:
-        _show_rates(screen, rates.result)
+        _show_released_rates(screen, rates.result)
     report = started.reported(model)
     if screen is not None:
         out = started.study.located(started.study.outputs.model)
@@ -85,7 +84,7 @@ def _perform(started: StudyRun, screen: Screen | None, document: dict[str, Any],
     exit_without_guarantee(model)
 
 
-def _show_rates(screen: Screen, rates: Mapping[str, Any]) -> None:
+def _show_released_rates(screen: Screen, rates: Mapping[str, Any]) -> None:
     """The rates that an earlier run released."""
     from confide.inference.rates import Rate
 

@@ -12,6 +12,7 @@ from confide.cli.fitting import Fitting, PreparedFit, schema_with_target
 from confide.cli.options import ModelOptions
 from confide.cli.study_options import in_words_of_keys, options_of
 from confide.errors import ParameterError, SchemaError, StudyError
+from confide.files import check_output
 from confide.studies.facts import facts_of_evaluation, facts_of_fit, fingerprint
 from confide.studies.state import State, checksum_of
 from confide.studies.steps import LedgerFacts, Standing, Step, report_standing, step_of_evaluation, step_of_fit
@@ -39,6 +40,7 @@ class StudyRun:
     evaluation : the step that evaluates, or None
     report : how far the report is, or None
     prepared : the fit, if it is to be done
+    plan : the plan of the fit, once it is planned
     paid : what the evaluation charged, in a sentence, once it did
     """
 
@@ -49,6 +51,7 @@ class StudyRun:
     evaluation: Step | None
     report: Standing | None
     prepared: PreparedFit | None
+    plan: AnyPlan | None = None
     paid: str = ""
 
     @classmethod
@@ -72,7 +75,8 @@ class StudyRun:
             evaluation = step_of_evaluation(study, state, facts, ledger, fit_is_done=is_done, again=again)
         report = None
         if study.outputs.report is not None:
-            report = report_standing(study, state, _source_of_report(study, study.located(study.outputs.model)))
+            report = report_standing(study, state, _source_of_report(study, state))
+            check_output(study.located(study.outputs.report), overwrite=state.report is not None)
         prepared = None if is_done else _prepared(study, options, fit)
         return cls(study, state, options, fit, evaluation, report, prepared)
 
@@ -91,14 +95,13 @@ class StudyRun:
         """The plan of the fit, if it is to be done, once it is known that the ledger has enough left for all steps."""
         from confide.intake.opening import open_rows
 
-        plan: AnyPlan | None = None
         events: list[Event] = []
         if self.prepared is not None:
             try:
-                plan = self.prepared.planned()
+                self.plan = self.prepared.planned()
             except ParameterError as error:
                 raise _in_its_words(self.study, error) from None
-            events.append(plan.event)
+            events.append(self.plan.event)
         if self.evaluation is not None and self.evaluation.standing is not Standing.DONE:
             # The file must be there and have the columns before the fit is charged.
             rows: Any = open_rows(self._rows_aside(), schema_with_target(self.study.located(self.study.data.schema)))
@@ -106,7 +109,7 @@ class StudyRun:
             events.append(self._event_of_evaluation())
         if events:
             Charges(self.study.ledger_place).checked(events)
-        return plan
+        return self.plan
 
     def fitted(self) -> PrivateLinearModel:
         """The model: trained, charged and written now, or read from the file that an earlier run wrote."""
@@ -123,7 +126,7 @@ class StudyRun:
         checksums = {name: checksum_of(path) or "" for name, path in files.items()}
         self._note(replace(self.state, fit=begun, evaluation=None, checksums=checksums))
         with self.prepared.charges.reported_on_failure():
-            self.prepared.release()
+            self.prepared.release(self.plan)
             self._note(self.state.with_result("fit", sha256=checksum_of(out)))
         return self.prepared.model
 
@@ -138,7 +141,7 @@ class StudyRun:
         rows = open_rows(self._rows_aside(), model.schema)
         charges = Charges(study.ledger_place, purpose=_purpose(study, step))
         self._note(replace(self.state, evaluation=step.begun))
-        with charges.reported_on_failure():
+        with charges.reported_on_failure("evaluation"):
             found: Evaluation = evaluate(
                 model,
                 rows,
@@ -153,15 +156,26 @@ class StudyRun:
 
     def reported(self, model: PrivateLinearModel) -> Path | None:
         """The report, if it was written now."""
-        from confide.report.page import write_report
+        from confide.accounting.ledger import Ledger
+        from confide.report.writing import write_report
 
         study = self.study
         if study.outputs.report is None:
             return None
-        out, made_from = study.located(study.outputs.report), _source_of_report(study, study.located(study.outputs.model))
+        out, made_from = study.located(study.outputs.report), _source_of_report(study, self.state)
         if report_standing(study, self.state, made_from) is Standing.DONE:
             return None
-        write_report(model, out, overwrite=self.state.report is not None)
+        naming, rates = study.study, None if self.state.evaluation is None else self.state.evaluation.result
+        write_report(
+            model,
+            out,
+            overwrite=self.state.report is not None,
+            ledger=Ledger(study.ledger_place),
+            ledger_name=study.ledger.file or "a database",
+            analyst=naming.analyst or "",
+            data_name=naming.name,
+            evaluation=rates,
+        )
         self._note(replace(self.state, report={"sha256": checksum_of(out) or "", "made_from": made_from}))
         return out
 
@@ -223,7 +237,8 @@ def _purpose(study: Study, step: Step) -> str:
     return f"{study.study.purpose or study.study.name} {step.mark}"
 
 
-def _source_of_report(study: Study, model: Path) -> str:
-    """What stands for all that the report is made from."""
-    naming = study.study
-    return fingerprint({"model": checksum_of(model), "name": naming.name, "analyst": naming.analyst})
+def _source_of_report(study: Study, state: State) -> str:
+    """What stands for all that the report is made from, but for what the ledger says later."""
+    naming, rates = study.study, None if state.evaluation is None else state.evaluation.result
+    model = checksum_of(study.located(study.outputs.model))
+    return fingerprint({"model": model, "name": naming.name, "analyst": naming.analyst, "rates": rates})
