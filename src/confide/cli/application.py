@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from confide._version import __version__
+from confide.cli.bounds import bounds
 from confide.cli.check import check
 from confide.cli.completion import answer_shells, completion
 from confide.cli.demo import demo
@@ -22,6 +23,7 @@ from confide.cli.pipes import unbroken
 from confide.cli.plan import plan
 from confide.cli.predict import predict
 from confide.cli.report import report
+from confide.cli.run import run
 from confide.cli.sample_size import sample_size
 from confide.cli.search import search
 
@@ -95,6 +97,8 @@ app.command(
     )
 )(inspect)
 app.command(epilog=_with_example("confide report model.json --out report.html"))(report)
+app.command(epilog=_with_example("confide run study.toml --dry-run"))(run)
+app.command(epilog=_with_example("confide bounds people.csv --column age:0:150 --epsilon 0.1 --ledger study.db"))(bounds)
 app.add_typer(ledger_app, name="ledger")
 app.command(
     epilog=_with_example(
