@@ -17,6 +17,7 @@ from confide.cli.ledger import ledger_app
 from confide.cli.plan import plan
 from confide.cli.predict import predict
 from confide.cli.report import report
+from confide.cli.verify import verify
 
 app = typer.Typer(
     cls=CommandsWithOneLineErrors,
@@ -73,5 +74,11 @@ app.command(
         f"Exit code: 0 if the model is private, {NO_GUARANTEE} if its guarantee is void.\n\n",
     )
 )(inspect)
-app.command(epilog=_with_example("confide report model.json --out report.html"))(report)
+app.command(epilog=_with_example("confide report model.json --ledger study.db --out report.html"))(report)
+app.command(
+    epilog=_with_example(
+        "confide verify model.json --ledger study.db --schema adult.toml",
+        f"Exit code: 0 if no check failed, {NO_GUARANTEE} if one failed or the model is not private, 2 for a bad file.\n\n",
+    )
+)(verify)
 app.add_typer(ledger_app, name="ledger")

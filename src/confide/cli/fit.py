@@ -127,7 +127,7 @@ def fit(
         plan = _train(model, data, files, cache, screen)
         charges.write_model(model, out, overwrite=force)
         if report is not None:
-            write_report(model, report, overwrite=force)
+            write_report(model, report, overwrite=force, ledger=charges.ledger, ledger_name=ledger or "")
         if screen is None:
             display.print_json(_document(model, plan, out) | {"charge": charges.document()})
         else:
