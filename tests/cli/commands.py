@@ -30,6 +30,7 @@ COMMANDS = [
     "evaluate",
     "inspect",
     "report",
+    "verify",
     "run",
     "bounds",
 ]
