@@ -31,6 +31,7 @@ class EffectsDisplay:
     ----------
     figure_ : Matplotlib figure
     axes_ : list of Matplotlib axes, one for each effect
+    ax_ : the first of them
 
     Raises
     ------
@@ -39,6 +40,7 @@ class EffectsDisplay:
     """
 
     figure_: Any
+    ax_: Any
     axes_: list[Any]
 
     def __init__(self, effects: Iterable[Effect], *, outcome: str, level: float = 0.95) -> None:
@@ -94,4 +96,5 @@ class EffectsDisplay:
             If Matplotlib is not installed.
         """
         self.figure_, self.axes_ = draw_effects(self.effects, self.outcome, self.level, ax)
+        self.ax_ = self.axes_[0]
         return self
