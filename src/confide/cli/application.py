@@ -9,13 +9,15 @@ from typing import Annotated
 import typer
 
 from confide._version import __version__
+from confide.cli.check import check
 from confide.cli.completion import answer_shells, completion
 from confide.cli.demo import demo
 from confide.cli.evaluate import evaluate
-from confide.cli.failures import EXIT_CODES_HELP, NO_GUARANTEE, CommandsWithOneLineErrors
+from confide.cli.failures import BAD_INPUT, EXIT_CODES_HELP, NO_GUARANTEE, CommandsWithOneLineErrors
 from confide.cli.fit import fit
 from confide.cli.inspect import inspect
 from confide.cli.ledger import ledger_app
+from confide.cli.new import new
 from confide.cli.pipes import unbroken
 from confide.cli.plan import plan
 from confide.cli.predict import predict
@@ -71,6 +73,13 @@ def _with_example(command: str, before: str = "") -> str:
 
 # Help lists the commands in this order.
 app.command(epilog=_with_example("confide demo --epsilon 0.5"))(demo)
+app.command(epilog=_with_example("confide new people.csv --target income"))(new)
+app.command(
+    epilog=_with_example(
+        "confide check people.csv --schema people.toml --out check.html",
+        f"Exit code: 0 if a fit would take the table, {BAD_INPUT} if it would refuse it.\n\n",
+    )
+)(check)
 app.command(epilog=_with_example("confide fit adult.csv --schema adult.toml --epsilon 1 --out model.json"))(fit)
 app.command(epilog=_with_example("confide predict model.json new.csv --out scored.csv"))(predict)
 app.command(epilog=_with_example("confide plan --schema adult.toml --rows 45000 --epsilon 0.5"))(plan)
