@@ -95,8 +95,7 @@ def test_a_docstring_describes_every_parameter(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_docstring_says_what_is_raised(name):
-    """Where there are parameters; of estimators `fit` says it, of displays `plot`. Each name is an exception of confide, or one that
-    scikit-learn wants."""
+    """Where there are parameters; of estimators `fit` says it, of displays `plot`. Each exception is a known one."""
     value = NAMES[name]
     found = sections(inspect.getdoc(value) or "")
     if (
