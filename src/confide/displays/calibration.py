@@ -88,7 +88,18 @@ class CalibrationDisplay:
         return cls.from_counts(evaluate(estimator, X, y, budget=budget, ledger=ledger, **others), ax=ax)
 
     def plot(self, ax: Any = None) -> CalibrationDisplay:
-        """Draw on Matplotlib axes, or on a new figure."""
+        """Draw on Matplotlib axes, or on a new figure.
+
+        Parameters
+        ----------
+        ax : Matplotlib axes or None
+            None makes a new figure.
+
+        Raises
+        ------
+        ParameterError
+            If Matplotlib is not installed.
+        """
         rates = self.evaluation.calibration
         ax = axes_for("CalibrationDisplay", ax, (5.0, 4.8))
         ax.plot([0.0, 1.0], [0.0, 1.0], color="0.4", linestyle="--", linewidth=1.0, label="calibrated")
