@@ -99,7 +99,7 @@ def test_a_document_holds_everything(table):
     assert document["target"] == "regularised"
     assert [row["name"] for row in document["coefficients"]] == table.to_frame().index.tolist()
     assert set(document["coefficients"][0]) == {
-        "name", "unit", "estimate", "sampling_error", "privacy_error", "total_error", "low", "high", "p_value",
+        "name", "unit", "estimate", "sampling_error", "privacy_error", "total_error", "low", "high", "p_value", "span",
         "odds_ratio", "odds_ratio_low", "odds_ratio_high",
     }  # fmt: skip
 

@@ -31,29 +31,11 @@ from confide.errors import ParameterError
 from confide.features.column_encodings import ColumnEncoding
 from confide.features.columns import NumberColumn, shown_number
 from confide.features.encoder import Encoder
+from confide.inference.table import NamedUnit
 from confide.types import Array
 
 INTERCEPT = "(intercept)"
 UNITS = ("original", "encoded")
-
-
-@dataclass(frozen=True, slots=True)
-class NamedUnit:
-    """What one coefficient in the units of the table stands for.
-
-    Attributes
-    ----------
-    name : the column, or the column and a level or value; for interactions several of them with " x " between
-    unit : the change that the coefficient is for, such as "per 1", "per doubling" or "against private"
-    columns : names of the columns; none for the intercept
-    span : how many such changes lie between the low and the high of a number; 1 for everything else. A coefficient times its
-        span says how much it can matter, whatever the unit
-    """
-
-    name: str
-    unit: str
-    columns: tuple[str, ...]
-    span: float = 1.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)

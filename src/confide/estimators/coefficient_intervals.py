@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from confide.effects.original_units import INTERCEPT, NamedUnit, checked_units, encoded_units, in_original_units
+from confide.effects.original_units import INTERCEPT, checked_units, encoded_units, in_original_units
 from confide.errors import ParameterError
 from confide.estimators.score_units import ratio_of_scores
 from confide.features.encoder import Encoder
@@ -15,7 +16,7 @@ from confide.inference.evidence import Evidence
 from confide.inference.intervals import Uncertainty, joint_uncertainty, of_all_scores, uncertainty
 from confide.inference.least_squares import SumsEvidence, joint_uncertainty_of_sums, uncertainty_of_sums
 from confide.inference.sparse_columns import with_known_zeros
-from confide.inference.table import CoefficientTable
+from confide.inference.table import CoefficientTable, NamedUnit
 from confide.types import Array
 
 
@@ -123,15 +124,10 @@ class CoefficientIntervals:
             named, known = self._encoded_coefficients(), self.uncertainty(target)
             named = named if len(known.estimates) == self._n_scores * len(named) else named[:-1]
         if self._n_scores > 1:
-            named = [
-                NamedUnit(f"{label}: {each.name}", each.unit, each.columns)
-                for label in self.classes_.tolist()
-                for each in named
-            ]
+            named = [replace(each, name=f"{label}: {each.name}") for label in self.classes_.tolist() for each in named]
         return CoefficientTable.of(
             known,
-            names=[each.name for each in named],
-            units=[each.unit for each in named],
+            units=named,
             level=level,
             sign=sign,
             target=target,

@@ -190,8 +190,8 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ShownWithGua
         """
         return self
 
-    def _with_features_of(self, fourier: PublicMap) -> Self:
-        """Give this estimator, or a copy whose parameters name what was chosen for this public map."""
+    def _with_features_of(self, fourier: PublicMap | None) -> Self:
+        """Give this estimator, or a copy whose parameters name what was chosen for this public map, or for none."""
         return self
 
     def _take_choices(self, schema: Schema | None, count: Callable[[], int]) -> None:
@@ -446,5 +446,5 @@ def may_have_map(model: PrivateLinearModel, fourier: PublicMap | None, n_inputs:
 
     What was chosen from public facts may have been chosen by the rule of another version.
     """
-    named = model if fourier is None else model._with_features_of(fourier)
+    named = model._with_features_of(fourier)
     return fourier == named._fourier_map(n_inputs, encoder)

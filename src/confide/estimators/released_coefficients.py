@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from confide.effects.original_units import INTERCEPT, NamedUnit, checked_units, encoded_units, in_original_units
+from confide.effects.original_units import INTERCEPT, checked_units, encoded_units, in_original_units
 from confide.estimators.linear_model import released_model
 from confide.estimators.score_units import depends_on_differences, ratio_of_scores, unit_of_scores
-from confide.inference.table import exponential
+from confide.inference.table import NamedUnit, exponential
 from confide.released_models.shown_class import ShownClass, predicted_column
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import textwrap
+from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any, Self
@@ -34,6 +35,25 @@ _LIGHT_BLUE, _DARK_BLUE = "#9ecae1", "#2171b5"
 
 
 @dataclass(frozen=True, slots=True)
+class NamedUnit:
+    """What one coefficient in the units of the table stands for.
+
+    Attributes
+    ----------
+    name : the column, or the column and a level or value; for interactions several of them with " x " between
+    unit : the change that the coefficient is for, such as "per 1", "per doubling" or "against private"
+    columns : names of the columns; none for the intercept
+    span : how many such changes lie between the low and the high of a number; 1 for everything else. A coefficient times its
+        span says how much it can matter, whatever the unit
+    """
+
+    name: str
+    unit: str
+    columns: tuple[str, ...]
+    span: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
 class Coefficient:
     """One line of the table.
 
@@ -51,6 +71,8 @@ class Coefficient:
     unit : str
         The change of the column that the coefficient is for, such as "per 1", "per doubling" or "against private"; empty for
         the intercept.
+    span : float
+        How many of these units lie between the low and the high of a number; 1 for everything else.
     """
 
     name: str
@@ -62,6 +84,7 @@ class Coefficient:
     high: float
     p_value: float
     unit: str = ""
+    span: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,9 +129,7 @@ class CoefficientTable:
     shortens_rows: bool = False
 
     @classmethod
-    def of(
-        cls, uncertainty: Uncertainty, names: list[str], units: list[str], level: float, sign: float, **facts: Any
-    ) -> Self:
+    def of(cls, uncertainty: Uncertainty, units: Sequence[NamedUnit], level: float, sign: float, **facts: Any) -> Self:
         """The table of an uncertainty. With `sign` -1, coefficients are shown for the other class."""
         columns = (
             sign * uncertainty.estimates,
@@ -118,7 +139,9 @@ class CoefficientTable:
             *(sign * uncertainty.estimates + side * uncertainty.margins(level) for side in (-1.0, 1.0)),
             uncertainty.p_values(),
         )
-        rows = zip(names, *(column.tolist() for column in columns), units, strict=True)
+        of_units = zip(*((unit.name, unit.unit, unit.span) for unit in units), strict=True)
+        names, changes, spans = of_units
+        rows = zip(names, *(column.tolist() for column in columns), changes, spans, strict=True)
         return cls(tuple(Coefficient(*row) for row in rows), level=float(level), **facts)
 
     @property
