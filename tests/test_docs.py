@@ -225,3 +225,29 @@ def test_names_in_the_pages_can_be_had_after_one_import():
     for name in ("confide.planning.simulate", "confide.take_part", "confide.evaluate"):
         subprocess.run([sys.executable, "-c", f"import confide; {name}"], check=True)
     subprocess.run([sys.executable, "-c", f"import confide\nfor name in {sorted(names)}: assert eval(name)"], check=True)
+
+
+def test_the_python_of_the_page_on_pictures_runs(tmp_path, monkeypatch):
+    """Its blocks in order, in an empty folder: each display has axes, and the releases are charged."""
+    plt = pytest.importorskip("matplotlib.pyplot", reason="Matplotlib is not installed")
+    plt.switch_backend("Agg")
+    monkeypatch.chdir(tmp_path)
+    names = {}
+    for code in blocks("docs/plots.md", "python"):
+        exec(compile(code, "docs/plots.md", "exec"), names)  # noqa: S102 - our own page
+    for name in ("forecast", "coefficients", "effects", "compared", "roc", "calibration", "spent"):
+        assert names[name].ax_.figure is names[name].figure_
+    assert len(names["ledger"].entries()) == 3
+    assert (tmp_path / "ledger.png").stat().st_size > 1000
+    plt.close("all")
+
+
+def test_the_python_of_the_page_on_exports_runs(tmp_path, monkeypatch, capsys):
+    """Its blocks in order, in an empty folder; they compare predictions themselves."""
+    pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
+    monkeypatch.chdir(tmp_path)
+    names = {}
+    for code in blocks("docs/exports.md", "python"):
+        exec(compile(code, "docs/exports.md", "exec"), names)  # noqa: S102 - our own page
+    assert names["probabilities"].shape == (100, 2)
+    assert "encode" in capsys.readouterr().out

@@ -84,7 +84,7 @@ class RocDisplay:
         ParameterError, InputError, BudgetExceeded
             As in `confide.evaluate`, before anything is charged; and if Matplotlib is not installed.
         """
-        refuse_undrawable("RocDisplay", estimator)
+        refuse_undrawable("RocDisplay", estimator, ax)
         return cls.from_counts(evaluate(estimator, X, y, budget=budget, ledger=ledger, **others), ax=ax)
 
     def plot(self, ax: Any = None) -> RocDisplay:
