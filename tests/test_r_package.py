@@ -51,7 +51,7 @@ def test_the_tests_of_the_r_package_pass(tmp_path):
         capture_output=True,
         text=True,
         env=environment,
-        check=False,  # noqa: S607
+        check=False,
     )
     counted = re.search(r"BAD (\d+) OF (\d+)", ran.stdout)
     assert counted is not None, ran.stderr

@@ -8,30 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from confide.cli.budgets import Delta, Epsilon, Rho, chosen_budget
-from confide.cli.options import (
-    Alpha,
-    Centre,
-    Force,
-    Format,
-    Interactions,
-    Intervals,
-    KernelName,
-    Knots,
-    LengthScale,
-    LossName,
-    MechanismName,
-    ModelName,
-    ModelOptions,
-    ModelOut,
-    NeighboursName,
-    PriorFile,
-    PublicPriorFile,
-    RandomFeatures,
-    RowsBounds,
-    RowsPerPerson,
-)
-from confide.cli.outputs import check_model_out, check_report_out, exit_without_guarantee
+from confide.cli.budgets import Delta, Epsilon, Purpose, Rho, chosen_budget
+from confide.cli.options import Force, Format, ModelOptions, ModelOut, takes_model_options
+from confide.cli.outputs import check_model_out, check_report_out, exit_without_guarantee, files_of_ledger
 from confide.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -42,8 +21,6 @@ if TYPE_CHECKING:
     from confide.training.plan import AnyPlan
 
 _MAX_WEIGHTS_SHOWN = 10
-_LEDGER_FILE_ENDINGS = ("", "-wal", "-shm", "-journal")
-"""Endings of the files that SQLite keeps for one ledger."""
 
 DataFiles = Annotated[
     str,
@@ -69,29 +46,17 @@ ReportOut = Annotated[
 ]
 
 
+@takes_model_options(without=("row_norm",))
 def fit(
     data: DataFiles,
     schema: SchemaFile,
     epsilon: Epsilon = None,
     delta: Delta = None,
     rho: Rho = None,
-    kind: ModelName = "additive",
-    loss: LossName = None,
-    knots: Knots = None,
-    interactions: Interactions = None,
-    kernel: KernelName = None,
-    length_scale: LengthScale = None,
-    n_features: RandomFeatures = None,
-    alpha: Alpha = "auto",
-    mechanism: MechanismName = "auto",
-    centre: Centre = True,
-    neighbours: NeighboursName = "replace-one",
-    n_rows_bounds: RowsBounds = None,
-    max_rows_per_person: RowsPerPerson = 1,
-    intervals: Intervals = None,
-    prior: PriorFile = None,
-    public_prior: PublicPriorFile = None,
+    *,
+    options: ModelOptions,
     ledger: LedgerToCharge = None,
+    purpose: Purpose = None,
     cache: CacheFolder = None,
     out: ModelOut = Path("model.json"),
     report: ReportOut = None,
@@ -110,17 +75,11 @@ def fit(
     from confide.data.on_disk import files_of
     from confide.report.writing import write_report
 
-    options = ModelOptions(
-        kind=kind, loss=loss, knots=knots, interactions=interactions, kernel=kernel, length_scale=length_scale,
-        n_features=n_features, alpha=alpha, mechanism=mechanism, centre=centre, neighbours=neighbours,
-        n_rows_bounds=n_rows_bounds, max_rows_per_person=max_rows_per_person, intervals=intervals, prior=prior,
-        public_prior=public_prior,
-    )  # fmt: skip
     budget = chosen_budget(epsilon, delta, rho)
     files = files_of(data)
-    priors = [path for path in (prior, public_prior) if path is not None]
-    _check_outputs(out, report, [*files, schema, *priors, *_files_of_ledger(ledger)], force=force)
-    columns, charges = _schema_with_target(schema), Charges(ledger)
+    priors = [path for path in (options.prior, options.public_prior) if path is not None]
+    _check_outputs(out, report, [*files, schema, *priors, *files_of_ledger(ledger)], force=force)
+    columns, charges = schema_with_target(schema), Charges(ledger, purpose=purpose, model_file=out)
     model = options.estimator(budget, columns, charges.ledger)
     screen = display.Screen() if output_format == "text" else None
     with charges.reported_on_failure():
@@ -131,7 +90,7 @@ def fit(
         if screen is None:
             display.print_json(_document(model, plan, out) | {"charge": charges.document()})
         else:
-            _show_release(screen, model, charges, out, report, with_intervals=intervals is not None)
+            _show_release(screen, model, plan, charges, out, report, with_intervals=options.intervals is not None)
     exit_without_guarantee(model)
 
 
@@ -141,11 +100,8 @@ def _check_outputs(out: Path, report: Path | None, inputs: list[Path], *, force:
         check_report_out(report, [*inputs, out], force=force)
 
 
-def _files_of_ledger(ledger: str | None) -> list[Path]:
-    return [] if ledger is None else [Path(ledger + ending) for ending in _LEDGER_FILE_ENDINGS]
-
-
-def _schema_with_target(path: Path) -> Schema:
+def schema_with_target(path: Path) -> Schema:
+    """The schema of a file; refused if it names no target."""
     from confide.features.schema import Schema
 
     schema = Schema.from_toml(path)
@@ -159,7 +115,7 @@ def _schema_with_target(path: Path) -> Schema:
 
 def _train(model: PrivateLinearModel, data: str, files: Any, cache: Path | None, screen: Screen | None) -> AnyPlan:
     """Show the plan, then charge it and train on the rows of the files."""
-    from confide.cli import display
+    from confide.cli import display, tables
     from confide.cli.curves import chosen_schema
     from confide.cli.kernels import chosen_map
     from confide.intake.opening import open_rows
@@ -178,11 +134,14 @@ def _train(model: PrivateLinearModel, data: str, files: Any, cache: Path | None,
         model.set_params(n_features=kernel.n_features)
     plan: AnyPlan = model.plan(public_rows)
     if screen:
+        for sentence in tables.separator_sentences(files, () if model.schema is None else model.schema.column_names):
+            screen.text(sentence)
         screen.plan(plan)
         screen.curves(chosen)
         screen.kernel(kernel)
     # A bar that shows which part of the rows was read would reveal their number.
-    with display.row_progress(public_rows) as progress:
+    descent = getattr(plan, "descent", None)
+    with display.row_progress(public_rows, n_passes=None if descent is None else descent.n_steps) as progress:
         model.fit(open_rows(files, model.schema, cache=False if cache is None else cache, progress=progress))
     return plan
 
@@ -195,15 +154,29 @@ def _document(model: PrivateLinearModel, plan: AnyPlan, out: Path) -> dict[str, 
 
 
 def _show_release(
-    screen: Screen, model: PrivateLinearModel, charges: Charges, out: Path, report: Path | None, *, with_intervals: bool
+    screen: Screen,
+    model: PrivateLinearModel,
+    plan: AnyPlan,
+    charges: Charges,
+    out: Path,
+    report: Path | None,
+    *,
+    with_intervals: bool,
 ) -> None:
+    from confide.planning.verdict import budget_sentence
+
+    show_model(screen, model, with_intervals=with_intervals)
+    screen.heading("Done")
+    screen.text(f"{charges.closing_sentence()} {budget_sentence(plan)}")
+    if report is not None:
+        screen.verbatim(f"Wrote {report}")
+    screen.verbatim(f"Wrote {out}; show it with: confide inspect {shlex.quote(str(out))}")
+
+
+def show_model(screen: Screen, model: PrivateLinearModel, *, with_intervals: bool) -> None:
+    """The guarantee of a model, and its coefficients or largest weights."""
     screen.guarantee(model.guarantee_)
     if with_intervals:
         screen.coefficients(model)
     else:
         screen.weights(model, _MAX_WEIGHTS_SHOWN)
-    screen.heading("Done")
-    screen.text(charges.closing_sentence())
-    if report is not None:
-        screen.verbatim(f"Wrote {report}")
-    screen.verbatim(f"Wrote {out}; show it with: confide inspect {shlex.quote(str(out))}")

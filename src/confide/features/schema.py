@@ -63,6 +63,7 @@ from pathlib import Path
 from typing import Any
 
 from confide.errors import SchemaError
+from confide.features.blanks import refuse_blanks
 from confide.features.columns import Column, NumberColumn, columns_of
 from confide.features.interactions import Interaction, interactions_of
 from confide.features.random_features import RandomFeatures, random_features_of
@@ -181,10 +182,12 @@ class Schema:
         FileError
             If the file is missing, cannot be read, or is not TOML.
         SchemaError
-            If the schema contradicts itself. The message begins with the name of the file.
+            If the schema contradicts itself, or has blanks that are not filled in. The message begins with the name of the
+            file.
         """
         mapping = read_toml(path)
         try:
+            refuse_blanks(mapping)
             return cls.from_dict(mapping)
         except SchemaError as error:
             raise SchemaError(f"{path}: {error}") from None
