@@ -18,7 +18,7 @@ from confide import Ledger
 from confide.cli.application import app
 from confide.datasets import SplitData, load_adult
 
-COMMANDS = ["demo", "fit", "predict", "plan", "sample-size", "search", "evaluate", "inspect", "report"]
+COMMANDS = ["demo", "new", "check", "fit", "predict", "plan", "sample-size", "search", "evaluate", "inspect", "report"]
 SENTINEL = "SECRETVALUE"
 SENTINEL_NUMBER = "987654321"
 
