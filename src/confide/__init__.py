@@ -17,6 +17,12 @@ if TYPE_CHECKING:
     from confide.accounting.ledger import Ledger as Ledger
     from confide.data.federated import FederatedRows as FederatedRows
     from confide.data.passes import progress as progress
+    from confide.displays.calibration import CalibrationDisplay as CalibrationDisplay
+    from confide.displays.coefficients import CoefficientsDisplay as CoefficientsDisplay
+    from confide.displays.comparison import ComparisonDisplay as ComparisonDisplay
+    from confide.displays.ledger import LedgerDisplay as LedgerDisplay
+    from confide.displays.privacy_accuracy import PrivacyAccuracyDisplay as PrivacyAccuracyDisplay
+    from confide.displays.roc import RocDisplay as RocDisplay
     from confide.erm.group_bounds import BoxBound as BoxBound
     from confide.erm.group_bounds import GroupBound as GroupBound
     from confide.erm.row_bounds import BallBound as BallBound

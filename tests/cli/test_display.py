@@ -40,7 +40,7 @@ def test_names_are_never_taken_for_markup(folder):
     fit()
     text = run("inspect", "model.json").stdout
     assert "hours [x]" in text
-    assert "work=[red]none[/red]" in text
+    assert "work: [red]none[/red]" in text
 
 
 def test_nothing_in_a_model_file_steers_the_terminal(folder):

@@ -30,7 +30,7 @@ from tests.cli.commands import (
 def test_fit_shows_the_plan_the_guarantee_and_the_largest_weights(folder):
     """In this order; the file then holds a private model."""
     text = fit("--out", "release.json").stdout
-    parts = ["Plan", "Guarantee", "This model was released under", "Released weights", "Wrote release.json"]
+    parts = ["Plan", "Guarantee", "This model was released under", "Released coefficients", "Wrote release.json"]
     assert sorted(parts, key=text.index) == parts
     assert max(map(len, text.splitlines())) <= 80
     model = confide.load("release.json")
@@ -44,15 +44,17 @@ def test_fit_with_intervals_shows_them_and_keeps_them(folder):
     text = fit("--intervals", "0.3", "--epsilon", "4", "--knots", "0").stdout
     assert "0.3 of the whole budget" in text
     assert "expected interval" in text
-    assert re.search(r"^column +coef +sampling err +privacy err +total err +low +high +p$", text, re.MULTILINE)
+    assert re.search(r"^column +unit +coef +sampling err +privacy err +total err +low +high +p$", text, re.MULTILINE)
     inspected = run("inspect", "model.json").stdout
     table = [line for line in inspected.splitlines() if re.match(r"(age|\(intercept\)) ", line)]
     assert len(table) == 2
     assert all(line in text for line in table)
     document = json.loads(run("inspect", "model.json", "--format", "json").stdout)
     assert document["intervals"] == confide.load("model.json").summary().to_dict()
-    assert [row["name"] for row in document["intervals"]["coefficients"]] == [*document["weights"], "(intercept)"]
-    assert [row["estimate"] for row in document["intervals"]["coefficients"]][:-1] == list(document["weights"].values())
+    with_intervals, without = document["intervals"]["coefficients"], document["coefficients"]["coefficients"]
+    assert document["intervals"]["units"] == document["coefficients"]["units"] == "original"
+    assert [(row["name"], row["unit"]) for row in with_intervals] == [(row["name"], row["unit"]) for row in without]
+    np.testing.assert_allclose([row["estimate"] for row in with_intervals], [row["estimate"] for row in without])
     assert json.loads(fit("--format", "json").stdout)["intervals"] is None
 
 
@@ -83,7 +85,7 @@ def test_fit_shows_the_same_for_any_rows_but_for_the_weights(folder):
     """Two tables with nothing in common but their size give the same lines, weights taken out."""
 
     def without_weights(text):
-        return re.sub(r"^\S.* [+-]\d+\.\d{4}$", "", text, flags=re.MULTILINE)
+        return re.sub(r"^\S.* -?\d+\.\d+(e[+-]\d+)?$|^column .*$", "", text, flags=re.MULTILINE)
 
     first = without_weights(fit().stdout)
     write_rows(Path("people.csv"), rows_of(reverse=True)[::-1])
@@ -203,12 +205,13 @@ def test_three_classes_have_intervals(folder):
     write_kinds()
     options = ("--epsilon", "8", "--intervals", "0.3", "--knots", "0", "--out", "kinds.json", "--report", "kinds.html")
     text = run("fit", "kinds.csv", "--schema", "kinds.toml", *options).output
-    assert "Coefficients by class, with intervals of 0.95" in text
+    assert "Coefficients in log-odds of the class named before each, with intervals of 0.95" in text
     assert "0.3 of the whole budget" in text
     assert "minus their mean over classes" in text.replace("\n", " ")
     model = confide.load("kinds.json")
-    names = [f"{label}: {name}" for label in "xyz" for name in (*model.coefficient_names_, "(intercept)")]
-    assert [name for name in names if re.search(rf"^{re.escape(name)} +-?\d", text, re.MULTILINE)] == names
+    names = [one.name for one in model.summary().coefficients]
+    assert len(names) == 3 * (len(model.coefficient_names_) - 1 + 1)
+    assert [name for name in names if re.search(rf"^{re.escape(name)} .* -?\d", text, re.MULTILINE)] == names
     document = json.loads(run("inspect", "kinds.json", "--format", "json").stdout)
     assert [row["name"] for row in document["intervals"]["coefficients"]] == names
     page = Path("kinds.html").read_text(encoding="utf-8")
@@ -220,7 +223,7 @@ def test_three_classes_are_fitted_shown_and_predicted(folder):
     """The schema names the classes; weights by class, and the probability of the predicted one."""
     rows = write_kinds()
     shown = run("fit", "kinds.csv", "--schema", "kinds.toml", "--epsilon", "1", "--out", "kinds.json").output
-    assert "Released weights, by class" in shown or "largest of" in shown
+    assert "Released coefficients" in shown or "largest of" in shown
     assert "z: (intercept)" in shown
     document = json.loads(run("inspect", "kinds.json", "--format", "json").output)
     assert list(document["weights"]) == list(document["intercept"]) == ["x", "y", "z"]

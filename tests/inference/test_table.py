@@ -32,7 +32,7 @@ def table():
 def test_the_frame_holds_what_uncertainty_says(table):
     """Estimates, errors, intervals and p-values, the intercept last."""
     model = fitted()
-    known, frame = model.uncertainty(), model.summary(level=0.9).to_frame()
+    known, frame = model.uncertainty(), model.summary(level=0.9, units="encoded").to_frame()
     assert frame.index.tolist() == [NASTY, "job=y_z", "(intercept)"]
     np.testing.assert_array_equal(frame["estimate"], np.append(model.coef_[0], model.intercept_))
     np.testing.assert_array_equal(frame["sampling_error"], known.sampling_error)
@@ -78,9 +78,9 @@ def test_text_and_html_and_latex_escape_names(table):
     assert table._repr_html_() == html
     latex = table.to_latex()
     assert r"{a\textless{}b\textgreater{}\&\textbackslash{}\_\{\$\%\#\textasciitilde{}\textasciicircum{}}" in latex
-    assert r"job=y\_z" in latex
+    assert r"job: y\_z" in latex
     for line in latex.split("\n")[4:7]:
-        assert line.count(" & ") == 7
+        assert line.count(" & ") == 11
         assert line.endswith(r" \\")
     assert latex.count(r"\begin") == latex.count(r"\end") == 1
 
@@ -99,7 +99,8 @@ def test_a_document_holds_everything(table):
     assert document["target"] == "regularised"
     assert [row["name"] for row in document["coefficients"]] == table.to_frame().index.tolist()
     assert set(document["coefficients"][0]) == {
-        "name", "estimate", "sampling_error", "privacy_error", "total_error", "low", "high", "p_value",
+        "name", "unit", "estimate", "sampling_error", "privacy_error", "total_error", "low", "high", "p_value", "span",
+        "odds_ratio", "odds_ratio_low", "odds_ratio_high",
     }  # fmt: skip
 
 

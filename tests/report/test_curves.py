@@ -42,8 +42,8 @@ def test_names_are_text_and_interactions_are_left_out():
     assert "<b>" not in effect_drawings([Effect(("<b>",), one.points, "<i>", one.values)])
     assert effect_drawings([Effect(("a", "b"), one.points * 2, None, ())]) == ""
     page = report_page(model(with_interactions=True))
-    assert "What interactions add is not drawn" in page
-    assert page.count("<figure>") == 6
+    assert "What pairs of columns add" in page
+    assert page.count("<polyline") == 3 + 3  # in the part that is signed, and in the appendix
 
 
 def test_the_page_follows_the_colours_of_the_screen():

@@ -79,7 +79,7 @@ def test_the_light_bar_is_the_interval_and_the_dark_one_what_sampling_alone_give
     ((left, right),), ((inner_left, inner_right),) = bars(drawing, LIGHT), bars(drawing, DARK)
     unit = (right - left) / 2.0
     assert inner_right - inner_left == pytest.approx(2.0 * ndtri(0.975) * 0.25 * unit, abs=0.3)
-    tick = float(elements(drawing, "line")[1].get("x1"))
+    tick = float(elements(drawing, "line")[-1].get("x1"))
     assert tick == pytest.approx((left + right) / 2.0, abs=0.2)
     assert tick == pytest.approx((inner_left + inner_right) / 2.0, abs=0.2)
     assert zero_of(drawing) == pytest.approx(left, abs=0.2)
@@ -117,14 +117,17 @@ def test_names_are_text_and_long_ones_are_shortened_in_the_middle():
     assert "<b>" not in drawing
 
 
-def test_a_drawing_has_a_line_for_each_weight_and_numbers_at_its_ends():
-    """Height grows by line; 0 is written below its line, and near it no other number."""
+def test_a_drawing_has_a_line_for_each_weight_and_even_numbers_below():
+    """Height grows by line; 0 is written below its line, and the outcome below the numbers."""
     heights = [int(elements(weight_plot([("a", 1.0)] * n), "svg")[0].get("height")) for n in (1, 2, 5)]
     assert heights[2] - heights[1] == 3 * (heights[1] - heights[0]) > 0
     numbers = re.findall(r'text-anchor="middle">([^<]+)<', weight_plot([("a", 1.0), ("b", -1.0)]))
-    assert numbers[0] == "0"
-    assert [float(number) for number in numbers[1:]] == pytest.approx([-1.02, 1.02], abs=0.02)
-    assert re.findall(r'text-anchor="middle">([^<]+)<', weight_plot([("a", 1.0)]))[1:] == ["1.01"]
+    assert numbers == ["-1", "-0.5", "0", "0.5", "1"]
+    drawing = weight_plot([("a", 1.0), ("b", -1.0)], outcome="log-odds <")
+    places = {text.text: float(text.get("x")) for text in elements(drawing, "text")}
+    assert places["0.5"] - places["0"] == pytest.approx(places["1"] - places["0.5"], abs=0.2)
+    assert places["0"] == pytest.approx(zero_of(drawing), abs=0.1)
+    assert "log-odds <" in places
 
 
 def test_screen_readers_are_told_what_is_drawn():

@@ -269,7 +269,7 @@ def test_a_part_that_stands_twice_is_refused(rows, tmp_path):
 
 def test_a_file_is_replaced_when_asked_alone(rows, tmp_path):
     """By save of a model and of a search, and for a page; a file without write permission never is."""
-    from confide.report.page import write_report
+    from confide.report.writing import write_report
 
     X, y = rows
     model = LogisticRegression(1.0).fit(X, y)

@@ -82,7 +82,7 @@ def test_curves_in_a_schema_count_as_curves_whatever_the_estimator():
         (LinearSVC(SOME, schema=NUMBERS), {"n_rows": 10**7}),
         (LinearSVC(SOME, schema=NUMBERS), {"n_classes": 3}),
         (HuberRegressor(SOME, schema=NUMBERS, target_bound=1.0), {}),
-        (KernelSVC(SOME, schema=NUMBERS), {}),
+        (KernelSVC(ApproxDP(4.0, 1e-6), schema=NUMBERS), {"n_rows": 100_000}),
         (AdditiveClassifier(SOME, schema=NUMBERS, interactions="all"), {}),
         (LogisticRegression(ApproxDP(4.0, 1e-6), schema=NUMBERS, inference_share="auto"), {"n_rows": 100_000}),
     ],

@@ -23,12 +23,14 @@ from confide.cli.sparklines import common_limits, extremes, sparkline
 from confide.data.passes import Pace
 from confide.effects.effects import has_effects
 from confide.estimators.linear_model import PrivateLinearModel, released_model
-from confide.estimators.model_effects import effects_of, unit_of_scores
+from confide.estimators.model_effects import effects_of
+from confide.estimators.released_coefficients import ReleasedCoefficients, outcome_of
+from confide.inference.table import readable
 from confide.released_models.shown_class import ShownClass, predicted_column, weights_by_class
-from confide.report.page import has_intervals
+from confide.report.findings import has_intervals
 
 if TYPE_CHECKING:
-    from confide.features.fourier import FourierMap
+    from confide.cli.kernels import ShownKernel
     from confide.features.schema import Schema
     from confide.guarantee import Guarantee
     from confide.training.plan import AnyPlan
@@ -107,9 +109,9 @@ class Screen:
         for sentence in sentences_of_interactions(chosen):
             self.text(sentence)
 
-    def kernel(self, fourier: FourierMap | None) -> None:
+    def kernel(self, kernel: ShownKernel | None) -> None:
         """The random features, if the model has a kernel."""
-        for sentence in sentences_of_map(fourier):
+        for sentence in sentences_of_map(kernel):
             self.text(sentence)
 
     def guarantee(self, guarantee: Guarantee) -> None:
@@ -120,28 +122,32 @@ class Screen:
         self.text(rest)
 
     def weights(self, model: PrivateLinearModel, max_shown: int | None = None) -> None:
-        """The released weights: all of them, or the `max_shown` largest."""
-        by_class = weights_by_class(released_model(model))
-        prefixes = {label: f"{label}: " if len(by_class) > 1 else "" for label in by_class}
-        pairs = [(prefixes[label] + name, w) for label, (weights, _) in by_class.items() for name, w in weights.items()]
-        if max_shown is None or len(pairs) <= max_shown:
-            title = "Released weights"
-        else:
-            title = f"The {max_shown} largest of {len(pairs)} released weights"
-            pairs = sorted(pairs, key=lambda pair: -abs(pair[1]))[:max_shown]
-        self.heading(f"{title}, {_unit_of_weights(model)}")
-        intercepts = [(f"{prefixes[label]}(intercept)", intercept) for label, (_, intercept) in by_class.items()]
-        rows = [(name, f"{value:+.4f}") for name, value in [*pairs, *intercepts]]
-        self.table(("column", "weight"), rows)
+        """The released coefficients in units of the table: all, or the `max_shown` that matter most and the intercepts."""
+        found = ReleasedCoefficients.of(model)
+        shown = list(found.coefficients)
+        title = "Released coefficients"
+        by_size = sorted((one for one in shown if one.unit), key=lambda one: -abs(one.estimate * one.span))
+        if max_shown is not None and len(by_size) > max_shown:
+            title = f"The {max_shown} largest of {len(by_size)} released coefficients"
+            shown = [*by_size[:max_shown], *(one for one in shown if not one.unit)]
+        self.heading(f"{title}, in {found.outcome}")
+        headings = ("column", "unit", "coefficient", *([found.ratio] if found.ratio else []))
+        rows = [
+            (one.name, one.unit, readable(one.estimate), *([_shown_ratio(one.ratio)] if found.ratio else []))
+            for one in shown
+        ]
+        self.table(headings, rows, words=("unit",))
 
     def coefficients(self, model: PrivateLinearModel) -> None:
-        """All coefficients with their intervals."""
+        """All coefficients with their intervals, in units of the table."""
         table = model.summary()
-        self.heading(f"Coefficients {_unit_of_weights(model)}, with intervals of {table.level:g}")
-        self.table(
-            ("column", "coef", "sampling err", "privacy err", "total err", "low", "high", "p"),
-            table.cells,
-        )
+        self.heading(f"Coefficients in {outcome_of(model)}, with intervals of {table.level:g}")
+        names = ("column", "unit", "coef", "sampling err", "privacy err", "total err", "low", "high", "p")
+        self.table(names, [row[: len(names)] for row in table.cells], words=("unit",))
+        if table.ratio:
+            self.heading(f"{table.ratio.capitalize()}s, with intervals of {table.level:g}")
+            ratios = [(row[0], row[1], *row[len(names) :]) for row in table.cells if row[1]]
+            self.table(("column", "unit", table.ratio, "low", "high"), ratios, words=("unit",))
         for note in table.notes[:-1]:
             self.text(note)
 
@@ -162,21 +168,8 @@ class Screen:
             self.text("The noise alone may make such effects, above all for levels and stretches that few rows have.")
 
 
-def _unit_of_weights(model: PrivateLinearModel) -> str:
-    """In what unit the weights of a model speak, and of what, for a heading."""
-    released = released_model(model)
-    if not released.domain:
-        of_what = predicted_column(released) or "the target"
-        # Predictions of counts are exponentials of scores.
-        return (
-            f"in the logarithm of {of_what}"
-            if model.__sklearn_tags__().target_tags.positive_only
-            else f"in units of {of_what}"
-        )
-    shown = ShownClass.of(released)
-    if shown.position is None:
-        return "by class"
-    return f"in {unit_of_scores(model)} of {shown}"
+def _shown_ratio(ratio: float | None) -> str:
+    return "" if ratio is None else readable(ratio)
 
 
 def _console(*, stderr: bool = False, width: int | None = None) -> Console:
@@ -245,11 +238,22 @@ def model_document(model: PrivateLinearModel) -> dict[str, Any]:
         "target": predicted_column(released) if shown is None else shown.column,
         "weights_speak_of": None if shown is None else shown.label,
         "weights": weights,
+        "coefficients": _coefficients_document(model),
         "intercept": intercept,
         "effects": effects_of(model).to_dict() if has_effects(released) else None,
         "intervals": model.summary().to_dict() if has_intervals(model) else None,
         **curves_document(getattr(model, "schema_", None)),
         **map_document(getattr(model, "fourier_map_", None)),
+    }
+
+
+def _coefficients_document(model: PrivateLinearModel) -> dict[str, Any]:
+    """The released coefficients in units of the table."""
+    found = ReleasedCoefficients.of(model)
+    return {
+        "units": found.units,
+        "outcome": found.outcome,
+        "coefficients": [one.to_dict() for one in found.coefficients],
     }
 
 

@@ -108,7 +108,7 @@ def fit(
     from confide.cli import display
     from confide.cli.charges import Charges
     from confide.data.on_disk import files_of
-    from confide.report.page import write_report
+    from confide.report.writing import write_report
 
     options = ModelOptions(
         kind=kind, loss=loss, knots=knots, interactions=interactions, kernel=kernel, length_scale=length_scale,
@@ -173,14 +173,14 @@ def _train(model: PrivateLinearModel, data: str, files: Any, cache: Path | None,
     if chosen is not None:
         # Nothing is left to be chosen, so the fit need not count the rows again.
         model.set_params(schema=chosen, interactions=())
-    fourier = chosen_map(model, public_rows)
-    if fourier is not None:
-        model.set_params(n_features=fourier.n_features)
+    kernel = chosen_map(model, public_rows)
+    if kernel is not None:
+        model.set_params(n_features=kernel.n_features)
     plan: AnyPlan = model.plan(public_rows)
     if screen:
         screen.plan(plan)
         screen.curves(chosen)
-        screen.kernel(fourier)
+        screen.kernel(kernel)
     # A bar that shows which part of the rows was read would reveal their number.
     with display.row_progress(public_rows) as progress:
         model.fit(open_rows(files, model.schema, cache=False if cache is None else cache, progress=progress))

@@ -33,7 +33,7 @@ from confide.errors import ParameterError
 
 if TYPE_CHECKING:
     from confide.cli.alternatives import Alternatives
-    from confide.features.fourier import FourierMap
+    from confide.cli.kernels import ShownKernel
     from confide.features.schema import Schema
     from confide.planning.simulation import Forecast
     from confide.privacy.budgets import Budget
@@ -122,7 +122,7 @@ class _Planned:
 
     decided: AnyPlan
     chosen: Schema | None
-    fourier: FourierMap | None
+    kernel: ShownKernel | None
     alternatives: Alternatives | None
     forecasts: list[Forecast]
 
@@ -146,7 +146,7 @@ class _Planned:
         from confide.privacy.mechanism import Plan
 
         model = options.estimator(budget, columns)
-        chosen, fourier = chosen_schema(model, rows), chosen_map(model, rows, features)
+        chosen, kernel = chosen_schema(model, rows), chosen_map(model, rows, features)
         decided: AnyPlan = model.plan(rows, features)
         alternatives = None
         with nullcontext() if guesses is None else display.working("simulating fits"):
@@ -154,7 +154,7 @@ class _Planned:
             # A plan for noisy sums has no loss of the score, which bounds and comparisons need.
             if budget.is_private and isinstance(decided, Plan):
                 alternatives = Alternatives.of(model, decided, rows, features, guesses)
-        return cls(decided, chosen, fourier, alternatives, forecasts)
+        return cls(decided, chosen, kernel, alternatives, forecasts)
 
 
 def _require_one(first: object, second: object, names: str) -> None:
@@ -179,7 +179,8 @@ def _document(planned: _Planned) -> dict[str, Any]:
         document["beside"] = planned.alternatives.to_dict()
     if planned.forecasts:
         document["forecast"] = [forecast_document(forecast) for forecast in planned.forecasts]
-    return document | curves_document(planned.chosen) | map_document(planned.fourier)
+    features = None if planned.kernel is None else planned.kernel.features
+    return document | curves_document(planned.chosen) | map_document(features)
 
 
 def _show(planned: _Planned, output_format: str) -> None:
@@ -192,7 +193,7 @@ def _show(planned: _Planned, output_format: str) -> None:
     screen = display.Screen()
     screen.plan(planned.decided)
     screen.curves(planned.chosen)
-    screen.kernel(planned.fourier)
+    screen.kernel(planned.kernel)
     if planned.alternatives is not None:
         planned.alternatives.show(screen)
     if planned.forecasts:

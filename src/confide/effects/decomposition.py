@@ -13,12 +13,14 @@ up to f. Each is a linear map of the weights, so weights may be given as many ve
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
 
 from confide.effects.points import Points
+from confide.features.column_encodings import ColumnEncoding
 from confide.features.encoder import Encoder
 from confide.types import Array
 
@@ -56,23 +58,10 @@ class Decomposition:
 def decomposition(encoder: Encoder, weights: Array) -> Decomposition:
     """The effects of vectors of weights (n_features, vectors) of the encoded columns."""
     names = encoder.schema.column_names
-    members = [(name,) for name in names] + [interaction.columns for interaction in encoder.schema.interact]
-    encodings: dict[str, list[object]] = {name: [] for name in names}
-    for group_names, factors in zip(members, encoder.factors, strict=True):
-        for name, encoding in zip(group_names, factors, strict=True):
-            encodings[name].append(encoding)
-    points = {name: Points.of(found) for name, found in encodings.items()}  # type: ignore[arg-type]  # all are encodings
+    points = points_of(encoder)
     constant = np.zeros(weights.shape[1])
     found: dict[tuple[str, ...], Array] = {}
-    groups = zip(members, encoder.factors, encoder.groups, encoder.row_bound.scales, strict=True)
-    for group_names, factors, group, scale in groups:
-        in_order = sorted(range(len(group_names)), key=lambda i: names.index(group_names[i]))
-        effects = (scale * weights[group.place]).reshape(*(len(factor.names) for factor in factors), -1)
-        for axis, (name, factor) in enumerate(zip(group_names, factors, strict=True)):
-            at_points = points[name].effects(factor, np.moveaxis(effects, axis, 0))
-            effects = np.moveaxis(at_points, 0, axis)
-        effects = effects.transpose(*in_order, len(in_order))
-        ordered = [group_names[i] for i in in_order]
+    for ordered, effects in effects_of_groups(encoder, points, weights):
         for kept in product((True, False), repeat=len(ordered)):
             part = effects
             for axis, (name, keeps) in enumerate(zip(ordered, kept, strict=True)):
@@ -86,3 +75,36 @@ def decomposition(encoder: Encoder, weights: Array) -> Decomposition:
                 constant = constant + part
     ordered_keys = sorted(found, key=lambda key: (len(key), [names.index(name) for name in key]))
     return Decomposition(constant, tuple(Term(key, tuple(points[name] for name in key), found[key]) for key in ordered_keys))
+
+
+def members_of_groups(encoder: Encoder) -> list[tuple[str, ...]]:
+    """The names of the columns of each group of encoded columns: one, or those of an interaction."""
+    return [*((name,) for name in encoder.schema.column_names), *(each.columns for each in encoder.schema.interact)]
+
+
+def points_of(encoder: Encoder) -> dict[str, Points]:
+    """The points of each column, with the knots that it has by itself and in interactions."""
+    encodings: dict[str, list[ColumnEncoding]] = {name: [] for name in encoder.schema.column_names}
+    for members, factors in zip(members_of_groups(encoder), encoder.factors, strict=True):
+        for name, encoding in zip(members, factors, strict=True):
+            encodings[name].append(encoding)
+    return {name: Points.of(found) for name, found in encodings.items()}
+
+
+def effects_of_groups(
+    encoder: Encoder, points: dict[str, Points], weights: Array
+) -> Iterator[tuple[tuple[str, ...], Array]]:
+    """What each group of encoded columns adds to the score, at the points of its columns.
+
+    The names of the columns are in the order of the schema, and the effects have the shape (points of the first column, ...,
+    points of the last, vectors of weights).
+    """
+    names = encoder.schema.column_names
+    groups = zip(members_of_groups(encoder), encoder.factors, encoder.groups, encoder.row_bound.scales, strict=True)
+    for members, factors, group, scale in groups:
+        places = [names.index(name) for name in members]
+        effects = (scale * weights[group.place]).reshape(*(len(factor.names) for factor in factors), -1)
+        for axis, (name, factor) in enumerate(zip(members, factors, strict=True)):
+            effects = np.moveaxis(points[name].effects(factor, np.moveaxis(effects, axis, 0)), 0, axis)
+        in_order = np.argsort(places).tolist()
+        yield tuple(members[i] for i in in_order), effects.transpose(*in_order, len(in_order))

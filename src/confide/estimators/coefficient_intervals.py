@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from confide.effects.original_units import INTERCEPT, checked_units, encoded_units, in_original_units
 from confide.errors import ParameterError
+from confide.estimators.score_units import ratio_of_scores
 from confide.features.encoder import Encoder
 from confide.inference.evidence import Evidence
-from confide.inference.intervals import Uncertainty, uncertainty
-from confide.inference.least_squares import SumsEvidence, uncertainty_of_sums
+from confide.inference.intervals import Uncertainty, joint_uncertainty, of_all_scores, uncertainty
+from confide.inference.least_squares import SumsEvidence, joint_uncertainty_of_sums, uncertainty_of_sums
 from confide.inference.sparse_columns import with_known_zeros
-from confide.inference.table import CoefficientTable
+from confide.inference.table import CoefficientTable, NamedUnit
 from confide.types import Array
 
 
@@ -27,6 +30,7 @@ class CoefficientIntervals:
     guarantee_: Any
     _evidence: Evidence | SumsEvidence | None = None
     _encoder: Encoder | None = None
+    _row_bound: Any
 
     def uncertainty(self, target: str = "regularised") -> Uncertainty:
         """Estimate how far the released coefficients may lie from those of the population.
@@ -54,16 +58,9 @@ class CoefficientIntervals:
         ParameterError
             If nothing was released for intervals, or the target is unknown or not available.
         """
-        check_is_fitted(self)
-        if self._evidence is None:
-            raise ParameterError(self._why_no_intervals())
-        if isinstance(self._evidence, SumsEvidence):
-            return uncertainty_of_sums(self._evidence, target)
-        evidence = self._evidence
-        if self._encoder is not None:
-            # What a schema says of encoded columns takes noise out of the moments. Without it, intervals of rare levels
-            # and hats are far too short (benchmarks/effect_bands.py).
-            evidence = with_known_zeros(evidence, self._encoder)
+        evidence = self._known_evidence()
+        if isinstance(evidence, SumsEvidence):
+            return uncertainty_of_sums(evidence, target)
         return uncertainty(evidence, target)
 
     def conf_int(self, level: float = 0.95, target: str = "regularised") -> Array:
@@ -91,7 +88,7 @@ class CoefficientIntervals:
         ends = known.intervals(level).reshape(n_vectors, -1, 2)[:, :width]
         return ends[0] if n_vectors == 1 else ends
 
-    def summary(self, level: float = 0.95, target: str = "regularised") -> CoefficientTable:
+    def summary(self, level: float = 0.95, target: str = "regularised", units: str | None = None) -> CoefficientTable:
         """Make a table of coefficients with standard errors, intervals and p-values. It prints, and writes LaTeX and HTML.
 
         For a classifier with two classes, the coefficients are those for the schema's positive class, or without one for
@@ -103,38 +100,81 @@ class CoefficientIntervals:
             Confidence level of each interval by itself, strictly between 0 and 1.
         target : {"regularised", "unregularised"}, default "regularised"
             As in `uncertainty`.
+        units : {"original", "encoded"} or None, default None
+            "original": per unit of each column of the table, against a reference level, or per doubling on a log scale, with
+            odds ratios for a logistic loss. "encoded": as in `coef_`. None means "original" where a schema exists. Intervals
+            are transformed exactly, at no cost of privacy.
 
         Returns
         -------
         CoefficientTable
+            Each line names its unit.
 
         Raises
         ------
         ParameterError
-            As in `conf_int`.
+            As in `conf_int`; if `units` is unknown, or "original" without a schema.
         """
-        known = self.uncertainty(target)
-        names = [str(name) for name in self.coefficient_names_]
-        n_vectors = len(np.atleast_2d(self.coef_))
-        if len(known.estimates) > n_vectors * len(names):
-            names.append("(intercept)")
-        if n_vectors > 1:
-            names = [f"{label}: {name}" for label in self.classes_.tolist() for name in names]
+        self._known_evidence()
         sign, outcome = self._shown_outcome()
-        sums = isinstance(self._evidence, SumsEvidence)
+        shown = checked_units(units, self._encoder)
+        if shown == "original":
+            named, known = self._in_original_units(target)
+        else:
+            named, known = self._encoded_coefficients(), self.uncertainty(target)
+            named = named if len(known.estimates) == self._n_scores * len(named) else named[:-1]
+        if self._n_scores > 1:
+            named = [replace(each, name=f"{label}: {each.name}") for label in self.classes_.tolist() for each in named]
         return CoefficientTable.of(
             known,
-            names=names,
+            units=named,
             level=level,
-            target=target,
             sign=sign,
+            target=target,
+            shown_units=shown,
+            ratio=ratio_of_scores(self),
+            shortens_rows=self._encoder is not None and self._row_bound != self._encoder.row_bound,
             model=type(self).__name__,
             outcome=outcome,
             alpha=self.alpha_,
             guarantee=self.guarantee_,
-            assumes_equal_variance=sums,
+            assumes_equal_variance=isinstance(self._evidence, SumsEvidence),
             is_centred=isinstance(self._evidence, Evidence) and not self._evidence.separable,
         )
+
+    @property
+    def _n_scores(self) -> int:
+        return len(np.atleast_2d(self.coef_))
+
+    def _encoded_coefficients(self) -> list[NamedUnit]:
+        """The coefficients of one score as they entered the fit, the intercept last."""
+        names = list(map(str, self.coefficient_names_))
+        units = ("per 1, as given",) * len(names) if self._encoder is None else encoded_units(self._encoder)
+        return [*(NamedUnit(*pair, ()) for pair in zip(names, units, strict=True)), NamedUnit(INTERCEPT, "", ())]
+
+    def _in_original_units(self, target: str) -> tuple[list[NamedUnit], Uncertainty]:
+        """The coefficients of one score in the units of the table, and the errors of those of all scores."""
+        evidence, encoder = self._known_evidence(), self._encoder
+        assert encoder is not None  # noqa: S101 - `checked_units`
+        each_weight = np.eye(encoder.n_features + 1)
+        named, combinations = in_original_units(encoder, each_weight[:-1], each_weight[-1])
+        if evidence.intercept == 0.0:
+            combinations = combinations[:, :-1]
+        if isinstance(evidence, SumsEvidence):
+            return list(named), joint_uncertainty_of_sums(evidence, combinations, target)
+        return list(named), of_all_scores(joint_uncertainty(evidence, combinations, target))
+
+    def _known_evidence(self) -> Evidence | SumsEvidence:
+        """What intervals are computed from, with what a schema says of encoded columns.
+
+        Without it, intervals of rare levels and hats would be far too short (benchmarks/effect_bands.py).
+        """
+        check_is_fitted(self)
+        if self._evidence is None:
+            raise ParameterError(self._why_no_intervals())
+        if self._encoder is None or isinstance(self._evidence, SumsEvidence):
+            return self._evidence
+        return with_known_zeros(self._evidence, self._encoder)
 
     def _why_no_intervals(self) -> str:
         """The message of the error that is raised where nothing was released for intervals."""

@@ -31,9 +31,11 @@ class EffectsDisplay:
     ----------
     figure_ : Matplotlib figure
     axes_ : list of Matplotlib axes, one for each effect
+    ax_ : the first of them
     """
 
     figure_: Any
+    ax_: Any
     axes_: list[Any]
 
     def __init__(self, effects: Iterable[Effect], *, outcome: str, level: float = 0.95) -> None:
@@ -60,4 +62,5 @@ class EffectsDisplay:
     def plot(self, ax: Any = None) -> EffectsDisplay:
         """Draw on Matplotlib axes, whose place is divided among the columns, or on a new figure."""
         self.figure_, self.axes_ = draw_effects(self.effects, self.outcome, self.level, ax)
+        self.ax_ = self.axes_[0]
         return self

@@ -18,6 +18,7 @@ from confide.features.labels import positions_of
 from confide.intake.row_weights import weights_of
 from confide.intake.targets import MOST_CLASSES, Classes, declared_domain
 from confide.privacy.mechanism import Plan
+from confide.released_models.links import Link
 from confide.released_models.model import ReleasedModel
 from confide.released_models.scores import LinearModel, favoured
 from confide.released_models.shown_class import ShownClass
@@ -142,6 +143,10 @@ class LinearClassifier(ClassParameters, SampleWeightParameter, ClassifierMixin, 
     @abstractmethod
     def _minimised(self, encoder: Encoder | None) -> ScoreLoss:
         """The loss, from checked parameters."""
+
+    @property
+    def _link(self) -> Link:
+        return Link("none")
 
     def _target(self, encoder: Encoder | None) -> Classes:
         return Classes.declared(self.classes, None if encoder is None else encoder.schema)

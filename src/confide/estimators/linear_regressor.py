@@ -15,6 +15,7 @@ from confide.features.encoder import Encoder
 from confide.intake import parameters
 from confide.intake.row_weights import weights_of
 from confide.intake.targets import Numbers, numbers_of
+from confide.released_models.links import Link
 from confide.released_models.model import ReleasedModel
 from confide.training.plan import AnyPlan
 from confide.types import Array
@@ -77,6 +78,10 @@ class LinearRegressor(TargetParameter, RegressorMixin, PrivateLinearModel):  # t
     def _has_counts(self) -> bool:
         """Whether targets are counts, whose mean is the exponential of the score."""
         return False
+
+    @property
+    def _link(self) -> Link:
+        return Link("exponential" if self._has_counts else "identity")
 
     def _mean(self, scores: Array) -> Array:
         """The prediction for each score."""

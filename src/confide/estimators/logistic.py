@@ -13,6 +13,7 @@ from confide.estimators.linear_classifier import LinearClassifier
 from confide.estimators.shared_parameters import IntervalsParameter, RowNormParameter, estimator
 from confide.features.encoder import Encoder
 from confide.intake import parameters
+from confide.released_models.links import Link
 from confide.training.alpha import usual_norm_of_rows
 from confide.training.settings import ScoreLoss
 from confide.types import Array
@@ -93,15 +94,12 @@ class LogisticRegression(IntervalsParameter, RowNormParameter, LinearClassifier)
 
     def predict_log_proba(self, X: Any) -> Array:
         """Compute the logarithms of `predict_proba`, (n, n_classes)."""
-        from scipy.special import log_expit, log_softmax, logsumexp
-
         scores = self.decision_function(X)
-        if scores.ndim == 1:
-            return np.column_stack([log_expit(-scores), log_expit(scores)])
-        if self.multiclass == "softmax":
-            return np.asarray(log_softmax(scores, axis=1))
-        logs = log_expit(scores)
-        return np.asarray(logs - logsumexp(logs, axis=1, keepdims=True))
+        return self._link.log_probabilities(scores)
+
+    @property
+    def _link(self) -> Link:
+        return Link("logistic" if len(self.classes_) == 2 else self.multiclass)
 
     def _minimised(self, encoder: Encoder | None) -> ScoreLoss:
         multiclass = parameters.checked_choice("multiclass", self.multiclass, ("softmax", "one-vs-rest"))

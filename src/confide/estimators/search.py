@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
 from numbers import Real
-from typing import Any, ClassVar, Self, Unpack
+from typing import Any, ClassVar, NoReturn, Self, Unpack
 
 import numpy as np
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
@@ -25,7 +25,8 @@ from confide.errors import ParameterError
 from confide.estimators.linear_classifier import LinearClassifier
 from confide.estimators.linear_model import WeightsOfRows, sample_weight_of
 from confide.estimators.repeated_fits import TellsOfRepeatedFits
-from confide.estimators.shared_parameters import estimator
+from confide.estimators.shared_parameters import AdviceOnParameters, estimator
+from confide.estimators.unknown_parameters import advice_on
 from confide.guarantee import Guarantee
 from confide.intake import parameters
 from confide.intake.given_rows import rows_given
@@ -65,6 +66,23 @@ _TRIES_OF_A_CANDIDATE = 10
 """Mean number of tries for each candidate. Chosen by benchmarks/private_search.py."""
 _HELD_OUT_SHARE = 0.1
 _MOST_TRIES = 1e6
+_ABSENT = {
+    "cv_results_": (
+        "a private search keeps no cv_results_: the scores of the candidates would reveal more of the rows than was paid "
+        "for. It releases the choice and the chosen model (best_params_, best_estimator_), and plan_ shows the public facts "
+        "of every candidate."
+    ),
+    "best_score_": (
+        "no score was released, because no part of the budget was kept for one. Give score_share, for example 0.2, or "
+        "method='repeated', whose noisy score is a part of each try. confide.evaluate measures best_estimator_ on other "
+        "rows."
+    ),
+    "n_splits_": "there are no folds: the search holds out one part of the rows, and plan_.part_sizes has its size.",
+    "scorer_": "there is no scorer: the search counts mistakes, because one row changes their number by at most 1.",
+    "refit_time_": "the time of a fit depends on the rows, so it is not kept.",
+}
+"""Attributes of scikit-learn's searches that a fitted search does not have, and why."""
+_ABSENT["best_score_deviation_"] = _ABSENT["best_score_"]
 _DOWNWARDS = 1.0 - 2.0**-40
 """Factor on a part of a budget, so that rounding cannot make the parts larger than the whole."""
 
@@ -130,7 +148,7 @@ def _only_if_estimator_has(name: str) -> Any:
 
 
 @estimator
-class PrivateSearchCV(TellsOfRepeatedFits, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
+class PrivateSearchCV(TellsOfRepeatedFits, AdviceOnParameters, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
     """Choose parameters from a public grid, and release the choice and the chosen model together under one budget.
 
     What the search learns about the other candidates stays private, so there is no `cv_results_`. The whole search is one
@@ -229,6 +247,14 @@ class PrivateSearchCV(TellsOfRepeatedFits, MetaEstimatorMixin, BaseEstimator):  
     expected_tries: float | None = None
     ledger: Ledger | Batch | None = None
     random_state: int | None = None
+
+    def __getattr__(self, name: str) -> NoReturn:
+        # Called only where there is no such attribute.
+        kind = type(self).__name__
+        if name in _ABSENT and "plan_" in self.__dict__:
+            raise AttributeError(f"{kind} has no {name}: {_ABSENT[name]}", name=name, obj=self)
+        fitted = "; it is not fitted yet: call fit(X, y) first." if name in _ABSENT else ""
+        raise AttributeError(f"{kind!r} object has no attribute {name!r}{fitted}", name=name, obj=self)
 
     def plan(self, n_rows: int, n_features: int | None = None, *, n_classes: int | None = None) -> SearchPlan:
         """Show everything that a fit would decide from public facts. Reads no data and charges nothing.
@@ -410,6 +436,16 @@ class PrivateSearchCV(TellsOfRepeatedFits, MetaEstimatorMixin, BaseEstimator):  
         check_is_fitted(self)
         self.best_estimator_.save(path, overwrite=overwrite)
 
+    def to_sklearn(self) -> Any:
+        """The released model as a fitted pipeline of scikit-learn; see `LogisticRegression.to_sklearn`."""
+        check_is_fitted(self)
+        return self.best_estimator_.to_sklearn()
+
+    def to_onnx(self) -> Any:
+        """The released model as an ONNX graph; see `LogisticRegression.to_onnx`."""
+        check_is_fitted(self)
+        return self.best_estimator_.to_onnx()
+
     def _checked_budget(self) -> Budget:
         budget = as_budget(self.budget)
         if not budget.is_private:
@@ -464,8 +500,11 @@ class PrivateSearchCV(TellsOfRepeatedFits, MetaEstimatorMixin, BaseEstimator):  
                     f"param_grid cannot vary {name}, which {what}: the guarantee rests on it. Take {name} out of param_grid."
                 )
         if unknown := sorted(names - set(estimator.get_params(deep=False))):
-            kind = type(estimator).__name__
-            raise ParameterError(f"param_grid names {unknown[0]!r}, which {kind} does not have as a parameter.")
+            kind, known = type(estimator).__name__, estimator.get_params(deep=False)
+            raise ParameterError(
+                f"param_grid names {unknown[0]!r}, which {kind} does not have as a parameter. "
+                f"{advice_on(unknown[0], kind, known)}"
+            )
         return [clone(estimator).set_params(**clone(point, safe=False)) for point in grid]
 
     def _plan_once(self, budget: Budget, candidates: list[Any], n_rows: int, facts: _Facts) -> SearchPlan:

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from confide.erm.group_bounds import GroupBound
 from confide.erm.row_bounds import BallBound
 from confide.errors import ParameterError
+from confide.estimators.unknown_parameters import with_advice
 from confide.features.encoder import Encoder
 from confide.features.fourier import FourierMap
 from confide.features.schema import Schema
@@ -51,6 +52,7 @@ class SchemaEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # s
     private model that is trained on encoded rows covers both steps.
     """
 
+    @with_advice
     def __init__(self, schema: Schema) -> None:
         self.schema = schema
 
@@ -142,6 +144,7 @@ class RandomFourierFeatures(TransformerMixin, BaseEstimator):  # type: ignore[mi
     True
     """
 
+    @with_advice
     def __init__(
         self,
         n_features: int = 256,

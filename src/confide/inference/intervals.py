@@ -180,13 +180,7 @@ def uncertainty(evidence: Evidence, target: str = "regularised") -> Uncertainty:
     target : "regularised" for the population's minimiser with the same ridge, "unregularised" for the one without a ridge,
         which is not available after output perturbation
     """
-    checked_target(target)
-    if target == "unregularised" and evidence.noises and not any(part.in_objective for part in evidence.noises):
-        raise ParameterError(
-            "the target 'unregularised' is not available after output perturbation: the noise on the weights is too large "
-            "to correct the bias of the ridge by one Newton step. Use the target 'regularised', or fit with "
-            "mechanism='objective'."
-        )
+    _refuse_target(evidence, target)
     known = known_scores(evidence)
     weights = evidence.weights.reshape(known.size, -1)
     units = np.ones_like(weights)
@@ -203,7 +197,18 @@ def uncertainty(evidence: Evidence, target: str = "regularised") -> Uncertainty:
     return Uncertainty(units.ravel() * estimates, units.ravel() * sampling, units.ravel() * errors)
 
 
-def joint_uncertainty(evidence: Evidence, combinations: Array) -> list[JointUncertainty]:
+def _refuse_target(evidence: Evidence, target: str) -> None:
+    """Raise ParameterError if the target is unknown, or not available for this release."""
+    checked_target(target)
+    if target == "unregularised" and evidence.noises and not any(part.in_objective for part in evidence.noises):
+        raise ParameterError(
+            "the target 'unregularised' is not available after output perturbation: the noise on the weights is too large "
+            "to correct the bias of the ridge by one Newton step. Use the target 'regularised', or fit with "
+            "mechanism='objective'."
+        )
+
+
+def joint_uncertainty(evidence: Evidence, combinations: Array, target: str = "regularised") -> list[JointUncertainty]:
     """The distribution of the errors of linear combinations of the coefficients, for each score.
 
     Parameters
@@ -211,13 +216,14 @@ def joint_uncertainty(evidence: Evidence, combinations: Array) -> list[JointUnce
     evidence : what was released, and public facts
     combinations : (q, D), each row a combination of the coefficients of one score, in the units of `coef_` and `intercept_`,
         the intercept last if there is one. The same combinations are taken of each score
+    target : as for `uncertainty`
 
     Returns
     -------
     list of JointUncertainty
-        One for each score. The target is the population's minimiser with the same ridge. A score that the noise hides has
-        infinite errors.
+        One for each score. A score that the noise hides has infinite errors.
     """
+    _refuse_target(evidence, target)
     known = known_scores(evidence)
     weights = evidence.weights.reshape(known.size, -1)
     in_units = combinations.copy()
@@ -232,12 +238,24 @@ def joint_uncertainty(evidence: Evidence, combinations: Array) -> list[JointUnce
         # The coefficients of a block are those of one score or of several, one score after the other.
         by_score = block.basis.reshape(len(block.basis), -1, weights.shape[1]) @ in_units.T
         n_scores = by_score.shape[1]
-        found = _errors_in_block(evidence, replace(block, basis=by_score.reshape(len(by_score), -1)), without_ridge=False)
+        combined = replace(block, basis=by_score.reshape(len(by_score), -1))
+        found = _errors_in_block(evidence, combined, without_ridge=target == "unregularised")
         scores = block.coefficients[:: weights.shape[1]] // weights.shape[1]
         parts = (np.split(part, n_scores, axis=-1) for part in (found.estimates, found.sampling, found.privacy, found.root))
         for score, *of_score in zip(scores.tolist(), *parts, strict=True):
             answers[score] = JointUncertainty(*of_score)
     return answers
+
+
+def of_all_scores(found: list[JointUncertainty]) -> Uncertainty:
+    """The errors of several scores, one score after the other. A score that the noise hides has no draws of its own."""
+    n_draws = max(len(each.privacy_errors) for each in found)
+    draws = [each.privacy_errors if len(each.privacy_errors) else np.zeros((n_draws, len(each.estimates))) for each in found]
+    return Uncertainty(
+        np.concatenate([each.estimates for each in found]),
+        np.concatenate([each.sampling_error for each in found]),
+        np.concatenate(draws, axis=1),
+    )
 
 
 def known_scores(evidence: Evidence) -> NDArray[np.bool_]:

@@ -194,9 +194,9 @@ def uncertainty_of_sums(evidence: SumsEvidence, target: str = "regularised") -> 
     return Uncertainty(units * solved.estimates, units * sampling, units * solved.privacy)
 
 
-def joint_uncertainty_of_sums(evidence: SumsEvidence, combinations: Array) -> JointUncertainty:
+def joint_uncertainty_of_sums(evidence: SumsEvidence, combinations: Array, target: str = "regularised") -> JointUncertainty:
     """The distribution of the errors of linear combinations of least-squares coefficients; see `joint_uncertainty`."""
-    solved = _errors_of_sums(evidence, "regularised")
+    solved = _errors_of_sums(evidence, checked_target(target))
     in_units = combinations.copy()
     if evidence.intercept > 0.0:
         in_units[:, -1] *= evidence.intercept

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import textwrap
+from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any, Self
@@ -20,12 +21,36 @@ _LATEX = {
     "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}", ">": r"\textgreater{}",
 }  # fmt: skip
 
+BASE_NOTE = (
+    "The intercept is the score of a row whose numbers are 0 and whose categories have their reference level. On a log "
+    "scale its low takes the place of 0, and where a number has a curve or interactions, the value in its middle does."
+)
+SHORTENED_NOTE = "The model clips long encoded rows: all coefficients count less for such a row, by one factor below 1."
 _CENTRED_NOTE = "Coefficients are shown minus their mean over classes, which is 0 in the population."
 _HIDDEN_NOTE = (
     "inf: the noise hides what the rows tell about this class, or about all classes, so nothing is known. Means over "
     "classes omit it."
 )
 _LIGHT_BLUE, _DARK_BLUE = "#9ecae1", "#2171b5"
+
+
+@dataclass(frozen=True, slots=True)
+class NamedUnit:
+    """What one coefficient in the units of the table stands for.
+
+    Attributes
+    ----------
+    name : the column, or the column and a level or value; for interactions several of them with " x " between
+    unit : the change that the coefficient is for, such as "per 1", "per doubling" or "against private"
+    columns : names of the columns; none for the intercept
+    span : how many such changes lie between the low and the high of a number; 1 for everything else. A coefficient times its
+        span says how much it can matter, whatever the unit
+    """
+
+    name: str
+    unit: str
+    columns: tuple[str, ...]
+    span: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +68,11 @@ class Coefficient:
         Ends of the interval.
     p_value : float
         For the null hypothesis that the population's coefficient is 0.
+    unit : str
+        The change of the column that the coefficient is for, such as "per 1", "per doubling" or "against private"; empty for
+        the intercept.
+    span : float
+        How many of these units lie between the low and the high of a number; 1 for everything else.
     """
 
     name: str
@@ -53,6 +83,8 @@ class Coefficient:
     low: float
     high: float
     p_value: float
+    unit: str = ""
+    span: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +107,12 @@ class CoefficientTable:
         Whether the sampling errors assume that residuals have the same variance in all rows.
     is_centred : bool
         Whether the mean over classes is subtracted from the coefficients of each column.
+    shown_units : str
+        "original" for the units of the table, "encoded" for those of the columns as they entered the fit.
+    ratio : str
+        The name of the exponential of a coefficient, "odds ratio" or "rate ratio"; empty where it has no meaning.
+    shortens_rows : bool
+        Whether the model clips long encoded rows, for which coefficients count less.
     """
 
     coefficients: tuple[Coefficient, ...]
@@ -86,9 +124,12 @@ class CoefficientTable:
     guarantee: Guarantee
     assumes_equal_variance: bool = False
     is_centred: bool = False
+    shown_units: str = "encoded"
+    ratio: str = ""
+    shortens_rows: bool = False
 
     @classmethod
-    def of(cls, uncertainty: Uncertainty, names: list[str], level: float, sign: float, **facts: Any) -> Self:
+    def of(cls, uncertainty: Uncertainty, units: Sequence[NamedUnit], level: float, sign: float, **facts: Any) -> Self:
         """The table of an uncertainty. With `sign` -1, coefficients are shown for the other class."""
         columns = (
             sign * uncertainty.estimates,
@@ -98,13 +139,22 @@ class CoefficientTable:
             *(sign * uncertainty.estimates + side * uncertainty.margins(level) for side in (-1.0, 1.0)),
             uncertainty.p_values(),
         )
-        rows = zip(names, *(column.tolist() for column in columns), strict=True)
+        of_units = zip(*((unit.name, unit.unit, unit.span) for unit in units), strict=True)
+        names, changes, spans = of_units
+        rows = zip(names, *(column.tolist() for column in columns), changes, spans, strict=True)
         return cls(tuple(Coefficient(*row) for row in rows), level=float(level), **facts)
 
     @property
-    def _headings(self) -> tuple[str, ...]:
+    def headings(self) -> tuple[str, ...]:
+        """The headings of `cells`."""
+        ends = self._headings_of_ends
+        ratio = (self.ratio, *ends) if self.ratio else ()
+        return ("", "unit", "coef", "sampling err", "privacy err", "total err", *ends, "p", *ratio)
+
+    @property
+    def _headings_of_ends(self) -> tuple[str, str]:
         tail = 0.5 - 0.5 * self.level
-        return ("coef", "sampling err", "privacy err", "total err", f"[{tail:.3g}", f"{1.0 - tail:.3g}]", "p")
+        return f"[{tail:.3g}", f"{1.0 - tail:.3g}]"
 
     @property
     def _title(self) -> str:
@@ -128,44 +178,44 @@ class CoefficientTable:
             ),
             *([_CENTRED_NOTE] if self.is_centred else []),
             *([_HIDDEN_NOTE] if any(math.isinf(coefficient.total_error) for coefficient in self.coefficients) else []),
+            *([BASE_NOTE] if self.shown_units == "original" else []),
+            *([f"The {self.ratio} is the exponential of the coefficient."] if self.ratio else []),
+            *([SHORTENED_NOTE] if self.shortens_rows else []),
             self.guarantee.statement().split("\n")[0],
         )
 
     @property
     def cells(self) -> list[tuple[str, ...]]:
-        """The cells of the table as text, line by line. The name comes first."""
-        return [
-            (
-                coefficient.name,
-                *(
-                    f"{value:.4f}"
-                    for value in (
-                        coefficient.estimate,
-                        coefficient.sampling_error,
-                        coefficient.privacy_error,
-                        coefficient.total_error,
-                        coefficient.low,
-                        coefficient.high,
-                    )
-                ),
-                f"{coefficient.p_value:.3f}",
-            )
-            for coefficient in self.coefficients
-        ]
+        """The cells of the table as text, line by line: the name, the unit, and numbers. The ratios come last."""
+        return [(one.name, one.unit, *self._numbers(one), *self._ratio_cells(one)) for one in self.coefficients]
+
+    def _numbers(self, one: Coefficient) -> tuple[str, ...]:
+        numbers = (one.estimate, one.sampling_error, one.privacy_error, one.total_error, one.low, one.high)
+        # Encoded columns have one size, so their coefficients do. Coefficients in units of the table may be tiny.
+        shown = readable if self.shown_units == "original" else "{:.4f}".format
+        return (*map(shown, numbers), f"{one.p_value:.3f}")
+
+    def _ratio_cells(self, one: Coefficient) -> tuple[str, ...]:
+        if not self.ratio:
+            return ()
+        found = self.ratio_of(one)
+        return ("", "", "") if found is None else tuple(map(readable, found))
+
+    def ratio_of(self, one: Coefficient) -> tuple[float, float, float] | None:
+        """The exponential of a coefficient and of the ends of its interval; None for an intercept, or without a meaning."""
+        if not self.ratio or not one.unit:
+            return None
+        return exponential(one.estimate), exponential(one.low), exponential(one.high)
 
     def __str__(self) -> str:
-        rows = [("", *self._headings), *([_printable(row[0]), *row[1:]] for row in self.cells)]
-        widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-        lines = [
-            "  ".join(
-                cell.ljust(width) if i == 0 else cell.rjust(width)
-                for i, (cell, width) in enumerate(zip(row, widths, strict=True))
-            )
-            for row in rows
-        ]
-        rule, thin = "=" * len(lines[0]), "-" * len(lines[0])
+        n_of_coefficients = 9
+        lines = _aligned([("", *self.headings[1:n_of_coefficients]), *(row[:n_of_coefficients] for row in self.cells)])
+        if self.ratio:
+            ratios = [(row[0], row[1], *row[n_of_coefficients:]) for row in self.cells if row[n_of_coefficients]]
+            lines += ["", *_aligned([("", "unit", *self.headings[n_of_coefficients:]), *ratios])]
+        rule = "=" * max(map(len, lines))
         notes = [textwrap.fill(note, max(len(rule), 80)) for note in self.notes]
-        return "\n".join([_printable(self._title), rule, lines[0], thin, *lines[1:], rule, *notes])
+        return "\n".join([_printable(self._title), rule, *lines, rule, *notes])
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON form. Values that the noise hides are None."""
@@ -174,38 +224,56 @@ class CoefficientTable:
             "target": self.target,
             "outcome": self.outcome,
             "alpha": self.alpha,
+            "units": self.shown_units,
             "coefficients": [
                 {name: _finite(getattr(coefficient, name)) for name in Coefficient.__slots__}
+                | self._ratio_entries(coefficient)
                 for coefficient in self.coefficients
             ],
         }
 
+    def _ratio_entries(self, one: Coefficient) -> dict[str, float | None]:
+        """The ratio and its interval under their names; nothing where ratios have no meaning."""
+        if not self.ratio:
+            return {}
+        name = self.ratio.replace(" ", "_")
+        values = self.ratio_of(one) or (None, None, None)
+        entries = zip((name, f"{name}_low", f"{name}_high"), values, strict=True)
+        return {key: value if value is None or math.isfinite(value) else None for key, value in entries}
+
     def to_frame(self) -> pd.DataFrame:
-        """A pandas frame with one row for each coefficient."""
+        """A pandas frame with one row for each coefficient, and its unit in the first column."""
         import pandas as pd
 
-        names = [name for name in Coefficient.__slots__ if name != "name"]
-        return pd.DataFrame(
+        names = ["unit", *(name for name in Coefficient.__slots__ if name not in ("name", "unit"))]
+        frame = pd.DataFrame(
             {name: [getattr(coefficient, name) for coefficient in self.coefficients] for name in names},
             index=pd.Index([coefficient.name for coefficient in self.coefficients], name="coefficient"),
         )
+        if self.ratio:
+            name = self.ratio.replace(" ", "_")
+            ratios = [self.ratio_of(one) or (math.nan,) * 3 for one in self.coefficients]
+            frame[[name, f"{name}_low", f"{name}_high"]] = ratios
+        return frame
 
     def to_latex(self) -> str:
         """A LaTeX tabular for the package booktabs, with the notes below."""
-        lines = [r"\begin{tabular}{lrrrrrrr}", r"\toprule"]
+        n = len(self.headings)
+        lines = [rf"\begin{{tabular}}{{ll{'r' * (n - 2)}}}", r"\toprule"]
         # In braces, because LaTeX reads a bracket after a line break as an argument of the line break.
-        lines += [" & ".join(["", *("{" + _latex(heading) + "}" for heading in self._headings)]) + r" \\", r"\midrule"]
+        lines += [" & ".join(["", *("{" + _latex(heading) + "}" for heading in self.headings[1:])]) + r" \\", r"\midrule"]
         lines += [" & ".join(["{" + _latex(name) + "}", *cells]) + r" \\" for name, *cells in self.cells]
         lines += [r"\bottomrule"]
-        lines += [rf"\multicolumn{{8}}{{p{{0.9\linewidth}}}}{{\footnotesize {_latex(note)}}} \\" for note in self.notes]
+        lines += [rf"\multicolumn{{{n}}}{{p{{0.9\linewidth}}}}{{\footnotesize {_latex(note)}}} \\" for note in self.notes]
         return "\n".join([*lines, r"\end{tabular}"])
 
     def to_html(self) -> str:
         """A table for a web page or a notebook."""
-        head = "".join(f"<th>{escape(heading)}</th>" for heading in ("", *self._headings))
+        head = "".join(f"<th>{escape(heading)}</th>" for heading in self.headings)
         body = "".join(
-            f"<tr><th>{escape(name)}</th>{''.join(f'<td>{escape(cell)}</td>' for cell in cells)}</tr>"
-            for name, *cells in self.cells
+            f'<tr><th>{escape(name)}</th><td class="word">{escape(unit)}</td>'
+            f"{''.join(f'<td>{escape(cell)}</td>' for cell in cells)}</tr>"
+            for name, unit, *cells in self.cells
         )
         notes = "".join(f"<p>{escape(note)}</p>" for note in self.notes)
         return (
@@ -252,13 +320,47 @@ class CoefficientTable:
             )  # fmt: skip
             ax.plot([coefficient.estimate], [place], marker="|", markersize=10.0, color="black")
         ax.axvline(0.0, color="0.5", linewidth=0.8, zorder=0)
+        units = {one.unit for one in self.coefficients if one.unit}
+        ticks = [f"{one.name}\n{one.unit}" if one.unit and len(units) > 1 else one.name for one in self.coefficients]
         # Matplotlib would read a dollar sign as the start of a formula.
-        ax.set_yticks(list(places), [_printable(coefficient.name).replace("$", r"\$") for coefficient in self.coefficients])
+        ax.set_yticks(list(places), [_with_lines(tick).replace("$", r"\$") for tick in ticks])
         ax.set_title(_printable(self._title).replace("$", r"\$"), fontsize="medium")
-        ax.set_xlabel(f"coefficient, intervals at {self.level:.4g}, {self.target} target")
+        of_what = f" {units.pop()}" if len(units) == 1 else " in its unit"
+        ax.set_xlabel(f"coefficient{of_what}, intervals at {self.level:.4g}, {self.target} target")
         ax.legend(loc="best", fontsize="small", frameon=False)
         ax.margins(y=0.5 / max(1, math.sqrt(len(self.coefficients))))
         return ax
+
+
+def readable(value: float) -> str:
+    """A number with four digits that count, without an exponent where it can be read without one."""
+    if value == 0.0 or not math.isfinite(value):
+        return f"{value:.4f}"
+    size = math.floor(math.log10(abs(value)))
+    return f"{value:.3e}" if not -5 <= size <= 5 else f"{value:.{max(0, 3 - size)}f}"
+
+
+def exponential(value: float) -> float:
+    """The exponential of a number; inf where it is too large for double precision."""
+    return math.exp(value) if value < 700.0 else math.inf
+
+
+def _aligned(rows: list[tuple[str, ...]]) -> list[str]:
+    """Lines of a table with a line below its headings: names and units to the left, numbers to the right."""
+    rows = [(*map(_printable, row),) for row in rows]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    lines = [
+        "  ".join(
+            cell.ljust(width) if i < 2 else cell.rjust(width)
+            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
+        )
+        for row in rows
+    ]
+    return [lines[0], "-" * len(lines[0]), *lines[1:]]
+
+
+def _with_lines(text: str) -> str:
+    return "\n".join(map(_printable, text.split("\n")))
 
 
 def _finite(value: str | float) -> str | float | None:

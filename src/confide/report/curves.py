@@ -25,26 +25,37 @@ STYLE = """
 .effects .knot { stroke: var(--mark); stroke-width: 1.4; }
 """
 _WIDTH, _LEFT, _RIGHT, _TOP, _HEIGHT, _BELOW = 304, 38, 10, 8, 150, 36
-_NAMES, _LINE, _MOST_LEVELS, _LONGEST_NAME = 130, 19, 20, 15
+_NAMES, _LINE, _LONGEST_NAME, _NARROWED_NAME = 130, 19, 15, 24
+MOST_LEVELS = 20
+"""Of a category with more levels, only the two ends of the list are drawn."""
 _PART_FOR_MISSING = 0.16
 """The part of a curve's width that is kept for the point of missing cells."""
 
 
-def effect_drawings(effects: Sequence[Effect]) -> str:
-    """Drawings of the effects of single columns, side by side where there is room. Interactions are left out."""
+def effect_drawings(
+    effects: Sequence[Effect], limits: tuple[float, float] | None = None, most_levels: int = MOST_LEVELS
+) -> str:
+    """Drawings of the effects of single columns, side by side where there is room. Interactions are left out.
+
+    Parameters
+    ----------
+    effects : the effects
+    limits : the scale of effects that all drawings share; by default that of these effects
+    most_levels : of a category with more levels, those with the largest and the least effects are drawn
+    """
     alone = [effect for effect in effects if len(effect.columns) == 1]
     if not alone:
         return ""
-    limits = effect_limits(alone)
-    return f'<div class="effects">{"".join(_figure(effect, limits) for effect in alone)}</div>'
+    limits = limits or effect_limits(alone)
+    return f'<div class="effects">{"".join(_figure(effect, limits, most_levels) for effect in alone)}</div>'
 
 
-def _figure(effect: Effect, limits: tuple[float, float]) -> str:
+def _figure(effect: Effect, limits: tuple[float, float], most_levels: int) -> str:
     few = ""
     if effect.is_curve:
         drawn = _curve(effect, limits)
     else:
-        shown = shown_levels(effect, _MOST_LEVELS)
+        shown = shown_levels(effect, most_levels)
         drawn = _levels(effect, shown, limits)
         few = "" if len(shown) == len(effect.levels) else f" ({len(shown)} of {len(effect.levels)} levels)"
     title = f"{effect.label}: {effect.name}" if effect.label is not None else effect.name
@@ -101,9 +112,7 @@ def _levels(effect: Effect, shown: Sequence[Value], limits: tuple[float, float])
     marks.append(_line(x_of(0.0), _TOP, x_of(0.0), bottom, "zero"))
     for place, value in enumerate(shown):
         y, name = _TOP + _LINE * (place + 0.5), str(value.value)
-        marks.append(
-            _text(_NAMES - 7, y + 4, name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 1]}…", "end")
-        )
+        marks.append(_name(name, y + 4))
         for left, right, kind in _intervals(value):
             marks.append(_bar(kind, x_of(left), y - 4, x_of(right) - x_of(left), 8))
         marks.append(_point(x_of(value.effect), y))
@@ -148,6 +157,13 @@ def _bar(kind: str, x: float, y: float, width: float, height: float) -> str:
 
 def _text(x: float, y: float, text: str, anchor: str) -> str:
     return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{escape(text)}</text>'
+
+
+def _name(name: str, y: float) -> str:
+    """The name of a level before its line. A long one is set in narrow letters, and a very long one is shortened."""
+    shown = name if len(name) <= _NARROWED_NAME else f"{name[: _NARROWED_NAME - 1]}…"
+    narrow = f' textLength="{_NAMES - 9}" lengthAdjust="spacingAndGlyphs"' if len(shown) > _LONGEST_NAME else ""
+    return f'<text x="{_NAMES - 7}" y="{y:.1f}" text-anchor="end"{narrow}>{escape(shown)}</text>'
 
 
 def _point(x: float, y: float) -> str:

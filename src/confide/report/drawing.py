@@ -7,6 +7,7 @@ from html import escape
 
 from scipy.special import ndtri
 
+from confide.effects.ticks import even_ticks
 from confide.inference.table import CoefficientTable
 
 _MAX_BARS = 40
@@ -18,8 +19,11 @@ _LIGHT_BLUE, _DARK_BLUE = "var(--light)", "var(--dark)"
 _MAX_NAME_LENGTH = 35
 
 
-def interval_plot(table: CoefficientTable) -> str:
-    """The intervals as bars. The dark part of each is the interval that there would be without noise."""
+def interval_plot(table: CoefficientTable, note: str = "", outcome: str = "") -> str:
+    """The intervals as bars. The dark part of each is the interval that there would be without noise.
+
+    `note` is added to the caption, and `outcome` stands below the axis.
+    """
     quantile = float(ndtri(0.5 + 0.5 * table.level))
     shown = [c for c in table.coefficients if all(map(math.isfinite, (c.low, c.high)))]
     if not shown:
@@ -36,11 +40,11 @@ def interval_plot(table: CoefficientTable) -> str:
             + axis.tick(one.estimate, middle)
         )
     caption = f"Intervals at level {table.level:g}. Dark: due to sampling only. Light: with the noise for privacy added."
-    return axis.drawing(marks, caption)
+    return axis.drawing(marks, f"{caption} {note}".strip(), outcome)
 
 
-def weight_plot(weights: list[tuple[str, float]]) -> str:
-    """The longest weights as bars from 0."""
+def weight_plot(weights: list[tuple[str, float]], note: str = "", outcome: str = "") -> str:
+    """The longest weights as bars from 0. `note` is added to the caption, and `outcome` stands below the axis."""
     longest = sorted(weights, key=lambda pair: -abs(pair[1]))[:_MAX_BARS]
     axis = _Axis.over([0.0, *(weight for _, weight in longest)])
     marks = [
@@ -49,7 +53,7 @@ def weight_plot(weights: list[tuple[str, float]]) -> str:
         for place, (name, w) in enumerate(longest)
     ]
     few = "" if len(longest) == len(weights) else f" The {len(longest)} longest of {len(weights)} are drawn."
-    return axis.drawing(marks, f"Released weights.{few}")
+    return axis.drawing(marks, f"Released weights.{few} {note}".strip(), outcome)
 
 
 class _Axis:
@@ -77,21 +81,23 @@ class _Axis:
         place = f'x1="{x:.1f}" y1="{middle - 7:.1f}" x2="{x:.1f}" y2="{middle + 7:.1f}"'
         return f'<line {place} style="stroke: var(--text)" stroke-width="1.5"/>'
 
-    def drawing(self, marks: list[str], caption: str) -> str:
-        """The whole drawing: marks, a line at 0, numbers below, and a caption that screen readers read too."""
+    def drawing(self, marks: list[str], caption: str, outcome: str) -> str:
+        """The whole drawing: marks, ticks with numbers, a line at 0, and a caption that screen readers read too."""
         width, height = _LEFT_MARGIN + _PLOT_WIDTH + _RIGHT_MARGIN, len(marks) * _LINE_HEIGHT
-        zero = self.x_of(0.0)
-        ends = [self._low + share * _PLOT_WIDTH / self._unit for share in (0.02, 0.98)]
-        numbers = "".join(
-            f'<text x="{self.x_of(end):.1f}" y="{height + 18}" text-anchor="middle">{end:.3g}</text>'
-            for end in ends
-            if abs(self.x_of(end) - zero) > _LINE_HEIGHT
+        zero, whole = self.x_of(0.0), height + 26 + 18 * bool(outcome)
+        ticks = [(self.x_of(tick), f"{tick:g}") for tick in even_ticks(self._low, self._low + _PLOT_WIDTH / self._unit, 7)]
+        lines = "".join(
+            f'<line x1="{x:.1f}" y1="0" x2="{x:.1f}" y2="{height + 4}" style="stroke: var(--rule)"/>' for x, _ in ticks
         )
+        numbers = "".join(f'<text x="{x:.1f}" y="{height + 18}" text-anchor="middle">{text}</text>' for x, text in ticks)
+        middle = _LEFT_MARGIN + _PLOT_WIDTH / 2
+        title = f'<text x="{middle}" y="{height + 36}" text-anchor="middle" class="quiet">{escape(outcome)}</text>'
         return (
-            f'<div class="scroll"><svg role="img" width="{width}" height="{height + 26}">'
+            '<div class="scroll" role="region" aria-label="Picture of coefficients" tabindex="0">'
+            f'<svg role="img" class="fixed" width="{width}" height="{whole}" viewBox="0 0 {width} {whole}">'
             f"<title>{escape(caption)}</title>"
             f'<line x1="{zero:.1f}" y1="0" x2="{zero:.1f}" y2="{height + 4}" style="stroke: var(--line)"/>'
-            f'<text x="{zero:.1f}" y="{height + 18}" text-anchor="middle">0</text>{numbers}{"".join(marks)}</svg></div>'
+            f"{lines}{numbers}{title if outcome else ''}{''.join(marks)}</svg></div>"
             f"<p>{escape(caption)}</p>"
         )
 

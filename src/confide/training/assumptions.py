@@ -11,7 +11,6 @@ from confide.erm.declared_losses import DeclaredLoss
 from confide.erm.interpolated_slopes import InterpolatedSlopes
 from confide.erm.target_losses import PoissonLoss, SquaredLoss
 from confide.features.encoder import Encoder
-from confide.features.fourier import FourierMap
 from confide.guarantee import Guarantee
 from confide.inference.forecast import IntervalsPlan
 from confide.intake.specification import CheckedRows
@@ -196,8 +195,9 @@ def sentences_of_rows(rows: CheckedRows, settings: Settings, ledger: Batch | Led
 
 
 def _kernel(rows: CheckedRows) -> tuple[str, ...]:
-    """What is assumed about the random features of a kernel."""
-    if not isinstance(rows.fourier, FourierMap):
+    """What is assumed about the random features of a kernel. Those of a schema are among what the schema says."""
+    is_of_schema = rows.encoder is not None and rows.encoder.appended is not None
+    if rows.fourier is None or is_of_schema:
         return ()
     return (f"The map of rows to {rows.fourier} was chosen without looking at the rows.",)
 

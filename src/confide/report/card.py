@@ -1,0 +1,142 @@
+"""The report as a Markdown model card, with the fields that Hugging Face reads at its top."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+
+from confide.estimators.released_coefficients import ReleasedCoefficients
+from confide.inference.table import readable
+from confide.report.accuracy import forecast_note, rates_of
+from confide.report.checklist import NOT_PROMISED
+from confide.report.contents import Contents
+from confide.report.findings import has_intervals
+from confide.report.odds import percent, question_of
+
+_METRICS = {"accuracy": "accuracy", "sensitivity": "recall", "specificity": "specificity", "auc": "roc_auc"}
+"""The names that Hugging Face has for rates."""
+
+
+def card_of(contents: Contents) -> str:
+    """The model card. Text that came from files cannot be read as Markdown or HTML."""
+    guarantee = contents.guarantee
+    parts = [
+        _front_matter(contents),
+        f"# {_title(contents)}\n\n{_plain(contents.purpose)}",
+        f"> **{_plain(contents.verdict.headline)}**\n"
+        + "".join(f">\n> {_plain(each)}\n" for each in contents.verdict.sentences if each),
+        "## Facts\n\n" + _table(("Fact", "Value"), contents.facts),
+        _gain(contents),
+        _coefficients(contents),
+        _accuracy(contents),
+    ]
+    if contents.points:
+        parts.append("## What the signer confirms\n\n" + "\n".join(f"- [ ] {_plain(point)}" for point in contents.points))
+    statement = "\n\n".join(_plain(line) for line in guarantee.statement().split("\n") if not line.startswith("  - "))
+    parts.append(
+        f"## Guarantee, word by word\n\n{statement}\n\n" + "\n".join(f"- {_plain(each)}" for each in guarantee.assumptions)
+    )
+    if guarantee.void is None:
+        parts.append("## What the guarantee does not promise\n\n" + "\n".join(f"- {each}" for each in NOT_PROMISED))
+    parts.append("## Verify\n\n```sh\nconfide verify MODEL.json\n```")
+    return "\n\n".join(filter(None, parts)) + "\n"
+
+
+def _front_matter(contents: Contents) -> str:
+    """The fields of Hugging Face, as YAML. JSON values are YAML values."""
+    is_classifier = hasattr(contents.model, "classes_")
+    task = "tabular-classification" if is_classifier else "tabular-regression"
+    fields: dict[str, object] = {
+        "library_name": "confide",
+        "pipeline_tag": task,
+        "tags": ["differential-privacy", "confide", *(["not-private"] if contents.guarantee.void is not None else [])],
+    }
+    if contents.evaluation is not None:
+        metrics = [
+            {"type": _METRICS[name], "name": name, "value": contents.evaluation[name]["value"]}
+            for name in _METRICS
+            if contents.evaluation[name]["value"] is not None
+        ]
+        fields["metrics"] = [each["type"] for each in metrics]
+        data = {"type": "private", "name": contents.data_name or "private rows"}
+        result = {"task": {"type": task}, "dataset": data, "metrics": metrics}
+        fields["model-index"] = [{"name": contents.name, "results": [result]}]
+    lines = "\n".join(f"{name}: {json.dumps(value)}" for name, value in fields.items())
+    return f"---\n{lines}\n---"
+
+
+def _title(contents: Contents) -> str:
+    return f"{contents.name}{', released privately' if contents.guarantee.void is None else ': not private'}"
+
+
+def _gain(contents: Contents) -> str:
+    if not contents.odds:
+        return ""
+    rows = [(each.name, percent(each.probability)) for each in contents.odds]
+    return (
+        f"## What an attacker can gain\n\nThe largest probability of guessing {_plain(question_of(contents.guarantee))}, "
+        "for an attacker who knows every other row:\n\n" + _table(("What was seen", "Right with probability at most"), rows)
+    )
+
+
+def _coefficients(contents: Contents) -> str:
+    model = contents.model
+    if has_intervals(model):
+        table = model.summary(level=contents.level)
+        rows = []
+        for one in table.coefficients:
+            found = table.ratio_of(one)
+            ratio = "" if found is None else f"{readable(found[0])} ({readable(found[1])} to {readable(found[2])})"
+            interval = f"{readable(one.low)} to {readable(one.high)}"
+            rows.append((one.name, one.unit, readable(one.estimate), interval, *([ratio] if table.ratio else [])))
+        heads = (
+            "Column",
+            "Unit",
+            "Coefficient",
+            f"{100.0 * table.level:g}% interval",
+            *([table.ratio] if table.ratio else []),
+        )
+        return f"## Coefficients\n\n{_table(heads, rows)}\n\n" + "\n\n".join(map(_plain, table.notes[:-1]))
+    shown = ReleasedCoefficients.of(model)
+    if shown.units == "encoded" and model.schema is not None:
+        return "## Coefficients\n\nThe model works with random features, which mean nothing one by one."
+    lines = [
+        (
+            one.name,
+            one.unit,
+            readable(one.estimate),
+            *(["" if one.ratio is None else readable(one.ratio)] if shown.ratio else []),
+        )
+        for one in shown.coefficients
+    ]
+    heads = ("Column", "Unit", "Coefficient", *([shown.ratio] if shown.ratio else []))
+    return f"## Coefficients\n\nIn {_plain(shown.outcome)}. No intervals were bought.\n\n{_table(heads, lines)}"
+
+
+def _accuracy(contents: Contents) -> str:
+    parts = []
+    if contents.evaluation is not None:
+        level = contents.evaluation["level"]
+        parts.append(
+            f"On private rows, with intervals at level {level:g}:\n\n"
+            + _table(("Rate", "Value"), rates_of(contents.evaluation))
+        )
+    if contents.forecasts:
+        rows = [
+            (str(each.plan.event.budget), f"{1.0 - each.error:.1%}", f"{1.0 - each.high:.1%} to {1.0 - each.low:.1%}")
+            for each in contents.forecasts
+        ]
+        parts.append(_table(("Budget", "Expected accuracy", "Range"), rows) + f"\n\n{forecast_note(contents.forecasts)}")
+    return "## How accurate it is\n\n" + "\n\n".join(parts) if parts else ""
+
+
+def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [heads, ["---"] * len(heads), *rows]
+    return "\n".join("| " + " | ".join(_plain(cell) for cell in line) + " |" for line in lines)
+
+
+def _plain(text: str) -> str:
+    """Text that is no Markdown and no HTML, in one line."""
+    one_line = " ".join(text.split())
+    return re.sub(r"([\\`*_{}\[\]<>|#~&$])", r"\\\1", one_line)

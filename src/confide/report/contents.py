@@ -1,0 +1,213 @@
+"""Everything that a report says, as values: what the model released, public facts, and what people gave besides.
+
+The page, the Markdown card and the JSON document show the same contents. They are made from the release and from public
+facts alone, so they are as private as the model file. What people give besides is theirs: a name, a data set, a fingerprint.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+
+from confide._version import __version__
+from confide.accounting.ledger import Ledger
+from confide.errors import ParameterError
+from confide.estimators.linear_model import document_of_model, released_model
+from confide.estimators.released_coefficients import outcome_of
+from confide.features.schema import Schema
+from confide.files import document_text
+from confide.guarantee import Guarantee
+from confide.planning.simulation import Forecast
+from confide.released_models.shown_class import ShownClass, predicted_column
+from confide.report.accuracy import checked_evaluation
+from confide.report.checklist import points_to_confirm
+from confide.report.ledger_facts import LedgerFacts, shown_amount
+from confide.report.odds import Odds, guess_probability
+from confide.report.verdict import Verdict, rows_of, verdict_of
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Contents:
+    """What a report says.
+
+    Attributes
+    ----------
+    model : the fitted model
+    level : level of intervals
+    verdict : what the report says first
+    ledger : what the ledger says, or None if none was given
+    evaluation : rates on private rows, as `Evaluation.to_dict` writes them, or None
+    forecasts : expected accuracy at several budgets; empty without a guess of the error
+    points : what the signer confirms
+    odds : what an attacker can gain; empty without a guarantee
+    sha256 : checksum of the model's file
+    written_by : the version of confide that wrote the model's file
+    date, analyst, data_name, fingerprint : as given; "" where not
+    """
+
+    model: Any
+    level: float
+    verdict: Verdict
+    ledger: LedgerFacts | None
+    evaluation: dict[str, Any] | None
+    forecasts: tuple[Forecast, ...]
+    points: tuple[str, ...]
+    odds: tuple[Odds, ...]
+    sha256: str
+    written_by: str
+    date: str
+    analyst: str
+    data_name: str
+    fingerprint: str
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """The guarantee of the model."""
+        guarantee: Guarantee = self.model.guarantee_
+        return guarantee
+
+    @property
+    def name(self) -> str:
+        """The kind of the model."""
+        return type(self.model).__name__
+
+    @property
+    def schema(self) -> Schema | None:
+        """The schema of the model, with everything that was chosen from public facts."""
+        return released_model(self.model).schema
+
+    @property
+    def purpose(self) -> str:
+        """What the model predicts, in one sentence."""
+        released = released_model(self.model)
+        if not released.domain:
+            return f"It predicts the number {predicted_column(released) or 'that it was trained on'}."
+        shown = ShownClass.of(released)
+        if shown.position is None:
+            return f"It predicts which of {len(released.domain)} classes a row has: {', '.join(map(str, released.domain))}."
+        return f"It predicts whether {shown}; coefficients above 0 favour that."
+
+    @property
+    def facts(self) -> tuple[tuple[str, str], ...]:
+        """The facts box: names and values, of what is known."""
+        ledger = self.ledger
+        if ledger is None:
+            account = "none was given"
+        else:
+            account = f"{shown_amount(ledger.spent)} spent of {shown_amount(ledger.limit)}; {shown_amount(ledger.left)} left"
+        pairs = (
+            ("Date of this report", self.date),
+            ("Data set", self.data_name),
+            ("Analyst", self.analyst),
+            ("Model", f"{self.name}, {np.size(self.model.coef_) + np.size(self.model.intercept_):,} released weights"),
+            ("Outcome", outcome_of(self.model)),
+            ("Budget", str(self.guarantee.budget)),
+            ("Protected", self._protected()),
+            ("Rows", self._rows()),
+            ("Ledger", account),
+            ("Versions", f"model: confide {self.written_by}; report: confide {__version__}"),
+        )
+        return tuple((name, value) for name, value in pairs if value)
+
+    @property
+    def checksums(self) -> tuple[tuple[str, str], ...]:
+        """What binds the report to its files: SHA-256 of the model's file, of the schema, and the head of the ledger."""
+        pairs = (
+            ("Model file", self.sha256),
+            ("Schema", "" if self.schema is None else schema_hash(self.schema)),
+            ("Ledger's head", "" if self.ledger is None else self.ledger.head),
+            ("Data", self.fingerprint),
+        )
+        return tuple((name, value) for name, value in pairs if value)
+
+    def _protected(self) -> str:
+        rows = self.guarantee.max_rows_per_person
+        return f"persons with at most {rows:,} row{'s' if rows > 1 else ''}; {self.guarantee.neighbours}"
+
+    def _rows(self) -> str:
+        found = rows_of(self.guarantee)
+        if found is None:
+            return ""
+        low, high = found
+        return f"{low:,} (public)" if low == high else f"private, between {low:,} and {high:,}"
+
+
+def contents_of(
+    model: Any,
+    *,
+    level: float = 0.95,
+    ledger: Ledger | None = None,
+    ledger_name: str = "",
+    analyst: str = "",
+    data_name: str = "",
+    fingerprint: str = "",
+    evaluation: Any = None,
+    forecasts: Sequence[Forecast] = (),
+    date: str = "",
+    sha256: str = "",
+    written_by: str = __version__,
+) -> Contents:
+    """Collect what a report says of a model.
+
+    Parameters
+    ----------
+    model : a fitted linear model of confide, or one that was loaded from a file
+    level : level of intervals, in (0, 1)
+    ledger : the ledger of the rows, or None
+    ledger_name : where it is
+    analyst, data_name, fingerprint : texts that appear as they are given
+    evaluation : an `Evaluation`, or the dictionary that its `to_dict` gives
+    forecasts : see `forecasts_of`
+    date : the date of the report; today by default
+    sha256 : checksum of the model's file; by default of the file that `save` would write
+    written_by : the version that wrote the model's file
+
+    Raises
+    ------
+    ParameterError
+        If the model was not fitted or is of another kind, or what was given besides is of another kind.
+    """
+    if not all(hasattr(model, name) for name in ("guarantee_", "coef_", "coefficient_names_", "alpha_")):
+        raise ParameterError("a report needs a fitted linear model of confide: call fit, or confide.load.")
+    if ledger is not None and not isinstance(ledger, Ledger):
+        raise ParameterError("ledger must be a confide.Ledger, or None.")
+    guarantee, schema = model.guarantee_, released_model(model).schema
+    sha256 = sha256 or hashlib.sha256(document_text(document_of_model(model)).encode()).hexdigest()
+    found = None if ledger is None else LedgerFacts.of(ledger, guarantee, sha256, ledger_name)
+    return Contents(
+        model=model,
+        level=level,
+        verdict=verdict_of(guarantee, found),
+        ledger=found,
+        evaluation=checked_evaluation(evaluation),
+        forecasts=tuple(forecasts),
+        points=points_to_confirm(guarantee, found, None if schema is None else schema.person),
+        odds=_odds(guarantee, found),
+        sha256=sha256,
+        written_by=written_by,
+        date=date or datetime.now(UTC).date().isoformat(),
+        analyst=analyst,
+        data_name=data_name,
+        fingerprint=fingerprint,
+    )
+
+
+def schema_hash(schema: Schema) -> str:
+    """SHA-256 of a schema, whatever the layout of its file: of its columns in order, its target and its interactions."""
+    return hashlib.sha256(json.dumps(schema.to_dict(), separators=(",", ":")).encode()).hexdigest()
+
+
+def _odds(guarantee: Guarantee, ledger: LedgerFacts | None) -> tuple[Odds, ...]:
+    if guarantee.void is not None:
+        return ()
+    lines = [Odds("before", 0.5), Odds("after this model", guess_probability(guarantee.budget))]
+    if ledger is not None and ledger.charges and ledger.neighbours == str(guarantee.neighbours):
+        lines.append(Odds("after all in the ledger", guess_probability(ledger.spent)))
+        lines.append(Odds("if its limit is spent", guess_probability(ledger.limit)))
+    return tuple(lines)

@@ -1,0 +1,209 @@
+"""What the released model says: effects as pictures, coefficients as a picture and a table. Part of the page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from html import escape
+from typing import Any
+
+from confide.effects.effects import Effect, has_effects
+from confide.effects.ticks import effect_limits
+from confide.estimators.linear_model import released_model
+from confide.estimators.model_effects import effects_of
+from confide.estimators.released_coefficients import ReleasedCoefficients, outcome_of
+from confide.inference.table import CoefficientTable, readable
+from confide.report.curves import MOST_LEVELS, effect_drawings
+from confide.report.drawing import interval_plot, weight_plot
+from confide.report.surfaces import surface_drawings
+
+_MOST_FIGURES, _MOST_MAPS, _MOST_ROWS = 12, 4, 16
+"""Only so many figures and rows stand in the part that is signed, the largest effects first. The appendix has them all."""
+_LEVELS_IN_SHORT = 8
+
+
+def has_intervals(model: Any) -> bool:
+    """Whether the release holds what is needed for intervals."""
+    return released_model(model).evidence is not None
+
+
+def has_curves(model: Any) -> bool:
+    """Whether the model is best shown by pictures of its effects: some column has a curve."""
+    return has_effects(released_model(model)) and any(
+        term.points[0].n_numbers > 2 for term in effects_of(model).terms if len(term.points) == 1
+    )
+
+
+def scroll(content: str, name: str) -> str:
+    """Content that may be wider than a narrow screen. It can be reached by the keyboard."""
+    return f'<div class="scroll" role="region" aria-label="{escape(name)}" tabindex="0">{content}</div>'
+
+
+def main_findings(model: Any, level: float) -> str:
+    """What the model says, in the part that is signed: as much as fits there."""
+    if released_model(model).fourier is not None:
+        return (
+            "<p>The model works with random features of all columns together. Single features mean nothing by themselves, "
+            "so no coefficients and no effects of columns are shown.</p>"
+        )
+    return _main_effects(model, level) if has_curves(model) else _main_coefficients(model, level)
+
+
+def all_findings(model: Any, level: float) -> str:
+    """Everything that the model says about columns, for the appendix."""
+    parts = []
+    if has_effects(released_model(model)):
+        found = list(effects_of(model).with_bands(level))
+        parts += ["<h3>Effects of all columns</h3>", effect_drawings(found), surface_drawings(found)]
+    parts.append("<h3>All coefficients</h3>")
+    if has_intervals(model):
+        parts.append(scroll(model.summary(level=level).to_html(), "All coefficients with intervals"))
+        if model.schema is not None:
+            parts.append("<h3>The same for encoded columns, as in the model file</h3>")
+            parts.append(
+                scroll(model.summary(level=level, units="encoded").to_html(), "Encoded coefficients with intervals")
+            )
+        return "".join(parts)
+    parts.append(scroll(_table_without_intervals(ReleasedCoefficients.of(model)), "All coefficients"))
+    if model.schema is not None and released_model(model).fourier is None:
+        parts.append("<h3>The same for encoded columns, as in the model file</h3>")
+        parts.append(scroll(_table_without_intervals(ReleasedCoefficients.of(model, "encoded")), "Encoded coefficients"))
+    return "".join(parts)
+
+
+def _main_effects(model: Any, level: float) -> str:
+    effects = effects_of(model)
+    found = list(effects.with_bands(level))
+    alone = sorted((effect for effect in found if len(effect.columns) == 1), key=lambda effect: -_size_of(effect))
+    pairs = sorted((effect for effect in found if len(effect.columns) == 2), key=lambda effect: -_size_of(effect))
+    shown, maps = alone[:_MOST_FIGURES], pairs[:_MOST_MAPS]
+    drawn = effect_drawings(shown, effect_limits(alone), min(_LEVELS_IN_SHORT, MOST_LEVELS))
+    words = _words_of_effects(model, effects, found, level)
+    if len(shown) < len(alone):
+        words.append(f"The {len(shown)} largest of {len(alone)} effects are drawn; the technical appendix has all.")
+    text = f"<p>{escape(' '.join(words))}</p>{drawn}"
+    if maps:
+        few = f" The {len(maps)} largest of {len(pairs)} are drawn." if len(maps) < len(pairs) else ""
+        text += (
+            '<div class="whole"><h3>What pairs of columns add</h3>'
+            "<p>Each cell is a pair of values. One colour means that the pair adds to the "
+            f"{escape(effects.outcome)}, the other that it takes away; the stronger, the more.{few}</p>"
+            f"{surface_drawings(maps)}</div>"
+        )
+    return text
+
+
+def _words_of_effects(model: Any, effects: Any, found: Sequence[Effect], level: float) -> list[str]:
+    meaning = (
+        f"Above 0 (for levels: right of 0) a column raises the {effects.outcome}, below 0 it lowers it, compared with the "
+        "mean of the curve over its scale or of all levels. All columns have the same scale of effects, the largest effect "
+        "first, and each its own unit below. Between the short marks on the axis a curve is straight. No row is drawn."
+    )
+    sentences = [meaning]
+    if any(effect.has_band for effect in found):
+        sentences.append(
+            f"Bands cover sampling and the noise for privacy at level {level:g}: the inner one for each value by itself, "
+            f"the outer one for all values of a column together."
+        )
+    elif has_intervals(model):
+        sentences.append("No band is drawn where the noise hides what the rows tell.")
+    else:
+        sentences.append(
+            "No part of the budget was used for intervals, so there are no bands. The noise alone may make effects of this "
+            "size, above all for levels and stretches that few rows have."
+        )
+    if any(len(effect.columns) > 2 for effect in found):
+        sentences.append("What three or more columns add together is not drawn.")
+    if effects.shortens_rows:
+        sentences.append(
+            "The model clips long encoded rows: all effects of such a row are multiplied by one factor below 1."
+        )
+    return sentences
+
+
+def _size_of(effect: Effect) -> float:
+    values = [value.effect for value in effect.values]
+    return max(values) - min(values) if values else 0.0
+
+
+def _main_coefficients(model: Any, level: float) -> str:
+    if has_intervals(model):
+        return _with_intervals(model.summary(level=level), outcome_of(model))
+    found = ReleasedCoefficients.of(model)
+    largest = sorted(found.coefficients, key=lambda one: -abs(one.estimate * one.span))
+    shown = [one for one in found.coefficients if one in largest[:_MOST_ROWS]]
+    bars = [(one.name, one.estimate * one.span) for one in found.coefficients if one.unit]
+    drawn = weight_plot(bars, _what_bars_are(found.units), found.outcome)
+    return (
+        "<p>No part of the budget was used for intervals, so it is not known how precise these coefficients are.</p>"
+        f"{drawn}{scroll(_table_without_intervals(replace(found, coefficients=tuple(shown))), 'Coefficients')}"
+        f"{_few(len(shown), len(found.coefficients))}"
+    )
+
+
+def _with_intervals(table: CoefficientTable, outcome: str) -> str:
+    largest = sorted(table.coefficients, key=lambda one: -abs(one.estimate * one.span))[:_MOST_ROWS]
+    shown = [one for one in table.coefficients if one in largest]
+    scaled = tuple(
+        replace(one, estimate=one.estimate * one.span, low=one.low * one.span, high=one.high * one.span,
+                sampling_error=one.sampling_error * one.span)
+        for one in shown
+        if one.unit
+    )  # fmt: skip
+    drawn = interval_plot(replace(table, coefficients=scaled), _what_bars_are(table.shown_units), outcome)
+    percent = f"{100.0 * table.level:g}% interval"
+    heads = ["Column", "Unit", "Coefficient", percent, *([table.ratio.capitalize(), percent] if table.ratio else []), "p"]
+    rows = []
+    for one in shown:
+        found = table.ratio_of(one)
+        ratio = ("", "") if found is None else (readable(found[0]), _interval(found[1], found[2]))
+        ends = _interval(one.low, one.high)
+        p_value = "<0.001" if one.p_value < 0.001 else f"{one.p_value:.3f}"
+        cells = [readable(one.estimate), ends, *(ratio if table.ratio else ()), p_value]
+        rows.append((one.name, one.unit, *cells))
+    notes = f"<p>{escape(' '.join(table.notes[:-1]))}</p>"
+    return drawn + scroll(_table(heads, rows), "Coefficients") + _few(len(shown), len(table.coefficients)) + notes
+
+
+def _interval(low: float, high: float) -> str:
+    return f"{readable(low)} to {readable(high)}"
+
+
+def _few(shown: int, of: int) -> str:
+    return (
+        "" if shown == of else f"<p>The {shown} largest of {of} coefficients are listed; the technical appendix has all.</p>"
+    )
+
+
+def _what_bars_are(units: str) -> str:
+    if units != "original":
+        return ""
+    return "For numbers, bars are for the whole way from low to high; for levels, against the reference."
+
+
+def _table_without_intervals(found: ReleasedCoefficients) -> str:
+    number = readable if found.units == "original" else "{:+.4f}".format
+    heads = ["Column", "Unit", "Coefficient", *([found.ratio.capitalize()] if found.ratio else [])]
+    rows = [
+        (
+            one.name,
+            one.unit,
+            number(one.estimate),
+            *(["" if one.ratio is None else readable(one.ratio)] if found.ratio else []),
+        )
+        for one in found.coefficients
+    ]
+    return _table(heads, rows)
+
+
+def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table whose first two columns are words."""
+    head = "".join(
+        f'<th scope="col"{" class=word" if place < 2 else ""}>{escape(name)}</th>' for place, name in enumerate(heads)
+    )
+    body = "".join(
+        f'<tr><th scope="row">{escape(name)}</th><td class="word">{escape(unit)}</td>'
+        f"{''.join(f'<td>{escape(cell)}</td>' for cell in cells)}</tr>"
+        for name, unit, *cells in rows
+    )
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"

@@ -1,0 +1,79 @@
+"""The verdict on a released model: one line that a signer can act on, and the reasons behind it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from confide.cautions import cautions
+from confide.guarantee import Guarantee
+from confide.report.ledger_facts import LedgerFacts
+from confide.report.odds import guess_probability, percent, question_of
+
+_NO_LEDGER = (
+    "No ledger was given with this report. Other releases from the same rows would add to what is revealed, and are not "
+    "counted here."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What the report says first.
+
+    Attributes
+    ----------
+    kind : "private", "caution" or "void"
+    headline : one line
+    sentences : why, and what it means
+    """
+
+    kind: str
+    headline: str
+    sentences: tuple[str, ...]
+
+
+def verdict_of(guarantee: Guarantee, ledger: LedgerFacts | None) -> Verdict:
+    """The verdict, from the guarantee and from what the ledger says of the model.
+
+    A model without a ledger gets no green light: nobody can say what other releases from the same rows cost.
+    """
+    if guarantee.void is not None:
+        return Verdict("void", "Not private. Do not release this model as a private one.", (guarantee.void,))
+    meaning = (
+        f"Someone who knows everything else, and guesses at even odds {question_of(guarantee)}, is right with probability "
+        f"at most {percent(guess_probability(guarantee.budget))} after seeing the model."
+    )
+    doubts = [*unusual_of(guarantee), *_doubts_of_ledger(ledger)]
+    if not doubts:
+        sentence = "" if ledger is None else ledger.sentence()
+        return Verdict(
+            "private", "Private, and charged. Ready to sign once the points below are confirmed.", (meaning, sentence)
+        )
+    if unusual_of(guarantee):
+        return Verdict("caution", "Private in form, but the budget is so large that it promises little.", (meaning, *doubts))
+    return Verdict("caution", "Private by itself. What all releases cost together is not shown.", (meaning, *doubts))
+
+
+def unusual_of(guarantee: Guarantee) -> tuple[str, ...]:
+    """What is unusual about the budget, from the public facts of the guarantee."""
+    low, high = rows_of(guarantee) or (1, 1)
+    return cautions(guarantee.budget, low, high)
+
+
+def rows_of(guarantee: Guarantee) -> tuple[int, int] | None:
+    """The bounds on the number of rows that the guarantee states; equal ones where it is public. None if it states none."""
+    for sentence in guarantee.assumptions:
+        if found := re.match(r"The number of rows, ([\d,]+), is public", sentence):
+            n_rows = int(found[1].replace(",", ""))
+            return n_rows, n_rows
+        if found := re.match(
+            r"The number of rows is private; it lies between the declared bounds ([\d,]+) and ([\d,]+)", sentence
+        ):
+            return int(found[1].replace(",", "")), int(found[2].replace(",", ""))
+    return None
+
+
+def _doubts_of_ledger(ledger: LedgerFacts | None) -> list[str]:
+    if ledger is None:
+        return [_NO_LEDGER]
+    return [] if ledger.holds_the_charge else [ledger.sentence()]
