@@ -37,7 +37,18 @@ GROUPS = {
         ["Schema", "SchemaEncoder", "RandomFourierFeatures", "BallBound", "BoxBound", "GroupBound", "open_rows"],
     ),
     "parties": ("Several parties", ["FederatedRows", "take_part"]),
-    "displays": ("Displays", ["EffectsDisplay"]),
+    "displays": (
+        "Displays",
+        [
+            "CoefficientsDisplay",
+            "EffectsDisplay",
+            "ComparisonDisplay",
+            "PrivacyAccuracyDisplay",
+            "CalibrationDisplay",
+            "RocDisplay",
+            "LedgerDisplay",
+        ],
+    ),
     "planning": ("Planning", ["planning"]),
     "datasets": ("Data sets", ["datasets"]),
     "errors": (

@@ -27,6 +27,11 @@ class RocDisplay:
     ax_ : Matplotlib axes
     figure_ : Matplotlib figure
 
+    Raises
+    ------
+    ParameterError
+        By `plot`, if Matplotlib is not installed.
+
     Notes
     -----
     Guarantee: that of the evaluation. The picture is made of its noisy counts alone.
@@ -66,8 +71,8 @@ class RocDisplay:
 
         Parameters
         ----------
-        estimator, X, y, budget, ledger :
-            As in `confide.evaluate`: a fitted classifier with two classes, rows from which it did not learn, what the
+        estimator, X, y, budget, ledger : as in `confide.evaluate`
+            A fitted classifier with two classes, rows from which it did not learn, what the
             histogram costs, and where that is charged.
         ax : Matplotlib axes or None
             None makes a new figure.
@@ -88,7 +93,18 @@ class RocDisplay:
         return cls.from_counts(evaluate(estimator, X, y, budget=budget, ledger=ledger, **others), ax=ax)
 
     def plot(self, ax: Any = None) -> RocDisplay:
-        """Draw on Matplotlib axes, or on a new figure."""
+        """Draw on Matplotlib axes, or on a new figure.
+
+        Parameters
+        ----------
+        ax : Matplotlib axes or None
+            None makes a new figure.
+
+        Raises
+        ------
+        ParameterError
+            If Matplotlib is not installed.
+        """
         ax, evaluation = axes_for("RocDisplay", ax, (5.0, 4.8)), self.evaluation
         ax.plot([0.0, 1.0], [0.0, 1.0], color="0.4", linestyle="--", linewidth=1.0, label="chance")
         area = evaluation.auc
