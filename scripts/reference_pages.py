@@ -40,13 +40,13 @@ GROUPS = {
     "displays": (
         "Displays",
         [
-            "CoefficientsDisplay",
             "EffectsDisplay",
-            "ComparisonDisplay",
+            "CoefficientsDisplay",
             "PrivacyAccuracyDisplay",
-            "CalibrationDisplay",
             "RocDisplay",
+            "CalibrationDisplay",
             "LedgerDisplay",
+            "ComparisonDisplay",
         ],
     ),
     "planning": ("Planning", ["planning"]),
