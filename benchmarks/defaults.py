@@ -154,7 +154,8 @@ def _changed(estimator: Any, rows: Rows, name: str, value: Any) -> Any:
     if name == "alpha":
         value *= estimator.plan(*shape).alpha
     if name == "length_scale":
-        value *= estimator.chosen_map(*shape).length_scale
+        with_features = type(estimator)(**estimator.get_params(deep=False) | {"n_features": 2})
+        value *= with_features.chosen_map(*shape).length_scale
     return type(estimator)(**estimator.get_params(deep=False) | {name: value})
 
 

@@ -17,6 +17,12 @@ if TYPE_CHECKING:
     from confide.accounting.ledger import Ledger as Ledger
     from confide.data.federated import FederatedRows as FederatedRows
     from confide.data.passes import progress as progress
+    from confide.displays.calibration import CalibrationDisplay as CalibrationDisplay
+    from confide.displays.coefficients import CoefficientsDisplay as CoefficientsDisplay
+    from confide.displays.comparison import ComparisonDisplay as ComparisonDisplay
+    from confide.displays.ledger import LedgerDisplay as LedgerDisplay
+    from confide.displays.privacy_accuracy import PrivacyAccuracyDisplay as PrivacyAccuracyDisplay
+    from confide.displays.roc import RocDisplay as RocDisplay
     from confide.erm.group_bounds import BoxBound as BoxBound
     from confide.erm.group_bounds import GroupBound as GroupBound
     from confide.erm.row_bounds import BallBound as BallBound
@@ -30,6 +36,7 @@ if TYPE_CHECKING:
     from confide.errors import ParameterError as ParameterError
     from confide.errors import PrivacyWarning as PrivacyWarning
     from confide.errors import SchemaError as SchemaError
+    from confide.errors import StudyError as StudyError
     from confide.estimators.additive import AdditiveClassifier as AdditiveClassifier
     from confide.estimators.additive import AdditiveRegressor as AdditiveRegressor
     from confide.estimators.effects_display import EffectsDisplay as EffectsDisplay
@@ -42,6 +49,7 @@ if TYPE_CHECKING:
     from confide.estimators.parties import take_part as take_part
     from confide.estimators.parts import intervals_from_parts as intervals_from_parts
     from confide.estimators.priors import PublicPrior as PublicPrior
+    from confide.estimators.private_bounds import private_bounds as private_bounds
     from confide.estimators.regression import Ridge as Ridge
     from confide.estimators.search import PrivateSearchCV as PrivateSearchCV
     from confide.estimators.svm import KernelSVC as KernelSVC

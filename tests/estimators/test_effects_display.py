@@ -16,6 +16,7 @@ def test_any_linear_model_with_a_schema_can_be_drawn():
     display = EffectsDisplay.from_estimator(fitted, columns="age")
     assert [ax.get_title() for ax in display.axes_] == ["age"]
     assert display.axes_[0].figure is display.figure_
+    assert display.ax_ is display.axes_[0]
     assert display.outcome == 'log-odds of buys = "no"'
     assert display.plot() is display
 

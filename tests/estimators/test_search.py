@@ -536,3 +536,31 @@ def test_scikit_learns_checks_pass(method):
         LogisticRegression(row_norm=1e3), {"intercept_scaling": [1.0, 2.0]}, budget=1e6, method=method, expected_tries=4
     )
     assert failed_checks(model) == ""
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("cv_results_", "the scores of the candidates would reveal more of the rows than was paid for"),
+        ("best_score_", "no part of the budget was kept for one. Give score_share"),
+        ("best_score_deviation_", "no part of the budget was kept for one"),
+        ("n_splits_", "there are no folds"),
+        ("scorer_", "counts mistakes"),
+        ("refit_time_", "depends on the rows"),
+    ],
+)
+def test_what_a_search_does_not_have_is_explained_when_it_is_read(name, words):
+    """With whole sentences, before and after the fit; hasattr stays False, and a score that was released is there."""
+    X = np.random.default_rng(0).uniform(-0.5, 0.5, size=(600, 2))
+    search = confide.PrivateSearchCV(confide.LogisticRegression(classes=[0, 1]), {"alpha": [0.01, 1.0]}, budget=4.0)
+    with pytest.raises(AttributeError, match=f"no attribute '{name}'; it is not fitted yet"):
+        getattr(search, name)
+    search.set_params(method="permute-and-flip").fit(X, X[:, 0] > 0.0)
+    assert not hasattr(search, name)
+    with pytest.raises(AttributeError, match=words) as caught:
+        getattr(search, name)
+    assert caught.value.name == name
+    assert str(caught.value).endswith(".")
+    with pytest.raises(AttributeError, match=r"no attribute 'nothing'$"):
+        search.nothing  # noqa: B018 - the access is the test
+    assert 0.0 < clone(search).set_params(score_share=0.5).fit(X, X[:, 0] > 0.0).best_score_ < 2.0

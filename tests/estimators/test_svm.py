@@ -16,7 +16,9 @@ from sklearn.svm import LinearSVC as Liblinear
 import confide
 from confide.erm.hinges import HuberHinge, LogisticHinge, SmoothHinge
 from confide.errors import ParameterError
+from confide.features.encoder import Encoder
 from confide.training.alpha import usual_norm
+from confide.training.kernel_choice import feature_norm
 from tests.estimators.conventions import failed_checks
 from tests.training.test_loss_choice import columns
 
@@ -262,13 +264,50 @@ def test_a_kernel_at_its_defaults_on_adult():
     assert np.mean(errors) < 0.160
 
 
+@pytest.mark.parametrize("parameters", [{"budget": 4.0}, {"feature_norm": None}, {"budget": 0.05}])
+def test_encoded_columns_stand_beside_the_features(disc, tmp_path, parameters):
+    """Scores are those of weights of both, a file says which there are, and a refit chooses nothing anew."""
+    points, inside = disc
+    schema = confide.Schema(columns={"a": {"low": -1, "high": 1}, "b": {"low": -1, "high": 1}})
+    frame = pd.DataFrame(points[:3000], columns=["a", "b"])
+    model = KernelSVC(**{"budget": 1.0, "schema": schema} | parameters).fit(frame, inside[:3000])
+    kept = 0 if "feature_norm" in parameters else 2
+    n_features = 0 if model.fourier_map_ is None else model.fourier_map_.n_features
+    assert (n_features == 0) == (model.budget == 0.05)
+    assert model.coef_.shape == (1, kept + n_features)
+    assert list(model.coefficient_names_[:kept]) == ["a", "b"][:kept]
+    rows = [points[:10]] if kept else []
+    if n_features:
+        norm = feature_norm(Encoder(schema)) if kept else 1.0
+        rows.append(norm * model.fourier_map_.transform(points[:10]))
+        assert "random features of the kernel 'rbf'" in model.guarantee_.statement()
+    rows = model._row_bound.clip(np.hstack(rows))
+    assert model.decision_function(frame[:10]) == pytest.approx((rows @ model.coef_.T + model.intercept_).ravel())
+    model.save(tmp_path / "model.json")
+    loaded = confide.load(tmp_path / "model.json")
+    assert (loaded.decision_function(frame) == model.decision_function(frame)).all()
+    again = model.refit(frame, inside[:3000], budget=math.inf)
+    assert again.coef_.shape == model.coef_.shape
+
+
+def test_a_kernel_without_features_plans_as_a_linear_machine_does():
+    """With the same constant for the intercept."""
+    schema = confide.Schema(columns={"age": {"low": 0, "high": 100}, "job": {"categories": ["a", "b", "c"]}})
+    for budget in (0.1, confide.ApproxDP(0.05, 1e-6)):
+        kernel, linear = (kind(budget, schema=schema, intercept_scaling=1.0) for kind in (KernelSVC, LinearSVC))
+        assert kernel.chosen_map(2_000) is None
+        assert kernel.plan(2_000) == linear.plan(2_000)
+
+
 def test_a_kernel_machine_plans_for_its_features():
     """Rows of norm 1, as many weights as features; a schema's own columns are mapped."""
     plan = KernelSVC(1.0, n_features=64).plan(10_000, 7)
     assert (plan.problem.n_features, plan.problem.n_weights) == (64, 65)
     assert plan.problem.row_norm == pytest.approx(math.sqrt(1.25))
     schema = confide.Schema(columns={"age": {"low": 0, "high": 100}, "job": {"categories": ["a", "b", "c"]}})
-    assert KernelSVC(1.0, n_features=64, schema=schema).plan(10_000).problem.n_features == 64
+    assert KernelSVC(1.0, n_features=64, schema=schema).plan(10_000).problem.n_features == 64 + 4
+    assert KernelSVC(1.0, n_features=64, feature_norm=None, schema=schema).plan(10_000).problem.n_features == 64
+    assert KernelSVC(1.0, n_features=0, schema=schema).plan(10_000).problem.n_features == 4
     for bad in ({"n_features": 7}, {"kernel": "linear"}, {"length_scale": 0.0}, {"map_seed": -1}):
         with pytest.raises(ParameterError):
             KernelSVC(1.0, **bad).plan(100, 3)

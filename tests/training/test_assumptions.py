@@ -131,7 +131,9 @@ def test_what_is_unusual_about_a_budget_is_part_of_the_guarantee():
 def test_the_place_of_the_rows_is_stated_where_it_is_trusted():
     """Rows that this process reads need no sentence; others bring their own."""
     source = SimpleNamespace(assumption="Parties are honest.")
-    rows = SimpleNamespace(target_sentence="Labels are labels.", has_weights=False, source=source, fourier=None)
+    rows = SimpleNamespace(
+        target_sentence="Labels are labels.", has_weights=False, source=source, fourier=None, encoder=None
+    )
     assert sentences_of_rows(rows, settings(), None) == ("Labels are labels.", "Parties are honest.")
     rows.source.assumption = ""
     assert sentences_of_rows(rows, settings(), None) == ("Labels are labels.",)
@@ -140,7 +142,7 @@ def test_the_place_of_the_rows_is_stated_where_it_is_trusted():
 def test_a_prior_is_stated_with_where_it_came_from():
     """It has a sentence of its own, which knows the ledger of the fit."""
     source = SimpleNamespace(assumption="")
-    rows = SimpleNamespace(target_sentence="Labels.", has_weights=False, source=source, fourier=None)
+    rows = SimpleNamespace(target_sentence="Labels.", has_weights=False, source=source, fourier=None, encoder=None)
     prior, ledger = Prior.of_numbers([1.0, 2.0], 0.5), Ledger(limit=3.0)
     assert sentences_of_rows(rows, settings(prior=prior), None) == ("Labels.", prior.sentence(None))
     released = replace(prior, source="release", guarantee=guarantee(settings(), ledger=ledger), ledger=ledger.identity)

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import confide
 from confide import ZCDP, AdditiveClassifier, ApproxDP, HuberRegressor, KernelSVC, LinearSVC, LogisticRegression, Schema
+from confide.erm.hinges import LogisticHinge
+from confide.erm.losses import LogisticLoss
 from confide.erm.row_bounds import BallBound
 from confide.training.alpha import strength
 from confide.training.centring_choice import ENOUGH_FOR_GRADIENTS
 from confide.training.loss_choice import ENOUGH_FOR_THE_HINGE
 from confide.training.plan import make_plan
+from confide.training.settings import ScoreLoss
 from tests.training.examples import settings
 
 NUMBERS = Schema({f"x{i}": {"low": 0.0, "high": 1.0} for i in range(60)})
@@ -34,24 +38,39 @@ def test_with_some_noise_gradients_are_taken_and_rows_are_centred(kind, budget):
     assert "gradient" in str(plan)
 
 
-def test_the_limits_are_those_of_the_strength():
-    """Just below the lower limit and from the upper one on, noise lies in the objective; between them in gradients."""
+@pytest.mark.parametrize(
+    ("loss", "usual_norm", "least", "enough"),
+    [(LogisticHinge(), None, 1.6, 50.0), (LogisticLoss(), None, 0.0, 50.0), (LogisticHinge(), 0.8, 1.6, 3.0)],
+    ids=["margin", "logistic", "curves"],
+)
+def test_the_limits_are_those_of_the_strength(loss, usual_norm, least, enough):
+    """Below the lower limit and from the upper one on, noise lies in the objective; between them in gradients."""
     found = {}
-    for thousandth in range(2, 400):
-        budget = ApproxDP(thousandth / 50.0, 1e-5)
-        given = settings(budget=budget, intercept=1.0, centres=True, mechanism="objective")
-        plan = make_plan(given, 40, 20_000)
+    facts = {"minimised": ScoreLoss(loss), "intercept": 1.0, "usual_norm": usual_norm}
+    for epsilon in np.geomspace(0.04, 8.0, 24):
+        budget = ApproxDP(float(epsilon), 1e-5)
+        plan = make_plan(settings(budget=budget, mechanism="objective", **facts), 40, 20_000)
         if plan.noise is None or plan.noise.law != "gaussian":
             continue
-        taken = make_plan(settings(budget=budget, intercept=1.0, centres=True), 40, 20_000)
-        found[strength(plan, None)] = taken.mechanism
-    assert {"gradient", "objective"} == set(found.values())
+        taken = make_plan(settings(budget=budget, centres=True, **facts), 40, 20_000)
+        found[strength(plan, usual_norm)] = taken.mechanism
+    assert set(found.values()) == {"gradient", "objective"}
     for strong, mechanism in found.items():
-        if strong < 0.97 * ENOUGH_FOR_GRADIENTS or strong >= 1.03 * ENOUGH_FOR_THE_HINGE:
+        # A centre takes a part of the budget, which moves the lower limit a little.
+        if strong < 0.97 * least or strong >= 1.03 * enough:
             assert mechanism == "objective"
-        elif 1.03 * ENOUGH_FOR_GRADIENTS < strong < 0.97 * ENOUGH_FOR_THE_HINGE:
+        elif 1.03 * least < strong < 0.97 * enough:
             assert mechanism == "gradient"
     assert (ENOUGH_FOR_GRADIENTS, ENOUGH_FOR_THE_HINGE) == (1.6, 50.0)
+
+
+def test_curves_in_a_schema_count_as_curves_whatever_the_estimator():
+    """Straight lines of the same columns take gradients at a strength at which knots do not."""
+    knotted = Schema({f"x{i}": {"low": 0.0, "high": 1.0, "knots": 1} for i in range(40)})
+    lines = Schema({f"x{i}": {"low": 0.0, "high": 1.0} for i in range(40)})
+    for kind in (LinearSVC, LogisticRegression):
+        assert plan_of(kind(SOME, schema=lines), 150_000).mechanism == "gradient"
+        assert plan_of(kind(SOME, schema=knotted), 150_000).mechanism == "objective"
 
 
 @pytest.mark.parametrize(
@@ -63,7 +82,7 @@ def test_the_limits_are_those_of_the_strength():
         (LinearSVC(SOME, schema=NUMBERS), {"n_rows": 10**7}),
         (LinearSVC(SOME, schema=NUMBERS), {"n_classes": 3}),
         (HuberRegressor(SOME, schema=NUMBERS, target_bound=1.0), {}),
-        (KernelSVC(SOME, schema=NUMBERS), {}),
+        (KernelSVC(ApproxDP(4.0, 1e-6), schema=NUMBERS), {"n_rows": 100_000}),
         (AdditiveClassifier(SOME, schema=NUMBERS, interactions="all"), {}),
         (LogisticRegression(ApproxDP(4.0, 1e-6), schema=NUMBERS, inference_share="auto"), {"n_rows": 100_000}),
     ],

@@ -8,9 +8,19 @@ import numpy as np
 import pytest
 
 from confide import ZCDP, ApproxDP, KernelSVC, ParameterError, Schema
+from confide.expected_noise import noise_on_a_weight
 from confide.features.encoder import Encoder
 from confide.features.fourier import KERNELS, FourierMap
-from confide.training.kernel_choice import LEAST_STRENGTH, NUMBERS_OF_FEATURES, length_scale, number_of_features
+from confide.training.kernel_choice import (
+    ENOUGH_ROWS,
+    LEAST_STRENGTH,
+    NORM_OVER_COLUMNS,
+    NUMBERS_OF_FEATURES,
+    STRENGTH_UNDER_LAPLACE,
+    feature_norm,
+    length_scale,
+    number_of_features,
+)
 
 
 def numbers(count, **more):
@@ -20,7 +30,8 @@ def numbers(count, **more):
 def chosen(budget, n_rows, schema=None, **parameters):
     """The number of features that a kernel gets."""
     model = KernelSVC(budget, schema=schema or numbers(4), **parameters)
-    return model.chosen_map(n_rows).n_features
+    features = model.chosen_map(n_rows)
+    return 0 if features is None else features.n_features
 
 
 @pytest.mark.parametrize(("count", "expected"), [(3, 0.27), (12, 1.08), (48, 4.0), (96, math.sqrt(32.0))])
@@ -71,34 +82,77 @@ def test_all_kernels_fall_about_equally_far_at_usual_rows(kernel):
     assert 1 / 1.6 < falls[kernel].mean() / gaussian < 1.6
 
 
-def test_more_rows_and_larger_budgets_never_take_features_away():
-    """Both ends are reached, and all numbers of features."""
+@pytest.mark.parametrize(("parameters", "least"), [({}, 0), ({"feature_norm": None}, NUMBERS_OF_FEATURES[-1])])
+def test_more_rows_and_larger_budgets_never_take_features_away(parameters, least):
+    """Both ends are reached. Features alone are never fewer than the smallest number; beside columns there may be none."""
     for budget in (1.0, ApproxDP(1.0, 1e-6), ZCDP(0.05)):
-        by_rows = [chosen(budget, int(10**power)) for power in np.arange(2.0, 7.1, 0.25)]
+        by_rows = [chosen(budget, int(10**power), **parameters) for power in np.arange(2.0, 7.1, 1.0)]
         assert by_rows == sorted(by_rows)
-        assert (by_rows[0], by_rows[-1]) == (NUMBERS_OF_FEATURES[-1], NUMBERS_OF_FEATURES[0])
-    by_budget = [chosen(ApproxDP(epsilon, 1e-6), 20_000) for epsilon in (0.01, 0.1, 1.0, 10.0)]
+        assert (by_rows[0], by_rows[-1]) == (least, NUMBERS_OF_FEATURES[0])
+    by_budget = [chosen(ApproxDP(epsilon, 1e-6), 20_000, **parameters) for epsilon in (0.01, 0.1, 1.0, 10.0)]
     assert by_budget == sorted(by_budget)
     assert by_budget[0] < by_budget[-1]
 
 
-def test_laplace_noise_gets_fewer_features():
-    """It grows faster with their number."""
-    assert chosen(1.0, 30_000) < chosen(ApproxDP(1.0, 1e-6), 30_000)
+@pytest.mark.parametrize("mechanism", ["objective", "output"])
+def test_laplace_noise_gets_fewer_features(mechanism):
+    """It grows faster with their number, so ten times as many rows are needed for each unit of it."""
+    facts = {"schema": numbers(4), "feature_norm": None, "mechanism": mechanism}
+    for budget, factor in ((1.0, STRENGTH_UNDER_LAPLACE), (ApproxDP(1.0, 1e-6), 1.0)):
+
+        def strength(n_rows, budget=budget):
+            plan = KernelSVC(budget, n_features=500, **facts).plan(n_rows)
+            return n_rows / noise_on_a_weight(plan)
+
+        enough = next(n for n in (int(500 * 1.3**k) for k in range(60)) if strength(n) >= factor * LEAST_STRENGTH[500])
+        assert chosen(budget, enough, **facts) >= 500
+        assert chosen(budget, enough // 2, **facts) < 500
+
+
+def noise_in_rows(plan):
+    """Rows over the noise on one weight in units of a row's slope, recomputed here."""
+    problem = plan.problem
+    return problem.n_rows_low * math.sqrt(problem.n_weights) / (plan.noise_norm * plan.l2 / problem.loss_bounds.lipschitz)
 
 
 @pytest.mark.parametrize("number", LEAST_STRENGTH)
 def test_a_number_of_features_is_taken_from_its_strength_on(number):
-    """Rows over the noise on one weight in units of a row's slope, recomputed here; not with half as many rows."""
-    budget, schema = ApproxDP(1.0, 1e-6), numbers(4)
+    """Not with half as many rows."""
+    facts = {"schema": numbers(4), "feature_norm": None}
+    budget = ApproxDP(1.0, 1e-6)
 
     def strength(n_rows):
-        plan = KernelSVC(budget, schema=schema, n_features=number).plan(n_rows)
-        return n_rows * math.sqrt(plan.problem.n_weights) / (plan.noise_norm * plan.l2 / plan.problem.loss_bounds.lipschitz)
+        return noise_in_rows(KernelSVC(budget, n_features=number, **facts).plan(n_rows))
 
-    enough = next(n for n in (int(500 * 1.05**k) for k in range(200)) if strength(n) >= LEAST_STRENGTH[number])
-    assert chosen(budget, enough) >= number
-    assert chosen(budget, enough // 2) < number
+    enough = next(n for n in (int(500 * 1.3**k) for k in range(60)) if strength(n) >= LEAST_STRENGTH[number])
+    assert chosen(budget, enough, **facts) >= number
+    assert chosen(budget, enough // 2, **facts) < number
+
+
+@pytest.mark.parametrize(("budget", "law"), [(1.0, "laplace"), (ApproxDP(1.0, 1e-6), "gaussian"), (ZCDP(0.1), "gaussian")])
+def test_features_stand_beside_columns_where_enough_rows_come_to_each_column(budget, law):
+    """With half as many rows there are none, and with half as many rows to twelve columns there were too few before."""
+    schema = numbers(12)
+
+    def by_column(n_rows):
+        plan = KernelSVC(budget, n_features=NUMBERS_OF_FEATURES[-1], schema=schema, centre=False).plan(n_rows)
+        assert plan.noise.law == law
+        return noise_in_rows(plan) * plan.problem.row_norm / 12
+
+    enough = next(n for n in (int(500 * 1.15**k) for k in range(80)) if by_column(n) >= 1.01 * ENOUGH_ROWS[law])
+    assert chosen(budget, enough, schema, centre=False) > 0
+    assert chosen(budget, enough // 2, schema, centre=False) == 0
+
+
+def test_the_features_of_a_typical_row_are_longer_than_its_columns():
+    """Three numbers have norm 1, and three categories the root of 3."""
+    levels = {f"c{i}": {"categories": ["a", "b", "c"], "other": "a"} for i in range(3)}
+    for schema, norm in ((numbers(3), 1.0), (Schema(levels), math.sqrt(3.0))):
+        assert feature_norm(Encoder(schema)) == pytest.approx(NORM_OVER_COLUMNS * norm, rel=5e-3)
+        plan = KernelSVC(1.0, schema=schema, n_features=8).plan(1000)
+        assert plan.problem.row_bound.l2_norm == pytest.approx(
+            math.hypot(NORM_OVER_COLUMNS * norm, math.sqrt(3.0)), rel=5e-3
+        )
 
 
 def test_without_privacy_features_are_many_and_rows_are_not_counted():
@@ -108,12 +162,12 @@ def test_without_privacy_features_are_many_and_rows_are_not_counted():
         raise AssertionError
 
     settings = KernelSVC(math.inf)._settings(None)
-    assert number_of_features(settings, never) == NUMBERS_OF_FEATURES[0] == 1000
+    assert number_of_features(settings, None, never) == NUMBERS_OF_FEATURES[0] == 1000
 
 
 def test_a_private_number_of_rows_is_not_looked_at():
     """Its public lower bound is."""
-    facts = {"neighbours": "add-or-remove-one", "schema": numbers(3)}
+    facts = {"neighbours": "add-or-remove-one", "schema": numbers(3), "feature_norm": None}
     few, many = (KernelSVC(ApproxDP(1.0, 1e-6), n_rows_bounds=bounds, **facts) for bounds in ((500, 10**6), (10**6, 10**6)))
     assert few.chosen_map().n_features == NUMBERS_OF_FEATURES[-1]
     assert many.chosen_map().n_features == NUMBERS_OF_FEATURES[0]
@@ -125,7 +179,7 @@ def test_a_chosen_map_is_that_of_the_fit_and_given_values_stay():
     fourier = model.chosen_map(50_000)
     assert isinstance(fourier, FourierMap)
     assert (fourier.n_inputs, fourier.seed, fourier.length_scale) == (3, 7, 0.27)
-    assert model.plan(50_000).problem.n_features == fourier.n_features
+    assert model.plan(50_000).problem.n_features == 3 + fourier.n_features
     named = KernelSVC(1.0, schema=numbers(3), map_seed=7, n_features=fourier.n_features, length_scale=fourier.length_scale)
     assert named.plan(50_000) == model.plan(50_000)
     assert named.chosen_map(10) == fourier
@@ -134,6 +188,20 @@ def test_a_chosen_map_is_that_of_the_fit_and_given_values_stay():
         model.chosen_map()
     with pytest.raises(ParameterError, match="n_features"):
         KernelSVC(1.0).chosen_map(100)
+
+
+@pytest.mark.parametrize("bad", [{"n_features": 0}, {"feature_norm": 1.0}])
+def test_columns_without_a_schema_stand_beside_no_features(bad):
+    """Nothing is known of their bounds."""
+    with pytest.raises(ParameterError, match="schema"):
+        KernelSVC(1.0, **bad).plan(100, 3)
+
+
+@pytest.mark.parametrize("bad", ["long", -1.0, 0.0, math.nan, math.inf, True, [1.0]])
+def test_a_norm_of_features_that_is_no_positive_number_is_refused(bad):
+    """Before any row."""
+    with pytest.raises(ParameterError, match="feature_norm"):
+        KernelSVC(1.0, schema=numbers(3), feature_norm=bad).plan(100)
 
 
 @pytest.mark.parametrize("bad", [{"n_features": "many"}, {"length_scale": "long"}, {"n_features": 7}, {"kernel": "linear"}])

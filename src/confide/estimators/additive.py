@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
-from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -19,6 +17,7 @@ from confide.estimators.loss_regression import LossRegressor, poisson_loss, squa
 from confide.estimators.shared_parameters import IntervalsParameter, estimator
 from confide.features.encoder import Encoder
 from confide.intake import parameters
+from confide.released_models.links import Link
 from confide.training.alpha import usual_norm_of_rows
 from confide.training.least_squares_choice import MECHANISMS_OF_LEAST_SQUARES, squared_error
 from confide.training.settings import ScoreLoss, SquaredError, Thresholds
@@ -101,47 +100,48 @@ class AdditiveClassifier(AdditiveColumns, IntervalsParameter, LinearClassifier):
         usual = None if encoder is None else BallBound(usual_norm_of_rows(encoder))
         return ScoreLoss(hinge, softmax=True, if_noisy=hinge, bound_if_noisy=usual)
 
+    @property
+    def _link(self) -> Link:
+        several = len(self.classes_) > 2
+        if self.loss == "logistic" or (several and self.loss != "logistic_hinge"):
+            return Link("softmax" if several else "logistic")
+        return Link("one-vs-rest" if several else "logistic", MARGIN)
+
     def _scores_at(self, probabilities: Array) -> Array:
-        return super()._scores_at(probabilities) if self.loss == "logistic" else _score_at(probabilities, MARGIN)
+        return super()._scores_at(probabilities) if self.loss == "logistic" else self._link.scores_at(probabilities)
 
     def predict_proba(self, X: Any) -> Array:
         """Compute the probability of each class in `classes_`, (n, n_classes).
 
         With three or more classes and loss="logistic_hinge", the probabilities of a row are divided by their sum.
+
+        Parameters
+        ----------
+        X : array, SciPy sparse matrix or frame (n, d)
+            Rows, in the units of the fit; with a schema a frame that has its columns.
+
+        Raises
+        ------
+        InputError
+            If the rows cannot be used. The message shows no value from them.
         """
         return np.exp(self.predict_log_proba(X))
 
     def predict_log_proba(self, X: Any) -> Array:
-        """Compute the logarithms of `predict_proba`, (n, n_classes)."""
-        from scipy.special import log_expit, log_softmax, logsumexp
+        """Compute the logarithms of `predict_proba`, (n, n_classes).
 
+        Parameters
+        ----------
+        X : array, SciPy sparse matrix or frame (n, d)
+            Rows, in the units of the fit; with a schema a frame that has its columns.
+
+        Raises
+        ------
+        InputError
+            If the rows cannot be used. The message shows no value from them.
+        """
         scores = self.decision_function(X)
-        if scores.ndim == 2 and self.loss != "logistic_hinge":
-            return np.asarray(log_softmax(scores, axis=1))
-        log_probability = log_expit if self.loss == "logistic" else partial(_log_probability, margin=MARGIN)
-        favour = log_probability(scores)
-        if scores.ndim == 2:
-            return np.asarray(favour - logsumexp(favour, axis=1, keepdims=True))
-        return np.column_stack([log_probability(-scores), favour])
-
-
-def _score_at(probabilities: Array, margin: float) -> Array:
-    """The scores at which the logistic hinge with this margin gives these probabilities, above 0 and below 1.
-
-    With u = e^z and a = e^-m, the formula for p is a (1 - p) u^2 - (2 p - 1) u - a p = 0.
-    """
-    a, lean = math.exp(-margin), 2.0 * probabilities - 1.0
-    root = np.sqrt(lean**2 + 4.0 * a**2 * probabilities * (1.0 - probabilities))
-    # Of the two forms of the solution, each is exact where the other subtracts nearly equal numbers.
-    above = np.log((lean + root) / (2.0 * a * (1.0 - probabilities)))
-    below = np.log(2.0 * a * probabilities / (root - lean))
-    return np.where(lean >= 0.0, above, below)
-
-
-def _log_probability(scores: Array, margin: float) -> Array:
-    """log((1 + e^(z - m)) / (2 + e^(z - m) + e^(-z - m))), without overflow."""
-    favour = np.logaddexp(0.0, scores - margin)
-    return np.asarray(favour - np.logaddexp(favour, np.logaddexp(0.0, -scores - margin)))
+        return self._link.log_probabilities(scores)
 
 
 @estimator
@@ -180,6 +180,8 @@ class AdditiveRegressor(AdditiveColumns, IntervalsParameter, LossRegressor):
     -----
     Guarantee: as for `HuberRegressor`, `Ridge` and `PoissonRegressor`. The choice of knots costs nothing, because it uses
     public facts alone.
+
+    Sources: those of these estimators; each mechanism has a proof page in confide/privacy/proofs.
 
     Examples
     --------

@@ -26,6 +26,8 @@ from confide.estimators.notebook import ShownWithGuarantee
 from confide.estimators.priors import given_prior
 from confide.estimators.repeated_fits import TellsOfRepeatedFits, tell_of_no_ledger
 from confide.estimators.shared_parameters import ModelParameters
+from confide.exports.onnx_models import onnx_model_of
+from confide.exports.scikit_learn import pipeline_of
 from confide.features.column_names import names_by_position
 from confide.features.encoder import Encoder
 from confide.features.public_maps import PublicMap
@@ -39,6 +41,7 @@ from confide.intake.given_rows import GivenRows, rows_given
 from confide.intake.specification import Columns, RowSpecification
 from confide.intake.targets import TargetKind
 from confide.privacy.budgets import Neighbours, as_budget
+from confide.released_models.links import Link
 from confide.released_models.model import ReleasedModel
 from confide.released_models.prior import Prior, checked_prior
 from confide.released_models.scores import LinearModel
@@ -188,8 +191,8 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ShownWithGua
         """
         return self
 
-    def _with_features_of(self, fourier: PublicMap) -> Self:
-        """Give this estimator, or a copy whose parameters name what was chosen for this public map."""
+    def _with_features_of(self, fourier: PublicMap | None) -> Self:
+        """Give this estimator, or a copy whose parameters name what was chosen for this public map, or for none."""
         return self
 
     def _take_choices(self, schema: Schema | None, count: Callable[[], int]) -> None:
@@ -322,6 +325,58 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ShownWithGua
         writing = importlib.import_module("confide.report.writing")
         writing.write_report(self, path, overwrite=overwrite, **given)
 
+    def to_sklearn(self) -> Any:
+        """The fitted model as a pipeline of scikit-learn: it encodes, clips and predicts as this model does.
+
+        Returns
+        -------
+        sklearn.pipeline.Pipeline
+            Fitted. Its last step is an estimator of scikit-learn with the released weights: LogisticRegression, LinearSVC,
+            OneVsRestClassifier, LinearRegression or PoissonRegressor; for the logistic hinge a LinearSVC with
+            probabilities. The steps before it are transformers of confide, so confide must be installed where the pipeline
+            is used.
+
+        Raises
+        ------
+        NotFittedError
+            If the model is not fitted.
+
+        Notes
+        -----
+        Guarantee: that of the model. The pipeline is made of what was released. It can be fitted again, and that is a fit of
+        scikit-learn, without privacy.
+        """
+        return pipeline_of(released_model(self), self._link)
+
+    def to_onnx(self) -> Any:
+        """The fitted model as an ONNX graph, which programs run without Python and without confide.
+
+        Returns
+        -------
+        onnx.ModelProto
+            With a schema, each raw column is an input (n, 1): numbers as double, NaN where one is missing, and categories as
+            text, "" where one is missing. Otherwise the input is "X", a double (n, n_features_in_). The outputs of a
+            classifier are "label" (n,), "scores" (n, 1) or (n, n_classes), and "probabilities" (n, n_classes) if it has
+            them; of a regression "prediction" (n, 1). The guarantee and the version stand in the metadata.
+
+        Raises
+        ------
+        NotFittedError
+            If the model is not fitted.
+        ParameterError
+            If onnx is not installed, or rows are clipped to a `GroupBound` of the user's own.
+
+        Notes
+        -----
+        Guarantee: that of the model. The graph is made of what was released.
+        """
+        return onnx_model_of(released_model(self), self._link)
+
+    @property
+    @abstractmethod
+    def _link(self) -> Link:
+        """How scores become predictions."""
+
     @abstractmethod
     def _minimised(self, encoder: Encoder | None) -> ScoreLoss | SquaredError:
         """What is minimised, from checked parameters. For a classifier: the loss for two classes."""
@@ -421,5 +476,5 @@ def may_have_map(model: PrivateLinearModel, fourier: PublicMap | None, n_inputs:
 
     What was chosen from public facts may have been chosen by the rule of another version.
     """
-    named = model if fourier is None else model._with_features_of(fourier)
+    named = model._with_features_of(fourier)
     return fourier == named._fourier_map(n_inputs, encoder)

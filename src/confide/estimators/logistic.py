@@ -13,6 +13,7 @@ from confide.estimators.linear_classifier import LinearClassifier
 from confide.estimators.shared_parameters import IntervalsParameter, RowNormParameter, estimator
 from confide.features.encoder import Encoder
 from confide.intake import parameters
+from confide.released_models.links import Link
 from confide.training.alpha import usual_norm_of_rows
 from confide.training.settings import ScoreLoss
 from confide.types import Array
@@ -81,6 +82,20 @@ class LogisticRegression(IntervalsParameter, RowNormParameter, LinearClassifier)
         For three or more classes, compute a score for each class, (n, n_classes). With softmax it is the log-probability of
         the class, up to a number that is the same for all classes of a row. With one-vs-rest it is the log-odds of the class
         against all others.
+
+        Parameters
+        ----------
+        X : array, SciPy sparse matrix or frame (n, d)
+            Rows, in the units of the fit; with a schema a frame that has its columns.
+
+        Returns
+        -------
+        array (n,) or (n, n_classes)
+
+        Raises
+        ------
+        InputError
+            If the rows cannot be used. The message shows no value from them.
         """
         return super().decision_function(X)
 
@@ -88,20 +103,38 @@ class LogisticRegression(IntervalsParameter, RowNormParameter, LinearClassifier)
         """Compute the probability of each class in `classes_`, (n, n_classes).
 
         With one-vs-rest, the probabilities of a row are divided by their sum.
+
+        Parameters
+        ----------
+        X : array, SciPy sparse matrix or frame (n, d)
+            Rows, in the units of the fit; with a schema a frame that has its columns.
+
+        Raises
+        ------
+        InputError
+            If the rows cannot be used. The message shows no value from them.
         """
         return np.exp(self.predict_log_proba(X))
 
     def predict_log_proba(self, X: Any) -> Array:
-        """Compute the logarithms of `predict_proba`, (n, n_classes)."""
-        from scipy.special import log_expit, log_softmax, logsumexp
+        """Compute the logarithms of `predict_proba`, (n, n_classes).
 
+        Parameters
+        ----------
+        X : array, SciPy sparse matrix or frame (n, d)
+            Rows, in the units of the fit; with a schema a frame that has its columns.
+
+        Raises
+        ------
+        InputError
+            If the rows cannot be used. The message shows no value from them.
+        """
         scores = self.decision_function(X)
-        if scores.ndim == 1:
-            return np.column_stack([log_expit(-scores), log_expit(scores)])
-        if self.multiclass == "softmax":
-            return np.asarray(log_softmax(scores, axis=1))
-        logs = log_expit(scores)
-        return np.asarray(logs - logsumexp(logs, axis=1, keepdims=True))
+        return self._link.log_probabilities(scores)
+
+    @property
+    def _link(self) -> Link:
+        return Link("logistic" if len(self.classes_) == 2 else self.multiclass)
 
     def _minimised(self, encoder: Encoder | None) -> ScoreLoss:
         multiclass = parameters.checked_choice("multiclass", self.multiclass, ("softmax", "one-vs-rest"))

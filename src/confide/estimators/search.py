@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
 from numbers import Real
-from typing import Any, ClassVar, Self, Unpack
+from typing import Any, ClassVar, NoReturn, Self, Unpack
 
 import numpy as np
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
@@ -25,7 +25,8 @@ from confide.errors import ParameterError
 from confide.estimators.linear_classifier import LinearClassifier
 from confide.estimators.linear_model import WeightsOfRows, sample_weight_of
 from confide.estimators.repeated_fits import TellsOfRepeatedFits
-from confide.estimators.shared_parameters import estimator
+from confide.estimators.shared_parameters import AdviceOnParameters, estimator
+from confide.estimators.unknown_parameters import advice_on
 from confide.guarantee import Guarantee
 from confide.intake import parameters
 from confide.intake.given_rows import rows_given
@@ -65,6 +66,23 @@ _TRIES_OF_A_CANDIDATE = 10
 """Mean number of tries for each candidate. Chosen by benchmarks/private_search.py."""
 _HELD_OUT_SHARE = 0.1
 _MOST_TRIES = 1e6
+_ABSENT = {
+    "cv_results_": (
+        "a private search keeps no cv_results_: the scores of the candidates would reveal more of the rows than was paid "
+        "for. It releases the choice and the chosen model (best_params_, best_estimator_), and plan_ shows the public facts "
+        "of every candidate."
+    ),
+    "best_score_": (
+        "no score was released, because no part of the budget was kept for one. Give score_share, for example 0.2, or "
+        "method='repeated', whose noisy score is a part of each try. confide.evaluate measures best_estimator_ on other "
+        "rows."
+    ),
+    "n_splits_": "there are no folds: the search holds out one part of the rows, and plan_.part_sizes has its size.",
+    "scorer_": "there is no scorer: the search counts mistakes, because one row changes their number by at most 1.",
+    "refit_time_": "the time of a fit depends on the rows, so it is not kept.",
+}
+"""Attributes of scikit-learn's searches that a fitted search does not have, and why."""
+_ABSENT["best_score_deviation_"] = _ABSENT["best_score_"]
 _DOWNWARDS = 1.0 - 2.0**-40
 """Factor on a part of a budget, so that rounding cannot make the parts larger than the whole."""
 
@@ -130,7 +148,7 @@ def _only_if_estimator_has(name: str) -> Any:
 
 
 @estimator
-class PrivateSearchCV(TellsOfRepeatedFits, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
+class PrivateSearchCV(TellsOfRepeatedFits, AdviceOnParameters, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
     """Choose parameters from a public grid, and release the choice and the chosen model together under one budget.
 
     What the search learns about the other candidates stays private, so there is no `cv_results_`. The whole search is one
@@ -229,6 +247,14 @@ class PrivateSearchCV(TellsOfRepeatedFits, MetaEstimatorMixin, BaseEstimator):  
     expected_tries: float | None = None
     ledger: Ledger | Batch | None = None
     random_state: int | None = None
+
+    def __getattr__(self, name: str) -> NoReturn:
+        # Called only where there is no such attribute.
+        kind = type(self).__name__
+        if name in _ABSENT and "plan_" in self.__dict__:
+            raise AttributeError(f"{kind} has no {name}: {_ABSENT[name]}", name=name, obj=self)
+        fitted = "; it is not fitted yet: call fit(X, y) first." if name in _ABSENT else ""
+        raise AttributeError(f"{kind!r} object has no attribute {name!r}{fitted}", name=name, obj=self)
 
     def plan(self, n_rows: int, n_features: int | None = None, *, n_classes: int | None = None) -> SearchPlan:
         """Show everything that a fit would decide from public facts. Reads no data and charges nothing.
@@ -363,30 +389,89 @@ class PrivateSearchCV(TellsOfRepeatedFits, MetaEstimatorMixin, BaseEstimator):  
             self.feature_names_in_ = model.feature_names_in_
 
     def predict(self, X: Any) -> Any:
-        """Predict the class of each row with the released model, (n,)."""
+        """Predict the class of each row with the released model, (n,).
+
+        Parameters
+        ----------
+        X : array, SciPy sparse matrix or frame (n, d)
+            Rows, in the units of the fit; with a schema a frame that has its columns.
+
+        Raises
+        ------
+        InputError
+            If the rows cannot be used. The message shows no value from them.
+        """
         check_is_fitted(self)
         return self.best_estimator_.predict(X)
 
     def decision_function(self, X: Any) -> Array:
-        """Compute the scores of the released model, (n,) or (n, n_classes)."""
+        """Compute the scores of the released model, (n,) or (n, n_classes).
+
+        Parameters
+        ----------
+        X : array, SciPy sparse matrix or frame (n, d)
+            Rows, in the units of the fit; with a schema a frame that has its columns.
+
+        Raises
+        ------
+        InputError
+            If the rows cannot be used. The message shows no value from them.
+        """
         check_is_fitted(self)
         scores: Array = self.best_estimator_.decision_function(X)
         return scores
 
     @_only_if_estimator_has("predict_proba")  # type: ignore[untyped-decorator]  # scikit-learn ships no types
     def predict_proba(self, X: Any) -> Array:
-        """Compute the probabilities of the classes, (n, n_classes), if the released model has them."""
+        """Compute the probabilities of the classes, (n, n_classes), if the released model has them.
+
+        Parameters
+        ----------
+        X : array, SciPy sparse matrix or frame (n, d)
+            Rows, in the units of the fit; with a schema a frame that has its columns.
+
+        Raises
+        ------
+        InputError
+            If the rows cannot be used. The message shows no value from them.
+        """
         check_is_fitted(self)
         return self.best_estimator_.predict_proba(X)  # type: ignore[no-any-return]
 
     @_only_if_estimator_has("predict_log_proba")  # type: ignore[untyped-decorator]  # as above
     def predict_log_proba(self, X: Any) -> Array:
-        """Compute the logarithms of `predict_proba`, (n, n_classes)."""
+        """Compute the logarithms of `predict_proba`, (n, n_classes).
+
+        Parameters
+        ----------
+        X : array, SciPy sparse matrix or frame (n, d)
+            Rows, in the units of the fit; with a schema a frame that has its columns.
+
+        Raises
+        ------
+        InputError
+            If the rows cannot be used. The message shows no value from them.
+        """
         check_is_fitted(self)
         return self.best_estimator_.predict_log_proba(X)  # type: ignore[no-any-return]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Compute the accuracy of the released model on the given rows. On private rows it is outside every guarantee."""
+        """Compute the accuracy of the released model on the given rows. On private rows it is outside every guarantee.
+
+        Parameters
+        ----------
+        X : array, SciPy sparse matrix or frame (n, d)
+            Rows, in the units of the fit; with a schema a frame that has its columns.
+        y : (n,) labels
+            As in `fit`.
+        sample_weight : (n,) numbers that are not negative, or None
+            The weight of each row in the mean.
+
+        Raises
+        ------
+        InputError, ParameterError
+            If rows, labels or weights cannot be used. The message shows no value from them.
+        """
         check_is_fitted(self)
         return float(self.best_estimator_.score(X, y, sample_weight))
 
@@ -409,6 +494,16 @@ class PrivateSearchCV(TellsOfRepeatedFits, MetaEstimatorMixin, BaseEstimator):  
         """
         check_is_fitted(self)
         self.best_estimator_.save(path, overwrite=overwrite)
+
+    def to_sklearn(self) -> Any:
+        """The released model as a fitted pipeline of scikit-learn; see `LogisticRegression.to_sklearn`."""
+        check_is_fitted(self)
+        return self.best_estimator_.to_sklearn()
+
+    def to_onnx(self) -> Any:
+        """The released model as an ONNX graph; see `LogisticRegression.to_onnx`."""
+        check_is_fitted(self)
+        return self.best_estimator_.to_onnx()
 
     def _checked_budget(self) -> Budget:
         budget = as_budget(self.budget)
@@ -464,8 +559,11 @@ class PrivateSearchCV(TellsOfRepeatedFits, MetaEstimatorMixin, BaseEstimator):  
                     f"param_grid cannot vary {name}, which {what}: the guarantee rests on it. Take {name} out of param_grid."
                 )
         if unknown := sorted(names - set(estimator.get_params(deep=False))):
-            kind = type(estimator).__name__
-            raise ParameterError(f"param_grid names {unknown[0]!r}, which {kind} does not have as a parameter.")
+            kind, known = type(estimator).__name__, estimator.get_params(deep=False)
+            raise ParameterError(
+                f"param_grid names {unknown[0]!r}, which {kind} does not have as a parameter. "
+                f"{advice_on(unknown[0], kind, known)}"
+            )
         return [clone(estimator).set_params(**clone(point, safe=False)) for point in grid]
 
     def _plan_once(self, budget: Budget, candidates: list[Any], n_rows: int, facts: _Facts) -> SearchPlan:

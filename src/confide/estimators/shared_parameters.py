@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar, dataclass_transform
 
 from confide.accounting.ledger import Batch, Ledger
+from confide.estimators.unknown_parameters import advice_on, with_advice
 from confide.features.schema import Schema
 from confide.privacy.budgets import Budget, Neighbours
 
@@ -122,6 +123,7 @@ def estimator(cls: type[Class]) -> type[Class]:
     As scikit-learn requires, `__init__` has explicit keyword arguments, checks nothing and changes nothing.
     """
     made = dataclass(eq=False, repr=False, kw_only=True)(cls)
+    made.__init__ = with_advice(made.__init__)  # type: ignore[method-assign]  # the one that dataclass has just written
     if made.__doc__ is not None and _MARK in made.__doc__:
         text = inspect.cleandoc(made.__doc__)
         shared = [name for name in inspect.signature(made).parameters if name in _DESCRIPTIONS]
@@ -131,8 +133,27 @@ def estimator(cls: type[Class]) -> type[Class]:
     return made
 
 
+class AdviceOnParameters:
+    """An estimator whose `set_params` says what to write in place of a parameter that it does not have."""
+
+    def set_params(self, **params: Any) -> Any:
+        """Set parameters by name, as in scikit-learn. Those of a part are named ``part__parameter``.
+
+        Raises
+        ------
+        ValueError
+            If the estimator has no such parameter. Nothing was set.
+        """
+        known = inspect.signature(type(self)).parameters
+        for name in params:
+            if "__" not in name and name not in known:
+                # The first words are scikit-learn's.
+                raise ValueError(f"Invalid parameter {name!r}. {advice_on(name, type(self).__name__, known)}")
+        return super().set_params(**params)  # type: ignore[misc]  # defined by scikit-learn's BaseEstimator
+
+
 @estimator
-class ModelParameters:
+class ModelParameters(AdviceOnParameters):
     """Parameters of every linear model."""
 
     budget: float | Budget = field(default=1.0, kw_only=False)

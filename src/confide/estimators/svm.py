@@ -15,6 +15,7 @@ from confide.erm.row_bounds import BallBound, RowBound
 from confide.errors import ParameterError
 from confide.estimators.linear_classifier import LinearClassifier
 from confide.estimators.shared_parameters import IntervalsParameter, RowNormParameter, estimator
+from confide.features.curves_and_features import CurvesAndFeatures
 from confide.features.encoder import Encoder
 from confide.features.fourier import FourierMap
 from confide.features.public_maps import PublicMap
@@ -22,7 +23,7 @@ from confide.intake import parameters
 from confide.privacy.budgets import Neighbours
 from confide.released_models.model import ReleasedModel
 from confide.training.alpha import usual_norm_of_rows
-from confide.training.kernel_choice import length_scale, number_of_features
+from confide.training.kernel_choice import feature_norm, length_scale, number_of_features
 from confide.training.settings import ScoreLoss, Settings
 
 _LOSSES: dict[str, type[HuberHinge] | type[SmoothHinge] | type[LogisticHinge]] = {
@@ -137,8 +138,9 @@ class KernelSVC(LinearClassifier):
     """A support vector machine with a translation-invariant kernel, released under differential privacy.
 
     Rows are mapped to random Fourier features, whose inner products approximate the kernel, and a `LinearSVC` is trained on
-    the features. The map follows from public facts and a public seed, and is stored in the model. A mapped row has norm 1,
-    whatever the row was.
+    the features. With a schema, the encoded columns of a row stand beside its features: where the noise hides what the
+    features tell, the model is still as good as a linear one. The map follows from public facts and a public seed, and is
+    stored in the model.
 
     Parameters
     ----------
@@ -151,14 +153,21 @@ class KernelSVC(LinearClassifier):
         size by public knowledge, or give a length.
     n_features : "auto" or int, default "auto"
         Number of random features, even. More features approximate the kernel better and bring more noise. "auto" chooses
-        from public facts, 120 to 1,000: number of rows, budget and law of the noise. Without privacy it is 1,000.
+        from public facts, 120 to 1,000: number of rows, budget and law of the noise. Without privacy it is 1,000. With a
+        schema it is 0 if the noise is so large that features do not pay: then the model is one of the encoded columns
+        alone, as `LinearSVC` is. 0 needs a schema.
+    feature_norm : "auto", float or None, default "auto"
+        The L2 norm of the features of a row, positive, where the encoded columns of the row stand beside them. The larger
+        it is, the more the model is one of the kernel. None means that the model has the features alone, whose norm is 1.
+        "auto" is a multiple of the norm of a typical encoded row; without a schema it is None, because the norm of rows is
+        not known. A number needs a schema.
     orthogonal : bool, default False
         Whether frequencies are orthogonal, for "rbf": a better approximation with the same number of features.
     map_seed : int, default 0
         Seed of the map. It is public and has nothing to do with the noise.
     loss : {"auto", "huber_hinge", "smooth_hinge", "logistic_hinge", "hinge"}, default "auto"
-        As in `LinearSVC`. "auto" is the logistic hinge if the noise is large. Mapped rows all have norm 1, so they are never
-        clipped to a smaller norm.
+        As in `LinearSVC`. "auto" is the logistic hinge if the noise is large. The features of a row have the same norm for
+        every row, so a row of features alone is never clipped to a smaller norm.
     smoothing : float, default 0.5
         As in `LinearSVC`.
     intercept_scaling : float, default 0.5
@@ -168,10 +177,11 @@ class KernelSVC(LinearClassifier):
 
     Attributes
     ----------
-    coef_ : array (1, n_features), or (n_classes, n_features) for three or more classes
-        Weights of the random features.
-    fourier_map_ : FourierMap
-        The public map, with the length scale and the number of features that the fit had.
+    coef_ : array (1, k), or (n_classes, k) for three or more classes
+        Weights of the encoded columns, if there are any beside the features, and then of the random features.
+    fourier_map_ : FourierMap or None
+        The public map to the features, with the length scale and the number of features that the fit had. None if it had
+        no features.
     intercept_, classes_, coefficient_names_, n_features_in_, feature_names_in_, alpha_, guarantee_ :
         As in `LogisticRegression`.
 
@@ -196,6 +206,7 @@ class KernelSVC(LinearClassifier):
     kernel: str = "rbf"
     length_scale: float | str = "auto"
     n_features: int | str = "auto"
+    feature_norm: float | str | None = "auto"
     orthogonal: bool = False
     map_seed: int = 0
     loss: str = "auto"
@@ -205,13 +216,51 @@ class KernelSVC(LinearClassifier):
     _accepts_sparse = False  # its features are dense
 
     def _minimised(self, encoder: Encoder | None) -> ScoreLoss:
-        # The random features of a row have norm 1, whatever the row is, so a smaller bound does not help.
-        return hinge_loss(self.loss, self.smoothing, None)
+        usual = self._usual_norm(encoder)
+        # The random features of a row have norm 1, whatever the row is, so a smaller bound does not help them alone.
+        return hinge_loss(self.loss, self.smoothing, None if usual is None else BallBound(usual))
 
-    def _fourier_map(self, n_inputs: int, encoder: Encoder | None) -> FourierMap:
+    def _usual_norm(self, encoder: Encoder | None) -> float | None:
+        """The L2 norm of a typical row with its features; None if the model has the features alone."""
+        norm = self._norm_beside_columns(encoder)
+        return None if norm is None or encoder is None else math.hypot(usual_norm_of_rows(encoder), norm)
+
+    def _norm_beside_columns(self, encoder: Encoder | None) -> float | None:
+        """The norm of the features of a row whose encoded columns stand beside them; None if the features are alone."""
+        if self._has_columns_alone(encoder):
+            return 0.0
+        if _is_automatic(self.feature_norm):
+            return None if encoder is None else feature_norm(encoder)
+        if self.feature_norm is not None and encoder is None:
+            raise ParameterError(
+                "feature_norm is for columns that stand beside the features, and without a schema their bounds are not "
+                "known. Give a schema, or leave feature_norm out."
+            )
+        return self.feature_norm  # type: ignore[return-value]  # the map checks that it is a number
+
+    def _has_columns_alone(self, encoder: Encoder | None) -> bool:
+        """Whether the model has no features."""
+        if _is_automatic(self.n_features) or isinstance(self.n_features, bool) or self.n_features != 0:
+            return False
+        if encoder is None:
+            raise ParameterError(
+                "n_features=0 leaves the columns alone, and without a schema their bounds are not known. Give a schema, or "
+                "take LinearSVC, which has row_norm."
+            )
+        return True
+
+    def _fourier_map(self, n_inputs: int, encoder: Encoder | None) -> PublicMap | None:
         return self._map_of(self.n_features, n_inputs, encoder)
 
-    def _map_of(self, number: Any, n_inputs: int, encoder: Encoder | None) -> FourierMap:
+    def _map_of(self, number: Any, n_inputs: int, encoder: Encoder | None) -> PublicMap | None:
+        if self._has_columns_alone(encoder):
+            return None
+        features, norm = self._features_of(number, n_inputs, encoder), self._norm_beside_columns(encoder)
+        if norm is None or encoder is None:
+            return features
+        return CurvesAndFeatures(features, norm, encoder.row_bound.l2_norm)
+
+    def _features_of(self, number: Any, n_inputs: int, encoder: Encoder | None) -> FourierMap:
         if encoder is not None and encoder.appended is not None:
             raise ParameterError(
                 "the schema has random_features, and a kernel has its own: take random_features out, or use LinearSVC."
@@ -224,41 +273,53 @@ class KernelSVC(LinearClassifier):
 
     def _bound_of_rows(self, encoder: Encoder | None) -> RowBound:
         # The map itself is made when the number of features is chosen; here its other parameters are checked.
-        return self._map_of(2 if _is_automatic(self.n_features) else self.n_features, 1, encoder).row_bound
+        found = self._map_of(2 if _is_automatic(self.n_features) else self.n_features, 1, encoder)
+        return super()._bound_of_rows(encoder) if found is None else found.row_bound
 
     def _settings(self, encoder: Encoder | None, *, set_aside: float = 0.0) -> Settings:
-        return replace(super()._settings(encoder, set_aside=set_aside), random_features=True)
+        settings = super()._settings(encoder, set_aside=set_aside)
+        if self._has_columns_alone(encoder):
+            return settings
+        return replace(settings, random_features=True, usual_norm=self._usual_norm(encoder))
 
     def _with_chosen_features(self, encoder: Encoder | None, count: Callable[[], int]) -> Self:
-        if not _is_automatic(self.n_features) and not (_is_automatic(self.length_scale) and self.prior is not None):
+        is_chosen = _is_automatic(self.n_features)
+        of_prior = _is_automatic(self.length_scale) or _is_automatic(self.feature_norm)
+        if not is_chosen and (self.prior is None or not of_prior):
             return self
         settings = self._settings(encoder)
-        before = None if settings.prior is None or settings.prior.fitted_to is None else settings.prior.fitted_to.fourier
-        if before is not None:
-            return self._with_features_of(before)
-        if not _is_automatic(self.n_features):
+        if settings.prior is not None and settings.prior.fitted_to is not None:
+            return self._with_features_of(settings.prior.fitted_to.fourier)
+        if not is_chosen:
             return self
         is_public = settings.neighbours is Neighbours.REPLACE_ONE
         named = copy(self)
-        named.n_features = number_of_features(settings, count if is_public else None)
+        kept = None if self._norm_beside_columns(encoder) is None else encoder
+        named.n_features = number_of_features(settings, kept, count if is_public else None)
         return named
 
-    def _with_features_of(self, fourier: PublicMap) -> Self:
+    def _with_features_of(self, fourier: PublicMap | None) -> Self:
         named = copy(self)
-        if isinstance(fourier, FourierMap):
-            if _is_automatic(self.n_features):
-                named.n_features = fourier.n_features
-            if _is_automatic(self.length_scale):
-                named.length_scale = fourier.length_scale
+        features = _features_in(fourier)
+        if features is None:
+            # Without a schema there is no model without features.
+            if _is_automatic(self.n_features) and self.schema is not None:
+                named.n_features = 0
+            return named
+        if _is_automatic(self.feature_norm):
+            named.feature_norm = fourier.feature_norm if isinstance(fourier, CurvesAndFeatures) else None
+        if _is_automatic(self.n_features):
+            named.n_features = features.n_features
+        if _is_automatic(self.length_scale):
+            named.length_scale = features.length_scale
         return named
 
     def _hold(self, released: ReleasedModel) -> None:
         super()._hold(released)
-        if isinstance(released.fourier, FourierMap):
-            self.fourier_map_ = released.fourier
+        self.fourier_map_ = _features_in(released.fourier)
 
-    def chosen_map(self, n_rows: int | None = None, n_features: int | None = None) -> FourierMap:
-        """The public map of a fit, with its length scale and number of features. Reads no data and charges nothing.
+    def chosen_map(self, n_rows: int | None = None, n_features: int | None = None) -> FourierMap | None:
+        """The public map of a fit to features, with their length scale and number. Reads no data and charges nothing.
 
         Parameters
         ----------
@@ -269,8 +330,9 @@ class KernelSVC(LinearClassifier):
 
         Returns
         -------
-        FourierMap
-            A fit with its `length_scale` and its `n_features` chooses nothing more.
+        FourierMap or None
+            A fit with its `length_scale` and its `n_features` chooses nothing more. None if the fit would have no features;
+            so has a fit with `n_features` 0.
 
         Raises
         ------
@@ -280,13 +342,20 @@ class KernelSVC(LinearClassifier):
         Examples
         --------
         >>> import confide
-        >>> confide.KernelSVC(1.0).chosen_map(n_rows=100_000, n_features=3).n_features
-        500
+        >>> confide.KernelSVC(confide.ApproxDP(1.0, 1e-6)).chosen_map(n_rows=100_000, n_features=3).n_features
+        1000
         """
         encoder = parameters.checked_schema(self.schema)
         chosen = self._with_chosen_features(encoder, partial(parameters.checked_count, "n_rows", n_rows))
         columns = parameters.checked_shape(n_rows, n_features, encoder, chosen._settings(encoder).n_rows_bounds)
-        return chosen._fourier_map(columns, encoder)
+        return _features_in(chosen._fourier_map(columns, encoder))
+
+
+def _features_in(fourier: PublicMap | None) -> FourierMap | None:
+    """The map to the features alone, of a map that may keep the columns beside them."""
+    if isinstance(fourier, CurvesAndFeatures):
+        return fourier.features
+    return fourier if isinstance(fourier, FourierMap) else None
 
 
 def _is_automatic(parameter: Any) -> bool:

@@ -63,6 +63,9 @@ class CurvesAndFeatures:
                 raise ParameterError(f"{name} must be a number from 2^-20 to 2^20.")
             object.__setattr__(self, name, norm)
 
+    def __str__(self) -> str:
+        return f"their columns and, times {self.feature_norm:g}, {self.features}"
+
     @property
     def n_inputs(self) -> int:
         """Number of columns of a row before the features are appended."""

@@ -105,7 +105,7 @@ class Evaluation:
         needed = [self._of_class(0), self._of_class(1)]
         if not all(self._is_known(self.counts, which) for which in needed):
             return Rate(None, None, None)
-        return self._interval(_area)
+        return self.interval_of(_area)
 
     @property
     def calibration(self) -> tuple[Rate, ...]:
@@ -135,10 +135,10 @@ class Evaluation:
         """A sum of counts over the sum of those in `of`."""
         if not self._is_known(self.counts, of):
             return Rate(None, None, None)
-        return self._interval(lambda counts: float(part(counts)) / float((of * counts).sum()))
+        return self.interval_of(lambda counts: float(part(counts)) / float((of * counts).sum()))
 
-    def _interval(self, statistic: Callable[[Array], float]) -> Rate:
-        """The statistic with an interval by the delta method, within [0, 1]."""
+    def interval_of(self, statistic: Callable[[Array], float]) -> Rate:
+        """A statistic of the counts (2, n_bins), with an interval by the delta method, within [0, 1]."""
         value, gradient = statistic(self.counts), np.empty(self.counts.size)
         step = 1e-4 * self.counts.sum()
         for cell in range(self.counts.size):

@@ -14,7 +14,8 @@ def estimator_with_chosen_features(estimator: Any, n_rows: int | None, n_feature
     """The estimator, with the number of random features that it would choose for so many rows."""
     if not hasattr(estimator, "chosen_map"):
         return estimator
-    return estimator_with(estimator, n_features=estimator.chosen_map(n_rows, n_features).n_features)
+    features = estimator.chosen_map(n_rows, n_features)
+    return estimator_with(estimator, n_features=0 if features is None else features.n_features)
 
 
 def estimator_with_chosen_schema(estimator: Any, n_rows: int | None, n_features: int | None) -> Any:

@@ -14,7 +14,6 @@ from itertools import combinations
 from typing import Any
 
 from confide.errors import ParameterError
-from confide.expected_noise import noise_on_a_weight
 from confide.features.columns import Column, NumberColumn
 from confide.features.encoder import Encoder
 from confide.features.interactions import Interaction
@@ -23,6 +22,7 @@ from confide.features.schema import Schema
 from confide.features.schema_checks import is_list
 from confide.privacy.mechanism import Plan
 from confide.training.alpha import usual_norm
+from confide.training.kernel_choice import features_pay
 from confide.training.knot_choice import with_even_knots
 from confide.training.plan import AnyPlan, make_plan
 from confide.training.settings import Settings
@@ -47,10 +47,6 @@ knots, 100 features erred twice as often on Skin as with 6. All lengths were com
 LEAST_SHARE_OF_NUMBERS = 2.0 / 3.0
 """The least share of numbers among the columns for which "auto" takes random features. Tables of numbers gained by them, and
 tables in which categories are half of the columns lost (benchmarks/automatic_interactions.py)."""
-ENOUGH_ROWS = 250.0
-"""Random features are taken by "auto" if so many rows come to each column for each unit of noise: the noise on one weight in
-units of the norm of a row. Compared in benchmarks/automatic_interactions.py."""
-
 SettingsOf = Callable[[Encoder], Settings]
 
 
@@ -149,15 +145,9 @@ def _with_automatic(described: Schema, schema: Schema, settings_of: SettingsOf, 
     n_rows = None if count is None else count()
     with suppress(ParameterError):
         made, plan = _planned_features(described, settings_of, n_rows)
-        if _is_noise_small(plan, len(schema.columns)):
+        if features_pay(plan, len(schema.columns)):
             return made
     return schema
-
-
-def _is_noise_small(plan: AnyPlan, n_columns: int) -> bool:
-    """Whether enough rows come to each column for each unit of noise."""
-    problem = plan.problem
-    return problem.n_rows_low >= ENOUGH_ROWS * n_columns * noise_on_a_weight(plan) / problem.row_norm
 
 
 def _planned_features(described: Schema, settings_of: SettingsOf, n_rows: int | None) -> tuple[Schema, AnyPlan]:

@@ -10,15 +10,21 @@ from confide.errors import ParameterError
 from confide.expected_noise import noise_on_a_weight
 from confide.features.columns import CategoryColumn
 from confide.features.encoder import Encoder
+from confide.privacy.lattice import LatticeGaussian
+from confide.privacy.mechanism import Plan
 from confide.training.alpha import usual_norm_of_rows
-from confide.training.plan import make_plan
+from confide.training.plan import AnyPlan, make_plan
 from confide.training.settings import Settings
 
 NUMBERS_OF_FEATURES = (1000, 500, 250, 120)
 """The numbers of random features that are tried, the largest first. Without privacy it is the largest."""
 LEAST_STRENGTH = {1000: 2500.0, 500: 1250.0, 250: 1000.0}
-"""A number of features is taken if there are so many rows for each unit of noise on one weight. The smallest number needs no
-such strength. Compared by benchmarks/defaults.py."""
+"""A number of features is taken if there are so many rows for each unit of noise on one weight, in units of the norm of a
+row. The smallest number needs no such strength. Compared by benchmarks/defaults.py."""
+STRENGTH_UNDER_LAPLACE = 10.0
+"""Laplace noise grows faster with the number of features, so a number of features needs this many times as many rows. At a
+pure epsilon of 4, Covertype erred by .230 with 120 features and by .236 with 500, Skin by .003 with 120 and .007 with 1,000
+(one fit each)."""
 LENGTH_OVER_SQUARE = 0.27
 """The length scale of a Gaussian kernel, over the squared norm of a typical row.
 
@@ -28,6 +34,11 @@ the squared norm is 1, 1 to 1.5 on Covertype (5.3), 1 on KDD Cup 99 (7.3), and 2
 LONGEST_OVER_NORM = 1.0
 """The largest such length, over the norm of a typical row. Two rows are about 1.4 norms apart, and with a much larger length
 all rows would have nearly the same features."""
+ENOUGH_ROWS = {"gaussian": 200.0, "laplace": 250.0}
+"""Random features stand beside encoded columns if so many rows come to each column for each unit of noise: the noise on one
+weight in units of the norm of a row. It depends on the law of the noise. Compared in benchmarks/defaults.py."""
+NORM_OVER_COLUMNS = 2.0
+"""The norm of the features over that of a typical encoded row, where the encoded columns of a row stand beside them."""
 _MEAN_SQUARE_OF_NUMBERS = 1.0 / 3.0
 """The mean square of a number that is uniform in [-1, 1]."""
 
@@ -44,6 +55,12 @@ def length_scale(kernel: str, n_inputs: int, encoder: Encoder | None) -> float:
     length = min(LENGTH_OVER_SQUARE * square, LONGEST_OVER_NORM * math.sqrt(square))
     # Rounded, because people read this number.
     return float(f"{_LENGTH_FOR[kernel](length) / stretch:.3g}")
+
+
+def feature_norm(encoder: Encoder) -> float:
+    """The norm of the features of a row whose encoded columns stand beside them."""
+    # Rounded, because people read this number.
+    return float(f"{NORM_OVER_COLUMNS * usual_norm_of_rows(encoder):.3g}")
 
 
 def _usual_square(encoder: Encoder) -> float:
@@ -71,22 +88,50 @@ _LENGTH_FOR: dict[str, Callable[[float], float]] = {
 """For each kernel, the length at which it falls about as far as the Gaussian kernel of a given length."""
 
 
-def number_of_features(settings: Settings, count: Callable[[], int] | None) -> int:
+def number_of_features(settings: Settings, kept: Encoder | None, count: Callable[[], int] | None) -> int:
     """How many random features a kernel gets: the more, the more rows there are for each unit of noise.
 
     Parameters
     ----------
     settings : the checked parameters of the fit
+    kept : the encoder whose columns stand beside the features, so that there may be no features; None if features are alone
     count : gives the number of rows, if it is public; None if the settings have public bounds on it
     """
     largest, smallest = NUMBERS_OF_FEATURES[0], NUMBERS_OF_FEATURES[-1]
     if not settings.budget.is_private:
         return largest
     n_rows = None if count is None else count()
-    for number, least in LEAST_STRENGTH.items():
+    beside = 0 if kept is None else kept.n_features
+    for number in NUMBERS_OF_FEATURES:
         # Where there is no plan, that of the smallest number says what is wrong.
         with suppress(ParameterError):
-            plan = make_plan(settings, number, n_rows)
-            if plan.problem.n_rows_low >= least * noise_on_a_weight(plan):
+            plan = make_plan(settings, beside + number, n_rows)
+            least = LEAST_STRENGTH.get(number, 0.0) * (1.0 if _law_of(plan) == "gaussian" else STRENGTH_UNDER_LAPLACE)
+            is_strong = _rows_for_noise(plan, plan.problem.row_bound.l2_norm) >= least
+            if is_strong and (kept is None or features_pay(plan, len(kept.schema.columns))):
                 return number
-    return smallest
+    return smallest if kept is None else 0
+
+
+def _rows_for_noise(plan: AnyPlan, norm: float) -> float:
+    """The number of rows for each unit of noise: the noise on one weight in units of this norm of a row."""
+    noise = noise_on_a_weight(plan)
+    return plan.problem.n_rows_low * norm / noise if noise else math.inf
+
+
+def features_pay(plan: AnyPlan, n_columns: int) -> bool:
+    """Whether the noise of a plan with random features is so small that they are better than none.
+
+    Parameters
+    ----------
+    plan : of a model with the encoded columns and features beside them
+    n_columns : the number of columns of the schema
+    """
+    return _rows_for_noise(plan, plan.problem.row_norm) >= ENOUGH_ROWS[_law_of(plan)] * n_columns
+
+
+def _law_of(plan: AnyPlan) -> str:
+    """The law of the noise in weights or in the objective."""
+    if isinstance(plan, Plan) and plan.noise is not None:
+        return plan.noise.law
+    return "gaussian" if isinstance(plan.lattice, LatticeGaussian) else "laplace"

@@ -1,0 +1,203 @@
+#' @export
+print.confide_model <- function(x, ...) {
+  python <- .python(x)
+  cat(.r(reticulate::py_get_attr(reticulate::py_get_attr(python, "__class__"), "__name__")), "released by confide\n")
+  if (!is.null(x$formula)) cat("  ", deparse(x$formula), "\n", sep = "")
+  cat("\n", .first_line(python), "\n", sep = "")
+  invisible(x)
+}
+
+.first_line <- function(python) {
+  statement <- .r(python$guarantee_$statement())
+  paste(strwrap(strsplit(statement, "\n", fixed = TRUE)[[1]][1], 78), collapse = "\n")
+}
+
+.has_intervals <- function(python) !is.null(.r(reticulate::py_get_attr(python, "_evidence", silent = TRUE)))
+
+# Coefficients in the units of the table, as a data frame with name, unit and estimate.
+.coefficients <- function(python, units = NULL) {
+  module <- reticulate::import("confide.estimators.released_coefficients", convert = FALSE)
+  found <- .tell(module$ReleasedCoefficients$of(python, units))
+  rows <- lapply(.r(found$coefficients), function(each) {
+    data.frame(name = .r(each$name), unit = .r(each$unit), estimate = .r(each$estimate))
+  })
+  rows <- do.call(rbind, rows)
+  rows$name <- sub("(intercept)", "(Intercept)", rows$name, fixed = TRUE)
+  list(table = rows, outcome = .r(found$outcome))
+}
+
+#' Methods for released models
+#'
+#' coef() gives the released coefficients, in the units of the table: per unit of a number, and against a reference level of
+#' a category. confint() and the errors of summary() cover that the rows are a sample and the noise for privacy; they need
+#' intervals = in confide_fit(). predict() and plot() use nothing but what was released.
+#'
+#' @param object,x A model from confide_fit() or confide_load().
+#' @param units "original" for the units of the table, or "encoded" for those of the columns as they enter the fit.
+#' @param parm Names or numbers of coefficients; all if missing.
+#' @param level Confidence level of each interval by itself.
+#' @param newdata A data frame with the columns of the schema.
+#' @param type "response" for the probability of the positive class, or the number that a regression predicts; "class" for
+#'   labels; "link" for scores. The default is "response", and "class" for models without probabilities.
+#' @param columns Names of the columns whose effects are drawn; all if missing.
+#' @param ... Not used; for plot() passed to the first call of plot.
+#' @return coef() a named vector, with the units as an attribute; confint() a matrix; predict() a vector, or a matrix of
+#'   probabilities for three or more classes; summary() an object that prints; plot() the effects, invisibly.
+#' @name confide_model
+NULL
+
+#' @rdname confide_model
+#' @export
+coef.confide_model <- function(object, units = NULL, ...) {
+  found <- .coefficients(.python(object), units)$table
+  structure(stats::setNames(found$estimate, found$name), units = stats::setNames(found$unit, found$name))
+}
+
+#' @rdname confide_model
+#' @export
+confint.confide_model <- function(object, parm, level = 0.95, units = NULL, ...) {
+  table <- .summary_table(.python(object), level, units)
+  found <- as.matrix(table[c("low", "high")])
+  tails <- c((1 - level) / 2, 1 - (1 - level) / 2)
+  dimnames(found) <- list(table$name, paste(format(100 * tails, trim = TRUE, digits = 3), "%"))
+  if (missing(parm)) found else found[parm, , drop = FALSE]
+}
+
+.summary_table <- function(python, level, units) {
+  table <- .tell(python$summary(level = level, units = units))
+  rows <- lapply(.r(table$to_dict())$coefficients, function(each) {
+    each <- lapply(each, function(value) if (is.null(value)) NA else value)
+    as.data.frame(each[c("name", "unit", "estimate", "sampling_error", "privacy_error", "total_error", "low", "high",
+                         "p_value")])
+  })
+  rows <- do.call(rbind, rows)
+  rows$name <- sub("(intercept)", "(Intercept)", rows$name, fixed = TRUE)
+  rows
+}
+
+#' @rdname confide_model
+#' @export
+summary.confide_model <- function(object, level = 0.95, units = NULL, ...) {
+  python <- .python(object)
+  found <- .coefficients(python, units)
+  table <- if (.has_intervals(python)) .summary_table(python, level, units) else found$table
+  structure(list(table = table, outcome = found$outcome, level = level, formula = object$formula,
+                 guarantee = .r(python$guarantee_$statement())), class = "summary.confide_model")
+}
+
+#' @export
+print.summary.confide_model <- function(x, digits = 4, ...) {
+  if (!is.null(x$formula)) cat(deparse(x$formula), "\n")
+  cat("Coefficients of ", x$outcome, "\n\n", sep = "")
+  table <- x$table
+  titles <- c(estimate = "Estimate", sampling_error = "Sampling Err.", privacy_error = "Privacy Err.",
+              total_error = "Total Err.", low = "Low", high = "High", p_value = "Pr(>|z|)", unit = "Unit")
+  shown <- table[intersect(names(titles), names(table))]
+  numeric <- vapply(shown, is.numeric, logical(1))
+  shown[numeric] <- lapply(shown[numeric], function(values) format(round(values, digits), nsmall = digits))
+  names(shown) <- titles[names(shown)]
+  rownames(shown) <- make.unique(table$name)
+  print(shown, right = TRUE)
+  if (is.null(table$low)) {
+    cat("\nNo part of the budget was kept for intervals: give intervals = \"auto\" to confide_fit().\n")
+  } else {
+    cat("\nIntervals at level ", x$level, ". Errors are due to sampling, to the noise for privacy, and to both.\n", sep = "")
+  }
+  cat("\n", paste(strwrap(strsplit(x$guarantee, "\n", fixed = TRUE)[[1]], 78), collapse = "\n"), "\n", sep = "")
+  invisible(x)
+}
+
+#' @rdname confide_model
+#' @export
+predict.confide_model <- function(object, newdata, type = NULL, ...) {
+  python <- .python(object)
+  is_classifier <- reticulate::py_has_attr(python, "classes_")
+  has_chances <- reticulate::py_has_attr(python, "predict_proba")
+  if (is.null(type)) type <- if (is_classifier && !has_chances) "class" else "response"
+  type <- match.arg(type, c("response", "class", "link"))
+  rows <- .frame(newdata, .columns_of(python$schema))
+  if (!is_classifier) {
+    if (type == "class") stop("a regression predicts numbers: take type = \"response\".", call. = FALSE)
+    numbers <- .vector(.tell(python$predict(rows)))
+    return(if (type == "link" && .is_of_counts(python)) log(numbers) else numbers)
+  }
+  if (type == "class") return(.vector(.tell(python$predict(rows))))
+  labels <- .vector(python$classes_)
+  positive <- .positive(python, labels)
+  if (type == "link") {
+    scores <- .vector(.tell(python$decision_function(rows)))
+    if (length(labels) > 2) return(structure(as.matrix(scores), dimnames = list(NULL, labels)))
+    return(scores * if (positive == 1) -1 else 1)
+  }
+  if (!has_chances) stop("this model gives no probabilities: take type = \"class\" or \"link\".", call. = FALSE)
+  chances <- .vector(.tell(python$predict_proba(rows)))
+  if (length(labels) > 2) structure(chances, dimnames = list(NULL, labels)) else chances[, positive]
+}
+
+.is_of_counts <- function(python) isTRUE(.r(reticulate::py_get_attr(python, "_has_counts")))
+
+# The position of the class for which probabilities are shown: the schema's positive one.
+.positive <- function(python, labels) {
+  positive <- .r(python$schema$to_dict())$target$positive
+  found <- if (is.null(positive)) NA else match(as.character(positive), as.character(labels))
+  if (is.na(found)) 2L else found
+}
+
+#' @rdname confide_model
+#' @export
+plot.confide_model <- function(x, columns, level = 0.95, ...) {
+  python <- .python(x)
+  effects <- .effects(python, level)
+  names <- unique(effects$column)
+  columns <- if (missing(columns)) names else columns
+  unknown <- setdiff(columns, names)
+  if (length(unknown) > 0) {
+    stop("columns must be some of ", paste(names, collapse = ", "), ".", call. = FALSE)
+  }
+  limits <- range(0, unlist(effects[intersect(c("effect", "low", "high"), names(effects))]), finite = TRUE)
+  lines <- ceiling(length(columns) / 3)
+  before <- par(mfrow = c(lines, min(3, length(columns))), mar = c(4, 7, 3, 1))
+  on.exit(par(before))
+  for (name in columns) .draw_effect(effects[effects$column == name, ], name, limits, ...)
+  invisible(effects[effects$column %in% columns, ])
+}
+
+# The effects of single columns, as a data frame.
+.effects <- function(python, level) {
+  module <- reticulate::import("confide.estimators.model_effects", convert = FALSE)
+  found <- .r(.tell(module$effects_of(python))$to_dict(level))$effects
+  found <- Filter(function(each) length(each$columns) == 1 && is.null(each$class), found)
+  if (length(found) == 0) stop("effects can be drawn for models with one score.", call. = FALSE)
+  rows <- lapply(found, function(each) {
+    values <- lapply(each$values, function(value) {
+      value <- lapply(value, function(number) if (is.null(number)) NA else number)
+      value$is_number <- is.numeric(value$value)
+      value$value <- as.character(value$value)
+      as.data.frame(value)
+    })
+    cbind(column = unlist(each$columns), do.call(rbind, values))
+  })
+  do.call(rbind, rows)
+}
+
+.draw_effect <- function(effect, name, limits, ...) {
+  has_band <- !is.null(effect$low) && all(is.finite(effect$low))
+  if (any(effect$is_number)) {
+    curve <- effect[effect$is_number, ]
+    at <- as.numeric(curve$value)
+    plot(at, curve$effect, type = "l", lwd = 2, col = "#2a8acb", ylim = limits, xlab = name, ylab = "effect", ...)
+    abline(h = 0, col = "grey60")
+    if (has_band) {
+      lines(at, curve$low, lty = 2, col = "#2a8acb")
+      lines(at, curve$high, lty = 2, col = "#2a8acb")
+    }
+  } else {
+    at <- rev(seq_len(nrow(effect)))
+    plot(effect$effect, at, pch = 19, col = "#2a8acb", xlim = limits, yaxt = "n", xlab = "effect", ylab = "", ...)
+    axis(2, at, effect$value, las = 1, cex.axis = 0.8)
+    abline(v = 0, col = "grey60")
+    if (has_band) segments(effect$low, at, effect$high, at, lwd = 4, col = "#2a8acb66")
+    points(effect$effect, at, pch = 19, col = "#2a8acb")
+  }
+  title(name)
+}

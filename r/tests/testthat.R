@@ -1,0 +1,4 @@
+library(testthat)
+library(confide)
+
+test_check("confide")

@@ -1,0 +1,76 @@
+test_that("a formula chooses columns, and the ledger is charged", {
+  skip_without_confide()
+  ledger <- confide_ledger(epsilon = 4)
+  model <- confide_fit(buys ~ age + sex, rows_of(), epsilon = 3, schema = schema_of(), model = "logistic", ledger = ledger)
+  expect_s3_class(model, "confide_model")
+  expect_named(coef(model), c("age", "sex: m", "(Intercept)"))
+  expect_equal(attr(coef(model), "units")[["age"]], "per 1")
+  charged <- summary(ledger)
+  expect_equal(charged$epsilon, 3)
+  expect_equal(charged$purpose, "LogisticRegression.fit")
+  expect_error(
+    confide_fit(buys ~ age, rows_of(), epsilon = 3, schema = schema_of(), ledger = ledger),
+    "Nothing was used or charged"
+  )
+  expect_output(print(ledger), "left")
+})
+
+test_that("a dot, products, and a schema alone", {
+  skip_without_confide()
+  both <- confide_fit(buys ~ ., rows_of(), epsilon = 9, schema = schema_of(), model = "logistic")
+  expect_named(coef(both), c("age", "sex: m", "city: y", "city: (missing)", "(Intercept)"))
+  product <- confide_fit(buys ~ age * sex, rows_of(), epsilon = 9, schema = schema_of(), model = "logistic")
+  expect_true(any(grepl("age.*sex|sex.*age", names(coef(product)))))
+  alone <- confide_fit(schema_of(), rows_of(), epsilon = 9, model = "logistic", max_rows_per_person = 2)
+  expect_named(coef(alone), names(coef(both)))
+})
+
+test_that("what cannot be used is refused before anything is charged", {
+  skip_without_confide()
+  ledger <- confide_ledger(epsilon = 4)
+  expect_error(confide_fit(buys ~ age, rows_of(), epsilon = 1, ledger = ledger), "needs schema =")
+  expect_error(model_of(ledger = ledger), "give epsilon, or rho")
+  expect_error(confide_fit(buys ~ log(age), rows_of(), epsilon = 1, schema = schema_of()), "does not describe")
+  expect_error(confide_fit(sex ~ age, rows_of(), epsilon = 1, schema = schema_of()), "must be buys")
+  expect_error(confide_fit(buys ~ age, rows_of()["sex"], epsilon = 1, schema = schema_of(), ledger = ledger), "data lacks")
+  expect_error(model_of(epsilon = 1, ledger = ledger, C = 1), "use alpha")
+  expect_error(confide_schema("no such file.toml"), "no such file")
+  expect_equal(nrow(summary(ledger)), 0)
+})
+
+test_that("predictions are those that Python makes", {
+  skip_without_confide()
+  model <- model_of(epsilon = 9, model = "logistic")
+  fresh <- rows_of(200, 7)
+  chances <- predict(model, fresh)
+  expect_length(chances, 200)
+  expect_equal(stats::qlogis(chances), predict(model, fresh, type = "link"), tolerance = 1e-6)
+  expect_equal(predict(model, fresh, type = "class"), ifelse(chances > 0.5, "yes", "no"))
+  expect_gt(mean(predict(model, fresh, type = "class") == fresh$buys), 0.75)
+  # By hand: the row is clipped to its bounds, and a number counts per 1.
+  moved <- fresh[rep(1, 2), ]
+  moved$age <- c(40, 41)
+  expect_equal(diff(predict(model, moved, type = "link")), coef(model)[["age"]], tolerance = 1e-6)
+})
+
+test_that("the positive class of the schema is the one that is shown", {
+  skip_without_confide()
+  turned <- schema_of(list(buys = c(negative = "yes", positive = "no")))
+  model <- confide_fit(buys ~ age, rows_of(), epsilon = 9, schema = turned, model = "logistic")
+  expect_lt(coef(model)[["age"]], 0)
+  ages <- data.frame(age = c(20, 80))
+  expect_gt(predict(model, ages)[1], predict(model, ages)[2])
+  expect_gt(predict(model, ages, type = "link")[1], 0)
+})
+
+test_that("regressions and models without probabilities predict too", {
+  skip_without_confide()
+  schema <- schema_of(list(spends = c(low = 0, high = 100)))
+  line <- confide_fit(spends ~ age + sex, rows_of(), epsilon = 9, schema = schema, model = "ridge")
+  expect_gt(stats::cor(predict(line, rows_of(200, 3)), rows_of(200, 3)$spends), 0.9)
+  curves <- confide_fit(spends ~ age + sex, rows_of(), epsilon = 9, schema = schema)
+  expect_gt(stats::cor(predict(curves, rows_of(200, 3)), rows_of(200, 3)$spends), 0.9)
+  machine <- model_of(epsilon = 9, model = "svm")
+  expect_true(all(predict(machine, rows_of(50)) %in% c("yes", "no")))
+  expect_error(predict(machine, rows_of(50), type = "response"), "no probabilities")
+})

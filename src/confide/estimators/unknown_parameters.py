@@ -1,0 +1,118 @@
+"""Parameters that an estimator does not have: the name of ours where scikit-learn or diffprivlib have another one.
+
+A parameter that cannot be honoured is refused, and the refusal says what to write in its place.
+"""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+from collections.abc import Callable, Collection
+from functools import wraps
+from typing import Any, TypeVar, cast
+
+_OURS = {
+    "C": (("alpha",), "use alpha: alpha = 1 / (C n), where n is the number of rows"),
+    "penalty": (("alpha",), "every model has a ridge (L2), which the proof of privacy needs; alpha is its strength"),
+    "l1_ratio": (("alpha",), "every model has a ridge (L2) and no L1 penalty; alpha is its strength"),
+    "reg_lambda": (("alpha",), "use alpha, the ridge of the mean objective"),
+    "gamma": (("length_scale",), "use length_scale: gamma = 1 / (2 length_scale^2)"),
+    "n_components": (("n_features",), "use n_features, the number of random features"),
+    "multi_class": (("multiclass",), "use multiclass: 'softmax' or 'one-vs-rest'"),
+    "epsilon": (("budget",), "use budget: a number is an epsilon, and budget=confide.ApproxDP(epsilon, delta) has a delta"),
+    "delta": (("budget",), "use budget: budget=confide.ApproxDP(epsilon, delta)"),
+    "rho": (("budget",), "use budget: budget=confide.ZCDP(rho)"),
+    "data_norm": (("row_norm",), "use row_norm, the norm to which every row is clipped"),
+    "accountant": (("ledger",), "use ledger: ledger=confide.Ledger(limit=...)"),
+    "bounds_X": (("bounds", "schema"), "declare public bounds of the columns: schema=, or bounds= of an additive model"),
+    "bounds_y": (("target_bound",), "use target_bound: targets are clipped to [-target_bound, target_bound]"),
+    "feature_types": (("schema",), "use schema, which says what each column holds"),
+    "max_bins": (("knots",), "use knots: how many places a curve may bend at"),
+    "param_distributions": (("param_grid",), "use param_grid, a dict of public values"),
+    "cv": (("held_out",), "the search holds out one part of the rows at random; held_out says how large it is"),
+    "n_iter": (("expected_tries",), "use expected_tries, the mean number of tries of method='repeated'"),
+    "scoring": (("param_grid",), "the search counts mistakes, because one row changes their number by at most 1"),
+}
+"""For the name of another library: the parameters of ours, of which one must be there, and the advice."""
+
+_SOLVER = "the solver stops where the guarantee needs it, so leave this out"
+_NOT_HERE = {
+    "max_iter": _SOLVER,
+    "tol": _SOLVER,
+    "solver": "the solver is chosen for you, and the released model does not depend on it, so leave this out",
+    "dual": "the solver is chosen for you, and the released model does not depend on it, so leave this out",
+    "warm_start": "a fit never starts from an earlier one; give the earlier model as prior=",
+    "verbose": "how a fit goes depends on the rows, so it is not told; confide.progress counts passes over the rows",
+    "refit": "the search releases one model, which it has trained already, so leave this out",
+    "return_train_score": "scores of candidates stay private, so leave this out",
+    "error_score": "a search that cannot be made is refused before anything is charged, so leave this out",
+    "pre_dispatch": "candidates are trained one after the other, so leave this out",
+    "probability": "a support vector machine gives no probabilities; LogisticRegression and AdditiveClassifier do",
+    "decision_function_shape": "with three or more classes, each class has a score against all others, so leave this out",
+    "break_ties": "with three or more classes, each class has a score against all others, so leave this out",
+    "n_jobs": "its own work has one thread; n_jobs is a parameter of models, for the threads that share the rows",
+    "degree": "there is no polynomial kernel; knots and interactions of a schema give curves and products",
+    "coef0": "there is no polynomial kernel; knots and interactions of a schema give curves and products",
+    "kernel": "this model is linear; KernelSVC has kernels",
+    "gamma": "this model has no kernel; KernelSVC has one, with length_scale: gamma = 1 / (2 length_scale^2)",
+    "knots": "this model draws straight lines; AdditiveClassifier and AdditiveRegressor have knots, and so may a schema",
+    "positive": "weights cannot be forced to be positive; monotone= of an additive model makes effects rise or fall",
+    "normalize": "columns are never scaled by what the rows hold; declare public bounds in a schema",
+    "copy_X": "the rows that are given are never changed, so leave this out",
+    "random_state": "this estimator draws nothing that a seed could fix, so leave this out",
+    "row_norm": "the bound on rows follows from the columns here, so leave this out",
+    "inference_share": "this model has no intervals; LogisticRegression, LinearSVC, HuberRegressor and additive models do",
+    "sample_weight": "weights belong to the rows: fit(X, y, sample_weight=...)",
+    "shrinking": _SOLVER,
+    "cache_size": _SOLVER,
+    "n_iter_no_change": _SOLVER,
+    "early_stopping": _SOLVER,
+    "selection": _SOLVER,
+}
+"""For the name of another library that has no counterpart: why, and what to do."""
+
+
+def advice_on(name: str, kind: str, parameters: Collection[str]) -> str:
+    """What to say of a parameter that an estimator does not have.
+
+    Parameters
+    ----------
+    name : the parameter that was given
+    kind : the name of the estimator
+    parameters : the names of the parameters that it has
+
+    Returns
+    -------
+    str
+        Two sentences: that the parameter is not there, and what to write in its place.
+    """
+    ours, advice = _OURS.get(name, ((), ""))
+    if any(each in parameters for each in ours):
+        return f"{name}= is not a parameter of {kind}: {advice}."
+    if name in _NOT_HERE:
+        return f"{name}= is not a parameter of {kind}: {_NOT_HERE[name]}."
+    close = difflib.get_close_matches(name, list(parameters), n=1, cutoff=0.7)
+    meant = f"did you mean {close[0]}=?" if close else f"it has {', '.join(sorted(parameters))}."
+    return f"{name}= is not a parameter of {kind}: {meant}"
+
+
+Stores = TypeVar("Stores", bound=Callable[..., None])
+
+
+def with_advice(stores: Stores) -> Stores:
+    """An `__init__` with the same signature, whose refusal of an unknown parameter says what to write in its place.
+
+    Parameters
+    ----------
+    stores : the `__init__` of an estimator
+    """
+    known = frozenset(inspect.signature(stores).parameters) - {"self"}
+
+    @wraps(stores)
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807  # it takes the place of one
+        for name in kwargs:
+            if name not in known:
+                raise TypeError(advice_on(name, type(self).__name__, known))
+        stores(self, *args, **kwargs)
+
+    return cast("Stores", __init__)

@@ -1,0 +1,1 @@
+"""Released models as models of other libraries: scikit-learn and ONNX."""

@@ -1,0 +1,70 @@
+"""The ROC curve of a classifier from one noisy histogram of scores by class: post-processing of what was released.
+
+At each threshold between two bins the counts give a rate of false positives and a sensitivity. Between thresholds the curve
+is a straight line. The band at a given rate of false positives covers both that the rows are a sample, and the noise in all
+counts: those that fix the threshold, and those that fix the sensitivity there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from confide.errors import ParameterError
+from confide.inference.rates import Evaluation, Rate
+from confide.types import Array
+
+_N_POINTS = 51
+
+
+@dataclass(frozen=True, slots=True)
+class RocCurve:
+    """A ROC curve with its band.
+
+    Attributes
+    ----------
+    false_positive_rates, sensitivities : array (n_bins + 1,)
+        At the thresholds, from the highest to the lowest, within [0, 1].
+    places : array (51,)
+        Rates of false positives from 0 to 1.
+    band : tuple of Rate
+        The sensitivity at each place, with its interval.
+    """
+
+    false_positive_rates: Array
+    sensitivities: Array
+    places: Array
+    band: tuple[Rate, ...]
+
+
+def roc_curve(evaluation: Evaluation) -> RocCurve:
+    """The ROC curve of an evaluation.
+
+    Raises
+    ------
+    ParameterError
+        If one of the classes has too few rows beside the noise.
+    """
+    if evaluation.auc.value is None:
+        raise ParameterError(
+            "one of the two classes has too few rows beside the noise, so nothing is known of the ROC curve. Evaluate on "
+            "more rows, or with a larger budget."
+        )
+
+    def sensitivity_at(place: float) -> Rate:
+        return evaluation.interval_of(lambda counts: float(np.interp(place, *_curve(counts))))
+
+    places = np.linspace(0.0, 1.0, _N_POINTS)
+    band = tuple(map(sensitivity_at, places.tolist()))
+    false_positive_rates, sensitivities = (np.clip(rates, 0.0, 1.0) for rates in _curve(evaluation.counts))
+    return RocCurve(false_positive_rates, sensitivities, places, band)
+
+
+def _curve(counts: Array) -> tuple[Array, Array]:
+    """Rates of false positives, in rising order, and sensitivities (n_bins + 1,) from counts (2, n_bins)."""
+    above = np.concatenate([np.zeros((2, 1)), np.cumsum(counts[:, ::-1], axis=1)], axis=1)
+    rates = above / above[:, -1:]
+    # With noise, a cumulated count may fall; the number of rows above a threshold cannot.
+    negative, positive = np.maximum.accumulate(rates, axis=1)
+    return negative, positive

@@ -1,0 +1,64 @@
+"""The picture of calibration from private counts."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+import confide
+from confide import CalibrationDisplay, Ledger, LinearSVC, LogisticRegression, ParameterError
+from confide.displays.calibration import released_under
+from tests.inference.test_rates import population
+
+plt = pytest.importorskip("matplotlib.pyplot", reason="Matplotlib is not installed")
+plt.switch_backend("Agg")
+
+
+@pytest.fixture(scope="module")
+def model():
+    """Trained on other rows."""
+    return LogisticRegression(float("inf"), classes=[0, 1]).fit(*population(4000, 0))
+
+
+def test_one_release_is_charged_and_drawn(model):
+    """Its points are the rates of the evaluation; a second picture of the same counts costs nothing."""
+    ledger, rows = Ledger(limit=2.0), population(3000, 1)
+    display = CalibrationDisplay.from_estimator(model, *rows, budget=1.0, ledger=ledger, n_bins=8)
+    assert ledger.remaining().epsilon == 1.0
+    (line,) = [line for line in display.ax_.get_lines() if line.get_label().startswith("this model")]
+    rates = display.evaluation.calibration
+    known = [(place + 0.5) / 8 for place, rate in enumerate(rates) if rate.value is not None]
+    assert line.get_xdata().tolist() == known
+    assert line.get_ydata().tolist() == [rate.value for rate in rates if rate.value is not None]
+    bars = [line for line in display.ax_.get_lines() if line.get_linewidth() == 5.0]
+    assert [tuple(bar.get_ydata()) for bar in bars] == [(rate.low, rate.high) for rate in rates if rate.value is not None]
+    assert "epsilon = 1" in display.ax_.get_title(loc="left")
+    again = CalibrationDisplay.from_counts(display.evaluation, ax=plt.subplots()[1])
+    assert again.figure_ is again.ax_.figure
+    assert ledger.remaining().epsilon == 1.0
+    plt.close("all")
+
+
+def test_what_the_noise_hides_is_counted(model):
+    """With few rows and a small budget."""
+    display = CalibrationDisplay.from_estimator(model, *population(300, 2), budget=0.2, n_bins=20)
+    assert "the noise hides" in display.ax_.get_title(loc="left")
+    plt.close("all")
+
+
+def test_what_cannot_be_drawn_is_refused_before_the_charge(model, monkeypatch):
+    """A model without probabilities, and a machine without Matplotlib."""
+    ledger, rows = Ledger(limit=2.0), population(300, 1)
+    machine = LinearSVC(float("inf"), classes=[0, 1]).fit(*rows)
+    with pytest.raises(ParameterError, match="gives no probabilities"):
+        CalibrationDisplay.from_estimator(machine, *rows, budget=1.0, ledger=ledger)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(ParameterError, match="needs Matplotlib"):
+        CalibrationDisplay.from_estimator(model, *rows, budget=1.0, ledger=ledger)
+    assert len(ledger.entries()) == 0
+
+
+def test_counts_without_a_guarantee_say_so(model):
+    answer = confide.evaluate(model, *population(300, 1), budget=float("inf"))
+    assert released_under(answer) == "not private"
