@@ -11,6 +11,7 @@ import typer
 from confide.cli.budgets import Delta, Epsilon, Purpose, Rho, chosen_budget
 from confide.cli.failures import NO_GUARANTEE
 from confide.cli.fit import DataFiles, LedgerToCharge
+from confide.cli.option_names import in_words_of_options
 from confide.cli.options import Force, Format, ModelFile, RowsPerPerson, Seed
 from confide.errors import FileError, ParameterError
 
@@ -77,7 +78,7 @@ def evaluate(
     if output_format == "json":
         display.print_json(document | {"charge": charges.document()})
     else:
-        _show(display.Screen(), found, charges.closing_sentence())
+        show_rates(display.Screen(), found, charges.closing_sentence())
     if out is not None:
         write_text(out, json.dumps(document, indent=2, allow_nan=False) + "\n", overwrite=force)
     if found.void is not None:
@@ -96,7 +97,8 @@ def _classifier(path: Path) -> Any:
     return model
 
 
-def _show(screen: Screen, found: Evaluation, closing: str) -> None:
+def show_rates(screen: Screen, found: Evaluation, closing: str) -> None:
+    """The rates, their guarantee, and what they cost."""
     rows = "private rows" if found.n_rows is None else f"{found.n_rows:,} private rows"
     screen.heading(f"Rates on {rows}, with intervals at {found.level:g}")
     names = ("accuracy", "sensitivity", "specificity", "auc")
@@ -116,7 +118,7 @@ def _show(screen: Screen, found: Evaluation, closing: str) -> None:
         screen.heading("Calibration: of rows with such a probability, the share that is positive")
         screen.table(("probability", "share", "low", "high", ""), _calibration(found), words=("",), optional=("",))
     screen.heading("Guarantee")
-    screen.text(str(found).rpartition("\n")[2], style="bold red" if found.void else "")
+    screen.text(in_words_of_options(str(found).rpartition("\n")[2]), style="bold red" if found.void else "")
     screen.text(f"It is made of {2 * found.n_bins} counts with noise of standard deviation {found.plan.deviation:.4g}.")
     screen.text(closing)
 
