@@ -75,6 +75,18 @@ class Ledger(Shared):
         "auto" is fixed by the first charge: "renyi" for a ZCDP charge, "sum" for others and for a plan. It is fixed once,
         because whoever could take the better of the two after seeing outcomes might spend delta twice.
 
+    Raises
+    ------
+    ParameterError
+        If an argument is outside its range, or a new ledger has no limit.
+    LedgerError
+        If the ledger is missing, damaged, or of another limit or relation.
+
+    Notes
+    -----
+    Guarantee: all releases that were charged are together private at the limit, even if each was chosen after seeing earlier
+    ones. Proof: confide/accounting/proofs/ledger.md.
+
     Examples
     --------
     >>> import confide
@@ -185,6 +197,23 @@ class Ledger(Shared):
         """
         self._append(events_of_charge(self, budget, neighbours), purpose, self._checked(details or {}))
 
+    def check(self, items: Iterable[object]) -> None:
+        """Raise what charging all these one after the other would raise. Records nothing, and promises nothing for later.
+
+        Parameters
+        ----------
+        items : budgets, plans or events
+
+        Raises
+        ------
+        BudgetExceeded, LedgerError
+            As in `charge`.
+        """
+        events = tuple(event for item in items for event in events_of_charge(self, item, None))
+        if events:
+            with self._up_to_date():
+                self._refuse_excess(events)
+
     def note(self, charge: int, details: Mapping[str, str]) -> None:
         """Write down what became known of a charge after it was made, such as the checksum of a model. Changes no amount.
 
@@ -232,6 +261,13 @@ class Ledger(Shared):
         -------
         Batch
             To be given to estimators as their `ledger`, or charged by hand, once for each item.
+
+        Raises
+        ------
+        ParameterError
+            If the batch is empty, or `delta` does not suit this ledger.
+        BudgetExceeded, LedgerError
+            As for `charge`. Nothing was charged.
         """
         releases = tuple(events_of_charge(self, item, None) for item in items)
         events = tuple(event for release in releases for event in release)
@@ -286,10 +322,20 @@ class Ledger(Shared):
     def verify(self, head: str | None = None) -> int:
         """Check every record anew, and that `head`, of this ledger at an earlier time, is the hash of one of them.
 
+        Parameters
+        ----------
+        head : str or None
+            What `head` was at an earlier time, 64 hexadecimal digits.
+
         Returns
         -------
         int
             The number of charges.
+
+        Raises
+        ------
+        LedgerError
+            If a record was changed or lost.
         """
         with self._up_to_date() as session:
             hashes, n_charges = [record.hash for record in session.records_after(None)], len(self._entries)
@@ -304,19 +350,24 @@ class Ledger(Shared):
         if not events:
             return  # the empty event of dp_accounting costs nothing
         with self._up_to_date(writing=True) as session:
-            accounting = filter_choice.accounting_of(events[0]) if self._accounting == "auto" else self._accounting
-            filter_ = filter_choice.filter_for(self.limit, accounting)
-            if filters.least_rows(events) < self.max_rows_per_person:
-                raise LedgerError(
-                    f"this ledger is for max_rows_per_person={self.max_rows_per_person}; fit with it or more. Such a person "
-                    f"would pay more for a charge that protects {filters.least_rows(events)}. Nothing was used or charged."
-                )
-            if not filter_.admits(self._total + _cost(self.limit, accounting, events)):
-                raise self._refusal(filter_, events)
+            accounting = self._refuse_excess(events)
             readable = str(purpose).encode(errors="replace").decode()  # half a surrogate pair cannot be shown
             entry = Entry(len(self._entries) + 1, _now(), readable, accounting, events, details or {})
             session.append(Record.after(self._last, entry.text))
         self.last_charge = entry.number
+
+    def _refuse_excess(self, events: tuple[Event, ...]) -> str:
+        """Raise unless the events fit under the limit; otherwise say how they add up."""
+        accounting = filter_choice.accounting_of(events[0]) if self._accounting == "auto" else self._accounting
+        filter_ = filter_choice.filter_for(self.limit, accounting)
+        if filters.least_rows(events) < self.max_rows_per_person:
+            raise LedgerError(
+                f"this ledger is for max_rows_per_person={self.max_rows_per_person}; fit with it or more. Such a person "
+                f"would pay more for a charge that protects {filters.least_rows(events)}. Nothing was used or charged."
+            )
+        if not filter_.admits(self._total + _cost(self.limit, accounting, events)):
+            raise self._refusal(filter_, events)
+        return accounting
 
     def _refusal(self, filter_: filters.Filter, events: tuple[Event, ...]) -> LedgerError:
         foreign = filter_choice.why_foreign(filter_, events)

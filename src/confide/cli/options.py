@@ -108,7 +108,16 @@ RandomFeatures = Annotated[
     typer.Option(
         "--n-features",
         metavar="D",
-        help="For kernel-svm: number of random features, even.  [default: chosen from public facts]",
+        help="For kernel-svm: number of random features, even; 0 for the columns alone.  "
+        "[default: chosen from public facts]",
+    ),
+]
+FeatureNorm = Annotated[
+    str | None,
+    typer.Option(
+        metavar="auto|none|G",
+        help="For kernel-svm: the L2 norm of the features of a row, where its columns stand beside them; none for features "
+        "alone.  [default: by the schema]",
     ),
 ]
 PriorFile = Annotated[
@@ -349,7 +358,7 @@ class ModelOptions:
         if self.row_norm is None:
             return {}
         if self.kind == "kernel-svm":
-            raise ParameterError("the rows of kernel-svm always have norm 1; leave --row-norm out.")
+            raise ParameterError("the bound on rows of kernel-svm follows from its map; leave --row-norm out.")
         if self.kind == "additive":
             raise ParameterError("the bound on rows of an additive model follows from --schema; leave --row-norm out.")
         return {"row_norm": self.row_norm}

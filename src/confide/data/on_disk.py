@@ -217,7 +217,7 @@ def files_of(paths: Any) -> tuple[Path, ...]:
         If there is no file, a file comes twice, or files are of several kinds.
     """
     if isinstance(paths, (str, os.PathLike)):
-        found = _named_by(os.fspath(paths))
+        found = files_named(os.fspath(paths))
     elif isinstance(paths, Iterable):
         found = tuple(Path(os.fspath(path)) for path in paths)
         if not found:
@@ -232,8 +232,14 @@ def files_of(paths: Any) -> tuple[Path, ...]:
     return found
 
 
-def _named_by(text: str) -> tuple[Path, ...]:
-    """The files that a path or a pattern names."""
+def files_named(text: str) -> tuple[Path, ...]:
+    """The files that a path or a pattern names, of whatever kind.
+
+    Raises
+    ------
+    FileError
+        If no file matches a pattern. A file that is named by itself need not exist.
+    """
     is_pattern = isinstance(text, str) and any(letter in text for letter in "*?[") and not Path(text).exists()
     if not is_pattern:
         return (Path(text),)
