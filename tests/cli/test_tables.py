@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import csv
+import gzip
+import io
 import json
 from pathlib import Path
 
@@ -11,7 +14,11 @@ import pyarrow.feather as feather
 import pyarrow.parquet as parquet
 import pytest
 
-from tests.cli.commands import SENTINEL, SENTINEL_NUMBER, fit, read_rows, refused, run, spoil
+from confide.cli.tables import read_all, read_columns
+from confide.data.on_disk import separator_of
+from tests.cli.commands import SENTINEL, SENTINEL_NUMBER, fit, read_rows, refused, rows_of, run, spoil
+
+KINDS = {"age": "number", "hours [x]": "number", "work": "text", "income": "text"}
 
 
 @pytest.mark.parametrize("suffix", ["parquet", "feather", "arrow"])

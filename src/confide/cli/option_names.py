@@ -12,6 +12,7 @@ from confide.cli.parameters import OPTION_OF
 
 _PHRASES = {
     "n_rows_bounds=(low, high)": "--n-rows-bounds LOW HIGH",
+    "evaluation must be what confide.evaluate gives, or the": "--evaluation must be the",
     "class_weight must be a dict of public weights, label: number": "class_weight must give public weights, as label:number",
     "one for each class, or None": "one for each class",
     "the number of features must be even": "--n-features must be even",

@@ -204,14 +204,6 @@ InterceptScaling = Annotated[
         "[default: that of the model]",
     ),
 ]
-FeatureNorm = Annotated[
-    str | None,
-    typer.Option(
-        metavar="auto|none|R",
-        help="For kernel-svm: norm of the random features beside the encoded columns; none leaves the columns out.  "
-        "[default: auto]",
-    ),
-]
 Orthogonal = Annotated[
     bool, typer.Option("--orthogonal", help="For kernel-svm: random features with orthogonal directions.")
 ]
