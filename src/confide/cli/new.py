@@ -172,7 +172,7 @@ def _asked(
 def _show(files: StartedFiles, schema: SchemaDraft, study: StudyDraft, table: TableNames) -> None:
     """What was written, and what to do next."""
     from confide.cli import display
-    from confide.starting.study_text import fit_command, ledger_command, plan_command
+    from confide.starting.study_text import ledger_command, plan_command
 
     screen = display.Screen()
     for path in files.paths.values():
@@ -195,4 +195,4 @@ def _show(files: StartedFiles, schema: SchemaDraft, study: StudyDraft, table: Ta
     screen.text("Create the ledger, once for each body of data:")
     screen.verbatim(f"  {ledger_command(study)}")
     screen.text("Fit the model and write its report, which spends the budget:")
-    screen.verbatim(f"  {fit_command(study)}")
+    screen.verbatim("  confide run study.toml")
