@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+
 from confide.features.toml_form import toml_value
 from confide.starting.drafts import StudyDraft
 
@@ -65,10 +67,14 @@ def ledger_command(study: StudyDraft) -> str:
     return f"confide ledger init {study.ledger} --epsilon {study.limit:g}{delta}{neighbours}{rows}"
 
 
+def check_command(study: StudyDraft) -> str:
+    """The command that shows the curator how the table fits the schema."""
+    rows = "" if study.max_rows_per_person == 1 else f" --max-rows-per-person {study.max_rows_per_person}"
+    return f"confide check {shlex.quote(study.data)} --schema {shlex.quote(study.schema)}{rows}"
+
+
 def plan_command(study: StudyDraft) -> str:
     """The command that shows what a fit would cost and yield. It reads no row."""
-    import shlex
-
     if study.n_rows_bounds is None:
         rows = f"--rows {study.n_rows}"
     else:
