@@ -18,7 +18,9 @@ from confide import Ledger
 from confide.cli.application import app
 from confide.datasets import SplitData, load_adult
 
-COMMANDS = ["demo", "fit", "predict", "plan", "sample-size", "search", "evaluate", "inspect", "report", "run", "bounds"]
+COMMANDS = [
+    "demo", "new", "check", "fit", "predict", "plan", "sample-size", "search", "evaluate", "inspect", "report", "run", "bounds"
+]  # fmt: skip
 SENTINEL = "SECRETVALUE"
 SENTINEL_NUMBER = "987654321"
 
