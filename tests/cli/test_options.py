@@ -139,20 +139,36 @@ def test_every_parameter_of_a_model_reaches_it(folder):
     given = {
         "additive": {"monotone": "age:up", "knots": "age:3", "class_weight": "high:5,low:1", "intercept_scaling": "0.5"},
         "svm": {"loss": "smooth-hinge", "smoothing": 0.25, "intercept": False, "jobs": 2, "seed": 3},
-        "kernel-svm": {"orthogonal": True, "map_seed": 7, "kernel": "cauchy", "length_scale": 2.0, "n_features": 8},
+        "kernel-svm": {
+            "orthogonal": True,
+            "map_seed": 7,
+            "kernel": "cauchy",
+            "length_scale": 2.0,
+            "n_features": 8,
+            "feature_norm": "2.5",
+        },
         "logistic": {"multiclass": "ovr", "centre": False, "alpha": "0.25", "intervals": "0.2"},
         "erm": {"loss": "huber-hinge"},
     }
     expected = {
         "additive": {"monotone": {"age": "up"}, "knots": {"age": 3}, "class_weight": {"high": 5.0, "low": 1.0}},
         "svm": {"loss": "smooth_hinge", "smoothing": 0.25, "fit_intercept": False, "n_jobs": 2, "random_state": 3},
-        "kernel-svm": {"orthogonal": True, "map_seed": 7, "kernel": "cauchy", "length_scale": 2.0, "n_features": 8},
+        "kernel-svm": {
+            "orthogonal": True,
+            "map_seed": 7,
+            "kernel": "cauchy",
+            "length_scale": 2.0,
+            "n_features": 8,
+            "feature_norm": 2.5,
+        },
         "logistic": {"multiclass": "ovr", "centre": False, "alpha": 0.25, "inference_share": 0.2},
         "erm": {"loss": "huber_hinge"},
     }
     for kind, options in given.items():
         made = ModelOptions(kind=kind, **options).estimator(confide.PureDP(1.0), schema).get_params()
         assert {name: made[name] for name in expected[kind]} == expected[kind]
+    alone = ModelOptions(kind="kernel-svm", feature_norm="none").estimator(confide.PureDP(1.0), schema)
+    assert alone.get_params()["feature_norm"] is None
     Path("prices.toml").write_text(PRICES, encoding="utf-8")
     prices = confide.Schema.from_toml("prices.toml")
     for kind, loss in (("additive", "poisson"), ("huber", "clipped-squared"), ("erm", "poisson")):
@@ -184,7 +200,7 @@ def test_options_that_do_not_suit_a_model_are_refused(folder, options, words):
 
 
 def test_a_norm_of_rows_is_refused_for_kernels():
-    """Random features always have norm 1."""
+    """The bound follows from their map."""
     with pytest.raises(confide.ParameterError, match="--row-norm"):
         ModelOptions(kind="kernel-svm", row_norm=2.0).estimator(confide.PureDP(1.0), None)
     assert ModelOptions(kind="svm", row_norm=2.0).estimator(confide.PureDP(1.0), None).row_norm == 2.0

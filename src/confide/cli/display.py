@@ -77,7 +77,7 @@ class Screen:
                 break_on_hyphens=False,
                 break_long_words=False,
             )
-            self._console.print(Text(wrapped, style=style), soft_wrap=True)
+            self._console.print(Text(wrapped, style="" if self._console.no_color else style), soft_wrap=True)
 
     def verbatim(self, text: str) -> None:
         """One line that is never broken, such as a command or a path, so that it can be copied."""
@@ -103,10 +103,11 @@ class Screen:
         if shown is None:
             self._stacked(columns, rows)
             return
-        table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+        table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="")
         for position in shown:
             name, left = columns[position], position == 0 or columns[position] in words
-            table.add_column(Text(name), justify="left" if left else "right", overflow="fold", no_wrap=name != wrapped)
+            heading = Text(name, style="" if self._console.no_color else "bold")
+            table.add_column(heading, justify="left" if left else "right", overflow="fold", no_wrap=name != wrapped)
         for row in rows:
             table.add_row(*(Text(printable(row[position])) for position in shown))
         console = self._console if is_narrow else _console(width=_UNBROKEN_WIDTH)
@@ -147,7 +148,7 @@ class Screen:
         """The statement of a guarantee. If the guarantee is void, the first line is bold and red."""
         self.heading("Guarantee")
         first, _, rest = guarantee.statement().partition("\n")
-        self.text(first, style="bold red" if guarantee.void else "")
+        self.text(in_words_of_options(first), style="bold red" if guarantee.void else "")
         self.text(rest)
 
     def weights(self, model: PrivateLinearModel, max_shown: int | None = None) -> None:
@@ -172,12 +173,8 @@ class Screen:
         table = model.summary()
         self.heading(f"Coefficients in {outcome_of(model)}, with intervals of {table.level:g}")
         names = ("column", "unit", "coef", "sampling err", "privacy err", "total err", "low", "high", "p")
-        self.table(
-            names,
-            [row[: len(names)] for row in table.cells],
-            words=("unit",),
-            optional=("sampling err", "privacy err", "total err"),
-        )
+        cells = [row[: len(names)] for row in table.cells]
+        self.table(names, cells, words=("unit",), optional=("sampling err", "privacy err", "total err"))
         if table.ratio:
             self.heading(f"{table.ratio.capitalize()}s, with intervals of {table.level:g}")
             ratios = [(row[0], row[1], *row[len(names) :]) for row in table.cells if row[1]]
@@ -200,10 +197,6 @@ class Screen:
         self.table(("column", "curve", "least at", "largest at"), rows, words=("curve",))
         if not has_intervals(model):
             self.text("The noise alone may make such effects, above all for levels and stretches that few rows have.")
-
-
-def _shown_ratio(ratio: float | None) -> str:
-    return "" if ratio is None else readable(ratio)
 
 
 def shown_columns(
@@ -231,6 +224,10 @@ def shown_columns(
         if sum(widths[position] for position in shown) + _GAP * (len(shown) - 1) <= width:
             return shown
     return None
+
+
+def _shown_ratio(ratio: float | None) -> str:
+    return "" if ratio is None else readable(ratio)
 
 
 def _console(*, stderr: bool = False, width: int | None = None) -> Console:

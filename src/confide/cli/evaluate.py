@@ -11,6 +11,7 @@ import typer
 from confide.cli.budgets import Delta, Epsilon, Purpose, Rho, chosen_budget
 from confide.cli.failures import NO_GUARANTEE
 from confide.cli.fit import DataFiles, LedgerToCharge
+from confide.cli.option_names import in_words_of_options
 from confide.cli.options import Force, Format, ModelFile, RowsPerPerson, Seed
 from confide.errors import FileError, ParameterError
 
@@ -117,7 +118,7 @@ def show_rates(screen: Screen, found: Evaluation, closing: str) -> None:
         screen.heading("Calibration: of rows with such a probability, the share that is positive")
         screen.table(("probability", "share", "low", "high", ""), _calibration(found), words=("",), optional=("",))
     screen.heading("Guarantee")
-    screen.text(str(found).rpartition("\n")[2], style="bold red" if found.void else "")
+    screen.text(in_words_of_options(str(found).rpartition("\n")[2]), style="bold red" if found.void else "")
     screen.text(f"It is made of {2 * found.n_bins} counts with noise of standard deviation {found.plan.deviation:.4g}.")
     screen.text(closing)
 

@@ -108,7 +108,16 @@ RandomFeatures = Annotated[
     typer.Option(
         "--n-features",
         metavar="D",
-        help="For kernel-svm: number of random features, even.  [default: chosen from public facts]",
+        help="For kernel-svm: number of random features, even; 0 for the columns alone.  "
+        "[default: chosen from public facts]",
+    ),
+]
+FeatureNorm = Annotated[
+    str | None,
+    typer.Option(
+        metavar="auto|none|G",
+        help="For kernel-svm: the L2 norm of the features of a row, where its columns stand beside them; none for features "
+        "alone.  [default: by the schema]",
     ),
 ]
 PriorFile = Annotated[
@@ -232,6 +241,7 @@ class ModelOptions:
     kernel: KernelName = None
     length_scale: LengthScale = None
     n_features: RandomFeatures = None
+    feature_norm: FeatureNorm = None
     orthogonal: Orthogonal = False
     map_seed: MapSeed = None
     smoothing: Smoothing = None
@@ -340,7 +350,7 @@ class ModelOptions:
         if self.row_norm is None:
             return {}
         if self.kind == "kernel-svm":
-            raise ParameterError("the rows of kernel-svm always have norm 1; leave --row-norm out.")
+            raise ParameterError("the bound on rows of kernel-svm follows from its map; leave --row-norm out.")
         if self.kind == "additive":
             raise ParameterError("the bound on rows of an additive model follows from --schema; leave --row-norm out.")
         return {"row_norm": self.row_norm}
@@ -354,6 +364,7 @@ _OF_SOME_MODELS: dict[str, Callable[[Any], Any]] = {
     "kernel": str,
     "length_scale": float,
     "n_features": int,
+    "feature_norm": lambda text: None if text == "none" else option_values.number_or_auto("--feature-norm", text),
     "orthogonal": bool,
     "map_seed": int,
     "smoothing": float,

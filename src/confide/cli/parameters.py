@@ -16,6 +16,7 @@ OPTION_OF = {
     "excess": "--excess",
     "expected_tries": "--expected-tries",
     "failure": "--failure",
+    "feature_norm": "--feature-norm",
     "fit_intercept": "--intercept",
     "held_out": "--held-out",
     "inference_share": "--intervals",

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from confide.curation.column_counts import ColumnCounts
 from confide.curation.table_check import FileCheck, TableCheck, share
-from confide.curation.text_form import ENCODING_NAMES, SEPARATOR_NAMES
+from confide.curation.text_form import ENCODING_NAMES
+from confide.data.on_disk import SEPARATORS
 from confide.features.column_names import listed
 from confide.features.columns import CategoryColumn, NumberColumn
 from confide.features.target import Target
@@ -73,7 +74,7 @@ def _of_file(file: FileCheck) -> Iterator[Finding]:
             f"here. Decimal commas, or text with separators that is not in quotes, are usual reasons.",
             refused=True,
         )
-    explained = file.names.absent or file.names.repeated or file.ragged.n_rows or _is_written_otherwise(file)
+    explained = file.names.absent or file.names.repeated or file.ragged.n_rows or not _is_utf8(file)
     if file.refusal and not explained:
         yield Finding(f"A fit refuses the file: {file.refusal}", refused=True)
 
@@ -95,27 +96,19 @@ def _of_names(file: FileCheck) -> Iterator[Finding]:
 
 def _of_form(file: FileCheck) -> Iterator[Finding]:
     form, name = file.form, file.path.name
-    if form is None or not _is_written_otherwise(file):
+    if form is None:
         return
-    is_read = not file.refusal or bool(file.names.absent)
-    advice = "" if is_read else " A fit does not read it so; write the file anew as CSV in UTF-8 with commas."
-    if form.separator != _expected_separator(file):
-        yield Finding(f"{name}: {SEPARATOR_NAMES[form.separator]} stand between cells.{advice}", refused=not is_read)
-    if ENCODING_NAMES[form.encoding] != "UTF-8":
+    if form.separator not in (",", "\t"):
+        yield Finding(f"{name}: {SEPARATORS[form.separator]} stand between cells, and a fit reads them so.", refused=False)
+    if not _is_utf8(file):
         yield Finding(
             f"{name}: the text is in {ENCODING_NAMES[form.encoding]}, and a fit expects UTF-8. Write it anew in UTF-8.",
             refused=True,
         )
 
 
-def _expected_separator(file: FileCheck) -> str:
-    return "\t" if ".tsv" in file.path.name.lower() else ","
-
-
-def _is_written_otherwise(file: FileCheck) -> bool:
-    """Whether a file of text has another separator than its name says, or is not in UTF-8."""
-    form = file.form
-    return form is not None and (form.separator != _expected_separator(file) or ENCODING_NAMES[form.encoding] != "UTF-8")
+def _is_utf8(file: FileCheck) -> bool:
+    return file.form is None or ENCODING_NAMES[file.form.encoding] == "UTF-8"
 
 
 def _of_column(column: ColumnCounts) -> Iterator[Finding]:

@@ -86,5 +86,9 @@ def _fingerprints_of_rows(piece: Piece, columns: tuple[str, ...], persons: Finge
     import pandas as pd
 
     frame: Any = piece.table.select(list(columns)).to_pandas()
-    hashed = np.asarray(pd.util.hash_pandas_object(frame.astype(str), index=False), dtype=np.uint64)
+    try:
+        found = pd.util.hash_pandas_object(frame, index=False)
+    except TypeError:  # lists and the like
+        found = pd.util.hash_pandas_object(frame.astype(str), index=False)
+    hashed = np.asarray(found, dtype=np.uint64)
     return hashed ^ (persons * np.uint64(0x9E3779B97F4A7C15))

@@ -112,7 +112,7 @@ def check_table(paths: Sequence[Path], schema: Schema, *, rows_per_person: int =
 
 
 def _checked_file(path: Path, schema: Schema) -> FileCheck:
-    form = form_of(path, whole=True) if is_text_table(path) else None
+    form = form_of(path, list(kinds_read(schema)), whole=True) if is_text_table(path) else None
     present = tuple(schema_of_typed_file(path).names) if form is None else form.names
     names = check_names(present, list(kinds_read(schema)))
     is_data = form is not None and not names.is_header and looks_like_data(present)

@@ -7,18 +7,16 @@ from __future__ import annotations
 
 import codecs
 import csv
-import gzip
 import io
 import os
 import sys
-import zlib
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Collection, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import BinaryIO
 
-from confide.data.on_disk import opened
+from confide.data.on_disk import SEPARATORS, opened
 from confide.errors import FileError
 
 TEXT_ENDINGS = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
@@ -31,7 +29,6 @@ ENCODING_NAMES = {
     "utf-16-be": "UTF-16",
     "latin-1": "Latin-1 (or Windows-1252)",
 }
-SEPARATOR_NAMES = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
 _FIRST_BYTES = 2**20
 """Within so many bytes the first line must end."""
 _CHUNK = 2**20
@@ -44,7 +41,7 @@ class TextForm:
     Parameters
     ----------
     encoding : a key of `ENCODING_NAMES`
-    separator : what stands between cells, a key of `SEPARATOR_NAMES`
+    separator : what stands between cells, a key of `SEPARATORS`
     names : the cells of the first line that is not blank
     """
 
@@ -58,12 +55,13 @@ def is_text_table(path: Path) -> bool:
     return path.name.lower().endswith(TEXT_ENDINGS)
 
 
-def form_of(path: Path, *, whole: bool) -> TextForm:
-    """How a table of text is written.
+def form_of(path: Path, wanted: Collection[str] = (), *, whole: bool) -> TextForm:
+    """How a table of text is written. The separator is the one that a fit finds (`confide.data.on_disk.separator_of`).
 
     Parameters
     ----------
     path : the file
+    wanted : names of columns that decide between separators
     whole : whether all bytes are read to see whether they are UTF-8; otherwise the first line alone decides
 
     Raises
@@ -71,35 +69,19 @@ def form_of(path: Path, *, whole: bool) -> TextForm:
     FileError
         If the file cannot be read, is damaged, or begins with no text.
     """
-    with _unpacked(path) as stream:
+    with opened(path) as stream:
         first = stream.read(_FIRST_BYTES)
         encoding = _marked_encoding(first)
         if encoding is None:
             seen = _chunks(first, stream) if whole else iter([first.partition(b"\n")[0]])
             encoding = "utf-8" if _is_utf8(seen) else "latin-1"
     text = first.decode(encoding, errors="replace")
-    rows = {separator: _first_row(text, separator) for separator in SEPARATOR_NAMES}
-    default = "\t" if ".tsv" in path.name.lower() else ","
-    separator = max(rows, key=lambda each: (len(rows[each]), each == default))
+    only_tabs = path.name.lower().endswith((".tsv", ".tsv.gz"))
+    rows = {separator: _first_row(text, separator) for separator in (["\t"] if only_tabs else SEPARATORS)}
+    separator = max(rows, key=lambda each: (bool(wanted) and set(wanted) <= set(rows[each]), len(rows[each])))
     if not rows[separator]:
         raise FileError(f"{path} is empty or is not text; its first line must hold the names of the columns.")
     return TextForm(encoding, separator, tuple(rows[separator]))
-
-
-@contextmanager
-def _unpacked(path: Path) -> Iterator[BinaryIO]:
-    """The bytes of a file, or those that it holds compressed."""
-    with opened(path) as stream:
-        if not path.name.lower().endswith(".gz"):
-            yield stream
-            return
-        try:
-            yield cast(BinaryIO, gzip.GzipFile(fileobj=stream))
-            damaged = False
-        except (gzip.BadGzipFile, EOFError, zlib.error):
-            damaged = True
-        if damaged:
-            raise FileError(f"{path} is damaged, or is not compressed by gzip as its name says; get a fresh copy.")
 
 
 def _chunks(first: bytes, stream: BinaryIO) -> Iterator[bytes]:
@@ -135,7 +117,7 @@ def _first_row(text: str, separator: str) -> list[str]:
     """The cells of the first line that is not blank; nothing if it is not text."""
     csv.field_size_limit(sys.maxsize)
     with suppress(csv.Error):
-        return next((row for row in csv.reader(io.StringIO(text, newline=""), delimiter=separator) if any(row)), [])
+        return next((row for row in csv.reader(io.StringIO(text, newline=""), delimiter=separator) if row), [])
     return []
 
 

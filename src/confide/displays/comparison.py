@@ -110,7 +110,18 @@ class ComparisonDisplay:
         return cls(drawn, kind=kind, outcome=outcome, level=level).plot(ax=ax)
 
     def plot(self, ax: Any = None) -> ComparisonDisplay:
-        """Draw on Matplotlib axes, or on a new figure."""
+        """Draw on Matplotlib axes, or on a new figure.
+
+        Parameters
+        ----------
+        ax : Matplotlib axes or None
+            None makes a new figure.
+
+        Raises
+        ------
+        ParameterError
+            If Matplotlib is not installed.
+        """
         self.axes_ = self._plot_effects(ax) if self.kind == "effects" else self._plot_coefficients(ax)
         self.ax_, self.figure_ = self.axes_[0], self.axes_[0].figure
         return self

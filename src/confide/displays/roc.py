@@ -84,11 +84,22 @@ class RocDisplay:
         ParameterError, InputError, BudgetExceeded
             As in `confide.evaluate`, before anything is charged; and if Matplotlib is not installed.
         """
-        refuse_undrawable("RocDisplay", estimator)
+        refuse_undrawable("RocDisplay", estimator, ax)
         return cls.from_counts(evaluate(estimator, X, y, budget=budget, ledger=ledger, **others), ax=ax)
 
     def plot(self, ax: Any = None) -> RocDisplay:
-        """Draw on Matplotlib axes, or on a new figure."""
+        """Draw on Matplotlib axes, or on a new figure.
+
+        Parameters
+        ----------
+        ax : Matplotlib axes or None
+            None makes a new figure.
+
+        Raises
+        ------
+        ParameterError
+            If Matplotlib is not installed.
+        """
         ax, evaluation = axes_for("RocDisplay", ax, (5.0, 4.8)), self.evaluation
         ax.plot([0.0, 1.0], [0.0, 1.0], color="0.4", linestyle="--", linewidth=1.0, label="chance")
         area = evaluation.auc
