@@ -43,6 +43,7 @@ def test_bounds_lie_near_the_quantiles_and_are_charged_once():
     assert ledger.spent() == PureDP(4.0)
     assert ledger.entries()["purpose"][0] == "private bounds"
     off = found.rows_off(0.999)
+    assert found.rows_needed == pytest.approx(found.rows_off() / 0.01, abs=1)
     assert off < 80
     for name, cells in (("age", FRAME["age"]), ("gain", FRAME["gain"])):
         for quantile, value in found.quantiles[name].items():
