@@ -23,7 +23,16 @@ ROOT = Path(__file__).resolve().parents[1]
 
 PAGES = [ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md"))]
 # Their code is run by tests of their own: below, in tests/erm/test_loss_contract.py and in tests/test_site.py.
-RUN_ELSEWHERE = {"README.md", "adding_a_loss.md", "effects.md", "additive_models.md", "priors.md", "own_data.md"} | {"studies.md", "private_bounds.md"}
+RUN_ELSEWHERE = {
+    "README.md",
+    "adding_a_loss.md",
+    "effects.md",
+    "additive_models.md",
+    "priors.md",
+    "own_data.md",
+    "studies.md",
+    "private_bounds.md",
+}
 SAYING = {
     "planning.md": ["probably between", "With probability 0.95", "PrivacyRange"],
     "intervals.md": ["expected interval", "sampling err", "privacy err", "hours-per-week", "accuracy", "auc"],
