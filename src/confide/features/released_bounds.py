@@ -62,7 +62,7 @@ class BoundsRelease:
         if (self.epsilon is None) == (self.rho is None):
             raise SchemaError(f"{where}: give its price, as epsilon or as rho.")
         if isinstance(self.max_rows_per_person, bool) or not isinstance(self.max_rows_per_person, int):
-            raise SchemaError(f"{where}: "max_rows_per_person" must be a whole number.")
+            raise SchemaError(f'{where}: "max_rows_per_person" must be a whole number.')
         for key in ("neighbours", "ledger", "void"):
             if not isinstance(getattr(self, key), str | None):
                 raise SchemaError(f"{where}: {key} must be text.")
