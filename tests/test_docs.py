@@ -167,8 +167,9 @@ def test_the_page_on_private_bounds_works(tmp_path, monkeypatch):
     assert "Wrote bounds.toml" in shown
     page = " ".join((ROOT / "docs/how_to/private_bounds.md").read_text(encoding="utf-8").replace("> ", "").split())
     release = confide.Schema.from_toml("bounds.toml").columns[0].released
-    assert release.sentence(confide.Ledger("study.db").identity) in page
-    assert confide.Schema.from_toml("narrow.toml").columns[1].released.sentence(release.ledger) in shown
+    ledger = confide.Ledger("study.db").identity
+    assert " ".join(release.sentences(ledger)) in page
+    assert confide.Schema.from_toml("narrow.toml").columns[1].released.sentences(ledger)[0] in shown
 
 
 def written_commands():
