@@ -233,8 +233,8 @@ def test_the_python_of_the_page_on_pictures_runs(tmp_path, monkeypatch):
     plt.switch_backend("Agg")
     monkeypatch.chdir(tmp_path)
     names = {}
-    for code in blocks("docs/plots.md", "python"):
-        exec(compile(code, "docs/plots.md", "exec"), names)  # noqa: S102 - our own page
+    for code in blocks("docs/how_to/plots.md", "python"):
+        exec(compile(code, "docs/how_to/plots.md", "exec"), names)  # noqa: S102 - our own page
     for name in ("forecast", "coefficients", "effects", "compared", "roc", "calibration", "spent"):
         assert names[name].ax_.figure is names[name].figure_
     assert len(names["ledger"].entries()) == 3
@@ -247,7 +247,7 @@ def test_the_python_of_the_page_on_exports_runs(tmp_path, monkeypatch, capsys):
     pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
     monkeypatch.chdir(tmp_path)
     names = {}
-    for code in blocks("docs/exports.md", "python"):
-        exec(compile(code, "docs/exports.md", "exec"), names)  # noqa: S102 - our own page
+    for code in blocks("docs/how_to/exports.md", "python"):
+        exec(compile(code, "docs/how_to/exports.md", "exec"), names)  # noqa: S102 - our own page
     assert names["probabilities"].shape == (100, 2)
     assert "encode" in capsys.readouterr().out
