@@ -23,7 +23,17 @@ ROOT = Path(__file__).resolve().parents[1]
 
 PAGES = [ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md"))]
 # Their code is run by tests of their own: below, in tests/erm/test_loss_contract.py and in tests/test_site.py.
-RUN_ELSEWHERE = {"README.md", "adding_a_loss.md", "effects.md", "additive_models.md", "priors.md", "own_data.md"}
+RUN_ELSEWHERE = {
+    "README.md",
+    "adding_a_loss.md",
+    "effects.md",
+    "additive_models.md",
+    "priors.md",
+    "own_data.md",
+    "plots.md",
+    "exports.md",
+    "r.md",
+}
 SAYING = {
     "planning.md": ["probably between", "With probability 0.95", "PrivacyRange"],
     "intervals.md": ["expected interval", "sampling err", "privacy err", "hours-per-week", "accuracy", "auc"],
@@ -233,8 +243,8 @@ def test_the_python_of_the_page_on_pictures_runs(tmp_path, monkeypatch):
     plt.switch_backend("Agg")
     monkeypatch.chdir(tmp_path)
     names = {}
-    for code in blocks("docs/plots.md", "python"):
-        exec(compile(code, "docs/plots.md", "exec"), names)  # noqa: S102 - our own page
+    for code in blocks("docs/how_to/plots.md", "python"):
+        exec(compile(code, "docs/how_to/plots.md", "exec"), names)  # noqa: S102 - our own page
     for name in ("forecast", "coefficients", "effects", "compared", "roc", "calibration", "spent"):
         assert names[name].ax_.figure is names[name].figure_
     assert len(names["ledger"].entries()) == 3
@@ -247,7 +257,7 @@ def test_the_python_of_the_page_on_exports_runs(tmp_path, monkeypatch, capsys):
     pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
     monkeypatch.chdir(tmp_path)
     names = {}
-    for code in blocks("docs/exports.md", "python"):
-        exec(compile(code, "docs/exports.md", "exec"), names)  # noqa: S102 - our own page
+    for code in blocks("docs/how_to/exports.md", "python"):
+        exec(compile(code, "docs/how_to/exports.md", "exec"), names)  # noqa: S102 - our own page
     assert names["probabilities"].shape == (100, 2)
     assert "encode" in capsys.readouterr().out
