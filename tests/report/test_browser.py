@@ -61,9 +61,11 @@ def opened(text, folder, *flags):
 def checked_by_axe(text, folder, *flags):
     """Violations that axe-core calls serious or critical, and what was written to the console."""
     script = (
-        "axe.run({resultTypes: ['violations']}).then(found => { const out = document.createElement('pre'); out.id = 'found'; "
-        "out.textContent = JSON.stringify({"
-        "violations: found.violations.map(v => [v.id, v.impact, v.nodes[0].html]), passes: found.passes.length, width: document.documentElement.scrollWidth, seen: innerWidth}); "
+        "axe.run({resultTypes: ['violations']}).then(found => { "
+        "const out = document.createElement('pre'); out.id = 'found'; "
+        "const serious = found.violations.map(v => [v.id, v.impact, v.nodes[0].html]); "
+        "const sizes = {width: document.documentElement.scrollWidth, seen: innerWidth}; "
+        "out.textContent = JSON.stringify({violations: serious, passes: found.passes.length, ...sizes}); "
         "document.body.append(out); });"
     )
     # The folded appendix is checked too.

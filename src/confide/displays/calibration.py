@@ -26,6 +26,11 @@ class CalibrationDisplay:
     ax_ : Matplotlib axes
     figure_ : Matplotlib figure
 
+    Raises
+    ------
+    ParameterError
+        By `plot`, if Matplotlib is not installed.
+
     Notes
     -----
     Guarantee: that of the evaluation. The picture is made of its noisy counts alone.
@@ -65,8 +70,8 @@ class CalibrationDisplay:
 
         Parameters
         ----------
-        estimator, X, y, budget, ledger :
-            As in `confide.evaluate`: a fitted classifier with two classes and probabilities, rows from which it did not
+        estimator, X, y, budget, ledger : as in `confide.evaluate`
+            A fitted classifier with two classes and probabilities, rows from which it did not
             learn, what the histogram costs, and where that is charged.
         ax : Matplotlib axes or None
             None makes a new figure.

@@ -33,6 +33,11 @@ class PrivacyAccuracyDisplay:
     ax_ : Matplotlib axes
     figure_ : Matplotlib figure
 
+    Raises
+    ------
+    ParameterError
+        By `plot`, if Matplotlib is not installed.
+
     Notes
     -----
     Guarantee: none is needed. No row is read: forecasts are made from public facts and made-up rows.

@@ -27,6 +27,11 @@ class RocDisplay:
     ax_ : Matplotlib axes
     figure_ : Matplotlib figure
 
+    Raises
+    ------
+    ParameterError
+        By `plot`, if Matplotlib is not installed.
+
     Notes
     -----
     Guarantee: that of the evaluation. The picture is made of its noisy counts alone.
@@ -66,8 +71,8 @@ class RocDisplay:
 
         Parameters
         ----------
-        estimator, X, y, budget, ledger :
-            As in `confide.evaluate`: a fitted classifier with two classes, rows from which it did not learn, what the
+        estimator, X, y, budget, ledger : as in `confide.evaluate`
+            A fitted classifier with two classes, rows from which it did not learn, what the
             histogram costs, and where that is charged.
         ax : Matplotlib axes or None
             None makes a new figure.
