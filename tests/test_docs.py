@@ -32,7 +32,7 @@ RUN_ELSEWHERE = {
     "own_data.md",
     "plots.md",
     "exports.md",
-    "r.md",
+    "from_r.md",
 }
 SAYING = {
     "planning.md": ["probably between", "With probability 0.95", "PrivacyRange"],
@@ -227,7 +227,7 @@ def test_public_names_resolve_and_are_listed():
 def test_names_in_the_pages_can_be_had_after_one_import():
     """Each dotted name of the pages for users, in a process that has imported confide alone."""
     pages = [ROOT / "README.md", ROOT / "SECURITY.md", *ROOT.glob("docs/**/*.md")]
-    pages.remove(ROOT / "docs" / "reference" / "command_line.md")  # made from the command line; it names files such as confide.fish
+    pages.remove(ROOT / "docs" / "reference" / "command_line.md")  # help pages name files such as confide.fish
     text = "\n".join(page.read_text(encoding="utf-8") for page in pages)
     names = set(re.findall(r"(?<!from )\bconfide(?:\.[A-Za-z_]\w*)+", text)) | {"confide.report.write_report"}
     assert {"confide.datasets.load_adult", "confide.planning.utility"} <= names
