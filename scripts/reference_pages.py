@@ -37,7 +37,18 @@ GROUPS = {
         ["Schema", "SchemaEncoder", "RandomFourierFeatures", "BallBound", "BoxBound", "GroupBound", "open_rows"],
     ),
     "parties": ("Several parties", ["FederatedRows", "take_part"]),
-    "displays": ("Displays", ["EffectsDisplay"]),
+    "displays": (
+        "Displays",
+        [
+            "EffectsDisplay",
+            "CoefficientsDisplay",
+            "PrivacyAccuracyDisplay",
+            "RocDisplay",
+            "CalibrationDisplay",
+            "LedgerDisplay",
+            "ComparisonDisplay",
+        ],
+    ),
     "planning": ("Planning", ["planning"]),
     "datasets": ("Data sets", ["datasets"]),
     "errors": (

@@ -114,17 +114,17 @@ def test_the_way_from_a_csv_to_a_report_works(tmp_path, monkeypatch):
     """The tutorial as a reader would follow it: its Python, its files, and its commands in the order of the page."""
     from typer.testing import CliRunner
 
-    page = "docs/tutorials/own_data.md"
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "100")
-    run(page)
-    for text in blocks(page, "toml"):
-        Path(text.split("\n")[0].removeprefix("# ")).write_text(text, encoding="utf-8")
-    for block in blocks(page, "sh"):
-        for line in block.replace("\\\n", " ").splitlines():
-            command = shlex.split(line, comments=True)
-            if command[:1] == ["confide"]:
-                done = CliRunner().invoke(app, command[1:])
+    text = (ROOT / "docs/tutorials/own_data.md").read_text(encoding="utf-8")
+    for language, block in re.findall(r"```(python|toml|sh)\n(.*?)```", text, flags=re.DOTALL):
+        if language == "python":
+            exec(compile(block, "own_data.md", "exec"), {})  # noqa: S102 - our own page
+        elif language == "toml":
+            Path(block.split("\n")[0].removeprefix("# ")).write_text(block, encoding="utf-8")
+        else:
+            for line in block.splitlines():
+                done = CliRunner().invoke(app, shlex.split(line, comments=True)[1:])
                 assert done.exit_code == 0, f"{line}\n{done.output}"
     assert confide.load("model.json").guarantee_.void is None
     assert Path("report.html").stat().st_size > 10_000
@@ -225,3 +225,29 @@ def test_names_in_the_pages_can_be_had_after_one_import():
     for name in ("confide.planning.simulate", "confide.take_part", "confide.evaluate"):
         subprocess.run([sys.executable, "-c", f"import confide; {name}"], check=True)
     subprocess.run([sys.executable, "-c", f"import confide\nfor name in {sorted(names)}: assert eval(name)"], check=True)
+
+
+def test_the_python_of_the_page_on_pictures_runs(tmp_path, monkeypatch):
+    """Its blocks in order, in an empty folder: each display has axes, and the releases are charged."""
+    plt = pytest.importorskip("matplotlib.pyplot", reason="Matplotlib is not installed")
+    plt.switch_backend("Agg")
+    monkeypatch.chdir(tmp_path)
+    names = {}
+    for code in blocks("docs/how_to/plots.md", "python"):
+        exec(compile(code, "docs/how_to/plots.md", "exec"), names)  # noqa: S102 - our own page
+    for name in ("forecast", "coefficients", "effects", "compared", "roc", "calibration", "spent"):
+        assert names[name].ax_.figure is names[name].figure_
+    assert len(names["ledger"].entries()) == 3
+    assert (tmp_path / "ledger.png").stat().st_size > 1000
+    plt.close("all")
+
+
+def test_the_python_of_the_page_on_exports_runs(tmp_path, monkeypatch, capsys):
+    """Its blocks in order, in an empty folder; they compare predictions themselves."""
+    pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
+    monkeypatch.chdir(tmp_path)
+    names = {}
+    for code in blocks("docs/how_to/exports.md", "python"):
+        exec(compile(code, "docs/how_to/exports.md", "exec"), names)  # noqa: S102 - our own page
+    assert names["probabilities"].shape == (100, 2)
+    assert "encode" in capsys.readouterr().out

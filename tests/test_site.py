@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import importlib.util
 import os
@@ -143,6 +144,25 @@ def test_the_tree_of_errors_is_that_of_the_code():
     lines = [line.strip() for line in tree.splitlines()]
     assert len(lines) >= 10
     assert [line for line in lines if line not in page] == []
+
+
+def test_the_format_of_a_ledger_is_the_one_that_is_described():
+    """The version, the keys of the header and of a charge, and the names of details."""
+    import json
+    import sqlite3
+    import tempfile
+
+    from confide.accounting.ledger_records import DETAILS, FORMAT_VERSION
+
+    page = (DOCS / "reference" / "ledger_format.md").read_text(encoding="utf-8")
+    assert f"`user_version` {FORMAT_VERSION}," in page
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "study.db")
+        confide.Ledger(path, limit=1.0).charge(confide.PureDP(0.5), purpose="mean age")
+        with contextlib.closing(sqlite3.connect(path)) as file:
+            records = [json.loads(text) for (text,) in file.execute("SELECT text FROM records ORDER BY number")]
+    written = {key for record in records for key in record} | set(DETAILS) | {"details", "note_on"}
+    assert [key for key in sorted(written) if f"`{key}`" not in page] == []
 
 
 def test_exit_codes_are_those_of_the_command_line():

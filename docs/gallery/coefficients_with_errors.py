@@ -1,7 +1,8 @@
 """Coefficients, and why they are uncertain.
 
 A logistic regression with intervals. The dark part of each interval is what sampling alone would give, the light part
-is what the noise adds. With 32,561 rows most of the width is sampling.
+is what the noise adds. In the picture numbers count per half of their range, so that they can be compared; the table
+that the script prints has people's units. With 32,561 rows most of the width is sampling.
 
 Data: Adult (B. Becker and R. Kohavi, UCI Machine Learning Repository, 1996, CC BY 4.0), which ships with confide.
 """
@@ -21,7 +22,6 @@ schema = confide.Schema(
 )
 model = confide.LogisticRegression(confide.ApproxDP(1.0, 1e-6), schema=schema, inference_share=0.3)
 model.fit(adult.X_train, adult.y_train)
-table = model.summary()
-print(table)
-axes = table.plot()
+print(model.summary())
+axes = model.summary(units="encoded").plot()
 axes.figure.savefig("coefficients_with_errors.svg")

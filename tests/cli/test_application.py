@@ -95,8 +95,8 @@ def test_the_whole_way_from_a_shell(folder):
     for done in (fitted, inspected, scored):
         assert (done.returncode, done.stderr) == (0, "")
         assert "\x1b" not in done.stdout
-    assert "work=Ärö" in fitted.stdout
-    assert "work=\\xc4r\\xf6" in inspected.stdout
+    assert "work: Ärö" in fitted.stdout
+    assert "work: \\xc4r\\xf6" in inspected.stdout
     assert [row["name"] for row in csv.DictReader(io.StringIO(scored.stdout))] == [row["name"] for row in rows_of()]
 
 

@@ -53,20 +53,21 @@ def test_rows_that_were_clipped_for_one_sum_are_refused_by_others(changed):
 
 
 def test_scaled_rows_multiply_as_the_rows_that_they_stand_for():
-    """For several vectors and weights at once."""
+    """For several vectors and weights at once, with a centre and without."""
     rng = np.random.default_rng(3)
-    rows = ScaledRows(ROWS, rng.uniform(0.1, 1.0, 200), rng.uniform(1.0, 2.0, 200), rng.normal(size=4))
-    formed = rows.scales[:, None] * ROWS - rows.shifts[:, None] * rows.centre
+    moved = ScaledRows(ROWS, rng.uniform(0.1, 1.0, (200, 1)), rng.uniform(1.0, 2.0, (200, 1)), rng.normal(size=4))
     vectors, weights = rng.normal(size=(4, 3)), rng.normal(size=(200, 2))
-    np.testing.assert_allclose(rows.times(vectors), formed @ vectors, atol=1e-13)
-    np.testing.assert_allclose(rows.weighted_sums(weights), weights.T @ formed, atol=1e-12)
-    assert rows.shape == (200, 4)
+    for rows, subtracted in ((moved, moved.shifts * moved.centre), (ScaledRows(ROWS, moved.scales), 0.0)):
+        formed = rows.scales * ROWS - subtracted
+        np.testing.assert_allclose(rows.times(vectors), formed @ vectors, atol=1e-13)
+        np.testing.assert_allclose(rows.weighted_sums(weights), weights.T @ formed, atol=1e-12)
+        assert rows.shape == (200, 4)
 
 
 def test_scales_are_those_of_the_bound_and_cost_no_memory_for_rows():
     """Rows inside stay as they are, others are as long as the bound; huge rows, and other kinds of rows, have none."""
     block = scaled_once(SUM, ROWS)
-    np.testing.assert_allclose(block.rows.scales[:, None] * ROWS, SUM.row_bound.clip(ROWS), rtol=1e-15)
+    np.testing.assert_allclose(block.rows.scales * ROWS, SUM.row_bound.clip(ROWS), rtol=1e-15)
     np.testing.assert_allclose(block.stretch, SUM.stretch(SUM.row_bound.clip(ROWS)), rtol=1e-14)
     assert block.n_bytes == 32 * 200
     assert scaled_once(replace(SUM, loss=LogisticLoss()), ROWS).stretch == 1.0

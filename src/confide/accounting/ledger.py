@@ -197,6 +197,23 @@ class Ledger(Shared):
         """
         self._append(events_of_charge(self, budget, neighbours), purpose, self._checked(details or {}))
 
+    def check(self, items: Iterable[object]) -> None:
+        """Raise what charging all these one after the other would raise. Records nothing, and promises nothing for later.
+
+        Parameters
+        ----------
+        items : budgets, plans or events
+
+        Raises
+        ------
+        BudgetExceeded, LedgerError
+            As in `charge`.
+        """
+        events = tuple(event for item in items for event in events_of_charge(self, item, None))
+        if events:
+            with self._up_to_date():
+                self._refuse_excess(events)
+
     def note(self, charge: int, details: Mapping[str, str]) -> None:
         """Write down what became known of a charge after it was made, such as the checksum of a model. Changes no amount.
 
@@ -333,19 +350,24 @@ class Ledger(Shared):
         if not events:
             return  # the empty event of dp_accounting costs nothing
         with self._up_to_date(writing=True) as session:
-            accounting = filter_choice.accounting_of(events[0]) if self._accounting == "auto" else self._accounting
-            filter_ = filter_choice.filter_for(self.limit, accounting)
-            if filters.least_rows(events) < self.max_rows_per_person:
-                raise LedgerError(
-                    f"this ledger is for max_rows_per_person={self.max_rows_per_person}; fit with it or more. Such a person "
-                    f"would pay more for a charge that protects {filters.least_rows(events)}. Nothing was used or charged."
-                )
-            if not filter_.admits(self._total + _cost(self.limit, accounting, events)):
-                raise self._refusal(filter_, events)
+            accounting = self._refuse_excess(events)
             readable = str(purpose).encode(errors="replace").decode()  # half a surrogate pair cannot be shown
             entry = Entry(len(self._entries) + 1, _now(), readable, accounting, events, details or {})
             session.append(Record.after(self._last, entry.text))
         self.last_charge = entry.number
+
+    def _refuse_excess(self, events: tuple[Event, ...]) -> str:
+        """Raise unless the events fit under the limit; otherwise say how they add up."""
+        accounting = filter_choice.accounting_of(events[0]) if self._accounting == "auto" else self._accounting
+        filter_ = filter_choice.filter_for(self.limit, accounting)
+        if filters.least_rows(events) < self.max_rows_per_person:
+            raise LedgerError(
+                f"this ledger is for max_rows_per_person={self.max_rows_per_person}; fit with it or more. Such a person "
+                f"would pay more for a charge that protects {filters.least_rows(events)}. Nothing was used or charged."
+            )
+        if not filter_.admits(self._total + _cost(self.limit, accounting, events)):
+            raise self._refusal(filter_, events)
+        return accounting
 
     def _refusal(self, filter_: filters.Filter, events: tuple[Event, ...]) -> LedgerError:
         foreign = filter_choice.why_foreign(filter_, events)

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from confide._version import __version__
+from confide.cli.bounds import bounds
 from confide.cli.check import check
 from confide.cli.completion import answer_shells, completion
 from confide.cli.demo import demo
@@ -22,8 +23,10 @@ from confide.cli.pipes import unbroken
 from confide.cli.plan import plan
 from confide.cli.predict import predict
 from confide.cli.report import report
+from confide.cli.run import run
 from confide.cli.sample_size import sample_size
 from confide.cli.search import search
+from confide.cli.verify import verify
 
 app = typer.Typer(
     cls=CommandsWithOneLineErrors,
@@ -94,7 +97,15 @@ app.command(
         f"Exit code: 0 if the model is private, {NO_GUARANTEE} if its guarantee is void.\n\n",
     )
 )(inspect)
-app.command(epilog=_with_example("confide report model.json --out report.html"))(report)
+app.command(epilog=_with_example("confide report model.json --ledger study.db --out report.html"))(report)
+app.command(
+    epilog=_with_example(
+        "confide verify model.json --ledger study.db --schema adult.toml",
+        f"Exit code: 0 if no check failed, {NO_GUARANTEE} if one failed or the model is not private, 2 for a bad file.\n\n",
+    )
+)(verify)
+app.command(epilog=_with_example("confide run study.toml --dry-run"))(run)
+app.command(epilog=_with_example("confide bounds people.csv --column age:0:150 --epsilon 0.1 --ledger study.db"))(bounds)
 app.add_typer(ledger_app, name="ledger")
 app.command(
     epilog=_with_example(

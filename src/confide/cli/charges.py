@@ -6,7 +6,7 @@ import getpass
 import hashlib
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -123,12 +123,15 @@ class Charges:
         FileError
             If the model could not be written to `out`. `reported_on_failure` adds where it is instead.
         """
+        self.write(document_text(document_of_model(model)), out, overwrite=overwrite)
+
+    def write(self, text: str, out: Path, *, overwrite: bool, released: str = "model") -> None:
+        """Write what was released as text, as `write_model` does; `released` says what it is."""
         self._is_fitted = True
-        text = document_text(document_of_model(model))
         try:
             write_text(out, text, overwrite=overwrite)
         except Exception as error:
-            self._model_place = _rescued(text, out)
+            self._model_place = _rescued(text, out, released)
             if isinstance(error, FileError):
                 raise
             raise FileError(f"cannot write {out}: unexpected {type(error).__name__}.") from error
@@ -147,6 +150,17 @@ class Charges:
                 f"warning: the charge is in the ledger and the model is in {out}, but its checksum could not be noted.",
                 file=sys.stderr,
             )
+
+    def checked(self, events: Iterable[object]) -> None:
+        """Raise what charging all these would raise. Nothing is charged.
+
+        Raises
+        ------
+        LedgerError
+            If the ledger has too little left, or cannot count them.
+        """
+        if self.ledger is not None:
+            self.ledger.check(events)
 
     def closing_sentence(self) -> str:
         """The sentence that a successful fit ends with: what was charged, and what is left."""
@@ -172,18 +186,18 @@ class Charges:
         return f"A charge of {amounts} to {self._place} may have been recorded; check with `confide ledger show`."
 
     def _where(self, released: str) -> str:
-        return f"No {released} was written." if self._model_place is None else f"The model is {self._model_place}."
+        return f"No {released} was written." if self._model_place is None else f"The {released} is {self._model_place}."
 
 
-def _rescued(text: str, out: Path) -> str:
-    """Write the model to the first folder that accepts it, and say where it is.
+def _rescued(text: str, out: Path, what: str) -> str:
+    """Write the text to the first folder that accepts it, and say where it is.
 
-    Folders are tried in this order: that of `out`, the current one, the temporary one. If none accepts it, the model is
+    Folders are tried in this order: that of `out`, the current one, the temporary one. If none accepts it, the text is
     printed to standard output.
     """
     for folder in (out.parent, Path.cwd(), Path(tempfile.gettempdir())):
         for number in range(1, _MAX_RESCUE_FILES):
-            rescue = folder / f"rescued-model{'' if number == 1 else f'-{number}'}.json"
+            rescue = folder / f"rescued-{what}{'' if number == 1 else f'-{number}'}{out.suffix}"
             with suppress(Exception):
                 if rescue.exists():
                     continue

@@ -78,7 +78,7 @@ def evaluate(
     if output_format == "json":
         display.print_json(document | {"charge": charges.document()})
     else:
-        _show(display.Screen(), found, charges.closing_sentence())
+        show_rates(display.Screen(), found, charges.closing_sentence())
     if out is not None:
         write_text(out, json.dumps(document, indent=2, allow_nan=False) + "\n", overwrite=force)
     if found.void is not None:
@@ -97,7 +97,8 @@ def _classifier(path: Path) -> Any:
     return model
 
 
-def _show(screen: Screen, found: Evaluation, closing: str) -> None:
+def show_rates(screen: Screen, found: Evaluation, closing: str) -> None:
+    """The rates, their guarantee, and what they cost."""
     rows = "private rows" if found.n_rows is None else f"{found.n_rows:,} private rows"
     screen.heading(f"Rates on {rows}, with intervals at {found.level:g}")
     names = ("accuracy", "sensitivity", "specificity", "auc")

@@ -10,14 +10,12 @@ import typer
 
 from confide.cli.budgets import Delta, Epsilon, Purpose, Rho, chosen_budget
 from confide.cli.options import Force, Format, ModelOptions, ModelOut, takes_model_options
-from confide.cli.outputs import check_model_out, check_report_out, exit_without_guarantee, files_of_ledger
-from confide.errors import ParameterError
+from confide.cli.outputs import exit_without_guarantee
 
 if TYPE_CHECKING:
     from confide.cli.charges import Charges
     from confide.cli.display import Screen
     from confide.estimators.linear_model import PrivateLinearModel
-    from confide.features.schema import Schema
     from confide.training.plan import AnyPlan
 
 _MAX_WEIGHTS_SHOWN = 10
@@ -71,79 +69,31 @@ def fit(
     from the released weights, nothing is shown that depends on the rows.
     """
     from confide.cli import display
-    from confide.cli.charges import Charges
-    from confide.data.on_disk import files_of
+    from confide.cli.fitting import Fitting
     from confide.report.writing import write_report
 
-    budget = chosen_budget(epsilon, delta, rho)
-    files = files_of(data)
-    priors = [path for path in (options.prior, options.public_prior) if path is not None]
-    _check_outputs(out, report, [*files, schema, *priors, *files_of_ledger(ledger)], force=force)
-    columns, charges = schema_with_target(schema), Charges(ledger, purpose=purpose, model_file=out)
-    model = options.estimator(budget, columns, charges.ledger)
+    asked = Fitting(
+        data=data, schema=schema, options=options, budget=chosen_budget(epsilon, delta, rho), out=out, ledger=ledger,
+        purpose=purpose, cache=cache, report=report, force=force,
+    )  # fmt: skip
+    prepared = asked.prepared()
+    model, charges = prepared.model, prepared.charges
     screen = display.Screen() if output_format == "text" else None
     with charges.reported_on_failure():
-        plan = _train(model, data, files, cache, screen)
-        charges.write_model(model, out, overwrite=force)
+        plan = prepared.planned()
+        if screen:
+            prepared.show(plan, screen)
+        prepared.release(plan)
         if report is not None:
-            write_report(model, report, overwrite=force)
+            write_report(model, report, overwrite=force, ledger=charges.ledger, ledger_name=ledger or "")
         if screen is None:
             display.print_json(_document(model, plan, out) | {"charge": charges.document()})
         else:
-            _show_release(screen, model, plan, charges, out, report, with_intervals=options.intervals is not None)
+            show_release(screen, model, plan, charges, with_intervals=options.intervals is not None)
+            if report is not None:
+                screen.verbatim(f"Wrote {report}")
+            screen.verbatim(f"Wrote {out}; show it with: confide inspect {shlex.quote(str(out))}")
     exit_without_guarantee(model)
-
-
-def _check_outputs(out: Path, report: Path | None, inputs: list[Path], *, force: bool) -> None:
-    check_model_out(out, inputs, force=force)
-    if report is not None:
-        check_report_out(report, [*inputs, out], force=force)
-
-
-def schema_with_target(path: Path) -> Schema:
-    """The schema of a file; refused if it names no target."""
-    from confide.features.schema import Schema
-
-    schema = Schema.from_toml(path)
-    if schema.target is None:
-        raise ParameterError(
-            f'{path} names no target; add a line such as target = {{ column = "income", negative = "no", positive = '
-            f'"yes" }} for labels, or target = {{ column = "price", low = 0, high = 20000 }} for numbers, above its columns.'
-        )
-    return schema
-
-
-def _train(model: PrivateLinearModel, data: str, files: Any, cache: Path | None, screen: Screen | None) -> AnyPlan:
-    """Show the plan, then charge it and train on the rows of the files."""
-    from confide.cli import display, tables
-    from confide.cli.curves import chosen_schema
-    from confide.cli.kernels import chosen_map
-    from confide.intake.opening import open_rows
-
-    with display.working(f"counting the rows of {data}"):
-        rows: Any = open_rows(files, model.schema)
-        n_rows = rows.count()
-    is_number_private = model.n_rows_bounds is not None
-    public_rows = None if is_number_private else n_rows
-    chosen = chosen_schema(model, public_rows)
-    if chosen is not None:
-        # Nothing is left to be chosen, so the fit need not count the rows again.
-        model.set_params(schema=chosen, interactions=())
-    kernel = chosen_map(model, public_rows)
-    if kernel is not None:
-        model.set_params(n_features=kernel.n_features)
-    plan: AnyPlan = model.plan(public_rows)
-    if screen:
-        for sentence in tables.separator_sentences(files, () if model.schema is None else model.schema.column_names):
-            screen.text(sentence)
-        screen.plan(plan)
-        screen.curves(chosen)
-        screen.kernel(kernel)
-    # A bar that shows which part of the rows was read would reveal their number.
-    descent = getattr(plan, "descent", None)
-    with display.row_progress(public_rows, n_passes=None if descent is None else descent.n_steps) as progress:
-        model.fit(open_rows(files, model.schema, cache=False if cache is None else cache, progress=progress))
-    return plan
 
 
 def _document(model: PrivateLinearModel, plan: AnyPlan, out: Path) -> dict[str, Any]:
@@ -153,24 +103,15 @@ def _document(model: PrivateLinearModel, plan: AnyPlan, out: Path) -> dict[str, 
     return {"model": str(out), "plan": plan.to_dict(), **display.model_document(model)}
 
 
-def _show_release(
-    screen: Screen,
-    model: PrivateLinearModel,
-    plan: AnyPlan,
-    charges: Charges,
-    out: Path,
-    report: Path | None,
-    *,
-    with_intervals: bool,
+def show_release(
+    screen: Screen, model: PrivateLinearModel, plan: AnyPlan, charges: Charges, *, with_intervals: bool
 ) -> None:
+    """What was released, its guarantee, and where the budget went."""
     from confide.planning.verdict import budget_sentence
 
     show_model(screen, model, with_intervals=with_intervals)
     screen.heading("Done")
     screen.text(f"{charges.closing_sentence()} {budget_sentence(plan)}")
-    if report is not None:
-        screen.verbatim(f"Wrote {report}")
-    screen.verbatim(f"Wrote {out}; show it with: confide inspect {shlex.quote(str(out))}")
 
 
 def show_model(screen: Screen, model: PrivateLinearModel, *, with_intervals: bool) -> None:

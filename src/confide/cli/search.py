@@ -10,13 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from confide.cli.budgets import Delta, Epsilon, Purpose, Rho, chosen_budget
-from confide.cli.fit import (
-    DataFiles,
-    LedgerToCharge,
-    SchemaFile,
-    schema_with_target,
-    show_model,
-)
+from confide.cli.fit import DataFiles, LedgerToCharge, SchemaFile, show_model
+from confide.cli.fitting import schema_with_target
 from confide.cli.options import Force, Format, ModelOptions, ModelOut, read_parameter, takes_model_options
 from confide.cli.outputs import check_model_out, exit_without_guarantee, files_of_ledger
 from confide.cli.parameters import OPTION_OF

@@ -82,7 +82,12 @@ def check_page(check: TableCheck, findings: list[Finding], title: str) -> str:
     findings : what follows from them
     title : what was checked
     """
-    items = "".join(f"<li{' class=refused' if each.refused else ''}>{escape(each.text)}</li>" for each in findings)
+    items = "".join(
+        f"<li class=refused><strong>Refused:</strong> {escape(each.text)}</li>"
+        if each.refused
+        else f"<li>{escape(each.text)}</li>"
+        for each in findings
+    )
     heads = "".join(f'<th scope="col">{escape(head)}</th>' for head in HEADS)
     rows = "".join(
         f'<tr><th scope="row">{escape(name)}</th>{"".join(f"<td>{escape(cell)}</td>" for cell in cells)}</tr>'

@@ -312,10 +312,12 @@ class KeptBlocks(Blocks):
     ----------
     blocks : the rows as they are
     made : all blocks in order, as a sum clipped them, or as they are
+    rows_in_block : as `blocks` have it, computed once for many passes
     """
 
     blocks: Blocks
     made: tuple[ClippedRows | Rows, ...]
+    rows_in_block: int = field()  # without `field` the property of the protocol would be taken as its default
 
     @property
     def n_rows(self) -> int:
@@ -324,10 +326,6 @@ class KeptBlocks(Blocks):
     @property
     def n_features(self) -> int:
         return self.blocks.n_features
-
-    @property
-    def rows_in_block(self) -> int:
-        return self.blocks.rows_in_block
 
     def block(self, start: int, stop: int) -> Any:
         number, offset = divmod(start, self.rows_in_block)
@@ -401,7 +399,7 @@ class MemorySource(RowsWithDefaults, SummableRows):
             # A block with a huge row stays as it is, and is clipped in each pass: memory must not depend on what rows hold.
             return clipped_once(row_sum, rows) if is_small else scaled_once(row_sum, rows) or rows
 
-        blocks = KeptBlocks(self.blocks, tuple(made(rows) for rows, _, _ in self.counted_blocks()))
+        blocks = KeptBlocks(self.blocks, tuple(made(rows) for rows, _, _ in self.counted_blocks()), step)
         return replace(self, blocks=blocks)
 
     def sample(self, n_rows: int) -> MemorySource:

@@ -64,14 +64,15 @@ class ScaledRows:
     Parameters
     ----------
     rows : (m, d), as they are
-    scales, shifts : (m,)
-    centre : (d,)
+    scales : (m, 1)
+    shifts : (m, 1), or None for rows that are not moved
+    centre : (d,), or None
     """
 
     rows: Array
     scales: Array
-    shifts: Array
-    centre: Array
+    shifts: Array | None = None
+    centre: Array | None = None
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -81,13 +82,18 @@ class ScaledRows:
 
     def times(self, vectors: Array) -> Array:
         """(m, k): products of the rows with the columns of a matrix (d, k)."""
-        products = np.dot(self.rows, vectors) * self.scales[:, None]
-        return np.asarray(products - self.shifts[:, None] * (self.centre @ vectors))
+        products: Array = np.dot(self.rows, vectors)
+        products *= self.scales
+        if self.shifts is not None and self.centre is not None:
+            products -= self.shifts * np.dot(self.centre, vectors)
+        return products
 
     def weighted_sums(self, weights: Array) -> Array:
         """(k, d): sums of the rows, each times its weight, for the columns of weights (m, k)."""
-        sums = np.dot((self.scales[:, None] * weights).T, self.rows)
-        return np.asarray(sums - (self.shifts @ weights)[:, None] * self.centre)
+        sums: Array = np.dot((self.scales * weights).T, self.rows)
+        if self.shifts is not None and self.centre is not None:
+            sums -= np.dot(weights.T, self.shifts) * self.centre
+        return sums
 
 
 def scaled_once(row_sum: Any, rows: Rows) -> ClippedRows | None:
@@ -111,10 +117,11 @@ def scaled_once(row_sum: Any, rows: Rows) -> ClippedRows | None:
         moved = rows * scales[:, None] - bound.centre
         distances = row_squares(moved)
         shifts = bound._factors(distances)
-        scaled, squares = ScaledRows(rows, shifts * scales, shifts, np.array(bound.centre)), shifts * shifts * distances
+        squares = shifts * shifts * distances
+        scaled = ScaledRows(rows, (shifts * scales)[:, None], shifts[:, None], np.array(bound.centre))
     else:
-        nothing = np.zeros(rows.shape[1])
-        scaled, squares = ScaledRows(rows, scales, np.zeros(len(rows)), nothing), scales * scales * squared_norms
+        squares = scales * scales * squared_norms
+        scaled = ScaledRows(rows, scales[:, None])
     with np.errstate(divide="ignore"):
         lengths = np.sqrt(squares + row_sum.intercept**2)
         stretch = norm_with_intercept(bound, row_sum.intercept) / lengths[:, None]

@@ -23,6 +23,8 @@ A column is either a number with bounds or a category with a list of values.
   column's scale, and `knots = 0` one straight line. A column without `knots` has a straight line in linear models, and in
   additive models a number of knots that is chosen from public facts.
 - `missing = true` says that cells of the column may be missing.
+- `released = { ... }` beside low and high says that these bounds are not public knowledge but came from rows, by a private
+  release whose price it states. `confide bounds` writes it, and statements of models name it.
 - `other = true` gives all categories that are not listed one level of their own. `other = "Other"` counts them as that
   listed category. In both cases every row has exactly one level. This is public knowledge, and it makes the noise smaller.
 
