@@ -38,6 +38,7 @@ CORE := $(VENV)/.has-core
 BENCH := $(VENV)/.has-all$(more)
 TEST := $(VENV)/.has-all,test$(more)
 CHECK := $(VENV)/.has-all,test,check$(more)
+DOCS := $(VENV)/.has-docs$(more)
 
 .PHONY: help demo test check lint types layers project bench bench-peers experiments audit docs clean
 
@@ -82,8 +83,8 @@ experiments: $(BENCH) ## repeat the experiments of the papers: an hour the first
 audit: $(TEST) ## try to break the guarantee, with fifty thousand releases at a time: an hour or two
 	$(RUN) pytest -m audit $(ARGS)
 
-docs: ## build the documentation
-	@echo "not yet: there is no documentation to build; README.md and the docstrings are what there is"
+docs: $(DOCS) ## build the documentation site in build/site, and check every link of it
+	$(RUN) scripts.build_site
 
 clean: ## remove what these commands made
 	rm -rf $(VENV) $(PEERS) build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache

@@ -1,4 +1,4 @@
-"""Draw the picture of effects in the README: docs/effects_of_adult.svg. Noise is drawn anew, so the curves move a little.
+"""Draw the picture of effects in the README, docs/pictures/effects_of_adult.svg. Noise is drawn anew: the curves move a bit.
 
 Run: python scripts/draw_effects.py
 """
@@ -23,7 +23,9 @@ def main() -> None:
     model = confide.AdditiveClassifier(BUDGET, schema=adult.schema, loss="logistic", inference_share=0.4)
     model.fit(adult.X_train, adult.y_train)
     figure = model.plot_effects(columns=COLUMNS).figure_
-    figure.savefig(Path(__file__).parent.parent / "docs" / "effects_of_adult.svg", bbox_inches="tight", facecolor="white")
+    figure.savefig(
+        Path(__file__).parent.parent / "docs" / "pictures" / "effects_of_adult.svg", bbox_inches="tight", facecolor="white"
+    )
 
 
 if __name__ == "__main__":

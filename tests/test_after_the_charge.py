@@ -51,7 +51,7 @@ HOLDING = {
     "confide.estimators.linear_model": {"PrivateLinearModel._hold"},
     "confide.estimators.linear_classifier": {"LinearClassifier._hold"},
     "confide.estimators.linear_regressor": {"LinearRegressor._hold"},
-    "confide.estimators.svm": {"KernelSVC._hold"},
+    "confide.estimators.svm": {"KernelSVC._hold", "_features_in"},
     "confide.estimators.search": {
         "_chosen",
         "_chosen.trained",
@@ -61,6 +61,7 @@ HOLDING = {
     },
     "confide.estimators.parts": {"intervals_from_parts", "_coefficients"},
     "confide.estimators.evaluation": {"evaluate", "_counts"},
+    "confide.estimators.private_bounds": {"private_bounds", "_chosen"},
     "confide.features.labels": {"positions_of"},
     "confide.inference.evidence": {"Evidence.of"},
     "confide.inference.least_squares": {"SumsEvidence.of"},
@@ -170,6 +171,8 @@ def entries(folder):
         ),
         "evaluation": lambda ledger: confide.evaluate(public, X, LABELS, budget=1.0, ledger=ledger),
         "evaluation by a schema": lambda ledger: confide.evaluate(described, FRAME, LABELS, budget=1.0, ledger=ledger),
+        "bounds": lambda ledger: confide.private_bounds(FRAME, {"a": (-1, 1)}, budget=1.0, ledger=ledger),
+        "bounds of a file": lambda ledger: confide.private_bounds(path, {"a": (-1, 1)}, budget=1.0, ledger=ledger),
         "evaluation of a file": lambda ledger: confide.evaluate(
             described, open_rows(path, SCHEMA), budget=1.0, ledger=ledger
         ),

@@ -6,16 +6,33 @@ import doctest
 import importlib
 import pkgutil
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from scripts import site_pages
 
 import confide
+from confide.cli import app
 from confide.estimators.model_effects import effects_of
 
 ROOT = Path(__file__).resolve().parents[1]
+
+
+PAGES = [ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md"))]
+# Their code is run by tests of their own: below, in tests/erm/test_loss_contract.py and in tests/test_site.py.
+RUN_ELSEWHERE = {"README.md", "adding_a_loss.md", "effects.md", "additive_models.md", "priors.md", "own_data.md"}
+SAYING = {
+    "planning.md": ["probably between", "With probability 0.95", "PrivacyRange"],
+    "intervals.md": ["expected interval", "sampling err", "privacy err", "hours-per-week", "accuracy", "auc"],
+    "first_model.md": ["objective perturbation", "It holds if", "epsilon = 2", "The budget is infinite"],
+    "share_a_ledger.md": ["mean age, by hand"],
+    "ledger_format.md": ["header", "mean age"],
+    "errors.md": ["the ledger has epsilon 1 left"],
+    "from_scikit_learn.md": ["permute-and-flip"],
+}
 
 
 def blocks(page, language):
@@ -23,45 +40,51 @@ def blocks(page, language):
     return re.findall(rf"```{language}\n(.*?)```", (ROOT / page).read_text(encoding="utf-8"), flags=re.DOTALL)
 
 
+def run(page):
+    """The names that the Python of a page leaves, its blocks run one after the other."""
+    names = {"__name__": "page"}
+    for code in blocks(page, "python"):
+        exec(compile(code, str(page), "exec"), names)  # noqa: S102 - our own page
+    return names
+
+
+def with_code():
+    """Pages whose Python has no test of its own."""
+    found = (page for page in PAGES if page.name not in RUN_ELSEWHERE and blocks(page, "python"))
+    return [page.relative_to(ROOT).as_posix() for page in found]
+
+
+@pytest.mark.parametrize("page", with_code())
+def test_the_python_of_a_page_runs(page, tmp_path, monkeypatch, capsys):
+    """Its blocks in order, in an empty folder; what the page is about is printed."""
+    if page.endswith("cluster.md"):
+        pytest.importorskip("dask.dataframe")
+    monkeypatch.chdir(tmp_path)
+    run(page)
+    printed = capsys.readouterr().out
+    for words in SAYING.get(Path(page).name, []):
+        assert words in printed
+
+
+def test_pages_with_expected_words_exist():
+    """`SAYING` and `RUN_ELSEWHERE` name pages that are there."""
+    assert (SAYING.keys() | RUN_ELSEWHERE) <= {page.name for page in PAGES}
+
+
 def test_the_python_of_the_readme_runs(tmp_path, monkeypatch, capsys):
     """As it stands, in an empty folder; it prints a plan, an accuracy and a guarantee, and writes a model."""
     monkeypatch.chdir(tmp_path)
-    for code in blocks("README.md", "python"):
-        exec(compile(code, "README.md", "exec"), {})  # noqa: S102 - our own page
+    run("README.md")
     printed = capsys.readouterr().out
     assert "objective perturbation" in printed
     assert "It holds if" in printed
     assert confide.load(tmp_path / "model.json").guarantee_.void is None
 
 
-def test_the_python_of_the_page_on_planning_runs(capsys):
-    """Its blocks in order: a plan, a forecast, a bound, a sample size, budgets and mechanisms."""
-    names = {}
-    for code in blocks("docs/planning.md", "python"):
-        exec(compile(code, "docs/planning.md", "exec"), names)  # noqa: S102 - our own page
-    printed = capsys.readouterr().out
-    assert "probably between" in printed
-    assert "With probability 0.95" in printed
-    assert "PrivacyRange" in printed
-
-
-def test_the_python_of_the_page_on_intervals_runs(tmp_path, monkeypatch, capsys):
-    """Its blocks in order, in an empty folder: a plan with a forecast, a table and an evaluation."""
-    monkeypatch.chdir(tmp_path)
-    names = {}
-    for code in blocks("docs/intervals.md", "python"):
-        exec(compile(code, "docs/intervals.md", "exec"), names)  # noqa: S102 - our own page
-    printed = capsys.readouterr().out
-    for words in ("expected interval", "sampling err", "privacy err", "hours-per-week", "accuracy", "auc"):
-        assert words in printed
-
-
 def test_the_python_of_the_page_on_effects_runs(tmp_path, monkeypatch):
     """In an empty folder; its model has effects and bands for every column."""
     monkeypatch.chdir(tmp_path)
-    names = {}
-    for code in blocks("docs/effects.md", "python"):
-        exec(compile(code, "docs/effects.md", "exec"), names)  # noqa: S102 - our own page
+    run("docs/how_to/effects.md")
     found = list(effects_of(confide.load("effects.json")).with_bands())
     assert [each.name for each in found] == ["age", "hours-per-week", "education-num", "sex"]
     assert all(each.has_band for each in found)
@@ -70,9 +93,7 @@ def test_the_python_of_the_page_on_effects_runs(tmp_path, monkeypatch):
 def test_the_python_of_the_page_on_additive_models_runs(tmp_path, monkeypatch, capsys):
     """Block by block, in one namespace."""
     monkeypatch.chdir(tmp_path)
-    names = {}
-    for code in blocks("docs/additive_models.md", "python"):
-        exec(compile(code, "docs/additive_models.md", "exec"), names)  # noqa: S102 - our own page
+    names = run("docs/how_to/additive_models.md")
     assert "even knots" in capsys.readouterr().out
     assert names["curves"].score(names["X"], names["y"]) > 0.9
 
@@ -80,15 +101,65 @@ def test_the_python_of_the_page_on_additive_models_runs(tmp_path, monkeypatch, c
 def test_the_python_of_the_page_on_priors_runs(tmp_path, monkeypatch, capsys):
     """Block by block: the prior raises the accuracy, the statement names it, and the refit is charged."""
     monkeypatch.chdir(tmp_path)
-    names = {}
-    for code in blocks("docs/priors.md", "python"):
-        exec(compile(code, "docs/priors.md", "exec"), names)  # noqa: S102 - our own page
+    names = run("docs/how_to/priors.md")
     adult, sentence = names["adult"], "a model that was declared public. It was made from rows that need no protection"
     assert names["model"].score(adult.X_test, adult.y_test) > names["without"].score(adult.X_test, adult.y_test)
     assert sentence in " ".join(capsys.readouterr().out.split())
-    page = (ROOT / "docs/priors.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs/how_to/priors.md").read_text(encoding="utf-8")
     assert sentence in " ".join(page.replace("> ", "").split())
     assert len(names["ledger"].entries()) == 2
+
+
+def test_the_way_from_a_csv_to_a_report_works(tmp_path, monkeypatch):
+    """The tutorial as a reader would follow it: its Python, its files, and its commands in the order of the page."""
+    from typer.testing import CliRunner
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "100")
+    text = (ROOT / "docs/tutorials/own_data.md").read_text(encoding="utf-8")
+    for language, block in re.findall(r"```(python|toml|sh)\n(.*?)```", text, flags=re.DOTALL):
+        if language == "python":
+            exec(compile(block, "own_data.md", "exec"), {})  # noqa: S102 - our own page
+        elif language == "toml":
+            Path(block.split("\n")[0].removeprefix("# ")).write_text(block, encoding="utf-8")
+        else:
+            for line in block.splitlines():
+                done = CliRunner().invoke(app, shlex.split(line, comments=True)[1:])
+                assert done.exit_code == 0, f"{line}\n{done.output}"
+    assert confide.load("model.json").guarantee_.void is None
+    assert Path("report.html").stat().st_size > 10_000
+    assert len(confide.Ledger("study.db").entries()) == 1
+
+
+def written_commands():
+    """Each `confide ...` of a page, in a block of the shell or within a sentence, with the name of the page."""
+    for page in [*PAGES, ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md"]:
+        text = page.read_text(encoding="utf-8")
+        lines = [line for block in blocks(page, "sh") for line in block.replace("\\\n", " ").splitlines()]
+        found = [line for line in lines if line.startswith("confide ")]
+        found += [
+            " ".join(words.split()) for words in re.findall(r"`(confide [a-z][^`]*)`", re.sub(r"(?s)```.*?```", "", text))
+        ]
+        yield from ((page.relative_to(ROOT).as_posix(), line) for line in found)
+
+
+def test_every_command_that_a_page_shows_exists():
+    """Each word is a command, and each option is one of that command."""
+    import typer
+
+    seen = 0
+    for page, line in written_commands():
+        command, words = typer.main.get_command(app), shlex.split(line, comments=True)[1:]
+        while words and getattr(command, "commands", None):
+            name = words.pop(0)
+            assert name in command.commands or name in {"...", "--help"}, f"{page}: {line}"
+            if name not in command.commands:
+                break
+            command, seen = command.commands[name], seen + 1
+        known = {option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts)}
+        given = {word.split("=")[0] for word in words if word.startswith("--")}
+        assert given - known - {"--help"} == set(), f"{page}: {line}"
+    assert seen > 15
 
 
 def test_the_recomputation_for_sceptics_holds():
@@ -118,7 +189,8 @@ def test_links_between_pages_lead_somewhere():
     """Relative links of the Markdown pages name files that exist."""
     for page in [*ROOT.glob("*.md"), *ROOT.glob("src/**/*.md"), *ROOT.glob("benchmarks/*.md"), *ROOT.glob("docs/**/*.md")]:
         for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
-            assert (page.parent / target).exists(), f"{page.relative_to(ROOT)} -> {target}"
+            if Path(target).name not in {Path(made).name for made in site_pages.MADE}:
+                assert (page.parent / target).exists(), f"{page.relative_to(ROOT)} -> {target}"
 
 
 def test_every_module_stands_in_the_architecture():
@@ -153,3 +225,29 @@ def test_names_in_the_pages_can_be_had_after_one_import():
     for name in ("confide.planning.simulate", "confide.take_part", "confide.evaluate"):
         subprocess.run([sys.executable, "-c", f"import confide; {name}"], check=True)
     subprocess.run([sys.executable, "-c", f"import confide\nfor name in {sorted(names)}: assert eval(name)"], check=True)
+
+
+def test_the_python_of_the_page_on_pictures_runs(tmp_path, monkeypatch):
+    """Its blocks in order, in an empty folder: each display has axes, and the releases are charged."""
+    plt = pytest.importorskip("matplotlib.pyplot", reason="Matplotlib is not installed")
+    plt.switch_backend("Agg")
+    monkeypatch.chdir(tmp_path)
+    names = {}
+    for code in blocks("docs/how_to/plots.md", "python"):
+        exec(compile(code, "docs/how_to/plots.md", "exec"), names)  # noqa: S102 - our own page
+    for name in ("forecast", "coefficients", "effects", "compared", "roc", "calibration", "spent"):
+        assert names[name].ax_.figure is names[name].figure_
+    assert len(names["ledger"].entries()) == 3
+    assert (tmp_path / "ledger.png").stat().st_size > 1000
+    plt.close("all")
+
+
+def test_the_python_of_the_page_on_exports_runs(tmp_path, monkeypatch, capsys):
+    """Its blocks in order, in an empty folder; they compare predictions themselves."""
+    pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
+    monkeypatch.chdir(tmp_path)
+    names = {}
+    for code in blocks("docs/how_to/exports.md", "python"):
+        exec(compile(code, "docs/how_to/exports.md", "exec"), names)  # noqa: S102 - our own page
+    assert names["probabilities"].shape == (100, 2)
+    assert "encode" in capsys.readouterr().out

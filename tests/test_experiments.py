@@ -208,7 +208,7 @@ def test_the_page_of_2011_counts_recalled_numbers_that_say_otherwise(first_scrip
     assert "So do the recalled numbers but for five" in text
     assert "by .0019 and .0002 at the largest one" in text
     assert {difference for _, difference in worse if difference < 0.1} == {0.0019, 0.0002}
-    index = (ROOT / "docs/experiments.md").read_text(encoding="utf-8")
+    index = (ROOT / "docs/experiments/index.md").read_text(encoding="utf-8")
     assert "Five recalled cells disagree" in index
     assert "objective, everywhere" not in index
 

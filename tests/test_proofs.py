@@ -34,6 +34,7 @@ FORMULAS = (
     "privacy.objective_gaussian",
     "privacy.objective_perturbation",
     "privacy.output_perturbation",
+    "privacy.quantiles",
     "privacy.renyi",
     "privacy.seal",
     "privacy.selection",

@@ -28,7 +28,7 @@ def without_r() -> str | None:
 
 @pytest.mark.slow
 def test_the_tests_of_the_r_package_pass(tmp_path):
-    """Installed into a library of its own; every test ran, and none was skipped."""
+    """Installed into a library of its own; every test ran, and none was skipped. The page docs/how_to/from_r.md runs too."""
     if reason := without_r():
         pytest.skip(reason)
     source, library = tmp_path / "confide", tmp_path / "library"
@@ -39,19 +39,22 @@ def test_the_tests_of_the_r_package_pass(tmp_path):
     environment = {**os.environ, "RETICULATE_PYTHON": sys.executable, "R_LIBS": str(library), "PYTHONPATH": paths}
     installed = ["R", "CMD", "INSTALL", "--no-docs", f"--library={library}", str(source)]
     subprocess.run(installed, check=True, capture_output=True, env=environment)
+    page = (ROOT / "docs" / "how_to" / "from_r.md").read_text(encoding="utf-8")
+    (tmp_path / "page.R").write_text("\n".join(re.findall(r"```r\n(.*?)```", page, flags=re.DOTALL)), encoding="utf-8")
     script = (
         "found <- as.data.frame(testthat::test_dir('confide/tests/testthat', package = 'confide', "
         "load_package = 'installed', reporter = 'silent', stop_on_failure = FALSE)); "
         "cat(sprintf('%s: %d failed, %s, %s\\n', found$test, found$failed, found$error, found$skipped)); "
+        "source('page.R'); stopifnot(predict(model, people[1:5, ]) > 0); "
         "cat('BAD', sum(found$failed + found$error + found$skipped), 'OF', nrow(found), '\\n')"
     )
     ran = subprocess.run(
-        ["Rscript", "-e", script],
+        ["Rscript", "-e", script],  # noqa: S607 - from the path
         cwd=tmp_path,
         capture_output=True,
         text=True,
         env=environment,
-        check=False,  # noqa: S607
+        check=False,
     )
     counted = re.search(r"BAD (\d+) OF (\d+)", ran.stdout)
     assert counted is not None, ran.stderr

@@ -13,7 +13,7 @@
 #' @param schema A schema from confide_schema(), or the path of a TOML file; required beside a formula.
 #' @param model "additive" (curves for numbers), "logistic", "svm", "kernel-svm", "ridge", "huber" or "poisson".
 #' @param intervals The share of the budget that is kept for confidence intervals, from 0 to 0.9, or "auto".
-#' @param ... Further parameters of the model in Python, such as neighbours = "replace-one" or max_rows_per_person = 2L.
+#' @param ... Further parameters of the model in Python, such as neighbours = "replace-one" or max_rows_per_person = 2.
 #' @return An object of class confide_model, with methods print(), summary(), coef(), confint(), predict() and plot().
 #' @examples
 #' if (confide_available()) {
@@ -46,7 +46,7 @@ confide_fit <- function(formula, data, epsilon = NULL, ledger = NULL, schema = N
     if (is.null(.r(schema$target))) stop("the schema needs a target: its column and labels or bounds.", call. = FALSE)
     described <- list(schema = schema, response = .r(schema$target$column))
   }
-  parameters <- list(budget = budget, schema = described$schema, ledger = .ledger_of(ledger), ...)
+  parameters <- c(list(budget = budget, schema = described$schema, ledger = .ledger_of(ledger)), .whole(list(...)))
   if (!identical(intervals, 0)) {
     if (model == "ridge") parameters$intervals <- TRUE else parameters$inference_share <- intervals
   }

@@ -14,7 +14,7 @@ confide_ledger <- function(path = NULL, epsilon = NULL, delta = NULL, rho = NULL
   confide <- .confide()
   limit <- if (is.null(epsilon) && is.null(rho)) NULL else confide_budget(epsilon, delta, rho)
   path <- if (is.null(path)) NULL else path.expand(path)
-  structure(list(python = .tell(confide$Ledger(path, limit = limit, ...))), class = "confide_ledger")
+  structure(list(python = .tell(do.call(confide$Ledger, c(list(path, limit = limit), .whole(list(...)))))), class = "confide_ledger")
 }
 
 .ledger_of <- function(ledger) {
@@ -46,15 +46,16 @@ summary.confide_ledger <- function(object, ...) {
 #' @param data A data frame of rows from which the model did not learn, with the column of the target.
 #' @param epsilon,delta,rho What the histogram costs.
 #' @param ledger As in confide_fit().
-#' @param ... Further parameters of confide.evaluate in Python, such as level = 0.9 or n_bins = 10L.
+#' @param ... Further parameters of confide.evaluate in Python, such as level = 0.9 or n_bins = 10.
 #' @return An object of class confide_evaluation: a data frame of rates with their intervals.
 #' @export
 confide_evaluate <- function(object, data, epsilon = NULL, delta = NULL, rho = NULL, ledger = NULL, ...) {
   python <- .python(object)
   rows <- .frame(data, .columns_of(python$schema))
   labels <- .column(data[[object$response]])
-  found <- .tell(.confide()$evaluate(python, rows, labels, budget = confide_budget(epsilon, delta, rho),
-                                     ledger = .ledger_of(ledger), ...))
+  budget <- confide_budget(epsilon, delta, rho)
+  given <- c(list(python, rows, labels, budget = budget, ledger = .ledger_of(ledger)), .whole(list(...)))
+  found <- .tell(do.call(.confide()$evaluate, given))
   rates <- .data_frame(found$to_frame()$reset_index())
   structure(rates, text = .text(found), class = c("confide_evaluation", "data.frame"))
 }

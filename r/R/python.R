@@ -86,3 +86,11 @@ confide_budget <- function(epsilon = NULL, delta = NULL, rho = NULL) {
   }
   if (is.null(delta)) .tell(confide$PureDP(epsilon)) else .tell(confide$ApproxDP(epsilon, delta))
 }
+
+# Parameters for Python: whole numbers as integers, since R writes 2 for 2.0.
+.whole <- function(parameters) {
+  lapply(parameters, function(value) {
+    is_whole <- is.double(value) && length(value) == 1 && is.finite(value) && value == round(value) && abs(value) < 1e9
+    if (is_whole) as.integer(value) else value
+  })
+}

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from confide.errors import ParameterError as ParameterError
     from confide.errors import PrivacyWarning as PrivacyWarning
     from confide.errors import SchemaError as SchemaError
+    from confide.errors import StudyError as StudyError
     from confide.estimators.additive import AdditiveClassifier as AdditiveClassifier
     from confide.estimators.additive import AdditiveRegressor as AdditiveRegressor
     from confide.estimators.effects_display import EffectsDisplay as EffectsDisplay
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     from confide.estimators.parties import take_part as take_part
     from confide.estimators.parts import intervals_from_parts as intervals_from_parts
     from confide.estimators.priors import PublicPrior as PublicPrior
+    from confide.estimators.private_bounds import private_bounds as private_bounds
     from confide.estimators.regression import Ridge as Ridge
     from confide.estimators.search import PrivateSearchCV as PrivateSearchCV
     from confide.estimators.svm import KernelSVC as KernelSVC

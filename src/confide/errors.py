@@ -8,6 +8,7 @@
     │   └── InsufficientRegularisation   an alpha too small to certify the minimiser
     ├── InputError (ValueError)          rows or labels that cannot be used
     │   └── InputTypeError (TypeError)   rows or labels of a type that cannot be used
+    ├── StudyError (ValueError)          a study file that contradicts itself, or what it charged before
     ├── FileError (ValueError)           a file that cannot be read or understood
     ├── LedgerError (RuntimeError)       a ledger that cannot be used in this way
     │   └── BudgetExceeded               a charge that does not fit under the limit
@@ -39,6 +40,7 @@ __all__ = [
     "ParameterError",
     "PrivacyWarning",
     "SchemaError",
+    "StudyError",
 ]
 
 
@@ -64,6 +66,10 @@ class InputError(ConfideError, ValueError):
 
 class InputTypeError(InputError, TypeError):
     """Rows or labels have a type that cannot be used. They were refused before a budget was charged."""
+
+
+class StudyError(ConfideError, ValueError):
+    """A study file contradicts itself, or what was already charged for it. Nothing was charged."""
 
 
 class FileError(ConfideError, ValueError):

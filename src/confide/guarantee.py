@@ -19,10 +19,12 @@ STATEMENT_VERSION = 2
 class Guarantee:
     """What one release promises, in words and in numbers. It is public and may be shown to anybody.
 
-    Attributes
+    Parameters
     ----------
     budget : PureDP, ApproxDP or ZCDP
+        What the release costs a person.
     neighbours : Neighbours
+        Whose difference is hidden: the values of a row, or its presence.
     mechanism : str
         How noise was added: "objective", "output", "output-laplace", "gradient", "sufficient-statistics" or
         "none".
@@ -124,7 +126,18 @@ class Guarantee:
 
     @classmethod
     def from_dict(cls, value: dict[str, Any]) -> Guarantee:
-        """Read the form written by `to_dict`, in version 2 or in version 1, which had one row for each person."""
+        """Read the form written by `to_dict`, in version 2 or in version 1, which had one row for each person.
+
+        Parameters
+        ----------
+        value : dict
+            What `to_dict` gave.
+
+        Raises
+        ------
+        ParameterError
+            If another version of confide wrote it.
+        """
         known = {field.name for field in fields(cls)} | {"version"}
         since_2 = {"max_rows_per_person"}
         if value.get("version") not in (1, STATEMENT_VERSION) or not known - since_2 <= set(value) <= known:

@@ -17,13 +17,14 @@ from dp_accounting import pld
 import confide
 from confide.accounting.events import Event
 from confide.accounting.ledger import Ledger
+from confide.accounting.ledger_records import DETAILS
 from confide.errors import BudgetExceeded, LedgerError, ParameterError
 from confide.privacy.budgets import ZCDP, ApproxDP, Neighbours, PureDP
 from confide.privacy.counts import NoisyCounts
 from confide.privacy.gaussian import GaussianMechanism
 from confide.privacy.gaussian_objective import GaussianObjective
 
-COLUMNS = ["number", "time", "purpose", "epsilon", "delta", "rho", "rows_per_person"]
+COLUMNS = ["number", "time", "purpose", "epsilon", "delta", "rho", "rows_per_person", *DETAILS]
 
 
 @pytest.fixture(params=["memory", "file", "database"])
@@ -606,3 +607,46 @@ def test_an_event_for_an_impossible_number_of_rows_is_refused(rows):
     with pytest.raises(confide.ParameterError, match="whole number"):
         Event(PureDP(0.1), None, rows)
     assert type(Event(PureDP(0.1), None, np.int64(2)).rows_per_person) is int
+
+
+# Details and notes
+
+
+def test_details_and_notes_say_what_was_bought_and_cost_nothing(new_ledger):
+    """The later note counts; amounts, numbers of charges and the limit are as without them."""
+    ledger = new_ledger(limit=1.0)
+    ledger.charge(0.25, purpose="income", details={"user": "Ana", "model": "m.json", "release": "half a pair \ud800"})
+    assert ledger.last_charge == 1
+    before = ledger.head
+    ledger.note(1, {"sha256": "ab"})
+    ledger.note(1, {"sha256": "cd"})
+    assert ledger.head != before
+    ledger.charge(0.75)
+    assert ledger.last_charge == 2
+    frame = ledger.entries()
+    assert frame["number"].tolist() == [1, 2]
+    assert frame.loc[0, list(DETAILS)].tolist() == ["half a pair ?", "Ana", "m.json", "cd"]
+    assert frame.loc[1, list(DETAILS)].isna().all()
+    assert (ledger.spent(), ledger.verify(), ledger.verify(before)) == (PureDP(1.0), 2, 2)
+    with pytest.raises(BudgetExceeded):
+        ledger.charge(1e-9)
+
+
+@pytest.mark.parametrize("details", [{"colour": "red"}, {"user": 7}, {"user": "x" * 1001}, ["user"]])
+def test_details_of_another_kind_are_refused_before_a_charge(new_ledger, details):
+    """A closed list of names, and texts."""
+    ledger = new_ledger(limit=1.0)
+    with pytest.raises(ParameterError, match="detail"):
+        ledger.charge(0.5, details=details)
+    assert (ledger.verify(), ledger.last_charge) == (0, None)
+
+
+@pytest.mark.parametrize("charge", [0, 2, -1, True, "1"])
+def test_a_note_is_on_a_charge_that_is_there(new_ledger, charge):
+    """Otherwise nothing is written."""
+    ledger = new_ledger(limit=1.0)
+    ledger.charge(0.5)
+    head = ledger.head
+    with pytest.raises(LedgerError, match="no charge of this number"):
+        ledger.note(charge, {"sha256": "ab"})
+    assert ledger.head == head

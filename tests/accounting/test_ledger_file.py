@@ -218,7 +218,7 @@ def foreign_database(path):
 def newer_ledger(path):
     Ledger(path, limit=1.0)
     with contextlib.closing(sqlite3.connect(path)) as connection:
-        connection.execute("PRAGMA user_version = 2")
+        connection.execute("PRAGMA user_version = 3")
 
 
 @pytest.mark.parametrize(
@@ -366,7 +366,7 @@ def test_records_with_a_right_hash_and_a_wrong_content_are_refused(charged, chan
 @pytest.mark.parametrize(
     "change",
     [
-        lambda facts: facts | {"format": 2},
+        lambda facts: facts | {"format": 3},
         lambda facts: facts | {"limit": {"kind": "pure"}},
         *(lambda facts, rows=rows: facts | {"max_rows_per_person": rows} for rows in (None, 0, True, 2.0, "2")),
     ],
@@ -377,6 +377,67 @@ def test_a_header_with_a_right_hash_and_a_wrong_content_is_refused(path, change)
     rewritten(path, change)
     with pytest.raises(LedgerError, match="cannot be understood"):
         Ledger(path)
+
+
+# Details and notes, and ledgers of the first format, which have none
+
+
+def of_first_format(path):
+    """A file as versions wrote it whose charges had no details."""
+    Ledger(path, limit=2.0)
+    rewritten(path, lambda facts: facts | {"format": 1})
+    statements(path, "PRAGMA user_version = 1")
+    return path
+
+
+def test_a_ledger_of_the_first_format_is_charged_in_that_format(path):
+    """What is written is what the older version would have written, so that it can still read it."""
+    ledger = Ledger(of_first_format(path))
+    assert not ledger.keeps_details
+    ledger.charge(0.5, purpose="fit")
+    for refused in (lambda: ledger.charge(0.5, details={"user": "Ana"}), lambda: ledger.note(1, {"user": "Ana"})):
+        with pytest.raises(LedgerError, match="older version of confide"):
+            refused()
+    assert Ledger(path).spent() == PureDP(0.5)
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        texts = [text for (text,) in connection.execute("SELECT text FROM records ORDER BY number")]
+    assert [json.loads(text).get("format") for text in texts] == [1, None]
+    assert set(json.loads(texts[1])) == {"accounting", "events", "number", "purpose", "time"}
+
+
+def test_details_are_refused_in_a_file_of_the_first_format(path):
+    """Nobody but this version writes them, and not there."""
+    Ledger(of_first_format(path)).charge(0.5)
+    rewritten(path, lambda facts: facts | {"details": {"user": "Ana"}})
+    with pytest.raises(LedgerError, match="cannot be understood"):
+        Ledger(path)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda facts: facts | {"note_on": 4},
+        lambda facts: facts | {"note_on": 0},
+        lambda facts: facts | {"details": {"colour": "red"}},
+        lambda facts: facts | {"events": []},
+        lambda facts: facts | {"number": 5},
+        lambda facts: {name: fact for name, fact in facts.items() if name != "time"},
+    ],
+)
+def test_a_note_with_a_right_hash_and_a_wrong_content_is_refused(charged, change):
+    """No note on a charge that is not there, and nothing beside its own fields: no charge can pass for a note."""
+    Ledger(charged).note(3, {"sha256": "ab"})
+    assert Ledger(charged).spent() == ApproxDP(1.75, 1e-7)
+    rewritten(charged, change)
+    with pytest.raises(LedgerError, match="cannot be understood"):
+        Ledger(charged)
+
+
+def test_a_charge_that_calls_itself_a_note_is_refused(charged):
+    """It is not taken out of the total."""
+    rewritten(charged, lambda facts: facts | {"note_on": 1})
+    with pytest.raises(LedgerError, match="cannot be understood"):
+        Ledger(charged)
 
 
 # Ledgers that do not state for which persons they are

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from confide.accounting.events import Event
-from confide.accounting.ledger_records import Entry, Header, Record, RecordsInMemory, following
+from confide.accounting.ledger_records import Entry, Header, Note, Record, RecordsInMemory, following, is_note
 from confide.errors import LedgerError
 from confide.privacy.budgets import ApproxDP, Neighbours, PureDP
 from confide.privacy.gaussian import GaussianMechanism
@@ -21,6 +21,14 @@ def test_entries_read_what_they_write(entry):
     """The text is canonical: what is read writes the same text."""
     assert Entry.from_text(entry.text) == entry
     assert Entry.from_text(entry.text).text == entry.text
+
+
+def test_notes_read_what_they_write_and_are_told_from_charges():
+    """By a field that no charge has; a charge with details stays a charge."""
+    note, detailed = Note(1, "now", {"sha256": "ab"}), Entry(1, "now", "", "sum", (), {"user": "Ana"})
+    assert Note.from_text(note.text) == note
+    assert Entry.from_text(detailed.text) == detailed
+    assert [is_note(text) for text in (note.text, detailed.text, ENTRY.text, HEADER.text)] == [True, False, False, False]
 
 
 @pytest.mark.parametrize("rows", [3, None])

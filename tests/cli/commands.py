@@ -18,7 +18,22 @@ from confide import Ledger
 from confide.cli.application import app
 from confide.datasets import SplitData, load_adult
 
-COMMANDS = ["demo", "fit", "predict", "plan", "inspect", "report"]
+COMMANDS = [
+    "demo",
+    "new",
+    "check",
+    "fit",
+    "predict",
+    "plan",
+    "sample-size",
+    "search",
+    "evaluate",
+    "inspect",
+    "report",
+    "verify",
+    "run",
+    "bounds",
+]
 SENTINEL = "SECRETVALUE"
 SENTINEL_NUMBER = "987654321"
 

@@ -24,7 +24,7 @@ def test_plan_compares_distances_from_the_same_weights_alone():
     of_svm = json.loads(run("plan", *options, "--model", "svm").stdout)["beside"]["mechanisms"]
     assert isinstance(of_svm["objective"], float)
     assert "cannot be compared" in of_svm["output"]
-    assert "Distance from" not in run("plan", *options[:-2], "--model", "svm").stdout
+    assert "Distance from" not in run("plan", *options[:-2], "--model", "svm", "--details").stdout
 
 
 def test_plan_forecasts_the_other_mechanisms_as_they_would_be_run():
@@ -34,7 +34,7 @@ def test_plan_forecasts_the_other_mechanisms_as_they_would_be_run():
     reached = document["beside"]["mechanism_errors"]
     assert set(reached) == {"output", "output-laplace"}
     assert reached["output"] == simulate(LogisticRegression(1.0, mechanism="output"), 3000, 4, error=0.1).error
-    assert f"- output {1.0 - reached['output']:.4f}" in run("plan", *options, "--error", "0.1").stdout
+    assert f"- output {1.0 - reached['output']:.4f}" in run("plan", *options, "--error", "0.1", "--details").stdout
     assert "mechanism_errors" not in json.loads(run("plan", *options, "--format", "json").stdout)["beside"]
 
 
@@ -48,6 +48,6 @@ def test_plan_has_no_bound_for_gradients_or_centred_rows_and_says_so():
         assert document["beside"]["utility"] is None
         kinds = [budget["kind"] for budget in document["beside"]["equivalent_budgets"]]
         assert ("pure" in kinds) == (mechanism == "objective")
-        assert "No bound on what the noise can cost is proven" in run(*options).stdout
+        assert "No bound on what the noise can cost is proven" in run(*options, "--details").stdout
         exact = json.loads(run(*options, "--mechanism", "objective", "--no-centre", "--format", "json").stdout)
         assert exact["beside"]["utility"] is not None

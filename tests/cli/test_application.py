@@ -18,8 +18,8 @@ from tests.cli.commands import COMMANDS, SCHEMA, SENTINEL, refused, rows_of, run
 def test_help_lists_exactly_the_commands_that_work():
     """In the order of a first acquaintance; with the exit codes below."""
     text = run("--help").stdout
-    listed = re.findall(r"^  (\w+) +[A-Z]", text.partition("Commands:\n")[2].partition("Exit codes")[0], re.MULTILINE)
-    assert listed == [*COMMANDS, "ledger"]
+    listed = re.findall(r"^  ([\w-]+) +[A-Z]", text.partition("Commands:\n")[2].partition("Exit codes")[0], re.MULTILINE)
+    assert listed == [*COMMANDS, "ledger", "completion"]
     for line in (
         "0  done",
         "2  bad input or usage",
@@ -35,7 +35,7 @@ def test_help_is_what_a_bare_command_shows():
     assert run().stdout == run("-h").stdout == run("--help").stdout
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", [*COMMANDS, "completion"])
 def test_each_command_has_help_with_an_example(command):
     """The example is a command of the same name, and the help fits 80 columns."""
     text = run(command, "-h").stdout
@@ -95,8 +95,8 @@ def test_the_whole_way_from_a_shell(folder):
     for done in (fitted, inspected, scored):
         assert (done.returncode, done.stderr) == (0, "")
         assert "\x1b" not in done.stdout
-    assert "work=Ärö" in fitted.stdout
-    assert "work=\\xc4r\\xf6" in inspected.stdout
+    assert "work: Ärö" in fitted.stdout
+    assert "work: \\xc4r\\xf6" in inspected.stdout
     assert [row["name"] for row in csv.DictReader(io.StringIO(scored.stdout))] == [row["name"] for row in rows_of()]
 
 

@@ -247,5 +247,7 @@ def test_an_earlier_release_is_the_prior_of_new_rows(folder):
     assert "declared public" in " ".join(fit("--public-prior", "public.json", "--out", "y.json").stdout.split())
     assert "not both" in refused(*command, "--prior", "before.json", "--public-prior", "public.json", "--out", "x.json")
     assert "before.json" in refused(*command, "--prior", "before.json", "--out", "before.json", "--force")
-    planned = run("plan", "--schema", "people.toml", "--rows", 800, "--epsilon", 1, "--prior", "before.json").stdout
+    planned = run(
+        "plan", "--schema", "people.toml", "--rows", 800, "--epsilon", 1, "--prior", "before.json", "--details"
+    ).stdout
     assert "the ridge pulls towards public weights of length" in planned

@@ -38,7 +38,9 @@ def fit(*options, code=0):
     return run("fit", "people.csv", "--schema", "people.toml", *options, code=code)
 
 
-@pytest.mark.parametrize("command", [("ledger",), ("ledger", "init"), ("ledger", "show"), ("ledger", "verify")])
+@pytest.mark.parametrize(
+    "command", [("ledger",), ("ledger", "init"), ("ledger", "show"), ("ledger", "verify"), ("ledger", "charge")]
+)
 def test_each_command_has_help_with_an_example(command):
     """The help fits 80 columns."""
     text = run(*command, "-h").stdout
@@ -46,7 +48,12 @@ def test_each_command_has_help_with_an_example(command):
     assert max(map(len, text.splitlines())) <= 80
     if command == ("ledger",):
         assert run("ledger").stdout == text
-        assert re.findall(r"^  (\w+) +[A-Z]", text.partition("Commands:\n")[2], re.MULTILINE) == ["init", "show", "verify"]
+        assert re.findall(r"^  (\w+) +[A-Z]", text.partition("Commands:\n")[2], re.MULTILINE) == [
+            "init",
+            "show",
+            "verify",
+            "charge",
+        ]
 
 
 def test_help_needs_none_of_the_heavy_packages():
@@ -96,7 +103,7 @@ def test_init_fixes_the_persons_and_show_names_them():
     assert text.startswith("study.db: replace-one, persons with at most 5 rows, accounting sum\n")
     assert "rows_per_person" not in text
     assert json.loads(run("ledger", "show", "study.db", "--format", "json").stdout)["max_rows_per_person"] == 5
-    assert "max_rows_per_person=5" in fit("--ledger", "study.db", "--epsilon", 0.25, code=2).stderr
+    assert "--max-rows-per-person 5" in fit("--ledger", "study.db", "--epsilon", 0.25, code=2).stderr
     fit("--ledger", "study.db", "--epsilon", 0.25, "--max-rows-per-person", 6)
     assert "rows_per_person" in run("ledger", "show", "study.db").stdout
     assert "--max-rows-per-person" in refused("ledger", "init", "new.db", "--epsilon", 1, "--max-rows-per-person", 0)
@@ -242,7 +249,8 @@ def test_show_speaks_json():
     assert document["head"] == ledger.head
     (entry,) = document["entries"]
     assert entry.pop("time").endswith("+00:00")
-    assert entry == {"number": 1, "purpose": "fit", "epsilon": None, "delta": None, "rho": 0.25, "rows_per_person": 1}
+    facts = {"number": 1, "purpose": "fit", "epsilon": None, "delta": None, "rho": 0.25, "rows_per_person": 1}
+    assert entry == facts | dict.fromkeys(("release", "user", "model", "sha256"))
 
 
 @pytest.mark.parametrize("command", ["show", "verify"])

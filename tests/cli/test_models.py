@@ -64,7 +64,7 @@ def test_a_column_of_numbers_is_planned_fitted_predicted_and_shown(folder):
     prices = write_prices()
     options = ("--schema", "prices.toml", "--epsilon", "20", "--force")
     for kind in ("additive", "huber", "poisson", "ridge"):
-        assert "2,000" in run("plan", *options[:-1], "--rows", "2000", "--model", kind).stdout
+        assert "2,000" in run("plan", *options[:-1], "--rows", "2000", "--model", kind, "--details").stdout
         shown = run("fit", "prices.csv", *options, "--model", kind).stdout
         assert "Every target is clipped to its declared range, 0 to 100." in " ".join(shown.split())
         unit = "in the logarithm of price" if kind == "poisson" else "in units of price"

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import inspect
+import re
 from pathlib import Path
 
 import pytest
+import typer
 
 import confide
+from confide.cli.application import app
+from confide.cli.models import classes_of_kinds
 from confide.cli.options import ModelOptions
-from tests.cli.commands import fit, refused, run, spent
+from confide.cli.parameters import OPTION_OF, WITHOUT_OPTION
+from tests.cli.commands import PRICES, fit, refused, run, spent
 
 
 def test_fit_passes_its_options_on(folder):
@@ -33,7 +39,7 @@ def test_intervals_that_are_not_to_be_had_are_refused(folder):
         assert words in message.replace("\n", " ")
     assert not Path("model.json").exists()
     shown = run(
-        "plan", "--rows", "50000", "--features", "4", "--epsilon", "1", "--intervals", "auto", "--model", "svm"
+        "plan", "--rows", "50000", "--features", "4", "--epsilon", "1", "--intervals", "auto", "--model", "svm", "--details"
     ).stdout
     assert "expected interval" in shown
 
@@ -46,7 +52,7 @@ def test_options_of_kernels_are_refused_by_models_without(folder, option):
     )
 
 
-@pytest.mark.parametrize("option", [("--loss", "huber"), ("--knots", "6")])
+@pytest.mark.parametrize("option", [("--monotone", "age:up"), ("--knots", "6")])
 def test_options_of_curves_are_refused_by_straight_lines(folder, option):
     """Rather than ignored."""
     options = ("fit", "people.csv", "--schema", "people.toml", "--epsilon", "1", "--model", "svm")
@@ -95,8 +101,106 @@ def test_options_that_were_not_given_leave_the_defaults_of_the_estimator():
         assert made.get_params() == expected.get_params() | {"budget": confide.PureDP(1.0)}
 
 
+def test_every_public_parameter_has_an_option_or_a_reason():
+    """Of all estimators, and of the search. A new parameter needs an option, or a line in WITHOUT_OPTION."""
+    found = [each for of_kind in classes_of_kinds().values() for each in of_kind]
+    names = {name for each in (*found, confide.PrivateSearchCV) for name in inspect.signature(each).parameters}
+    assert names <= set(OPTION_OF) | set(WITHOUT_OPTION)
+    assert not set(OPTION_OF) & set(WITHOUT_OPTION)
+    assert set(WITHOUT_OPTION) <= names
+
+
+def options_of(command):
+    """The names of the options of a command."""
+    found = typer.main.get_command(app).commands[command].params
+    return {name for parameter in found for name in (*parameter.opts, *parameter.secondary_opts)}
+
+
+@pytest.mark.parametrize("command", ["fit", "plan", "search", "sample-size"])
+def test_commands_have_the_options_that_the_table_names(command):
+    """For every parameter of every model, as far as the command has a use for it."""
+    found = [each for of_kind in classes_of_kinds().values() for each in of_kind]
+    needed = {OPTION_OF[n] for each in found for n in inspect.signature(each).parameters if n in OPTION_OF}
+    assert needed - options_of(command) == {OPTION_OF[name] for name in NO_USE[command]}
+
+
+NO_USE = {
+    "fit": ("row_norm",),  # a command that reads a table needs a schema, which bounds the rows
+    "plan": ("ledger", "n_jobs", "random_state"),
+    "search": ("row_norm", "intervals", "n_jobs"),
+    "sample-size": ("ledger", "n_jobs", "random_state", "alpha", "n_rows_bounds", "neighbours", "centre"),
+}
+"""Parameters that a command has no use for."""
+
+
+def test_every_parameter_of_a_model_reaches_it(folder):
+    """Each option by its value, on a model that has it."""
+    schema = confide.Schema.from_toml("people.toml")
+    given = {
+        "additive": {"monotone": "age:up", "knots": "age:3", "class_weight": "high:5,low:1", "intercept_scaling": "0.5"},
+        "svm": {"loss": "smooth-hinge", "smoothing": 0.25, "intercept": False, "jobs": 2, "seed": 3},
+        "kernel-svm": {
+            "orthogonal": True,
+            "map_seed": 7,
+            "kernel": "cauchy",
+            "length_scale": 2.0,
+            "n_features": 8,
+            "feature_norm": "2.5",
+        },
+        "logistic": {"multiclass": "ovr", "centre": False, "alpha": "0.25", "intervals": "0.2"},
+        "erm": {"loss": "huber-hinge"},
+    }
+    expected = {
+        "additive": {"monotone": {"age": "up"}, "knots": {"age": 3}, "class_weight": {"high": 5.0, "low": 1.0}},
+        "svm": {"loss": "smooth_hinge", "smoothing": 0.25, "fit_intercept": False, "n_jobs": 2, "random_state": 3},
+        "kernel-svm": {
+            "orthogonal": True,
+            "map_seed": 7,
+            "kernel": "cauchy",
+            "length_scale": 2.0,
+            "n_features": 8,
+            "feature_norm": 2.5,
+        },
+        "logistic": {"multiclass": "ovr", "centre": False, "alpha": 0.25, "inference_share": 0.2},
+        "erm": {"loss": "huber_hinge"},
+    }
+    for kind, options in given.items():
+        made = ModelOptions(kind=kind, **options).estimator(confide.PureDP(1.0), schema).get_params()
+        assert {name: made[name] for name in expected[kind]} == expected[kind]
+    alone = ModelOptions(kind="kernel-svm", feature_norm="none").estimator(confide.PureDP(1.0), schema)
+    assert alone.get_params()["feature_norm"] is None
+    Path("prices.toml").write_text(PRICES, encoding="utf-8")
+    prices = confide.Schema.from_toml("prices.toml")
+    for kind, loss in (("additive", "poisson"), ("huber", "clipped-squared"), ("erm", "poisson")):
+        options = ModelOptions(kind=kind, loss=loss, threshold="2.5", target_bound=40.0)
+        made = options.estimator(confide.PureDP(1.0), prices).get_params()
+        assert (made["loss"], made["threshold"], made["target_bound"]) == (loss.replace("-", "_"), 2.5, 40.0)
+    assert ModelOptions(kind="ridge", intervals="auto").estimator(confide.PureDP(1.0), prices).intervals is True
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"kind": "logistic", "threshold": "1"}, "--threshold is for --model additive, huber, poisson and erm"),
+        ({"kind": "additive", "threshold": "1"}, "--threshold does nothing for --model additive that predicts labels"),
+        ({"kind": "additive", "target_bound": 1.0}, "--target-bound is for a target of numbers"),
+        ({"kind": "svm", "smoothing": 0.5, "intervals": "half"}, "--intervals must be auto or a number"),
+        ({"kind": "erm", "intervals": "0.5"}, "--intervals is for --model additive"),
+        ({"kind": "additive", "monotone": "age:sideways"}, "--monotone must name columns with up or down"),
+        ({"kind": "additive", "monotone": "age"}, "--monotone must give a value for each name once"),
+        ({"kind": "additive", "knots": "age:2,age:3"}, "--knots must give a value for each name once"),
+        ({"kind": "svm", "class_weight": "high:much"}, "--class-weight must give a number for each label"),
+        ({"kind": "svm", "intercept_scaling": "nan"}, "--intercept-scaling must be auto or a positive number"),
+    ],
+)
+def test_options_that_do_not_suit_a_model_are_refused(folder, options, words):
+    """Rather than ignored, with the models that have them."""
+    with pytest.raises(confide.ParameterError, match=re.escape(words)):
+        ModelOptions(**options).estimator(confide.PureDP(1.0), confide.Schema.from_toml("people.toml"))
+
+
 def test_a_norm_of_rows_is_refused_for_kernels():
-    """Random features always have norm 1."""
+    """The bound follows from their map."""
     with pytest.raises(confide.ParameterError, match="--row-norm"):
         ModelOptions(kind="kernel-svm", row_norm=2.0).estimator(confide.PureDP(1.0), None)
     assert ModelOptions(kind="svm", row_norm=2.0).estimator(confide.PureDP(1.0), None).row_norm == 2.0

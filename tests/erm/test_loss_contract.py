@@ -16,7 +16,7 @@ from confide.erm.losses import LogisticLoss
 from confide.estimators import erm
 from tests.erm.loss_contract import check_margin_loss
 
-TUTORIAL = Path(__file__).parents[2] / "docs" / "adding_a_loss.md"
+TUTORIAL = Path(__file__).parents[2] / "docs" / "how_to" / "adding_a_loss.md"
 
 
 def wrong(**constants):

@@ -25,3 +25,12 @@ def test_a_graph_computes_in_double_precision():
     np.testing.assert_array_equal(found[1], [[3, 3]])
     assert found[2].tolist() == ["b"]
     assert (model.producer_name, model.metadata_props[0].value) == ("confide", "public")
+
+
+def test_an_output_never_has_the_name_of_an_input():
+    """A column may be called label."""
+    graph = OnnxGraph()
+    graph.output("label", graph.node("Neg", graph.input("label", "double", 1)), "double", 1)
+    graph.output("scores", graph.constant(np.zeros((1, 1))), "double", 1)
+    model = graph.model("test", "two names", {})
+    assert [each.name for each in model.graph.output] == ["model_label", "scores"]

@@ -35,6 +35,11 @@ def test_a_row_keeps_its_columns_and_gets_features_of_the_given_norm():
     np.testing.assert_allclose(np.linalg.norm(mapped[:, 3:], axis=1), 2.0, rtol=1e-11)
 
 
+def test_it_says_what_a_row_becomes():
+    """As a part of a sentence, with the factor of the features."""
+    assert str(APPENDING) == f"their columns and, times 2, {APPENDING.features}"
+
+
 @given(st.integers(0, 1000), st.floats(0.01, 100.0), st.floats(0.01, 100.0))
 def test_the_ball_holds_every_row_and_no_ball_much_smaller_does(seed, g, scale):
     """Rows of norm r become rows of norm sqrt(r^2 + g^2). The bound clips none, and clips rows that are 1% longer."""

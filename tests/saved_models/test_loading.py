@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import math
 import os
 import stat
 
@@ -126,6 +127,21 @@ def spoil(path, change):
     if document.get("checksum") != "wrong":
         document["checksum"] = _checksum(document["content"])
     path.write_text(json.dumps(document))
+
+
+def test_a_kernel_of_a_file_that_says_no_norm_of_features_has_the_features_alone(tmp_path):
+    """So it was before columns stood beside them. A refit has the same map."""
+    schema = confide.Schema({"a": {"low": -1, "high": 1}, "b": {"low": -1, "high": 1}})
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.uniform(-1, 1, (200, 2)), columns=["a", "b"])
+    labels = frame["a"].to_numpy() > 0.0
+    model = confide.KernelSVC(math.inf, schema=schema, n_features=8, feature_norm=None).fit(frame, labels)
+    model.save(tmp_path / "model.json")
+    spoil(tmp_path / "model.json", lambda document: document["content"]["parameters"].pop("feature_norm"))
+    loaded = confide.load(tmp_path / "model.json")
+    assert loaded.feature_norm == "auto"
+    assert np.array_equal(loaded.decision_function(frame), model.decision_function(frame))
+    assert loaded.refit(frame, labels, budget=math.inf).coef_.shape == (1, 8)
 
 
 SPOILED = {

@@ -131,7 +131,9 @@ def test_what_is_unusual_about_a_budget_is_part_of_the_guarantee():
 def test_the_place_of_the_rows_is_stated_where_it_is_trusted():
     """Rows that this process reads need no sentence; others bring their own."""
     source = SimpleNamespace(assumption="Parties are honest.")
-    rows = SimpleNamespace(target_sentence="Labels are labels.", has_weights=False, source=source, fourier=None, encoder=None)
+    rows = SimpleNamespace(
+        target_sentence="Labels are labels.", has_weights=False, source=source, fourier=None, encoder=None
+    )
     assert sentences_of_rows(rows, settings(), None) == ("Labels are labels.", "Parties are honest.")
     rows.source.assumption = ""
     assert sentences_of_rows(rows, settings(), None) == ("Labels are labels.",)

@@ -124,7 +124,7 @@ def test_a_number_of_features_is_taken_from_its_strength_on(number):
     def strength(n_rows):
         return noise_in_rows(KernelSVC(budget, n_features=number, **facts).plan(n_rows))
 
-    enough = next(n for n in (int(500 * 1.05**k) for k in range(200)) if strength(n) >= LEAST_STRENGTH[number])
+    enough = next(n for n in (int(500 * 1.3**k) for k in range(60)) if strength(n) >= LEAST_STRENGTH[number])
     assert chosen(budget, enough, **facts) >= number
     assert chosen(budget, enough // 2, **facts) < number
 

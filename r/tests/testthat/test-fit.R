@@ -21,7 +21,7 @@ test_that("a dot, products, and a schema alone", {
   expect_named(coef(both), c("age", "sex: m", "city: y", "city: (missing)", "(Intercept)"))
   product <- confide_fit(buys ~ age * sex, rows_of(), epsilon = 9, schema = schema_of(), model = "logistic")
   expect_true(any(grepl("age.*sex|sex.*age", names(coef(product)))))
-  alone <- confide_fit(schema_of(), rows_of(), epsilon = 9, model = "logistic")
+  alone <- confide_fit(schema_of(), rows_of(), epsilon = 9, model = "logistic", max_rows_per_person = 2)
   expect_named(coef(alone), names(coef(both)))
 })
 

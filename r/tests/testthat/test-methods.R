@@ -52,7 +52,7 @@ test_that("an evaluation on private rows is charged and shown", {
   skip_without_confide()
   model <- model_of(epsilon = 9, model = "logistic")
   ledger <- confide_ledger(epsilon = 1)
-  found <- confide_evaluate(model, rows_of(2000, 5), epsilon = 0.5, ledger = ledger)
+  found <- confide_evaluate(model, rows_of(2000, 5), epsilon = 0.5, ledger = ledger, n_bins = 10)
   expect_equal(found$rate, c("accuracy", "sensitivity", "specificity", "auc"))
   expect_gt(found$value[1], 0.75)
   expect_true(all(found$low <= found$value & found$value <= found$high))

@@ -8,43 +8,39 @@ from __future__ import annotations
 
 import math
 import os
-import threading
 import uuid
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, NoReturn, Self
+from typing import Any
 
 from confide.accounting import filter_choice, filters
-from confide.accounting.chargeable import as_events
+from confide.accounting.batches import CURRENCIES, Batch, Shared, amounts_of, costs_of, events_of_charge, listed
 from confide.accounting.events import Event, checked_rows
 from confide.accounting.joint_loss import joint_events
 from confide.accounting.ledger_database import stored_records
-from confide.accounting.ledger_records import Entry, Header, Record, Records, RecordsInMemory, Session
+from confide.accounting.ledger_records import (
+    DETAILS,
+    Entry,
+    Header,
+    Note,
+    Record,
+    Records,
+    RecordsInMemory,
+    Session,
+    checked_details,
+    is_note,
+)
 from confide.accounting.renyi_filters import RenyiFilter
 from confide.errors import BudgetExceeded, LedgerError, ParameterError
 from confide.privacy.budgets import ApproxDP, Budget, Neighbours, PureDP, as_budget
 
-_CURRENCY = ("epsilon", "delta", "rho")
+__all__ = ["Batch", "Ledger"]
 
 
-class _Shared:
-    """Copies, deep copies and scikit-learn's clones of it are the object itself, so that no wrapper can spend twice."""
-
-    def __copy__(self) -> Self:
-        return self
-
-    def __deepcopy__(self, memo: object) -> Self:
-        return self
-
-    def __sklearn_clone__(self) -> Self:
-        return self
-
-
-class Ledger(_Shared):
+class Ledger(Shared):
     """A budget shared by all releases from the same rows. Charge first, then read; there is no refund.
 
     A charge is durable when `charge` returns, and stays after a crash. Copies, clones and deep copies are the ledger
@@ -79,6 +75,18 @@ class Ledger(_Shared):
         "auto" is fixed by the first charge: "renyi" for a ZCDP charge, "sum" for others and for a plan. It is fixed once,
         because whoever could take the better of the two after seeing outcomes might spend delta twice.
 
+    Raises
+    ------
+    ParameterError
+        If an argument is outside its range, or a new ledger has no limit.
+    LedgerError
+        If the ledger is missing, damaged, or of another limit or relation.
+
+    Notes
+    -----
+    Guarantee: all releases that were charged are together private at the limit, even if each was chosen after seeing earlier
+    ones. Proof: confide/accounting/proofs/ledger.md.
+
     Examples
     --------
     >>> import confide
@@ -112,6 +120,8 @@ class Ledger(_Shared):
             raise ParameterError("give a limit for a ledger in memory, or the path of a ledger that exists.")
         self._last: Record | None = None
         self._entries: list[Entry] = []
+        self._notes: dict[int, dict[str, str]] = {}
+        self.last_charge: int | None = None
         self._total = filters.Amount()
         with self._up_to_date():
             self._check_agreement(header, relation, rows, accounting)
@@ -148,7 +158,19 @@ class Ledger(_Shared):
         with self._up_to_date() as session:
             return session.records_after(None)[-1].hash
 
-    def charge(self, budget: object, *, purpose: str = "", neighbours: Neighbours | str | None = None) -> None:
+    @property
+    def keeps_details(self) -> bool:
+        """Whether charges may have details, and notes. Ledgers that older versions of confide made keep a purpose alone."""
+        return self._header.format > 1
+
+    def charge(
+        self,
+        budget: object,
+        *,
+        purpose: str = "",
+        neighbours: Neighbours | str | None = None,
+        details: Mapping[str, str] | None = None,
+    ) -> None:
         """Record a charge, or raise and record nothing. When it returns, the charge is on the disk.
 
         Where a database does not answer, LedgerError says that the charge is in doubt: it counts if it was recorded.
@@ -160,6 +182,9 @@ class Ledger(_Shared):
             What it is for; public, shown in `entries` with the time.
         neighbours : str, Neighbours or None
             The relation the release is private under; None means what a plan or an event says, or else the ledger's own.
+        details : mapping or None
+            What was bought, as texts: "release", "user", "model" (a file) and "sha256" (its checksum). Public like the
+            purpose; they change no amount, and nothing checks that they are true.
 
         Raises
         ------
@@ -170,7 +195,53 @@ class Ledger(_Shared):
             a currency that this ledger does not count; if the file or database is missing, damaged or in doubt, or if this
             is another process.
         """
-        self._append(_of_relation(self, budget, neighbours), purpose)
+        self._append(events_of_charge(self, budget, neighbours), purpose, self._checked(details or {}))
+
+    def check(self, items: Iterable[object]) -> None:
+        """Raise what charging all these one after the other would raise. Records nothing, and promises nothing for later.
+
+        Parameters
+        ----------
+        items : budgets, plans or events
+
+        Raises
+        ------
+        BudgetExceeded, LedgerError
+            As in `charge`.
+        """
+        events = tuple(event for item in items for event in events_of_charge(self, item, None))
+        if events:
+            with self._up_to_date():
+                self._refuse_excess(events)
+
+    def note(self, charge: int, details: Mapping[str, str]) -> None:
+        """Write down what became known of a charge after it was made, such as the checksum of a model. Changes no amount.
+
+        Parameters
+        ----------
+        charge : int
+            The number of the charge, for example `last_charge`.
+        details : mapping
+            As in `charge`. Of two notes that say the same of one charge, `entries` shows the later.
+
+        Raises
+        ------
+        LedgerError
+            If there is no such charge, or the ledger is of an older format, which has no notes.
+        """
+        checked = self._checked(details)
+        with self._up_to_date(writing=True) as session:
+            if isinstance(charge, bool) or not isinstance(charge, int) or not 1 <= charge <= len(self._entries):
+                raise LedgerError(f"{self._records.path or 'this ledger'} has no charge of this number; see its entries.")
+            session.append(Record.after(self._last, Note(charge, _now(), checked).text))
+
+    def _checked(self, details: Mapping[str, str]) -> dict[str, str]:
+        if details and not self.keeps_details:
+            raise LedgerError(
+                f"{self._records.path} was made by an older version of confide and keeps the purpose of a charge alone. "
+                f"Leave the details out. Nothing was used or charged."
+            )
+        return checked_details(details)
 
     def plan(self, items: Iterable[object], *, delta: float | None = None, purpose: str = "") -> Batch:
         """Charge releases that are all fixed beforehand, once, at their joint cost.
@@ -190,8 +261,15 @@ class Ledger(_Shared):
         -------
         Batch
             To be given to estimators as their `ledger`, or charged by hand, once for each item.
+
+        Raises
+        ------
+        ParameterError
+            If the batch is empty, or `delta` does not suit this ledger.
+        BudgetExceeded, LedgerError
+            As for `charge`. Nothing was charged.
         """
-        releases = tuple(_of_relation(self, item, None) for item in items)
+        releases = tuple(events_of_charge(self, item, None) for item in items)
         events = tuple(event for release in releases for event in release)
         if not events:
             raise ParameterError("a plan needs at least one release that costs something.")
@@ -219,52 +297,77 @@ class Ledger(_Shared):
     def entries(self) -> Any:
         """The charges in order, a pandas frame: number, time (UTC), purpose, epsilon, delta and rho (NaN where absent).
 
-        The last column is the most rows of one person that the release protects together.
+        "rows_per_person" is the most rows of one person that the release protects together. The last columns are the details
+        of the charge, None where there are none: release, user, model and sha256.
         """
         import pandas as pd
 
         with self._up_to_date():
             entries = tuple(self._entries)
-        costs = [(*_costs(e.events).values(), filters.least_rows(e.events)) for e in entries]
-        rows = [(e.number, e.time, e.purpose, *cost) for e, cost in zip(entries, costs, strict=True)]
-        frame = pd.DataFrame(rows, columns=["number", "time", "purpose", *_CURRENCY, "rows_per_person"])
-        return frame.astype({"number": int, "rows_per_person": int} | dict.fromkeys(_CURRENCY, float))
+            details = [{**e.details, **self._notes.get(e.number, {})} for e in entries]
+        rows = [
+            (
+                e.number,
+                e.time,
+                e.purpose,
+                *costs_of(e.events).values(),
+                filters.least_rows(e.events),
+                *map(known.get, DETAILS),
+            )
+            for e, known in zip(entries, details, strict=True)
+        ]
+        frame = pd.DataFrame(rows, columns=["number", "time", "purpose", *CURRENCIES, "rows_per_person", *DETAILS])
+        return frame.astype({"number": int, "rows_per_person": int} | dict.fromkeys(CURRENCIES, float))
 
     def verify(self, head: str | None = None) -> int:
         """Check every record anew, and that `head`, of this ledger at an earlier time, is the hash of one of them.
+
+        Parameters
+        ----------
+        head : str or None
+            What `head` was at an earlier time, 64 hexadecimal digits.
 
         Returns
         -------
         int
             The number of charges.
+
+        Raises
+        ------
+        LedgerError
+            If a record was changed or lost.
         """
         with self._up_to_date() as session:
-            hashes = [record.hash for record in session.records_after(None)]
+            hashes, n_charges = [record.hash for record in session.records_after(None)], len(self._entries)
         if head is not None and head not in hashes:
             raise LedgerError(
                 "no record of this ledger has the given head: records up to it were changed or lost, or it is that of "
                 "another ledger. Look for a newer copy of the file."
             )
-        return len(hashes) - 1
+        return n_charges
 
-    def _append(self, events: tuple[Event, ...], purpose: str) -> None:
+    def _append(self, events: tuple[Event, ...], purpose: str, details: Mapping[str, str] | None = None) -> None:
         if not events:
             return  # the empty event of dp_accounting costs nothing
         with self._up_to_date(writing=True) as session:
-            accounting = filter_choice.accounting_of(events[0]) if self._accounting == "auto" else self._accounting
-            filter_ = filter_choice.filter_for(self.limit, accounting)
-            if filters.least_rows(events) < self.max_rows_per_person:
-                raise LedgerError(
-                    f"this ledger is for max_rows_per_person={self.max_rows_per_person}; fit with it or more. Such a person "
-                    f"would pay more for a charge that protects {filters.least_rows(events)}. Nothing was used or charged."
-                )
-            if not filter_.admits(self._total + _cost(self.limit, accounting, events)):
-                raise self._refusal(filter_, events)
-            # Whole seconds alone, since the exact time between two charges would tell how long a fit took.
-            time = datetime.now(UTC).isoformat(timespec="seconds")
+            accounting = self._refuse_excess(events)
             readable = str(purpose).encode(errors="replace").decode()  # half a surrogate pair cannot be shown
-            entry = Entry(len(self._entries) + 1, time, readable, accounting, events)
+            entry = Entry(len(self._entries) + 1, _now(), readable, accounting, events, details or {})
             session.append(Record.after(self._last, entry.text))
+        self.last_charge = entry.number
+
+    def _refuse_excess(self, events: tuple[Event, ...]) -> str:
+        """Raise unless the events fit under the limit; otherwise say how they add up."""
+        accounting = filter_choice.accounting_of(events[0]) if self._accounting == "auto" else self._accounting
+        filter_ = filter_choice.filter_for(self.limit, accounting)
+        if filters.least_rows(events) < self.max_rows_per_person:
+            raise LedgerError(
+                f"this ledger is for max_rows_per_person={self.max_rows_per_person}; fit with it or more. Such a person "
+                f"would pay more for a charge that protects {filters.least_rows(events)}. Nothing was used or charged."
+            )
+        if not filter_.admits(self._total + _cost(self.limit, accounting, events)):
+            raise self._refusal(filter_, events)
+        return accounting
 
     def _refusal(self, filter_: filters.Filter, events: tuple[Event, ...]) -> LedgerError:
         foreign = filter_choice.why_foreign(filter_, events)
@@ -277,9 +380,8 @@ class Ledger(_Shared):
                 "without a finer account."
             )
         return BudgetExceeded(
-            f"this asks for {_listed(_costs(events))}; the ledger has {_amounts(filter_.remaining(self._total))} left of "
-            f"{_amounts(self.limit)}.{share} Lower `budget`, or ask the ledger's owner for a new limit. Nothing was used or "
-            f"charged."
+            f"this asks for {listed(costs_of(events))}; the ledger has {amounts_of(filter_.remaining(self._total))} left of "
+            f"{amounts_of(self.limit)}.{share} Lower `budget`; a limit is fixed once. Nothing was used or charged."
         )
 
     @property
@@ -317,8 +419,16 @@ class Ledger(_Shared):
         if record.number == 0:
             self._header = Header.from_text(record.text)
             return self._header.text == record.text
-        entry = Entry.from_text(record.text)
-        if (entry.text, entry.number) != (record.text, record.number) or self._accounting not in ("auto", entry.accounting):
+        if is_note(record.text):
+            note = Note.from_text(record.text)
+            if note.text != record.text or not self.keeps_details or not 1 <= note.charge <= len(self._entries):
+                return False
+            self._notes[note.charge] = {**self._notes.get(note.charge, {}), **note.details}
+            return True
+        entry, number = Entry.from_text(record.text), len(self._entries) + 1
+        if (entry.text, entry.number) != (record.text, number) or self._accounting not in ("auto", entry.accounting):
+            return False
+        if entry.details and not self.keeps_details:
             return False
         if filters.least_rows(entry.events) < (self._header.max_rows_per_person or 1):
             return False
@@ -331,8 +441,8 @@ class Ledger(_Shared):
         place = self._records.path
         if header is not None and header.limit != self.limit:
             raise LedgerError(
-                f"{place} has the limit {_amounts(self.limit)}, not {_amounts(header.limit)}. A limit is fixed once: leave "
-                f"`limit` out, or give another path."
+                f"{place} has the limit {amounts_of(self.limit)}, not {amounts_of(header.limit)}. A limit is fixed once: "
+                f"leave `limit` out, or give another path."
             )
         if relation is not self.neighbours and (header is not None or relation is not Neighbours.REPLACE_ONE):
             raise LedgerError(
@@ -352,7 +462,7 @@ class Ledger(_Shared):
     def __repr__(self) -> str:
         place = "in memory" if self._records.path is None else repr(str(self._records.path))
         unit = f"{self.neighbours}, max_rows_per_person={self.max_rows_per_person}"
-        return f"<Ledger {place}: limit {_amounts(self.limit)}, {unit}>"
+        return f"<Ledger {place}: limit {amounts_of(self.limit)}, {unit}>"
 
     def __reduce__(self) -> tuple[Callable[[str, str], Ledger], tuple[str, str]]:
         if self._records.path is None:
@@ -364,71 +474,9 @@ class Ledger(_Shared):
         return _reopened, (str(self._records.path), self._header.identity)
 
 
-class Batch(_Shared):
-    """Releases that were planned and charged together (`Ledger.plan`). Each can be made once, by whoever holds the batch.
-
-    It lives in the process that planned it. What is not used stays charged.
-    """
-
-    def __init__(self, ledger: Ledger, releases: tuple[tuple[Event, ...], ...]) -> None:
-        self._ledger = ledger
-        self._size = len(releases)
-        self._unused = Counter(releases)
-        self._lock = threading.Lock()
-        self._process = os.getpid()
-
-    @property
-    def identity(self) -> str:
-        """The identity of the ledger."""
-        return self._ledger.identity
-
-    @property
-    def limit(self) -> Budget:
-        """The limit of the ledger that the batch was charged to."""
-        return self._ledger.limit
-
-    @property
-    def neighbours(self) -> Neighbours:
-        """The neighbour relation of every release."""
-        return self._ledger.neighbours
-
-    @property
-    def max_rows_per_person(self) -> int:
-        """The largest number of rows of a person for whom the limit holds."""
-        return self._ledger.max_rows_per_person
-
-    def charge(self, budget: object, *, purpose: str = "", neighbours: Neighbours | str | None = None) -> None:
-        """Use up one release that was planned and is equal to this one, or raise and use up nothing.
-
-        Raises
-        ------
-        BudgetExceeded
-            If no such release was planned, or all such are used up.
-        LedgerError
-            If the neighbour relation is another one, or this is another process.
-        """
-        if os.getpid() != self._process:
-            raise LedgerError(
-                "a batch cannot be used in another process: both would use up the same releases. Use it where it was "
-                "planned, or charge a ledger in a file. Nothing was used or charged."
-            )
-        release = _of_relation(self, budget, neighbours)
-        with self._lock:
-            if not self._unused[release]:
-                raise BudgetExceeded(
-                    f"the plan of this batch has no release left that is equal to this one, {_listed(_costs(release))}. "
-                    f"Plan it with `ledger.plan`, or charge the ledger itself. Nothing was used or charged."
-                )
-            self._unused[release] -= 1
-
-    def __repr__(self) -> str:
-        return f"<Batch of {self._size} releases, {self._unused.total()} of them unused, in {self._ledger!r}>"
-
-    def __reduce__(self) -> NoReturn:
-        raise LedgerError(
-            "a batch cannot be pickled or sent to another process: the copy would use up the same releases again. Run the "
-            "work in this process (n_jobs=1 or threads), or charge a ledger in a file."
-        )
+def _now() -> str:
+    """The time, in whole seconds: the exact time between two charges would tell how long a fit took."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def _new_header(limit: Budget, neighbours: Neighbours, rows: int, accounting: str) -> Header:
@@ -451,20 +499,6 @@ def _accounting_for(limit: Budget, accounting: str) -> str:
     return "sum" if isinstance(limit, PureDP) else "renyi"
 
 
-def _of_relation(ledger: Ledger | Batch, value: object, neighbours: Neighbours | str | None) -> tuple[Event, ...]:
-    """The events of a charge. Both the events and the caller must name the relation of the ledger."""
-    own = ledger.neighbours
-    asked = own if neighbours is None else Neighbours.parse(neighbours)
-    events = as_events(value, asked, ledger.max_rows_per_person)
-    for relation in (asked, *(event.neighbours for event in events)):
-        if relation is not own:
-            raise LedgerError(
-                f"this ledger counts {own} guarantees, and the charge is for {relation}. Use one ledger for each relation. "
-                f"Nothing was used or charged."
-            )
-    return events
-
-
 @lru_cache(maxsize=256)
 def _cost(limit: Budget, accounting: str, events: tuple[Event, ...]) -> filters.Amount:
     # Cached, since a process that shares a file adds up the charges of all others, which are often equal.
@@ -474,18 +508,3 @@ def _cost(limit: Budget, accounting: str, events: tuple[Event, ...]) -> filters.
 def _rounded_down(number: Fraction) -> float:
     nearest = float(number)
     return nearest if filters.exact(nearest) <= number else math.nextafter(nearest, 0.0)
-
-
-def _costs(events: tuple[Event, ...]) -> dict[str, float | None]:
-    """What events cost by their budgets, added up for each currency; None for a currency that no event has."""
-    columns = {name: [getattr(event.budget, name, None) for event in events] for name in _CURRENCY}
-    parts = {name: [cost for cost in costs if cost is not None] for name, costs in columns.items()}
-    return {name: math.fsum(costs) if costs else None for name, costs in parts.items()}
-
-
-def _listed(costs: dict[str, float | None]) -> str:
-    return ", ".join(f"{name} {cost:g}" for name, cost in costs.items() if cost is not None)
-
-
-def _amounts(budget: Budget) -> str:
-    return _listed({name: getattr(budget, name) for name in budget.ranges})

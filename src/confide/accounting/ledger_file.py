@@ -14,7 +14,15 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from confide.accounting.ledger_records import FORMAT_VERSION, Record, Session, damaged, following, one_at_a_time
+from confide.accounting.ledger_records import (
+    FORMAT_VERSION,
+    READABLE_FORMATS,
+    Record,
+    Session,
+    damaged,
+    following,
+    one_at_a_time,
+)
 from confide.errors import LedgerError, ParameterError
 
 if TYPE_CHECKING:
@@ -163,10 +171,10 @@ class RecordsInFile:
     def _check_kind(self, connection: sqlite3.Connection) -> None:
         if _single(connection, "PRAGMA application_id") != _APPLICATION_ID:
             raise LedgerError(f"{self.path} is not a ledger of confide. Give the path of a ledger, or a new name.")
-        if _single(connection, "PRAGMA user_version") != FORMAT_VERSION:
+        if _single(connection, "PRAGMA user_version") not in READABLE_FORMATS:
             raise LedgerError(
-                f"{self.path} has a format that this version of confide does not understand (it reads {FORMAT_VERSION}). "
-                f"Use the version that wrote it, or a newer one."
+                f"{self.path} has a format that this version of confide does not understand (it reads 1 to "
+                f"{FORMAT_VERSION}). Use the version that wrote it, or a newer one."
             )
         if {sql for (sql,) in connection.execute("SELECT sql FROM sqlite_master")} != set(_SCHEMA):
             raise damaged(self.path, "its tables or triggers are not those of a ledger")

@@ -10,16 +10,22 @@ import hashlib
 import json
 import os
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple, Protocol
 
 from confide.accounting.events import Event, checked_rows
-from confide.errors import LedgerError
+from confide.errors import LedgerError, ParameterError
 from confide.privacy.budgets import Budget, Neighbours, budget_from_dict
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
+"""The format of new ledgers. In format 1 a charge has a purpose and no details, and there are no notes."""
+READABLE_FORMATS = (1, FORMAT_VERSION)
+
+DETAILS = ("release", "user", "model", "sha256")
+"""What may stand beside a charge: what was released, by whom, into which file, and the SHA-256 checksum of that file."""
+_LONGEST_DETAIL = 1000
 
 one_at_a_time = threading.Lock()
 """Held while any ledger of this process is read or written, so that no fork happens while a connection is open."""
@@ -40,11 +46,12 @@ class Header:
     accounting: str
     max_rows_per_person: int | None
     """None in older ledgers, which did not state it."""
+    format: int = FORMAT_VERSION
 
     @property
     def text(self) -> str:
         """Canonical JSON."""
-        facts = asdict(self) | {"format": FORMAT_VERSION, "limit": self.limit.to_dict()}
+        facts = asdict(self) | {"limit": self.limit.to_dict()}
         return _canonical({name: fact for name, fact in facts.items() if fact is not None})
 
     @classmethod
@@ -53,7 +60,10 @@ class Header:
         facts = json.loads(text)
         neighbours = Neighbours.parse(facts["neighbours"])
         rows = checked_rows(facts["max_rows_per_person"]) if "max_rows_per_person" in facts else None
-        return cls(facts["identity"], budget_from_dict(facts["limit"]), neighbours, facts["accounting"], rows)
+        if facts["format"] not in READABLE_FORMATS:
+            raise ValueError
+        limit = budget_from_dict(facts["limit"])
+        return cls(facts["identity"], limit, neighbours, facts["accounting"], rows, facts["format"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,18 +75,62 @@ class Entry:
     purpose: str
     accounting: str
     events: tuple[Event, ...]
+    details: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def text(self) -> str:
         """Canonical JSON."""
         facts = {name: getattr(self, name) for name in ("number", "time", "purpose", "accounting")}
-        return _canonical(facts | {"events": [event.to_dict() for event in self.events]})
+        details = {"details": dict(self.details)} if self.details else {}
+        return _canonical(facts | {"events": [event.to_dict() for event in self.events]} | details)
 
     @classmethod
     def from_text(cls, text: str) -> Entry:
         """Read `text`."""
         facts = json.loads(text)
-        return cls(**facts | {"events": tuple(map(Event.from_dict, facts["events"]))})
+        details = checked_details(facts.get("details", {}))
+        return cls(**facts | {"events": tuple(map(Event.from_dict, facts["events"])), "details": details})
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """What became known of a charge after it was recorded, such as a checksum. It has no events, so it changes no amount."""
+
+    charge: int
+    time: str
+    details: Mapping[str, str]
+
+    @property
+    def text(self) -> str:
+        """Canonical JSON."""
+        return _canonical({"note_on": self.charge, "time": self.time, "details": dict(self.details)})
+
+    @classmethod
+    def from_text(cls, text: str) -> Note:
+        """Read `text`."""
+        facts = json.loads(text)
+        return cls(facts["note_on"], facts["time"], checked_details(facts["details"]))
+
+
+def is_note(text: str) -> bool:
+    """Whether the text of a record is that of a note."""
+    return "note_on" in json.loads(text)
+
+
+def checked_details(details: Mapping[str, str]) -> dict[str, str]:
+    """The details, if their names are among `DETAILS` and each is a text that is not too long.
+
+    Raises
+    ------
+    ParameterError
+        If they are not.
+    """
+    if not isinstance(details, Mapping) or not set(details) <= set(DETAILS):
+        raise ParameterError(f"the details of a charge may have the names {', '.join(DETAILS)}, and no other.")
+    if not all(isinstance(text, str) and len(text) <= _LONGEST_DETAIL for text in details.values()):
+        raise ParameterError(f"a detail of a charge must be a text of at most {_LONGEST_DETAIL} characters.")
+    # Half a surrogate pair cannot be shown.
+    return {name: text.encode(errors="replace").decode() for name, text in details.items()}
 
 
 class Record(NamedTuple):

@@ -9,14 +9,24 @@ from typing import Annotated
 import typer
 
 from confide._version import __version__
+from confide.cli.bounds import bounds
+from confide.cli.check import check
+from confide.cli.completion import answer_shells, completion
 from confide.cli.demo import demo
-from confide.cli.failures import EXIT_CODES_HELP, NO_GUARANTEE, CommandsWithOneLineErrors
+from confide.cli.evaluate import evaluate
+from confide.cli.failures import BAD_INPUT, EXIT_CODES_HELP, NO_GUARANTEE, CommandsWithOneLineErrors
 from confide.cli.fit import fit
 from confide.cli.inspect import inspect
 from confide.cli.ledger import ledger_app
+from confide.cli.new import new
+from confide.cli.pipes import unbroken
 from confide.cli.plan import plan
 from confide.cli.predict import predict
 from confide.cli.report import report
+from confide.cli.run import run
+from confide.cli.sample_size import sample_size
+from confide.cli.search import search
+from confide.cli.verify import verify
 
 app = typer.Typer(
     cls=CommandsWithOneLineErrors,
@@ -33,6 +43,8 @@ def main() -> None:
         if isinstance(stream, io.TextIOWrapper):
             # A name may hold characters that the encoding of the terminal lacks.
             stream.reconfigure(errors="backslashreplace")
+    sys.stdout = unbroken(sys.stdout)
+    answer_shells()
     app(prog_name="confide")
 
 
@@ -64,14 +76,42 @@ def _with_example(command: str, before: str = "") -> str:
 
 # Help lists the commands in this order.
 app.command(epilog=_with_example("confide demo --epsilon 0.5"))(demo)
+app.command(epilog=_with_example("confide new people.csv --target income"))(new)
+app.command(
+    epilog=_with_example(
+        "confide check people.csv --schema people.toml --out check.html",
+        f"Exit code: 0 if a fit would take the table, {BAD_INPUT} if it would refuse it.\n\n",
+    )
+)(check)
 app.command(epilog=_with_example("confide fit adult.csv --schema adult.toml --epsilon 1 --out model.json"))(fit)
 app.command(epilog=_with_example("confide predict model.json new.csv --out scored.csv"))(predict)
 app.command(epilog=_with_example("confide plan --schema adult.toml --rows 45000 --epsilon 0.5"))(plan)
+app.command("sample-size", epilog=_with_example("confide sample-size --schema adult.toml --epsilon 1 --excess 0.05"))(
+    sample_size
+)
+app.command(epilog=_with_example("confide search a.csv --schema a.toml --model svm --grid smoothing=.2,.5 --rho .1"))(search)
+app.command(epilog=_with_example("confide evaluate model.json held_out.csv --epsilon 0.1 --ledger held_out.db"))(evaluate)
 app.command(
     epilog=_with_example(
         "confide inspect model.json",
         f"Exit code: 0 if the model is private, {NO_GUARANTEE} if its guarantee is void.\n\n",
     )
 )(inspect)
-app.command(epilog=_with_example("confide report model.json --out report.html"))(report)
+app.command(epilog=_with_example("confide report model.json --ledger study.db --out report.html"))(report)
+app.command(
+    epilog=_with_example(
+        "confide verify model.json --ledger study.db --schema adult.toml",
+        f"Exit code: 0 if no check failed, {NO_GUARANTEE} if one failed or the model is not private, 2 for a bad file.\n\n",
+    )
+)(verify)
+app.command(epilog=_with_example("confide run study.toml --dry-run"))(run)
+app.command(epilog=_with_example("confide bounds people.csv --column age:0:150 --epsilon 0.1 --ledger study.db"))(bounds)
 app.add_typer(ledger_app, name="ledger")
+app.command(
+    epilog=_with_example(
+        "confide completion bash",
+        '\b\nWhere it belongs:\n  bash  in ~/.bashrc:  eval "$(confide completion bash)"\n'
+        '  zsh   in ~/.zshrc:   eval "$(confide completion zsh)"\n'
+        "  fish  confide completion fish > ~/.config/fish/completions/confide.fish\n\n",
+    )
+)(completion)

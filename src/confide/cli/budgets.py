@@ -22,6 +22,11 @@ Rho = Annotated[
     float | None, typer.Option(metavar="R", help="Budget of zero-concentrated privacy (zCDP), instead of --epsilon.")
 ]
 
+Purpose = Annotated[
+    str | None,
+    typer.Option(metavar="TEXT", help="What the release is for; the ledger keeps it, and it is public.", show_default=False),
+]
+
 
 def chosen_budget(epsilon: float | None, delta: float | None, rho: float | None, purpose: str = "budget") -> Budget:
     """The budget that the given options state.

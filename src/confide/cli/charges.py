@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import getpass
+import hashlib
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -13,7 +15,7 @@ from confide.accounting.chargeable import as_events
 from confide.accounting.ledger import Ledger
 from confide.cli.budgets import amounts_text
 from confide.cli.failures import StoppedAfterCharge
-from confide.errors import FileError
+from confide.errors import FileError, LedgerError
 from confide.estimators.linear_model import document_of_model
 from confide.files import document_text, write_text
 from confide.privacy.budgets import Budget, Neighbours
@@ -32,21 +34,46 @@ class _WatchedLedger(Ledger):
     ----------
     charged : the budget of the charge that was begun; None before
     is_certain : whether that charge is known to be on disk
+    purpose : what the user says that the charge is for; None for what the library says
+    model_file : the file that will hold what is bought; None if there is none
     """
 
     charged: Budget | None = None
     is_certain = False
+    purpose: str | None = None
+    model_file: Path | None = None
 
-    def charge(self, budget: object, *, purpose: str = "", neighbours: Neighbours | str | None = None) -> None:
-        (event,) = as_events(budget)
+    def charge(
+        self,
+        budget: object,
+        *,
+        purpose: str = "",
+        neighbours: Neighbours | str | None = None,
+        details: Mapping[str, str] | None = None,
+    ) -> None:
+        event, known = as_events(budget)[0], {**self._details(purpose), **(details or {})}
+        # A ledger of an older format keeps a purpose alone, so the release is named there.
+        said = purpose if self.purpose is None else self.purpose if self.keeps_details else f"{self.purpose} ({purpose})"
         # Noted before the charge, which may be on disk already when control-C interrupts it.
         self.charged = event.budget
         try:
-            super().charge(event, purpose=purpose, neighbours=neighbours)
+            super().charge(event, purpose=said, neighbours=neighbours, details=known if self.keeps_details else None)
         except Exception:
             self.charged = None
             raise
         self.is_certain = True
+
+    def _details(self, release: str) -> dict[str, str]:
+        model = {} if self.model_file is None else {"model": str(self.model_file)}
+        return {"release": release, "user": current_user(), **model}
+
+
+def current_user() -> str:
+    """The name of the user, for the ledger; "unknown" where the system knows none."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return "unknown"
 
 
 class Charges:
@@ -55,17 +82,25 @@ class Charges:
     Parameters
     ----------
     place : file or URL of the ledger; None if the fit has no ledger
+    purpose : what the ledger records as the purpose; None for what the library says
+    model_file : the file that will hold the model, for the ledger
     """
 
-    def __init__(self, place: str | None) -> None:
+    def __init__(self, place: str | None, *, purpose: str | None = None, model_file: Path | None = None) -> None:
         self._place = place
         self.ledger = None if place is None else _WatchedLedger(place)
+        if self.ledger is not None:
+            self.ledger.purpose, self.ledger.model_file = purpose, model_file
         self._model_place: str | None = None
         self._is_fitted = False
 
     @contextmanager
-    def reported_on_failure(self) -> Iterator[None]:
+    def reported_on_failure(self, released: str = "model") -> Iterator[None]:
         """Add what was charged to every error of the block: to control-C, and to any failure after the charge.
+
+        Parameters
+        ----------
+        released : what the command writes, for the message
 
         Raises
         ------
@@ -78,7 +113,7 @@ class Charges:
             charged = self.ledger is not None and self.ledger.charged is not None
             if not (charged or self._is_fitted or isinstance(error, KeyboardInterrupt)):
                 raise
-            raise StoppedAfterCharge(error, f"{self._charged()} {self._where()}") from error
+            raise StoppedAfterCharge(error, f"{self._charged()} {self._where(released)}") from error
 
     def write_model(self, model: Any, out: Path, *, overwrite: bool) -> None:
         """Write the fitted model. If that fails, write it under another name, because its budget is already spent.
@@ -88,16 +123,44 @@ class Charges:
         FileError
             If the model could not be written to `out`. `reported_on_failure` adds where it is instead.
         """
+        self.write(document_text(document_of_model(model)), out, overwrite=overwrite)
+
+    def write(self, text: str, out: Path, *, overwrite: bool, released: str = "model") -> None:
+        """Write what was released as text, as `write_model` does; `released` says what it is."""
         self._is_fitted = True
-        text = document_text(document_of_model(model))
         try:
             write_text(out, text, overwrite=overwrite)
         except Exception as error:
-            self._model_place = _rescued(text, out)
+            self._model_place = _rescued(text, out, released)
             if isinstance(error, FileError):
                 raise
             raise FileError(f"cannot write {out}: unexpected {type(error).__name__}.") from error
         self._model_place = f"in {out}"
+        self._note_checksum(out)
+
+    def _note_checksum(self, out: Path) -> None:
+        """Write the checksum of the model's file beside its charge. What fails here changes neither charge nor model."""
+        ledger = self.ledger
+        if ledger is None or ledger.last_charge is None or not ledger.keeps_details:
+            return
+        try:
+            ledger.note(ledger.last_charge, {"sha256": hashlib.sha256(out.read_bytes()).hexdigest()})
+        except (LedgerError, OSError):
+            print(
+                f"warning: the charge is in the ledger and the model is in {out}, but its checksum could not be noted.",
+                file=sys.stderr,
+            )
+
+    def checked(self, events: Iterable[object]) -> None:
+        """Raise what charging all these would raise. Nothing is charged.
+
+        Raises
+        ------
+        LedgerError
+            If the ledger has too little left, or cannot count them.
+        """
+        if self.ledger is not None:
+            self.ledger.check(events)
 
     def closing_sentence(self) -> str:
         """The sentence that a successful fit ends with: what was charged, and what is left."""
@@ -122,19 +185,19 @@ class Charges:
         amounts = amounts_text(self.ledger.charged)
         return f"A charge of {amounts} to {self._place} may have been recorded; check with `confide ledger show`."
 
-    def _where(self) -> str:
-        return "No model was written." if self._model_place is None else f"The model is {self._model_place}."
+    def _where(self, released: str) -> str:
+        return f"No {released} was written." if self._model_place is None else f"The {released} is {self._model_place}."
 
 
-def _rescued(text: str, out: Path) -> str:
-    """Write the model to the first folder that accepts it, and say where it is.
+def _rescued(text: str, out: Path, what: str) -> str:
+    """Write the text to the first folder that accepts it, and say where it is.
 
-    Folders are tried in this order: that of `out`, the current one, the temporary one. If none accepts it, the model is
+    Folders are tried in this order: that of `out`, the current one, the temporary one. If none accepts it, the text is
     printed to standard output.
     """
     for folder in (out.parent, Path.cwd(), Path(tempfile.gettempdir())):
         for number in range(1, _MAX_RESCUE_FILES):
-            rescue = folder / f"rescued-model{'' if number == 1 else f'-{number}'}.json"
+            rescue = folder / f"rescued-{what}{'' if number == 1 else f'-{number}'}{out.suffix}"
             with suppress(Exception):
                 if rescue.exists():
                     continue

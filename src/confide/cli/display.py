@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import textwrap
 import time
@@ -10,6 +11,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from rich.cells import cell_len
 from rich.console import Console
 from rich.progress import BarColumn, TaskProgressColumn, TextColumn
 from rich.progress import Progress as RichProgress
@@ -19,6 +21,7 @@ from rich.text import Text
 from confide.cli.curves import curves_document, rows_of_curves, sentences_of_interactions
 from confide.cli.failures import printable
 from confide.cli.kernels import map_document, sentences_of_map
+from confide.cli.option_names import in_words_of_options
 from confide.cli.sparklines import common_limits, extremes, sparkline
 from confide.data.passes import Pace
 from confide.effects.effects import has_effects
@@ -31,12 +34,15 @@ from confide.report.findings import has_intervals
 
 if TYPE_CHECKING:
     from confide.cli.kernels import ShownKernel
+    from confide.estimators.search import SearchPlan
     from confide.features.schema import Schema
     from confide.guarantee import Guarantee
     from confide.training.plan import AnyPlan
 
 _MAX_TEXT_WIDTH = 100
 """Widest line of prose, in characters: longer lines are hard to read."""
+_GAP = 2
+"""Spaces between two columns of a table."""
 _UNBROKEN_WIDTH = 10**6
 """Width of a table that goes to a pipe or a file, so that no row is broken."""
 
@@ -67,10 +73,11 @@ class Screen:
                 # Two spaces or more separate a name from its value. textwrap keeps them.
                 "".join(letter if letter.isprintable() else "?" for letter in line),
                 width,
-                subsequent_indent=" " * len(hanging[0]) if hanging else "",
+                subsequent_indent=" " * min(len(hanging[0]), width // 2) if hanging else "",
                 break_on_hyphens=False,
+                break_long_words=False,
             )
-            self._console.print(Text(wrapped, style=style), soft_wrap=True)
+            self._console.print(Text(wrapped, style="" if self._console.no_color else style), soft_wrap=True)
 
     def verbatim(self, text: str) -> None:
         """One line that is never broken, such as a command or a path, so that it can be copied."""
@@ -78,27 +85,50 @@ class Screen:
         self._console.print(Text(printable(text)), soft_wrap=True)
 
     def table(
-        self, columns: Sequence[str], rows: Sequence[Sequence[str]], words: Collection[str] = (), wrapped: str | None = None
+        self,
+        columns: Sequence[str],
+        rows: Sequence[Sequence[str]],
+        words: Collection[str] = (),
+        wrapped: str | None = None,
+        optional: Sequence[str] = (),
     ) -> None:
-        """A table. The first column and those named in `words` are aligned left, all others right.
+        """A table in which no number and no name is ever cut.
 
-        On a terminal that is too narrow, the column `wrapped` (by default the first) is broken between words. In a pipe or a
-        file each row is one line.
+        The first column and those named in `words` are aligned left, all others right. On a terminal that is too narrow,
+        the column `wrapped` (by default the first) is broken between words; then columns in `optional` are left out, one by
+        one; and then rows are stacked, one line for each cell. In a pipe or a file each row is one line.
         """
-        table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-        wrapped = columns[0] if wrapped is None else wrapped
-        for position, name in enumerate(columns):
-            left = position == 0 or name in words
-            table.add_column(Text(name), justify="left" if left else "right", overflow="fold", no_wrap=name != wrapped)
+        wrapped, is_narrow = columns[0] if wrapped is None else wrapped, self._console.is_terminal
+        shown = shown_columns(columns, rows, wrapped, optional, self._console.width if is_narrow else _UNBROKEN_WIDTH)
+        if shown is None:
+            self._stacked(columns, rows)
+            return
+        table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="")
+        for position in shown:
+            name, left = columns[position], position == 0 or columns[position] in words
+            heading = Text(name, style="" if self._console.no_color else "bold")
+            table.add_column(heading, justify="left" if left else "right", overflow="fold", no_wrap=name != wrapped)
         for row in rows:
-            table.add_row(*(Text(printable(cell)) for cell in row))
-        console = self._console if self._console.is_terminal else _console(width=_UNBROKEN_WIDTH)
+            table.add_row(*(Text(printable(row[position])) for position in shown))
+        console = self._console if is_narrow else _console(width=_UNBROKEN_WIDTH)
         console.print(table)
+        self._is_empty = False
+        if left_out := [name for position, name in enumerate(columns) if position not in shown and name]:
+            self.text(f"Not shown on a screen this narrow: {', '.join(left_out)}.")
 
-    def plan(self, plan: AnyPlan) -> None:
+    def _stacked(self, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+        """Rows as blocks: the first cell, and below it one line for each other cell that holds something."""
+        width = max(map(len, columns[1:]), default=0)
+        for row in rows:
+            self.text(printable(row[0]))
+            for name, cell in zip(columns[1:], row[1:], strict=True):
+                if cell.strip():
+                    self.text(f"  {name:<{width}}  {printable(cell)}")
+
+    def plan(self, plan: AnyPlan | SearchPlan) -> None:
         """The plan, which was made before any row was used."""
         self.heading("Plan, made from public facts before any row is used")
-        self.text(str(plan))
+        self.text(in_words_of_options(str(plan)))
 
     def curves(self, chosen: Schema | None) -> None:
         """How many knots each number column gets, if the model is an additive one."""
@@ -118,7 +148,7 @@ class Screen:
         """The statement of a guarantee. If the guarantee is void, the first line is bold and red."""
         self.heading("Guarantee")
         first, _, rest = guarantee.statement().partition("\n")
-        self.text(first, style="bold red" if guarantee.void else "")
+        self.text(in_words_of_options(first), style="bold red" if guarantee.void else "")
         self.text(rest)
 
     def weights(self, model: PrivateLinearModel, max_shown: int | None = None) -> None:
@@ -143,7 +173,8 @@ class Screen:
         table = model.summary()
         self.heading(f"Coefficients in {outcome_of(model)}, with intervals of {table.level:g}")
         names = ("column", "unit", "coef", "sampling err", "privacy err", "total err", "low", "high", "p")
-        self.table(names, [row[: len(names)] for row in table.cells], words=("unit",))
+        cells = [row[: len(names)] for row in table.cells]
+        self.table(names, cells, words=("unit",), optional=("sampling err", "privacy err", "total err"))
         if table.ratio:
             self.heading(f"{table.ratio.capitalize()}s, with intervals of {table.level:g}")
             ratios = [(row[0], row[1], *row[len(names) :]) for row in table.cells if row[1]]
@@ -168,6 +199,33 @@ class Screen:
             self.text("The noise alone may make such effects, above all for levels and stretches that few rows have.")
 
 
+def shown_columns(
+    columns: Sequence[str], rows: Sequence[Sequence[str]], wrapped: str, optional: Sequence[str], width: int
+) -> list[int] | None:
+    """The positions of the columns that fit a width; None if rows must be stacked.
+
+    Parameters
+    ----------
+    columns, rows : a table
+    wrapped : the column whose cells may be broken between words
+    optional : the columns that may be left out, in this order
+    width : in characters
+    """
+
+    def needed(position: int) -> int:
+        cells = [columns[position], *(printable(row[position]) for row in rows)]
+        if columns[position] == wrapped:
+            cells = [word for cell in cells for word in cell.split(" ")]
+        return max(map(cell_len, cells))
+
+    widths = {position: needed(position) for position in range(len(columns))}
+    for n_left_out in range(len(optional) + 1):
+        shown = [position for position, name in enumerate(columns) if name not in optional[:n_left_out]]
+        if sum(widths[position] for position in shown) + _GAP * (len(shown) - 1) <= width:
+            return shown
+    return None
+
+
 def _shown_ratio(ratio: float | None) -> str:
     return "" if ratio is None else readable(ratio)
 
@@ -189,16 +247,18 @@ def working(on: str) -> Iterator[None]:
 
 @contextmanager
 def row_progress(
-    n_rows: int | None, clock: Callable[[], float] = time.monotonic
+    n_rows: int | None, clock: Callable[[], float] = time.monotonic, *, n_passes: int | None = None
 ) -> Iterator[Callable[[str, int], None] | None]:
-    """Show a progress bar if standard error is a terminal: the number of the pass, its progress, and rows a second.
+    """Show a progress bar if standard error is a terminal: the pass, its progress, rows a second, and the time that is left.
 
-    The number of passes depends on the rows, so the bar is removed at the end.
+    The number of passes usually depends on the rows, so the bar is removed at the end, and the time that is left is that of
+    one pass. Where the plan fixes the number of passes, it is that of all.
 
     Parameters
     ----------
     n_rows : number of rows in a pass; None if it is private, and then there is no bar
     clock : a monotonic clock, in seconds
+    n_passes : number of passes of training, if the plan fixes it
     """
     console = Console(stderr=True, markup=False, emoji=False, highlight=False)
     if n_rows is None or not console.is_terminal:
@@ -212,10 +272,34 @@ def row_progress(
 
         def show_progress(what: str, rows: int) -> None:
             pace(what, rows)
-            description = "checking the rows" if what == "checking" else f"training, pass {pace.number}"
-            bar.update(task, completed=rows, description=description, speed=pace.speed)
+            of_all = "" if n_passes is None else f" of {max(n_passes, pace.number)}"
+            description = "checking the rows" if what == "checking" else f"training, pass {pace.number}{of_all}"
+            several = n_passes is not None and what != "checking"
+            left = time_left(rows, n_rows, pace.seconds, (n_passes or 0) - pace.number + 1 if several else 1)
+            whose = "" if several else " of this pass"
+            told = f"{pace.speed}, {left}{whose} left" if pace.speed and left else pace.speed
+            bar.update(task, completed=rows, description=description, speed=told)
 
         yield show_progress
+
+
+def time_left(rows: int, n_rows: int, seconds: float, n_passes: int) -> str:
+    """The time that is left at the speed of this pass, rounded up; empty before the speed is known.
+
+    Parameters
+    ----------
+    rows, n_rows : rows used in this pass, and in a whole one
+    seconds : since this pass began
+    n_passes : passes that are left, this one included
+    """
+    if rows <= 0 or seconds <= 0.0:
+        return ""
+    left = math.ceil(seconds * (n_rows * max(n_passes, 1) - rows) / rows)
+    minutes, rest = divmod(max(left, 0), 60)
+    hours, minutes = divmod(minutes, 60)
+    if hours:
+        return f"{hours} h {minutes} min"
+    return f"{minutes} min {rest} s" if minutes else f"{rest} s"
 
 
 def model_document(model: PrivateLinearModel) -> dict[str, Any]:

@@ -18,7 +18,7 @@ import typer
 from typer.core import TyperGroup
 
 from confide.cli.option_names import in_words_of_options
-from confide.errors import BudgetExceeded, ConfideError, NotCertified, ParameterError, SchemaError
+from confide.errors import BudgetExceeded, ConfideError, NotCertified, SchemaError
 
 BAD_INPUT = 2
 NO_GUARANTEE = 3
@@ -81,10 +81,9 @@ def _message(error: BaseException) -> str:
         return f"{_message(error.error)} {error.sentence}"
     if isinstance(error, KeyboardInterrupt):
         return "stopped by control-C."
-    if isinstance(error, ParameterError | BudgetExceeded) and not isinstance(error, SchemaError):
-        return in_words_of_options(str(error))
     if isinstance(error, ConfideError):
-        return str(error)
+        # What a schema says is named by its keys, which are no options.
+        return str(error) if isinstance(error, SchemaError) else in_words_of_options(str(error))
     if _is_usage_error(error):
         context = getattr(error, "ctx", None)
         advice = "" if context is None else f" Try '{context.command_path} --help'."

@@ -8,42 +8,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from confide.cli.budgets import Delta, Epsilon, Rho, chosen_budget
-from confide.cli.options import (
-    Alpha,
-    Centre,
-    Force,
-    Format,
-    Interactions,
-    Intervals,
-    KernelName,
-    Knots,
-    LengthScale,
-    LossName,
-    MechanismName,
-    ModelName,
-    ModelOptions,
-    ModelOut,
-    NeighboursName,
-    PriorFile,
-    PublicPriorFile,
-    RandomFeatures,
-    RowsBounds,
-    RowsPerPerson,
-)
-from confide.cli.outputs import check_model_out, check_report_out, exit_without_guarantee
-from confide.errors import ParameterError
+from confide.cli.budgets import Delta, Epsilon, Purpose, Rho, chosen_budget
+from confide.cli.options import Force, Format, ModelOptions, ModelOut, takes_model_options
+from confide.cli.outputs import exit_without_guarantee
 
 if TYPE_CHECKING:
     from confide.cli.charges import Charges
     from confide.cli.display import Screen
     from confide.estimators.linear_model import PrivateLinearModel
-    from confide.features.schema import Schema
     from confide.training.plan import AnyPlan
 
 _MAX_WEIGHTS_SHOWN = 10
-_LEDGER_FILE_ENDINGS = ("", "-wal", "-shm", "-journal")
-"""Endings of the files that SQLite keeps for one ledger."""
 
 DataFiles = Annotated[
     str,
@@ -69,29 +44,17 @@ ReportOut = Annotated[
 ]
 
 
+@takes_model_options(without=("row_norm",))
 def fit(
     data: DataFiles,
     schema: SchemaFile,
     epsilon: Epsilon = None,
     delta: Delta = None,
     rho: Rho = None,
-    kind: ModelName = "additive",
-    loss: LossName = None,
-    knots: Knots = None,
-    interactions: Interactions = None,
-    kernel: KernelName = None,
-    length_scale: LengthScale = None,
-    n_features: RandomFeatures = None,
-    alpha: Alpha = "auto",
-    mechanism: MechanismName = "auto",
-    centre: Centre = True,
-    neighbours: NeighboursName = "replace-one",
-    n_rows_bounds: RowsBounds = None,
-    max_rows_per_person: RowsPerPerson = 1,
-    intervals: Intervals = None,
-    prior: PriorFile = None,
-    public_prior: PublicPriorFile = None,
+    *,
+    options: ModelOptions,
     ledger: LedgerToCharge = None,
+    purpose: Purpose = None,
     cache: CacheFolder = None,
     out: ModelOut = Path("model.json"),
     report: ReportOut = None,
@@ -106,85 +69,31 @@ def fit(
     from the released weights, nothing is shown that depends on the rows.
     """
     from confide.cli import display
-    from confide.cli.charges import Charges
-    from confide.data.on_disk import files_of
+    from confide.cli.fitting import Fitting
     from confide.report.writing import write_report
 
-    options = ModelOptions(
-        kind=kind, loss=loss, knots=knots, interactions=interactions, kernel=kernel, length_scale=length_scale,
-        n_features=n_features, alpha=alpha, mechanism=mechanism, centre=centre, neighbours=neighbours,
-        n_rows_bounds=n_rows_bounds, max_rows_per_person=max_rows_per_person, intervals=intervals, prior=prior,
-        public_prior=public_prior,
+    asked = Fitting(
+        data=data, schema=schema, options=options, budget=chosen_budget(epsilon, delta, rho), out=out, ledger=ledger,
+        purpose=purpose, cache=cache, report=report, force=force,
     )  # fmt: skip
-    budget = chosen_budget(epsilon, delta, rho)
-    files = files_of(data)
-    priors = [path for path in (prior, public_prior) if path is not None]
-    _check_outputs(out, report, [*files, schema, *priors, *_files_of_ledger(ledger)], force=force)
-    columns, charges = _schema_with_target(schema), Charges(ledger)
-    model = options.estimator(budget, columns, charges.ledger)
+    prepared = asked.prepared()
+    model, charges = prepared.model, prepared.charges
     screen = display.Screen() if output_format == "text" else None
     with charges.reported_on_failure():
-        plan = _train(model, data, files, cache, screen)
-        charges.write_model(model, out, overwrite=force)
+        plan = prepared.planned()
+        if screen:
+            prepared.show(plan, screen)
+        prepared.release(plan)
         if report is not None:
-            write_report(model, report, overwrite=force)
+            write_report(model, report, overwrite=force, ledger=charges.ledger, ledger_name=ledger or "")
         if screen is None:
             display.print_json(_document(model, plan, out) | {"charge": charges.document()})
         else:
-            _show_release(screen, model, charges, out, report, with_intervals=intervals is not None)
+            show_release(screen, model, plan, charges, with_intervals=options.intervals is not None)
+            if report is not None:
+                screen.verbatim(f"Wrote {report}")
+            screen.verbatim(f"Wrote {out}; show it with: confide inspect {shlex.quote(str(out))}")
     exit_without_guarantee(model)
-
-
-def _check_outputs(out: Path, report: Path | None, inputs: list[Path], *, force: bool) -> None:
-    check_model_out(out, inputs, force=force)
-    if report is not None:
-        check_report_out(report, [*inputs, out], force=force)
-
-
-def _files_of_ledger(ledger: str | None) -> list[Path]:
-    return [] if ledger is None else [Path(ledger + ending) for ending in _LEDGER_FILE_ENDINGS]
-
-
-def _schema_with_target(path: Path) -> Schema:
-    from confide.features.schema import Schema
-
-    schema = Schema.from_toml(path)
-    if schema.target is None:
-        raise ParameterError(
-            f'{path} names no target; add a line such as target = {{ column = "income", negative = "no", positive = '
-            f'"yes" }} for labels, or target = {{ column = "price", low = 0, high = 20000 }} for numbers, above its columns.'
-        )
-    return schema
-
-
-def _train(model: PrivateLinearModel, data: str, files: Any, cache: Path | None, screen: Screen | None) -> AnyPlan:
-    """Show the plan, then charge it and train on the rows of the files."""
-    from confide.cli import display
-    from confide.cli.curves import chosen_schema
-    from confide.cli.kernels import chosen_map
-    from confide.intake.opening import open_rows
-
-    with display.working(f"counting the rows of {data}"):
-        rows: Any = open_rows(files, model.schema)
-        n_rows = rows.count()
-    is_number_private = model.n_rows_bounds is not None
-    public_rows = None if is_number_private else n_rows
-    chosen = chosen_schema(model, public_rows)
-    if chosen is not None:
-        # Nothing is left to be chosen, so the fit need not count the rows again.
-        model.set_params(schema=chosen, interactions=())
-    kernel = chosen_map(model, public_rows)
-    if kernel is not None:
-        model.set_params(n_features=kernel.n_features)
-    plan: AnyPlan = model.plan(public_rows)
-    if screen:
-        screen.plan(plan)
-        screen.curves(chosen)
-        screen.kernel(kernel)
-    # A bar that shows which part of the rows was read would reveal their number.
-    with display.row_progress(public_rows) as progress:
-        model.fit(open_rows(files, model.schema, cache=False if cache is None else cache, progress=progress))
-    return plan
 
 
 def _document(model: PrivateLinearModel, plan: AnyPlan, out: Path) -> dict[str, Any]:
@@ -194,16 +103,21 @@ def _document(model: PrivateLinearModel, plan: AnyPlan, out: Path) -> dict[str, 
     return {"model": str(out), "plan": plan.to_dict(), **display.model_document(model)}
 
 
-def _show_release(
-    screen: Screen, model: PrivateLinearModel, charges: Charges, out: Path, report: Path | None, *, with_intervals: bool
+def show_release(
+    screen: Screen, model: PrivateLinearModel, plan: AnyPlan, charges: Charges, *, with_intervals: bool
 ) -> None:
+    """What was released, its guarantee, and where the budget went."""
+    from confide.planning.verdict import budget_sentence
+
+    show_model(screen, model, with_intervals=with_intervals)
+    screen.heading("Done")
+    screen.text(f"{charges.closing_sentence()} {budget_sentence(plan)}")
+
+
+def show_model(screen: Screen, model: PrivateLinearModel, *, with_intervals: bool) -> None:
+    """The guarantee of a model, and its coefficients or largest weights."""
     screen.guarantee(model.guarantee_)
     if with_intervals:
         screen.coefficients(model)
     else:
         screen.weights(model, _MAX_WEIGHTS_SHOWN)
-    screen.heading("Done")
-    screen.text(charges.closing_sentence())
-    if report is not None:
-        screen.verbatim(f"Wrote {report}")
-    screen.verbatim(f"Wrote {out}; show it with: confide inspect {shlex.quote(str(out))}")

@@ -26,7 +26,7 @@ def show_forecasts(forecasts: list[Forecast], screen: Screen) -> None:
     screen.heading("Accuracy to be expected, simulated")
     name = next(iter(forecasts[0].plan.budget.ranges))
     rows = [(f"{getattr(forecast.plan.event.budget, name):.4g}", *_cells(forecast)) for forecast in forecasts]
-    screen.table((name, "accuracy", "4 in 5 within", ""), rows, words=("",))
+    screen.table((name, "accuracy", "4 in 5 within", ""), rows, words=("",), optional=("",))
     first = forecasts[0]
     screen.text(
         f"This assumes an accuracy of {1.0 - first.non_private_error:.4g} without privacy; "

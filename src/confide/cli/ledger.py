@@ -1,17 +1,18 @@
-"""`confide ledger`: create, show and check the file or database that records what was spent on a data set."""
+"""`confide ledger`: create, show, check and charge the file or database that records what was spent on a data set."""
 
 from __future__ import annotations
 
 import math
+import sys
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from confide.cli.budgets import chosen_budget
+from confide.cli.budgets import Delta, Epsilon, Rho, chosen_budget
 from confide.cli.options import Format, RowsPerPerson
-from confide.errors import LedgerError
+from confide.errors import LedgerError, ParameterError
 
 if TYPE_CHECKING:
     from confide.accounting.ledger import Ledger
@@ -22,6 +23,8 @@ LedgerPlace = Annotated[
     str, typer.Argument(metavar="LEDGER.db", help="A file, or postgresql://user@host/database.", show_default=False)
 ]
 
+_DETAILS = ("release", "user", "model", "sha256")
+
 ledger_app = typer.Typer(
     rich_markup_mode=None, epilog="\b\nExample:\n  confide ledger init study.db --epsilon 4\n  confide ledger show study.db"
 )
@@ -29,7 +32,7 @@ ledger_app = typer.Typer(
 
 @ledger_app.callback(invoke_without_command=True)
 def ledger(context: typer.Context) -> None:
-    """Create, show or check a ledger: a budget that several fits share."""
+    """Create, show, check or charge a ledger: a budget that several releases share."""
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
 
@@ -45,11 +48,18 @@ def init(
     ] = "replace-one",
     max_rows_per_person: RowsPerPerson = 1,
     accounting: Annotated[
-        Literal["auto", "sum", "renyi"],
-        typer.Option(help="How charges add up under an approximate limit. auto: the first charge decides."),
-    ] = "auto",
+        Literal["auto", "sum", "renyi"] | None,
+        typer.Option(
+            help="How charges add up under a limit with --delta: sum suits few releases, renyi many with Gaussian noise. "
+            "auto: the first charge decides.  [default: a terminal asks; otherwise auto]",
+            show_default=False,
+        ),
+    ] = None,
 ) -> None:
-    """Create a ledger. Its limit can never be changed, and an existing ledger is never replaced."""
+    """Create a ledger. Its limit can never be changed, and an existing ledger is never replaced.
+
+    Under a limit with --delta there are two ways to add charges, and the choice is for good.
+    """
     from confide.accounting.ledger import Ledger
     from confide.accounting.ledger_database import stored_records
     from confide.cli import display
@@ -57,12 +67,39 @@ def init(
     limit = chosen_budget(epsilon, delta, rho, "limit")
     if Path(path).is_symlink() or stored_records(path).exists():
         raise LedgerError(f"{path} exists already; show it with `confide ledger show`, or choose another name.")
-    created = Ledger(
-        path, limit=limit, neighbours=neighbours, max_rows_per_person=max_rows_per_person, accounting=accounting
-    )
+    has_choice = delta is not None
+    chosen = accounting or (_asked_for_accounting() if has_choice and _is_dialogue() else "auto")
+    created = Ledger(path, limit=limit, neighbours=neighbours, max_rows_per_person=max_rows_per_person, accounting=chosen)
     screen = display.Screen()
     screen.verbatim(f"Created {path}.")
     screen.text(f"All charges together: at most {created.limit} ({created.neighbours}), for {_protected_persons(created)}.")
+    screen.text(_EXPLAINED["pure" if epsilon is not None and not has_choice else created.accounting])
+
+
+_EXPLAINED = {
+    "pure": "The epsilons of all charges add up. So the ledger takes charges of --epsilon without --delta, and no others.",
+    "sum": "The epsilons of all charges add up, and so do their deltas. A charge of --rho is refused.",
+    "renyi": "Rényi divergences of all charges add up, which lets many releases with Gaussian noise cost less together than "
+    "their epsilons say. A charge that has --delta but no such noise may take a hundredth of the delta alone.",
+    "auto": "The first charge decides for good how charges add up: one of --rho by Rényi divergences, any other by sums of "
+    "epsilons and deltas. Many releases with Gaussian noise cost less by Rényi divergences: --accounting renyi.",
+}
+"""Two sentences on each way in which charges add up."""
+
+
+def _is_dialogue() -> bool:
+    return sys.stdin.isatty() and sys.stdout.isatty()
+
+
+def _asked_for_accounting() -> str:
+    """Ask how charges shall add up."""
+    typer.echo("How shall charges add up? This is fixed for good.")
+    typer.echo("  sum    epsilons and deltas add up: for pure charges, and for few releases")
+    typer.echo("  renyi  Rényi divergences add up: for many releases with Gaussian noise")
+    answer = typer.prompt("sum or renyi", default="sum")
+    if answer not in ("sum", "renyi"):
+        raise ParameterError("the answer must be sum or renyi; nothing was created.")
+    return str(answer)
 
 
 @ledger_app.command(epilog="\b\nExample:\n  confide ledger show study.db")
@@ -110,6 +147,40 @@ def verify(
     screen.verbatim(f"head: {opened.head}")
 
 
+@ledger_app.command(epilog="\b\nExample:\n  confide ledger charge study.db --epsilon 0.2 --purpose 'mean age'")
+def charge(
+    path: LedgerPlace,
+    purpose: Annotated[
+        str, typer.Option(metavar="TEXT", help="What was released, and by what; public.", show_default=False)
+    ],
+    epsilon: Epsilon = None,
+    delta: Delta = None,
+    rho: Rho = None,
+    neighbours: Annotated[
+        Literal["replace-one", "add-or-remove-one"] | None,
+        typer.Option(help="The neighbours of that guarantee, if they are not those of the ledger.", show_default=False),
+    ] = None,
+    output_format: Format = "text",
+) -> None:
+    """Charge what is released elsewhere from the same rows, for example by another program. There is no refund.
+
+    The amounts are taken at their word: they must hold for a person with as many rows as the ledger says.
+    """
+    from confide.accounting.ledger import Ledger
+    from confide.cli import display
+    from confide.cli.budgets import amounts_text
+    from confide.cli.charges import current_user
+
+    budget, opened = chosen_budget(epsilon, delta, rho, "charge"), Ledger(path)
+    details = {"release": "charged by hand", "user": current_user()} if opened.keeps_details else None
+    opened.charge(budget, purpose=purpose, neighbours=neighbours, details=details)
+    if output_format == "json":
+        charged = {"number": opened.last_charge, "charged": budget.to_dict(), "remaining": opened.remaining().to_dict()}
+        display.print_json({"ledger": str(path), **charged})
+        return
+    display.Screen().text(f"Charged {amounts_text(budget)} to {path} ({amounts_text(opened.remaining())} left).")
+
+
 def _totals(ledger: Ledger) -> dict[str, Budget]:
     return {"limit": ledger.limit, "spent": ledger.spent(), "remaining": ledger.remaining()}
 
@@ -139,12 +210,23 @@ def _show_charges(screen: Screen, ledger: Ledger) -> None:
     screen.heading("Charges" if len(frame) else "No charges yet")
     if not len(frame):
         return
-    shown = [name for name in frame if frame[name].notna().any()]
+    shown = [name for name in frame if frame[name].notna().any() and name not in _DETAILS]
     if (frame["rows_per_person"] == ledger.max_rows_per_person).all():
         shown.remove("rows_per_person")
     frame["time"] = [datetime.fromisoformat(time).strftime("%Y-%m-%d %H:%M:%S UTC") for time in frame["time"]]
     rows = [tuple(_cell(value) for value in row) for row in frame[shown].itertuples(index=False)]
     screen.table(shown, rows, words=("time", "purpose"), wrapped="purpose")
+    described = [row for row in frame.to_dict("records") if any(isinstance(row[name], str) for name in _DETAILS)]
+    if described:
+        screen.heading("What was bought, as whoever charged it says")
+    for row in described:
+        said = {name: row[name] for name in _DETAILS if isinstance(row[name], str)}
+        screen.text(
+            f"{row['number']}  {said.get('release', 'no release named')}, charged by {said.get('user', 'nobody named')}"
+        )
+        for name in ("model", "sha256"):
+            if name in said:
+                screen.verbatim(f"   {name}  {said[name]}")
 
 
 def _protected_persons(ledger: Ledger) -> str:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
+import functools
+import inspect
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, get_type_hints
 
 import typer
 
-from confide.cli.models import Kind, new_estimator
+from confide.cli import option_values
+from confide.cli.models import Kind, models_with, new_estimator, predicts_a_number
+from confide.cli.parameters import OPTION_OF
 from confide.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -36,22 +40,36 @@ NeighboursName = Annotated[
     typer.Option(help="Which data sets count as neighbours. add-or-remove-one keeps the number of rows private."),
 ]
 
-# What `fit` and `plan` need to know of the model
+# What commands need to know of the model
 
 ModelName = Annotated[
     Kind,
     typer.Option(
         "--model",
         help="additive: a curve for each number column, to predict classes or numbers. Straight lines: logistic and svm for "
-        "classes, huber, poisson and ridge for numbers. kernel-svm: random features of a kernel.",
+        "classes, huber, poisson and ridge for numbers, erm for any --loss. kernel-svm: random features of a kernel.",
     ),
 ]
 LossName = Annotated[
-    Literal["auto", "logistic", "logistic-hinge", "huber", "squared", "poisson"] | None,
+    Literal[
+        "auto",
+        "logistic",
+        "logistic-hinge",
+        "huber-hinge",
+        "smooth-hinge",
+        "hinge",
+        "huber",
+        "clipped-squared",
+        "squared",
+        "poisson",
+    ]
+    | None,
     typer.Option(
         "--loss",
-        help="Loss of an additive model. For classes auto, logistic or logistic-hinge; for numbers huber, squared or, for "
-        "counts, poisson.  [default: auto or huber]",
+        metavar="NAME",
+        help="What is minimised. For classes, additive: auto, logistic, logistic-hinge; svm and kernel-svm: auto, a hinge; "
+        "erm: logistic or a hinge. For numbers, additive: huber, squared or, for counts, poisson; huber: huber or "
+        "clipped-squared; erm: these and poisson.  [default: that of the model]",
         show_default=False,
     ),
 ]
@@ -67,9 +85,9 @@ Interactions = Annotated[
 Knots = Annotated[
     str | None,
     typer.Option(
-        metavar="auto|N",
-        help="Knots of the curves that the schema says nothing about. auto chooses a number from public facts, and 0 is a "
-        "straight line.  [default: auto]",
+        metavar="auto|N|A:N,...",
+        help="Knots of the curves that the schema says nothing about, for all columns or as age:6,hours:0. auto chooses a "
+        "number from public facts, and 0 is a straight line.  [default: auto]",
         show_default=False,
     ),
 ]
@@ -90,7 +108,16 @@ RandomFeatures = Annotated[
     typer.Option(
         "--n-features",
         metavar="D",
-        help="For kernel-svm: number of random features, even.  [default: chosen from public facts]",
+        help="For kernel-svm: number of random features, even; 0 for the columns alone.  "
+        "[default: chosen from public facts]",
+    ),
+]
+FeatureNorm = Annotated[
+    str | None,
+    typer.Option(
+        metavar="auto|none|G",
+        help="For kernel-svm: the L2 norm of the features of a row, where its columns stand beside them; none for features "
+        "alone.  [default: by the schema]",
     ),
 ]
 PriorFile = Annotated[
@@ -111,7 +138,12 @@ PublicPriorFile = Annotated[
 ]
 Alpha = Annotated[str, typer.Option(metavar="auto|NUMBER", help="Ridge of the mean objective.")]
 MechanismName = Annotated[
-    Literal["auto", "objective", "output", "output-laplace", "gradient"], typer.Option(help="Where the noise is added.")
+    Literal["auto", "objective", "output", "output-laplace", "gradient", "sufficient-statistics"],
+    typer.Option(
+        metavar="NAME",
+        help="Where the noise is added: auto, objective, output, output-laplace, gradient; sufficient-statistics for ridge, "
+        "and for additive with --loss squared.",
+    ),
 ]
 Centre = Annotated[
     bool,
@@ -128,47 +160,109 @@ Intervals = Annotated[
     str | None,
     typer.Option(
         metavar="SHARE|auto",
-        help="Share of the budget that pays for intervals of the coefficients, for example 0.3.  [default: none]",
+        help="Share of the budget that pays for intervals of the coefficients, for example 0.3. For ridge auto alone.  "
+        "[default: none]",
     ),
+]
+Threshold = Annotated[
+    str | None,
+    typer.Option(
+        metavar="auto|NUMBER",
+        help="For losses of numbers: distance from the prediction beyond which a row pulls no harder. The noise grows with "
+        "it.  [default: auto]",
+    ),
+]
+TargetBound = Annotated[
+    float | None,
+    typer.Option(metavar="B", help="For numbers: targets are clipped to [-B, B], beside the range that the schema gives."),
+]
+Smoothing = Annotated[
+    float | None,
+    typer.Option(metavar="H", help="For svm and kernel-svm: half-width of the round corner of the hinge.  [default: 0.5]"),
+]
+Monotone = Annotated[
+    str | None,
+    typer.Option(
+        metavar="A:up,...",
+        help="For additive: columns whose effect may only rise or only fall, such as age:up,debt:down. Costs no budget.",
+    ),
+]
+ClassWeight = Annotated[
+    str | None,
+    typer.Option(metavar="LABEL:W,...", help="Public weights of classes, such as yes:5,no:1.  [default: 1 each]"),
+]
+Multiclass = Annotated[
+    Literal["softmax", "ovr"] | None,
+    typer.Option(help="For logistic with three classes or more.  [default: softmax]", show_default=False),
+]
+Intercept = Annotated[bool, typer.Option("--intercept/--no-intercept", help="Whether the model has an intercept.")]
+InterceptScaling = Annotated[
+    str | None,
+    typer.Option(
+        metavar="auto|S",
+        help="Constant that is appended to each row for the intercept; a larger one shrinks the intercept less.  "
+        "[default: that of the model]",
+    ),
+]
+Orthogonal = Annotated[
+    bool, typer.Option("--orthogonal", help="For kernel-svm: random features with orthogonal directions.")
+]
+MapSeed = Annotated[
+    int | None,
+    typer.Option(
+        metavar="N", help="For kernel-svm: the public seed of the random features.  [default: 0]", show_default=False
+    ),
+]
+Jobs = Annotated[
+    int | None,
+    typer.Option("--jobs", metavar="N", help="Threads that share the rows; -1 means one for each core.  [default: 1]"),
+]
+RowNorm = Annotated[
+    float | None, typer.Option(metavar="R", help="Rows are clipped to this L2 norm; without a schema the default is 1.")
+]
+Seed = Annotated[
+    int | None,
+    typer.Option("--seed", metavar="N", min=0, help="For tests only: makes the noise repeatable and the guarantee void."),
 ]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelOptions:
-    """The options that describe a model, as they were given to `confide fit` or `confide plan`.
+    """The options that describe a model, as they were given to a command. None stands for an option that was not given.
 
-    Attributes
-    ----------
-    kind : value of --model
-    loss, knots, interactions : options for an additive model; None if not given
-    kernel, length_scale, n_features : options for a kernel; None if not given
-    alpha : "auto" or a number, as text
-    mechanism, neighbours : names
-    centre : whether rows may be centred
-    n_rows_bounds : public bounds on the number of rows; None if not given
-    max_rows_per_person : int
-    intervals : "auto" or a share of the budget, as text; None if not given
-    row_norm : value of --row-norm; None if not given
-    prior, public_prior : files of models; None if not given
+    The fields have the names of the options, with underscores; `kind` is the value of --model.
     """
 
-    kind: str
-    loss: str | None = None
-    knots: str | None = None
-    interactions: str | None = None
-    kernel: str | None = None
-    length_scale: float | None = None
-    n_features: int | None = None
-    alpha: str = "auto"
-    mechanism: str = "auto"
-    centre: bool = True
-    neighbours: str = "replace-one"
-    n_rows_bounds: tuple[int, int] | None = None
-    max_rows_per_person: int = 1
-    intervals: str | None = None
-    row_norm: float | None = None
-    prior: Path | None = None
-    public_prior: Path | None = None
+    kind: ModelName = "additive"
+    loss: LossName = None
+    knots: Knots = None
+    interactions: Interactions = None
+    monotone: Monotone = None
+    kernel: KernelName = None
+    length_scale: LengthScale = None
+    n_features: RandomFeatures = None
+    feature_norm: FeatureNorm = None
+    orthogonal: Orthogonal = False
+    map_seed: MapSeed = None
+    smoothing: Smoothing = None
+    threshold: Threshold = None
+    target_bound: TargetBound = None
+    class_weight: ClassWeight = None
+    multiclass: Multiclass = None
+    alpha: Alpha = "auto"
+    mechanism: MechanismName = "auto"
+    centre: Centre = True
+    intercept: Intercept = True
+    intercept_scaling: InterceptScaling = None
+    neighbours: NeighboursName = "replace-one"
+    n_rows_bounds: RowsBounds = None
+    max_rows_per_person: RowsPerPerson = 1
+    intervals: Intervals = None
+    prior: PriorFile = None
+    public_prior: PublicPriorFile = None
+    row_norm: RowNorm = None
+    jobs: Jobs = None
+    seed: Seed = None
 
     def estimator(self, budget: Budget, schema: Schema | None, ledger: Ledger | None = None) -> PrivateLinearModel:
         """The estimator that these options describe.
@@ -183,24 +277,20 @@ class ModelOptions:
             budget,
             schema,
             ledger=ledger,
-            alpha=self._alpha(),
+            alpha=option_values.number_or_auto("--alpha", self.alpha),
             mechanism=self.mechanism,
             centre="auto" if self.centre else False,
+            fit_intercept=self.intercept,
             neighbours=self.neighbours,
             n_rows_bounds=self.n_rows_bounds,
             max_rows_per_person=self.max_rows_per_person,
             prior=self._prior(),
-            **self._additive_parameters(),
-            **self._kernel_parameters(),
-            **self._inference_share(),
+            n_jobs=self.jobs,
+            random_state=self.seed,
+            **self._of_some_models(schema),
+            **self._of_intervals(),
             **self._row_norm(),
         )
-
-    def _alpha(self) -> float | str:
-        try:
-            return self.alpha if self.alpha == "auto" else float(self.alpha)
-        except ValueError:
-            raise ParameterError("--alpha must be auto or a positive number.") from None
 
     def _prior(self) -> Any:
         from confide.estimators.priors import PublicPrior
@@ -209,37 +299,43 @@ class ModelOptions:
             raise ParameterError("give --prior or --public-prior, not both.")
         return self.prior if self.public_prior is None else PublicPrior(self.public_prior)
 
-    def _additive_parameters(self) -> dict[str, Any]:
-        options = {"loss": self.loss, "knots": self.knots, "interactions": self.interactions}
-        given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
-        if given and self.kind != "additive":
-            names = " and ".join(f"--{name}" for name in given)
-            raise ParameterError(f"{names} is for --model additive alone; leave it out, or choose that model.")
-        if self.loss is not None:
-            given["loss"] = self.loss.replace("-", "_")
-        if self.knots not in (None, "auto"):
-            given["knots"] = _number_of_knots(self.knots)
-        if self.interactions not in (None, "auto", "pairs", "all"):
-            given["interactions"] = _named_interactions(self.interactions)
+    def _of_some_models(self, schema: Schema | None) -> dict[str, Any]:
+        """The parameters that some models alone have, as far as their options were given."""
+        given: dict[str, Any] = {}
+        for name, read in _OF_SOME_MODELS.items():
+            value = getattr(self, name)
+            if value is None or value is False:
+                continue
+            known = models_with(name)
+            if self.kind not in known:
+                if len(known) == 1:
+                    raise ParameterError(
+                        f"{OPTION_OF[name]} is for --model {known[0]} alone; leave it out, or choose that model."
+                    )
+                raise ParameterError(
+                    f"{OPTION_OF[name]} is for --model {', '.join(known[:-1])} and {known[-1]}; leave it out, or choose one "
+                    f"of them."
+                )
+            given[name] = read(value)
+        if "target_bound" in given or "class_weight" in given:
+            _check_kind_of_target(given, schema)
         return given
 
-    def _kernel_parameters(self) -> dict[str, Any]:
-        options = {"kernel": self.kernel, "length_scale": self.length_scale, "n_features": self.n_features}
-        given = {name: value for name, value in options.items() if value is not None}
-        if given and self.kind != "kernel-svm":
-            names = " and ".join(f"--{name.replace('_', '-')}" for name in given)
-            raise ParameterError(f"{names} is for --model kernel-svm alone; leave it out, or choose that model.")
-        return given
-
-    def _inference_share(self) -> dict[str, float | str]:
+    def _of_intervals(self) -> dict[str, Any]:
         if self.intervals is None:
             return {}
         if self.kind == "kernel-svm":
             raise ParameterError(
                 "--intervals is not for --model kernel-svm: weights of random features mean nothing one by one."
             )
-        if self.kind in ("poisson", "ridge"):
-            raise ParameterError("--intervals is for --model additive, logistic, svm and huber.")
+        if self.kind in ("poisson", "erm"):
+            raise ParameterError("--intervals is for --model additive, logistic, svm, huber and ridge.")
+        if self.kind == "ridge":
+            if self.intervals != "auto":
+                raise ParameterError(
+                    "for --model ridge --intervals must be auto: they are made of the sums that it releases."
+                )
+            return {"intervals": True}
         message = "--intervals must be auto or a number above 0 and up to 0.9."
         try:
             share = self.intervals if self.intervals == "auto" else float(self.intervals)
@@ -254,26 +350,101 @@ class ModelOptions:
         if self.row_norm is None:
             return {}
         if self.kind == "kernel-svm":
-            raise ParameterError("the rows of kernel-svm always have norm 1; leave --row-norm out.")
+            raise ParameterError("the bound on rows of kernel-svm follows from its map; leave --row-norm out.")
         if self.kind == "additive":
             raise ParameterError("the bound on rows of an additive model follows from --schema; leave --row-norm out.")
         return {"row_norm": self.row_norm}
 
 
-def _named_interactions(text: str) -> list[list[str]]:
-    """The columns of each interaction, from text such as age:hours,age:sex."""
-    named = [[name.strip() for name in entry.split(":")] for entry in text.split(",")]
-    if any(len(names) < 2 or not all(names) for names in named):
-        raise ParameterError(
-            "--interactions must be auto, pairs, all, or columns with colons between, such as age:hours,age:sex. Columns "
-            "with colons or commas in their names can be named in the schema, as interact = [...]."
-        )
-    return named
+_OF_SOME_MODELS: dict[str, Callable[[Any], Any]] = {
+    "loss": lambda name: name.replace("-", "_"),
+    "knots": option_values.knots,
+    "interactions": option_values.interactions,
+    "monotone": option_values.monotone,
+    "kernel": str,
+    "length_scale": float,
+    "n_features": int,
+    "feature_norm": lambda text: None if text == "none" else option_values.number_or_auto("--feature-norm", text),
+    "orthogonal": bool,
+    "map_seed": int,
+    "smoothing": float,
+    "threshold": lambda text: option_values.number_or_auto("--threshold", text),
+    "target_bound": float,
+    "class_weight": option_values.class_weight,
+    "multiclass": str,
+    "intercept_scaling": lambda text: option_values.number_or_auto("--intercept-scaling", text),
+}
+"""Options whose parameters have the same name and that not all models have, and how their values are read."""
 
 
-def _number_of_knots(text: str) -> int:
-    from confide.features.columns import MOST_EVEN_KNOTS
+def read_parameter(name: str, text: str) -> Any:
+    """The value of a field of `ModelOptions` as its parameter takes it, read from text.
 
-    if not re.fullmatch("[0-9]{1,9}", text) or int(text) > MOST_EVEN_KNOTS:
-        raise ParameterError(f"--knots must be auto or a whole number from 0, a straight line, to {MOST_EVEN_KNOTS}.")
-    return int(text)
+    Raises
+    ------
+    ParameterError
+        If the text is no value of this option.
+    """
+    if name in ("intercept", "orthogonal"):
+        return _truth(name, text)
+    if name == "centre":
+        return "auto" if _truth(name, text) else False
+    try:
+        if name == "alpha":
+            return option_values.number_or_auto("--alpha", text)
+        return _OF_SOME_MODELS.get(name, str)(text)
+    except ValueError as error:
+        if isinstance(error, ParameterError):
+            raise
+        raise ParameterError(f"a value for {OPTION_OF[name]} is not a number; correct it.") from None
+
+
+def _truth(name: str, text: str) -> bool:
+    if text.lower() not in ("true", "false"):
+        raise ParameterError(f"a value for {name} must be true or false.")
+    return text.lower() == "true"
+
+
+def _check_kind_of_target(given: Collection[str], schema: Schema | None) -> None:
+    """Refuse what is for numbers alone where classes are predicted, and the other way round."""
+    predicts_numbers = predicts_a_number(schema)
+    if "target_bound" in given and not predicts_numbers:
+        raise ParameterError("--target-bound is for a target of numbers, and this one has labels; leave it out.")
+    if "class_weight" in given and predicts_numbers:
+        raise ParameterError("--class-weight is for a target of labels, and this one has numbers; leave it out.")
+
+
+Command = TypeVar("Command", bound=Callable[..., None])
+
+
+def takes_model_options(*, without: Collection[str] = ()) -> Callable[[Command], Command]:
+    """Give a command the options of a model. Its parameter `options` becomes one option for each field of `ModelOptions`.
+
+    Parameters
+    ----------
+    without : fields that the command has no use for
+    """
+
+    def decorated(command: Command) -> Command:
+        hints = get_type_hints(ModelOptions, include_extras=True)
+        kept = [field for field in fields(ModelOptions) if field.name not in without]
+        kind = inspect.Parameter.KEYWORD_ONLY
+        of_model = [inspect.Parameter(f.name, kind, default=f.default, annotation=hints[f.name]) for f in kept]
+
+        @functools.wraps(command)
+        def with_options(**given: Any) -> None:
+            options = ModelOptions(**{field.name: given.pop(field.name) for field in kept if field.name in given})
+            command(options=options, **given)
+
+        own = get_type_hints(command, include_extras=True)
+        parameters: list[inspect.Parameter] = []
+        for parameter in inspect.signature(command).parameters.values():
+            if parameter.name == "options":
+                parameters += of_model
+            else:
+                parameters.append(parameter.replace(kind=kind, annotation=own[parameter.name]))
+        with_options.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        with_options.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+        return with_options  # type: ignore[return-value]
+
+    return decorated

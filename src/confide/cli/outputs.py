@@ -28,6 +28,11 @@ def check_report_out(out: Path, inputs: Collection[Path] = (), *, force: bool) -
     tables.check_path(out, inputs, (".html", ".htm"), overwrite=force)
 
 
+def files_of_ledger(ledger: str | None) -> list[Path]:
+    """The files of a ledger, which no output may replace: its own, and those that SQLite keeps beside it."""
+    return [] if ledger is None else [Path(ledger + ending) for ending in ("", "-wal", "-shm", "-journal")]
+
+
 def exit_without_guarantee(model: PrivateLinearModel) -> None:
     """End the command with exit code 3 if the guarantee of the model is void."""
     if model.guarantee_.void is not None:

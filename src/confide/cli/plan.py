@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,24 +10,7 @@ import typer
 
 from confide.cli.budgets import Delta, Epsilon, Rho, chosen_budget
 from confide.cli.models import predicts_a_number
-from confide.cli.options import (
-    Alpha,
-    Centre,
-    Format,
-    Interactions,
-    Intervals,
-    Knots,
-    LossName,
-    MechanismName,
-    ModelName,
-    ModelOptions,
-    NeighboursName,
-    PriorFile,
-    PublicPriorFile,
-    RandomFeatures,
-    RowsBounds,
-    RowsPerPerson,
-)
+from confide.cli.options import Format, ModelOptions, takes_model_options
 from confide.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -36,6 +18,7 @@ if TYPE_CHECKING:
     from confide.cli.kernels import ShownKernel
     from confide.features.schema import Schema
     from confide.planning.simulation import Forecast
+    from confide.planning.verdict import Verdict
     from confide.privacy.budgets import Budget
     from confide.training.plan import AnyPlan
 
@@ -47,17 +30,18 @@ NumberOfColumns = Annotated[int | None, typer.Option(min=1, metavar="D", help="N
 SchemaInstead = Annotated[
     Path | None, typer.Option(metavar="FILE", help="TOML file that describes the columns, instead of --features.")
 ]
-RowNorm = Annotated[
-    float | None, typer.Option(metavar="R", help="Rows are clipped to this L2 norm; without a schema the default is 1.")
-]
 GuessedError = Annotated[
     float | None,
     typer.Option(metavar="SHARE", help="Guess of the test error without privacy. From it the private one is forecast."),
 ]
 PositiveRate = Annotated[float, typer.Option(metavar="SHARE", help="Expected share of one of the two classes, for --error.")]
+WithDetails = Annotated[
+    bool, typer.Option("--details", help="Show the whole plan: noise, curves, bounds, other mechanisms and budgets.")
+]
 WithCurve = Annotated[bool, typer.Option("--curve", help="Show accuracy for several budgets; needs --error.")]
 
 
+@takes_model_options(without=("jobs", "seed"))
 def plan(
     epsilon: Epsilon = None,
     rows: NumberOfRows = None,
@@ -65,61 +49,39 @@ def plan(
     schema: SchemaInstead = None,
     delta: Delta = None,
     rho: Rho = None,
-    kind: ModelName = "additive",
-    loss: LossName = None,
-    knots: Knots = None,
-    interactions: Interactions = None,
-    n_features: RandomFeatures = None,
-    alpha: Alpha = "auto",
-    mechanism: MechanismName = "auto",
-    centre: Centre = True,
-    neighbours: NeighboursName = "replace-one",
-    n_rows_bounds: RowsBounds = None,
-    max_rows_per_person: RowsPerPerson = 1,
-    intervals: Intervals = None,
-    prior: PriorFile = None,
-    public_prior: PublicPriorFile = None,
-    row_norm: RowNorm = None,
+    *,
+    options: ModelOptions,
     error: GuessedError = None,
     positive_rate: PositiveRate = 0.5,
     curve: WithCurve = False,
+    details: WithDetails = False,
     output_format: Format = "text",
 ) -> None:
-    """Show what a fit would cost and how accurate it would be. Reads no data and spends nothing."""
-    options = ModelOptions(
-        kind=kind,
-        loss=loss,
-        knots=knots,
-        interactions=interactions,
-        n_features=n_features,
-        alpha=alpha,
-        mechanism=mechanism,
-        centre=centre,
-        neighbours=neighbours,
-        n_rows_bounds=n_rows_bounds,
-        max_rows_per_person=max_rows_per_person,
-        intervals=intervals,
-        row_norm=row_norm,
-        prior=prior,
-        public_prior=public_prior,
-    )
+    """Show what a fit would cost and how accurate it would be. Reads no data and spends nothing.
+
+    It begins with a verdict: the expected error, columns that the noise hides, and whether there are enough rows.
+    """
     budget = chosen_budget(epsilon, delta, rho)
-    _require_one(rows, n_rows_bounds, "--rows or, with --neighbours add-or-remove-one, --n-rows-bounds LOW HIGH")
-    _require_one(features, schema, "--features or --schema, which states the number of columns")
+    require_one(rows, options.n_rows_bounds, "--rows or, with --neighbours add-or-remove-one, --n-rows-bounds LOW HIGH")
+    require_one(features, schema, "--features or --schema, which states the number of columns")
     if curve and error is None:
         raise ParameterError("--curve needs --error, the expected test error of a model without privacy.")
-    columns = _schema_of(schema)
+    columns = schema_of(schema)
     if error is not None and predicts_a_number(columns):
         raise ParameterError("--error forecasts mistakes in classes, so it is not for a target of numbers. Leave it out.")
     guesses: dict[str, Any] | None = None if error is None else {"error": error, "positive_rate": positive_rate}
     budgets = [] if guesses is None else _budgets_of_curve(budget) if curve else [budget]
-    _show(_Planned.of(options, budget, columns, rows, features, guesses, budgets), output_format)
+    planned = _Planned.of(
+        options, budget, columns, rows, features, guesses, budgets, with_alternatives=details or output_format == "json"
+    )
+    _show(planned, output_format, with_details=details, with_curve=curve)
 
 
 @dataclass(frozen=True, slots=True)
 class _Planned:
     """What the command shows."""
 
+    verdict: Verdict
     decided: AnyPlan
     chosen: Schema | None
     kernel: ShownKernel | None
@@ -136,6 +98,8 @@ class _Planned:
         features: int | None,
         guesses: dict[str, Any] | None,
         budgets: list[Budget],
+        *,
+        with_alternatives: bool,
     ) -> _Planned:
         """The plan at a budget, what stands beside it, and forecasts at the budgets of a curve."""
         from confide.cli import display
@@ -143,27 +107,35 @@ class _Planned:
         from confide.cli.curves import chosen_schema
         from confide.cli.kernels import chosen_map
         from confide.planning.simulation import simulate
+        from confide.planning.verdict import verdict_of
         from confide.privacy.mechanism import Plan
 
         model = options.estimator(budget, columns)
         chosen, kernel = chosen_schema(model, rows), chosen_map(model, rows, features)
         decided: AnyPlan = model.plan(rows, features)
         alternatives = None
-        with nullcontext() if guesses is None else display.working("simulating fits"):
-            forecasts = [simulate(options.estimator(each, columns), rows, features, **guesses or {}) for each in budgets]
+        with display.working("simulating fits"):
+            verdict = verdict_of(model, rows, features, plan=decided, **guesses or {})
+            forecasts = [
+                verdict.forecast
+                if each == budget and verdict.forecast is not None
+                else simulate(options.estimator(each, columns), rows, features, **guesses or {})
+                for each in budgets
+            ]
             # A plan for noisy sums has no loss of the score, which bounds and comparisons need.
-            if budget.is_private and isinstance(decided, Plan):
+            if with_alternatives and budget.is_private and isinstance(decided, Plan):
                 alternatives = Alternatives.of(model, decided, rows, features, guesses)
-        return cls(decided, chosen, kernel, alternatives, forecasts)
+        return cls(verdict, decided, chosen, kernel, alternatives, forecasts)
 
 
-def _require_one(first: object, second: object, names: str) -> None:
+def require_one(first: object, second: object, names: str) -> None:
     """Refuse two options unless exactly one of them is given."""
     if (first is None) == (second is None):
         raise ParameterError(f"give either {names}.")
 
 
-def _schema_of(path: Path | None) -> Schema | None:
+def schema_of(path: Path | None) -> Schema | None:
+    """The schema of a file, or None."""
     from confide.features.schema import Schema
 
     return None if path is None else Schema.from_toml(path)
@@ -174,7 +146,7 @@ def _document(planned: _Planned) -> dict[str, Any]:
     from confide.cli.forecasts import forecast_document
     from confide.cli.kernels import map_document
 
-    document = planned.decided.to_dict()
+    document = planned.decided.to_dict() | {"verdict": planned.verdict.to_dict()}
     if planned.alternatives is not None:
         document["beside"] = planned.alternatives.to_dict()
     if planned.forecasts:
@@ -183,21 +155,30 @@ def _document(planned: _Planned) -> dict[str, Any]:
     return document | curves_document(planned.chosen) | map_document(features)
 
 
-def _show(planned: _Planned, output_format: str) -> None:
+def _show(planned: _Planned, output_format: str, *, with_details: bool, with_curve: bool) -> None:
     from confide.cli import display
     from confide.cli.forecasts import show_forecasts
+    from confide.planning.verdict import budget_sentence
 
     if output_format == "json":
         display.print_json(_document(planned))
         return
-    screen = display.Screen()
-    screen.plan(planned.decided)
-    screen.curves(planned.chosen)
-    screen.kernel(planned.kernel)
-    if planned.alternatives is not None:
-        planned.alternatives.show(screen)
-    if planned.forecasts:
+    screen, verdict = display.Screen(), planned.verdict
+    screen.heading("Verdict, from public facts alone")
+    for sentence in (verdict.error, verdict.columns, verdict.rows):
+        if sentence:
+            screen.text(f"- {sentence}")
+    if with_details:
+        screen.plan(planned.decided)
+        screen.text(budget_sentence(planned.decided))
+        screen.curves(planned.chosen)
+        screen.kernel(planned.kernel)
+        if planned.alternatives is not None:
+            planned.alternatives.show(screen)
+    if planned.forecasts and (with_details or with_curve):
         show_forecasts(planned.forecasts, screen)
+    if not with_details:
+        screen.text("--details shows the plan: its noise, curves, and what other mechanisms and budgets would do.")
 
 
 def _budgets_of_curve(budget: Budget) -> list[Budget]:

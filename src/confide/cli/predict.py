@@ -36,7 +36,7 @@ def predict(
     table are kept, and the cells of a CSV file stay as they are written. The target is not needed.
     """
     from confide.cli import display, tables
-    from confide.data.on_disk import READABLE
+    from confide.data.on_disk import WRITABLE
     from confide.estimators.linear_model import released_model
     from confide.released_models.shown_class import ShownClass, predicted_column
     from confide.saved_models.loading import load
@@ -44,13 +44,14 @@ def predict(
     if out == _STANDARD_OUTPUT and output_format == "json":
         raise ParameterError("--out - writes the table to standard output, so --format json is not possible; leave it out.")
     if out != _STANDARD_OUTPUT:
-        tables.check_path(Path(out), (model_file, data), READABLE, overwrite=force)
+        tables.check_path(Path(out), (model_file, data), WRITABLE, overwrite=force)
     model = load(model_file)
     released = released_model(model)
     shown = ShownClass.of(released) if released.domain else None
     with display.working(f"reading {data}"):
-        rows = tables.read_columns(data, _kinds_of_columns(model, model_file))
-        table = tables.read_all(data)
+        kinds = _kinds_of_columns(model, model_file)
+        rows = tables.read_columns(data, kinds)
+        table = tables.read_all(data, kinds)
     score_name = None if shown is None else "probability" if hasattr(model, "predict_proba") else "score"
     _check_addable(data, rows, table, ("prediction", *(() if score_name is None else (score_name,))))
     with display.working("predicting"):

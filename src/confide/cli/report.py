@@ -23,9 +23,13 @@ Out = Annotated[
 ]
 FormatOfReport = Annotated[
     Literal["html", "pdf", "markdown", "json"] | None,
-    typer.Option("--format", help="html: a page for people. pdf: the page, printed by a browser. markdown: a model card with "
-    "the fields of Hugging Face. json: for programs.  [default: by --out, or html]", show_default=False),
-]  # fmt: skip
+    typer.Option(
+        "--format",
+        help="html: a page for people. pdf: the page, printed by a browser. markdown: a model card with fields of Hugging "
+        "Face. json: for programs.  [default: by --out, or html]",
+        show_default=False,
+    ),
+]
 LedgerOfReport = Annotated[
     str | None, typer.Option("--ledger", metavar="LEDGER.db", help="Show what the ledger of the rows has spent and left.")
 ]

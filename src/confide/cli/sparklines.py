@@ -42,4 +42,4 @@ def _short(value: object) -> str:
     text = str(value)
     if isinstance(value, float):
         text = f"{value:.4g}" if abs(value) < 1e4 else f"{value:.0f}"
-    return text if len(text) <= 16 else f"{text[:15]}…"
+    return text

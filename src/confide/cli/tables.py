@@ -9,13 +9,24 @@ Messages of pyarrow quote cells, so they are never passed on.
 from __future__ import annotations
 
 import csv
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, TextIO
 
-from confide.data.on_disk import Kind, attempt, check_names, csv_refusal, csv_types, header_of, opened, suffix_of
+from confide.data.on_disk import (
+    SEPARATORS,
+    Kind,
+    attempt,
+    check_names,
+    csv_refusal,
+    csv_types,
+    header_of,
+    opened,
+    separator_of,
+    suffix_of,
+)
 from confide.errors import FileError, InputError
 from confide.features.column_names import listed
 from confide.files import check_output, new_file
@@ -28,7 +39,7 @@ def read_columns(path: Path, kinds: Mapping[str, Kind]) -> Any:
 
     Parameters
     ----------
-    path : a CSV file in UTF-8 with a line of names and commas between cells, or a Parquet or Feather file
+    path : a CSV file in UTF-8 with a line of names and one separator between cells, or a Parquet or Feather file
     kinds : the columns to read, and whether a CSV file holds numbers or text in them. An empty cell is missing; in a
         column of numbers so is a word such as NA or NaN.
 
@@ -39,8 +50,8 @@ def read_columns(path: Path, kinds: Mapping[str, Kind]) -> Any:
         other names are cells.
     """
     if suffix_of(path) == ".csv":
-        check_names(path, header_of(path), kinds)
-        table = _read_csv(path, csv_types(kinds), list(kinds))
+        check_names(path, header_of(path, kinds), kinds)
+        table = _read_csv(path, csv_types(kinds), list(kinds), separator_of(path, kinds))
     else:
         table = _read_arrow(path, kinds)
     if table.num_rows == 0:
@@ -48,13 +59,34 @@ def read_columns(path: Path, kinds: Mapping[str, Kind]) -> Any:
     return table
 
 
-def read_all(path: Path) -> Any:
-    """All columns of a file as an Arrow table, in order. Cells of a CSV file are text, unchanged."""
+def read_all(path: Path, wanted: Collection[str] = ()) -> Any:
+    """All columns of a file as an Arrow table, in order. Cells of a CSV file are text, unchanged.
+
+    Parameters
+    ----------
+    path : the file
+    wanted : columns that it has, by which the separator of a CSV file is found
+    """
     import pyarrow as pa
 
     if suffix_of(path) != ".csv":
         return _read_arrow(path, None)
-    return _read_csv(path, dict.fromkeys(header_of(path), pa.string()), None)
+    return _read_csv(path, dict.fromkeys(header_of(path, wanted), pa.string()), None, separator_of(path, wanted))
+
+
+def separator_sentences(files: Sequence[Path], kinds: Collection[str]) -> list[str]:
+    """What stands between the cells of CSV files, if it is not a comma: decided from their first lines alone.
+
+    Parameters
+    ----------
+    files : the files of a table
+    kinds : the columns that are read
+    """
+    if suffix_of(files[0]) != ".csv":
+        return []
+    found = sorted({SEPARATORS[separator_of(path, kinds)] for path in files} - {SEPARATORS[","]})
+    what = "The file is" if len(files) == 1 else "Files are"
+    return [f"{what} separated by {' and '.join(found)}, as the line of names shows."] if found else []
 
 
 def write_table(table: Any, path: Path, *, overwrite: bool = False) -> None:
@@ -116,11 +148,11 @@ def _read_arrow(path: Path, kinds: Mapping[str, Kind] | None) -> Any:
     raise FileError(f"{path} is damaged, or is not a file of the type that its name states.")
 
 
-def _read_csv(path: Path, types: dict[str, Any], wanted: list[str] | None) -> Any:
+def _read_csv(path: Path, types: dict[str, Any], wanted: list[str] | None, separator: str) -> Any:
     import pyarrow.csv as arrow_csv
 
     options = {
-        "parse_options": arrow_csv.ParseOptions(newlines_in_values=True),
+        "parse_options": arrow_csv.ParseOptions(newlines_in_values=True, delimiter=separator),
         "convert_options": arrow_csv.ConvertOptions(column_types=types, include_columns=wanted),
     }
     return attempt(lambda: arrow_csv.read_csv(path, **options), partial(csv_refusal, path, types))

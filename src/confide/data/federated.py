@@ -64,6 +64,16 @@ class FederatedRows(OpenedRows):
     ----------
     schema : the public description of the columns, the same for all parties
     connections : one connection to each party
+
+    Raises
+    ------
+    InputError
+        By `fit`, if there is no party, a party holds no row, or one sends what was not asked for.
+
+    Notes
+    -----
+    Guarantee: the released model is private as in a fit to all rows in one place. The sums that parties send are **not**
+    private against the coordinator, who sees them exactly and at many weights.
     """
 
     schema: Schema

@@ -7,7 +7,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from confide.data.arrays import MemorySource, most_in_sample
 from confide.data.checked_source import CheckedPass, RowsWithDefaults
@@ -76,6 +76,14 @@ class FileRows(OpenedRows):
             raise self._empty()
         return n_rows
 
+    def of_persons(self, rows_per_person: RowsPerPerson) -> tuple[RawRows, int | None]:
+        """The rows that count of each person, and the number of all rows; all rows and None without a column of persons."""
+        if self.schema.person is None:
+            return self, None
+        self.count()
+        drawn, n_given = _rows_of_persons(self, self.schema.person, rows_per_person)
+        return (self if drawn is None else KeptRows(self, drawn)), n_given
+
     def _empty(self) -> InputError:
         names = ", ".join(str(part.path) for part in self.parts[:3])
         return InputError(f"{names} has no rows below the column names; at least one row is needed.")
@@ -88,12 +96,7 @@ class FileRows(OpenedRows):
             raise ParameterError("rows in table files need a schema; give one to open_rows.")
         for part in self.parts:
             part.check()
-        rows: RawRows = self
-        n_given = None
-        if self.schema.person is not None:
-            self.count()
-            drawn, n_given = _rows_of_persons(self, self.schema.person, rows_per_person)
-            rows = self if drawn is None else KeptRows(self, drawn)
+        rows, n_given = self.of_persons(rows_per_person)
         with ExitStack() as until_released:
             store = None
             if self.cache is not None:
@@ -117,11 +120,18 @@ class FileRows(OpenedRows):
 
 
 def _pieces_after_charge(reading: Reading, rows: RawRows) -> Iterator[LabelledCodes]:
+    """The pieces of a pass after the charge."""
+    return read_after_charge(reading.pieces(rows, refuse=False))
+
+
+Piece = TypeVar("Piece")
+
+
+def read_after_charge(pieces: Iterator[Piece]) -> Iterator[Piece]:
     """The pieces of a pass after the charge. A file that passed the check and cannot be read now must have changed.
 
     The error of the reader may depend on the rows, so it is replaced by one that does not.
     """
-    pieces = reading.pieces(rows, refuse=False)
     while True:
         try:
             piece = next(pieces, None)

@@ -10,24 +10,29 @@ pyarrow quotes cells in its messages, so its messages are never passed on.
 from __future__ import annotations
 
 import csv
+import gzip
 import io
 import os
 import re
 import sys
+import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from glob import glob
 from pathlib import Path
-from typing import Any, BinaryIO, Literal, TypeAlias, TypeVar
+from typing import Any, BinaryIO, Literal, TypeAlias, TypeVar, cast
 
 from confide.errors import FileError, InputError, ParameterError
 from confide.features.column_names import listed, looks_like_number
 
 Kind: TypeAlias = Literal["number", "text"]
 
-READABLE = (".csv", ".parquet", ".feather", ".arrow")
+READABLE = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet", ".feather", ".arrow")
+WRITABLE = (".csv", ".parquet", ".feather", ".arrow")
+SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
+"""What may stand between the cells of a CSV file, and its name."""
 _QUOTES = '{}: a quote (") is not closed. Close it; if it belongs to a cell, write "" for it and put the cell in quotes.'
 BATCH_ROWS = 2**16
 _PARQUET_BUFFER = 2**16
@@ -133,7 +138,7 @@ class FilePart:
 
         kind = suffix_of(self.path)
         if kind == ".csv":
-            names = header_of(self.path)
+            names = header_of(self.path, self.kinds)
         else:
             with opened(self.path) as stream:
                 if kind == ".parquet":
@@ -175,7 +180,7 @@ class FilePart:
         yield from arrow_csv.open_csv(
             self.path,
             read_options=arrow_csv.ReadOptions(block_size=_CSV_BLOCK_BYTES),
-            parse_options=arrow_csv.ParseOptions(newlines_in_values=True),
+            parse_options=arrow_csv.ParseOptions(newlines_in_values=True, delimiter=separator_of(self.path, self.kinds)),
             convert_options=arrow_csv.ConvertOptions(
                 column_types=csv_types({name: self.kinds[name] for name in names}), include_columns=names
             ),
@@ -212,7 +217,7 @@ def files_of(paths: Any) -> tuple[Path, ...]:
         If there is no file, a file comes twice, or files are of several kinds.
     """
     if isinstance(paths, (str, os.PathLike)):
-        found = _named_by(os.fspath(paths))
+        found = files_named(os.fspath(paths))
     elif isinstance(paths, Iterable):
         found = tuple(Path(os.fspath(path)) for path in paths)
         if not found:
@@ -221,14 +226,20 @@ def files_of(paths: Any) -> tuple[Path, ...]:
         raise ParameterError("open_rows needs the path of a file, a pattern, or a list of paths.")
     if len({path.resolve() for path in found}) < len(found):
         # Each row must be counted only once.
-        raise ParameterError("open_rows was given the same file twice; give each once.")
+        raise ParameterError("the same file is given twice; give each once.")
     if len({suffix_of(path) for path in found}) > 1:
-        raise ParameterError("open_rows was given files of several kinds; give files of one kind.")
+        raise ParameterError("the files are of several kinds; give files of one kind.")
     return found
 
 
-def _named_by(text: str) -> tuple[Path, ...]:
-    """The files that a path or a pattern names."""
+def files_named(text: str) -> tuple[Path, ...]:
+    """The files that a path or a pattern names, of whatever kind.
+
+    Raises
+    ------
+    FileError
+        If no file matches a pattern. A file that is named by itself need not exist.
+    """
     is_pattern = isinstance(text, str) and any(letter in text for letter in "*?[") and not Path(text).exists()
     if not is_pattern:
         return (Path(text),)
@@ -262,49 +273,78 @@ def csv_refusal(path: Path, types: Mapping[str, Any], complaint: str) -> Excepti
     if re.match(r"CSV parse error: (Row #[0-9]+: )?Expected [0-9]+ columns, got [0-9]+", complaint):
         return InputError(f"{path}: some rows have more or fewer cells than the first line has names; correct them.")
     found = re.match(r"In CSV column #([0-9]+): ", complaint)
-    header = header_of(path)
+    header = header_of(path, types)
     name = header[int(found[1])] if found and int(found[1]) < len(header) else None
     if name is not None and types.get(name) == pa.float64():
         return InputError(
             f'{path}: column "{name}" holds cells that are not numbers; give numbers, and leave missing cells empty.'
         )
-    return FileError(f"{path} cannot be read as CSV; give a text file in UTF-8 with commas between cells.")
+    return FileError(
+        f"{path} cannot be read as CSV; give text in UTF-8 with commas, semicolons, tabs or vertical bars between cells."
+    )
 
 
 def suffix_of(path: Path) -> str:
-    """The suffix of the name of a table, which says its kind."""
-    suffix = path.suffix.lower()
-    if suffix not in READABLE:
+    """The kind of a table, as the end of its name says: ".csv" for all text with separators, packed or not."""
+    name = path.name.lower()
+    suffix = next((ending for ending in READABLE if name.endswith(ending)), None)
+    if suffix is None:
         raise FileError(f"{path}: the name of a table must end in {listed(READABLE)}.")
-    return suffix
+    return ".csv" if suffix in READABLE[:4] else suffix
 
 
-def header_of(path: Path) -> list[str]:
-    """The names in the first line of a CSV file, after checks that pyarrow does not make."""
+def separator_of(path: Path, wanted: Collection[str] = ()) -> str:
+    """What stands between the cells of a CSV file. It is decided from the first line alone, which holds names.
+
+    Parameters
+    ----------
+    path : the file; in one that ends in .tsv or .tsv.gz tabs stand between cells
+    wanted : names of columns. The first separator that makes all of them columns is taken, and otherwise the one that makes
+        most columns; commas come first
+    """
+    if path.name.lower().endswith((".tsv", ".tsv.gz")):
+        return "\t"
+    found = {separator: _names_in(path, separator) for separator in SEPARATORS}
+    return max(found, key=lambda separator: (bool(wanted) and set(wanted) <= set(found[separator]), len(found[separator])))
+
+
+def header_of(path: Path, wanted: Collection[str] = ()) -> list[str]:
+    """The names in the first line of a CSV file, after checks that pyarrow does not make.
+
+    Parameters
+    ----------
+    path, wanted : as in `separator_of`
+    """
     with opened(path) as stream:
         n_quotes = sum(chunk.count(b'"') for chunk in iter(lambda: stream.read(1 << 20), b""))
     if n_quotes % 2:
         # pyarrow would read the rest of the file as one cell.
         raise InputError(_QUOTES.format(path))
+    separator = separator_of(path, wanted)
     if n_quotes:
-        _check_quotes(path)
-    names: list[str] = []
-    with suppress(csv.Error), opened(path) as stream:
-        # Rows may follow in the same block; pyarrow checks later whether they are UTF-8.
-        lines = io.TextIOWrapper(stream, encoding="utf-8-sig", errors="replace", newline="")
-        names = next((row for row in csv.reader(lines) if row), [])
+        _check_quotes(path, separator)
+    names = _names_in(path, separator)
     if not names:
         raise FileError(f"{path} is empty or is not text; its first line must hold the names of the columns.")
     return names
 
 
-def _check_quotes(path: Path) -> None:
-    """Refuse text between a closing quote and the next comma, because pyarrow would read several rows as one there."""
+def _names_in(path: Path, separator: str) -> list[str]:
+    """The names in the first line, if this separator stands between them; none if that line cannot be read."""
+    with suppress(csv.Error), opened(path) as stream:
+        # Rows may follow in the same block; pyarrow checks later whether they are UTF-8.
+        lines = io.TextIOWrapper(stream, encoding="utf-8-sig", errors="replace", newline="")
+        return next((row for row in csv.reader(lines, delimiter=separator) if row), [])
+    return []
+
+
+def _check_quotes(path: Path, separator: str) -> None:
+    """Refuse text between a closing quote and the next separator: pyarrow would read several rows as one there."""
     csv.field_size_limit(sys.maxsize)
     with opened(path) as stream:
         lines = io.TextIOWrapper(stream, encoding="utf-8-sig", errors="replace", newline="")
         try:
-            for _ in csv.reader(lines, strict=True):
+            for _ in csv.reader(lines, delimiter=separator, strict=True):
                 pass
         except csv.Error:
             wrong = True
@@ -327,7 +367,8 @@ def check_names(path: Path, present: Collection[str], wanted: Collection[str]) -
         raise InputError(
             f"{path} lacks the columns {listed(absent)}; add them."
             + (
-                " A CSV file must be text in UTF-8 that begins with a line of names, with commas between them."
+                " A CSV file must be text in UTF-8 that begins with a line of names, with commas, semicolons, tabs or "
+                "vertical bars between them."
                 if is_csv
                 else ""
             )
@@ -339,10 +380,21 @@ def check_names(path: Path, present: Collection[str], wanted: Collection[str]) -
 
 @contextmanager
 def opened(path: Path) -> Iterator[BinaryIO]:
-    """A file opened for reading; an error says only why it cannot be read."""
+    """A file opened for reading, unpacked if its name ends in .gz; an error says only why it cannot be read."""
     try:
         stream = path.open("rb")
     except OSError as error:
         raise FileError(f"cannot read {path}: {error.strerror}.") from None
     with stream:
-        yield stream
+        if path.suffix.lower() != ".gz":
+            yield stream
+            return
+        try:
+            with gzip.open(stream, "rb") as unpacked:
+                yield cast(BinaryIO, unpacked)
+        except (EOFError, zlib.error, gzip.BadGzipFile):
+            damaged = True
+        else:
+            damaged = False
+    if damaged:
+        raise FileError(f"{path} is damaged, or is not a file that gzip made; get a fresh copy.")

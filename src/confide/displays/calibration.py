@@ -26,6 +26,11 @@ class CalibrationDisplay:
     ax_ : Matplotlib axes
     figure_ : Matplotlib figure
 
+    Raises
+    ------
+    ParameterError
+        By `plot`, if Matplotlib is not installed.
+
     Notes
     -----
     Guarantee: that of the evaluation. The picture is made of its noisy counts alone.
@@ -65,8 +70,8 @@ class CalibrationDisplay:
 
         Parameters
         ----------
-        estimator, X, y, budget, ledger :
-            As in `confide.evaluate`: a fitted classifier with two classes and probabilities, rows from which it did not
+        estimator, X, y, budget, ledger : as in `confide.evaluate`
+            A fitted classifier with two classes and probabilities, rows from which it did not
             learn, what the histogram costs, and where that is charged.
         ax : Matplotlib axes or None
             None makes a new figure.
@@ -84,11 +89,22 @@ class CalibrationDisplay:
             As in `confide.evaluate`, before anything is charged; and if Matplotlib is not installed, or the model gives no
             probabilities.
         """
-        refuse_undrawable("CalibrationDisplay", estimator, needs_probabilities=True)
+        refuse_undrawable("CalibrationDisplay", estimator, ax, needs_probabilities=True)
         return cls.from_counts(evaluate(estimator, X, y, budget=budget, ledger=ledger, **others), ax=ax)
 
     def plot(self, ax: Any = None) -> CalibrationDisplay:
-        """Draw on Matplotlib axes, or on a new figure."""
+        """Draw on Matplotlib axes, or on a new figure.
+
+        Parameters
+        ----------
+        ax : Matplotlib axes or None
+            None makes a new figure.
+
+        Raises
+        ------
+        ParameterError
+            If Matplotlib is not installed.
+        """
         rates = self.evaluation.calibration
         ax = axes_for("CalibrationDisplay", ax, (5.0, 4.8))
         ax.plot([0.0, 1.0], [0.0, 1.0], color="0.4", linestyle="--", linewidth=1.0, label="calibrated")
@@ -111,9 +127,11 @@ class CalibrationDisplay:
         return self
 
 
-def refuse_undrawable(what: str, estimator: Any, *, needs_probabilities: bool = False) -> None:
+def refuse_undrawable(what: str, estimator: Any, ax: Any, *, needs_probabilities: bool = False) -> None:
     """Refuse, before anything is charged, what could not be drawn after the charge."""
     pyplot_for(what)
+    if ax is not None and not hasattr(ax, "fill_between"):
+        raise ParameterError("ax must be the axes of Matplotlib to draw on, or None for a new figure. Nothing was charged.")
     if needs_probabilities and not hasattr(estimator, "predict_proba"):
         raise ParameterError(
             "a support vector machine gives no probabilities, so nothing to calibrate. Nothing was charged."

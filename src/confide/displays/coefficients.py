@@ -137,6 +137,11 @@ class CoefficientsDisplay:
     ax_ : Matplotlib axes
     figure_ : Matplotlib figure
 
+    Raises
+    ------
+    ParameterError
+        By `plot`, if Matplotlib is not installed.
+
     Notes
     -----
     Guarantee: that of the model. The picture is made of what was released.
@@ -213,7 +218,18 @@ class CoefficientsDisplay:
         return display.plot(ax=ax)
 
     def plot(self, ax: Any = None) -> CoefficientsDisplay:
-        """Draw on Matplotlib axes, or on a new figure."""
+        """Draw on Matplotlib axes, or on a new figure.
+
+        Parameters
+        ----------
+        ax : Matplotlib axes or None
+            None makes a new figure.
+
+        Raises
+        ------
+        ParameterError
+            If Matplotlib is not installed.
+        """
         n = len(self.coefficients)
         ax = axes_for("CoefficientsDisplay", ax, self._size)
         ax.axvline(0.0, color="0.5", linewidth=0.8)

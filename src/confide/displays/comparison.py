@@ -43,6 +43,11 @@ class ComparisonDisplay:
         One for each column of "effects"; otherwise `ax_` alone.
     figure_ : Matplotlib figure
 
+    Raises
+    ------
+    ParameterError
+        By `plot`, if Matplotlib is not installed.
+
     Notes
     -----
     Guarantee: those of the models together; what each cost adds up where they were made from the same rows.
@@ -78,8 +83,8 @@ class ComparisonDisplay:
             "auto" is "effects" where every model has a schema, and otherwise "coefficients".
         columns : sequence of str or None
             For "effects": the columns to be drawn. None means all that the models have in common.
-        units, level, label :
-            As for `CoefficientsDisplay` and `EffectsDisplay`.
+        units, level, label : as for the display of one model
+            See `CoefficientsDisplay` and `EffectsDisplay`.
         most : int, default 20
             For "coefficients": the largest number that are drawn.
         ax : Matplotlib axes or None
@@ -110,7 +115,18 @@ class ComparisonDisplay:
         return cls(drawn, kind=kind, outcome=outcome, level=level).plot(ax=ax)
 
     def plot(self, ax: Any = None) -> ComparisonDisplay:
-        """Draw on Matplotlib axes, or on a new figure."""
+        """Draw on Matplotlib axes, or on a new figure.
+
+        Parameters
+        ----------
+        ax : Matplotlib axes or None
+            None makes a new figure.
+
+        Raises
+        ------
+        ParameterError
+            If Matplotlib is not installed.
+        """
         self.axes_ = self._plot_effects(ax) if self.kind == "effects" else self._plot_coefficients(ax)
         self.ax_, self.figure_ = self.axes_[0], self.axes_[0].figure
         return self

@@ -33,6 +33,11 @@ class LedgerDisplay:
     ax_ : Matplotlib axes
     figure_ : Matplotlib figure
 
+    Raises
+    ------
+    ParameterError
+        By `plot`, if Matplotlib is not installed.
+
     Notes
     -----
     Guarantee: none is needed. A ledger holds public facts alone.
@@ -65,7 +70,18 @@ class LedgerDisplay:
         return cls(spending_of(opened), limit=opened.limit).plot(ax=ax)
 
     def plot(self, ax: Any = None) -> LedgerDisplay:
-        """Draw on Matplotlib axes, or on a new figure."""
+        """Draw on Matplotlib axes, or on a new figure.
+
+        Parameters
+        ----------
+        ax : Matplotlib axes or None
+            None makes a new figure.
+
+        Raises
+        ------
+        ParameterError
+            If Matplotlib is not installed.
+        """
         n = len(self.spending)
         ax = axes_for("LedgerDisplay", ax, (max(6.0, min(12.0, 2.4 + 0.6 * n)), 4.4))
         name = next(iter(self.limit.ranges))

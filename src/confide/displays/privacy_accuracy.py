@@ -33,6 +33,11 @@ class PrivacyAccuracyDisplay:
     ax_ : Matplotlib axes
     figure_ : Matplotlib figure
 
+    Raises
+    ------
+    ParameterError
+        By `plot`, if Matplotlib is not installed.
+
     Notes
     -----
     Guarantee: none is needed. No row is read: forecasts are made from public facts and made-up rows.
@@ -95,7 +100,18 @@ class PrivacyAccuracyDisplay:
         return cls(forecasts, budget=chosen).plot(ax=ax)
 
     def plot(self, ax: Any = None) -> PrivacyAccuracyDisplay:
-        """Draw on Matplotlib axes, or on a new figure."""
+        """Draw on Matplotlib axes, or on a new figure.
+
+        Parameters
+        ----------
+        ax : Matplotlib axes or None
+            None makes a new figure.
+
+        Raises
+        ------
+        ParameterError
+            If Matplotlib is not installed.
+        """
         ax = axes_for("PrivacyAccuracyDisplay", ax, (6.4, 4.2))
         amounts = [_amount(each.plan.event.budget) for each in self.forecasts]
         first = self.forecasts[0]

@@ -27,6 +27,11 @@ class RocDisplay:
     ax_ : Matplotlib axes
     figure_ : Matplotlib figure
 
+    Raises
+    ------
+    ParameterError
+        By `plot`, if Matplotlib is not installed.
+
     Notes
     -----
     Guarantee: that of the evaluation. The picture is made of its noisy counts alone.
@@ -66,8 +71,8 @@ class RocDisplay:
 
         Parameters
         ----------
-        estimator, X, y, budget, ledger :
-            As in `confide.evaluate`: a fitted classifier with two classes, rows from which it did not learn, what the
+        estimator, X, y, budget, ledger : as in `confide.evaluate`
+            A fitted classifier with two classes, rows from which it did not learn, what the
             histogram costs, and where that is charged.
         ax : Matplotlib axes or None
             None makes a new figure.
@@ -84,11 +89,22 @@ class RocDisplay:
         ParameterError, InputError, BudgetExceeded
             As in `confide.evaluate`, before anything is charged; and if Matplotlib is not installed.
         """
-        refuse_undrawable("RocDisplay", estimator)
+        refuse_undrawable("RocDisplay", estimator, ax)
         return cls.from_counts(evaluate(estimator, X, y, budget=budget, ledger=ledger, **others), ax=ax)
 
     def plot(self, ax: Any = None) -> RocDisplay:
-        """Draw on Matplotlib axes, or on a new figure."""
+        """Draw on Matplotlib axes, or on a new figure.
+
+        Parameters
+        ----------
+        ax : Matplotlib axes or None
+            None makes a new figure.
+
+        Raises
+        ------
+        ParameterError
+            If Matplotlib is not installed.
+        """
         ax, evaluation = axes_for("RocDisplay", ax, (5.0, 4.8)), self.evaluation
         ax.plot([0.0, 1.0], [0.0, 1.0], color="0.4", linestyle="--", linewidth=1.0, label="chance")
         area = evaluation.auc

@@ -42,6 +42,11 @@ class GroupBound:
     sizes : number of columns of each group, in order
     scales : largest L1 norm of each group, positive
     linked : for each group whether exactly one of its columns holds the scale, and the others 0; empty for none of them
+
+    Raises
+    ------
+    ParameterError
+        If sizes, scales and links do not fit together, or a scale is outside of 2^-300 to 2^300.
     """
 
     sizes: tuple[int, ...]
@@ -212,7 +217,16 @@ def BoxBound(limits: Iterable[float]) -> GroupBound:  # noqa: N802 - a kind of b
 
     Parameters
     ----------
-    limits : one positive number a column
+    limits : one positive number a column, in the unit of the column
+
+    Returns
+    -------
+    GroupBound
+
+    Raises
+    ------
+    ParameterError
+        If a limit is not a positive number between 2^-300 and 2^300.
     """
     scales = tuple(limits) if isinstance(limits, Iterable) else ()
     if not scales or not all(isinstance(scale, Real) and SMALLEST_BOUND <= scale <= LARGEST_BOUND for scale in scales):

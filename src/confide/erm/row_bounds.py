@@ -51,6 +51,16 @@ class BallBound:
     """Every row is scaled down to L2 norm at most `norm`. ``BallBound(math.inf)`` leaves rows alone (non-private use only).
 
     Proof: privacy/proofs/certificate.md, section on clipping.
+
+    Parameters
+    ----------
+    norm : float
+        From 2^-300 to 2^300, in the unit of the rows.
+
+    Raises
+    ------
+    ParameterError
+        If the norm is outside its range.
     """
 
     norm: float

@@ -114,11 +114,32 @@ class AdditiveClassifier(AdditiveColumns, IntervalsParameter, LinearClassifier):
         """Compute the probability of each class in `classes_`, (n, n_classes).
 
         With three or more classes and loss="logistic_hinge", the probabilities of a row are divided by their sum.
+
+        Parameters
+        ----------
+        X : array, SciPy sparse matrix or frame (n, d)
+            Rows, in the units of the fit; with a schema a frame that has its columns.
+
+        Raises
+        ------
+        InputError
+            If the rows cannot be used. The message shows no value from them.
         """
         return np.exp(self.predict_log_proba(X))
 
     def predict_log_proba(self, X: Any) -> Array:
-        """Compute the logarithms of `predict_proba`, (n, n_classes)."""
+        """Compute the logarithms of `predict_proba`, (n, n_classes).
+
+        Parameters
+        ----------
+        X : array, SciPy sparse matrix or frame (n, d)
+            Rows, in the units of the fit; with a schema a frame that has its columns.
+
+        Raises
+        ------
+        InputError
+            If the rows cannot be used. The message shows no value from them.
+        """
         scores = self.decision_function(X)
         return self._link.log_probabilities(scores)
 
@@ -159,6 +180,8 @@ class AdditiveRegressor(AdditiveColumns, IntervalsParameter, LossRegressor):
     -----
     Guarantee: as for `HuberRegressor`, `Ridge` and `PoissonRegressor`. The choice of knots costs nothing, because it uses
     public facts alone.
+
+    Sources: those of these estimators; each mechanism has a proof page in confide/privacy/proofs.
 
     Examples
     --------

@@ -32,6 +32,11 @@ class EffectsDisplay:
     figure_ : Matplotlib figure
     axes_ : list of Matplotlib axes, one for each effect
     ax_ : the first of them
+
+    Raises
+    ------
+    ParameterError
+        By `plot`, if Matplotlib is not installed.
     """
 
     figure_: Any
@@ -47,7 +52,25 @@ class EffectsDisplay:
     def from_estimator(
         cls, estimator: Any, *, ax: Any = None, columns: Any = None, level: float = 0.95, label: Any = None
     ) -> EffectsDisplay:
-        """Draw the effects of a fitted model with a schema; the parameters are those of `plot_effects`."""
+        """Draw the effects of a fitted model with a schema.
+
+        Parameters
+        ----------
+        estimator : fitted or loaded model with a schema
+        ax : Matplotlib axes or None
+            Their place is divided among the columns. None: a new figure.
+        columns : str, list of str or None
+            Names of columns. None: all.
+        level : float, in (0, 1)
+            Confidence level of the bands, where a share of the budget paid for them.
+        label : class label or None
+            The class that a larger score stands for. None: the one that the model shows.
+
+        Raises
+        ------
+        ParameterError
+            If the model has no effects, a column is not one of its own, or Matplotlib is not installed.
+        """
         effects = effects_of(estimator)
         names = effects.encoder.schema.column_names
         wanted = names if columns is None else (columns,) if isinstance(columns, str) else tuple(columns)
@@ -60,7 +83,18 @@ class EffectsDisplay:
         return display.plot(ax=ax)
 
     def plot(self, ax: Any = None) -> EffectsDisplay:
-        """Draw on Matplotlib axes, whose place is divided among the columns, or on a new figure."""
+        """Draw on Matplotlib axes, whose place is divided among the columns, or on a new figure.
+
+        Parameters
+        ----------
+        ax : Matplotlib axes or None
+            None: a new figure.
+
+        Raises
+        ------
+        ParameterError
+            If Matplotlib is not installed.
+        """
         self.figure_, self.axes_ = draw_effects(self.effects, self.outcome, self.level, ax)
         self.ax_ = self.axes_[0]
         return self

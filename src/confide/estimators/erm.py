@@ -75,7 +75,8 @@ class ERMClassifier(RowNormParameter, LinearClassifier):
     Notes
     -----
     Guarantee: as for `LogisticRegression`. A saved model does not contain a loss of your own. What `confide.load` reads can
-    predict; before another fit, set `loss` again.
+    predict; before another fit, set `loss` again. Source: that of the mechanism; each has a proof page in
+    confide/privacy/proofs.
 
     Examples
     --------
@@ -147,6 +148,9 @@ class ERMRegressor(RowNormParameter, LossRegressor):
     -----
     Guarantee: as for `LogisticRegression`; with a loss of your own it has the assumptions stated in `ERMClassifier`. Then
     the prediction is the score.
+
+    Source: that of the mechanism; each has a proof page in confide/privacy/proofs, and losses of score and target have
+    one of their own, target_losses.md.
 
     Examples
     --------

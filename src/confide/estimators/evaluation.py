@@ -30,6 +30,7 @@ from confide.training.charge import Charge, before_charge, charge_and_release, r
 from confide.types import Array
 
 _LEAST_BINS, _MOST_BINS = 2, 1000
+USUAL_BINS = 20
 
 
 def evaluate(
@@ -39,7 +40,7 @@ def evaluate(
     *,
     budget: float | Budget,
     ledger: Ledger | Batch | None = None,
-    n_bins: int = 20,
+    n_bins: int = USUAL_BINS,
     level: float = 0.95,
     neighbours: str | Neighbours = "replace-one",
     max_rows_per_person: int = 1,

@@ -115,6 +115,16 @@ class LinearClassifier(ClassParameters, SampleWeightParameter, ClassifierMixin, 
         """Compute scores in favour of `classes_[1]`, (n,); for three or more classes, of every class, (n, n_classes).
 
         Rows are clipped to the same bound as in the fit.
+
+        Parameters
+        ----------
+        X : array, SciPy sparse matrix or frame (n, d)
+            Rows, in the units of the fit; with a schema a frame that has its columns.
+
+        Raises
+        ------
+        InputError
+            If the rows cannot be used. The message shows no value from them.
         """
         blocks = self._blocks_to_score(X)
         return LinearModel(self.coef_, self.intercept_, self._row_bound).scores(blocks)
@@ -125,7 +135,18 @@ class LinearClassifier(ClassParameters, SampleWeightParameter, ClassifierMixin, 
         return scores
 
     def predict(self, X: Any) -> Any:
-        """Predict the class of each row, (n,): the class that its score favours."""
+        """Predict the class of each row, (n,): the class that its score favours.
+
+        Parameters
+        ----------
+        X : array, SciPy sparse matrix or frame (n, d)
+            Rows, in the units of the fit; with a schema a frame that has its columns.
+
+        Raises
+        ------
+        InputError
+            If the rows cannot be used. The message shows no value from them.
+        """
         positions = favoured(self.decision_function(X))
         return self.classes_[positions]
 
@@ -133,6 +154,20 @@ class LinearClassifier(ClassParameters, SampleWeightParameter, ClassifierMixin, 
         """Compute the accuracy on the given rows; labels are read as in `fit`.
 
         On private rows this number is outside every guarantee; use `confide.evaluate` there.
+
+        Parameters
+        ----------
+        X : array, SciPy sparse matrix or frame (n, d)
+            Rows, in the units of the fit; with a schema a frame that has its columns.
+        y : (n,) labels
+            As in `fit`.
+        sample_weight : (n,) numbers that are not negative, or None
+            The weight of each row in the mean.
+
+        Raises
+        ------
+        InputError, ParameterError
+            If rows, labels or weights cannot be used. The message shows no value from them.
         """
         check_is_fitted(self)
         scores = self.decision_function(X)

@@ -5,6 +5,7 @@ A fit has one path: given rows and checked parameters enter `training.fit.train`
 
 from __future__ import annotations
 
+import importlib
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -294,6 +295,35 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ShownWithGua
             If the file exists and `overwrite` is false, or it cannot be written.
         """
         write_document(path, document_of_model(self), overwrite=overwrite)
+
+    def report(self, path: str | os.PathLike[str], *, overwrite: bool = False, **given: Any) -> None:
+        """Write a report that people can sign: a page of HTML, or a PDF, a Markdown card or JSON by the ending of the file.
+
+        It costs no privacy: it is made of the release and of public facts.
+
+        Parameters
+        ----------
+        path : str or path
+            Where to write: .html, .pdf (which needs Chromium or Chrome), .md or .json.
+        overwrite : bool, default False
+            Whether to replace a file that exists.
+        **given
+            What is known besides: `ledger` (a Ledger) and `ledger_name`, `analyst`, `data_name`, `evaluation` (what
+            `confide.evaluate` gives), and `level` of intervals, in (0, 1); see `confide.report.contents.contents_of`.
+
+        Raises
+        ------
+        NotFittedError
+            If the model is not fitted.
+        ParameterError
+            If something that is given is of another kind, or a PDF is asked for and no browser is found.
+        FileError
+            If the file exists and `overwrite` is false, or it cannot be written.
+        """
+        check_is_fitted(self)
+        # The room of reports lies above this one and knows estimators, so it is found when it is asked for.
+        writing = importlib.import_module("confide.report.writing")
+        writing.write_report(self, path, overwrite=overwrite, **given)
 
     def to_sklearn(self) -> Any:
         """The fitted model as a pipeline of scikit-learn: it encodes, clips and predicts as this model does.

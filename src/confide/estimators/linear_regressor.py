@@ -50,7 +50,18 @@ class LinearRegressor(TargetParameter, RegressorMixin, PrivateLinearModel):  # t
         return self._plan(n_rows, n_features)
 
     def predict(self, X: Any) -> Array:
-        """Predict the target of each row, (n,). Rows are clipped to the same bound as in the fit."""
+        """Predict the target of each row, (n,), in its own unit. Rows are clipped to the same bound as in the fit.
+
+        Parameters
+        ----------
+        X : array, SciPy sparse matrix or frame (n, d)
+            Rows, in the units of the fit; with a schema a frame that has its columns.
+
+        Raises
+        ------
+        InputError
+            If the rows cannot be used. The message shows no value from them.
+        """
         blocks = self._blocks_to_score(X)
         scores = np.empty(blocks.n_rows)
         step = blocks.rows_in_block
@@ -60,7 +71,22 @@ class LinearRegressor(TargetParameter, RegressorMixin, PrivateLinearModel):  # t
         return self._mean(scores + self.intercept_)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Compute R^2 on the given rows. Targets are not clipped here. On private rows it is outside every guarantee."""
+        """Compute R^2 on the given rows. Targets are not clipped here. On private rows it is outside every guarantee.
+
+        Parameters
+        ----------
+        X : array, SciPy sparse matrix or frame (n, d)
+            Rows, in the units of the fit; with a schema a frame that has its columns.
+        y : (n,) numbers
+            Targets, in their own unit.
+        sample_weight : (n,) numbers that are not negative, or None
+            The weight of each row in the mean.
+
+        Raises
+        ------
+        InputError, ParameterError
+            If rows, targets or weights cannot be used. The message shows no value from them.
+        """
         predicted = self.predict(X)
         targets, weights = numbers_of(y, len(predicted)), weights_of(sample_weight, len(predicted))
         return float(r2_score(targets, predicted, sample_weight=weights))

@@ -82,6 +82,20 @@ class LogisticRegression(IntervalsParameter, RowNormParameter, LinearClassifier)
         For three or more classes, compute a score for each class, (n, n_classes). With softmax it is the log-probability of
         the class, up to a number that is the same for all classes of a row. With one-vs-rest it is the log-odds of the class
         against all others.
+
+        Parameters
+        ----------
+        X : array, SciPy sparse matrix or frame (n, d)
+            Rows, in the units of the fit; with a schema a frame that has its columns.
+
+        Returns
+        -------
+        array (n,) or (n, n_classes)
+
+        Raises
+        ------
+        InputError
+            If the rows cannot be used. The message shows no value from them.
         """
         return super().decision_function(X)
 
@@ -89,11 +103,32 @@ class LogisticRegression(IntervalsParameter, RowNormParameter, LinearClassifier)
         """Compute the probability of each class in `classes_`, (n, n_classes).
 
         With one-vs-rest, the probabilities of a row are divided by their sum.
+
+        Parameters
+        ----------
+        X : array, SciPy sparse matrix or frame (n, d)
+            Rows, in the units of the fit; with a schema a frame that has its columns.
+
+        Raises
+        ------
+        InputError
+            If the rows cannot be used. The message shows no value from them.
         """
         return np.exp(self.predict_log_proba(X))
 
     def predict_log_proba(self, X: Any) -> Array:
-        """Compute the logarithms of `predict_proba`, (n, n_classes)."""
+        """Compute the logarithms of `predict_proba`, (n, n_classes).
+
+        Parameters
+        ----------
+        X : array, SciPy sparse matrix or frame (n, d)
+            Rows, in the units of the fit; with a schema a frame that has its columns.
+
+        Raises
+        ------
+        InputError
+            If the rows cannot be used. The message shows no value from them.
+        """
         scores = self.decision_function(X)
         return self._link.log_probabilities(scores)
 

@@ -32,6 +32,16 @@ class PublicPrior:
     model : fitted model of confide, path of a saved one, or pair (coef, intercept)
         The public weights.
 
+    Raises
+    ------
+    ParameterError
+        By the fit, if the columns, the kernel or the classes of the model are not those of the fit. Nothing was charged.
+
+    Notes
+    -----
+    Guarantee: the prior costs no budget, because it is public; that of the fit holds as it stands. Proof:
+    confide/privacy/proofs/objective_perturbation.md, section 4.
+
     Examples
     --------
     >>> import confide

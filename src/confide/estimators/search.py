@@ -389,30 +389,89 @@ class PrivateSearchCV(TellsOfRepeatedFits, AdviceOnParameters, MetaEstimatorMixi
             self.feature_names_in_ = model.feature_names_in_
 
     def predict(self, X: Any) -> Any:
-        """Predict the class of each row with the released model, (n,)."""
+        """Predict the class of each row with the released model, (n,).
+
+        Parameters
+        ----------
+        X : array, SciPy sparse matrix or frame (n, d)
+            Rows, in the units of the fit; with a schema a frame that has its columns.
+
+        Raises
+        ------
+        InputError
+            If the rows cannot be used. The message shows no value from them.
+        """
         check_is_fitted(self)
         return self.best_estimator_.predict(X)
 
     def decision_function(self, X: Any) -> Array:
-        """Compute the scores of the released model, (n,) or (n, n_classes)."""
+        """Compute the scores of the released model, (n,) or (n, n_classes).
+
+        Parameters
+        ----------
+        X : array, SciPy sparse matrix or frame (n, d)
+            Rows, in the units of the fit; with a schema a frame that has its columns.
+
+        Raises
+        ------
+        InputError
+            If the rows cannot be used. The message shows no value from them.
+        """
         check_is_fitted(self)
         scores: Array = self.best_estimator_.decision_function(X)
         return scores
 
     @_only_if_estimator_has("predict_proba")  # type: ignore[untyped-decorator]  # scikit-learn ships no types
     def predict_proba(self, X: Any) -> Array:
-        """Compute the probabilities of the classes, (n, n_classes), if the released model has them."""
+        """Compute the probabilities of the classes, (n, n_classes), if the released model has them.
+
+        Parameters
+        ----------
+        X : array, SciPy sparse matrix or frame (n, d)
+            Rows, in the units of the fit; with a schema a frame that has its columns.
+
+        Raises
+        ------
+        InputError
+            If the rows cannot be used. The message shows no value from them.
+        """
         check_is_fitted(self)
         return self.best_estimator_.predict_proba(X)  # type: ignore[no-any-return]
 
     @_only_if_estimator_has("predict_log_proba")  # type: ignore[untyped-decorator]  # as above
     def predict_log_proba(self, X: Any) -> Array:
-        """Compute the logarithms of `predict_proba`, (n, n_classes)."""
+        """Compute the logarithms of `predict_proba`, (n, n_classes).
+
+        Parameters
+        ----------
+        X : array, SciPy sparse matrix or frame (n, d)
+            Rows, in the units of the fit; with a schema a frame that has its columns.
+
+        Raises
+        ------
+        InputError
+            If the rows cannot be used. The message shows no value from them.
+        """
         check_is_fitted(self)
         return self.best_estimator_.predict_log_proba(X)  # type: ignore[no-any-return]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Compute the accuracy of the released model on the given rows. On private rows it is outside every guarantee."""
+        """Compute the accuracy of the released model on the given rows. On private rows it is outside every guarantee.
+
+        Parameters
+        ----------
+        X : array, SciPy sparse matrix or frame (n, d)
+            Rows, in the units of the fit; with a schema a frame that has its columns.
+        y : (n,) labels
+            As in `fit`.
+        sample_weight : (n,) numbers that are not negative, or None
+            The weight of each row in the mean.
+
+        Raises
+        ------
+        InputError, ParameterError
+            If rows, labels or weights cannot be used. The message shows no value from them.
+        """
         check_is_fitted(self)
         return float(self.best_estimator_.score(X, y, sample_weight))
 

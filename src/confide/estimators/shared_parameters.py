@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar, dataclass_transform
 
 from confide.accounting.ledger import Batch, Ledger
+from confide.errors import ParameterError
 from confide.estimators.unknown_parameters import advice_on, with_advice
 from confide.features.schema import Schema
 from confide.privacy.budgets import Budget, Neighbours
@@ -138,18 +139,27 @@ class AdviceOnParameters:
     """An estimator whose `set_params` says what to write in place of a parameter that it does not have."""
 
     def set_params(self, **params: Any) -> Any:
-        """Set parameters by name, as in scikit-learn. Those of a part are named ``part__parameter``.
+        """Set parameters by name.
+
+        Parameters
+        ----------
+        **params : parameters of this estimator, or ``part__parameter`` for those of a part
+            As in scikit-learn.
+
+        Returns
+        -------
+        self
 
         Raises
         ------
-        ValueError
+        ParameterError
             If the estimator has no such parameter. Nothing was set.
         """
         known = inspect.signature(type(self)).parameters
         for name in params:
             if "__" not in name and name not in known:
                 # The first words are scikit-learn's.
-                raise ValueError(f"Invalid parameter {name!r}. {advice_on(name, type(self).__name__, known)}")
+                raise ParameterError(f"Invalid parameter {name!r}. {advice_on(name, type(self).__name__, known)}")
         return super().set_params(**params)  # type: ignore[misc]  # defined by scikit-learn's BaseEstimator
 
 

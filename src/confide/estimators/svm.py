@@ -284,7 +284,8 @@ class KernelSVC(LinearClassifier):
 
     def _with_chosen_features(self, encoder: Encoder | None, count: Callable[[], int]) -> Self:
         is_chosen = _is_automatic(self.n_features)
-        if not is_chosen and (self.prior is None or not _is_automatic(self.length_scale)):
+        of_prior = _is_automatic(self.length_scale) or _is_automatic(self.feature_norm)
+        if not is_chosen and (self.prior is None or not of_prior):
             return self
         settings = self._settings(encoder)
         if settings.prior is not None and settings.prior.fitted_to is not None:

@@ -62,7 +62,19 @@ class SchemaEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # s
         return self._encoder().row_bound
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Check that the frame X has the schema's columns; nothing is learned. Raises `InputError` if it has not."""
+        """Check that the frame X has the schema's columns; nothing is learned.
+
+        Parameters
+        ----------
+        X : frame (n, any number of columns)
+            With the schema's columns among them, in any order.
+        y : ignored
+
+        Raises
+        ------
+        InputError
+            If a column is missing, or holds cells of another kind.
+        """
         encoder = self._encoder()
         encoder.read(X)
         names = encoder.schema.column_names
@@ -71,12 +83,34 @@ class SchemaEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # s
         return self
 
     def transform(self, X: Any) -> Array:
-        """Encode the rows of the frame X: an array (n, n_encoded_columns) of float64."""
+        """Encode the rows of the frame X: an array (n, n_encoded_columns) of float64.
+
+        Parameters
+        ----------
+        X : frame (n, any number of columns)
+            Raw columns, in the units of the schema.
+
+        Raises
+        ------
+        InputError
+            If a column is missing, or holds cells of another kind.
+        """
         check_is_fitted(self)
         return self._encoder().transform(X)
 
     def get_feature_names_out(self, input_features: Any = None) -> Any:
-        """Names of the encoded columns."""
+        """Names of the encoded columns.
+
+        Parameters
+        ----------
+        input_features : ignored
+            The schema names the raw columns.
+
+        Raises
+        ------
+        ParameterError
+            If `schema` is not a schema.
+        """
         return np.array(self._encoder().feature_names, dtype=object)
 
     def __sklearn_tags__(self) -> Any:
@@ -168,8 +202,16 @@ class RandomFourierFeatures(TransformerMixin, BaseEstimator):  # type: ignore[mi
     def fit(self, X: Any, y: Any = None) -> Self:
         """Count the columns of X and draw the map; nothing else is learned.
 
-        Raises `ParameterError` or `InputError` if a parameter or X, an array or frame (n, d) of real numbers, cannot be
-        used.
+        Parameters
+        ----------
+        X : array or frame (n, d)
+            Real numbers.
+        y : ignored
+
+        Raises
+        ------
+        ParameterError, InputError
+            If a parameter or X cannot be used.
         """
         self._map_of(n_inputs=1)  # refuses a parameter that is out of range before X is looked at
         fourier_map = self._map_of(numeric_blocks(X, self, is_fit=True, accepts_sparse=False).n_features)
@@ -177,13 +219,34 @@ class RandomFourierFeatures(TransformerMixin, BaseEstimator):  # type: ignore[mi
         return self
 
     def transform(self, X: Any) -> Array:
-        """Map the rows of X: an array (n, n_features) of float64, first cosines, then sines of the same angles."""
+        """Map the rows of X: an array (n, n_features) of float64, first cosines, then sines of the same angles.
+
+        Parameters
+        ----------
+        X : array or frame (n, d)
+            Real numbers, as many columns as in `fit`.
+
+        Raises
+        ------
+        InputError
+            If X cannot be used.
+        """
         check_is_fitted(self)
         blocks = numeric_blocks(X, self, is_fit=False, accepts_sparse=False)
         return self.fourier_map_.transform(blocks.block(0, blocks.n_rows))
 
     def get_feature_names_out(self, input_features: Any = None) -> Any:
-        """Names of the new columns: "cos0", "cos1", ..., "sin0", "sin1", ..."""
+        """Names of the new columns: "cos0", "cos1", ..., "sin0", "sin1", ...
+
+        Parameters
+        ----------
+        input_features : ignored
+
+        Raises
+        ------
+        NotFittedError
+            If the map was not drawn yet.
+        """
         check_is_fitted(self)
         return np.array(self.fourier_map_.names, dtype=object)
 

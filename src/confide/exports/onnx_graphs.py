@@ -65,7 +65,9 @@ class OnnxGraph:
         return name
 
     def output(self, name: str, value: str, kind: str, *n_columns: int) -> None:
-        """Declare a value as an output (n, *n_columns)."""
+        """Declare a value as an output (n, *n_columns). If an input has this name, its name begins with "model_"."""
+        while any(each.name == name for each in self._inputs):
+            name = f"model_{name}"
         self._nodes.append(self._make.make_node("Identity", [value], [name]))
         self._outputs.append(self._make.make_tensor_value_info(name, self._kinds[kind], [None, *n_columns]))
 

@@ -104,7 +104,7 @@ def read_identities(what: str, cells: Any) -> Indices:
     InputError
         If a cell is missing, or is not text, a number or a boolean.
     """
-    labels, positions = _labels(what, cells, _identity)
+    labels, positions = _labels(what, cells, identity_in)
     index: dict[str | None, int] = {None: -1}
     table = np.array([index.setdefault(label, len(index)) for label in labels] + [-1])
     identities: Indices = table[positions]
@@ -131,8 +131,30 @@ def number_in(value: object) -> float | None:
         return math.inf
 
 
-def _identity(value: object) -> str | None:
-    """The exact text of an identifier of any type; None if it is missing."""
+def distinct_cells(what: str, cells: Any) -> tuple[list[object], NDArray[np.int64]]:
+    """The distinct values of a column, and for each cell the position of its value, -1 if the cell is null.
+
+    Parameters
+    ----------
+    what : how messages name the cells, for example 'column "sex"'
+    cells : a Series, an Arrow array, a NumPy array or a list
+
+    Raises
+    ------
+    InputError
+        If a cell is of a kind that cannot be compared.
+    """
+    return _distinct(what, cells, _as_arrow(cells))
+
+
+def identity_in(value: object) -> str | None:
+    """The exact text of an identifier of any type; None if it is missing.
+
+    Raises
+    ------
+    TypeError
+        If the value is not text, a number or a boolean.
+    """
     if canonical_label(value) is None:
         return None
     if isinstance(value, (int, np.integer)) and not isinstance(value, bool):

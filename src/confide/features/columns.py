@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from numbers import Integral
 from typing import Any, TypeAlias
 
@@ -12,6 +12,7 @@ import numpy as np
 
 from confide.errors import SchemaError
 from confide.features.canonical_labels import Label, canonical_label
+from confide.features.released_bounds import BoundsRelease, release_of
 from confide.features.schema_checks import (
     check_fields,
     check_flag,
@@ -42,6 +43,8 @@ class NumberColumn:
     knots : where the effect of the column may bend. A list of numbers between low and high, in rising order; or a whole
         number, so many knots spaced evenly on the column's own scale, 0 for a straight line. An empty list says nothing:
         linear models take a straight line, and additive models choose a number of knots
+    released : the private release from which the bounds came, as `confide bounds` writes it; None for bounds that are public
+        knowledge. How the column is encoded does not depend on it, so it is not compared
 
     Raises
     ------
@@ -55,6 +58,7 @@ class NumberColumn:
     scale: str = "linear"
     missing: bool = False
     knots: tuple[float, ...] | int = ()
+    released: BoundsRelease | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         where = column_title(self.name)
@@ -70,6 +74,7 @@ class NumberColumn:
             raise SchemaError(f'{where}: scale must be "linear" or "log".')
         check_flag(where, "missing", self.missing)
         object.__setattr__(self, "knots", _checked_knots(where, self.knots))
+        object.__setattr__(self, "released", release_of(where, self.released))
         ends = np.array([self.low, *self.interior_knots, self.high])
         if isinstance(self.knots, tuple) and not (ends[:-1] < ends[1:]).all():
             raise SchemaError(f"{where}: knots must be in rising order, each strictly between low and high.")
@@ -122,7 +127,8 @@ class NumberColumn:
         if self.knots != ():
             knots = self.knots
             described["knots"] = knots if isinstance(knots, int) else [shown_number(knot) for knot in knots]
-        return described | ({"missing": True} if self.missing else {})
+        described |= {"missing": True} if self.missing else {}
+        return described | ({} if self.released is None else {"released": self.released.to_dict()})
 
     def __str__(self) -> str:
         log = ", log scale" if self.scale == "log" else ""
@@ -132,7 +138,8 @@ class NumberColumn:
         elif self.knots:
             knots = f", knots at {', '.join(str(shown_number(knot)) for knot in self.knots)}"
         gaps = ", may be missing" if self.missing else ""
-        return f"number from {shown_number(self.low)} to {shown_number(self.high)}{log}{knots}{gaps}"
+        released = ", released bounds" if self.released is not None else ""
+        return f"number from {shown_number(self.low)} to {shown_number(self.high)}{log}{knots}{gaps}{released}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,7 +240,7 @@ def _column(name: Any, description: object) -> Column:
     is_number = "low" in description or "high" in description
     if is_number == ("categories" in description):
         advice = "both bounds and categories; keep" if is_number else "neither bounds nor categories; give"
-        check_keys(where, description, ("low", "high", "scale", "knots", "categories", "other", "missing"))
+        check_keys(where, description, ("low", "high", "scale", "knots", "categories", "other", "missing", "released"))
         raise SchemaError(f"{where}: has {advice} low and high, or categories.")
     kind = NumberColumn if is_number else CategoryColumn
     check_fields(where, description, kind, given=("name",))

@@ -64,7 +64,7 @@ class CurvesAndFeatures:
             object.__setattr__(self, name, norm)
 
     def __str__(self) -> str:
-        return f"their columns and {self.features}, whose norm is {self.feature_norm:g}"
+        return f"their columns and, times {self.feature_norm:g}, {self.features}"
 
     @property
     def n_inputs(self) -> int:

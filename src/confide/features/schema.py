@@ -23,6 +23,8 @@ A column is either a number with bounds or a category with a list of values.
   column's scale, and `knots = 0` one straight line. A column without `knots` has a straight line in linear models, and in
   additive models a number of knots that is chosen from public facts.
 - `missing = true` says that cells of the column may be missing.
+- `released = { ... }` beside low and high says that these bounds are not public knowledge but came from rows, by a private
+  release whose price it states. `confide bounds` writes it, and statements of models name it.
 - `other = true` gives all categories that are not listed one level of their own. `other = "Other"` counts them as that
   listed category. In both cases every row has exactly one level. This is public knowledge, and it makes the noise smaller.
 
@@ -63,6 +65,7 @@ from pathlib import Path
 from typing import Any
 
 from confide.errors import SchemaError
+from confide.features.blanks import refuse_blanks
 from confide.features.columns import Column, NumberColumn, columns_of
 from confide.features.interactions import Interaction, interactions_of
 from confide.features.random_features import RandomFeatures, random_features_of
@@ -181,10 +184,12 @@ class Schema:
         FileError
             If the file is missing, cannot be read, or is not TOML.
         SchemaError
-            If the schema contradicts itself. The message begins with the name of the file.
+            If the schema contradicts itself, or has blanks that are not filled in. The message begins with the name of the
+            file.
         """
         mapping = read_toml(path)
         try:
+            refuse_blanks(mapping)
             return cls.from_dict(mapping)
         except SchemaError as error:
             raise SchemaError(f"{path}: {error}") from None

@@ -46,21 +46,23 @@ def toml_text(described: Mapping[str, Any]) -> str:
     described : JSON-able; under "columns" a mapping from the name of a column to its description
     """
     above = {key: value for key, value in described.items() if key != "columns"}
-    lines = [f"{key} = {_value(value)}" for key, value in above.items()] + [""] * bool(above)
-    lines += ["[columns]", *(f"{_key(name)} = {_value(column)}" for name, column in described["columns"].items())]
+    lines = [f"{key} = {toml_value(value)}" for key, value in above.items()] + [""] * bool(above)
+    lines += ["[columns]", *(f"{toml_key(name)} = {toml_value(column)}" for name, column in described["columns"].items())]
     return "\n".join(lines) + "\n"
 
 
-def _value(value: object) -> str:
+def toml_value(value: object) -> str:
+    """A JSON-able value as TOML: text, a number, a boolean, a list or an inline table."""
     if isinstance(value, Mapping):
-        return "{ " + ", ".join(f"{_key(key)} = {_value(item)}" for key, item in value.items()) + " }"
+        return "{ " + ", ".join(f"{toml_key(key)} = {toml_value(item)}" for key, item in value.items()) + " }"
     if isinstance(value, list):
-        return "[" + ", ".join(_value(item) for item in value) + "]"
+        return "[" + ", ".join(toml_value(item) for item in value) + "]"
     if isinstance(value, str):
         # JSON escapes every character that TOML wants escaped, except character 127.
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
     return json.dumps(value)
 
 
-def _key(key: str) -> str:
-    return key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else _value(key)
+def toml_key(key: str) -> str:
+    """A key of TOML, in quotes where its characters need them."""
+    return key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else toml_value(key)

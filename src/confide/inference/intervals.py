@@ -46,7 +46,7 @@ _NORMAL_QUANTILE, _MAX_RELATIVE_VARIANCE = 1.96, 0.1
 """In `_inflation_factors`: the quantile z, and the largest t^2 for which its expansion is of use."""
 _LARGEST_RATIO_OF_TWO_CLASSES = 5.0
 """Largest ratio of noise to curvature in a release of two classes. Above it, intervals contain the truth far too seldom
-(docs/intervals.md)."""
+(docs/how_to/intervals.md)."""
 _SEED_OF_SAMPLING = 1000
 """Seed of the draws of sampling errors. It differs from the seeds of the noises, which are 0, 1 and so on."""
 TARGETS = ("regularised", "unregularised")

@@ -186,7 +186,7 @@ def _open_files(paths: Any, options: _Options) -> OpenedRows:
         folder = Path(cache)
         if not folder.is_dir():
             raise ParameterError("cache must be True, False or the path of a folder that exists.")
-    parts = tuple(FilePart(Stamp.of(path), _kinds_of(schema, options.target)) for path in files_of(paths))
+    parts = tuple(FilePart(Stamp.of(path), kinds_read(schema, options.target)) for path in files_of(paths))
     files = FileRows(schema, parts, folder, options.progress, options.target)
     if options.client is None:
         return files
@@ -194,7 +194,7 @@ def _open_files(paths: Any, options: _Options) -> OpenedRows:
     return dask.rows_of_files(files, options.client)  # type: ignore[no-any-return]
 
 
-def _kinds_of(schema: Schema, target: str | None) -> dict[str, Kind]:
+def kinds_read(schema: Schema, target: str | None = None) -> dict[str, Kind]:
     """The kind of each column that is read from a CSV file: those of the schema, its person, and its target or `target`."""
     kinds: dict[str, Kind] = {
         column.name: "number" if isinstance(column, NumberColumn) else "text" for column in schema.columns

@@ -66,6 +66,6 @@ def row_weights_of(
         return weights
     by_class = dict(class_weight)
     if set(by_class) != set(classes):
-        raise InputError("class_weight must name all classes and no other label. Correct it, or declare `classes`.")
+        raise InputError("class_weight must name all classes and no other label. Correct it, or declare the classes.")
     of_class = np.array([by_class[label] for label in classes])[positions_of(labels, len(classes))]
     return of_class if weights is None else of_class * weights

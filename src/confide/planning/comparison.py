@@ -51,6 +51,15 @@ def compare_mechanisms(estimator: Any, n_rows: int | None, n_features: int | Non
         different minimisers, so a smaller one need not be better. To compare distances, give a number and a name.
     n_rows, n_features : int or None
         As in the estimator's `plan`.
+
+    Returns
+    -------
+    tuple of Compared
+
+    Raises
+    ------
+    ParameterError
+        If the estimator has no loss of the score, or a parameter is outside its range.
     """
     if hasattr(estimator, "chosen_schema"):
         # Distances can be compared between the same columns alone.
@@ -94,6 +103,11 @@ def equivalent_budgets(
     tuple
         PureDP, ApproxDP with this delta, ZCDP. For its own kind, the estimator's budget itself. For noisy gradients there is
         no PureDP.
+
+    Raises
+    ------
+    ParameterError
+        If the estimator has no loss of the score, or a parameter is outside its range.
     """
     # Pure budgets have no centre of the rows, so budgets are compared without one.
     given = _plan_with_noise(estimator_with(estimator, centre=False), n_rows, n_features)

@@ -34,7 +34,7 @@ from confide.erm.objective import Objective
 from confide.erm.row_bounds import RowBound, norm_with_intercept
 from confide.errors import ParameterError
 from confide.features.encoder import Encoder
-from confide.planning.checked_arguments import is_number
+from confide.planning.checked_arguments import check_whole, is_number
 from confide.planning.estimator_copies import estimator_with, estimator_with_chosen_schema
 from confide.privacy.mechanism import Plan, Problem
 from confide.privacy.noise import Entropy
@@ -116,6 +116,7 @@ def simulate(
     error: float,
     positive_rate: float = 0.5,
     seed: int = 0,
+    n_designs: int | None = None,
 ) -> Forecast:
     """Forecast the test error of a private classifier, before any data.
 
@@ -131,6 +132,9 @@ def simulate(
         Expected share of one of the two classes.
     seed : int
         Seed of the made-up rows, and of the noise added to them, which no release uses.
+    n_designs : int or None
+        Number of designs over which errors are averaged, at least 1; None means the number that the ranges were calibrated
+        with. Fewer are faster and less exact.
 
     Returns
     -------
@@ -167,7 +171,9 @@ def simulate(
         intercept=problem.intercept,
         n_rows=min(_N_ROWS, problem.n_rows_low),
     )
-    n_designs = _N_DESIGNS if problem.n_weights <= _MANY_WEIGHTS else _N_DESIGNS_OF_MANY_WEIGHTS
+    if n_designs is None:
+        n_designs = _N_DESIGNS if problem.n_weights <= _MANY_WEIGHTS else _N_DESIGNS_OF_MANY_WEIGHTS
+    check_whole(n_designs=n_designs)
     errors = np.concatenate(
         [_with_noise(plan, _made_up_rows(facts, error, positive_rate, seed + k), seed + k) + error for k in range(n_designs)]
     )

@@ -37,6 +37,26 @@ def laplace_scale_for_accuracy(accuracy: float, failure: float, n_features: int,
     """The largest scale of independent Laplace noise on the weights that is (accuracy, failure)-useful.
 
     Theorem 11 with F log 2 in place of F: accuracy / (2 Phi (F log 2 + log(1 / f))), Phi the largest entry of a row.
+
+    Parameters
+    ----------
+    accuracy : float
+        Largest difference between the decision functions.
+    failure : float, in (0, 1)
+        f, the probability that it is exceeded.
+    n_features : int
+        F, the number of weights.
+    largest_entry : float
+        Phi.
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    ParameterError
+        If a number lies outside its range.
     """
     check_whole(n_features=n_features)
     check_positive(accuracy=accuracy, largest_entry=largest_entry)
@@ -81,6 +101,11 @@ def optimal_privacy(
     Returns
     -------
     PrivacyRange
+
+    Raises
+    ------
+    ParameterError
+        If a number lies outside its range.
 
     Notes
     -----
@@ -134,10 +159,19 @@ def optimal_privacy_of_kernel(
     n_rows : int
     n_inputs : int
         Number of columns before the random features.
-    alpha, accuracy, failure :
+    alpha, accuracy, failure : float
         As in `optimal_privacy`.
     length_scale : s
     diameter : D, diameter of the ball in which rows lie
+
+    Returns
+    -------
+    PrivacyRange
+
+    Raises
+    ------
+    ParameterError
+        If a number lies outside its range.
 
     Notes
     -----
@@ -192,6 +226,30 @@ def features_for_kernel(
 
     4 (d + 2) / t log(2^9 (p D)^2 / (f t)), t = min(1, a^4 / (2^4 C^4 (1 + sqrt 6)^4)), p^2 = d / s^2 the second moment of
     the frequencies and D the diameter. The theorem holds for all data, so usual data need far fewer.
+
+    Parameters
+    ----------
+    n_inputs : int
+        d, the number of columns before the random features.
+    accuracy : float
+        a, the largest difference between the decision functions.
+    failure : float, in (0, 1)
+        f, the probability that it is exceeded.
+    alpha : float
+        1 / C, the ridge of the mean objective.
+    length_scale : float
+        s, in the unit of the columns.
+    diameter : float
+        D of the ball in which rows lie, in the same unit.
+
+    Returns
+    -------
+    int
+
+    Raises
+    ------
+    ParameterError
+        If a number lies outside its range.
     """
     check_whole(n_inputs=n_inputs)
     check_positive(accuracy=accuracy, alpha=alpha, length_scale=length_scale, diameter=diameter)

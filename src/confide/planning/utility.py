@@ -199,7 +199,7 @@ def sample_size(
         Number of columns; None with a schema.
     excess : float, positive
         How far the mean loss may be above that of any weights of norm `reference_norm`.
-    reference_norm, failure :
+    reference_norm, failure : float
         As in `utility_bound`.
     population : bool, default False
         Whether the target is for the loss on new rows; otherwise it is for the rows of the fit.

@@ -27,7 +27,18 @@ class Neighbours(StrEnum):
 
     @classmethod
     def parse(cls, value: object) -> Neighbours:
-        """The member named by `value`, or ParameterError."""
+        """The member named by `value`.
+
+        Parameters
+        ----------
+        value : str or Neighbours
+            "replace-one" or "add-or-remove-one".
+
+        Raises
+        ------
+        ParameterError
+            If it names no member.
+        """
         try:
             return cls(str(value))
         except ValueError:
@@ -53,7 +64,18 @@ class _Amounts:
 
     @classmethod
     def of_sum(cls, *amounts: float) -> Self:
-        """What several charges cost together. Unlike the budget of a release it may be 0."""
+        """What several charges cost together. Unlike the budget of a release it may be 0.
+
+        Parameters
+        ----------
+        *amounts : float
+            The numbers of the currency, in its order; none is negative.
+
+        Raises
+        ------
+        ParameterError
+            If an amount is negative or not a number.
+        """
         if not all(amount >= 0.0 for amount in amounts):
             raise ParameterError("a sum of charges is not negative.")
         total = cls(*(low for low, _ in cls.ranges.values()))
@@ -85,6 +107,11 @@ class PureDP(_Amounts):
     ----------
     epsilon : float
         From 1e-9 to 1e9; ``math.inf`` means no privacy at all.
+
+    Raises
+    ------
+    ParameterError
+        If epsilon is outside its range.
     """
 
     kind: ClassVar[str] = "pure"
@@ -97,7 +124,18 @@ class PureDP(_Amounts):
         return ZCDP.of_sum(self.epsilon * math.tanh(0.5 * self.epsilon) * _UP if self.is_private else math.inf)
 
     def to_approx(self, delta: float) -> ApproxDP:
-        """The same epsilon; pure privacy needs no delta."""
+        """The same epsilon; pure privacy needs no delta.
+
+        Parameters
+        ----------
+        delta : float
+            From 1e-30 to 0.5.
+
+        Raises
+        ------
+        ParameterError
+            If delta is outside its range.
+        """
         return ApproxDP(self.epsilon, delta)
 
 
@@ -111,6 +149,11 @@ class ApproxDP(_Amounts):
         From 1e-9 to 1e9; ``math.inf`` means no privacy at all.
     delta : float
         From 1e-30 to 0.5. Far below one over the number of rows, or it protects nobody.
+
+    Raises
+    ------
+    ParameterError
+        If epsilon or delta is outside its range.
     """
 
     kind: ClassVar[str] = "approximate"
@@ -120,7 +163,18 @@ class ApproxDP(_Amounts):
     delta: float
 
     def to_approx(self, delta: float) -> ApproxDP:
-        """The same with a larger delta."""
+        """The same with a larger delta.
+
+        Parameters
+        ----------
+        delta : float
+            At least the present one, and at most 0.5.
+
+        Raises
+        ------
+        ParameterError
+            If delta is smaller than the present one.
+        """
         if not delta >= self.delta:
             raise ParameterError("an approximate guarantee cannot be turned into one with a smaller delta.")
         return ApproxDP(self.epsilon, delta)
@@ -134,6 +188,11 @@ class ZCDP(_Amounts):
     ----------
     rho : float
         From 1e-12 to 1e9; ``math.inf`` means no privacy at all.
+
+    Raises
+    ------
+    ParameterError
+        If rho is outside its range.
     """
 
     kind: ClassVar[str] = "zcdp"
@@ -142,7 +201,18 @@ class ZCDP(_Amounts):
     rho: float
 
     def to_approx(self, delta: float) -> ApproxDP:
-        """The least epsilon for this delta, by Canonne, Kamath and Steinke (2020), proposition 12."""
+        """The least epsilon for this delta, by Canonne, Kamath and Steinke (2020), proposition 12.
+
+        Parameters
+        ----------
+        delta : float
+            Strictly between 0 and 1.
+
+        Raises
+        ------
+        ParameterError
+            If delta is outside its range.
+        """
         if not 0.0 < delta < 1.0:
             raise ParameterError("delta must lie strictly between 0 and 1.")
         return ApproxDP.of_sum(concentrated_epsilon(self.rho, delta), delta)

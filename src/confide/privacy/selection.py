@@ -49,7 +49,7 @@ class Selection:
             law = "permute-and-flip" if flip >= exponential else "exponential"
         return cls(law, exponential if law == "exponential" else flip)
 
-    def choose(self, mistakes: Sequence[int], entropy: Entropy) -> int:
+    def choose(self, mistakes: Sequence[int] | Sequence[Fraction], entropy: Entropy) -> int:
         """The position of the chosen candidate."""
         left, least = list(range(len(mistakes))), min(mistakes)
         rate = Fraction(self.epsilon) / 2

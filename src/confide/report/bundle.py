@@ -1,4 +1,4 @@
-"""All that belongs to a report in one archive: the page, the card, the document, the model, the schema, the ledger's entries."""
+"""All that belongs to a report in one archive: page, card, document, model, schema, and the entries of the ledger."""
 
 from __future__ import annotations
 

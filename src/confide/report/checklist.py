@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from confide.cautions import UNDECLARED_LABELS
 from confide.guarantee import Guarantee
 from confide.report.ledger_facts import LedgerFacts
 
@@ -32,7 +31,7 @@ def points_to_confirm(guarantee: Guarantee, ledger: LedgerFacts | None, person_c
     )
     labels = (
         ("The labels were not declared. None of them points to a single person.",)
-        if UNDECLARED_LABELS in guarantee.assumptions
+        if any("was not declared" in sentence for sentence in guarantee.assumptions)
         else ()
     )
     prior = (

@@ -25,7 +25,7 @@ STYLE = """
 .effects .knot { stroke: var(--mark); stroke-width: 1.4; }
 """
 _WIDTH, _LEFT, _RIGHT, _TOP, _HEIGHT, _BELOW = 304, 38, 10, 8, 150, 36
-_NAMES, _LINE, _LONGEST_NAME, _NARROWED_NAME = 130, 19, 15, 24
+_NAMES, _LINE, _LONGEST_NAME, _NARROWED_NAME = 130, 19, 17, 24
 MOST_LEVELS = 20
 """Of a category with more levels, only the two ends of the list are drawn."""
 _PART_FOR_MISSING = 0.16
@@ -107,8 +107,8 @@ def _levels(effect: Effect, shown: Sequence[Value], limits: tuple[float, float])
     def x_of(number: float) -> float:
         return _NAMES + width * (min(max(number, low), high) - low) / (high - low)
 
-    marks = [_line(x_of(tick), _TOP, x_of(tick), bottom, "grid") for tick in even_ticks(low, high, 4)]
-    marks += [_text(x_of(tick), bottom + 16, f"{tick:g}", "middle") for tick in even_ticks(low, high, 4)]
+    marks = [_line(x_of(tick), _TOP, x_of(tick), bottom, "grid") for tick in even_ticks(low, high, 6)]
+    marks += [_text(x_of(tick), bottom + 16, f"{tick:g}", "middle") for tick in even_ticks(low, high, 6)]
     marks.append(_line(x_of(0.0), _TOP, x_of(0.0), bottom, "zero"))
     for place, value in enumerate(shown):
         y, name = _TOP + _LINE * (place + 0.5), str(value.value)

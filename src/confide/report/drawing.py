@@ -13,10 +13,11 @@ from confide.inference.table import CoefficientTable
 _MAX_BARS = 40
 """Only so many weights are drawn, the longest. The table on the page has them all."""
 _LINE_HEIGHT = 22
-_LEFT_MARGIN, _PLOT_WIDTH, _RIGHT_MARGIN = 310, 420, 20
+_LEFT_MARGIN, _PLOT_WIDTH, _RIGHT_MARGIN = 210, 270, 20
 _LIGHT_BLUE, _DARK_BLUE = "var(--light)", "var(--dark)"
 """Colours of the style sheet of the page, which differ between a light and a dark screen."""
-_MAX_NAME_LENGTH = 35
+_MAX_NAME_LENGTH, _LONGEST_NAME = 35, 27
+"""Longer names are shortened in the middle, and names above the second length are set in narrow letters."""
 
 
 def interval_plot(table: CoefficientTable, note: str = "", outcome: str = "") -> str:
@@ -85,7 +86,7 @@ class _Axis:
         """The whole drawing: marks, ticks with numbers, a line at 0, and a caption that screen readers read too."""
         width, height = _LEFT_MARGIN + _PLOT_WIDTH + _RIGHT_MARGIN, len(marks) * _LINE_HEIGHT
         zero, whole = self.x_of(0.0), height + 26 + 18 * bool(outcome)
-        ticks = [(self.x_of(tick), f"{tick:g}") for tick in even_ticks(self._low, self._low + _PLOT_WIDTH / self._unit, 7)]
+        ticks = [(self.x_of(tick), f"{tick:g}") for tick in even_ticks(self._low, self._low + _PLOT_WIDTH / self._unit, 6)]
         lines = "".join(
             f'<line x1="{x:.1f}" y1="0" x2="{x:.1f}" y2="{height + 4}" style="stroke: var(--rule)"/>' for x, _ in ticks
         )
@@ -93,15 +94,15 @@ class _Axis:
         middle = _LEFT_MARGIN + _PLOT_WIDTH / 2
         title = f'<text x="{middle}" y="{height + 36}" text-anchor="middle" class="quiet">{escape(outcome)}</text>'
         return (
-            '<div class="scroll" role="region" aria-label="Picture of coefficients" tabindex="0">'
             f'<svg role="img" class="fixed" width="{width}" height="{whole}" viewBox="0 0 {width} {whole}">'
             f"<title>{escape(caption)}</title>"
             f'<line x1="{zero:.1f}" y1="0" x2="{zero:.1f}" y2="{height + 4}" style="stroke: var(--line)"/>'
-            f"{lines}{numbers}{title if outcome else ''}{''.join(marks)}</svg></div>"
+            f"{lines}{numbers}{title if outcome else ''}{''.join(marks)}</svg>"
             f"<p>{escape(caption)}</p>"
         )
 
 
 def _label(name: str, middle: float) -> str:
     shown = name if len(name) <= _MAX_NAME_LENGTH else f"{name[:17]}…{name[-17:]}"
-    return f'<text x="{_LEFT_MARGIN - 10}" y="{middle + 4:.1f}" text-anchor="end">{escape(shown)}</text>'
+    narrow = f' textLength="{_LEFT_MARGIN - 14}" lengthAdjust="spacingAndGlyphs"' if len(shown) > _LONGEST_NAME else ""
+    return f'<text x="{_LEFT_MARGIN - 10}" y="{middle + 4:.1f}" text-anchor="end"{narrow}>{escape(shown)}</text>'

@@ -86,8 +86,8 @@ def _main_effects(model: Any, level: float) -> str:
         few = f" The {len(maps)} largest of {len(pairs)} are drawn." if len(maps) < len(pairs) else ""
         text += (
             '<div class="whole"><h3>What pairs of columns add</h3>'
-            "<p>Each cell is a pair of values. One colour means that the pair adds to the "
-            f"{escape(effects.outcome)}, the other that it takes away; the stronger, the more.{few}</p>"
+            f"<p>Each cell is a pair of values. Blue cells add to the {escape(effects.outcome)}, orange ones take away from "
+            f"it; the stronger the colour, the more.{few}</p>"
             f"{surface_drawings(maps)}</div>"
         )
     return text
@@ -202,8 +202,9 @@ def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
         f'<th scope="col"{" class=word" if place < 2 else ""}>{escape(name)}</th>' for place, name in enumerate(heads)
     )
     body = "".join(
-        f'<tr><th scope="row">{escape(name)}</th><td class="word">{escape(unit)}</td>'
-        f"{''.join(f'<td>{escape(cell)}</td>' for cell in cells)}</tr>"
+        f'<tr><th scope="row">{escape(name)}</th><td class="word" data-name="{escape(heads[1])}">{escape(unit)}</td>'
+        + "".join(f'<td data-name="{escape(head)}">{escape(cell)}</td>' for head, cell in zip(heads[2:], cells, strict=True))
+        + "</tr>"
         for name, unit, *cells in rows
     )
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    return f'<table class="stack"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'

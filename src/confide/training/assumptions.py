@@ -10,6 +10,7 @@ from confide.effects.monotone import monotone_sentence
 from confide.erm.declared_losses import DeclaredLoss
 from confide.erm.interpolated_slopes import InterpolatedSlopes
 from confide.erm.target_losses import PoissonLoss, SquaredLoss
+from confide.features.columns import NumberColumn
 from confide.features.encoder import Encoder
 from confide.guarantee import Guarantee
 from confide.inference.forecast import IntervalsPlan
@@ -28,6 +29,9 @@ _CHECKED = (
     "protected."
 )
 _CHOSEN = "; bounds, categories and parameters were chosen without looking at the rows."
+_CHOSEN_BUT_RELEASED = (
+    "; bounds, categories and parameters were chosen without looking at the rows, apart from the bounds that were released."
+)
 
 
 def guarantee_of(
@@ -48,13 +52,15 @@ def guarantee_of(
     unusual : what is unusual about the budget, see `confide.cautions`
     """
     problem, intervals = plan.problem, _intervals_of(plan)
+    released_bounds = _released_bounds(encoder, charge.ledger)
     budget = plan.budget if intervals is None else intervals.budget
     person_column = None if encoder is None else encoder.schema.person
     is_guaranteed = plan.budget.is_private and plan.lattice is not None and charge.seed is None
     sentences = (
         _persons(problem.rows_per_person, person_column),
         _number_of_rows(problem),
-        _bound(problem, is_private=plan.budget.is_private),
+        _bound(problem, is_private=plan.budget.is_private, some_released=bool(released_bounds)),
+        *released_bounds,
         *of_rows,
         *_declared(problem),
         *_clipped_slopes(problem),
@@ -90,12 +96,21 @@ def _number_of_rows(problem: Any) -> str:
     )
 
 
-def _bound(problem: Any, *, is_private: bool) -> str:
+def _bound(problem: Any, *, is_private: bool, some_released: bool) -> str:
+    chosen = _CHOSEN_BUT_RELEASED if some_released else _CHOSEN
     with_intercept = " with the intercept" if problem.intercept > 0.0 else ""
     return (
         f"Every row is clipped to its declared bound (L2 norm {problem.row_norm:.6g}{with_intercept})"
-        f"{_CHOSEN if is_private else '.'}"
+        f"{chosen if is_private else '.'}"
     )
+
+
+def _released_bounds(encoder: Encoder | None, ledger: Batch | Ledger | None) -> tuple[str, ...]:
+    """Which bounds of the schema came from rows, by releases of their own."""
+    columns = () if encoder is None else encoder.schema.columns
+    releases = [each.released for each in columns if isinstance(each, NumberColumn) and each.released is not None]
+    identity = None if ledger is None else ledger.identity
+    return tuple(dict.fromkeys(release.sentence(identity) for release in releases))
 
 
 def _released_for_intervals(plan: AnyPlan) -> tuple[str, ...]:

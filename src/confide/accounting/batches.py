@@ -1,0 +1,147 @@
+"""Releases that were planned and charged together, and what a charge to a ledger or to such a batch is made of."""
+
+from __future__ import annotations
+
+import math
+import os
+import threading
+from collections import Counter
+from typing import NoReturn, Protocol, Self
+
+from confide.accounting.chargeable import as_events
+from confide.accounting.events import Event
+from confide.errors import BudgetExceeded, LedgerError
+from confide.privacy.budgets import Budget, Neighbours
+
+CURRENCIES = ("epsilon", "delta", "rho")
+
+
+class Account(Protocol):
+    """What a charge must agree with: a ledger, or a batch of one."""
+
+    @property
+    def identity(self) -> str:
+        """The identity of the ledger."""
+
+    @property
+    def limit(self) -> Budget:
+        """The limit of the ledger."""
+
+    @property
+    def neighbours(self) -> Neighbours:
+        """The neighbour relation of every charge."""
+
+    @property
+    def max_rows_per_person(self) -> int:
+        """The largest number of rows of a person for whom the limit holds."""
+
+
+class Shared:
+    """Copies, deep copies and scikit-learn's clones of it are the object itself, so that no wrapper can spend twice."""
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Self:
+        return self
+
+    def __sklearn_clone__(self) -> Self:
+        return self
+
+
+class Batch(Shared):
+    """Releases that were planned and charged together (`Ledger.plan`). Each can be made once, by whoever holds the batch.
+
+    It lives in the process that planned it. What is not used stays charged.
+    """
+
+    def __init__(self, ledger: Account, releases: tuple[tuple[Event, ...], ...]) -> None:
+        self._ledger = ledger
+        self._size = len(releases)
+        self._unused = Counter(releases)
+        self._lock = threading.Lock()
+        self._process = os.getpid()
+
+    @property
+    def identity(self) -> str:
+        """The identity of the ledger."""
+        return self._ledger.identity
+
+    @property
+    def limit(self) -> Budget:
+        """The limit of the ledger that the batch was charged to."""
+        return self._ledger.limit
+
+    @property
+    def neighbours(self) -> Neighbours:
+        """The neighbour relation of every release."""
+        return self._ledger.neighbours
+
+    @property
+    def max_rows_per_person(self) -> int:
+        """The largest number of rows of a person for whom the limit holds."""
+        return self._ledger.max_rows_per_person
+
+    def charge(self, budget: object, *, purpose: str = "", neighbours: Neighbours | str | None = None) -> None:
+        """Use up one release that was planned and is equal to this one, or raise and use up nothing.
+
+        Raises
+        ------
+        BudgetExceeded
+            If no such release was planned, or all such are used up.
+        LedgerError
+            If the neighbour relation is another one, or this is another process.
+        """
+        if os.getpid() != self._process:
+            raise LedgerError(
+                "a batch cannot be used in another process: both would use up the same releases. Use it where it was "
+                "planned, or charge a ledger in a file. Nothing was used or charged."
+            )
+        release = events_of_charge(self, budget, neighbours)
+        with self._lock:
+            if not self._unused[release]:
+                raise BudgetExceeded(
+                    f"the plan of this batch has no release left that is equal to this one, {listed(costs_of(release))}. "
+                    f"Plan it with `ledger.plan`, or charge the ledger itself. Nothing was used or charged."
+                )
+            self._unused[release] -= 1
+
+    def __repr__(self) -> str:
+        return f"<Batch of {self._size} releases, {self._unused.total()} of them unused, in {self._ledger!r}>"
+
+    def __reduce__(self) -> NoReturn:
+        raise LedgerError(
+            "a batch cannot be pickled or sent to another process: the copy would use up the same releases again. Run the "
+            "work in this process (n_jobs=1 or threads), or charge a ledger in a file."
+        )
+
+
+def events_of_charge(account: Account, value: object, neighbours: Neighbours | str | None) -> tuple[Event, ...]:
+    """The events of a charge. Both the events and the caller must name the relation of the ledger."""
+    own = account.neighbours
+    asked = own if neighbours is None else Neighbours.parse(neighbours)
+    events = as_events(value, asked, account.max_rows_per_person)
+    for relation in (asked, *(event.neighbours for event in events)):
+        if relation is not own:
+            raise LedgerError(
+                f"this ledger counts {own} guarantees, and the charge is for {relation}. Use one ledger for each relation. "
+                f"Nothing was used or charged."
+            )
+    return events
+
+
+def costs_of(events: tuple[Event, ...]) -> dict[str, float | None]:
+    """What events cost by their budgets, added up for each currency; None for a currency that no event has."""
+    columns = {name: [getattr(event.budget, name, None) for event in events] for name in CURRENCIES}
+    parts = {name: [cost for cost in costs if cost is not None] for name, costs in columns.items()}
+    return {name: math.fsum(costs) if costs else None for name, costs in parts.items()}
+
+
+def listed(costs: dict[str, float | None]) -> str:
+    """Costs as text, without currencies that are not there."""
+    return ", ".join(f"{name} {cost:g}" for name, cost in costs.items() if cost is not None)
+
+
+def amounts_of(budget: Budget) -> str:
+    """The amounts of a budget, as text."""
+    return listed({name: getattr(budget, name) for name in budget.ranges})

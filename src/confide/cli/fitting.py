@@ -1,0 +1,147 @@
+"""One fit of a table on disk: checked, planned, charged, trained and written, as `confide fit` and `confide run` do it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from confide.cli.charges import Charges
+from confide.cli.options import ModelOptions
+from confide.cli.outputs import check_model_out, check_report_out, files_of_ledger
+from confide.errors import ParameterError
+
+if TYPE_CHECKING:
+    from confide.cli.display import Screen
+    from confide.cli.kernels import ShownKernel
+    from confide.estimators.linear_model import PrivateLinearModel
+    from confide.features.schema import Schema
+    from confide.privacy.budgets import Budget
+    from confide.training.plan import AnyPlan
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fitting:
+    """What is asked of a fit.
+
+    Attributes
+    ----------
+    data : path or pattern of the table
+    schema : file of the schema
+    options : the model
+    budget : what the model may cost
+    out : file of the model
+    ledger : file or URL of the ledger; None for none
+    purpose : what the ledger records as the purpose; None for what the library says
+    cache : folder for encoded rows; None for none
+    report : file of the report; None for none
+    force : whether files that exist are replaced
+    """
+
+    data: str
+    schema: Path
+    options: ModelOptions
+    budget: Budget
+    out: Path
+    ledger: str | None = None
+    purpose: str | None = None
+    cache: Path | None = None
+    report: Path | None = None
+    force: bool = False
+
+    def prepared(self) -> PreparedFit:
+        """The fit, once files, schema and options are known to fit together. No row is read."""
+        from confide.data.on_disk import files_of
+
+        files = files_of(self.data)
+        priors = [path for path in (self.options.prior, self.options.public_prior) if path is not None]
+        inputs = [*files, self.schema, *priors, *files_of_ledger(self.ledger)]
+        check_model_out(self.out, inputs, force=self.force)
+        if self.report is not None:
+            check_report_out(self.report, [*inputs, self.out], force=self.force)
+        columns = schema_with_target(self.schema)
+        charges = Charges(self.ledger, purpose=self.purpose, model_file=self.out)
+        return PreparedFit(self, files, self.options.estimator(self.budget, columns, charges.ledger), charges)
+
+
+@dataclass(slots=True)
+class PreparedFit:
+    """A fit that can be planned, and then released.
+
+    Attributes
+    ----------
+    asked : what is asked of it
+    files : the files of the table
+    model : the estimator
+    charges : what it charges, and where its model is
+    public_rows : the number of rows once it is planned; None where it is private
+    chosen : the schema with the curves that were chosen for it; None if nothing was left to choose
+    fourier : the random features that were chosen for it, or None
+    """
+
+    asked: Fitting
+    files: Any
+    model: PrivateLinearModel
+    charges: Charges
+    public_rows: int | None = None
+    chosen: Schema | None = None
+    fourier: ShownKernel | None = None
+
+    def planned(self) -> AnyPlan:
+        """The plan. Rows are counted; nothing is charged."""
+        from confide.cli import display
+        from confide.cli.curves import chosen_schema
+        from confide.cli.kernels import chosen_map
+        from confide.intake.opening import open_rows
+
+        model = self.model
+        with display.working(f"counting the rows of {self.asked.data}"):
+            rows: Any = open_rows(self.files, model.schema)
+            n_rows = rows.count()
+        is_number_private = model.n_rows_bounds is not None
+        self.public_rows = None if is_number_private else n_rows
+        self.chosen = chosen_schema(model, self.public_rows)
+        if self.chosen is not None:
+            # Nothing is left to be chosen, so the fit need not count the rows again.
+            model.set_params(schema=self.chosen, interactions=())
+        self.fourier = chosen_map(model, self.public_rows)
+        if self.fourier is not None:
+            model.set_params(n_features=self.fourier.n_features)
+        plan: AnyPlan = model.plan(self.public_rows)
+        return plan
+
+    def show(self, plan: AnyPlan, screen: Screen) -> None:
+        """Show the plan, and what was chosen from public facts."""
+        from confide.cli import tables
+
+        names = () if self.model.schema is None else self.model.schema.column_names
+        for sentence in tables.separator_sentences(self.files, names):
+            screen.text(sentence)
+        screen.plan(plan)
+        screen.curves(self.chosen)
+        screen.kernel(self.fourier)
+
+    def release(self, plan: AnyPlan | None) -> None:
+        """Charge the plan, train on the rows of the files, and write the model."""
+        from confide.cli import display
+        from confide.intake.opening import open_rows
+
+        cache = False if self.asked.cache is None else self.asked.cache
+        # A bar that shows which part of the rows was read would reveal their number.
+        descent = getattr(plan, "descent", None)
+        with display.row_progress(self.public_rows, n_passes=None if descent is None else descent.n_steps) as progress:
+            self.model.fit(open_rows(self.files, self.model.schema, cache=cache, progress=progress))
+        self.charges.write_model(self.model, self.asked.out, overwrite=self.asked.force)
+
+
+def schema_with_target(path: Path) -> Schema:
+    """The schema in a file, which must have a target."""
+    from confide.features.schema import Schema
+
+    schema = Schema.from_toml(path)
+    if schema.target is None:
+        raise ParameterError(
+            f'{path} names no target; add a line such as target = {{ column = "income", negative = "no", positive = '
+            f'"yes" }} for labels, or target = {{ column = "price", low = 0, high = 20000 }} for numbers, above its columns.'
+        )
+    return schema

@@ -1,0 +1,69 @@
+"""Which option of the command line stands for which parameter of Python.
+
+Refusals are put into the words of options by this table, and a test compares it with the parameters of all estimators.
+"""
+
+from __future__ import annotations
+
+OPTION_OF = {
+    "alpha": "--alpha",
+    "budget": "--epsilon",
+    "centre": "--centre",
+    "class_weight": "--class-weight",
+    "delta": "--delta",
+    "epsilon": "--epsilon",
+    "error": "--error",
+    "excess": "--excess",
+    "expected_tries": "--expected-tries",
+    "failure": "--failure",
+    "feature_norm": "--feature-norm",
+    "fit_intercept": "--intercept",
+    "held_out": "--held-out",
+    "inference_share": "--intervals",
+    "interactions": "--interactions",
+    "intercept_scaling": "--intercept-scaling",
+    "intervals": "--intervals",
+    "kernel": "--kernel",
+    "knots": "--knots",
+    "ledger": "--ledger",
+    "length_scale": "--length-scale",
+    "level": "--level",
+    "loss": "--loss",
+    "map_seed": "--map-seed",
+    "max_rows_per_person": "--max-rows-per-person",
+    "mechanism": "--mechanism",
+    "method": "--method",
+    "monotone": "--monotone",
+    "multiclass": "--multiclass",
+    "n_bins": "--bins",
+    "n_features": "--n-features",
+    "n_jobs": "--jobs",
+    "n_rows": "--rows",
+    "n_rows_bounds": "--n-rows-bounds",
+    "neighbours": "--neighbours",
+    "orthogonal": "--orthogonal",
+    "param_grid": "--grid",
+    "positive_rate": "--positive-rate",
+    "prior": "--prior",
+    "random_state": "--seed",
+    "reference_norm": "--reference-norm",
+    "rho": "--rho",
+    "row_norm": "--row-norm",
+    "schema": "--schema",
+    "score_share": "--score-share",
+    "smoothing": "--smoothing",
+    "target_bound": "--target-bound",
+    "threshold": "--threshold",
+}
+"""The option that stands for a parameter."""
+
+WITHOUT_OPTION = {
+    "bounds": "a command needs a schema, which has the bounds of each column",
+    "classes": "the schema declares the labels of its target",
+    "max_sample_weight": "rows in files have no weights of their own; classes have, by --class-weight",
+    "estimator": "--model and its options describe it",
+}
+"""Parameters that have no option, and the reason."""
+
+OF_FITS_ALONE = ("ledger", "random_state")
+"""Parameters of a release. A plan has none, so `confide plan` has no options for them."""

@@ -1,0 +1,188 @@
+"""`confide search`: choose options of a model privately, and release the choice and the chosen model as one release."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from confide.cli.budgets import Delta, Epsilon, Purpose, Rho, chosen_budget
+from confide.cli.fit import DataFiles, LedgerToCharge, SchemaFile, show_model
+from confide.cli.fitting import schema_with_target
+from confide.cli.options import Force, Format, ModelOptions, ModelOut, read_parameter, takes_model_options
+from confide.cli.outputs import check_model_out, exit_without_guarantee, files_of_ledger
+from confide.cli.parameters import OPTION_OF
+from confide.errors import FileError, ParameterError
+
+if TYPE_CHECKING:
+    from confide.cli.charges import Charges
+    from confide.cli.display import Screen
+    from confide.estimators.search import PrivateSearchCV
+
+Grid = Annotated[
+    list[str],
+    typer.Option(
+        metavar="NAME=A,B,...|FILE.toml",
+        help="Values to choose from, by the name of an option, as alpha=.001,.01; once for each option. Or a TOML file with "
+        "lines such as alpha = [0.001, 0.01].",
+        show_default=False,
+    ),
+]
+
+
+@takes_model_options(without=("row_norm", "intervals", "jobs"))
+def search(
+    data: DataFiles,
+    schema: SchemaFile,
+    grid: Grid,
+    epsilon: Epsilon = None,
+    delta: Delta = None,
+    rho: Rho = None,
+    method: Annotated[
+        Literal["auto", "permute-and-flip", "exponential", "repeated"],
+        typer.Option(help="How candidates are tried: once each on a part of the rows, or repeatedly on all but a few."),
+    ] = "auto",
+    held_out: Annotated[
+        float | None,
+        typer.Option(metavar="SHARE", help="Share of the rows on which mistakes are counted.", show_default=False),
+    ] = None,
+    score_share: Annotated[
+        float, typer.Option(metavar="SHARE", help="Share of the budget of the choice that releases the winner's score.")
+    ] = 0.0,
+    expected_tries: Annotated[
+        float | None, typer.Option(metavar="N", help="For repeated: mean number of tries.", show_default=False)
+    ] = None,
+    *,
+    options: ModelOptions,
+    ledger: LedgerToCharge = None,
+    purpose: Purpose = None,
+    out: ModelOut = Path("model.json"),
+    force: Force = False,
+    output_format: Format = "text",
+) -> None:
+    """Choose options of a model from a public list, and release the choice with the model under one budget.
+
+    The whole search is one charge. What it learns about the other candidates stays private. The ridge (--alpha) needs no
+    search: its automatic value costs nothing. Models of classes alone can be searched.
+    """
+    from confide.cli import display
+    from confide.cli.charges import Charges
+    from confide.data.on_disk import files_of
+    from confide.estimators.search import PrivateSearchCV
+
+    budget, files = chosen_budget(epsilon, delta, rho), files_of(data)
+    priors = [path for path in (options.prior, options.public_prior) if path is not None]
+    check_model_out(out, [*files, schema, *priors, *files_of_ledger(ledger)], force=force)
+    columns, points = schema_with_target(schema), grid_of(grid, options)
+    charges = Charges(ledger, purpose=purpose, model_file=out)
+    searched = PrivateSearchCV(
+        replace(options, seed=None).estimator(budget, columns),
+        points,
+        budget=budget,
+        method=method,
+        held_out=held_out,
+        score_share=score_share,
+        expected_tries=expected_tries,
+        ledger=charges.ledger,
+        random_state=options.seed,
+    )
+    screen = display.Screen() if output_format == "text" else None
+    with charges.reported_on_failure():
+        _fit(searched, files, columns, screen)
+        charges.write_model(searched.best_estimator_, out, overwrite=force)
+        if screen is None:
+            display.print_json(_document(searched, out) | {"charge": charges.document()})
+        else:
+            _show(screen, searched, charges, out)
+    exit_without_guarantee(searched.best_estimator_)
+
+
+def grid_of(given: list[str], options: ModelOptions) -> list[dict[str, list[Any]]]:
+    """The grid that --grid states, in parameters of Python.
+
+    Raises
+    ------
+    ParameterError, FileError
+        If it names what no option of a model is, or a value cannot be read.
+    """
+    texts: dict[str, list[str]] = {}
+    for entry in given:
+        name, equals, values = entry.partition("=")
+        found = {name: [value.strip() for value in values.split(",")]} if equals else _of_file(Path(entry))
+        for option, values_of_option in found.items():
+            field = option.strip().removeprefix("--").replace("-", "_")
+            if field in texts:
+                raise ParameterError(f"--grid names {option} twice; give all its values at once.")
+            texts[field] = values_of_option
+    known = {field.name for field in fields(options)} - {"kind", "prior", "public_prior", "jobs", "seed", "intervals"}
+    unknown = [name for name in texts if name not in known]
+    if unknown or not texts:
+        raise ParameterError("--grid must name options of a model and values for each, as in --grid alpha=.001,.01.")
+    return [{_parameter(name): [read_parameter(name, text) for text in values] for name, values in texts.items()}]
+
+
+def _parameter(field: str) -> str:
+    return "fit_intercept" if field == "intercept" else field
+
+
+def _of_file(path: Path) -> dict[str, list[str]]:
+    """Values by option, from a TOML file."""
+    if path.suffix.lower() != ".toml":
+        raise ParameterError("--grid must be a name with values, as in --grid alpha=.001,.01, or the path of a TOML file.")
+    try:
+        found = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise FileError(f"cannot read {path}: {error.strerror}.") from None
+    except ValueError:
+        raise FileError(f"{path} is not TOML; write lines such as alpha = [0.001, 0.01].") from None
+    if not all(isinstance(values, list) and values for values in found.values()):
+        raise FileError(f"{path} must have a list of values for each option, such as alpha = [0.001, 0.01].")
+    return {name: [str(value) for value in values] for name, values in found.items()}
+
+
+def _fit(searched: PrivateSearchCV, files: Any, columns: Any, screen: Screen | None) -> None:
+    from confide.cli import display
+    from confide.intake.opening import open_rows
+
+    rows: Any = open_rows(files, columns)
+    with display.working("counting the rows"):
+        n_rows = rows.count()
+    plan = searched.plan(n_rows)
+    if screen is not None:
+        screen.plan(plan)
+    with display.working("searching"):
+        searched.fit(rows)
+
+
+def _show(screen: Screen, searched: PrivateSearchCV, charges: Charges, out: Path) -> None:
+    screen.heading("Choice")
+    screen.table(("option", "value"), list(_options_of(searched.best_params_).items()), words=("value",))
+    if hasattr(searched, "best_score_"):
+        screen.text(
+            f"Accuracy of the winner on the rows held out: {searched.best_score_:.4f}, with noise of standard deviation "
+            f"{searched.best_score_deviation_:.2g}. It is the best of several, so on average too high."
+        )
+    show_model(screen, searched.best_estimator_, with_intervals=False)
+    screen.heading("Done")
+    screen.text(charges.closing_sentence())
+    screen.verbatim(f"Wrote {out}")
+
+
+def _options_of(values: dict[str, Any]) -> dict[str, str]:
+    return {OPTION_OF.get(name, name): str(value) for name, value in values.items()}
+
+
+def _document(searched: PrivateSearchCV, out: Path) -> dict[str, Any]:
+    from confide.cli import display
+
+    score = getattr(searched, "best_score_", None)
+    deviation = getattr(searched, "best_score_deviation_", None)
+    return {
+        "model": str(out),
+        "choice": _options_of(searched.best_params_),
+        "score": None if score is None else {"accuracy": score, "deviation": deviation},
+        **display.model_document(searched.best_estimator_),
+    }

@@ -1,0 +1,244 @@
+"""A study, step by step: what is left to do, and doing it. Each charge is noted before it is made, and then its result."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from confide.cli.budgets import chosen_budget
+from confide.cli.charges import Charges
+from confide.cli.fitting import Fitting, PreparedFit, schema_with_target
+from confide.cli.options import ModelOptions
+from confide.cli.study_options import in_words_of_keys, options_of
+from confide.errors import ParameterError, SchemaError, StudyError
+from confide.files import check_output
+from confide.studies.facts import facts_of_evaluation, facts_of_fit, fingerprint
+from confide.studies.state import State, checksum_of
+from confide.studies.steps import LedgerFacts, Standing, Step, report_standing, step_of_evaluation, step_of_fit
+from confide.studies.study import Study
+
+if TYPE_CHECKING:
+    from confide.accounting.events import Event
+    from confide.estimators.linear_model import PrivateLinearModel
+    from confide.features.schema import Schema
+    from confide.inference.rates import Evaluation
+    from confide.privacy.budgets import Budget
+    from confide.training.plan import AnyPlan
+
+
+@dataclass(slots=True)
+class StudyRun:
+    """One run of a study.
+
+    Attributes
+    ----------
+    study : the study file
+    state : how far it has come
+    options : the model's options
+    fit : the step that fits
+    evaluation : the step that evaluates, or None
+    report : how far the report is, or None
+    prepared : the fit, if it is to be done
+    plan : the plan of the fit, once it is planned
+    paid : what the evaluation charged, in a sentence, once it did
+    """
+
+    study: Study
+    state: State
+    options: ModelOptions
+    fit: Step
+    evaluation: Step | None
+    report: Standing | None
+    prepared: PreparedFit | None
+    plan: AnyPlan | None = None
+    paid: str = ""
+
+    @classmethod
+    def of(cls, study: Study, *, again: bool) -> StudyRun:
+        """What is left to do. Everything that is refused is refused here, before anything is charged.
+
+        Raises
+        ------
+        StudyError, FileError, LedgerError
+            If the study cannot be run as it stands.
+        """
+        options = options_of(study)
+        schema = schema_with_target(study.located(study.data.schema))
+        state, ledger = State.of(study.state_path), _facts_of_ledger(study)
+        fit = step_of_fit(study, state, facts_of_fit(study, schema), ledger, again=again)
+        is_done = fit.standing is Standing.DONE
+        facts = facts_of_evaluation(study, fit.begun.fingerprint)
+        evaluation = None
+        if study.evaluation is not None and facts is not None:
+            _refuse_unrated(study, schema)
+            evaluation = step_of_evaluation(study, state, facts, ledger, fit_is_done=is_done, again=again)
+        report = None
+        if study.outputs.report is not None:
+            report = report_standing(study, state, _source_of_report(study, state))
+            check_output(study.located(study.outputs.report), overwrite=state.report is not None)
+        prepared = None if is_done else _prepared(study, options, fit)
+        return cls(study, state, options, fit, evaluation, report, prepared)
+
+    def left(self) -> list[tuple[str, Standing, str]]:
+        """Each step with how far it is, and what it makes or costs."""
+        study = self.study
+        steps = [("fit", self.fit.standing, f"{_budget(study.budget)}; writes {study.outputs.model}")]
+        if self.evaluation is not None and study.evaluation is not None:
+            steps.append(("evaluate", self.evaluation.standing, f"{_budget(study.evaluation)}; on {study.evaluation.file}"))
+        if self.report is not None:
+            is_new = self.fit.standing is not Standing.DONE
+            steps.append(("report", Standing.TO_DO if is_new else self.report, f"writes {study.outputs.report}"))
+        return steps
+
+    def planned(self) -> AnyPlan | None:
+        """The plan of the fit, if it is to be done, once it is known that the ledger has enough left for all steps."""
+        from confide.intake.opening import open_rows
+
+        events: list[Event] = []
+        if self.prepared is not None:
+            try:
+                self.plan = self.prepared.planned()
+            except ParameterError as error:
+                raise _in_its_words(self.study, error) from None
+            events.append(self.plan.event)
+        if self.evaluation is not None and self.evaluation.standing is not Standing.DONE:
+            # The file must be there and have the columns before the fit is charged.
+            rows: Any = open_rows(self._rows_aside(), schema_with_target(self.study.located(self.study.data.schema)))
+            rows.count()
+            events.append(self._event_of_evaluation())
+        if events:
+            Charges(self.study.ledger_place).checked(events)
+        return self.plan
+
+    def fitted(self) -> PrivateLinearModel:
+        """The model: trained, charged and written now, or read from the file that an earlier run wrote."""
+        from confide.saved_models.loading import load
+
+        study = self.study
+        out = study.located(study.outputs.model)
+        if self.prepared is None:
+            if self.state.fit is not None and self.state.fit.sha256 is None:
+                self._note(self.state.with_result("fit", sha256=checksum_of(out)))
+            return load(out)
+        begun = self.fit.begun
+        files = {"study": study.path, "schema": study.located(study.data.schema)}
+        checksums = {name: checksum_of(path) or "" for name, path in files.items()}
+        self._note(replace(self.state, fit=begun, evaluation=None, checksums=checksums))
+        with self.prepared.charges.reported_on_failure():
+            self.prepared.release(self.plan)
+            self._note(self.state.with_result("fit", sha256=checksum_of(out)))
+        return self.prepared.model
+
+    def evaluated(self, model: PrivateLinearModel) -> Evaluation | None:
+        """The rates on the rows kept aside, if they are to be released now."""
+        from confide.estimators.evaluation import evaluate
+        from confide.intake.opening import open_rows
+
+        study, step = self.study, self.evaluation
+        if step is None or study.evaluation is None or step.standing is Standing.DONE:
+            return None
+        rows = open_rows(self._rows_aside(), model.schema)
+        charges = Charges(study.ledger_place, purpose=_purpose(study, step))
+        self._note(replace(self.state, evaluation=step.begun))
+        with charges.reported_on_failure("evaluation"):
+            found: Evaluation = evaluate(
+                model,
+                rows,
+                budget=_budget(study.evaluation),
+                ledger=charges.ledger,
+                neighbours=study.budget.neighbours,
+                max_rows_per_person=study.budget.max_rows_per_person,
+            )
+            self._note(self.state.with_result("evaluation", result=found.to_dict()))
+        self.paid = charges.closing_sentence()
+        return found
+
+    def reported(self, model: PrivateLinearModel) -> Path | None:
+        """The report, if it was written now."""
+        from confide.accounting.ledger import Ledger
+        from confide.report.writing import write_report
+
+        study = self.study
+        if study.outputs.report is None:
+            return None
+        out, made_from = study.located(study.outputs.report), _source_of_report(study, self.state)
+        if report_standing(study, self.state, made_from) is Standing.DONE:
+            return None
+        naming, rates = study.study, None if self.state.evaluation is None else self.state.evaluation.result
+        write_report(
+            model,
+            out,
+            overwrite=self.state.report is not None,
+            ledger=Ledger(study.ledger_place),
+            ledger_name=study.ledger.file or "a database",
+            analyst=naming.analyst or "",
+            data_name=naming.name,
+            evaluation=rates,
+        )
+        self._note(replace(self.state, report={"sha256": checksum_of(out) or "", "made_from": made_from}))
+        return out
+
+    def _note(self, state: State) -> None:
+        state.write(self.study.state_path)
+        self.state = state
+
+    def _rows_aside(self) -> str:
+        return str(self.study.located(self.study.evaluation.file if self.study.evaluation is not None else ""))
+
+    def _event_of_evaluation(self) -> Event:
+        from confide.estimators.evaluation import USUAL_BINS
+        from confide.privacy.budgets import Neighbours
+        from confide.privacy.counts import NoisyCounts
+
+        budget, evaluation = self.study.budget, self.study.evaluation
+        relation = Neighbours.parse(budget.neighbours)
+        return NoisyCounts().plan(2 * USUAL_BINS, _budget(evaluation), relation, budget.max_rows_per_person).event
+
+
+def _prepared(study: Study, options: ModelOptions, fit: Step) -> PreparedFit:
+    asked = Fitting(
+        data=str(study.located(study.data.file)),
+        schema=study.located(study.data.schema),
+        options=options,
+        budget=_budget(study.budget),
+        out=study.located(study.outputs.model),
+        ledger=study.ledger_place,
+        purpose=_purpose(study, fit),
+    )
+    try:
+        return asked.prepared()
+    except ParameterError as error:
+        raise _in_its_words(study, error) from None
+
+
+def _in_its_words(study: Study, error: ParameterError) -> Exception:
+    return error if isinstance(error, SchemaError) else in_words_of_keys(study, error)
+
+
+def _facts_of_ledger(study: Study) -> LedgerFacts:
+    from confide.accounting.ledger import Ledger
+
+    opened = Ledger(study.ledger_place)
+    return LedgerFacts(opened.identity, study.ledger_place, tuple(opened.entries()["purpose"]))
+
+
+def _refuse_unrated(study: Study, schema: Schema) -> None:
+    """Refuse, before the fit is charged, an evaluation that could not be made."""
+    if schema.target is None or len(schema.target.labels) != 2:
+        raise StudyError(f"{study.path}: [evaluation]: rates need a target of two labels; leave the table out.")
+
+
+def _budget(amounts: Any) -> Budget:
+    return chosen_budget(amounts.epsilon, amounts.delta, amounts.rho)
+
+
+def _purpose(study: Study, step: Step) -> str:
+    return f"{study.study.purpose or study.study.name} {step.mark}"
+
+
+def _source_of_report(study: Study, state: State) -> str:
+    """What stands for all that the report is made from, but for what the ledger says later."""
+    naming, rates = study.study, None if state.evaluation is None else state.evaluation.result
+    model = checksum_of(study.located(study.outputs.model))
+    return fingerprint({"model": model, "name": naming.name, "analyst": naming.analyst, "rates": rates})

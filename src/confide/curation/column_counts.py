@@ -1,0 +1,161 @@
+"""How the cells of one column fit its description, counted piece by piece: what a fit would do with each cell."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from confide.curation.csv_numbers import read_texts
+from confide.curation.pieces import Piece
+from confide.errors import InputError
+from confide.features.canonical_labels import canonical_label
+from confide.features.cells import distinct_cells, number_in, read_levels, read_numbers
+from confide.features.columns import CategoryColumn, NumberColumn
+from confide.features.target import Target
+from confide.types import Array, Indices
+
+_MISSING, _UNLISTED = -2, -1
+_MOST_REMEMBERED = 1000
+"""How many unlisted levels of one column are remembered, if they are to be shown."""
+
+
+@dataclass(slots=True)
+class ColumnCounts:
+    """Counts of the cells of one column.
+
+    Parameters
+    ----------
+    name : name of the column
+    described : its description: `NumberColumn`, `CategoryColumn` or `Target`
+    remembers : whether unlisted levels are remembered
+
+    Attributes
+    ----------
+    rows : all cells
+    missing, unreadable, infinite : cells that are empty, are neither empty nor a number, or are infinite numbers
+    decimal_commas : unreadable cells that are numbers with a decimal comma
+    below, above : numbers that a fit clips to low or high
+    unlisted : cells that hold none of the listed levels
+    by_level : how many cells hold each listed level, in the order of the description
+    levels : unlisted levels and how many cells hold each, if they are remembered
+    """
+
+    name: str
+    described: NumberColumn | CategoryColumn | Target
+    remembers: bool = False
+    rows: int = 0
+    missing: int = 0
+    unreadable: int = 0
+    decimal_commas: int = 0
+    infinite: int = 0
+    below: int = 0
+    above: int = 0
+    unlisted: int = 0
+    by_level: list[int] = field(default_factory=list)
+    levels: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def listed(self) -> tuple[Any, ...]:
+        """The listed levels, or the labels of a target; none for numbers."""
+        if isinstance(self.described, CategoryColumn):
+            return self.described.categories
+        return self.described.labels if isinstance(self.described, Target) else ()
+
+    @property
+    def bounds(self) -> tuple[float, float] | None:
+        """Low and high of numbers; None for levels."""
+        if isinstance(self.described, CategoryColumn):
+            return None
+        if isinstance(self.described, Target):
+            return self.described.bounds
+        return self.described.low, self.described.high
+
+    @property
+    def clipped(self) -> int:
+        """Numbers outside the bounds."""
+        return self.below + self.above
+
+    @property
+    def as_described(self) -> int:
+        """Cells that hold a number within the bounds, or a listed level."""
+        if self.bounds is None:
+            return sum(self.by_level)
+        return self.rows - self.missing - self.unreadable - self.infinite - self.clipped
+
+    def add(self, piece: Piece) -> None:
+        """Count the cells of a piece."""
+        self.rows += piece.n_rows
+        cells = piece.cells(self.name)
+        if self.bounds is None:
+            self._add_levels(cells)
+            return
+        try:
+            found = _numbers(self.name, cells, from_text=piece.from_text)
+        except InputError:
+            self.unreadable += piece.n_rows  # lists and the like: a fit refuses the whole column
+            return
+        self._add_numbers(*found, self.bounds)
+
+    def _add_numbers(self, numbers: Array, unreadable: Any, commas: Any, bounds: tuple[float, float]) -> None:
+        low, high = bounds
+        infinite = np.isinf(numbers)
+        self.unreadable += int(unreadable.sum())
+        self.decimal_commas += int(commas.sum())
+        self.missing += int(np.isnan(numbers).sum() - unreadable.sum())
+        self.infinite += int(infinite.sum())
+        self.below += int(((numbers < low) & ~infinite).sum())
+        self.above += int(((numbers > high) & ~infinite).sum())
+
+    def _add_levels(self, cells: Any) -> None:
+        known = {canonical_label(level): position for position, level in enumerate(self.listed)}
+        what = f'column "{self.name}"'
+        self.by_level = self.by_level or [0] * len(known)
+        try:
+            levels = read_levels(what, cells, known, missing=_MISSING, unknown=_UNLISTED)
+        except InputError:
+            # Dates, lists and the like: a fit refuses the whole column.
+            self.unreadable += len(cells)
+            return
+        counted = np.bincount(levels + 2, minlength=len(known) + 2).tolist()
+        self.missing += counted[0]
+        self.unlisted += counted[1]
+        self.by_level = [before + now for before, now in zip(self.by_level, counted[2:], strict=True)]
+        if self.remembers and counted[1]:
+            self._remember(what, cells, known)
+
+    def _remember(self, what: str, cells: Any, known: dict[str | None, int]) -> None:
+        values, positions = distinct_cells(what, cells)
+        counts = np.bincount(positions[positions >= 0], minlength=len(values)).tolist()
+        for value, count in zip(values, counts, strict=True):
+            label = canonical_label(value)
+            if label is not None and label not in known and (label in self.levels or len(self.levels) < _MOST_REMEMBERED):
+                self.levels[label] += count
+
+
+def _numbers(name: str, cells: Any, *, from_text: bool) -> tuple[Array, Any, Any]:
+    """The number in each cell (NaN if there is none), whether it is unreadable, and whether it has a decimal comma."""
+    import pyarrow as pa
+
+    what = f'column "{name}"'
+    if from_text:
+        coded = cells if pa.types.is_dictionary(cells.type) else cells.dictionary_encode()
+        found = read_texts(coded.dictionary)
+        positions: Indices = coded.indices.cast(pa.int64()).fill_null(len(coded.dictionary)).to_numpy(zero_copy_only=False)
+        # The last entry stands for null cells, which are missing.
+        numbers = np.append(found.numbers, np.nan)[positions]
+        return numbers, np.append(found.unreadable, False)[positions], np.append(found.decimal_comma, False)[positions]
+    numbers = np.asarray(read_numbers(what, cells, refuse=False), dtype=np.float64)
+    values: list[object] = []
+    if not (pa.types.is_integer(cells.type) or pa.types.is_floating(cells.type)):
+        values, positions = distinct_cells(what, cells)
+    if not values:
+        return numbers, np.zeros(numbers.size, dtype=bool), np.zeros(numbers.size, dtype=bool)
+    unreadable = np.array([number_in(value) is None for value in values] + [False])[positions]
+    commas = np.zeros(numbers.size, dtype=bool)
+    if any(isinstance(value, str) for value in values):
+        found = read_texts(pa.array([value if isinstance(value, str) else None for value in values], pa.string()))
+        commas = np.append(found.decimal_comma, False)[positions] & unreadable
+    return numbers, unreadable, commas

@@ -1,0 +1,219 @@
+"""A verdict on a plan in a few sentences that a person can act on. It is made from public facts alone.
+
+The commands begin with it, and a report may show the same words.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from confide.errors import ParameterError
+from confide.features.columns import CategoryColumn, NumberColumn
+from confide.features.schema import Schema
+from confide.plan_text import noise_in_rows
+from confide.planning.estimator_copies import estimator_with_chosen_schema
+from confide.planning.simulation import Forecast, simulate
+from confide.privacy.mechanism import Plan
+
+GUESSED_ERROR = 0.15
+"""The error without privacy that a forecast assumes if nobody guesses one: about that of Adult and of many surveys."""
+_ENOUGH, _FEW = 0.025, 0.2
+"""Noise in rows as a share of all rows. On the schema of Adult with a guess of 0.15, simulated fits lose a tenth of what a
+model can learn at the first, and a third at the second (tests/planning/test_verdict.py)."""
+_CLEAR = 4.0
+"""A level stands out if its rows, all with one label, pull twice as hard as the noise on its weight. At a probability of one
+half each pulls with half of its largest slope."""
+_MOST_NAMED = 5
+_DESIGNS_OF_A_GUESS = 2
+
+ENOUGH, FEW, TOO_FEW, UNKNOWN = "enough", "few", "too few", "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What to expect of a plan, in words.
+
+    Attributes
+    ----------
+    error : sentences on the expected error, or on why it is not known
+    columns : a sentence on columns whose levels the noise hides; empty if nothing is known of them
+    rows : a sentence on whether there are enough rows
+    level : "enough", "few", "too few" or "unknown": whether there are enough rows
+    rare_columns : names of the columns that `columns` counts
+    forecast : the forecast that `error` tells, or None
+    """
+
+    error: str
+    columns: str
+    rows: str
+    level: str
+    rare_columns: tuple[str, ...]
+    forecast: Forecast | None
+
+    def __str__(self) -> str:
+        return " ".join(part for part in (self.error, self.columns, self.rows) if part)
+
+    def to_dict(self) -> dict[str, Any]:
+        """A JSON form."""
+        return {
+            "text": str(self),
+            "rows": self.level,
+            "rare_columns": list(self.rare_columns),
+            "expected_error": None if self.forecast is None else [self.forecast.low, self.forecast.high],
+        }
+
+
+def verdict_of(
+    estimator: Any,
+    n_rows: int | None,
+    n_features: int | None = None,
+    *,
+    plan: Any = None,
+    error: float | None = None,
+    positive_rate: float = 0.5,
+) -> Verdict:
+    """The verdict on what a fit would release.
+
+    Parameters
+    ----------
+    estimator : an estimator of confide
+    n_rows, n_features : int or None
+        As in its `plan`.
+    plan : its plan, if it was made already
+    error, positive_rate : as in `simulate`; without an error one of 0.15 is assumed, and the verdict says so
+
+    Raises
+    ------
+    ParameterError
+        If the plan is refused, or the guesses that are given cannot be used.
+    """
+    decided = estimator.plan(n_rows, n_features) if plan is None else plan
+    forecast, why = _forecast(estimator, n_rows, n_features, error, positive_rate)
+    rare, all_columns, least = _rare_columns(estimator, decided, n_rows, n_features)
+    level, rows = _enough_rows(decided)
+    columns = "" if not all_columns else _on_columns(rare, all_columns, least)
+    return Verdict(_on_error(forecast, why, error), columns, rows, level, rare, forecast)
+
+
+def where_the_budget_goes(plan: Any) -> tuple[tuple[str, float], ...]:
+    """What each part of a budget pays for, and its share: the centre of the rows, intervals, and the weights."""
+    centring, intervals = getattr(plan, "centring", None), plan.intervals
+    parts = [] if centring is None else [("the centre of the rows", float(centring.share))]
+    if hasattr(intervals, "share"):
+        parts.append(("intervals", float(intervals.share)))
+    left = 1.0
+    for _, share in parts:
+        left *= 1.0 - share
+    name = (
+        "the weights"
+        if intervals is None or hasattr(intervals, "share")
+        else "sums, of which weights and intervals are made"
+    )
+    return (*parts, (name, left))
+
+
+def budget_sentence(plan: Any) -> str:
+    """One sentence on where the budget of a plan goes."""
+    parts = where_the_budget_goes(plan)
+    if len(parts) == 1:
+        return f"All of the budget goes to {parts[0][0]}."
+    *some, (rest, _) = parts
+    return "Of the budget, " + " and ".join(f"{share:.2g} goes to {name}" for name, share in some) + f", the rest to {rest}."
+
+
+def _forecast(
+    estimator: Any, n_rows: int | None, n_features: int | None, error: float | None, positive_rate: float
+) -> tuple[Forecast | None, str]:
+    """A forecast, or None and the reason."""
+    if not hasattr(estimator, "classes"):
+        return None, "there are no forecasts for targets of numbers"
+    if error is not None:
+        return simulate(estimator, n_rows, n_features, error=error, positive_rate=positive_rate), ""
+    try:
+        few = _DESIGNS_OF_A_GUESS  # a guess that nobody made is not worth more time
+        return simulate(estimator, n_rows, n_features, error=GUESSED_ERROR, n_designs=few), ""
+    except ParameterError:
+        return None, "there are no forecasts for this model and this budget"
+
+
+def _on_error(forecast: Forecast | None, why: str, error: float | None) -> str:
+    if forecast is None:
+        return f"Expected error: unknown, because {why}."
+    # Real rows may be easier than made-up ones, but nobody should expect privacy to lower the error.
+    lowest = max(forecast.low, forecast.non_private_error)
+    low, high = (f"{100.0 * _rounded(value):.3g}" for value in (lowest, forecast.high))
+    range_ = f"{low}%" if low == high else f"{low} to {high}%"
+    without = f"{100.0 * forecast.non_private_error:.3g}%"
+    if error is None:
+        return f"Expected error: {range_}, if it were {without} without privacy, which is a mere guess: --error takes yours."
+    return f"Expected error: {range_}, where it would be {without} without privacy."
+
+
+def _rounded(share: float) -> float:
+    """A share to whole percents, or to tenths where it is small."""
+    return round(share, 2 if share >= 0.1 else 3)
+
+
+def _enough_rows(plan: Any) -> tuple[str, str]:
+    budget = plan.event.budget if hasattr(plan, "event") else plan.budget
+    if not budget.is_private:
+        return ENOUGH, "NOT PRIVATE: an infinite budget adds no noise."
+    if not isinstance(plan, Plan):
+        if plan.forecast is None:
+            return UNKNOWN, ""
+        if plan.forecast.is_poor:
+            return TOO_FEW, "Too few rows for this budget: the noise hides most of the sums."
+        return ENOUGH, "Enough rows."
+    noise, n_rows = noise_in_rows(plan), plan.problem.n_rows_low
+    if noise <= _ENOUGH * n_rows:
+        return ENOUGH, "Enough rows."
+    missing = noise / _ENOUGH / n_rows
+    times = f"{math.ceil(10.0 * missing) / 10.0 if missing < 10.0 else _two_digits(missing):,}"
+    needed = f"about {_two_digits(missing * n_rows):,} rows, or {times} times the budget, would be enough."
+    if noise <= _FEW * n_rows:
+        return FEW, f"Few rows for this budget: {needed}"
+    return TOO_FEW, f"Too few rows for this budget: {needed}"
+
+
+def _rare_columns(
+    estimator: Any, plan: Any, n_rows: int | None, n_features: int | None
+) -> tuple[tuple[str, ...], int, float]:
+    """Columns most of whose levels the noise hides, the number of all columns, and the rows that a level needs."""
+    if not isinstance(plan, Plan) or plan.lattice is None or getattr(estimator, "schema", None) is None:
+        return (), 0, 0.0
+    if hasattr(estimator, "kernel"):
+        return (), 0, 0.0  # its weights are not those of columns
+    schema: Schema = estimator_with_chosen_schema(estimator, n_rows, n_features).schema
+    problem = plan.problem
+    on_a_weight = noise_in_rows(plan) * problem.row_norm / math.sqrt(problem.n_weights)
+    least = _CLEAR * on_a_weight
+    rare = tuple(column.name for column in schema.columns if problem.n_rows_low * _middle_share(column) < least)
+    return rare, len(schema.columns), least
+
+
+def _middle_share(column: Any) -> float:
+    """The expected share of rows of a column's middle level, if shares fall as 1 / rank; of a number between two knots."""
+    if isinstance(column, CategoryColumn):
+        n_levels = len(column.categories) + bool(column.other) + bool(column.missing)
+        return 1.0 / (math.ceil(n_levels / 2) * sum(1.0 / rank for rank in range(1, n_levels + 1)))
+    if isinstance(column, NumberColumn) and column.knots:
+        return 1.0 / (column.knots if isinstance(column.knots, int) else len(column.knots))
+    return 1.0
+
+
+def _on_columns(rare: tuple[str, ...], n_columns: int, least: float) -> str:
+    if not rare:
+        return f"All {n_columns} columns can matter." if n_columns > 1 else ""
+    named = ", ".join(rare[:_MOST_NAMED]) + (f" and {len(rare) - _MOST_NAMED} more" if len(rare) > _MOST_NAMED else "")
+    verb = "is" if len(rare) == 1 else "are"
+    return (
+        f"{len(rare)} of {n_columns} columns {verb} too rare to matter ({named}): most of their levels have fewer than the "
+        f"{_two_digits(least):,} rows that stand out from the noise."
+    )
+
+
+def _two_digits(number: float) -> int:
+    size = int(10 ** max(0, math.floor(math.log10(max(number, 1.0))) - 1))
+    return round(number / size) * size

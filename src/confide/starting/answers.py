@@ -1,0 +1,130 @@
+"""What a person types about a column in one line, and the description of the column that it stands for.
+
+::
+
+    18 90             a number from 18 to 90
+    0 1e6 log         the same on a logarithmic scale
+    F, M              a category with two levels
+    A, B, *           a category; * stands for all other levels together
+    18 90 empty       cells may be empty; also: F, M, empty
+    skip              the column is left out
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from confide.errors import ParameterError
+from confide.features.columns import CategoryColumn, NumberColumn
+from confide.features.target import Target
+
+SKIP = "skip"
+HELP_FOR_COLUMNS = (
+    '"18 90" is a number from 18 to 90; add "log" for a long right tail such as incomes. "F, M" are the levels of a '
+    "category; "
+    'add "*" for all other levels together. Add "empty" if cells may be empty. "skip" leaves the column out, and "<" goes '
+    "back."
+)
+HELP_FOR_TARGETS = (
+    '"no, yes" are two labels, and the model gives the probability of the second; "a, b, c" are classes; "0 20000" are the '
+    "bounds of a number."
+)
+
+_NUMBER = r"[+-]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
+_BOUNDS = re.compile(rf"({_NUMBER})(?: *\.\. *| +to +| +)({_NUMBER})((?: +[a-z]+)*)", re.IGNORECASE)
+_THOUSANDS = re.compile(r"\d,\d{3}(?!\d)")
+
+
+def described_column(name: str, answer: str) -> dict[str, Any] | None:
+    """The description of a column, as in a schema; None if it is left out.
+
+    Parameters
+    ----------
+    name : name of the column
+    answer : what was typed, in the form that this module documents
+
+    Raises
+    ------
+    ParameterError
+        If the answer has another form, or contradicts itself. The message says what to type.
+    """
+    answer = answer.strip()
+    if answer.lower() == SKIP:
+        return None
+    if bounds := _bounds(answer, ("log", "empty")):
+        low, high, words = bounds
+        scale = "log" if "log" in words else "linear"
+        return NumberColumn(name, low, high, scale=scale, missing="empty" in words).to_dict()
+    levels = _levels(answer)
+    listed = [level for level in levels if level not in ("*", "empty")]
+    if len(levels) < 2 or not listed:
+        raise ParameterError('give two bounds such as "18 90", levels such as "F, M", or "skip"; "?" says more.')
+    return CategoryColumn(name, tuple(listed), other="*" in levels, missing="empty" in levels).to_dict()
+
+
+def described_target(name: str, answer: str) -> dict[str, Any]:
+    """The description of the target, as in a schema.
+
+    Raises
+    ------
+    ParameterError
+        If the answer is neither labels nor bounds.
+    """
+    if bounds := _bounds(answer.strip(), ()):
+        return Target(name, low=bounds[0], high=bounds[1]).to_dict()
+    labels = _levels(answer.strip())
+    if len(labels) < 2:
+        raise ParameterError('give two labels such as "no, yes", more of them, or two bounds such as "0 20000".')
+    if len(labels) == 2:
+        return Target(name, negative=labels[0], positive=labels[1]).to_dict()
+    return Target(name, classes=tuple(labels)).to_dict()
+
+
+def typed(description: dict[str, Any]) -> str:
+    """The answer that stands for the description of a column or of a target."""
+    if "low" in description:
+        words = (" log" if description.get("scale") == "log" else "") + (" empty" if description.get("missing") else "")
+        return f"{description['low']} {description['high']}{words}"
+    labels = description.get("categories") or description.get("classes") or []
+    if "negative" in description:
+        labels = [description["negative"], description["positive"]]
+    marks = ["*"] * bool(description.get("other")) + ["empty"] * bool(description.get("missing"))
+    return ", ".join([*(_quoted(label) for label in labels), *marks])
+
+
+def target_answer(answer: str) -> str:
+    """The answer for a column as one for a target, which has no other levels, no empty cells and no scale."""
+    return "" if answer == SKIP else re.sub(r"(, \*)?(, empty)?( log)?( empty)?$", "", answer)
+
+
+def _bounds(answer: str, known: Sequence[str]) -> tuple[float, float, set[str]] | None:
+    """Low, high and the words after them; None if the answer does not begin with two numbers."""
+    if _THOUSANDS.search(answer) and re.fullmatch(r"[\d,. ]+[a-z ]*", answer) and " " in re.sub(", +", ",", answer):
+        raise ParameterError('write large numbers without commas, such as "0 20000".')
+    found = _BOUNDS.fullmatch(answer)
+    if found is None:
+        return None
+    words = found[3].lower().split()
+    if unknown := [word for word in words if word not in known]:
+        raise ParameterError(f'"{unknown[0]}" is not known after two bounds. Known are: {", ".join(known) or "none"}.')
+    return float(found[1]), float(found[2]), set(words)
+
+
+def _levels(answer: str) -> list[Any]:
+    """The labels of a list with commas. Numbers become numbers, and true and false booleans, if all labels are."""
+    texts = [text.strip() for text in next(csv.reader([answer], skipinitialspace=True), [])]
+    marks = [text for text in texts if text in ("*", "empty")]
+    labels: list[Any] = [text for text in texts if text and text not in marks]
+    if labels and all(re.fullmatch(r"[+-]?\d{1,15}", label) for label in labels):
+        labels = [int(label) for label in labels]
+    elif labels and all(label.lower() in ("true", "false") for label in labels):
+        labels = [label.lower() == "true" for label in labels]
+    return [*labels, *marks]
+
+
+def _quoted(label: object) -> str:
+    text = str(label).lower() if isinstance(label, bool) else str(label)
+    return '"' + text.replace('"', '""') + '"' if "," in text or '"' in text else text

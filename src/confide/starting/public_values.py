@@ -1,0 +1,93 @@
+"""Suggestions from the rows of a file that its owner declares to be public: types, bounds and levels.
+
+This is the only place where the start of a study reads a row, and it is reached by `--public-file` alone.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from confide.curation.pieces import table_pieces
+from confide.curation.table_names import DeclaredType, TableNames
+from confide.features.canonical_labels import canonical_label
+from confide.features.cells import number_in
+from confide.features.columns import shown_number
+from confide.starting.answers import SKIP, typed
+from confide.starting.guesses import guessed_answer
+
+_MOST_LEVELS = 50
+"""A column of text with more different values is no category that a person would list."""
+_MOST_CODES = 12
+"""A column of whole numbers with so few different values is taken for a category of codes."""
+_LONG_TAIL = 100.0
+"""If the largest number is more than so many times the mean, a logarithmic scale is suggested."""
+
+
+@dataclass(slots=True)
+class _Seen:
+    """What was seen of one column so far. Of a column with many values only the ends and the mean are kept."""
+
+    declared: DeclaredType | None
+    levels: dict[str, Any] = field(default_factory=dict)
+    n_numbers: int = 0
+    n_texts: int = 0
+    total: float = 0.0
+    low: float = math.inf
+    high: float = -math.inf
+    missing: bool = False
+    whole: bool = True
+
+    def add(self, value: object, count: int) -> None:
+        """One distinct value, and in how many rows it is."""
+        number = number_in(value)
+        label = None if value is None else canonical_label(str(value))
+        if label is None or (number is not None and math.isnan(number)):
+            self.missing = True
+            return
+        if len(self.levels) <= _MOST_LEVELS:
+            self.levels[label] = None
+        if number is None or math.isinf(number):
+            self.n_texts += count
+            return
+        self.n_numbers += count
+        self.total += number * count
+        self.low, self.high = min(self.low, number), max(self.high, number)
+        self.whole = self.whole and number.is_integer()
+
+    def answer(self) -> str:
+        """The suggestion as it would be typed; "" if there is none."""
+        if self.declared == "other" or not self.levels:
+            return SKIP
+        few_codes = self.whole and len(self.levels) <= _MOST_CODES
+        if self.n_numbers and not self.n_texts and not (few_codes and self.high - self.low <= _MOST_CODES):
+            if self.low == self.high:
+                return SKIP
+            long_tail = self.low >= 0.0 and self.high > _LONG_TAIL * max(self.total / self.n_numbers, 1.0)
+            bounds = {"low": shown_number(self.low), "high": shown_number(self.high), "missing": self.missing}
+            return typed(bounds | ({"scale": "log"} if long_tail else {}))
+        if len(self.levels) > _MOST_LEVELS:
+            return SKIP
+        ordered = sorted(self.levels, key=lambda label: (number_in(label) or 0.0, label))
+        if len(ordered) == 1:
+            return SKIP
+        return typed({"categories": ordered, "missing": self.missing, "other": len(self.levels) > 2})
+
+
+def suggested_answers(path: Path, table: TableNames) -> dict[str, str]:
+    """An answer for each column, as it would be typed, from the rows of a public file.
+
+    Parameters
+    ----------
+    path : the file, which its owner declared to be public
+    table : the names of its columns
+    """
+    seen = {name: _Seen(table.types.get(name)) for name in table.names}
+    for piece in table_pieces(path, table.names):
+        for name in table.names:
+            for value, count in piece.distinct(name):
+                seen[name].add(value, count)
+    left_out = {name for name in table.names if guessed_answer(name) == SKIP}
+    return {name: SKIP if name in left_out else column.answer() for name, column in seen.items()}

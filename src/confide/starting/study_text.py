@@ -1,0 +1,95 @@
+"""The text of a study file: everything that a colleague needs to repeat the study, in TOML."""
+
+from __future__ import annotations
+
+from confide.features.toml_form import toml_value
+from confide.starting.drafts import StudyDraft
+
+_TEXT = """\
+# A study: its data, its budget and what comes out of it. Paths are relative to this file.
+# Run it with `confide run study.toml`, after `{ledger_command}`.
+
+[study]
+name = {name}
+# analyst = "A. Name"            # shown in the report
+# purpose = "What it is for"     # written into the ledger
+
+[data]
+file = {data}
+schema = {schema}
+
+[budget]
+epsilon = {epsilon}{delta}
+neighbours = {neighbours}{bounds}
+max_rows_per_person = {rows_per_person}
+
+[ledger]
+file = {ledger}
+
+[model]
+kind = "additive"                # a curve for each number; the names of --model of `confide fit`
+
+[outputs]
+model = "model.json"
+report = "report.html"
+
+# Rates on rows kept aside, in a file of their own and with a budget of their own:
+# [evaluation]
+# file = "held_out.csv"
+# epsilon = 0.1
+"""
+
+
+def study_text(study: StudyDraft) -> str:
+    """The text of `study.toml`."""
+    bounds = study.n_rows_bounds
+    return _TEXT.format(
+        ledger_command=ledger_command(study),
+        name=toml_value(study.name),
+        data=toml_value(study.data),
+        schema=toml_value(study.schema),
+        epsilon=toml_value(study.epsilon),
+        delta="" if study.delta is None else f"\ndelta = {toml_value(study.delta)}",
+        neighbours=toml_value(study.neighbours),
+        bounds="" if bounds is None else f"\nn_rows_bounds = {toml_value(list(bounds))}",
+        rows_per_person=study.max_rows_per_person,
+        ledger=toml_value(study.ledger),
+    )
+
+
+def ledger_command(study: StudyDraft) -> str:
+    """The command that creates the ledger of the study."""
+    delta = "" if study.delta is None else f" --delta {study.limit_delta:g}"
+    neighbours = "" if study.n_rows_bounds is None else " --neighbours add-or-remove-one"
+    rows = "" if study.max_rows_per_person == 1 else f" --max-rows-per-person {study.max_rows_per_person}"
+    return f"confide ledger init {study.ledger} --epsilon {study.limit:g}{delta}{neighbours}{rows}"
+
+
+def plan_command(study: StudyDraft) -> str:
+    """The command that shows what a fit would cost and yield. It reads no row."""
+    import shlex
+
+    if study.n_rows_bounds is None:
+        rows = f"--rows {study.n_rows}"
+    else:
+        low, high = study.n_rows_bounds
+        rows = f"--neighbours add-or-remove-one --n-rows-bounds {low} {high}"
+    delta = "" if study.delta is None else f" --delta {study.delta:g}"
+    persons = "" if study.max_rows_per_person == 1 else f" --max-rows-per-person {study.max_rows_per_person}"
+    return f"confide plan --schema {shlex.quote(study.schema)} {rows} --epsilon {study.epsilon:g}{delta}{persons}"
+
+
+def fit_command(study: StudyDraft) -> str:
+    """The command that fits the model and writes its report, charged to the ledger."""
+    import shlex
+
+    options = [f"--epsilon {study.epsilon:g}"]
+    if study.delta is not None:
+        options.append(f"--delta {study.delta:g}")
+    if study.n_rows_bounds is not None:
+        low, high = study.n_rows_bounds
+        options.append(f"--neighbours add-or-remove-one --n-rows-bounds {low} {high}")
+    if study.max_rows_per_person > 1:
+        options.append(f"--max-rows-per-person {study.max_rows_per_person}")
+    options.append(f"--ledger {study.ledger} --out model.json --report report.html")
+    return f"confide fit {shlex.quote(study.data)} --schema {shlex.quote(study.schema)} {' '.join(options)}"

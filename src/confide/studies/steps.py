@@ -1,0 +1,187 @@
+"""What is left to do of a study: decided from its state, the charges in its ledger and the files that are there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from confide.errors import StudyError
+from confide.studies.facts import changes, fingerprint
+from confide.studies.state import Begun, State, checksum_of
+from confide.studies.study import Study
+
+_ANEW = "To charge anew, run it with --again."
+
+
+class Standing(StrEnum):
+    """How far a step is."""
+
+    TO_DO = "to do"
+    AGAIN = "to do again, charged anew"
+    DONE = "done"
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerFacts:
+    """What a study asks of its ledger.
+
+    Parameters
+    ----------
+    identity : identity of the ledger
+    place : where it is, for messages
+    purposes : the purposes of all charges, in order
+    """
+
+    identity: str
+    place: str
+    purposes: Sequence[str]
+
+    def charges_of(self, mark: str) -> int:
+        """How many charges carry the mark of a step."""
+        return sum(purpose_mark(mark) in purpose for purpose in self.purposes)
+
+
+def purpose_mark(mark: str) -> str:
+    """How the purpose of a charge names the step that it paid for."""
+    return f"[study {mark}]"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A step of a study that charges.
+
+    Attributes
+    ----------
+    standing : how far it is
+    begun : what is noted before its charge
+    """
+
+    standing: Standing
+    begun: Begun
+
+    @property
+    def mark(self) -> str:
+        """What stands for it in the ledger."""
+        return purpose_mark(self.begun.fingerprint)
+
+
+def step_of_fit(study: Study, state: State, facts: Mapping[str, Any], ledger: LedgerFacts, *, again: bool) -> Step:
+    """The step that fits the model.
+
+    Raises
+    ------
+    StudyError
+        If it was charged and its model is not there, the study changed since it was charged, or another model is in the way,
+        unless `again` says that it is charged anew. Nothing was charged.
+    """
+    out, mark = study.located(study.outputs.model), fingerprint(facts)
+    _check_ledger(study, state.fit, ledger)
+    found, charges = checksum_of(out), ledger.charges_of(mark)
+    begun = Begun(facts, mark, ledger.identity, charges)
+    before = state.fit
+    if before is not None and before.fingerprint != mark and ledger.charges_of(before.fingerprint) > before.earlier:
+        if not again:
+            raise _changed(study, "its model was charged", before.facts, facts)
+        _refuse_existing(out, found)
+        return Step(Standing.AGAIN, begun)
+    same = before is not None and before.fingerprint == mark
+    if before is not None and same and charges > before.earlier:
+        return _charged_fit(study, before, begun, found, out, again=again)
+    if charges and not again:
+        # The state of that run is gone, or a run that was to charge anew stopped before it did.
+        raise StudyError(
+            f"{ledger.place} holds a charge for this very study, and {study.state_path} does not say what became of it. If "
+            f"you have the state and the model of that run, put them back. {_ANEW}"
+        )
+    _refuse_existing(out, found)
+    return Step(Standing.AGAIN if charges else Standing.TO_DO, begun)
+
+
+def step_of_evaluation(
+    study: Study, state: State, facts: Mapping[str, Any], ledger: LedgerFacts, *, fit_is_done: bool, again: bool
+) -> Step:
+    """The step that evaluates the model on rows kept aside.
+
+    Raises
+    ------
+    StudyError
+        If it was charged and its rates are not in the state, or it changed since, unless `again`. Nothing was charged.
+    """
+    mark, before = fingerprint(facts), state.evaluation
+    begun = Begun(facts, mark, ledger.identity, ledger.charges_of(mark))
+    if not fit_is_done or before is None:
+        return Step(Standing.TO_DO, begun)
+    _check_ledger(study, before, ledger)
+    charged = ledger.charges_of(before.fingerprint) > before.earlier
+    if charged and before.fingerprint != mark:
+        if not again:
+            raise _changed(study, "its evaluation was charged", before.facts, facts)
+        return Step(Standing.AGAIN, begun)
+    if charged and before.result is not None:
+        return Step(Standing.DONE, before)
+    if charged and not again:
+        raise StudyError(
+            f"{study.path}: the evaluation was charged to {ledger.place}, and stopped before its rates were noted. What was "
+            f"charged cannot be had again. {_ANEW}"
+        )
+    return Step(Standing.AGAIN if charged else Standing.TO_DO, begun)
+
+
+def report_standing(study: Study, state: State, made_from: str) -> Standing:
+    """How far the report is; `made_from` stands for all that it is made from.
+
+    Raises
+    ------
+    StudyError
+        If a file is in its place that the study did not write.
+    """
+    out = study.located(study.outputs.report or "")
+    found = checksum_of(out)
+    if found is None:
+        return Standing.TO_DO
+    if state.report is None or state.report["sha256"] != found:
+        raise StudyError(
+            f"{out} exists already, and this study did not write it, or it was changed since. Move it away, or name another "
+            f"file as [outputs] report."
+        )
+    return Standing.DONE if state.report["made_from"] == made_from else Standing.TO_DO
+
+
+def _charged_fit(study: Study, before: Begun, begun: Begun, found: str | None, out: Path, *, again: bool) -> Step:
+    """The step of a fit that was charged: done if its model is there."""
+    if found is not None and before.sha256 in (None, found):
+        # Without a checksum the run was stopped after it wrote the model, whose place was empty before.
+        return Step(Standing.DONE, before)
+    if found is not None:
+        raise StudyError(f"{out} is not the model that this study wrote: its checksum differs. Put that model back.")
+    if not again:
+        lost = "the run stopped before it wrote its model" if before.sha256 is None else "its model is not there any more"
+        raise StudyError(
+            f"{study.path}: the fit was charged, and {lost}, {out}. What was charged cannot be had again. If you have the "
+            f"file, put it back. {_ANEW}"
+        )
+    return Step(Standing.AGAIN, begun)
+
+
+def _refuse_existing(out: Path, found: str | None) -> None:
+    if found is not None:
+        raise StudyError(
+            f"{out} exists already, and the ledger holds no charge of this study for it. Move it away, or name another file "
+            f"as [outputs] model."
+        )
+
+
+def _check_ledger(study: Study, before: Begun | None, ledger: LedgerFacts) -> None:
+    if before is not None and before.ledger != ledger.identity:
+        raise StudyError(
+            f"{study.state_path} belongs to a run that was charged to another ledger than {ledger.place}. Give that ledger; "
+            f"or, to repeat the study, copy the study, its schema and its data to a folder of their own."
+        )
+
+
+def _changed(study: Study, since: str, before: Mapping[str, Any], now: Mapping[str, Any]) -> StudyError:
+    what = "; ".join(changes(before, now))
+    return StudyError(f"{study.path} changed since {since}: {what}. Put it back as it was. {_ANEW}")

@@ -1,0 +1,253 @@
+"""A study, as its TOML file describes it: frozen records, read with strict checks.
+
+A message names the file, the table and the key, says what was expected, and never quotes a value.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import MISSING, dataclass, field, fields
+from pathlib import Path
+from typing import Any, TypeVar
+
+from confide.errors import StudyError
+from confide.features.schema_checks import suggestion
+from confide.features.toml_form import read_toml
+
+NEIGHBOURS = ("replace-one", "add-or-remove-one")
+
+
+@dataclass(frozen=True, slots=True)
+class Naming:
+    """[study]: what people call it. Changing it changes no release.
+
+    Attributes
+    ----------
+    name : str
+    analyst : str or None
+        Shown in the report.
+    purpose : str or None
+        Written into the ledger; the name if there is none.
+    """
+
+    name: str
+    analyst: str | None = None
+    purpose: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Data:
+    """[data]: the table, and the schema that describes it."""
+
+    file: str
+    schema: str
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetOfStudy:
+    """[budget]: what the model may cost, and whom it protects."""
+
+    epsilon: float | None = None
+    delta: float | None = None
+    rho: float | None = None
+    neighbours: str = "replace-one"
+    n_rows_bounds: tuple[int, int] | None = None
+    max_rows_per_person: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerOfStudy:
+    """[ledger]: a file, or the URL of a database."""
+
+    file: str | None = None
+    url: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluationOfStudy:
+    """[evaluation]: rows kept aside, in a file of their own, and what rates on them may cost."""
+
+    file: str
+    epsilon: float | None = None
+    delta: float | None = None
+    rho: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Outputs:
+    """[outputs]: the file of the model, and that of the report."""
+
+    model: str
+    report: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Study:
+    """A study file, checked. Paths in it are relative to the file's folder.
+
+    Parameters
+    ----------
+    path : the study file
+    study, data, budget, ledger, evaluation, outputs : the tables of the file
+    model : the table [model]: "kind" and options of `confide fit`, with underscores in their names
+    """
+
+    path: Path
+    study: Naming
+    data: Data
+    budget: BudgetOfStudy
+    ledger: LedgerOfStudy
+    outputs: Outputs
+    evaluation: EvaluationOfStudy | None = None
+    model: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def from_toml(cls, path: str | Path) -> Study:
+        """Read a study file.
+
+        Raises
+        ------
+        FileError
+            If the file is missing, cannot be read, or is not TOML.
+        StudyError
+            If a key is unknown, missing or of the wrong kind, or two keys contradict each other. One line, which names it.
+        """
+        return _Reading(Path(path)).study(read_toml(path))
+
+    @property
+    def ledger_place(self) -> str:
+        """The file or the URL of the ledger."""
+        return self.ledger.url if self.ledger.url is not None else str(self.located(self.ledger.file or ""))
+
+    def located(self, name: str) -> Path:
+        """The path that a name in the file stands for."""
+        return self.path.parent / name
+
+    @property
+    def state_path(self) -> Path:
+        """The file beside the study in which `confide run` notes how far it came."""
+        return self.path.with_name(f"{self.path.stem}.state.json")
+
+
+Table = TypeVar("Table")
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """Reads the tables of one file."""
+
+    path: Path
+
+    def study(self, given: dict[str, Any]) -> Study:
+        known = tuple(each.name for each in fields(Study) if each.name != "path")
+        self._check_names(f"{self.path}", given, known, "table")
+        tables = {name: self._mapping(name, given[name]) for name in given}
+        evaluation = tables.get("evaluation")
+        made = Study(
+            path=self.path,
+            study=self._table("study", Naming, tables),
+            data=self._table("data", Data, tables),
+            budget=self._budget(tables),
+            ledger=self._table("ledger", LedgerOfStudy, tables),
+            outputs=self._table("outputs", Outputs, tables),
+            evaluation=None if evaluation is None else self._table("evaluation", EvaluationOfStudy, tables),
+            model=tables.get("model", {}),
+        )
+        self._check_budget("budget", made.budget)
+        if made.evaluation is not None:
+            self._check_budget("evaluation", made.evaluation)
+        if (made.ledger.file is None) == (made.ledger.url is None):
+            raise self._error("ledger", "file", 'give either file = "study.db" or url = "postgresql://...".')
+        self._check_files(made)
+        return made
+
+    def _check_files(self, made: Study) -> None:
+        """No file has two roles: an output would replace an input."""
+        roles = {
+            "[data] file": made.data.file,
+            "[data] schema": made.data.schema,
+            "[ledger] file": made.ledger.file,
+            "[evaluation] file": None if made.evaluation is None else made.evaluation.file,
+            "[outputs] model": made.outputs.model,
+            "[outputs] report": made.outputs.report,
+            "the study file": self.path.name,
+            "its state": made.state_path.name,
+        }
+        taken: dict[Path, str] = {}
+        for role, name in roles.items():
+            if name is None:
+                continue
+            place = made.located(name).resolve()
+            if place in taken:
+                raise StudyError(f"{self.path}: {taken[place]} and {role} are the same file; give each its own.")
+            taken[place] = role
+
+    def _mapping(self, name: str, value: Any) -> dict[str, Any]:
+        if not isinstance(value, dict):
+            raise StudyError(f"{self.path}: {name} must be a table; write [{name}] and its keys below it.")
+        return value
+
+    def _table(self, name: str, kind: type[Table], tables: Mapping[str, dict[str, Any]]) -> Table:
+        described = fields(kind)  # type: ignore[arg-type]  # each kind is a dataclass
+        given = tables.get(name, {})
+        self._check_names(f"{self.path}: [{name}]", given, tuple(each.name for each in described), "key")
+        found = {}
+        for each in described:
+            if each.name in given:
+                found[each.name] = self._value(name, each.name, str(each.type), given[each.name])
+            elif each.default is MISSING:
+                raise self._error(name, each.name, "is missing; add it.")
+        return kind(**found)
+
+    def _budget(self, tables: Mapping[str, dict[str, Any]]) -> BudgetOfStudy:
+        if "budget" not in tables:
+            raise StudyError(f"{self.path}: the table [budget] is missing; add it, with epsilon or rho.")
+        budget = self._table("budget", BudgetOfStudy, tables)
+        if budget.neighbours not in NEIGHBOURS:
+            near = suggestion(budget.neighbours, NEIGHBOURS)
+            raise self._error("budget", "neighbours", f'must be "{NEIGHBOURS[0]}" or "{NEIGHBOURS[1]}"{near}.')
+        if (budget.neighbours == NEIGHBOURS[1]) != (budget.n_rows_bounds is not None):
+            raise self._error(
+                "budget", "n_rows_bounds", f'goes with neighbours = "{NEIGHBOURS[1]}": give both, or leave both out.'
+            )
+        return budget
+
+    def _check_budget(self, table: str, budget: BudgetOfStudy | EvaluationOfStudy) -> None:
+        if (budget.epsilon is None) == (budget.rho is None):
+            raise self._error(table, "epsilon", "give either epsilon, with delta or without, or rho.")
+        if budget.delta is not None and budget.rho is not None:
+            raise self._error(table, "delta", "goes with epsilon; a rho needs none.")
+        for key in ("epsilon", "delta", "rho"):
+            amount = getattr(budget, key)
+            if amount is not None and not 0.0 < amount < math.inf:
+                raise self._error(table, key, "must be a positive number, and finite.")
+
+    def _value(self, table: str, key: str, kind: str, value: Any) -> Any:
+        """The value of a key, if it is of the kind that the record says."""
+        is_whole = isinstance(value, int) and not isinstance(value, bool)
+        if kind.startswith("str"):
+            if isinstance(value, str) and value.strip():
+                return value
+            raise self._error(table, key, "must be text that is not blank.")
+        if kind.startswith("float"):
+            if is_whole or isinstance(value, float):
+                return float(value)
+            raise self._error(table, key, "must be a number.")
+        if kind == "int":
+            if is_whole and value >= 1:
+                return value
+            raise self._error(table, key, "must be a whole number of at least 1.")
+        is_pair = isinstance(value, list) and len(value) == 2 and all(type(each) is int and each >= 1 for each in value)
+        if is_pair and value[0] < value[1]:
+            return tuple(value)
+        raise self._error(table, key, "must be two whole numbers in rising order, such as [10000, 100000].")
+
+    def _check_names(self, where: str, given: Mapping[str, Any], known: tuple[str, ...], what: str) -> None:
+        for name in given:
+            if name not in known:
+                near = suggestion(name, known)
+                raise StudyError(f'{where}: unknown {what} "{name}"{near}. Known are: {", ".join(known)}.')
+
+    def _error(self, table: str, key: str, message: str) -> StudyError:
+        return StudyError(f"{self.path}: [{table}] {key}: {message}")

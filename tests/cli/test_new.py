@@ -1,0 +1,139 @@
+"""`confide new`, as in a shell and as in a terminal."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+import confide
+from confide.cli import new as new_module
+from confide.cli.application import app
+from tests.cli.commands import SENTINEL, SENTINEL_NUMBER, refused, rows_of, run, write_rows
+
+WRITTEN = ["people.toml", "study.toml", "study.ipynb", "study.py"]
+
+
+def begin(*options, code=0):
+    """Begin a study of people.csv in the folder `study`."""
+    return run("new", "people.csv", "--out-dir", "study", *options, code=code)
+
+
+def test_a_study_begins_with_blanks_that_are_refused(folder):
+    """And every file names the table and each other."""
+    printed = begin("--target", "income").stdout
+    assert [path.name for path in sorted(Path("study").iterdir())] == sorted(WRITTEN)
+    for words in (
+        "confide plan --schema people.toml",
+        "confide ledger init study.db --epsilon 1",
+        "confide check ../people.csv",
+    ):
+        assert words in printed
+    message = refused("plan", "--schema", "study/people.toml", "--rows", "100", "--epsilon", "1")
+    assert 'column "age": fill in low and high' in message
+    study = tomllib.loads(Path("study/study.toml").read_text())
+    assert study["data"] == {"file": "../people.csv", "schema": "people.toml"}
+
+
+def test_no_value_of_a_row_is_read(folder):
+    """A table of secrets gives the same files and the same words as its line of names alone."""
+    rows = [dict.fromkeys(rows_of(1)[0], SENTINEL) | {"age": SENTINEL_NUMBER} for _ in range(50)]
+    write_rows(Path("people.csv"), rows)
+    first = begin()
+    Path("people.csv").write_text(Path("people.csv").read_text().splitlines()[0] + "\n")
+    second = begin("--force")
+    assert first.output == second.output
+    written = [Path("study", name).read_text() for name in WRITTEN]
+    assert not any(secret in text for text in (*written, first.output) for secret in (SENTINEL, SENTINEL_NUMBER))
+
+
+def test_typed_files_give_names_and_types_alone(folder):
+    """No value of a Parquet file is shown, nor its statistics."""
+    pd.DataFrame({"age": [987654321, 3], "flag": [True, False], "name": [SENTINEL, "b"]}).to_parquet("people.parquet")
+    result = run("new", "people.parquet", "--out-dir", "study")
+    texts = [result.output, *(Path("study", name).read_text() for name in WRITTEN)]
+    assert not any(secret in text for text in texts for secret in (SENTINEL, SENTINEL_NUMBER))
+    assert "flag = { categories = [false, true] }" in texts[1]
+
+
+def test_a_line_of_data_is_refused_without_being_shown(folder):
+    """It looks like data."""
+    Path("people.csv").write_text(f"{SENTINEL},{SENTINEL_NUMBER}\nb,2\n")
+    assert "looks like data" in refused("new", "people.csv")
+    assert sorted(path.name for path in Path().iterdir()) == ["people.csv", "people.toml"]
+
+
+def test_nothing_is_overwritten_unasked(folder):
+    """The schema of the folder is there already."""
+    before = Path("people.toml").read_text()
+    assert "exists already" in refused("new", "people.csv")
+    assert Path("people.toml").read_text() == before
+    run("new", "people.csv", "--force")
+    assert "FILL IN" in Path("people.toml").read_text()
+
+
+def test_names_can_be_given_without_a_file(folder):
+    """With any characters."""
+    run("new", "--columns", 'age,"a, b",[red]x,y\\z', "--target", "age", "--out-dir", "o")
+    columns = tomllib.loads(Path("o/data.toml").read_text())["columns"]
+    assert list(columns) == ["a, b", "[red]x", "y\\z"]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["new"], "give a table, or the names of its columns as --columns A,B,C"),
+        (["new", "people.csv", "--target", "incomes"], '--target: there is no column "incomes"'),
+        (["new", "people.csv", "--person", "x"], '--person: there is no column "x"'),
+        (["new", "people.csv", "--target", "id", "--person", "id"], "the same column"),
+        (["new", "--columns", "a,b", "--public-file"], "--public-file"),
+        (["new", "missing.csv"], "cannot read missing.csv"),
+        (["new", "people.toml"], "the name of a table must end in"),
+        (["new", "people.csv", "--epsilon", "0"], "--epsilon must be a positive number"),
+    ],
+)
+def test_usage_is_explained(folder, options, words):
+    """In one line."""
+    assert words in refused(*options)
+
+
+def test_a_public_file_fills_the_schema_and_says_so(folder):
+    """Its bounds and levels are those of the rows, and a plan can be made."""
+    begin("--public-file", "--target", "income", "--person", "id")
+    text = Path("study/people.toml").read_text()
+    assert text.startswith("# Types, bounds and levels were suggested from the rows of people.csv")
+    schema = confide.Schema.from_toml("study/people.toml")
+    assert schema.to_dict()["columns"]["age"] == {"low": 17, "high": 90}
+    assert schema.person == "id"
+    run("plan", "--schema", "study/people.toml", "--rows", "200", "--epsilon", "1")
+
+
+def test_a_terminal_is_asked(folder, monkeypatch):
+    """One line for each column; then every command and the script work from the new folder."""
+    monkeypatch.setattr(new_module, "_is_terminal", lambda: True)
+    answers = ["1", "income", "low, high", "", "skip", "17 90", "0 60 empty", "private, state, *", "200", "20", "none", "40"]
+    result = CliRunner().invoke(app, ["new", "people.csv", "--out-dir", "o"], input="\n".join(answers) + "\n")
+    assert result.exit_code == 0, result.output
+    assert "a number from 17 to 90" in result.output
+    schema = confide.Schema.from_toml("o/people.toml")
+    assert schema.column_names == ("age", "hours [x]", "work")
+    monkeypatch.chdir("o")
+    run("check", "../people.csv", "--schema", "people.toml")
+    run("ledger", "init", "study.db", "--epsilon", "40")
+    monkeypatch.setattr("sys.argv", ["study.py"])
+    exec(compile(Path("study.py").read_text(), "study.py", "exec"), {"__file__": str(Path("study.py").resolve())})  # noqa: S102
+    assert not Path("model.json").exists()
+    monkeypatch.setattr("sys.argv", ["study.py", "--fit"])
+    exec(compile(Path("study.py").read_text(), "study.py", "exec"), {"__file__": str(Path("study.py").resolve())})  # noqa: S102
+    assert confide.load("model.json").guarantee_.void is None
+    assert Path("report.html").exists()
+    assert confide.Ledger("study.db").spent().epsilon == 20
+
+
+def test_nothing_is_asked_without_input(folder, monkeypatch):
+    """Also in a terminal."""
+    monkeypatch.setattr(new_module, "_is_terminal", lambda: True)
+    assert ">" not in begin("--no-input").stdout

@@ -1,0 +1,186 @@
+"""`confide run`: all of a study, what it shows, and that nothing is charged twice."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import confide
+from confide.cli import study_run
+from confide.studies.state import State
+from tests.cli.commands import FEW_SCHEMA, SENTINEL, line_of, refused, run, spent
+from tests.studies.examples import EVALUATION, TEXT
+
+STUDY = TEXT.replace('"logistic"', '"logistic"\nalpha = 0.5')
+
+
+@pytest.fixture
+def study(folder_with_ledger):
+    """A folder with rows, rows kept aside, a schema, a ledger of epsilon 2 and a study of 0.5 and 0.25."""
+    Path("study.toml").write_text(STUDY + EVALUATION, encoding="utf-8")
+    Path("held_out.csv").write_text(Path("people.csv").read_text(encoding="utf-8"), encoding="utf-8")
+    return folder_with_ledger
+
+
+def files():
+    return sorted(path.name for path in Path().iterdir())
+
+
+def test_a_study_is_fitted_evaluated_and_reported(study):
+    """In this order, charged twice, with its marks in the ledger; the model is private and the page is there."""
+    text = run("run", "study.toml").stdout
+    parts = ["Study: Income of adults", "Plan", "Guarantee", "Done", "Rates on", "Wrote report.html", "All of it"]
+    assert sorted(parts, key=text.index) == parts
+    assert confide.load("model.json").guarantee_.void is None
+    assert "<html" in Path("report.html").read_text(encoding="utf-8")
+    purposes = confide.Ledger("study.db").entries()["purpose"].tolist()
+    state = State.of(Path("study.state.json"))
+    assert purposes == [f"Income of adults [study {each.fingerprint}]" for each in (state.fit, state.evaluation)]
+    assert spent() == 0.75
+    assert set(state.checksums) == {"study", "schema"}
+
+
+def test_what_is_done_is_not_done_again(study):
+    """The same command charges nothing, changes no file, and shows the rates that were released."""
+    run("run", "study.toml")
+    before = {name: Path(name).read_bytes() for name in files() if not name.startswith("study.db")}
+    text = run("run", "study.toml").stdout
+    assert "released by an earlier run" in text
+    assert {name: Path(name).read_bytes() for name in before} == before
+    assert spent() == 0.75
+    rates = json.loads(run("run", "study.toml", "--format", "json").stdout)["evaluation"]
+    assert f"{rates['accuracy']['value'] or 0:.3f}"[:4] in text or rates["accuracy"]["value"] is None
+
+
+def test_a_dry_run_shows_the_plan_and_spends_nothing(study):
+    """It writes no file; it refuses what a run would refuse."""
+    before = files()
+    text = run("run", "study.toml", "--dry-run").stdout
+    for words in ("to do", "Plan", "epsilon = 0.5", "Nothing was charged"):
+        assert words in text
+    document = json.loads(run("run", "study.toml", "--dry-run", "--format", "json").stdout)
+    assert document["steps"] == {"fit": "to do", "evaluate": "to do", "report": "to do"}
+    assert document["plan"]["budget"]["epsilon"] == 0.5
+    assert files() == before
+    assert spent() == 0.0
+
+
+def test_the_ledger_must_have_enough_for_all_steps_before_the_first(study):
+    """1.8 for the fit would fit, and not 0.25 more."""
+    Path("study.toml").write_text(STUDY.replace("epsilon = 0.5", "epsilon = 1.8") + EVALUATION, encoding="utf-8")
+    assert "the ledger has epsilon 2 left" in line_of("run", "study.toml", code=3)
+    assert "the ledger has epsilon 2 left" in line_of("run", "study.toml", "--dry-run", code=3)
+    assert spent() == 0.0
+    assert not Path("study.state.json").exists()
+
+
+def test_a_run_that_stopped_between_charge_and_model_says_so(study, monkeypatch):
+    """What was charged is named, and not charged again unless it is asked for."""
+    from confide.cli.charges import Charges
+
+    write = Charges.write_model
+
+    def stopped(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Charges, "write_model", stopped)
+    assert "Charged epsilon = 0.5 to" in line_of("run", "study.toml", code=130)
+    monkeypatch.setattr(Charges, "write_model", write)
+    assert "What was charged cannot be had again" in refused("run", "study.toml")
+    assert spent() == 0.5
+    run("run", "study.toml", "--again")
+    assert spent() == 1.25
+    assert "All of it is done" in run("run", "study.toml").stdout
+
+
+def test_a_run_that_stopped_after_the_model_goes_on(study, monkeypatch):
+    """Before the checksum was noted, and before the evaluation."""
+    noted = study_run.StudyRun._note
+
+    def stopped(self, state):
+        if state.fit.sha256 is not None:
+            raise KeyboardInterrupt
+        noted(self, state)
+
+    monkeypatch.setattr(study_run.StudyRun, "_note", stopped)
+    assert "The model is in" in line_of("run", "study.toml", code=130)
+    monkeypatch.setattr(study_run.StudyRun, "_note", noted)
+    before = Path("model.json").read_bytes()
+    run("run", "study.toml")
+    assert Path("model.json").read_bytes() == before
+    assert spent() == 0.75
+    assert State.of(Path("study.state.json")).fit.sha256 is not None
+
+
+def test_a_study_that_changed_is_refused_with_what_changed(study):
+    """Its budget, its schema; and its name may change, which makes the report anew."""
+    run("run", "study.toml")
+    Path("study.toml").write_text(STUDY.replace("epsilon = 0.5", "epsilon = 0.7") + EVALUATION, encoding="utf-8")
+    assert "budget.epsilon was 0.5 and is 0.7" in refused("run", "study.toml")
+    Path("study.toml").write_text(STUDY + EVALUATION, encoding="utf-8")
+    Path("people.toml").write_text(FEW_SCHEMA.replace("90", "95"), encoding="utf-8")
+    assert "schema.columns.age.high was 90 and is 95" in refused("run", "study.toml")
+    Path("people.toml").write_text(FEW_SCHEMA, encoding="utf-8")
+    Path("study.toml").write_text(STUDY.replace("Income of adults", "Another name") + EVALUATION, encoding="utf-8")
+    assert "Wrote report.html" in run("run", "study.toml").stdout
+    assert spent() == 0.75
+
+
+def test_a_colleague_repeats_a_study_in_a_folder_of_their_own(study, tmp_path_factory, monkeypatch):
+    """With the study, its schema, its data and another ledger; not with the state of the first."""
+    run("run", "study.toml")
+    other = tmp_path_factory.mktemp("colleague")
+    for name in ("study.toml", "people.toml", "people.csv", "held_out.csv"):
+        (other / name).write_bytes(Path(name).read_bytes())
+    confide.Ledger(other / "study.db", limit=1.0)
+    run("run", other / "study.toml")
+    assert confide.Ledger(other / "study.db").spent().epsilon == 0.75
+    assert State.of(other / "study.state.json").fit.fingerprint == State.of(Path("study.state.json")).fit.fingerprint
+    (other / "study.state.json").write_bytes(Path("study.state.json").read_bytes())
+    assert "charged to another ledger" in refused("run", other / "study.toml")
+
+
+def test_a_model_in_the_way_is_not_replaced(study):
+    Path("model.json").write_text("mine", encoding="utf-8")
+    assert "exists already" in refused("run", "study.toml")
+    assert Path("model.json").read_text(encoding="utf-8") == "mine"
+    assert spent() == 0.0
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('"logistic"', '"ridge"', "[model] kind ridge predicts numbers"),
+        ("alpha = 0.5", "alpha = -1", "[model] alpha must be"),
+        ("alpha = 0.5", 'interval = "auto"', 'did you mean "intervals"'),
+        ("people.toml", "none.toml", "there is no such file"),
+        ("people.csv", "none.csv", "cannot read"),
+        ("held_out.csv", "none.csv", "cannot read"),
+        ("study.db", "none.db", "none.db"),
+    ],
+)
+def test_what_cannot_be_run_is_one_line_and_costs_nothing(study, old, new, message):
+    text = STUDY + EVALUATION
+    assert old in text
+    Path("study.toml").write_text(text.replace(old, new), encoding="utf-8")
+    assert message in refused("run", "study.toml")
+    assert spent() == 0.0
+    assert not Path("model.json").exists()
+
+
+def test_an_evaluation_needs_two_labels(study):
+    Path("people.toml").write_text(
+        FEW_SCHEMA.replace('negative = "low", positive = "high"', 'classes = ["low", "mid", "high"]'), encoding="utf-8"
+    )
+    assert "[evaluation]: rates need a target of two labels" in refused("run", "study.toml")
+
+
+def test_no_message_and_no_file_shows_a_cell(study):
+    """A label that the schema does not know, in the rows and in those kept aside."""
+    for name in ("held_out.csv", "people.csv"):
+        Path(name).write_text(Path(name).read_text(encoding="utf-8") + f"40,{SENTINEL}\n", encoding="utf-8")
+        result = run("run", "study.toml", code=2)
+        assert SENTINEL not in result.output
+        assert all(SENTINEL.encode() not in path.read_bytes() for path in Path().glob("*.json"))

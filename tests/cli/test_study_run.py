@@ -1,0 +1,66 @@
+"""A study step by step: what is left, and what is noted when."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from confide.cli.fitting import PreparedFit
+from confide.cli.study_run import StudyRun
+from confide.errors import BudgetExceeded
+from confide.studies.state import State
+from confide.studies.steps import Standing
+from confide.studies.study import Study
+from tests.cli.commands import spent
+from tests.studies.examples import EVALUATION, TEXT
+
+
+@pytest.fixture
+def study(folder_with_ledger):
+    Path("study.toml").write_text(TEXT.replace('"logistic"', '"logistic"\nalpha = 0.5') + EVALUATION, encoding="utf-8")
+    Path("held_out.csv").write_bytes(Path("people.csv").read_bytes())
+    return folder_with_ledger
+
+
+def started(*, again=False):
+    return StudyRun.of(Study.from_toml("study.toml"), again=again)
+
+
+def test_each_charge_is_noted_before_and_after(study, monkeypatch):
+    """The state names a step before its charge, and its result when that is there."""
+    run = started()
+    assert [(name, how) for name, how, _ in run.left()] == [(name, Standing.TO_DO) for name in ("fit", "evaluate", "report")]
+    plan = run.planned()
+    assert plan.event.budget.epsilon == 0.5
+    assert State.of(Path("study.state.json")) == State()
+    seen, release = [], PreparedFit.release
+
+    def watched(prepared, plan):
+        seen.append(State.of(Path("study.state.json")).fit)
+        release(prepared, plan)
+
+    monkeypatch.setattr(PreparedFit, "release", watched)
+    model = run.fitted()
+    assert seen[0].sha256 is None
+    assert State.of(Path("study.state.json")).fit.sha256 is not None
+    assert spent() == 0.5
+    found = run.evaluated(model)
+    assert State.of(Path("study.state.json")).evaluation.result == found.to_dict()
+    assert "epsilon = 0.25" in run.paid
+    assert run.reported(model) == Path("report.html")
+    assert [how for _, how, _ in started().left()] == [Standing.DONE] * 3
+    again = started()
+    assert again.planned() is None
+    assert again.evaluated(again.fitted()) is None
+    assert again.reported(again.fitted()) is None
+    assert spent() == 0.75
+
+
+def test_all_charges_must_fit_before_the_first(study):
+    Path("study.toml").write_text(
+        Path("study.toml").read_text().replace("epsilon = 0.25", "epsilon = 1.6"), encoding="utf-8"
+    )
+    with pytest.raises(BudgetExceeded, match="the ledger has epsilon 2 left"):
+        started().planned()
+    assert spent() == 0.0

@@ -1,0 +1,104 @@
+"""Verdicts: their words, and the numbers on which they rest."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+import confide
+from confide.datasets import load_adult
+from confide.features.schema import Schema
+from confide.plan_text import noise_in_rows
+from confide.planning.simulation import simulate
+from confide.planning.verdict import (
+    _ENOUGH,
+    _FEW,
+    ENOUGH,
+    FEW,
+    TOO_FEW,
+    budget_sentence,
+    verdict_of,
+    where_the_budget_goes,
+)
+
+SCHEMA = Schema.from_dict(
+    {
+        "target": {"column": "y", "negative": "no", "positive": "yes"},
+        "columns": {"age": {"low": 0, "high": 100}, "town": {"categories": [f"t{i}" for i in range(200)]}},
+    }
+)
+
+
+def test_the_verdict_is_in_three_sentences():
+    """Expected error, rare columns, enough rows; with a guess it is that of the forecast."""
+    model = confide.LogisticRegression(1.0, schema=SCHEMA)
+    verdict = verdict_of(model, 20_000, error=0.2)
+    forecast = simulate(model, 20_000, error=0.2)
+    assert verdict.forecast == forecast
+    assert verdict.rare_columns == ("town",)
+    assert "where it would be 20% without privacy" in verdict.error
+    assert verdict.columns.startswith("1 of 2 columns is too rare to matter (town)")
+    assert verdict.to_dict()["expected_error"] == [forecast.low, forecast.high]
+    assert str(verdict) == f"{verdict.error} {verdict.columns} {verdict.rows}"
+    many = verdict_of(model, 5_000_000)
+    assert many.rare_columns == ()
+    assert "a mere guess: --error takes yours" in many.error
+    assert (many.level, many.rows) == (ENOUGH, "Enough rows.")
+
+
+def test_no_verdict_expects_privacy_to_lower_the_error():
+    """The range begins at the guess at the lowest."""
+    verdict = verdict_of(confide.LogisticRegression(10.0), 100_000, 4, error=0.2)
+    assert verdict.forecast.low < 0.2
+    assert verdict.error.startswith("Expected error: 20")
+
+
+@pytest.mark.parametrize(("share", "level"), [(0.8 * _ENOUGH, ENOUGH), (2.0 * _ENOUGH, FEW), (2.0 * _FEW, TOO_FEW)])
+def test_too_few_rows_are_told_with_the_number_that_would_do(share, level):
+    """By the noise in rows as a share of all rows; a fit with the number that is told has enough."""
+    model = confide.LogisticRegression(1.0)
+    n_rows = round(noise_in_rows(model.plan(10_000, 5)) / share)
+    verdict = verdict_of(model, n_rows, 5)
+    assert verdict.level == level
+    if level != ENOUGH:
+        told = int(verdict.rows.partition("about ")[2].partition(" rows")[0].replace(",", ""))
+        assert verdict_of(model, math.ceil(1.1 * told), 5).level == ENOUGH
+
+
+def test_the_limits_are_those_at_which_simulated_fits_lose_a_tenth_and_a_third():
+    """On the schema of Adult, with few designs: between half and twice as much."""
+    model = confide.AdditiveClassifier(0.3, schema=load_adult().schema)
+    for n_rows, expected in ((20_000, 0.1), (2_000, 0.35)):
+        share = noise_in_rows(model.plan(n_rows)) / n_rows
+        assert share == pytest.approx(_ENOUGH if n_rows == 20_000 else _FEW, rel=0.3)
+        forecast = simulate(model, n_rows, error=0.15, n_designs=1)
+        assert expected / 2 < (forecast.error - 0.15) / (0.5 - 0.15) < 2 * expected
+
+
+def test_what_is_not_known_is_said():
+    """Targets of numbers, several classes, no privacy."""
+    huber = verdict_of(confide.HuberRegressor(1.0, target_bound=1.0), 100_000, 3)
+    assert huber.error == "Expected error: unknown, because there are no forecasts for targets of numbers."
+    three = verdict_of(confide.LogisticRegression(1.0, classes=[0, 1, 2]), 100_000, 3)
+    assert "unknown" in three.error
+    assert verdict_of(confide.LogisticRegression(math.inf), 100, 3).rows.startswith("NOT PRIVATE")
+    assert verdict_of(confide.Ridge(1.0, target_bound=1.0), 100_000, 3).level == ENOUGH
+    with pytest.raises(confide.ParameterError, match="error must lie"):
+        verdict_of(confide.LogisticRegression(1.0), 1000, 3, error=0.7)
+
+
+def test_the_parts_of_a_budget_add_up_to_the_whole():
+    """The centre, intervals, and the weights."""
+    schema = load_adult().schema
+    with_centre = confide.LogisticRegression(confide.ApproxDP(0.1, 1e-6), schema=schema).plan(3_000)
+    with_intervals = confide.LogisticRegression(1.0, inference_share=0.25).plan(100_000, 3)
+    plain = confide.LogisticRegression(1.0).plan(1000, 3)
+    assert [name for name, _ in where_the_budget_goes(with_centre)] == ["the centre of the rows", "the weights"]
+    assert where_the_budget_goes(with_intervals) == (("intervals", 0.25), ("the weights", 0.75))
+    for plan in (with_centre, with_intervals, plain):
+        assert math.isclose(sum(share for _, share in where_the_budget_goes(plan)), 1.0)
+    assert budget_sentence(plain) == "All of the budget goes to the weights."
+    assert budget_sentence(with_intervals) == "Of the budget, 0.25 goes to intervals, the rest to the weights."
+    ridge = confide.Ridge(1.0, target_bound=1.0, intervals=True).plan(100_000, 3)
+    assert budget_sentence(ridge) == "All of the budget goes to sums, of which weights and intervals are made."

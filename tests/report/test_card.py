@@ -1,0 +1,46 @@
+"""The Markdown card: fields that Hugging Face reads, and text that cannot become Markdown or HTML."""
+
+from __future__ import annotations
+
+import json
+import re
+
+from confide.report.card import card_of
+from confide.report.contents import contents_of
+from tests.report.released import logistic, rates, with_intervals, without_privacy
+
+
+def fields_of(card):
+    """The fields at the top. Each is a JSON value, which YAML reads too."""
+    front = re.match(r"---\n(.*?)\n---\n", card, re.DOTALL)[1]
+    return {name: json.loads(value) for name, _, value in (line.partition(": ") for line in front.split("\n"))}
+
+
+def test_fields_name_library_task_tags_and_rates():
+    model, ledger = logistic()
+    fields = fields_of(card_of(contents_of(model, ledger=ledger, evaluation=rates(), data_name="people")))
+    assert fields["library_name"] == "confide"
+    assert fields["pipeline_tag"] == "tabular-classification"
+    assert "differential-privacy" in fields["tags"]
+    (result,) = fields["model-index"][0]["results"]
+    assert result["dataset"]["name"] == "people"
+    assert result["metrics"][0] == {"type": "accuracy", "name": "accuracy", "value": rates().accuracy.value}
+
+
+def test_the_card_says_what_the_page_says():
+    model, ledger = logistic()
+    card = card_of(contents_of(model, ledger=ledger))
+    for part in ("73.11%", "- [ ] Of each person", "per 1", "against private", "confide verify", "odds ratio"):
+        assert part in card
+    assert "not-private" in fields_of(card_of(contents_of(without_privacy())))["tags"]
+    assert "95% interval" in card_of(contents_of(with_intervals()))
+
+
+def test_names_stay_text():
+    """A level that looks like a tag, in every row of a table as many cells as heads."""
+    card = card_of(contents_of(logistic()[0], data_name="a | b <i> *c*"))
+    assert "<b>" not in card
+    assert r"self \<b\>" in card
+    assert r"a \| b \<i\> \*c\*" in card
+    for table in re.findall(r"(?:^\|.*\n)+", card, re.MULTILINE):
+        assert len({len(re.findall(r"(?<!\\)\|", line)) for line in table.strip().split("\n")}) == 1

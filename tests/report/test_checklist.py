@@ -1,0 +1,33 @@
+"""The points that the signer confirms follow from the guarantee, the ledger and the schema."""
+
+from __future__ import annotations
+
+from confide import LogisticRegression
+from confide.report.checklist import points_to_confirm
+from confide.report.ledger_facts import LedgerFacts
+from tests.report.released import logistic, people, without_privacy
+
+
+def test_persons_bounds_and_releases_are_asked_for():
+    model, ledger = logistic()
+    facts = LedgerFacts.of(ledger, model.guarantee_, "")
+    points = " ".join(points_to_confirm(model.guarantee_, facts, None))
+    assert "at most one row" in points
+    assert "without looking at the rows" in points
+    assert "is in the ledger" in points
+    alone = " ".join(points_to_confirm(model.guarantee_, None, "id"))
+    assert 'the column "id"' in alone
+    assert "is in the ledger" not in alone
+
+
+def test_labels_that_were_not_declared_and_several_rows_are_asked_for():
+    frame, y = people()
+    numbers = frame[["age"]].to_numpy() / 100
+    model = LogisticRegression(1.0, max_rows_per_person=3).fit(numbers, y)
+    points = " ".join(points_to_confirm(model.guarantee_, None, None))
+    assert "at most 3 rows" in points
+    assert "labels were not declared" in points
+
+
+def test_what_is_not_private_has_nothing_to_confirm():
+    assert points_to_confirm(without_privacy().guarantee_, None, None) == ()

@@ -1,0 +1,73 @@
+"""What a ledger says of a model: spent, left, and whether the charge is there."""
+
+from __future__ import annotations
+
+import json
+from types import SimpleNamespace
+
+import pandas as pd
+import pytest
+
+from confide import ZCDP, ApproxDP, Ledger, PureDP
+from confide.guarantee import Guarantee
+from confide.privacy.budgets import Neighbours
+from confide.report.ledger_facts import LedgerFacts, shown_amount
+from tests.report.released import logistic
+
+
+def guarantee(budget, relation="replace-one", rows=1, assumptions=()):
+    return Guarantee(budget, Neighbours.parse(relation), "objective", assumptions, None, rows)
+
+
+def test_the_charge_of_a_fit_is_found_and_amounts_add_up():
+    model, ledger = logistic()
+    facts = LedgerFacts.of(ledger, model.guarantee_, "", "study.db")
+    assert facts.holds_the_charge
+    assert (facts.charge, facts.by_checksum, facts.charges) == (1, False, 1)
+    assert (facts.limit.epsilon, facts.spent.epsilon, facts.left.epsilon) == (4.0, 1.0, 3.0)
+    assert shown_amount(facts.spent) == "epsilon = 1"
+    assert "Charge 1" in facts.sentence()
+    assert json.loads(json.dumps(facts.to_dict(), allow_nan=False))["head"] == ledger.head
+
+
+@pytest.mark.parametrize("budget", [PureDP(0.5), ZCDP(0.1), ApproxDP(1.0, 1e-7)])
+def test_another_budget_is_no_charge_of_the_model(budget):
+    _, ledger = logistic()
+    facts = LedgerFacts.of(ledger, guarantee(budget), "")
+    assert facts.charge is None
+    assert not facts.holds_the_charge
+    assert "no charge of this model's budget" in facts.sentence()
+
+
+def test_a_void_charge_is_not_that_of_a_private_model():
+    ledger = Ledger(limit=4.0)
+    ledger.charge(1.0, purpose="LogisticRegression.fit (void: random_state was set)")
+    assert LedgerFacts.of(ledger, guarantee(PureDP(1.0)), "").charge is None
+
+
+def test_a_ledger_of_another_unit_relation_or_limit_is_none_of_the_model():
+    ledger = Ledger(limit=4.0, max_rows_per_person=2)
+    ledger.charge(guarantee_event := PureDP(1.0))
+    assert "up to 2 rows" in LedgerFacts.of(ledger, guarantee(guarantee_event), "").sentence()
+    other = Ledger(limit=4.0)
+    other.charge(1.0)
+    assert "add-or-remove-one" in LedgerFacts.of(other, guarantee(PureDP(1.0), "add-or-remove-one"), "").sentence()
+    stated = ("It was charged to a ledger with the limit: pure differential privacy with epsilon = 3; rest.",)
+    facts = LedgerFacts.of(other, guarantee(PureDP(1.0), assumptions=stated), "")
+    assert not facts.holds_the_charge
+    assert "another limit" in facts.sentence()
+
+
+def test_a_checksum_beside_a_charge_decides():
+    """Where charges name checksums, the one of this file is taken, and those of other files are not."""
+    rows = [
+        {"number": 1, "purpose": "a", "epsilon": 1.0, "delta": float("nan"), "rho": float("nan"), "sha256": "abc"},
+        {"number": 2, "purpose": "b", "epsilon": 1.0, "delta": float("nan"), "rho": float("nan"), "sha256": "def"},
+    ]
+    ledger = SimpleNamespace(
+        entries=lambda: pd.DataFrame(rows), limit=PureDP(4.0), spent=lambda: PureDP(2.0), remaining=lambda: PureDP(2.0),
+        neighbours=Neighbours.REPLACE_ONE, max_rows_per_person=1, head="h",
+    )  # fmt: skip
+    assert LedgerFacts.of(ledger, guarantee(PureDP(1.0)), "abc").charge == 1
+    assert "names the checksum" in LedgerFacts.of(ledger, guarantee(PureDP(1.0)), "abc").sentence()
+    assert LedgerFacts.of(ledger, guarantee(PureDP(1.0)), "xyz").charge is None

@@ -1,0 +1,68 @@
+"""The verdict: green only with a guarantee, a usual budget and a ledger that holds the charge."""
+
+from __future__ import annotations
+
+import pytest
+
+from confide import Ledger, LogisticRegression, PureDP
+from confide.guarantee import Guarantee
+from confide.privacy.budgets import Neighbours
+from confide.report.ledger_facts import LedgerFacts
+from confide.report.verdict import rows_of, unusual_of, verdict_of
+from tests.report.released import logistic, people, schema, without_privacy
+
+
+def facts(model, ledger):
+    return LedgerFacts.of(ledger, model.guarantee_, "")
+
+
+def test_private_and_charged_is_green():
+    model, ledger = logistic()
+    verdict = verdict_of(model.guarantee_, facts(model, ledger))
+    assert verdict.kind == "private"
+    assert "73.11%" in " ".join(verdict.sentences)
+
+
+def test_no_ledger_and_the_wrong_ledger_are_not_green():
+    model, _ = logistic()
+    assert verdict_of(model.guarantee_, None).kind == "caution"
+    assert "No ledger" in " ".join(verdict_of(model.guarantee_, None).sentences)
+    assert verdict_of(model.guarantee_, facts(model, Ledger(limit=4.0))).kind == "caution"
+
+
+def test_no_guarantee_is_red():
+    verdict = verdict_of(without_privacy().guarantee_, None)
+    assert verdict.kind == "void"
+    assert "infinite" in verdict.sentences[0]
+
+
+def test_a_budget_that_promises_little_is_not_green_even_with_a_ledger():
+    ledger = Ledger(limit=50.0)
+    model = LogisticRegression(30.0, schema=schema(), ledger=ledger).fit(*people())
+    assert unusual_of(model.guarantee_)
+    verdict = verdict_of(model.guarantee_, facts(model, ledger))
+    assert verdict.kind == "caution"
+    assert "promises little" in verdict.headline
+
+
+@pytest.mark.parametrize(
+    ("sentence", "found"),
+    [
+        ("The number of rows, 32,561, is public.", (32561, 32561)),
+        (
+            "The number of rows is private; it lies between the declared bounds 1,000 and 30,000, which were not learned.",
+            (1000, 30000),
+        ),
+        ("Nothing is said.", None),
+    ],
+)
+def test_the_number_of_rows_is_read_from_the_guarantee(sentence, found):
+    assert rows_of(Guarantee(PureDP(1.0), Neighbours.REPLACE_ONE, "objective", ("First.", sentence))) == found
+
+
+def test_a_fit_states_its_number_of_rows_in_these_words():
+    """The sentences of fits are the ones that are read."""
+    frame, y = people()
+    private = LogisticRegression(1.0, schema=schema(), neighbours="add-or-remove-one", n_rows_bounds=(500, 1500))
+    assert rows_of(logistic()[0].guarantee_) == (600, 600)
+    assert rows_of(private.fit(frame, y).guarantee_) == (500, 1500)

@@ -1,0 +1,147 @@
+"""Verification: models of every kind pass; any change of what the file says fails."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from confide import (
+    ZCDP,
+    AdditiveRegressor,
+    ApproxDP,
+    HuberRegressor,
+    KernelSVC,
+    Ledger,
+    LinearSVC,
+    LogisticRegression,
+    PrivateSearchCV,
+    Ridge,
+    Schema,
+    load,
+)
+from confide.files import document_text
+from confide.report.verification import FAILED, UNCHECKED, VERIFIED, is_verified, plan_again, verify
+from tests.report.released import COLUMNS, additive, logistic, people, schema, with_intervals, without_privacy
+
+
+def numbers(seed=0, n=600):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-0.5, 0.5, (n, 3))
+    return X, X[:, 0] > 0
+
+
+KINDS = {
+    "logistic": lambda: logistic()[0],
+    "intervals": with_intervals,
+    "curves and interactions": additive,
+    "no schema": lambda: LogisticRegression(1.0).fit(*numbers()),
+    "gradients": lambda: LogisticRegression(ZCDP(0.1), mechanism="gradient").fit(*numbers()),
+    "output": lambda: LogisticRegression(1.0, mechanism="output").fit(*numbers()),
+    "three classes": lambda: LogisticRegression(1.0).fit(numbers()[0], np.arange(600) % 3),
+    "noisy hinge": lambda: LinearSVC(ApproxDP(0.1, 1e-6), schema=schema()).fit(*people()),
+    "sums": lambda: Ridge(1.0, target_bound=1.0, intervals=True).fit(numbers()[0], numbers()[0][:, 0]),
+    "huber": lambda: HuberRegressor(1.0, target_bound=1.0).fit(numbers()[0], numbers()[0][:, 0]),
+    "kernel": lambda: KernelSVC(1.0, schema=schema(), n_features=10).fit(*people()),
+    "private number of rows": lambda: LogisticRegression(
+        1.0, neighbours="add-or-remove-one", n_rows_bounds=(300, 900), max_rows_per_person=2
+    ).fit(*numbers()),
+    "regression": lambda: AdditiveRegressor(
+        1.0, schema=Schema(columns=COLUMNS, target={"column": "y", "low": 0, "high": 1})
+    ).fit(people()[0], np.linspace(0, 1, 600)),
+}
+
+
+def loaded(model, tmp_path, change=None):
+    """The model as its file says, after a change of the file with a new checksum."""
+    model.save(tmp_path / "model.json", overwrite=True)
+    if change is not None:
+        content = json.loads((tmp_path / "model.json").read_text())["content"]
+        change(content)
+        (tmp_path / "model.json").write_text(document_text(content))
+    return load(tmp_path / "model.json")
+
+
+def outcomes(findings):
+    return [finding.outcome for finding in findings]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_plan_of_every_kind_is_made_again(kind, tmp_path):
+    """From the file alone: nothing fails, and the plan is among what was verified."""
+    model = loaded(KINDS[kind](), tmp_path)
+    findings = verify(model)
+    assert is_verified(findings), [finding for finding in findings if finding.outcome == FAILED]
+    assert any("plan was made again" in each.sentence for each in findings if each.outcome == VERIFIED)
+    assert plan_again(model).alpha == model.alpha_
+
+
+def smaller_budget(content):
+    content["guarantee"]["budget"]["epsilon"] = 0.1
+    content["parameters"]["budget"]["epsilon"] = 0.1
+
+
+def other_weight(content):
+    content["coef"][0][0] += 1e-3
+
+
+def other_alpha(content):
+    content["alpha"] *= 0.5
+
+
+def fewer_persons(content):
+    content["guarantee"]["max_rows_per_person"] = 5
+
+
+def other_mechanism(content):
+    content["guarantee"]["mechanism"] = "output"
+
+
+def one_sentence_less(content):
+    content["guarantee"]["assumptions"].pop(2)
+
+
+CHANGES = [smaller_budget, other_weight, other_alpha, fewer_persons, other_mechanism, one_sentence_less]
+
+
+@pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__)
+def test_whoever_changes_the_file_is_found_out(change, tmp_path):
+    """Even with a checksum that fits."""
+    findings = verify(loaded(logistic()[0], tmp_path, change))
+    assert FAILED in outcomes(findings)
+    assert not is_verified(findings)
+
+
+def test_no_guarantee_is_no_success(tmp_path):
+    findings = verify(loaded(without_privacy(), tmp_path))
+    assert not is_verified(findings)
+    assert any("no guarantee" in each.sentence for each in findings if each.outcome == FAILED)
+
+
+def test_the_ledger_must_hold_the_charge():
+    model, ledger = logistic()
+    assert any("Charge 1" in each.sentence for each in verify(model, ledger=ledger) if each.outcome == VERIFIED)
+    assert not is_verified(verify(model, ledger=Ledger(limit=4.0)))
+
+
+def test_the_schema_must_be_the_agreed_one():
+    """Knots that were chosen are no difference; another bound is."""
+    chosen = [each.sentence for each in verify(additive(), schema=schema()) if each.outcome == VERIFIED]
+    assert any("has this schema" in sentence for sentence in chosen)
+    exact = verify(logistic()[0], schema=schema())
+    assert any("exactly this schema" in each.sentence for each in exact if each.outcome == VERIFIED)
+    other = Schema(columns=COLUMNS | {"age": {"low": 0, "high": 90}}, target=schema().target)
+    assert not is_verified(verify(logistic()[0], schema=other))
+    assert not is_verified(verify(LogisticRegression(1.0).fit(*numbers()), schema=schema()))
+
+
+def test_a_model_of_a_search_is_not_said_to_be_verified_by_its_plan():
+    search = PrivateSearchCV(LogisticRegression(classes=[False, True]), {"alpha": [0.01, 0.1]}, budget=1.0)
+    best = search.fit(*numbers(n=2000)).best_estimator_
+    assert any("tried privately" in each.sentence for each in verify(best) if each.outcome == UNCHECKED)
+
+
+def test_another_version_is_named_where_plans_differ(tmp_path):
+    findings = verify(loaded(logistic()[0], tmp_path, other_alpha), written_by="0.0.1")
+    assert any("written by confide 0.0.1" in each.sentence for each in findings if each.outcome == FAILED)

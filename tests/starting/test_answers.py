@@ -1,0 +1,69 @@
+"""What is typed about a column, and what it means."""
+
+from __future__ import annotations
+
+import pytest
+
+from confide.errors import ParameterError
+from confide.starting.answers import described_column, described_target, target_answer, typed
+
+
+@pytest.mark.parametrize(
+    ("answer", "description"),
+    [
+        ("18 90", {"low": 18, "high": 90}),
+        ("-2.5 to 8", {"low": -2.5, "high": 8}),
+        ("0 .. 1_000", {"low": 0, "high": 1000}),
+        ("0 1e6 log", {"low": 0, "high": 1000000, "scale": "log"}),
+        ("0 1e6 LOG empty", {"low": 0, "high": 1000000, "scale": "log", "missing": True}),
+        ("F, M", {"categories": ["F", "M"]}),
+        ("1,2,3", {"categories": [1, 2, 3]}),
+        ("false, true", {"categories": [False, True]}),
+        ("a, b, *", {"categories": ["a", "b"], "other": True}),
+        ("a, b, *, empty", {"categories": ["a", "b"], "other": True, "missing": True}),
+        ('"a, b", c', {"categories": ["a, b", "c"]}),
+        ("a, *", {"categories": ["a"], "other": True}),
+        ("skip", None),
+        (" Skip ", None),
+    ],
+)
+def test_an_answer_describes_a_column(answer, description) -> None:
+    """And the description, typed again, describes it in the same way."""
+    assert described_column("c", answer) == description
+    if description is not None:
+        assert described_column("c", typed(description)) == description
+
+
+@pytest.mark.parametrize("answer", ["", "18", "x", "18 90 loud", "90 18", "a, a", "*, empty", "0 1,000,000", "5 5", "*"])
+def test_other_answers_are_refused(answer) -> None:
+    """With what to type."""
+    with pytest.raises(ParameterError):
+        described_column("c", answer)
+
+
+@pytest.mark.parametrize(
+    ("answer", "description"),
+    [
+        ("no, yes", {"column": "y", "negative": "no", "positive": "yes"}),
+        ("0, 1", {"column": "y", "negative": 0, "positive": 1}),
+        ("a, b, c", {"column": "y", "classes": ["a", "b", "c"]}),
+        ("0 20000", {"column": "y", "low": 0, "high": 20000}),
+    ],
+)
+def test_an_answer_describes_a_target(answer, description) -> None:
+    """Labels, classes or bounds."""
+    assert described_target("y", answer) == description
+    assert described_target("y", typed(description)) == description
+
+
+@pytest.mark.parametrize("answer", ["", "yes", "0 1 log", "no, no"])
+def test_other_answers_for_a_target_are_refused(answer) -> None:
+    """With what to type."""
+    with pytest.raises(ParameterError):
+        described_target("y", answer)
+
+
+def test_an_answer_for_a_column_becomes_one_for_a_target() -> None:
+    """Without other levels, empty cells and a scale."""
+    given = ["a, b, *, empty", "a, b, empty", "0 9 log", "0 9 log empty", "0 9 empty", "a, b", "skip"]
+    assert [target_answer(answer) for answer in given] == ["a, b", "a, b", "0 9", "0 9", "0 9", "a, b", ""]

@@ -1,0 +1,46 @@
+"""Suggestions from the rows of a public file."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from confide.curation.table_names import names_of_table
+from confide.starting.answers import described_column
+from confide.starting.public_values import suggested_answers
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_types_levels_and_bounds_are_suggested(tmp_path, ending) -> None:
+    """The same from text and from a typed file, and each suggestion can be typed."""
+    at = np.arange(300)
+    frame = pd.DataFrame(
+        {
+            "size": at * 0.5,
+            "pay": np.where(at == 7, 10**6, at % 90),
+            "code": at % 3,
+            "sex": np.array(["F", "M"])[at % 2],
+            "work": np.where(at % 4 == 0, None, np.array(["a, b", "c", "d"])[at % 3]),
+            "text": [f"t{number}" for number in at],
+            "id": at,
+            "same": "x",
+            "flat": 3,
+        }
+    )
+    path = tmp_path / f"p.{ending}"
+    frame.to_csv(path, index=False) if ending == "csv" else frame.to_parquet(path, index=False)
+    answers = suggested_answers(path, names_of_table(path))
+    assert answers == {
+        "size": "0 149.5",
+        "pay": "0 1000000 log",
+        "code": "0, 1, 2, *",
+        "sex": "F, M",
+        "work": '"a, b", c, d, *, empty',
+        "text": "skip",
+        "id": "skip",
+        "same": "skip",
+        "flat": "skip",
+    }
+    for name, answer in answers.items():
+        described_column(name, answer)

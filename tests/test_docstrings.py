@@ -1,0 +1,130 @@
+"""Docstrings of public names say what users need: parameters, errors, guarantee and source."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import re
+
+import pytest
+
+import confide
+
+PLUMBING = {
+    "BallBound.check_width",
+    "BallBound.clip",
+    "BallBound.to_dict",
+    "GroupBound.check_width",
+    "GroupBound.clip",
+    "GroupBound.to_dict",
+    "FederatedRows.checked",
+    "FederatedRows.count",
+}
+"""Methods by which rooms of the package talk to each other. Their protocols describe them."""
+USING_ROWS = {"LogisticRegression", "LinearSVC", "KernelSVC", "ERMClassifier", "AdditiveClassifier"} | {
+    *("AdditiveRegressor", "Ridge", "HuberRegressor", "PoissonRegressor", "ERMRegressor", "PrivateSearchCV"),
+    *("evaluate", "intervals_from_parts"),
+}
+"""Names that release something about rows."""
+SPEAKING_OF_ROWS = USING_ROWS | {"take_part", "FederatedRows", "open_rows", "PublicPrior", "Ledger"}
+NO_ARGUMENT_CAN_BE_WRONG = {"planning.Compared", "planning.Forecast", "planning.PrivacyRange", "planning.SampleSize"} | {
+    *("planning.UtilityBound", "datasets.SplitData", "Guarantee", "progress"),
+}
+"""Results, which users do not make, and a `with` block whose function is called as it is."""
+
+
+def sections(text):
+    """Heading -> lines of each section of a numpydoc docstring."""
+    lines = text.split("\n")
+    found, current = {}, None
+    for line, below in zip(lines, [*lines[1:], ""], strict=True):
+        if below and set(below) == {"-"} and line.strip():
+            current = line.strip()
+            found[current] = []
+        elif current and set(line) != {"-"}:
+            found[current].append(line)
+    return found
+
+
+def described(lines):
+    """The names of a section: `a, b : what they are`."""
+    found = set()
+    for line in lines:
+        if match := re.match(r"(\*{0,2}\w+(?:, \*{0,2}\w+)*)(?: :(?: |$)|$)", line):
+            found |= {name.strip("* ") for name in match[1].split(",")}
+    return found
+
+
+def public():
+    """Each public function, class and method of confide, with its dotted name."""
+    for name in sorted(set(confide.__all__) - {"__version__"}):
+        value = getattr(confide, name)
+        if inspect.ismodule(value):
+            inner = ((each, getattr(value, each)) for each in getattr(value, "__all__", dir(value)) if each[0] != "_")
+            members = [(each, found) for each, found in inner if getattr(found, "__module__", "").startswith(value.__name__)]
+            yield from ((f"{name}.{each}", found) for each, found in members)
+            continue
+        yield name, value
+        if inspect.isclass(value) and not issubclass(value, BaseException):
+            for each, found in inspect.getmembers(value, callable):
+                ours = (getattr(found, "__module__", None) or "").startswith("confide")
+                if ours and not each.startswith("_") and f"{name}.{each}" not in PLUMBING and each != "get_params":
+                    yield f"{name}.{each}", found
+
+
+def parameters_of(value):
+    """Parameters that a caller gives by their names."""
+    if inspect.isclass(value) and issubclass(value, str | BaseException):
+        return []
+    given = inspect.signature(value).parameters.values()
+    return [each.name for each in given if each.name not in ("self", "cls") and each.kind is not each.VAR_KEYWORD]
+
+
+NAMES = dict(public())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_docstring_describes_every_parameter(name):
+    """By its name, a colon, and what it is: shape, unit, range."""
+    found = sections(inspect.getdoc(NAMES[name]) or "")
+    known = described(found.get("Parameters", []))
+    if dataclasses.is_dataclass(NAMES[name]):
+        known |= described(found.get("Attributes", []))
+    assert [each for each in parameters_of(NAMES[name]) if each not in known] == []
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_docstring_says_what_is_raised(name):
+    """Where there are parameters; of estimators `fit` says it, of displays `plot`. Each exception is a known one."""
+    value = NAMES[name]
+    found = sections(inspect.getdoc(value) or "")
+    if (
+        parameters_of(value)
+        and name not in NO_ARGUMENT_CAN_BE_WRONG
+        and not (hasattr(value, "fit") or hasattr(value, "plot"))
+    ):
+        assert found.get("Raises"), "add a section Raises"
+    from confide import errors
+
+    for line in found.get("Raises", []):
+        if line and not line.startswith(" "):
+            assert all(hasattr(errors, each) or each in ("NotFittedError", "ValueError") for each in line.split(", ")), line
+
+
+@pytest.mark.parametrize("name", sorted(SPEAKING_OF_ROWS))
+def test_a_docstring_states_the_guarantee(name):
+    """Whatever uses rows of people says what is promised; what releases something, where the theorem is from."""
+    text = inspect.getdoc(getattr(confide, name))
+    assert "Guarantee: " in text
+    if name in USING_ROWS:
+        assert re.search(r"Sources?:\s|Proof:\s|proof page", text)
+
+
+def test_the_check_of_docstrings_sees_what_is_missing():
+    """The tests above rest on these two functions."""
+    found = sections(
+        "Do it.\n\nParameters\n----------\na, b : numbers\n    Both.\nX : array (n, d)\n\nRaises\n------\nInputError\n"
+    )
+    assert described(found["Parameters"]) == {"a", "b", "X"}
+    assert [line for line in found["Raises"] if line] == ["InputError"]
+    assert "Returns" not in found

@@ -1,0 +1,313 @@
+"""The documentation site: pages made from code are current, every page is in the navigation, and the builder sees faults."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import importlib.util
+import os
+import re
+import tomllib
+from pathlib import Path
+
+import markdown
+import pandas as pd
+import pytest
+from scripts import formulas, gallery, notebooks, reference_pages, site_check, site_pages
+
+import confide
+from confide.features.columns import CategoryColumn, NumberColumn
+from confide.features.interactions import Interaction
+from confide.features.random_features import RandomFeatures
+from confide.features.target import Target
+
+ROOT = Path(__file__).resolve().parents[1]
+DOCS = ROOT / "docs"
+
+
+def settings():
+    return tomllib.loads((ROOT / "zensical.toml").read_text(encoding="utf-8"))["project"]
+
+
+def pages_in(navigation):
+    """Every page that a navigation names."""
+    for entry in navigation if isinstance(navigation, list) else navigation.values():
+        if isinstance(entry, str):
+            yield entry
+        else:
+            yield from pages_in(entry)
+
+
+@pytest.fixture(scope="module")
+def gathered(tmp_path_factory):
+    """The sources of the site in a folder of the test."""
+    folder = tmp_path_factory.mktemp("site") / "docs"
+    site_pages.gather(folder)
+    return folder
+
+
+def test_every_page_is_in_the_navigation_once(gathered):
+    """And the navigation names no page that is not there."""
+    named = list(pages_in(settings()["nav"]))
+    there = {path.relative_to(gathered).as_posix() for path in gathered.rglob("*.md")}
+    assert sorted(named) == sorted(there)
+
+
+def test_pages_made_from_code_are_current():
+    """The command line and the Python names; `python -m scripts.reference_pages --write` renews them."""
+    made = reference_pages.pages()
+    there = set((DOCS / "reference" / "python").glob("*.md")) | {DOCS / "reference" / "command_line.md"}
+    assert set(made) == there
+    old = [path.name for path, text in made.items() if path.read_text(encoding="utf-8") != text]
+    assert old == [], "run: python -m scripts.reference_pages --write"
+
+
+def test_every_public_name_is_on_one_page():
+    """Names and pages agree, both ways."""
+    named = [name for _, names in reference_pages.GROUPS.values() for name in names]
+    assert sorted(named) == sorted(set(confide.__all__) - {"__version__"})
+
+
+def tables_of(page):
+    """Heading -> the rows of the table below it, each a list of cells."""
+    found = {}
+    for part in re.split(r"(?m)^## ", page.read_text(encoding="utf-8"))[1:]:
+        heading, _, text = part.partition("\n")
+        rows = [line.strip("|").split(" | ") for line in text.splitlines() if line.startswith("| `")]
+        found[heading] = [[cell.strip() for cell in row] for row in rows]
+    return found
+
+
+PARTS = {
+    "The file": confide.Schema,
+    "A column of numbers": NumberColumn,
+    "A column of categories": CategoryColumn,
+    "The target": Target,
+    "An interaction as a table": Interaction,
+    "Random features": RandomFeatures,
+}
+
+
+@pytest.mark.parametrize("heading", PARTS)
+def test_the_page_on_schemas_has_every_key_and_its_default(heading):
+    """The keys are those that the reader admits, which are the fields of its classes, and so are the defaults."""
+    fields = {field.name: field for field in dataclasses.fields(PARTS[heading]) if field.name != "name"}
+    rows = {row[0].strip("`"): row for row in tables_of(DOCS / "reference" / "schema.md")[heading]}
+    assert rows.keys() == fields.keys()
+    if PARTS[heading] is confide.Schema:
+        return
+    for name, field in fields.items():
+        written = rows[name][2].strip("`")
+        if field.default is dataclasses.MISSING:
+            assert written == "required"
+        elif field.default in (None, ()):
+            assert written == "none"
+        else:
+            assert tomllib.loads(f"value = {written}")["value"] == field.default
+
+
+def test_the_examples_on_the_page_on_schemas_are_schemas():
+    """Each example of a key, completed by what it needs, is read, and holds its key."""
+    target = 'target = { column = "y", negative = 0, positive = 1 }'
+    columns = "\n".join(f"{name} = {{ low = 0, high = 9 }}" for name in ("sex", "education", "age", "hours"))
+    seen = 0
+    for heading, rows in tables_of(DOCS / "reference" / "schema.md").items():
+        for key, _, _, example in rows:
+            text, name = example.strip("`"), key.strip("`")
+            seen += 1
+            if "column" in heading:
+                schema = confide.Schema.from_dict({"columns": tomllib.loads(text)})
+                assert re.search(rf"\b{name} = ", schema.to_toml())
+            elif text != "[columns]":
+                above = text if text.startswith("target") else f"{target}\n{text}"
+                schema = confide.Schema.from_dict(tomllib.loads(f"{above}\n[columns]\n{columns}"))
+                assert re.search(rf"\b{name}\b", schema.to_toml()) or text.startswith("interact")
+    assert seen > 20
+    (whole,) = re.findall(r"```toml\n(.*?)```", (DOCS / "reference" / "schema.md").read_text(encoding="utf-8"), re.DOTALL)
+    assert confide.Schema.from_dict(tomllib.loads(whole)).target.column == "income"
+
+
+def test_the_glossary_is_in_order():
+    """Terms rise, each has an explanation, and none is there twice."""
+    text = (DOCS / "reference" / "glossary.md").read_text(encoding="utf-8")
+    terms = re.findall(r"(?m)^(\S[^\n]*)\n:   \S", text)
+    assert len(terms) > 40
+    assert terms == sorted(set(terms), key=str.lower)
+
+
+def test_the_tree_of_errors_is_that_of_the_code():
+    """The page shows what the docstring of confide.errors shows."""
+    from confide import errors
+
+    tree = re.findall(r"(?m)^ +(ConfideError\n(?: +[├│└ ].*\n)+)", errors.__doc__)[0]
+    page = (DOCS / "reference" / "errors.md").read_text(encoding="utf-8")
+    lines = [line.strip() for line in tree.splitlines()]
+    assert len(lines) >= 10
+    assert [line for line in lines if line not in page] == []
+
+
+def test_the_format_of_a_ledger_is_the_one_that_is_described():
+    """The version, the keys of the header and of a charge, and the names of details."""
+    import json
+    import sqlite3
+    import tempfile
+
+    from confide.accounting.ledger_records import DETAILS, FORMAT_VERSION
+
+    page = (DOCS / "reference" / "ledger_format.md").read_text(encoding="utf-8")
+    assert f"`user_version` {FORMAT_VERSION}," in page
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "study.db")
+        confide.Ledger(path, limit=1.0).charge(confide.PureDP(0.5), purpose="mean age")
+        with contextlib.closing(sqlite3.connect(path)) as file:
+            records = [json.loads(text) for (text,) in file.execute("SELECT text FROM records ORDER BY number")]
+    written = {key for record in records for key in record} | set(DETAILS) | {"details", "note_on"}
+    assert [key for key in sorted(written) if f"`{key}`" not in page] == []
+
+
+def test_exit_codes_are_those_of_the_command_line():
+    """The table and `confide --help` have the same codes."""
+    from confide.cli.failures import EXIT_CODES_HELP
+
+    page = (DOCS / "reference" / "errors.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"(?m)^\| (\d+) \|", page)) == set(re.findall(r"(?m)^ *(\d+)  ", EXIT_CODES_HELP))
+
+
+def test_links_are_those_of_the_site():
+    """A page elsewhere, a page of the repository, a module, code, and a link to nothing."""
+    page = DOCS / "how_to" / "priors.md"
+    where = site_pages.places()
+
+    def rewritten(text):
+        return site_pages.rewritten(text, page, where)
+
+    proof = "../../src/confide/privacy/proofs/objective_perturbation.md#4-theorem-2-density"
+    assert rewritten(f"[proof]({proof})") == "[proof](../explanation/proofs/objective_perturbation.md#4-theorem-2-density)"
+    assert rewritten("[x](https://example.org/a.md)") == "[x](https://example.org/a.md)"
+    assert rewritten("[effects](effects.md)") == "[effects](effects.md)"
+    assert rewritten("[a solver](../../src/confide/solvers/newton.py)") == "a solver (`src/confide/solvers/newton.py`)"
+    assert rewritten("```\n[a](nothing.md)\n```\n") == "```\n[a](nothing.md)\n```\n"
+    with pytest.raises(LookupError, match=r"nothing\.md"):
+        rewritten("[a](nothing.md)")
+
+
+def test_lists_get_the_blank_line_that_they_need():
+    """Lists after a paragraph, and neither code nor lists that have it."""
+    assert site_pages.with_blank_lines("Text\n- a\n- b\n") == "Text\n\n- a\n- b\n"
+    for same in ("Text\n\n- a\n- b\n", "```\nText\n- a\n```\n", "- a\n  more\n- b\n", "minus 1\nis below 0\n"):
+        assert site_pages.with_blank_lines(same) == same
+
+
+def test_no_page_has_a_list_that_is_read_as_a_paragraph(gathered):
+    """Python-Markdown, which the site uses, joins a list to the paragraph before it unless a line is empty."""
+    for path in gathered.rglob("*.md"):
+        text = re.sub(r"(?ms)^```.*?^```", "", path.read_text(encoding="utf-8"))
+        html = markdown.markdown(text, extensions=["tables", "def_list", "admonition"])
+        for paragraph in re.findall(r"(?s)<p>(.*?)</p>", html):
+            assert not re.search(r"(?m)^[-*] \S", paragraph), f"{path.name}: {paragraph[:80]}"
+
+
+def test_the_check_of_the_site_sees_each_fault(tmp_path):
+    """A missing page, a missing anchor, a missing picture, and what another server would send."""
+    good = '<a href="b.html#there">b</a><img src="p.svg"><a href="https://example.org">e</a><a href="#top" id="top">t</a>'
+    (tmp_path / "p.svg").touch()
+    (tmp_path / "b.html").write_text('<h1 id="there">B</h1><link rel="canonical" href="https://example.org">')
+    (tmp_path / "a.html").write_text(good)
+    assert site_check.faults(tmp_path) == []
+    for bad, words in {
+        '<a href="c.html">c</a>': "missing",
+        '<a href="b.html#nowhere">b</a>': "no such place",
+        '<a href="#nowhere">b</a>': "no such place",
+        '<img src="q.svg">': "missing",
+        '<script src="https://example.org/x.js"></script>': "from elsewhere",
+        '<link rel="stylesheet" href="//example.org/x.css">': "from elsewhere",
+    }.items():
+        (tmp_path / "a.html").write_text(good + bad)
+        (fault,) = site_check.faults(tmp_path)
+        assert fault.startswith("a.html")
+        assert words in fault
+    assert site_check.faults(tmp_path / "empty") == ["empty holds no page"]
+
+
+def test_every_formula_can_be_drawn(gathered):
+    """Formulas of all pages become MathML; a command that is not known is refused."""
+    drawn = 0
+    for path in gathered.rglob("*.md"):
+        text = re.sub(r"(?ms)^```.*?^```", "", path.read_text(encoding="utf-8"))
+        html = markdown.markdown(text, extensions=["scripts.formulas", "tables"])
+        drawn += html.count("<math")
+        assert "$$" not in html, path.name
+    assert drawn > 50
+    assert "<msup>" in formulas.mathml("e^{2}")
+    with pytest.raises(ValueError, match="nosuch"):
+        formulas.mathml(r"\nosuch{2}")
+    assert "<math" not in markdown.markdown("It costs $5 and `$x$`, or 10 $.", extensions=["scripts.formulas"])
+
+
+def test_a_notebook_is_made_from_its_source():
+    """Cells of both kinds, in order, without outputs; a source without a mark is refused."""
+    source = "# %% [markdown]\n# # Title\n#\n# Words.\n\n# %%\nx = 1\n\n# %%\nx\n"
+    assert notebooks.cells(source) == [("markdown", "# Title\n\nWords."), ("code", "x = 1"), ("code", "x")]
+    assert '"outputs": []' in notebooks.notebook(source)
+    assert notebooks.as_markdown(source) == "Words.\n\n```python\nx = 1\n```\n\n```python\nx\n```\n"
+    with pytest.raises(ValueError, match="begins with a mark"):
+        notebooks.cells("x = 1\n# %%\n")
+
+
+def test_the_notebook_of_the_tutorial_runs(capsys, gathered):
+    """Its cells, one after the other; the page shows them, and the notebook beside it has them."""
+    plt = pytest.importorskip("matplotlib.pyplot")
+    plt.switch_backend("svg")
+    source = (DOCS / "tutorials" / "notebook.py").read_text(encoding="utf-8")
+    names = {}
+    for kind, text in notebooks.cells(source):
+        if kind == "code":
+            exec(compile(text, "notebook.py", "exec"), names)  # noqa: S102 - our own page
+            assert text in (gathered / "tutorials" / "in_a_notebook.md").read_text(encoding="utf-8")
+    plt.close("all")
+    assert "It holds if" in capsys.readouterr().out
+    assert (gathered / "tutorials" / "first_private_model.ipynb").exists()
+
+
+NEED_ALL_ROWS = {"effects_with_bands"}
+"""Few rows have no intervals for so many columns, and the fit says so."""
+
+
+@pytest.mark.parametrize("example", gallery.examples(), ids=lambda path: path.stem)
+def test_an_example_of_the_gallery_draws_its_picture(example, tmp_path, monkeypatch):
+    """On every tenth row, which is quicker; the committed picture is there, small, and loads nothing."""
+    pytest.importorskip("matplotlib")
+    if "CONFIDE_DATA_DIR" in example.read_text(encoding="utf-8") and "CONFIDE_DATA_DIR" not in os.environ:
+        pytest.skip("CONFIDE_DATA_DIR names no folder with the data of this example")
+    read, step = pd.read_parquet, 1 if example.stem in NEED_ALL_ROWS else 10
+    monkeypatch.setattr(pd, "read_parquet", lambda *given, **named: read(*given, **named).iloc[::step])
+    gallery.run(example, tmp_path)
+    assert (tmp_path / f"{example.stem}.svg").read_text(encoding="utf-8").rstrip().endswith("</svg>")
+    committed = example.with_suffix(".svg")
+    assert 5_000 < committed.stat().st_size < 150_000
+    links = set(re.findall(r"https?://[^\"'<> ]+", committed.read_text(encoding="utf-8")))
+    assert {link for link in links if "w3.org" not in link} == set()
+
+
+def test_the_gallery_has_ten_examples_or_more():
+    """Each says what it shows and where its data come from."""
+    assert len(gallery.examples()) >= 10
+    for example in gallery.examples():
+        assert "\nData: " in example.read_text(encoding="utf-8")
+
+
+def test_the_site_can_be_built_where_its_tools_are():
+    """The tools that the extra installs are those that the settings name; without them this says so."""
+    if importlib.util.find_spec("zensical") is None:
+        pytest.skip("zensical is not installed; `make docs` installs it and builds the site")
+    assert settings()["strict"] is True
+    assert settings()["theme"]["font"] is False
+
+
+def test_choices_in_docstrings_are_words_on_the_site():
+    """Braces and straight quotes of parameter lines are changed, and nothing else."""
+    pytest.importorskip("griffe")
+    from scripts.typed_choices import readable
+
+    text = 'Do "it".\n\nParameters\n----------\nkind : {"a-b", "c"}, default "c"\n    It is "c".\nX : array (n, d)\n'
+    assert readable(text) == text.replace('{"a-b", "c"}, default "c"', "“a-b” or “c”, default “c”")
