@@ -30,11 +30,11 @@ RUN_ELSEWHERE = {
     "additive_models.md",
     "priors.md",
     "own_data.md",
+    "studies.md",
+    "private_bounds.md",
     "plots.md",
     "exports.md",
     "from_r.md",
-    "studies.md",
-    "private_bounds.md",
 }
 SAYING = {
     "planning.md": ["probably between", "With probability 0.95", "PrivacyRange"],
