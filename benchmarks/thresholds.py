@@ -5,6 +5,11 @@ were confirmed (CONFIRMED). Bounds are round public figures. A cell is a data se
 each cell it prints what the default reaches on held-out rows (R^2, or the share of the Poisson deviance that is explained),
 the best of the grid, and the excess: the mean squared error, or the deviance, of the default over that of the best, minus 1.
 
+With --part scikit-learn, models without privacy are put beside scikit-learn's on targets clipped to the same bound, both
+with next to no ridge. scikit-learn's `HuberRegressor` estimates a scale, and a residual pulls no harder beyond `epsilon`
+times that scale; so that product is `threshold` here. For counts, the mean prediction over the mean of the clipped counts is
+printed too, on the rows to learn from and at all budgets.
+
 Run: CONFIDE_DATA_DIR=... python -m benchmarks.thresholds [--draws 8] [--data price visits ...] [--part threshold]
 """
 
@@ -21,14 +26,19 @@ import numpy as np
 import pandas as pd
 from benchmarks.additive_regression import _shuffled, diamonds, visits
 from benchmarks.public_data import load
+from sklearn.linear_model import HuberRegressor as ScikitHuber
+from sklearn.linear_model import PoissonRegressor as ScikitPoisson
 from sklearn.metrics import d2_tweedie_score, r2_score
 from threadpoolctl import threadpool_limits
 
 from confide import ApproxDP, HuberRegressor, PoissonRegressor, PureDP, Ridge, Schema
+from confide.features.encoder import Encoder
 
 SHARES = (0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.6, 0.8, 1.0)
 ALPHAS = (0.25, 0.5, 1.0, 2.0, 4.0)
 CONSTANTS = (1.0, 2.0, 4.0)
+EPSILONS = (1.35, 2.0, 3.0, 4.0, 8.0)
+"""What scikit-learn's `HuberRegressor` multiplies its scale with; 1.35 is its default."""
 BUDGETS: dict[str, Any] = {
     "0.1, 1e-6": ApproxDP(0.1, 1e-6), "0.5, 1e-6": ApproxDP(0.5, 1e-6), "1, 1e-6": ApproxDP(1.0, 1e-6),
     "4, 1e-6": ApproxDP(4.0, 1e-6), "pure 1": PureDP(1.0), "not private": math.inf,
@@ -53,7 +63,10 @@ class Task:
         return float(np.mean([self._explained(model.fit(self.X_train, self.y_train)) for _ in range(draws)]))
 
     def _explained(self, model: Any) -> float:
-        predicted = model.predict(self.X_test)
+        return self.explained(model.predict(self.X_test))
+
+    def explained(self, predicted: np.ndarray) -> float:
+        """The share of the variance, or of the deviance, that predictions for the test rows explain."""
         if self.counts:
             return float(d2_tweedie_score(self.y_test, np.maximum(predicted, 1e-9), power=1))
         return float(r2_score(self.y_test, predicted))
@@ -146,18 +159,45 @@ def grid_of(task: Task, part: str, budget: Any) -> dict[str, tuple[Callable[...,
     return found
 
 
+def beside_scikit_learn(task: Task, name: str, draws: int) -> None:
+    """Print what models without privacy explain, beside scikit-learn's; for counts also mean predictions at all budgets."""
+    encoder, ours = Encoder(task.schema), {"schema": task.schema, "target_bound": task.target_bound}
+    rows, test_rows = encoder.transform(task.X_train), encoder.transform(task.X_test)
+    targets = np.minimum(task.y_train, task.target_bound)
+    if not task.counts:
+        for epsilon in EPSILONS:
+            theirs = ScikitHuber(epsilon=epsilon, max_iter=10_000).fit(rows, targets)
+            threshold = float(epsilon * theirs.scale_)
+            value = task.value(HuberRegressor, 1, budget=math.inf, threshold=threshold)
+            beside = task.explained(theirs.predict(test_rows))
+            print(f"{name:18} epsilon {epsilon:4}, threshold {threshold:9.4g}: ours {value:.4f}, scikit-learn {beside:.4f}")
+        return
+    theirs = ScikitPoisson(alpha=1.0 / len(rows), max_iter=10_000).fit(rows, targets)
+    beside = task.explained(theirs.predict(test_rows))
+    print(f"{name:18} ours {task.value(PoissonRegressor, 1, budget=math.inf):.4f}, scikit-learn {beside:.4f}")
+    for setting, budget in BUDGETS.items():
+        fits = [PoissonRegressor(budget, **ours).fit(task.X_train, task.y_train) for _ in range(draws)]
+        ratios = [fit.predict(task.X_train).mean() / targets.mean() for fit in fits]
+        print(
+            f"{name:18} {setting:11} mean prediction over mean count {np.mean(ratios):.3f} +- {np.std(ratios):.3f} (one fit)"
+        )
+
+
 def main() -> None:
     """Print a line for each cell and estimator, and the means of each data set."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--draws", type=int, default=8)
     parser.add_argument("--data", nargs="*", choices=[*FOUND, *CONFIRMED], default=[*FOUND, *CONFIRMED])
     parser.add_argument("--budgets", nargs="*", choices=BUDGETS, default=list(BUDGETS))
-    parser.add_argument("--part", choices=["threshold", "alpha", "constant"], default="threshold")
+    parser.add_argument("--part", choices=["threshold", "alpha", "constant", "scikit-learn"], default="threshold")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     with threadpool_limits(1):
         for name in options.data:
             task = (FOUND | CONFIRMED)[name]()
+            if options.part == "scikit-learn":
+                beside_scikit_learn(task, name, options.draws)
+                continue
             excesses: dict[str, list[float]] = {}
             for setting in options.budgets:
                 budget = BUDGETS[setting]
