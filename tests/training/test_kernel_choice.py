@@ -14,6 +14,7 @@ from confide.features.fourier import KERNELS, FourierMap
 from confide.training.kernel_choice import (
     ENOUGH_ROWS,
     LEAST_STRENGTH,
+    MORE_ROWS_WITH_CATEGORIES,
     NORM_OVER_COLUMNS,
     NUMBERS_OF_FEATURES,
     STRENGTH_UNDER_LAPLACE,
@@ -127,6 +128,18 @@ def test_a_number_of_features_is_taken_from_its_strength_on(number):
     enough = next(n for n in (int(500 * 1.3**k) for k in range(60)) if strength(n) >= LEAST_STRENGTH[number])
     assert chosen(budget, enough, **facts) >= number
     assert chosen(budget, enough // 2, **facts) < number
+
+
+def test_tables_with_many_categories_need_more_rows():
+    """Two of three columns must be numbers, or half as many rows more come to each column."""
+    budget = ApproxDP(1.0, 1e-6)
+    level = {"c": {"categories": ["a", "b", "c"], "other": "a"}, "d": {"categories": ["a", "b"]}}
+    for schema, factor in ((numbers(4, **level), 1.0), (numbers(3, **level), MORE_ROWS_WITH_CATEGORIES)):
+        plan = KernelSVC(budget, n_features=NUMBERS_OF_FEATURES[-1], schema=schema).plan(20_000)
+        by_column = noise_in_rows(plan) * plan.problem.row_norm / len(schema.columns)
+        n_rows = int(20_000 * factor * ENOUGH_ROWS["gaussian"] / by_column)
+        assert chosen(budget, int(1.15 * n_rows), schema) > 0
+        assert chosen(budget, int(0.85 * n_rows), schema) == 0
 
 
 @pytest.mark.parametrize(("budget", "law"), [(1.0, "laplace"), (ApproxDP(1.0, 1e-6), "gaussian"), (ZCDP(0.1), "gaussian")])

@@ -46,6 +46,5 @@ def sentences_of_map(kernel: ShownKernel | None) -> list[str]:
         return []
     if kernel.features is None:
         return ["The model has no random features of a kernel, because the noise would be too large: it is linear."]
-    if kernel.beside_columns:
-        return [f"The encoded columns of a row stand beside {kernel.features}."]
-    return [f"Rows are mapped to {kernel.features}."]
+    start = "The encoded columns of a row stand beside" if kernel.beside_columns else "Rows are mapped to"
+    return [f"{start} {kernel.features}."]

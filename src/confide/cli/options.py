@@ -112,14 +112,8 @@ RandomFeatures = Annotated[
         "[default: chosen from public facts]",
     ),
 ]
-FeatureNorm = Annotated[
-    str | None,
-    typer.Option(
-        metavar="auto|none|G",
-        help="For kernel-svm: the L2 norm of the features of a row, where its columns stand beside them; none for features "
-        "alone.  [default: by the schema]",
-    ),
-]
+FeatureNorm = Annotated[str | None, typer.Option(metavar="auto|none|G", help="For kernel-svm: the L2 norm of the features "
+    "of a row, where its columns stand beside them; none for features alone.  [default: by the schema]")]  # fmt: skip
 PriorFile = Annotated[
     Path | None,
     typer.Option(
@@ -204,14 +198,8 @@ InterceptScaling = Annotated[
         "[default: that of the model]",
     ),
 ]
-Orthogonal = Annotated[
-    bool | None,
-    typer.Option(
-        "--orthogonal/--no-orthogonal",
-        help="For kernel-svm: random features with orthogonal directions.  [default: by the schema and the kernel]",
-        show_default=False,
-    ),
-]
+Orthogonal = Annotated[bool | None, typer.Option("--orthogonal/--no-orthogonal", show_default=False,
+    help="For kernel-svm: features with orthogonal directions.  [default: by the schema and the kernel]")]  # fmt: skip
 MapSeed = Annotated[
     int | None,
     typer.Option(

@@ -22,7 +22,7 @@ from confide.features.schema import Schema
 from confide.features.schema_checks import is_list
 from confide.privacy.mechanism import Plan
 from confide.training.alpha import usual_norm
-from confide.training.kernel_choice import features_pay
+from confide.training.kernel_choice import features_pay, is_of_numbers
 from confide.training.knot_choice import with_even_knots
 from confide.training.plan import AnyPlan, make_plan
 from confide.training.settings import Settings
@@ -44,9 +44,6 @@ noise, and 0.6, 1.15 and 2.3 under Laplace noise, where Covertype was best with 
 KNOTS_WITH_FEATURES = 6
 """The number of knots beside random features. It decides how far apart rows are, and so what a length scale means: with 12
 knots, 100 features erred twice as often on Skin as with 6. All lengths were compared with 6."""
-LEAST_SHARE_OF_NUMBERS = 2.0 / 3.0
-"""The least share of numbers among the columns for which "auto" takes random features. Tables of numbers gained by them, and
-tables in which categories are half of the columns lost (benchmarks/automatic_interactions.py)."""
 SettingsOf = Callable[[Encoder], Settings]
 
 
@@ -137,15 +134,14 @@ def _with_automatic(described: Schema, schema: Schema, settings_of: SettingsOf, 
     features helped more (benchmarks/automatic_interactions.py). Neither are random features if intervals are asked for,
     because there are none for random features.
     """
-    numbers = sum(isinstance(column, NumberColumn) for column in schema.columns)
-    if schema.interact or schema.random_features or numbers < LEAST_SHARE_OF_NUMBERS * len(schema.columns):
+    if schema.interact or schema.random_features or not is_of_numbers(schema):
         return schema
     if settings_of(Encoder(schema)).has_intervals:
         return schema
     n_rows = None if count is None else count()
     with suppress(ParameterError):
         made, plan = _planned_features(described, settings_of, n_rows)
-        if features_pay(plan, len(schema.columns)):
+        if features_pay(plan, schema):
             return made
     return schema
 
