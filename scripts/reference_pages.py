@@ -30,7 +30,7 @@ GROUPS = {
     ),
     "around_a_fit": (
         "Around a fit",
-        ["PrivateSearchCV", "PublicPrior", "evaluate", "intervals_from_parts", "load", "progress"],
+        ["PrivateSearchCV", "PublicPrior", "evaluate", "intervals_from_parts", "load", "private_bounds", "progress"],
     ),
     "rows_and_columns": (
         "Rows and columns",
@@ -57,6 +57,7 @@ GROUPS = {
             "ConfideError",
             "ParameterError",
             "SchemaError",
+            "StudyError",
             "InputError",
             "FileError",
             "LedgerError",

@@ -23,7 +23,19 @@ ROOT = Path(__file__).resolve().parents[1]
 
 PAGES = [ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md"))]
 # Their code is run by tests of their own: below, in tests/erm/test_loss_contract.py and in tests/test_site.py.
-RUN_ELSEWHERE = {"README.md", "adding_a_loss.md", "effects.md", "additive_models.md", "priors.md", "own_data.md"}
+RUN_ELSEWHERE = {
+    "README.md",
+    "adding_a_loss.md",
+    "effects.md",
+    "additive_models.md",
+    "priors.md",
+    "own_data.md",
+    "studies.md",
+    "private_bounds.md",
+    "plots.md",
+    "exports.md",
+    "from_r.md",
+}
 SAYING = {
     "planning.md": ["probably between", "With probability 0.95", "PrivacyRange"],
     "intervals.md": ["expected interval", "sampling err", "privacy err", "hours-per-week", "accuracy", "auc"],
@@ -110,25 +122,57 @@ def test_the_python_of_the_page_on_priors_runs(tmp_path, monkeypatch, capsys):
     assert len(names["ledger"].entries()) == 2
 
 
-def test_the_way_from_a_csv_to_a_report_works(tmp_path, monkeypatch):
-    """The tutorial as a reader would follow it: its Python, its files, and its commands in the order of the page."""
+def follow(page):
+    """What the commands of a page show, if a reader follows it: its Python, its files, and its commands, in its order."""
     from typer.testing import CliRunner
 
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "100")
-    text = (ROOT / "docs/tutorials/own_data.md").read_text(encoding="utf-8")
+    shown, names = "", {"__name__": "page"}
+    text = (ROOT / page).read_text(encoding="utf-8")
     for language, block in re.findall(r"```(python|toml|sh)\n(.*?)```", text, flags=re.DOTALL):
         if language == "python":
-            exec(compile(block, "own_data.md", "exec"), {})  # noqa: S102 - our own page
+            exec(compile(block, page, "exec"), names)  # noqa: S102 - our own page
         elif language == "toml":
             Path(block.split("\n")[0].removeprefix("# ")).write_text(block, encoding="utf-8")
         else:
             for line in block.splitlines():
                 done = CliRunner().invoke(app, shlex.split(line, comments=True)[1:])
                 assert done.exit_code == 0, f"{line}\n{done.output}"
+                shown += done.output
+    return shown
+
+
+def test_the_way_from_a_csv_to_a_report_works(tmp_path, monkeypatch):
+    """The tutorial, in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "100")
+    follow("docs/tutorials/own_data.md")
     assert confide.load("model.json").guarantee_.void is None
     assert Path("report.html").stat().st_size > 10_000
     assert len(confide.Ledger("study.db").entries()) == 1
+
+
+def test_the_page_on_studies_works(tmp_path, monkeypatch):
+    """Its study runs, and a second run charges nothing."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "100")
+    shown = follow("docs/how_to/studies.md")
+    assert shown.count("Plan, made from public facts") == 2
+    assert shown.count("All of it is done") == 2
+    assert confide.Ledger("study.db").spent().epsilon == 1.1
+    assert set(confide.Ledger("study.db").entries()["purpose"].str.split(" ").str[0]) == {"Census"}
+
+
+def test_the_page_on_private_bounds_works(tmp_path, monkeypatch):
+    """Its commands and its Python; the statement that it quotes is that of a model."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "100")
+    shown = " ".join(follow("docs/how_to/private_bounds.md").split())
+    assert "Wrote bounds.toml" in shown
+    page = " ".join((ROOT / "docs/how_to/private_bounds.md").read_text(encoding="utf-8").replace("> ", "").split())
+    release = confide.Schema.from_toml("bounds.toml").columns[0].released
+    ledger = confide.Ledger("study.db").identity
+    assert " ".join(release.sentences(ledger)) in page
+    assert confide.Schema.from_toml("narrow.toml").columns[1].released.sentences(ledger)[0] in shown
 
 
 def written_commands():
@@ -217,6 +261,7 @@ def test_public_names_resolve_and_are_listed():
 def test_names_in_the_pages_can_be_had_after_one_import():
     """Each dotted name of the pages for users, in a process that has imported confide alone."""
     pages = [ROOT / "README.md", ROOT / "SECURITY.md", *ROOT.glob("docs/**/*.md")]
+    pages.remove(ROOT / "docs" / "reference" / "command_line.md")  # help pages name files such as confide.fish
     text = "\n".join(page.read_text(encoding="utf-8") for page in pages)
     names = set(re.findall(r"(?<!from )\bconfide(?:\.[A-Za-z_]\w*)+", text)) | {"confide.report.write_report"}
     assert {"confide.datasets.load_adult", "confide.planning.utility"} <= names

@@ -20,6 +20,7 @@ from confide.features.columns import CategoryColumn, NumberColumn
 from confide.features.interactions import Interaction
 from confide.features.random_features import RandomFeatures
 from confide.features.target import Target
+from confide.studies.study import BudgetOfStudy, Data, EvaluationOfStudy, LedgerOfStudy, Naming, Outputs, Study
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
@@ -104,6 +105,38 @@ def test_the_page_on_schemas_has_every_key_and_its_default(heading):
             assert written == "none"
         else:
             assert tomllib.loads(f"value = {written}")["value"] == field.default
+
+
+TABLES_OF_A_STUDY = {
+    "study": Naming,
+    "data": Data,
+    "budget": BudgetOfStudy,
+    "ledger": LedgerOfStudy,
+    "evaluation": EvaluationOfStudy,
+    "outputs": Outputs,
+}
+
+
+def test_the_page_on_study_files_has_every_table_key_and_default(tmp_path):
+    """They are those of the reader, each example is TOML with its key, and the file on the page is read."""
+    page = DOCS / "reference" / "study_file.md"
+    found = tables_of(page)
+    tables = {field.name for field in dataclasses.fields(Study)} - {"path"}
+    assert found.keys() == tables == TABLES_OF_A_STUDY.keys() | {"model"}
+    for name, kind in TABLES_OF_A_STUDY.items():
+        fields = {field.name: field for field in dataclasses.fields(kind)}
+        assert [row[0].strip("`") for row in found[name]] == list(fields)
+        for key, _, default, example in found[name]:
+            field = fields[key.strip("`")]
+            assert field.name in tomllib.loads(example.strip("`"))
+            if field.default is dataclasses.MISSING:
+                assert default == "required"
+            else:
+                expected = {"value": field.default} if field.default is not None else "none"
+                assert (default if default == "none" else tomllib.loads(f"value = {default.strip('`')}")) == expected
+    (whole,) = re.findall(r"```toml\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+    (tmp_path / "study.toml").write_text(whole, encoding="utf-8")
+    assert Study.from_toml(tmp_path / "study.toml").budget.delta == 1e-6
 
 
 def test_the_examples_on_the_page_on_schemas_are_schemas():
@@ -236,7 +269,7 @@ def test_every_formula_can_be_drawn(gathered):
         text = re.sub(r"(?ms)^```.*?^```", "", path.read_text(encoding="utf-8"))
         html = markdown.markdown(text, extensions=["scripts.formulas", "tables"])
         drawn += html.count("<math")
-        assert "$$" not in html, path.name
+        assert "$$" not in re.sub(r"(?s)<code>.*?</code>", "", html), path.name
     assert drawn > 50
     assert "<msup>" in formulas.mathml("e^{2}")
     with pytest.raises(ValueError, match="nosuch"):

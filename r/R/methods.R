@@ -64,6 +64,9 @@ confint.confide_model <- function(object, parm, level = 0.95, units = NULL, ...)
 }
 
 .summary_table <- function(python, level, units) {
+  if (!.has_intervals(python)) {
+    stop("nothing was released for intervals: give intervals = \"auto\" to confide_fit().", call. = FALSE)
+  }
   table <- .tell(python$summary(level = level, units = units))
   rows <- lapply(.r(table$to_dict())$coefficients, function(each) {
     each <- lapply(each, function(value) if (is.null(value)) NA else value)

@@ -19,7 +19,7 @@ def test_help_lists_exactly_the_commands_that_work():
     """In the order of a first acquaintance; with the exit codes below."""
     text = run("--help").stdout
     listed = re.findall(r"^  ([\w-]+) +[A-Z]", text.partition("Commands:\n")[2].partition("Exit codes")[0], re.MULTILINE)
-    assert listed == [*COMMANDS, "ledger", "completion"]
+    assert listed == [*COMMANDS, "completion", "ledger"]
     for line in (
         "0  done",
         "2  bad input or usage",

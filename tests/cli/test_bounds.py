@@ -56,6 +56,7 @@ def test_a_schema_is_completed_and_stays_as_it_is(folder):
     assert "epsilon = 2 (replace-one)" in " ".join(text.split())
     inspected = run("inspect", "model.json").stdout
     assert "were not declared" in " ".join(inspected.split())
+    assert "another set of assumptions" not in run("verify", "model.json", "--schema", "found.toml").output
     run("report", "model.json")
     assert "were not declared" in Path("report.html").read_text(encoding="utf-8")
 

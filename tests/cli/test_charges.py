@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import json
 import os
 import re
@@ -16,7 +17,8 @@ from pathlib import Path
 import pytest
 
 import confide
-from confide.errors import NotCertified
+from confide.cli.charges import current_user
+from confide.errors import LedgerError, NotCertified
 from confide.estimators.additive import AdditiveClassifier
 from tests.cli.commands import FIT, line_of, run, spent
 
@@ -194,3 +196,51 @@ def test_an_infinite_epsilon_ends_with_3_after_the_model_is_written(form):
     assert line_of(*FIT, "--epsilon", "inf", "--out", "other.json", "--format", form, code=3)
     assert not Path("other.json").exists()
     assert spent() == 0.0
+
+
+def test_the_ledger_says_what_was_bought():
+    """Purpose, release, user, file, and afterwards the checksum of that very file; amounts are those of the charge."""
+    run(*FIT, "--purpose", "income by age", "--out", "income.json")
+    (entry,) = confide.Ledger("study.db").entries().to_dict("records")
+    assert (entry["purpose"], entry["release"], entry["model"]) == ("income by age", "AdditiveClassifier.fit", "income.json")
+    assert entry["user"] == current_user() != ""
+    assert entry["sha256"] == hashlib.sha256(Path("income.json").read_bytes()).hexdigest()
+    assert spent() == 0.5
+    shown = run("ledger", "show", "study.db").stdout
+    assert f"sha256  {entry['sha256']}" in shown
+    assert "charged by" in shown
+
+
+def test_details_are_there_before_the_release(monkeypatch):
+    """A fit that fails after its charge leaves purpose and file in the ledger, and no checksum."""
+    monkeypatch.setattr("confide.training.fit.released", interrupt)
+    run(*FIT, "--purpose", "income by age", code=130)
+    (entry,) = confide.Ledger("study.db").entries().to_dict("records")
+    assert (entry["purpose"], entry["model"], entry["sha256"]) == ("income by age", "model.json", None)
+
+
+def test_an_older_ledger_keeps_the_release_in_its_purpose(monkeypatch):
+    """It has no details."""
+    monkeypatch.setattr("confide.accounting.ledger.Ledger.keeps_details", False)
+    run(*FIT, "--purpose", "income by age")
+    (entry,) = confide.Ledger("study.db").entries().to_dict("records")
+    assert (entry["purpose"], entry["user"]) == ("income by age (AdditiveClassifier.fit)", None)
+
+
+def test_a_checksum_that_cannot_be_noted_changes_neither_charge_nor_model(monkeypatch):
+    """It is said on standard error."""
+
+    def fail(*arguments):
+        raise LedgerError("the database is gone.")
+
+    monkeypatch.setattr("confide.accounting.ledger.Ledger.note", fail)
+    result = run(*FIT)
+    assert "its checksum could not be noted" in result.stderr
+    assert spent() == 0.5
+    assert confide.load("model.json").guarantee_.void is None
+
+
+def test_a_fit_ends_with_where_the_budget_went():
+    """What was charged, what is left, and what it paid for."""
+    text = " ".join(run(*FIT).stdout.split())
+    assert "Charged epsilon = 0.5 to study.db (epsilon = 1.5 left). All of the budget goes to the weights." in text

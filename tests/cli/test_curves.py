@@ -23,7 +23,7 @@ work = { categories = ["private", "state"], other = true }
 def test_plan_says_how_many_knots_each_number_gets(folder):
     """The chosen ones, those of the schema, and straight lines; in JSON too, as a fit would choose."""
     Path("people.toml").write_text(SCHEMA, encoding="utf-8")
-    options = ("plan", "--schema", "people.toml", "--rows", "50000", "--epsilon", "1")
+    options = ("plan", "--schema", "people.toml", "--rows", "50000", "--epsilon", "1", "--details")
     document = json.loads(run(*options, "--format", "json").stdout)
     schema = confide.Schema.from_toml("people.toml")
     chosen = confide.AdditiveClassifier(1.0, schema=schema).chosen_schema(50_000)

@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import io
 import re
+import tomllib
+from pathlib import Path
 
 import pandas as pd
+import pytest
+from rich.console import Console
 
+import confide
+from confide.cli import display
 from confide.estimators.logistic import LogisticRegression
 from tests.cli.commands import fit, run
 
@@ -73,3 +79,80 @@ def test_show_breaks_purposes_between_words_on_a_terminal(monkeypatch, capsys):
     assert "0.25" in lines[1]
     column = lines[0].index("purpose")
     assert " ".join(line[column : column + 22].strip() for line in lines[1:]).startswith("the third of several models")
+
+
+TABLE = (
+    ("column", "low", "high", "p"),
+    [("hours-per-week of all", "-0.0180", "12.5000", "0.018"), ("age", "1", "2", "0.5")],
+)
+
+
+@pytest.mark.parametrize(
+    ("width", "expected"),
+    [
+        (60, (0, 1, 2, 3)),
+        (40, (0, 1, 2, 3)),  # the name is broken between words
+        (38, (0, 2, 3)),
+        (26, (0, 3)),
+        (20, None),
+    ],
+)
+def test_narrow_tables_lose_columns_and_then_stack(width, expected):
+    """One by one, in the order that is given; what stays is whole."""
+    columns, rows = TABLE
+    shown = display.shown_columns(columns, rows, "column", ("low", "high"), width)
+    assert shown == (None if expected is None else list(expected))
+
+
+def test_stacked_rows_show_every_cell_whole(capsys):
+    """Each under the name of its row."""
+    screen = display.Screen()
+    screen._console = Console(width=20, force_terminal=True, color_system=None)
+    screen.table(*TABLE)
+    shown = capsys.readouterr().out
+    assert all(cell in shown for row in TABLE[1] for cell in row[1:])
+    assert "  p     0.018\n" in shown
+    assert "hours-per-week of\nall\n" in shown
+
+
+@pytest.mark.parametrize(
+    ("rows", "seconds", "n_passes", "expected"),
+    [
+        (0, 1.0, 1, ""),
+        (10, 0.0, 1, ""),
+        (50, 2.0, 1, "2 s"),
+        (50, 2.0, 3, "10 s"),
+        (1, 1.0, 1, "1 min 39 s"),
+        (1, 60.0, 2, "3 h 19 min"),
+        (100, 2.0, 0, "0 s"),
+    ],
+)
+def test_the_time_that_is_left_is_that_of_the_rows_that_are_left(rows, seconds, n_passes, expected):
+    """At the speed of this pass, of 100 rows; unknown at its beginning."""
+    assert display.time_left(rows, 100, seconds, n_passes) == expected
+
+
+@pytest.mark.parametrize(
+    ("n_passes", "words", "left"), [(None, "of this pass left", " 2 s"), (4, "training, pass 1 of 4", "14 s")]
+)
+def test_progress_tells_the_time_that_is_left(monkeypatch, n_passes, words, left):
+    """Of this pass, or of all where the plan fixes their number."""
+    stream = io.StringIO()
+    console = Console(file=stream, force_terminal=True, width=100)
+    monkeypatch.setattr(display, "Console", lambda **options: console)
+    now = 0.0
+    with display.row_progress(1000, clock=lambda: now, n_passes=n_passes) as passing:
+        passing("training", 0)
+        now = 2.0
+        passing("training", 500)
+    assert words in stream.getvalue()
+    assert left in stream.getvalue()
+
+
+def test_hints_of_installation_name_extras_that_there_are():
+    """Of this package, in quotes that every shell takes."""
+    root = Path(confide.__file__).parents[2]
+    extras = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    texts = [path.read_text(encoding="utf-8") for path in (root / "src").rglob("*.py")]
+    named = {extra for text in texts for extra in re.findall(r"pip install 'confide\[(\w+)\]'", text)}
+    assert {"plot", "postgres"} <= named <= set(extras)

@@ -51,3 +51,12 @@ def test_a_file_that_is_no_model_is_refused(folder):
     text = Path("model.json").read_text(encoding="utf-8")
     Path("model.json").write_text(text.replace('"alpha"', '"alfa"'), encoding="utf-8")
     assert "damaged" in refused("inspect", "model.json")
+
+
+def test_weights_of_random_features_are_not_shown_one_by_one(folder):
+    """Their number is; the document for programs has them all."""
+    fit("--model", "kernel-svm", "--n-features", "6")
+    text = run("inspect", "model.json").stdout
+    assert "cos0" not in text
+    assert "weights of 6 random features are not shown" in " ".join(text.split())
+    assert "cos0" in json.loads(run("inspect", "model.json", "--format", "json").stdout)["weights"]

@@ -16,9 +16,9 @@ def test_the_map_of_a_kernel_is_shown_with_its_number_and_length():
     assert beside is not None
     assert beside.features is not None
     assert beside.n_features == 1000
-    shown = "1,000 random features of the kernel 'rbf' with length scale 0.27 (public seed 0)."
-    assert sentences_of_map(beside) == [f"The encoded columns of a row stand beside {shown}"]
-    assert sentences_of_map(alone) == [f"Rows are mapped to {shown}"]
+    shown = "1,000 random features of the kernel 'rbf' with length scale 0.27"
+    assert sentences_of_map(beside) == [f"The encoded columns of a row stand beside {shown} (public seed 0, orthogonal)."]
+    assert sentences_of_map(alone) == [f"Rows are mapped to {shown} (public seed 0)."]
     assert map_document(beside.features) == {"fourier_map": beside.features.to_dict()}
     assert beside.features.to_dict()["length_scale"] == 0.27
 

@@ -306,3 +306,69 @@ def test_fit_only_opens_a_ledger_and_never_writes_over_it():
     result = run("fit", *options, "--neighbours", "add-or-remove-one", "--n-rows-bounds", 100, 200, code=2)
     assert "one ledger for each relation" in result.stderr
     assert Ledger("study.db").verify() == 0
+
+
+def test_a_charge_by_hand_is_for_what_is_released_elsewhere():
+    """With its purpose; refused beyond the limit and in a currency that does not fit, in words of options."""
+    run("ledger", "init", "study.db", "--epsilon", 1, "--delta", "1e-6", "--accounting", "sum")
+    shown = run("ledger", "charge", "study.db", "--epsilon", "0.25", "--purpose", "mean age").stdout
+    assert shown == "Charged epsilon = 0.25 to study.db (epsilon = 0.75, delta = 1e-06 left).\n"
+    document = json.loads(
+        run(
+            *("ledger", "charge", "study.db", "--epsilon", "0.25", "--delta", "1e-7", "--purpose", "median"),
+            *("--format", "json"),
+        ).stdout
+    )
+    assert document["number"] == 2
+    assert document["remaining"] == {"kind": "approximate", "epsilon": 0.5, "delta": 9e-07}
+    assert Ledger("study.db").entries()["release"].tolist() == ["charged by hand"] * 2
+    charge = ("ledger", "charge", "study.db", "--purpose", "more")
+    assert "Lower --epsilon or --rho; a limit is fixed once." in refused(*charge, "--epsilon", 9, code=3)
+    assert "made with --accounting renyi" in refused(*charge, "--rho", "0.1")
+    assert "counts replace-one" in refused(*charge, "--epsilon", "0.1", "--neighbours", "add-or-remove-one")
+    assert "--purpose" in refused("ledger", "charge", "study.db", "--epsilon", "0.1")
+    assert Ledger("study.db").verify() == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--epsilon", 1), "charges of --epsilon without --delta, and no others"),
+        (("--epsilon", 1, "--delta", "1e-6"), "The first charge decides for good how charges add up"),
+        (
+            ("--epsilon", 1, "--delta", "1e-6", "--accounting", "sum"),
+            "so do their deltas. A charge of --rho is refused.",
+        ),
+        (("--epsilon", 1, "--delta", "1e-6", "--accounting", "renyi"), "Rényi divergences of all charges add up"),
+        (("--rho", 1), "Rényi divergences of all charges add up"),
+    ],
+)
+def test_init_explains_how_charges_add_up(options, words):
+    """In two sentences."""
+    assert words in " ".join(run("ledger", "init", "study.db", *options).stdout.split())
+
+
+@pytest.mark.parametrize(("answer", "accounting"), [("renyi", "renyi"), ("", "sum"), ("both", None)])
+def test_init_asks_in_a_terminal(monkeypatch, answer, accounting):
+    """Where there is a choice and none was made; another answer creates nothing."""
+    monkeypatch.setattr("confide.cli.ledger._is_dialogue", lambda: True)
+    arguments = ["ledger", "init", "study.db", "--epsilon", "1", "--delta", "1e-6"]
+    result = CliRunner().invoke(app, arguments, input=f"{answer}\n", prog_name="confide")
+    assert "How shall charges add up?" in result.stdout
+    if accounting is None:
+        assert (result.exit_code, Path("study.db").exists()) == (2, False)
+        assert "must be sum or renyi" in result.stderr
+    else:
+        assert Ledger("study.db").accounting == accounting
+    assert "How shall" not in run("ledger", "init", "pure.db", "--epsilon", 1).stdout
+
+
+def test_no_advice_contradicts_a_rule():
+    """What a refusal proposes is possible: what is said to be left can be charged."""
+    for accounting in ("sum", "renyi"):
+        ledger = Ledger(f"{accounting}.db", limit=ApproxDP(1.0, 1e-6), accounting=accounting)
+        ledger.charge(0.25)
+        left = ledger.remaining()
+        line = refused("ledger", "charge", f"{accounting}.db", "--epsilon", 9, "--purpose", "x", code=3)
+        assert f"epsilon {left.epsilon:g}" in line
+        run("ledger", "charge", f"{accounting}.db", "--epsilon", 0.99 * left.epsilon, "--purpose", "x")

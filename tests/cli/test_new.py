@@ -123,14 +123,19 @@ def test_a_terminal_is_asked(folder, monkeypatch):
     monkeypatch.chdir("o")
     run("check", "../people.csv", "--schema", "people.toml")
     run("ledger", "init", "study.db", "--epsilon", "40")
+    namespace = {"__file__": str(Path("study.py").resolve())}
     monkeypatch.setattr("sys.argv", ["study.py"])
-    exec(compile(Path("study.py").read_text(), "study.py", "exec"), {"__file__": str(Path("study.py").resolve())})  # noqa: S102
+    exec(compile(Path("study.py").read_text(), "study.py", "exec"), namespace)  # noqa: S102 - written by the command
     assert not Path("model.json").exists()
     monkeypatch.setattr("sys.argv", ["study.py", "--fit"])
-    exec(compile(Path("study.py").read_text(), "study.py", "exec"), {"__file__": str(Path("study.py").resolve())})  # noqa: S102
+    exec(compile(Path("study.py").read_text(), "study.py", "exec"), namespace)  # noqa: S102 - written by the command
+    assert confide.load("model.json").guarantee_.void is None
+    Path("model.json").unlink()
+    Path("report.html").unlink()
+    run("run", "study.toml")
     assert confide.load("model.json").guarantee_.void is None
     assert Path("report.html").exists()
-    assert confide.Ledger("study.db").spent().epsilon == 20
+    assert confide.Ledger("study.db").spent().epsilon == 40
 
 
 def test_nothing_is_asked_without_input(folder, monkeypatch):

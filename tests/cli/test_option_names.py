@@ -48,6 +48,9 @@ NOT_BY_A_COMMAND = {
     "data/opened_rows.py": "commands refuse a schema without a target",
     "data/spark.py": "commands read files",
     "data/passes.py": "commands show progress by themselves",
+    "displays/calibration.py": "no command draws with Matplotlib",
+    "displays/coefficients.py": "no command draws with Matplotlib",
+    "effects/original_units.py": "commands ask for original units where there are some",
     "effects/effects.py": "commands ask for effects where there are some",
     "effects/picture.py": "no command draws with Matplotlib",
     "erm/coded_rows.py": "made by the library",
@@ -56,13 +59,16 @@ NOT_BY_A_COMMAND = {
     "estimators/transformers.py": "no command has transformers",
     "features/columns.py": "a schema in a file has names and descriptions",
     "features/curves_and_features.py": "made by the library",
+    "exports/onnx_graphs.py": "no command exports",
+    "exports/onnx_rows.py": "no command exports",
+    "report/contents.py": "commands load models",
+    "report/writing.py": "commands have a list of formats",
     "intake/arrays.py": "commands read files",
     "intake/given_rows.py": "commands open files with the schema of the model",
     "intake/opening.py": "commands open files with a schema that has a target",
     "intake/row_weights.py": "rows of files have no weights",
     "intake/targets.py": "a schema with a target has been read, and its kind suits the model",
     "privacy/mechanism.py": "made by the library",
-    "report/page.py": "commands load models",
 }
 """Modules whose refusals no command meets, and the reason."""
 NOT_BY_A_COMMAND_EITHER = (
@@ -86,6 +92,7 @@ NOT_BY_A_COMMAND_EITHER = (
     "must be True or False",
     "must be 'auto' or False",
     "random_features must be a table",  # which has these keys
+    "…: max_rows_per_person must be",  # a key of a schema
 )
 """Parts of single refusals that no command meets: of memory, batches, arrays and values that options cannot have."""
 

@@ -70,7 +70,7 @@ def test_a_dry_run_shows_the_plan_and_spends_nothing(study):
 def test_the_ledger_must_have_enough_for_all_steps_before_the_first(study):
     """1.8 for the fit would fit, and not 0.25 more."""
     Path("study.toml").write_text(STUDY.replace("epsilon = 0.5", "epsilon = 1.8") + EVALUATION, encoding="utf-8")
-    assert "the ledger has epsilon 2 left" in line_of("run", "study.toml", code=3)
+    assert "Lower [budget] epsilon" in line_of("run", "study.toml", code=3)
     assert "the ledger has epsilon 2 left" in line_of("run", "study.toml", "--dry-run", code=3)
     assert spent() == 0.0
     assert not Path("study.state.json").exists()

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import csv
+import gzip
+import io
 import json
 from pathlib import Path
 
@@ -11,7 +14,11 @@ import pyarrow.feather as feather
 import pyarrow.parquet as parquet
 import pytest
 
-from tests.cli.commands import SENTINEL, SENTINEL_NUMBER, fit, read_rows, refused, run, spoil
+from confide.cli.tables import read_all, read_columns
+from confide.data.on_disk import separator_of
+from tests.cli.commands import SENTINEL, SENTINEL_NUMBER, fit, read_rows, refused, rows_of, run, spoil
+
+KINDS = {"age": "number", "hours [x]": "number", "work": "text", "income": "text"}
 
 
 @pytest.mark.parametrize("suffix", ["parquet", "feather", "arrow"])
@@ -43,7 +50,7 @@ def test_binary_tables_train_and_score_like_csv(folder, suffix):
         (f"age,hours [x],work,income\n40,{SENTINEL}\n", "more or fewer cells"),
         (f'age,hours [x],work,income\n40,1,"{SENTINEL},low\n', 'a quote (") is not closed'),
         (f'age,hours [x],work,income\n40,1,"{SENTINEL},low\n41,2,b,low\n42,3,"c,low\n', 'a quote (") is not closed'),
-        (f"age;hours [x];work;income\n40;1;{SENTINEL};low\n", "commas between them"),
+        (f"age#hours [x]#work#income\n40#1#{SENTINEL}#low\n", "with commas, semicolons, tabs or vertical bars between them"),
         (f"{SENTINEL_NUMBER},1,{SENTINEL},low\n", 'lacks the columns "age", "hours [x]", "work", "income"'),
         (f"age,work,income\n40,{SENTINEL},low\n", 'lacks the columns "hours [x]"'),
         (f"age,hours [x],work,income,age\n40,1,{SENTINEL},low,2\n", 'more than one column of the name "age"'),
@@ -86,3 +93,51 @@ def test_files_that_cannot_be_read_are_named(folder):
     assert "nowhere.toml" in refused("fit", "people.csv", "--schema", "nowhere.toml", "--epsilon", 1)
     spoil(work=SENTINEL)
     assert "not valid TOML" in refused("fit", "people.csv", "--schema", "people.csv", "--epsilon", 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "separator", "words"),
+    [
+        ("people.csv", ";", "The file is separated by semicolons, as the line of names shows."),
+        ("people.csv", "|", "The file is separated by vertical bars"),
+        ("people.csv", "\t", "The file is separated by tabs"),
+        ("people.tsv", "\t", "The file is separated by tabs"),
+        ("people.tsv.gz", "\t", "The file is separated by tabs"),
+        ("people.csv.gz", ",", None),
+    ],
+)
+def test_separators_and_packed_files_are_read_and_named(folder, name, separator, words):
+    """The same rows, and so the same plan and predictions. Commas need no sentence."""
+    fit()
+    expected = read_columns(Path("people.csv"), KINDS)
+    whole = read_all(Path("people.csv"))
+    rows = rows_of()
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(rows[0]), delimiter=separator, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    content = text.getvalue().encode()
+    Path("people.csv").unlink()
+    Path(name).write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
+    assert read_columns(Path(name), KINDS).equals(expected)
+    assert read_all(Path(name), KINDS).equals(whole)
+    shown = fit(data=name).stdout
+    assert (words or "separated by") in shown if words else "separated by" not in shown
+    run("predict", "model.json", name, "--out", "scored.csv")
+    assert len(Path("scored.csv").read_text(encoding="utf-8").splitlines()) == len(rows) + 1
+
+
+def test_the_separator_is_decided_by_the_line_of_names_alone(folder):
+    """Whatever stands in the rows; a name may hold another separator."""
+    Path("odd.csv").write_text('"age, in years";income;hours\n1,5;a,b,c,d;2\n', encoding="utf-8")
+    assert separator_of(Path("odd.csv")) == ";"
+    assert separator_of(Path("odd.csv"), ["age, in years", "hours"]) == ";"
+    Path("few.csv").write_text("age;a;b,income\n1,2\n", encoding="utf-8")
+    assert separator_of(Path("few.csv"), ["income"]) == ","
+
+
+@pytest.mark.parametrize("content", [b"no gzip", gzip.compress(b"age,income\n" + bytes(range(9)) * 999)[:60]])
+def test_a_damaged_packed_file_is_refused(folder, content):
+    """In one line, before a charge."""
+    Path("people.csv.gz").write_bytes(content)
+    assert "not a file that gzip made" in refused("fit", "people.csv.gz", "--schema", "people.toml", "--epsilon", 1)

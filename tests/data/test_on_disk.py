@@ -212,7 +212,7 @@ def test_what_names_no_tables_is_refused(tmp_path, monkeypatch, paths, kind, mes
 def test_the_kind_of_a_table_is_the_end_of_its_name(tmp_path):
     """Upper and lower case do not matter."""
     assert suffix_of(tmp_path / "T.CSV") == ".csv"
-    with pytest.raises(FileError, match=r'must end in "\.csv", "\.parquet", "\.feather", "\.arrow"'):
+    with pytest.raises(FileError, match=r'must end in "\.csv", "\.tsv", "\.csv\.gz", "\.tsv\.gz", "\.parquet"'):
         suffix_of(tmp_path / "t.xlsx")
 
 

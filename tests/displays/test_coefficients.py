@@ -84,3 +84,19 @@ def test_random_features_and_impossible_parameters_are_refused():
         CoefficientsDisplay.from_estimator(example("logistic")[0], units="metres")
     with pytest.raises(ParameterError, match="most must be"):
         CoefficientsDisplay.from_estimator(example("logistic")[0], most=0)
+
+
+@pytest.mark.parametrize("has_intercept", [True, False])
+def test_each_class_has_its_own_intervals(has_intercept):
+    """Whether or not there are intercepts among the coefficients."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-0.5, 0.5, size=(4000, 2))
+    fitted = confide.LogisticRegression(
+        confide.ApproxDP(50.0, 1e-6), classes=[0, 1, 2], inference_share=0.3, fit_intercept=has_intercept, centre=False
+    ).fit(X, np.digitize(X[:, 0] + 0.1 * rng.normal(size=4000), [-0.2, 0.2]))
+    ends = fitted.conf_int()
+    for place in range(3):
+        found = coefficients_to_draw(fitted, None, 0.95, place)[0]
+        drawn = {each.name: (each.low, each.high) for each in found}
+        assert all(each.low < each.estimate < each.high for each in found)
+        assert drawn == {str(name): tuple(ends[place, column]) for column, name in enumerate(fitted.coefficient_names_)}

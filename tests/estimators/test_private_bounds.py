@@ -43,6 +43,7 @@ def test_bounds_lie_near_the_quantiles_and_are_charged_once():
     assert ledger.spent() == PureDP(4.0)
     assert ledger.entries()["purpose"][0] == "private bounds"
     off = found.rows_off(0.999)
+    assert found.rows_needed == pytest.approx(found.rows_off() / 0.01, abs=1)
     assert off < 80
     for name, cells in (("age", FRAME["age"]), ("gain", FRAME["gain"])):
         for quantile, value in found.quantiles[name].items():
@@ -79,7 +80,7 @@ def test_the_schema_says_what_its_bounds_cost_and_fits(tmp_path):
 def test_the_statement_knows_the_ledger_of_the_bounds():
     ledger = Ledger(limit=5.0)
     schema = private_bounds(FRAME, ["age"], schema=SCHEMA, budget=1.0, ledger=ledger).schema
-    for given, words in ((ledger, "charged to the same ledger"), (None, "It is not covered here")):
+    for given, words in ((ledger, "charged to the same ledger"), (None, "is not covered here")):
         model = confide.LogisticRegression(1.0, schema=schema, ledger=given).fit(FRAME[["age", "gain"]], FRAME["y"])
         assert words in model.guarantee_.statement()
 

@@ -61,6 +61,8 @@ def test_numbers_and_features_of_kernels_have_units_of_their_own():
     kernel.fit(rows(), np.resize(["yes", "no"], 300))
     found = ReleasedCoefficients.of(kernel)
     assert found.units == "encoded"
-    assert {each.unit for each in found.coefficients[:-1]} == {"random feature"}
+    units = {each.name: each.unit for each in found.coefficients}
+    assert units["cos0"] == units["sin1"] == "random feature"
+    assert units["age"] == "per half range, 25"
     with pytest.raises(ParameterError, match="random features"):
         ReleasedCoefficients.of(kernel, "original")

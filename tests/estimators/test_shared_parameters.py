@@ -23,7 +23,7 @@ DEFAULTS = {
     "LogisticRegression": SHARED | CLASSIFIER | {"row_norm": None, "multiclass": "softmax", "inference_share": 0.0},
     "LinearSVC": SHARED | CLASSIFIER | {"row_norm": None, "loss": "auto", "smoothing": 0.5, "inference_share": 0.0},
     "KernelSVC": SHARED | CLASSIFIER | {
-        "kernel": "rbf", "length_scale": "auto", "n_features": "auto", "feature_norm": "auto", "orthogonal": False,
+        "kernel": "rbf", "length_scale": "auto", "n_features": "auto", "feature_norm": "auto", "orthogonal": "auto",
         "map_seed": 0, "loss": "auto", "smoothing": 0.5, "intercept_scaling": 0.5,
     },
     "ERMClassifier": SHARED | CLASSIFIER | {"row_norm": None, "loss": "logistic"},

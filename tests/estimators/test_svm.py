@@ -264,7 +264,7 @@ def test_a_kernel_at_its_defaults_on_adult():
     assert np.mean(errors) < 0.160
 
 
-@pytest.mark.parametrize("parameters", [{"budget": 4.0}, {"feature_norm": None}, {"budget": 0.05}])
+@pytest.mark.parametrize("parameters", [{"budget": 8.0}, {"feature_norm": None}, {"budget": 0.05}])
 def test_encoded_columns_stand_beside_the_features(disc, tmp_path, parameters):
     """Scores are those of weights of both, a file says which there are, and a refit chooses nothing anew."""
     points, inside = disc

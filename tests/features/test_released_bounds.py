@@ -39,11 +39,15 @@ def test_it_does_not_change_how_a_column_is_read():
 def test_the_sentence_names_columns_price_and_ledger():
     release = schema(ledger="abc", max_rows_per_person=3).columns[0].released
     assert release.price == "epsilon = 0.5 (replace-one, for persons with at most 3 rows)"
-    assert '"a" and "b"' in release.sentence(None)
-    assert release.price in release.sentence("abc")
-    assert "the same ledger" in release.sentence("abc")
-    assert "its cost adds to" in release.sentence("abd")
-    assert "without a guarantee" in schema(void="A seed.").columns[0].released.sentence(None)
+    alone, same, other = (release.sentences(ledger) for ledger in (None, "abc", "abd"))
+    assert alone[0] == same[0] == other[0]
+    assert '"a" and "b"' in alone[0]
+    assert release.price in alone[0]
+    assert "the same ledger" in same[1]
+    assert "its cost adds to" in other[1]
+    assert other == alone
+    (void,) = schema(void="A seed.").columns[0].released.sentences(None)
+    assert "without a guarantee" in void
     assert schema(epsilon=None, rho=0.1).columns[0].released.price == "rho = 0.1 (replace-one)"
     assert schema(delta=1e-6).columns[0].released.price == "epsilon = 0.5 and delta = 1e-06 (replace-one)"
 

@@ -6,7 +6,7 @@ import shlex
 import tomllib
 from dataclasses import replace
 
-from confide.starting.study_text import fit_command, ledger_command, plan_command, study_text
+from confide.starting.study_text import check_command, ledger_command, plan_command, study_text
 from tests.starting.studies import STUDY
 
 
@@ -31,9 +31,9 @@ def test_a_private_number_of_rows_has_bounds() -> None:
 def test_commands_name_what_the_study_says() -> None:
     """Quoted as a shell needs it."""
     assert ledger_command(STUDY) == "confide ledger init study.db --epsilon 2 --delta 4e-06 --max-rows-per-person 3"
-    assert shlex.split(fit_command(STUDY))[2] == "people, 1.csv"
+    assert check_command(STUDY) == "confide check 'people, 1.csv' --schema people.toml --max-rows-per-person 3"
+    assert shlex.split(plan_command(replace(STUDY, schema="a b.toml")))[3] == "a b.toml"
     assert "--rows 10000 --epsilon 0.5 --delta 1e-06 --max-rows-per-person 3" in plan_command(STUDY)
     private = replace(STUDY, n_rows_bounds=(10, 99))
-    for command in (plan_command(private), fit_command(private)):
-        assert "--neighbours add-or-remove-one --n-rows-bounds 10 99" in command
+    assert "--neighbours add-or-remove-one --n-rows-bounds 10 99" in plan_command(private)
     assert "--neighbours add-or-remove-one" in ledger_command(private)

@@ -190,6 +190,20 @@ def test_a_chosen_map_is_that_of_the_fit_and_given_values_stay():
         KernelSVC(1.0).chosen_map(100)
 
 
+def test_directions_are_orthogonal_beside_columns_where_the_kernel_allows_it():
+    """A value that was given stays."""
+    schema = numbers(3)
+    for parameters, expected in (
+        ({}, True),
+        ({"feature_norm": None}, False),
+        ({"orthogonal": False}, False),
+        ({"kernel": "cauchy"}, False),
+        ({"feature_norm": None, "orthogonal": True}, True),
+    ):
+        assert KernelSVC(1.0, schema=schema, n_features=8, **parameters).chosen_map(100).orthogonal is expected
+    assert KernelSVC(1.0, n_features=8).chosen_map(100, 3).orthogonal is False
+
+
 @pytest.mark.parametrize("bad", [{"n_features": 0}, {"feature_norm": 1.0}])
 def test_columns_without_a_schema_stand_beside_no_features(bad):
     """Nothing is known of their bounds."""

@@ -23,4 +23,12 @@ schema_of <- function(target = list(buys = c(negative = "no", positive = "yes"))
   )
 }
 
-model_of <- function(...) confide_fit(buys ~ age + sex + city, rows_of(), schema = schema_of(), ...)
+# A model with these parameters; it is fitted once.
+fitted <- new.env()
+model_of <- function(...) {
+  key <- paste(deparse(substitute(list(...))), collapse = "")
+  if (is.null(fitted[[key]])) {
+    fitted[[key]] <- confide_fit(buys ~ age + sex + city, rows_of(), schema = schema_of(), ...)
+  }
+  fitted[[key]]
+}

@@ -17,7 +17,7 @@ test_that("intervals and summaries", {
 test_that("without intervals, confint refuses and summary says so", {
   skip_without_confide()
   model <- model_of(epsilon = 5, model = "logistic")
-  expect_error(confint(model), "share of the budget")
+  expect_error(confint(model), "give intervals = ")
   expect_output(print(summary(model)), "No part of the budget")
 })
 

@@ -89,7 +89,7 @@ app.command(epilog=_with_example("confide plan --schema adult.toml --rows 45000 
 app.command("sample-size", epilog=_with_example("confide sample-size --schema adult.toml --epsilon 1 --excess 0.05"))(
     sample_size
 )
-app.command(epilog=_with_example("confide search a.csv --schema a.toml --model svm --grid smoothing=.2,.5 --rho .1"))(search)
+app.command(epilog=_with_example("confide search a.csv --schema a.toml --model svm --grid smoothing=.2,.5"))(search)
 app.command(epilog=_with_example("confide evaluate model.json held_out.csv --epsilon 0.1 --ledger held_out.db"))(evaluate)
 app.command(
     epilog=_with_example(

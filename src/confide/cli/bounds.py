@@ -153,6 +153,7 @@ def _document(found: PrivateBounds) -> dict[str, Any]:
         "columns": {column.name: column.to_dict() for column in found.columns},
         "quantiles": {name: {f"{q:g}": value for q, value in values.items()} for name, values in found.quantiles.items()},
         "rows_off": {"level": _LEVEL, "rows": found.rows_off(_LEVEL)},
+        "rows_needed": found.rows_needed,
         "void": found.void,
     }
 
@@ -169,7 +170,8 @@ def _show(screen: Screen, found: PrivateBounds, charges: Charges, out: Path) -> 
     screen.table(("column", f"low ({low})", f"high ({high})", "outer bounds"), rows, optional=("outer bounds",))
     screen.text(
         f"With probability {_LEVEL:g} none of them is off by more than {found.rows_off(_LEVEL):,.0f} rows, counted by rank, "
-        f"beside the distance between neighbouring candidates."
+        f"beside the distance between neighbouring candidates. In a table of fewer than {found.rows_needed:,} rows a bound "
+        f"may lie beyond all rows; a larger budget, fewer columns or quantiles further inside help."
     )
     screen.heading("Done")
     screen.text(charges.closing_sentence())

@@ -27,7 +27,7 @@ from confide.data.passes import Pace
 from confide.effects.effects import has_effects
 from confide.estimators.linear_model import PrivateLinearModel, released_model
 from confide.estimators.model_effects import effects_of
-from confide.estimators.released_coefficients import ReleasedCoefficients, outcome_of
+from confide.estimators.released_coefficients import RANDOM_FEATURE, ReleasedCoefficients, outcome_of
 from confide.inference.table import readable
 from confide.released_models.shown_class import ShownClass, predicted_column, weights_by_class
 from confide.report.findings import has_intervals
@@ -154,7 +154,7 @@ class Screen:
     def weights(self, model: PrivateLinearModel, max_shown: int | None = None) -> None:
         """The released coefficients in units of the table: all, or the `max_shown` that matter most and the intercepts."""
         found = ReleasedCoefficients.of(model)
-        shown = list(found.coefficients)
+        shown = [one for one in found.coefficients if one.unit != RANDOM_FEATURE]
         title = "Released coefficients"
         by_size = sorted((one for one in shown if one.unit), key=lambda one: -abs(one.estimate * one.span))
         if max_shown is not None and len(by_size) > max_shown:
@@ -167,6 +167,8 @@ class Screen:
             for one in shown
         ]
         self.table(headings, rows, words=("unit",))
+        if n_features := len(found.coefficients) - sum(one.unit != RANDOM_FEATURE for one in found.coefficients):
+            self.text(f"The weights of {n_features} random features are not shown: they mean nothing one by one.")
 
     def coefficients(self, model: PrivateLinearModel) -> None:
         """All coefficients with their intervals, in units of the table."""

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from confide.cli.charges import Charges
 from confide.cli.options import ModelOptions
 from confide.cli.outputs import check_model_out, check_report_out, files_of_ledger
 from confide.errors import ParameterError
 
 if TYPE_CHECKING:
+    from confide.cli.charges import Charges
     from confide.cli.display import Screen
     from confide.cli.kernels import ShownKernel
     from confide.estimators.linear_model import PrivateLinearModel
@@ -51,6 +51,7 @@ class Fitting:
 
     def prepared(self) -> PreparedFit:
         """The fit, once files, schema and options are known to fit together. No row is read."""
+        from confide.cli.charges import Charges
         from confide.data.on_disk import files_of
 
         files = files_of(self.data)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -172,7 +171,7 @@ def _asked(
 def _show(files: StartedFiles, schema: SchemaDraft, study: StudyDraft, table: TableNames) -> None:
     """What was written, and what to do next."""
     from confide.cli import display
-    from confide.starting.study_text import fit_command, ledger_command, plan_command
+    from confide.starting.study_text import check_command, ledger_command, plan_command
 
     screen = display.Screen()
     for path in files.paths.values():
@@ -191,8 +190,8 @@ def _show(files: StartedFiles, schema: SchemaDraft, study: StudyDraft, table: Ta
     screen.text("Show the cost and the yield of a fit; this reads no row and spends nothing:")
     screen.verbatim(f"  {plan_command(study)}")
     screen.text("Let the curator see how the table fits the schema; the answer is not for release:")
-    screen.verbatim(f"  confide check {shlex.quote(study.data)} --schema {shlex.quote(study.schema)}")
+    screen.verbatim(f"  {check_command(study)}")
     screen.text("Create the ledger, once for each body of data:")
     screen.verbatim(f"  {ledger_command(study)}")
     screen.text("Fit the model and write its report, which spends the budget:")
-    screen.verbatim(f"  {fit_command(study)}")
+    screen.verbatim("  confide run study.toml")

@@ -12,6 +12,7 @@ from confide.cli.parameters import OPTION_OF
 
 _PHRASES = {
     "n_rows_bounds=(low, high)": "--n-rows-bounds LOW HIGH",
+    "evaluation must be what confide.evaluate gives, or the": "--evaluation must be the",
     "class_weight must be a dict of public weights, label: number": "class_weight must give public weights, as label:number",
     "one for each class, or None": "one for each class",
     "the number of features must be even": "--n-features must be even",
@@ -59,6 +60,7 @@ _PHRASES = {
     "set fit_intercept to True": "leave --no-intercept out",
     "fit_intercept=True": "--intercept",
     "fit_intercept=False": "--no-intercept",
+    "units='original' needs a schema": "original units need a schema",
     "budget=inf": "--epsilon inf",
     "the budget is inf": "--epsilon is inf",
     "centre=False": "--no-centre",
@@ -95,10 +97,10 @@ sign, and between backticks."""
 _OUTSIDE = r"(?<![\w\"'/.-])"
 """Not within a word, a path or a quoted name: names in double quotes are columns, and stay as they are."""
 _CLASS = re.compile(rf"{_OUTSIDE}({'|'.join(_CLASSES)})(?![\w\"'/(-])")
-_ANY_VALUE = re.compile(rf"{_OUTSIDE}({'|'.join(_WORDS)})=(?:'([^']+)'|\"([^\"]+)\"|([\w-]+))")
+_ANY_VALUE = re.compile(rf"(?<![\w\"/.-])({'|'.join(_VALUES)})(?![\w\"/.-])")
 _IN_BACKTICKS = re.compile(rf"`({'|'.join(OPTION_OF)})`")
 _PARAMETER = re.compile(rf"{_OUTSIDE}({'|'.join(_NAMES)})(?!\w)(?![\"'/.-]*[/\"])(?:=(?=\S))?")
-_VALUE = re.compile(rf"{_OUTSIDE}({'|'.join(_WORDS)})=['\"]?([\w-]+)['\"]?")
+_VALUE = re.compile(rf"{_OUTSIDE}({'|'.join(_WORDS)})=(?:'([^']+)'|\"([^\"]+)\"|([\w-]+))")
 _SUBJECT = re.compile(rf"(^|[.;:,] )({'|'.join(_WORDS)})(?= (?:must|is|does|needs) )")
 
 

@@ -205,7 +205,12 @@ InterceptScaling = Annotated[
     ),
 ]
 Orthogonal = Annotated[
-    bool, typer.Option("--orthogonal", help="For kernel-svm: random features with orthogonal directions.")
+    bool | None,
+    typer.Option(
+        "--orthogonal/--no-orthogonal",
+        help="For kernel-svm: random features with orthogonal directions.  [default: by the schema and the kernel]",
+        show_default=False,
+    ),
 ]
 MapSeed = Annotated[
     int | None,
@@ -242,7 +247,7 @@ class ModelOptions:
     length_scale: LengthScale = None
     n_features: RandomFeatures = None
     feature_norm: FeatureNorm = None
-    orthogonal: Orthogonal = False
+    orthogonal: Orthogonal = None
     map_seed: MapSeed = None
     smoothing: Smoothing = None
     threshold: Threshold = None
@@ -304,7 +309,7 @@ class ModelOptions:
         given: dict[str, Any] = {}
         for name, read in _OF_SOME_MODELS.items():
             value = getattr(self, name)
-            if value is None or value is False:
+            if value is None:
                 continue
             known = models_with(name)
             if self.kind not in known:

@@ -45,6 +45,7 @@ OPTION_OF = {
     "param_grid": "--grid",
     "positive_rate": "--positive-rate",
     "prior": "--prior",
+    "quantiles": "--quantiles",
     "random_state": "--seed",
     "reference_norm": "--reference-norm",
     "rho": "--rho",

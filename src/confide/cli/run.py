@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from confide.cli.display import Screen
     from confide.cli.study_run import StudyRun
 
-StudyFile = Annotated[Path, typer.Argument(metavar="STUDY.toml", show_default=False, help="The study; see docs/studies.md.")]
+StudyFile = Annotated[Path, typer.Argument(metavar="STUDY.toml", show_default=False, help="The study file.")]
 
 
 def run(

@@ -11,7 +11,6 @@ import typer
 
 from confide.cli.budgets import Delta, Epsilon, Purpose, Rho, chosen_budget
 from confide.cli.fit import DataFiles, LedgerToCharge, SchemaFile, show_model
-from confide.cli.fitting import schema_with_target
 from confide.cli.options import Force, Format, ModelOptions, ModelOut, read_parameter, takes_model_options
 from confide.cli.outputs import check_model_out, exit_without_guarantee, files_of_ledger
 from confide.cli.parameters import OPTION_OF
@@ -70,6 +69,7 @@ def search(
     """
     from confide.cli import display
     from confide.cli.charges import Charges
+    from confide.cli.fitting import schema_with_target
     from confide.data.on_disk import files_of
     from confide.estimators.search import PrivateSearchCV
 

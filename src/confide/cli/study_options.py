@@ -10,7 +10,7 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from confide.cli.option_names import in_words_of_options
 from confide.cli.options import ModelOptions
-from confide.errors import ParameterError, StudyError
+from confide.errors import StudyError
 from confide.features.schema_checks import suggestion
 from confide.studies.study import Study
 
@@ -40,13 +40,13 @@ def options_of(study: Study) -> ModelOptions:
     return ModelOptions(**found, **{name: getattr(budget, name) for name in OF_BUDGET})
 
 
-def in_words_of_keys(study: Study, error: ParameterError) -> StudyError:
+def in_words_of_keys(study: Study, error: Exception) -> str:
     """A refusal of the library with the names of keys in place of those of options and parameters."""
     keys = {each.name.replace("_", "-"): f"[model] {each.name}" for each in fields(ModelOptions)}
     keys |= {"model": "[model] kind", "schema": "[data] schema", "ledger": "[ledger] file"}
     keys |= {name.replace("_", "-"): f"[budget] {name}" for name in ("epsilon", "delta", "rho", *OF_BUDGET)}
     words = re.sub(r"--([a-z][a-z-]*)", lambda found: keys.get(found[1], found[0]), in_words_of_options(str(error)))
-    return StudyError(f"{study.path}: {words}")
+    return f"{study.path}: {words}"
 
 
 def _option(study: Study, key: str, kind: Any, value: Any) -> Any:

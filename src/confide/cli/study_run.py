@@ -11,7 +11,7 @@ from confide.cli.charges import Charges
 from confide.cli.fitting import Fitting, PreparedFit, schema_with_target
 from confide.cli.options import ModelOptions
 from confide.cli.study_options import in_words_of_keys, options_of
-from confide.errors import ParameterError, SchemaError, StudyError
+from confide.errors import BudgetExceeded, ParameterError, SchemaError, StudyError
 from confide.files import check_output
 from confide.studies.facts import facts_of_evaluation, facts_of_fit, fingerprint
 from confide.studies.state import State, checksum_of
@@ -108,7 +108,10 @@ class StudyRun:
             rows.count()
             events.append(self._event_of_evaluation())
         if events:
-            Charges(self.study.ledger_place).checked(events)
+            try:
+                Charges(self.study.ledger_place).checked(events)
+            except BudgetExceeded as error:
+                raise BudgetExceeded(in_words_of_keys(self.study, error)) from None
         return self.plan
 
     def fitted(self) -> PrivateLinearModel:
@@ -213,7 +216,7 @@ def _prepared(study: Study, options: ModelOptions, fit: Step) -> PreparedFit:
 
 
 def _in_its_words(study: Study, error: ParameterError) -> Exception:
-    return error if isinstance(error, SchemaError) else in_words_of_keys(study, error)
+    return error if isinstance(error, SchemaError) else StudyError(in_words_of_keys(study, error))
 
 
 def _facts_of_ledger(study: Study) -> LedgerFacts:

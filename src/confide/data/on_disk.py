@@ -226,7 +226,7 @@ def files_of(paths: Any) -> tuple[Path, ...]:
         raise ParameterError("open_rows needs the path of a file, a pattern, or a list of paths.")
     if len({path.resolve() for path in found}) < len(found):
         # Each row must be counted only once.
-        raise ParameterError("the same file is given twice; give each once.")
+        raise ParameterError("these files name the same file twice; give each once.")
     if len({suffix_of(path) for path in found}) > 1:
         raise ParameterError("the files are of several kinds; give files of one kind.")
     return found

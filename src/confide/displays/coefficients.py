@@ -15,6 +15,7 @@ from confide.estimators.linear_model import released_model
 from confide.estimators.released_coefficients import ReleasedCoefficient, ReleasedCoefficients
 from confide.features.columns import NumberColumn
 from confide.features.schema import Schema
+from confide.inference.table import Coefficient
 from confide.released_models.shown_class import ShownClass
 
 _MOST, _LONGEST_NAME = 25, 80
@@ -72,44 +73,50 @@ def coefficients_to_draw(model: Any, units: str | None, level: float, label: Any
         raise ParameterError("units must be 'bounds', 'original' or 'encoded'.")
     over_bounds = units == "bounds" or (units is None and released.encoder is not None)
     found = ReleasedCoefficients.of(model, "original" if over_bounds else units)
-    ends = _ends(model, found.units, level)
+    known = _with_intervals(model, found.units, level)
     size = len(found.coefficients) // len(released.scoring.coef)
     start = released.domain.index(label) * size if several else 0
     outcome = f"class {label}" if several else str(ShownClass.of(released)) if released.domain else found.outcome
     lines = [
-        (abs(each.estimate) * each.span, _line(each, end, label, released.schema if over_bounds else None))
-        for each, end in zip(found.coefficients[start : start + size - 1], ends[start:], strict=False)
+        (
+            abs(each.estimate) * each.span,
+            _line(each, known.get(each.name), label, released.schema if over_bounds else None),
+        )
+        for each in found.coefficients[start : start + size - 1]
     ]
     lines.sort(key=lambda line: -line[0])
     return [line for _, line in lines], outcome, found.ratio
 
 
-def _line(
-    of: ReleasedCoefficient, ends: tuple[float | None, float | None], label: Any, schema: Schema | None
-) -> DrawnCoefficient:
-    """The line of one coefficient. With a schema, a number is drawn for the step from its low to its high."""
-    name, (low, high) = _without(label, of.name), ends
-    columns = () if schema is None else schema.columns
-    number = next((each for each in columns if isinstance(each, NumberColumn) and each.name == name), None)
-    if schema is None or (number is None and of.span == 1.0):
-        return DrawnCoefficient(name, of.unit, of.estimate, low, high)
-    unit = "from low to high" if number is None else f"from {number.low:,.6g} to {number.high:,.6g}"
-    scaled = (None if end is None else end * of.span for end in (low, high))
-    return DrawnCoefficient(name, unit, of.estimate * of.span, *scaled)
+def _line(of: ReleasedCoefficient, known: Coefficient | None, label: Any, schema: Schema | None) -> DrawnCoefficient:
+    """The line of one coefficient. With a schema, a number is drawn for the step from its low to its high.
+
+    `known` is its line in the table. With softmax the mean over classes is subtracted there, as from its interval.
+    """
+    name, unit, span = _without(label, of.name), of.unit, 1.0
+    number = next((each for each in _numbers(schema) if each.name == name), None)
+    if number is not None:
+        unit, span = f"from {number.low:,.6g} to {number.high:,.6g}", of.span
+    elif schema is not None and of.span != 1.0:
+        unit, span = "from low to high", of.span
+    if known is None or not np.isfinite([known.low, known.high]).all():
+        return DrawnCoefficient(name, unit, span * (of if known is None else known).estimate, None, None)
+    return DrawnCoefficient(name, unit, span * known.estimate, span * known.low, span * known.high)
+
+
+def _numbers(schema: Schema | None) -> list[NumberColumn]:
+    return [] if schema is None else [each for each in schema.columns if isinstance(each, NumberColumn)]
 
 
 def _without(label: Any, name: str) -> str:
     return name if label is None else name.removeprefix(f"{label}: ")
 
 
-def _ends(model: Any, units: str, level: float) -> list[tuple[float | None, float | None]]:
-    """The interval of each coefficient, in the order of the table; (None, None) where there is none."""
+def _with_intervals(model: Any, units: str, level: float) -> dict[str, Coefficient]:
+    """The lines of the table of coefficients by their names; none where nothing was released for intervals."""
     if released_model(model).evidence is None:
-        return [(None, None)] * (model.coef_.size + np.size(model.intercept_))
-    table = model.summary(level=level, units=units)
-    return [
-        (each.low, each.high) if np.isfinite([each.low, each.high]).all() else (None, None) for each in table.coefficients
-    ]
+        return {}
+    return {each.name: each for each in model.summary(level=level, units=units).coefficients}
 
 
 class CoefficientsDisplay:

@@ -5,6 +5,7 @@ The ledger is charged once, before a row is used. The outcome is a schema, or a 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -97,6 +98,15 @@ class PrivateBounds:
         many, so that the best of them may be off too; that is not counted here.
         """
         return rows_off(self.plan, level)
+
+    @property
+    def rows_needed(self) -> int:
+        """In smaller tables a bound may well fall beyond all rows, where nothing holds it: a public fact.
+
+        So many rows have `rows_off()` of them beyond the outermost quantile that was asked for.
+        """
+        outermost = min(min(q, 1 - q) for q in self.plan.quantiles)
+        return math.ceil(self.rows_off() / float(outermost))
 
     def to_toml(self) -> str:
         """The schema as the text of a TOML file, below a comment that says which bounds were released and at which price."""

@@ -10,8 +10,12 @@ import numpy as np
 from confide.effects.original_units import INTERCEPT, checked_units, encoded_units, in_original_units
 from confide.estimators.linear_model import released_model
 from confide.estimators.score_units import depends_on_differences, ratio_of_scores, unit_of_scores
+from confide.features.curves_and_features import CurvesAndFeatures
 from confide.inference.table import NamedUnit, exponential
 from confide.released_models.shown_class import ShownClass, predicted_column
+
+RANDOM_FEATURE = "random feature"
+"""The unit of the weight of a random feature, which means nothing by itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,10 +109,11 @@ def outcome_of(model: Any) -> str:
 
 def _encoded(released: Any) -> tuple[NamedUnit, ...]:
     names = list(map(str, released.coefficient_names))
+    units: tuple[str, ...] = () if released.encoder is None else encoded_units(released.encoder)
     if released.fourier is not None:
-        units: tuple[str, ...] = ("random feature",) * len(names)
+        # Features stand after the columns, or in their place.
+        units = units if isinstance(released.fourier, CurvesAndFeatures) else ()
+        units = (*units, *[RANDOM_FEATURE] * (len(names) - len(units)))
     elif released.encoder is None:
         units = ("per 1, as given",) * len(names)
-    else:
-        units = encoded_units(released.encoder)
     return (*(NamedUnit(*pair, ()) for pair in zip(names, units, strict=True)), NamedUnit(INTERCEPT, "", ()))

@@ -161,8 +161,9 @@ class KernelSVC(LinearClassifier):
         it is, the more the model is one of the kernel. None means that the model has the features alone, whose norm is 1.
         "auto" is a multiple of the norm of a typical encoded row; without a schema it is None, because the norm of rows is
         not known. A number needs a schema.
-    orthogonal : bool, default False
-        Whether frequencies are orthogonal, for "rbf": a better approximation with the same number of features.
+    orthogonal : "auto" or bool, default "auto"
+        Whether frequencies are orthogonal, for "rbf": a better approximation with the same number of features. "auto" is
+        True for "rbf" where encoded columns stand beside the features, and otherwise False.
     map_seed : int, default 0
         Seed of the map. It is public and has nothing to do with the noise.
     loss : {"auto", "huber_hinge", "smooth_hinge", "logistic_hinge", "hinge"}, default "auto"
@@ -207,7 +208,7 @@ class KernelSVC(LinearClassifier):
     length_scale: float | str = "auto"
     n_features: int | str = "auto"
     feature_norm: float | str | None = "auto"
-    orthogonal: bool = False
+    orthogonal: bool | str = "auto"
     map_seed: int = 0
     loss: str = "auto"
     smoothing: float = 0.5
@@ -269,7 +270,10 @@ class KernelSVC(LinearClassifier):
         if _is_automatic(length):
             kernel = FourierMap(1, 2, self.kernel).kernel  # refuses what is no kernel
             length = length_scale(kernel, n_inputs, encoder)
-        return FourierMap(n_inputs, number, self.kernel, length, self.map_seed, self.orthogonal)
+        orthogonal: Any = self.orthogonal
+        if _is_automatic(orthogonal):
+            orthogonal = self.kernel == "rbf" and self._norm_beside_columns(encoder) is not None
+        return FourierMap(n_inputs, number, self.kernel, length, self.map_seed, orthogonal)
 
     def _bound_of_rows(self, encoder: Encoder | None) -> RowBound:
         # The map itself is made when the number of features is chosen; here its other parameters are checked.
@@ -284,7 +288,7 @@ class KernelSVC(LinearClassifier):
 
     def _with_chosen_features(self, encoder: Encoder | None, count: Callable[[], int]) -> Self:
         is_chosen = _is_automatic(self.n_features)
-        of_prior = _is_automatic(self.length_scale) or _is_automatic(self.feature_norm)
+        of_prior = any(map(_is_automatic, (self.length_scale, self.feature_norm, self.orthogonal)))
         if not is_chosen and (self.prior is None or not of_prior):
             return self
         settings = self._settings(encoder)
@@ -312,6 +316,8 @@ class KernelSVC(LinearClassifier):
             named.n_features = features.n_features
         if _is_automatic(self.length_scale):
             named.length_scale = features.length_scale
+        if _is_automatic(self.orthogonal):
+            named.orthogonal = features.orthogonal
         return named
 
     def _hold(self, released: ReleasedModel) -> None:

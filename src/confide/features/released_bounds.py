@@ -11,6 +11,9 @@ from typing import Any
 from confide.errors import SchemaError
 from confide.features.schema_checks import check_fields, finite_bound, is_list
 
+ABOUT_ITS_CHARGE = "The release of these bounds"
+"""How the sentence begins that says where bounds were charged."""
+
 
 @dataclass(frozen=True, slots=True)
 class BoundsRelease:
@@ -62,7 +65,7 @@ class BoundsRelease:
         if (self.epsilon is None) == (self.rho is None):
             raise SchemaError(f"{where}: give its price, as epsilon or as rho.")
         if isinstance(self.max_rows_per_person, bool) or not isinstance(self.max_rows_per_person, int):
-            raise SchemaError(f"{where}: max_rows_per_person must be a whole number.")
+            raise SchemaError(f'{where}: "max_rows_per_person" must be a whole number.')
         for key in ("neighbours", "ledger", "void"):
             if not isinstance(getattr(self, key), str | None):
                 raise SchemaError(f"{where}: {key} must be text.")
@@ -75,16 +78,20 @@ class BoundsRelease:
         several = f", for persons with at most {self.max_rows_per_person:,} rows" if self.max_rows_per_person > 1 else ""
         return f"{named} ({self.neighbours}{several})"
 
-    def sentence(self, ledger: str | None) -> str:
-        """What a statement says of these bounds, for a fit that is charged to the ledger with this identity."""
+    def sentences(self, ledger: str | None) -> tuple[str, ...]:
+        """What a statement says of these bounds, for a fit that is charged to the ledger with this identity.
+
+        The first sentence depends on the release alone.
+        """
         names = " and ".join(f'"{name}"' for name in self.columns)
         bounds = f"The bounds of {names} were not declared"
         if self.void is not None:
-            return f"{bounds}; they came from rows by a release without a guarantee, which may reveal these rows."
+            return (f"{bounds}; they came from rows by a release without a guarantee, which may reveal these rows.",)
         released = f"{bounds}; they came from rows by a private release that cost {self.price}."
         if ledger is not None and self.ledger == ledger:
-            return f"{released} It was charged to the same ledger."
-        return f"{released} It is not covered here: where it used some of these rows, its cost adds to that of this release."
+            return released, f"{ABOUT_ITS_CHARGE} was charged to the same ledger."
+        uncovered = "is not covered here: where it used some of these rows, its cost adds to that of this release."
+        return released, f"{ABOUT_ITS_CHARGE} {uncovered}"
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON-able form, as in a TOML file, without what has its default value."""

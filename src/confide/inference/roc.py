@@ -15,8 +15,6 @@ from confide.errors import ParameterError
 from confide.inference.rates import Evaluation, Rate
 from confide.types import Array
 
-_N_POINTS = 51
-
 
 @dataclass(frozen=True, slots=True)
 class RocCurve:
@@ -26,7 +24,7 @@ class RocCurve:
     ----------
     false_positive_rates, sensitivities : array (n_bins + 1,)
         At the thresholds, from the highest to the lowest, within [0, 1].
-    places : array (51,)
+    places : array (n_places,)
         Rates of false positives from 0 to 1.
     band : tuple of Rate
         The sensitivity at each place, with its interval.
@@ -38,8 +36,8 @@ class RocCurve:
     band: tuple[Rate, ...]
 
 
-def roc_curve(evaluation: Evaluation) -> RocCurve:
-    """The ROC curve of an evaluation.
+def roc_curve(evaluation: Evaluation, n_places: int = 51) -> RocCurve:
+    """The ROC curve of an evaluation, with its band at so many evenly spaced rates of false positives.
 
     Raises
     ------
@@ -55,7 +53,7 @@ def roc_curve(evaluation: Evaluation) -> RocCurve:
     def sensitivity_at(place: float) -> Rate:
         return evaluation.interval_of(lambda counts: float(np.interp(place, *_curve(counts))))
 
-    places = np.linspace(0.0, 1.0, _N_POINTS)
+    places = np.linspace(0.0, 1.0, n_places)
     band = tuple(map(sensitivity_at, places.tolist()))
     false_positive_rates, sensitivities = (np.clip(rates, 0.0, 1.0) for rates in _curve(evaluation.counts))
     return RocCurve(false_positive_rates, sensitivities, places, band)

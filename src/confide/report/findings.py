@@ -55,7 +55,8 @@ def all_findings(model: Any, level: float) -> str:
     if has_effects(released_model(model)):
         found = list(effects_of(model).with_bands(level))
         parts += ["<h3>Effects of all columns</h3>", effect_drawings(found), surface_drawings(found)]
-    parts.append("<h3>All coefficients</h3>")
+    heading = "All weights, as in the model file" if released_model(model).fourier is not None else "All coefficients"
+    parts.append(f"<h3>{heading}</h3>")
     if has_intervals(model):
         parts.append(scroll(model.summary(level=level).to_html(), "All coefficients with intervals"))
         if model.schema is not None:

@@ -16,6 +16,7 @@ from confide.accounting.ledger import Ledger
 from confide.cautions import cautions
 from confide.errors import ConfideError
 from confide.estimators.linear_model import released_model
+from confide.features.released_bounds import ABOUT_ITS_CHARGE
 from confide.features.schema import Schema
 from confide.privacy.mechanism import Plan
 from confide.report.contents import schema_hash
@@ -26,7 +27,7 @@ from confide.training.charge import Charge
 from confide.training.plan import AnyPlan
 
 VERIFIED, FAILED, UNCHECKED = "verified", "failed", "not checked"
-_ABOUT_THE_CHARGE = ("It covers only this fit;", "It was charged to a ledger")
+_ABOUT_THE_CHARGE = ("It covers only this fit;", "It was charged to a ledger", ABOUT_ITS_CHARGE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,7 @@ _BLANK = """\
 #   a category:  {{ categories = ["a", "b"] }}                  all levels that are known to occur
 #                {{ categories = ["a", "b"], other = true }}    all other levels together get a level of their own
 #   missing = true  in any of them: cells may be empty.
+# Where nobody knows bounds, `confide bounds` releases private ones, at a price.
 # Delete the line of a column that the model does not need: every column adds noise.
 """
 _TARGETS = """\

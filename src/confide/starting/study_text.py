@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+
 from confide.features.toml_form import toml_value
 from confide.starting.drafts import StudyDraft
 
@@ -65,10 +67,14 @@ def ledger_command(study: StudyDraft) -> str:
     return f"confide ledger init {study.ledger} --epsilon {study.limit:g}{delta}{neighbours}{rows}"
 
 
+def check_command(study: StudyDraft) -> str:
+    """The command that shows the curator how the table fits the schema."""
+    rows = "" if study.max_rows_per_person == 1 else f" --max-rows-per-person {study.max_rows_per_person}"
+    return f"confide check {shlex.quote(study.data)} --schema {shlex.quote(study.schema)}{rows}"
+
+
 def plan_command(study: StudyDraft) -> str:
     """The command that shows what a fit would cost and yield. It reads no row."""
-    import shlex
-
     if study.n_rows_bounds is None:
         rows = f"--rows {study.n_rows}"
     else:
@@ -77,19 +83,3 @@ def plan_command(study: StudyDraft) -> str:
     delta = "" if study.delta is None else f" --delta {study.delta:g}"
     persons = "" if study.max_rows_per_person == 1 else f" --max-rows-per-person {study.max_rows_per_person}"
     return f"confide plan --schema {shlex.quote(study.schema)} {rows} --epsilon {study.epsilon:g}{delta}{persons}"
-
-
-def fit_command(study: StudyDraft) -> str:
-    """The command that fits the model and writes its report, charged to the ledger."""
-    import shlex
-
-    options = [f"--epsilon {study.epsilon:g}"]
-    if study.delta is not None:
-        options.append(f"--delta {study.delta:g}")
-    if study.n_rows_bounds is not None:
-        low, high = study.n_rows_bounds
-        options.append(f"--neighbours add-or-remove-one --n-rows-bounds {low} {high}")
-    if study.max_rows_per_person > 1:
-        options.append(f"--max-rows-per-person {study.max_rows_per_person}")
-    options.append(f"--ledger {study.ledger} --out model.json --report report.html")
-    return f"confide fit {shlex.quote(study.data)} --schema {shlex.quote(study.schema)} {' '.join(options)}"

@@ -110,7 +110,7 @@ def _released_bounds(encoder: Encoder | None, ledger: Batch | Ledger | None) -> 
     columns = () if encoder is None else encoder.schema.columns
     releases = [each.released for each in columns if isinstance(each, NumberColumn) and each.released is not None]
     identity = None if ledger is None else ledger.identity
-    return tuple(dict.fromkeys(release.sentence(identity) for release in releases))
+    return tuple(dict.fromkeys(sentence for release in releases for sentence in release.sentences(identity)))
 
 
 def _released_for_intervals(plan: AnyPlan) -> tuple[str, ...]:

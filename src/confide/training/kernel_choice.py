@@ -34,7 +34,7 @@ the squared norm is 1, 1 to 1.5 on Covertype (5.3), 1 on KDD Cup 99 (7.3), and 2
 LONGEST_OVER_NORM = 1.0
 """The largest such length, over the norm of a typical row. Two rows are about 1.4 norms apart, and with a much larger length
 all rows would have nearly the same features."""
-ENOUGH_ROWS = {"gaussian": 200.0, "laplace": 250.0}
+ENOUGH_ROWS = {"gaussian": 200.0, "laplace": 310.0}
 """Random features stand beside encoded columns if so many rows come to each column for each unit of noise: the noise on one
 weight in units of the norm of a row. It depends on the law of the noise. Compared in benchmarks/defaults.py."""
 NORM_OVER_COLUMNS = 2.0
