@@ -26,6 +26,11 @@ _ENOUGH_FOR_CURVES = 3.0
 """From this `strength` on, rows with knots are left to the exact minimiser. Compared with `AdditiveClassifier` on Adult,
 Bank, Covertype and KDD Cup 99: from 1.6 to 3 gradients erred more often by .0005 in the mean under (epsilon, delta), and
 less often by .0017 under rho. At 8 and above they erred more often by up to .004."""
+_ENOUGH_FOR_THE_LOGISTIC_LOSS = 6.0
+"""From this `strength` on, the logistic loss without a margin is left to the exact minimiser. Its slopes are clipped below
+half of their range, which makes probabilities surer than frequencies are: on Adult at (1, 1e-5), a strength of 7.5, the
+calibration error is .036 for .007, and the test error is no smaller. With more noise gradients gain in both (Covertype at
+(.1, 1e-5), a strength of 3: calibration error .033 for .057, test error .245 for .271)."""
 
 
 def gradients_or(
@@ -57,7 +62,9 @@ def _limits(plan: Plan, *, has_curves: bool) -> tuple[float, float]:
     """The `strength` from which on gradients err less often, and that from which on an exact minimiser does."""
     if has_curves:
         return ENOUGH_FOR_GRADIENTS, _ENOUGH_FOR_CURVES
-    return 0.0 if isinstance(plan.problem.loss, LogisticLoss) else ENOUGH_FOR_GRADIENTS, ENOUGH_FOR_THE_HINGE
+    if isinstance(plan.problem.loss, LogisticLoss):
+        return 0.0, _ENOUGH_FOR_THE_LOGISTIC_LOSS
+    return ENOUGH_FOR_GRADIENTS, ENOUGH_FOR_THE_HINGE
 
 
 def _may_take_gradients(plan: Plan, settings: Settings, score_loss: ScoreLoss) -> bool:
