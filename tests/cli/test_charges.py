@@ -17,7 +17,8 @@ from pathlib import Path
 import pytest
 
 import confide
-from confide.cli.charges import current_user
+from confide.accounting.ledger import Ledger
+from confide.cli.charges import Charges, current_user
 from confide.errors import LedgerError, NotCertified
 from confide.estimators.additive import AdditiveClassifier
 from tests.cli.commands import FIT, line_of, run, spent
@@ -244,3 +245,16 @@ def test_a_fit_ends_with_where_the_budget_went():
     """What was charged, what is left, and what it paid for."""
     text = " ".join(run(*FIT).stdout.split())
     assert "Charged epsilon = 0.5 to study.db (epsilon = 1.5 left). All of the budget goes to the weights." in text
+
+
+def test_a_ledger_for_persons_with_fewer_rows_brings_a_warning(folder_with_ledger, capsys):
+    """Before anything is charged, and only then."""
+    Charges("study.db", rows=1)
+    assert capsys.readouterr().err == ""
+    Charges("study.db", rows=2)
+    assert "open a ledger with --max-rows-per-person 2" in capsys.readouterr().err
+    assert Ledger("study.db").spent().epsilon == 0.0
+    two = run(
+        "fit", "people.csv", "--schema", "people.toml", "--epsilon", 1, "--ledger", "study.db", "--max-rows-per-person", 2
+    )
+    assert "warning: The ledger counts what persons with at most 1 row pay" in two.stderr

@@ -47,6 +47,14 @@ def logistic():
 
 
 @cache
+def of_two_rows():
+    """A model that protects two rows of a person. Its ledger is for persons with one row, and holds another charge."""
+    ledger = Ledger(limit=4.0)
+    ledger.charge(1.0, purpose="mean age")
+    return LogisticRegression(1.0, schema=schema(), max_rows_per_person=2, ledger=ledger).fit(*people()), ledger
+
+
+@cache
 def with_intervals():
     return LogisticRegression(100.0, schema=schema(), inference_share=0.3).fit(*people())
 

@@ -8,7 +8,8 @@ import pytest
 
 from confide import LogisticRegression, ParameterError
 from confide.report.contents import contents_of, schema_hash
-from tests.report.released import COLUMNS, logistic, people, schema, without_privacy
+from confide.report.writing import text_of
+from tests.report.released import COLUMNS, logistic, of_two_rows, people, schema, without_privacy
 
 
 def test_facts_say_what_is_known_and_nothing_else(tmp_path):
@@ -59,3 +60,18 @@ def test_what_is_no_model_or_no_ledger_is_refused():
         contents_of(LogisticRegression(1.0))
     with pytest.raises(ParameterError, match=r"confide\.Ledger"):
         contents_of(logistic()[0], ledger="study.db")
+
+
+def test_a_ledger_for_persons_with_fewer_rows_has_no_odds_for_those_of_the_model():
+    """What it counts is too little for them, so it is left out of every format, and each says why. Nothing is green."""
+    model, ledger = of_two_rows()
+    contents = contents_of(model, ledger=ledger)
+    assert [line.name for line in contents.odds] == ["before", "after this model"]
+    assert contents.verdict.kind == "caution"
+    assert "for persons with at most 1 row" in dict(contents.facts)["Ledger"]
+    for kind in ("html", "markdown", "json"):
+        text = text_of(contents, kind)
+        assert "after all in the ledger" not in text
+        assert "The ledger counts what persons with at most 1 row pay" in text
+    assert "other charges" in " ".join(model.guarantee_.assumptions)
+    assert contents_of(logistic()[0], ledger=logistic()[1]).odds_note == ""

@@ -11,7 +11,7 @@ import pytest
 from confide import ZCDP, ApproxDP, Ledger, PureDP
 from confide.guarantee import Guarantee
 from confide.privacy.budgets import Neighbours
-from confide.report.ledger_facts import LedgerFacts, shown_amount
+from confide.report.ledger_facts import LedgerFacts, shown_amount, unit_note
 from tests.report.released import logistic
 
 
@@ -71,3 +71,17 @@ def test_a_checksum_beside_a_charge_decides():
     assert LedgerFacts.of(ledger, guarantee(PureDP(1.0)), "abc").charge == 1
     assert "names the checksum" in LedgerFacts.of(ledger, guarantee(PureDP(1.0)), "abc").sentence()
     assert LedgerFacts.of(ledger, guarantee(PureDP(1.0)), "xyz").charge is None
+
+
+def test_amounts_for_persons_with_fewer_rows_are_named_as_such():
+    """They hold for such persons alone. With as many rows or fewer there is nothing to say."""
+    ledger = Ledger(limit=4.0)
+    ledger.charge(1.0)
+    facts = LedgerFacts.of(ledger, guarantee(PureDP(1.0), rows=2), "")
+    assert facts.holds_the_charge
+    assert "at most 1 row pay" in facts.unit_note
+    assert "--max-rows-per-person 2" in facts.unit_note
+    assert facts.account.endswith("for persons with at most 1 row")
+    assert facts.to_dict()["unit_note"] == facts.unit_note
+    assert LedgerFacts.of(ledger, guarantee(PureDP(1.0)), "").unit_note is None
+    assert unit_note(3, 2) is None

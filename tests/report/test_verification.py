@@ -23,7 +23,7 @@ from confide import (
 )
 from confide.files import document_text
 from confide.report.verification import FAILED, UNCHECKED, VERIFIED, is_verified, plan_again, verify
-from tests.report.released import COLUMNS, additive, logistic, people, schema, with_intervals, without_privacy
+from tests.report.released import COLUMNS, additive, logistic, of_two_rows, people, schema, with_intervals, without_privacy
 
 
 def numbers(seed=0, n=600):
@@ -123,6 +123,14 @@ def test_the_ledger_must_hold_the_charge():
     model, ledger = logistic()
     assert any("Charge 1" in each.sentence for each in verify(model, ledger=ledger) if each.outcome == VERIFIED)
     assert not is_verified(verify(model, ledger=Ledger(limit=4.0)))
+
+
+def test_a_ledger_for_persons_with_fewer_rows_is_named():
+    """The charge is there, and nothing is forged; but what a person with two rows pays is not known."""
+    model, ledger = of_two_rows()
+    findings = verify(model, ledger=ledger)
+    assert is_verified(findings)
+    assert any("at most 1 row pay" in each.sentence for each in findings if each.outcome == UNCHECKED)
 
 
 def test_the_schema_must_be_the_agreed_one():

@@ -94,7 +94,7 @@ def bounds(
     inputs = [*files, *([] if schema is None else [schema]), *files_of_ledger(ledger)]
     check_path(out, inputs, (".toml",), overwrite=force)
     described, columns = _described(schema, column, outer, scale, missing=missing)
-    charges = Charges(ledger, purpose=purpose, model_file=out)
+    charges = Charges(ledger, purpose=purpose, model_file=out, rows=max_rows_per_person)
     screen = display.Screen() if output_format == "text" else None
     with charges.reported_on_failure("schema"):
         with display.working(f"reading {data}"):

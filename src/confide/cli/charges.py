@@ -19,6 +19,7 @@ from confide.errors import FileError, LedgerError
 from confide.estimators.linear_model import document_of_model
 from confide.files import document_text, write_text
 from confide.privacy.budgets import Budget, Neighbours
+from confide.report.ledger_facts import unit_note
 
 NO_LEDGER_GIVEN = (
     "Charged to no ledger: nothing adds this release to others from the same rows. To add them up, give --ledger."
@@ -84,13 +85,18 @@ class Charges:
     place : file or URL of the ledger; None if the fit has no ledger
     purpose : what the ledger records as the purpose; None for what the library says
     model_file : the file that will hold the model, for the ledger
+    rows : the largest number of rows of a person that are protected; a warning says if the ledger is for fewer
     """
 
-    def __init__(self, place: str | None, *, purpose: str | None = None, model_file: Path | None = None) -> None:
+    def __init__(
+        self, place: str | None, *, purpose: str | None = None, model_file: Path | None = None, rows: int = 1
+    ) -> None:
         self._place = place
         self.ledger = None if place is None else _WatchedLedger(place)
         if self.ledger is not None:
             self.ledger.purpose, self.ledger.model_file = purpose, model_file
+            if note := unit_note(self.ledger.max_rows_per_person, rows):
+                print(f"warning: {note}", file=sys.stderr)
         self._model_place: str | None = None
         self._is_fitted = False
 

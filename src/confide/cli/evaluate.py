@@ -60,7 +60,7 @@ def evaluate(
     if out is not None:
         tables.check_path(out, (model_file, *files), (".json",), overwrite=force)
     model = _classifier(model_file)
-    charges = Charges(ledger, purpose=purpose, model_file=model_file)
+    charges = Charges(ledger, purpose=purpose, model_file=model_file, rows=max_rows_per_person)
     with charges.reported_on_failure("evaluation"), display.working("evaluating"):
         found = evaluated(
             model,

@@ -61,7 +61,8 @@ class Fitting:
         if self.report is not None:
             check_report_out(self.report, [*inputs, self.out], force=self.force)
         columns = schema_with_target(self.schema)
-        charges = Charges(self.ledger, purpose=self.purpose, model_file=self.out)
+        rows = self.options.max_rows_per_person
+        charges = Charges(self.ledger, purpose=self.purpose, model_file=self.out, rows=rows)
         return PreparedFit(self, files, self.options.estimator(self.budget, columns, charges.ledger), charges)
 
 

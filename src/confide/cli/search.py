@@ -77,7 +77,7 @@ def search(
     priors = [path for path in (options.prior, options.public_prior) if path is not None]
     check_model_out(out, [*files, schema, *priors, *files_of_ledger(ledger)], force=force)
     columns, points = schema_with_target(schema), grid_of(grid, options)
-    charges = Charges(ledger, purpose=purpose, model_file=out)
+    charges = Charges(ledger, purpose=purpose, model_file=out, rows=options.max_rows_per_person)
     searched = PrivateSearchCV(
         replace(options, seed=None).estimator(budget, columns),
         points,

@@ -109,7 +109,8 @@ class StudyRun:
             events.append(self._event_of_evaluation())
         if events:
             try:
-                Charges(self.study.ledger_place).checked(events)
+                rows = 1 if self.prepared is not None else self.study.budget.max_rows_per_person
+                Charges(self.study.ledger_place, rows=rows).checked(events)
             except BudgetExceeded as error:
                 raise BudgetExceeded(in_words_of_keys(self.study, error)) from None
         return self.plan

@@ -76,7 +76,9 @@ def _gain(contents: Contents) -> str:
     rows = [(each.name, percent(each.probability)) for each in contents.odds]
     return (
         f"## What an attacker can gain\n\nThe largest probability of guessing {_plain(question_of(contents.guarantee))}, "
-        "for an attacker who knows every other row:\n\n" + _table(("What was seen", "Right with probability at most"), rows)
+        "for an attacker who knows every other row:\n\n"
+        + _table(("What was seen", "Right with probability at most"), rows)
+        + (f"\n\n{_plain(contents.odds_note)}" if contents.odds_note else "")
     )
 
 

@@ -27,7 +27,7 @@ from confide.planning.simulation import Forecast
 from confide.released_models.shown_class import ShownClass, predicted_column
 from confide.report.accuracy import checked_evaluation
 from confide.report.checklist import points_to_confirm
-from confide.report.ledger_facts import LedgerFacts, shown_amount
+from confide.report.ledger_facts import LedgerFacts
 from confide.report.odds import Odds, guess_probability
 from confide.report.verdict import Verdict, rows_of, verdict_of
 
@@ -97,10 +97,7 @@ class Contents:
     def facts(self) -> tuple[tuple[str, str], ...]:
         """The facts box: names and values, of what is known."""
         ledger = self.ledger
-        if ledger is None:
-            account = "none was given"
-        else:
-            account = f"{shown_amount(ledger.spent)} spent of {shown_amount(ledger.limit)}; {shown_amount(ledger.left)} left"
+        account = "none was given" if ledger is None else ledger.account
         pairs = (
             ("Date of this report", self.date),
             ("Data set", self.data_name),
@@ -114,6 +111,13 @@ class Contents:
             ("Versions", f"model: confide {self.written_by}; report: confide {__version__}"),
         )
         return tuple((name, value) for name, value in pairs if value)
+
+    @property
+    def odds_note(self) -> str:
+        """Why the odds do not show what all releases in the ledger cost together; "" if they do, or no ledger was given."""
+        if not self.odds or self.ledger is None or self.ledger.unit_note is None:
+            return ""
+        return f"What all releases in the ledger cost together is not shown. {self.ledger.unit_note}"
 
     @property
     def checksums(self) -> tuple[tuple[str, str], ...]:
@@ -204,10 +208,13 @@ def schema_hash(schema: Schema) -> str:
 
 
 def _odds(guarantee: Guarantee, ledger: LedgerFacts | None) -> tuple[Odds, ...]:
+    """The lines of the picture. A ledger has some only if its amounts hold for the persons whom the model protects."""
     if guarantee.void is not None:
         return ()
     lines = [Odds("before", 0.5), Odds("after this model", guess_probability(guarantee.budget))]
-    if ledger is not None and ledger.charges and ledger.neighbours == str(guarantee.neighbours):
+    if ledger is None or ledger.unit_note is not None:
+        return tuple(lines)
+    if ledger.charges and ledger.neighbours == str(guarantee.neighbours):
         lines.append(Odds("after all in the ledger", guess_probability(ledger.spent)))
         lines.append(Odds("if its limit is spent", guess_probability(ledger.limit)))
     return tuple(lines)

@@ -29,6 +29,7 @@ class LedgerFacts:
     charge : number of the charge that belongs to the model, or None
     by_checksum : whether that charge names the checksum of the model's file; otherwise it has the model's budget
     disagreement : why the ledger cannot be that of the model; None if it can
+    unit_note : why its amounts are not those of the persons whom the model protects; None if they are
     entries : the charges as JSON values
     """
 
@@ -43,6 +44,7 @@ class LedgerFacts:
     charge: int | None
     by_checksum: bool
     disagreement: str | None
+    unit_note: str | None
     entries: tuple[dict[str, Any], ...]
 
     @classmethod
@@ -62,6 +64,7 @@ class LedgerFacts:
             charge=number,
             by_checksum=by_checksum,
             disagreement=_disagreement(ledger, guarantee),
+            unit_note=unit_note(ledger.max_rows_per_person, guarantee.max_rows_per_person),
             entries=tuple(entries),
         )
 
@@ -69,6 +72,14 @@ class LedgerFacts:
     def holds_the_charge(self) -> bool:
         """Whether the ledger holds a charge of this model, and can be its ledger."""
         return self.charge is not None and self.disagreement is None
+
+    @property
+    def account(self) -> str:
+        """What is spent and left, in words; with the persons for whom it holds, where the model protects others."""
+        amounts = f"{shown_amount(self.spent)} spent of {shown_amount(self.limit)}; {shown_amount(self.left)} left"
+        return (
+            amounts if self.unit_note is None else f"{amounts}; for persons with at most {_rows(self.max_rows_per_person)}"
+        )
 
     def sentence(self) -> str:
         """Whether the model was charged, in words."""
@@ -86,9 +97,24 @@ class LedgerFacts:
         names = ("name", "neighbours", "max_rows_per_person", "charges", "head", "charge", "by_checksum", "disagreement")
         return {
             **{name: getattr(self, name) for name in names},
+            "unit_note": self.unit_note,
             **{name: budget.to_dict() for name, budget in budgets.items()},
             "entries": list(self.entries),
         }
+
+
+def unit_note(rows_of_ledger: int, rows: int) -> str | None:
+    """Why the amounts of a ledger are not those of persons with so many rows; None if they are.
+
+    A charge that protects one row costs a person with two rows more, by group privacy; the ledger does not count that.
+    """
+    if rows <= rows_of_ledger:
+        return None
+    return (
+        f"The ledger counts what persons with at most {_rows(rows_of_ledger)} pay. This release protects persons with at "
+        f"most {_rows(rows)}, and the other charges of the ledger can cost them more than it counts. To count for them, "
+        f"open a ledger with --max-rows-per-person {rows} (in Python max_rows_per_person={rows}) before the first release."
+    )
 
 
 def shown_amount(budget: Budget) -> str:
@@ -130,3 +156,7 @@ def _disagreement(ledger: Ledger, guarantee: Guarantee) -> str | None:
 
 def _json_form(value: Any) -> Any:
     return None if isinstance(value, float) and math.isnan(value) else value
+
+
+def _rows(number: int) -> str:
+    return f"{number:,} row{'s' if number > 1 else ''}"

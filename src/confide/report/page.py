@@ -116,7 +116,8 @@ def _gain(contents: Contents) -> str:
         f"<p>An attacker who knows every other row and the code, and has unlimited computing time, guesses at even odds "
         f"{escape(question_of(contents.guarantee))}. The bars show the largest probability of guessing right.</p>"
     )
-    return _section("What an attacker can gain", text + odds_picture(contents.odds))
+    note = f"<p>{escape(contents.odds_note)}</p>" if contents.odds_note else ""
+    return _section("What an attacker can gain", text + odds_picture(contents.odds) + note)
 
 
 def _accuracy(contents: Contents) -> str:

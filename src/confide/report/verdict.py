@@ -76,4 +76,6 @@ def rows_of(guarantee: Guarantee) -> tuple[int, int] | None:
 def _doubts_of_ledger(ledger: LedgerFacts | None) -> list[str]:
     if ledger is None:
         return [_NO_LEDGER]
-    return [] if ledger.holds_the_charge else [ledger.sentence()]
+    if not ledger.holds_the_charge:
+        return [ledger.sentence()]
+    return [] if ledger.unit_note is None else [ledger.unit_note]

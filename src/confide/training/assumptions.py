@@ -287,7 +287,10 @@ def _persons(rows_per_person: int, person_column: str | None) -> str:
 def _fewer_rows(ledger: Batch | Ledger, problem: Any) -> str:
     """For which persons the ledger's limit holds, if they differ from the persons whom this release protects."""
     rows = ledger.max_rows_per_person
-    return "" if rows == problem.rows_per_person else f" for persons with at most {rows:,} row{'s' if rows > 1 else ''}"
+    if rows == problem.rows_per_person:
+        return ""
+    persons = f" for persons with at most {rows:,} row{'s' if rows > 1 else ''}"
+    return f"{persons}; a person with more rows can pay more than that for its other charges"
 
 
 def _failure(budget: Budget, draws: int) -> str:
