@@ -111,3 +111,10 @@ def test_a_pdf_needs_a_browser(folder, monkeypatch):
     monkeypatch.setenv("CONFIDE_BROWSER", "no-such-browser")
     fit()
     assert "CONFIDE_BROWSER" in refused("report", "model.json", "--format", "pdf")
+
+
+def test_the_refusal_of_an_ending_names_those_of_all_formats(folder):
+    fit()
+    words = refused("report", "model.json", "--out", "r.docx")
+    assert all(ending in words for ending in (".html", ".pdf", ".md", ".json"))
+    assert ".html" not in refused("report", "model.json", "--format", "pdf", "--out", "r.docx")

@@ -63,3 +63,13 @@ def test_unlisted_levels_and_undeclared_missing_cells_are_refused():
         points.mixture("c")
     with pytest.raises(ParameterError, match="missing cells are not declared"):
         points.mixture(None)
+
+
+def test_numbers_are_shown_with_four_digits_unless_two_would_read_alike():
+    def texts(low, high, knots):
+        column = NumberColumn("x", low, high, knots=knots)
+        return Points.of([encoding_of(column)]).texts
+
+    assert texts(0, 200, (400 / 7, 600 / 7)) == ("0", "57.14", "85.71", "200")
+    assert texts(0, 1, (0.123451, 0.123459)) == ("0", "0.12345", "0.12346", "1")
+    assert texts(0, 99999, (12345.678, 20000)) == ("0", "12346", "20000", "99999")

@@ -91,7 +91,7 @@ def report(
     inputs = [model_file, *(path for path in (fingerprint, evaluation) if path is not None)]
     if ledger is not None and "://" not in ledger:
         inputs.append(Path(ledger))
-    tables.check_path(place, inputs, (".zip",) if as_zip else ENDINGS_OF[kind], overwrite=force)
+    tables.check_path(place, inputs, (".zip",) if as_zip else _endings(kind, output_format), overwrite=force)
     model = load(model_file)
     text = model_file.read_text(encoding="utf-8")
     with display.working("simulating fits") if error is not None else display.working("writing the report"):
@@ -137,6 +137,11 @@ def _format_and_place(out: Path | None, asked: str | None, *, as_zip: bool) -> t
     by_ending = {ending: kind for kind, endings in ENDINGS_OF.items() for ending in endings}
     kind = asked or ("html" if out is None else by_ending.get(out.suffix.lower(), "html"))
     return kind, out or Path("report").with_suffix(ENDINGS_OF[kind][0])
+
+
+def _endings(kind: str, asked: str | None) -> tuple[str, ...]:
+    """The endings that the name of the file may have: those of the format that was asked for, or all."""
+    return ENDINGS_OF[kind] if asked else tuple(ending for endings in ENDINGS_OF.values() for ending in endings)
 
 
 def _without_password(ledger: str) -> str:

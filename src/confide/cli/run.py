@@ -78,6 +78,8 @@ def _perform(started: StudyRun, screen: Screen | None, document: dict[str, Any],
     if screen is not None:
         out = started.study.located(started.study.outputs.model)
         screen.heading("Study")
+        if started.prepared is not None:
+            screen.verbatim(f"Wrote {out}")
         if report is not None:
             screen.verbatim(f"Wrote {report}")
         screen.verbatim(f"All of it is done. Show the model with: confide inspect {shlex.quote(str(out))}")

@@ -132,10 +132,10 @@ def _axis_of(points: Points, *, has_interactions: bool) -> _Axis:
         contrasts, names, units = [size * (everywhere[1] - everywhere[0])], [column.name], [unit]
     else:
         base = middle = everywhere[n // 2]
-        of_middle = str(points.values[n // 2])
+        of_middle = points.texts[n // 2]
         others = [place for place in range(n) if place != n // 2]
         contrasts = [everywhere[place] - base for place in others]
-        names = [f"{column.name} = {points.values[place]}" for place in others]
+        names = [f"{column.name} = {points.texts[place]}" for place in others]
         units = [f"against {of_middle}"] * len(others)
     if MISSING in points.values:
         contrasts.append(everywhere[n] - middle)

@@ -62,6 +62,15 @@ class Points:
         return len(self.positions)
 
     @property
+    def texts(self) -> tuple[str, ...]:
+        """The values as people read them: with four digits that count, or more where two would read alike."""
+        for digits in range(4, 17):
+            texts = tuple(_text_of(value, digits) for value in self.values)
+            if len(set(texts)) == len(texts):
+                return texts
+        return tuple(map(str, self.values))
+
+    @property
     def is_log(self) -> bool:
         """Whether the column's own scale is a log scale."""
         return isinstance(self.column, NumberColumn) and self.column.scale == "log"
@@ -124,6 +133,13 @@ class Points:
                 return position
         shown = ", ".join(map(str, self.values[:10])) + (", ..." if len(self.values) > 10 else "")
         raise ParameterError(f'column "{self.column.name}": give one of its levels: {shown}.')
+
+
+def _text_of(value: Any, digits: int) -> str:
+    if not isinstance(value, float) or value == 0.0 or not math.isfinite(value):
+        return str(value)
+    whole = math.floor(math.log10(abs(value))) + 1
+    return f"{float(f'{value:.{max(digits, whole)}g}'):.15g}"
 
 
 def _column_of(encoding: ColumnEncoding) -> NumberColumn:

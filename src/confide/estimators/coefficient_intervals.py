@@ -19,6 +19,10 @@ from confide.inference.sparse_columns import with_known_zeros
 from confide.inference.table import CoefficientTable, NamedUnit
 from confide.types import Array
 
+_WITHOUT_INTERVALS = (
+    "Each fit spends budget anew. The released coefficients without intervals are in coef_; `confide inspect` shows them."
+)
+
 
 class CoefficientIntervals:
     """How sure a linear model is of its coefficients: standard errors, intervals and a table."""
@@ -171,7 +175,7 @@ class CoefficientIntervals:
         """
         check_is_fitted(self)
         if self._evidence is None:
-            raise ParameterError(self._why_no_intervals())
+            raise ParameterError(f"{self._why_no_intervals()} {_WITHOUT_INTERVALS}")
         if self._encoder is None or isinstance(self._evidence, SumsEvidence):
             return self._evidence
         return with_known_zeros(self._evidence, self._encoder)

@@ -139,9 +139,11 @@ def _places_of_ticks(points: Points) -> list[tuple[float, float]]:
 def _drawing(height: float, effect: Effect, marks: list[str]) -> str:
     ranked = sorted(effect.values, key=lambda value: value.effect)
     least, most = ranked[0], ranked[-1]
+    texts = dict(zip(effect.points[0].values, effect.points[0].texts, strict=True))
     # Screen readers read the title.
     title = (
-        f"Effect of {effect.name}: least {least.effect:+.2f} at {least.value}, largest {most.effect:+.2f} at {most.value}."
+        f"Effect of {effect.name}: least {least.effect:+.2f} at {texts[least.value]}, largest "
+        f"{most.effect:+.2f} at {texts[most.value]}."
     )
     size = f'viewBox="0 0 {_WIDTH} {height:g}"'
     return f'<svg role="img" {size}><title>{escape(title)}</title>{"".join(marks)}</svg>'

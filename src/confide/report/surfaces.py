@@ -63,7 +63,7 @@ def _figure(effect: Effect, largest: float) -> str:
 def _cell(x: float, y: float, width: float, value: Value, largest: float, columns: tuple[str, ...]) -> str:
     kind = "more" if value.effect >= 0.0 else "less"
     strength = 0.06 + 0.9 * abs(value.effect) / largest
-    pairs = ", ".join(f"{name} {one}" for name, one in zip(columns, value.value, strict=True))
+    pairs = ", ".join(f"{name} {_short(one, 60)}" for name, one in zip(columns, value.value, strict=True))
     band = ""
     if value.low is not None and value.high is not None:
         band = f" ({value.low:+.2f} to {value.high:+.2f})"
