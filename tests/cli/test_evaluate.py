@@ -32,6 +32,7 @@ def test_an_evaluation_is_charged_shown_and_written(model):
     assert written["accuracy"]["high"] < 0.5
     assert f"{written['accuracy']['value']:.4f}" in text
     assert len(written["calibration"]) == 4
+    assert written["charge"]["ledger"] == "held_out.db"
     (entry,) = Ledger("held_out.db").entries().to_dict("records")
     assert (entry["purpose"], entry["release"], entry["model"]) == ("how good", "evaluate", "model.json")
     document = json.loads(run(*EVALUATE, "--bins", "2", "--level", "0.5", "--format", "json").stdout)
@@ -72,3 +73,11 @@ def test_models_of_numbers_are_refused(folder):
     assert "price" in PRICES
     run("fit", "prices.csv", "--schema", "prices.toml", "--epsilon", "1")
     assert "predicts numbers" in refused("evaluate", "model.json", "prices.csv", "--epsilon", "1")
+
+
+def test_the_ledger_of_the_fit_brings_a_note(model):
+    """It may be that the rows are those of the fit; a ledger of other rows has no charge of the model."""
+    Ledger("study.db", limit=9.0)
+    fit("--ledger", "study.db")
+    assert "must not be those of the fit" in run(*EVALUATE, "--ledger", "study.db").stderr
+    assert "note:" not in run(*EVALUATE, "--ledger", "held_out.db").stderr

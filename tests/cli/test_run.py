@@ -31,7 +31,16 @@ def files():
 def test_a_study_is_fitted_evaluated_and_reported(study):
     """In this order, charged twice, with its marks in the ledger; the model is private and the page is there."""
     text = run("run", "study.toml").stdout
-    parts = ["Study: Income of adults", "Plan", "Guarantee", "Done", "Rates on", "Wrote model.json", "Wrote report.html", "All of it"]
+    parts = [
+        "Study: Income of adults",
+        "Plan",
+        "Guarantee",
+        "Done",
+        "Rates on",
+        "Wrote model.json",
+        "Wrote report.html",
+        "All of it",
+    ]
     assert sorted(parts, key=text.index) == parts
     assert confide.load("model.json").guarantee_.void is None
     assert "<html" in Path("report.html").read_text(encoding="utf-8")

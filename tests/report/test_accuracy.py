@@ -12,6 +12,7 @@ from confide.planning.simulation import simulate
 from confide.report.accuracy import (
     accuracy_picture,
     budgets_around,
+    charge_of_rates,
     checked_evaluation,
     forecast_note,
     forecasts_of,
@@ -79,3 +80,16 @@ def test_what_is_no_evaluation_is_refused(damage):
         checked_evaluation(rates().to_dict() | damage)
     with pytest.raises(ParameterError, match="evaluation must be"):
         checked_evaluation({"accuracy": 1.0})
+
+
+@pytest.mark.parametrize(
+    ("charge", "words"),
+    [
+        ({"charge": {"ledger": "held_out.db"}}, "to the ledger held_out.db."),
+        ({"charge": {"ledger": "postgresql://host/db?password=x"}}, "to the ledger postgresql://host/db."),
+        ({"charge": {"ledger": None}}, "to no ledger"),
+        ({}, "not known"),
+    ],
+)
+def test_the_ledger_of_rates_is_named_where_it_is_known(charge, words):
+    assert words in charge_of_rates(charge)

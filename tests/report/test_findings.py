@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import math
 import re
 from html import unescape
+from types import SimpleNamespace
+
+import pytest
 
 from confide import KernelSVC
 from confide.estimators.model_effects import effects_of
-from confide.report.findings import all_findings, has_curves, has_intervals, main_findings, scroll
+from confide.report.findings import all_findings, has_curves, has_intervals, main_findings, scroll, size_of
 from tests.report.released import additive, logistic, people, schema, with_intervals
 
 
@@ -17,6 +21,21 @@ def test_effects_of_curves_come_largest_first():
     captions = re.findall(r"<figcaption>(\w+)", main_findings(additive(), 0.95).partition("What pairs")[0])
     assert captions == sorted(sizes, key=lambda name: -sizes[name])
     assert "What pairs of columns add" in main_findings(additive(), 0.95)
+
+
+def of_values(*ends):
+    values = tuple(SimpleNamespace(effect=0.5 * (low + high), low=low, high=high) for low, high in ends)
+    return SimpleNamespace(values=values)
+
+
+def test_an_effect_that_noise_may_have_made_comes_after_a_smaller_one_that_is_sure():
+    wide, narrow = of_values((-5, 1), (-1, 5)), of_values((-1.1, -0.9), (0.9, 1.1))
+    assert size_of(wide) > size_of(narrow)
+    assert size_of(wide, with_bands=True) < size_of(narrow, with_bands=True)
+    assert size_of(narrow, with_bands=True) == pytest.approx(1.8)
+    hidden = SimpleNamespace(values=(SimpleNamespace(effect=9.0, low=None, high=None),))
+    assert size_of(hidden, with_bands=True) == -math.inf
+    assert "less its bands first" not in main_findings(additive(), 0.95)
 
 
 def test_straight_lines_are_shown_as_coefficients_with_units():

@@ -167,6 +167,8 @@ class Screen:
             for one in shown
         ]
         self.table(headings, rows, words=("unit",))
+        if max_shown is not None and len(by_size) > max_shown and not has_intervals(model):
+            self.text("The noise alone may make coefficients of this size, above all for levels that few rows have.")
         if n_features := len(found.coefficients) - sum(one.unit != RANDOM_FEATURE for one in found.coefficients):
             self.text(f"The weights of {n_features} random features are not shown: they mean nothing one by one.")
 

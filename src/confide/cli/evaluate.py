@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -13,6 +14,7 @@ from confide.cli.failures import NO_GUARANTEE
 from confide.cli.fit import DataFiles, LedgerToCharge
 from confide.cli.option_names import in_words_of_options
 from confide.cli.options import Force, Format, ModelFile, RowsPerPerson, Seed
+from confide.cli.report import sha256_of
 from confide.errors import FileError, ParameterError
 
 if TYPE_CHECKING:
@@ -55,12 +57,15 @@ def evaluate(
     from confide.estimators.evaluation import evaluate as evaluated
     from confide.files import write_text
     from confide.intake.opening import open_rows
+    from confide.report.ledger_facts import same_rows_note
 
     budget, files = chosen_budget(epsilon, delta, rho), files_of(data)
     if out is not None:
         tables.check_path(out, (model_file, *files), (".json",), overwrite=force)
     model = _classifier(model_file)
     charges = Charges(ledger, purpose=purpose, model_file=model_file, rows=max_rows_per_person)
+    if charges.ledger and (note := same_rows_note(charges.ledger, model.guarantee_, sha256_of(model_file))):
+        print(f"note: {note}", file=sys.stderr)
     with charges.reported_on_failure("evaluation"), display.working("evaluating"):
         found = evaluated(
             model,
@@ -73,10 +78,10 @@ def evaluate(
             max_rows_per_person=max_rows_per_person,
             random_state=seed,
         )
-    document = {"model": str(model_file), **found.to_dict()}
+    document = {"model": str(model_file), **found.to_dict(), "charge": charges.document()}
     # Shown before it is written: it is paid for, and a full disk must not lose it.
     if output_format == "json":
-        display.print_json(document | {"charge": charges.document()})
+        display.print_json(document)
     else:
         show_rates(display.Screen(), found, charges.closing_sentence())
     if out is not None:

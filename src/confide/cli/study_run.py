@@ -178,7 +178,7 @@ class StudyRun:
             ledger_name=study.ledger.file or "a database",
             analyst=naming.analyst or "",
             data_name=naming.name,
-            evaluation=rates,
+            evaluation=rates and {**rates, "charge": {"ledger": study.ledger.file or "a database"}},
         )
         self._note(replace(self.state, report={"sha256": checksum_of(out) or "", "made_from": made_from}))
         return out

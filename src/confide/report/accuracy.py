@@ -96,6 +96,17 @@ def rates_of(evaluation: dict[str, Any]) -> list[tuple[str, str]]:
     return found
 
 
+def charge_of_rates(evaluation: dict[str, Any]) -> str:
+    """To which ledger the rates were charged, as far as that is known, in words."""
+    charge = evaluation.get("charge")
+    ledger = charge.get("ledger") if isinstance(charge, dict) else None
+    if isinstance(ledger, str) and ledger:
+        return f"They were charged to the ledger {ledger.partition('?')[0] if '://' in ledger else ledger}."
+    if isinstance(charge, dict):
+        return "They were charged to no ledger."
+    return "It is not known whether they were charged to a ledger."
+
+
 def forecast_note(forecasts: Sequence[Forecast]) -> str:
     """What the forecasts rest on."""
     first = forecasts[0]

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from confide.estimators.released_coefficients import ReleasedCoefficients
 from confide.inference.table import readable
-from confide.report.accuracy import forecast_note, rates_of
+from confide.report.accuracy import charge_of_rates, forecast_note, rates_of
 from confide.report.checklist import NOT_PROMISED
 from confide.report.contents import Contents
 from confide.report.findings import has_intervals
@@ -123,6 +123,7 @@ def _accuracy(contents: Contents) -> str:
         parts.append(
             f"On private rows, with intervals at level {level:g}:\n\n"
             + _table(("Rate", "Value"), rates_of(contents.evaluation))
+            + f"\n\n{_plain(charge_of_rates(contents.evaluation))}"
         )
     if contents.forecasts:
         rows = [

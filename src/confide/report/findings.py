@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from html import escape
@@ -75,8 +76,10 @@ def all_findings(model: Any, level: float) -> str:
 def _main_effects(model: Any, level: float) -> str:
     effects = effects_of(model)
     found = list(effects.with_bands(level))
-    alone = sorted((effect for effect in found if len(effect.columns) == 1), key=lambda effect: -_size_of(effect))
-    pairs = sorted((effect for effect in found if len(effect.columns) == 2), key=lambda effect: -_size_of(effect))
+    banded = any(effect.has_band for effect in found)
+    found.sort(key=lambda effect: -size_of(effect, with_bands=banded))
+    alone = [effect for effect in found if len(effect.columns) == 1]
+    pairs = [effect for effect in found if len(effect.columns) == 2]
     shown, maps = alone[:_MOST_FIGURES], pairs[:_MOST_MAPS]
     drawn = effect_drawings(shown, effect_limits(alone), min(_LEVELS_IN_SHORT, MOST_LEVELS))
     words = _words_of_effects(model, effects, found, level)
@@ -95,10 +98,12 @@ def _main_effects(model: Any, level: float) -> str:
 
 
 def _words_of_effects(model: Any, effects: Any, found: Sequence[Effect], level: float) -> list[str]:
+    order = "less its bands " if any(effect.has_band for effect in found) else ""
     meaning = (
         f"Above 0 (for levels: right of 0) a column raises the {effects.outcome}, below 0 it lowers it, compared with the "
         "mean of the curve over its scale or of all levels. All columns have the same scale of effects, the largest effect "
-        "first, and each its own unit below. Between the short marks on the axis a curve is straight. No row is drawn."
+        f"{order}first, and each its own unit below. Between the short marks on the axis a curve is straight. No row is "
+        f"drawn."
     )
     sentences = [meaning]
     if any(effect.has_band for effect in found):
@@ -122,9 +127,17 @@ def _words_of_effects(model: Any, effects: Any, found: Sequence[Effect], level: 
     return sentences
 
 
-def _size_of(effect: Effect) -> float:
-    values = [value.effect for value in effect.values]
-    return max(values) - min(values) if values else 0.0
+def size_of(effect: Effect, *, with_bands: bool = False) -> float:
+    """How far an effect goes from its smallest to its largest value; with bands, how much of that exceeds them.
+
+    An effect whose band is not known comes after all that have one.
+    """
+    if not with_bands:
+        values = [value.effect for value in effect.values]
+        return max(values) - min(values) if values else 0.0
+    lows = [value.low for value in effect.values if value.low is not None]
+    highs = [value.high for value in effect.values if value.high is not None]
+    return max(lows) - min(highs) if lows and highs else -math.inf
 
 
 def _main_coefficients(model: Any, level: float) -> str:

@@ -103,6 +103,16 @@ class LedgerFacts:
         }
 
 
+def same_rows_note(ledger: Ledger, guarantee: Guarantee, sha256: str) -> str | None:
+    """What to say before an evaluation that is charged to the ledger of the model's own fit; None if it is another one."""
+    if not LedgerFacts.of(ledger, guarantee, sha256).holds_the_charge:
+        return None
+    return (
+        "This ledger holds a charge like that of the model's fit. The rows of the evaluation must not be those of the fit: "
+        "on them a model looks better than it is. Rows of other people have a ledger of their own."
+    )
+
+
 def unit_note(rows_of_ledger: int, rows: int) -> str | None:
     """Why the amounts of a ledger are not those of persons with so many rows; None if they are.
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from confide._version import __version__
-from confide.report.accuracy import accuracy_picture, forecast_note, rates_of
+from confide.report.accuracy import accuracy_picture, charge_of_rates, forecast_note, rates_of
 from confide.report.checklist import NOT_PROMISED
 from confide.report.contents import Contents, contents_of
 from confide.report.curves import STYLE as OF_CURVES
@@ -148,7 +148,7 @@ def _cost_of_evaluation(found: dict[str, Any]) -> str:
     if found.get("void"):
         return f"NOT PRIVATE: {found['void']}"
     amounts = ", ".join(f"{name} = {value:.6g}" for name, value in found["budget"].items() if isinstance(value, float | int))
-    return f"The rates cost {amounts} of their own."
+    return f"The rates cost {amounts} of their own. {charge_of_rates(found)}"
 
 
 def _confirm(contents: Contents) -> str:
