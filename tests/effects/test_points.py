@@ -59,7 +59,7 @@ def test_numbers_outside_the_bounds_are_refused(value):
 
 def test_unlisted_levels_and_undeclared_missing_cells_are_refused():
     points = points_of(CategoryColumn("x", ("a", "b")))
-    with pytest.raises(ParameterError, match=r"give one of its levels: a, b\."):
+    with pytest.raises(ParameterError, match=r'give one of its levels: "a", "b"\.'):
         points.mixture("c")
     with pytest.raises(ParameterError, match="missing cells are not declared"):
         points.mixture(None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -104,3 +105,14 @@ def test_weights_of_rows_are_given_by_name():
         assert model.set_fit_request(sample_weight=True).get_metadata_routing().fit.requests == {"sample_weight": True}
     with pytest.raises(TypeError, match="positional"):
         model.fit(X, Y, np.ones(3000))
+
+
+@pytest.mark.parametrize("make", [confide.AdditiveClassifier, confide.LogisticRegression, confide.KernelSVC])
+@pytest.mark.parametrize("schema", ["loans.toml", Path("loans.toml"), {"columns": {}}, 3])
+def test_what_is_no_schema_is_refused_by_plan_as_by_fit(make, schema):
+    """Before anything else is read of it."""
+    model = make(budget=1.0, schema=schema)
+    frame = pd.DataFrame({"age": [1.0, 2.0] * 50})
+    for attempt in (lambda: model.plan(100), lambda: model.plan(100, 3), lambda: model.fit(frame, [0, 1] * 50)):
+        with pytest.raises(ParameterError, match=r"schema must be a confide\.Schema"):
+            attempt()

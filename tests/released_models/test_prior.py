@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import confide
-from confide import ApproxDP, ParameterError
+from confide import ApproxDP, LogisticRegression, ParameterError
 from confide.guarantee import Guarantee
 from confide.privacy.budgets import Neighbours
 from confide.released_models.prior import FittedTo, Prior, checked_prior
@@ -112,3 +112,13 @@ def test_a_prior_comes_back_from_json_to_the_bit():
     for change in ({"source": "release"}, {"source": "elsewhere"}, {"more": 1}, {"guarantee": GUARANTEE.to_dict()}):
         with pytest.raises(ParameterError, match="written by another version"):
             Prior.from_dict(TWO.to_dict() | change, its)
+
+
+def test_a_prior_is_shown_in_one_short_line():
+    """Its weights and its statement are not: a model that was fitted again shows it among its parameters."""
+    assert repr(Prior.of_numbers([0.25, 0.5], [0.0])) == "<prior of 1 score of 2 weights, source coefficients>"
+    rows = np.random.default_rng(0).normal(size=(200, 2)) / 4
+    labels = (rows[:, 0] > 0).astype(int)
+    again = LogisticRegression(2.0).fit(rows, labels).refit(rows, labels)
+    assert repr(again.prior) == "<prior of 1 score of 2 weights, source release, PureDP(epsilon=2.0)>"
+    assert len(repr(again)) < 160

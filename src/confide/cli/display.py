@@ -22,9 +22,9 @@ from confide.cli.curves import curves_document, rows_of_curves, sentences_of_int
 from confide.cli.failures import printable
 from confide.cli.kernels import map_document, sentences_of_map
 from confide.cli.option_names import in_words_of_options
-from confide.cli.sparklines import common_limits, extremes, sparkline
 from confide.data.passes import Pace
 from confide.effects.effects import has_effects
+from confide.effects.sparklines import common_limits, extremes, sparkline
 from confide.estimators.linear_model import PrivateLinearModel, released_model
 from confide.estimators.model_effects import effects_of
 from confide.estimators.released_coefficients import RANDOM_FEATURE, ReleasedCoefficients, outcome_of

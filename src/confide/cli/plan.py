@@ -14,9 +14,9 @@ from confide.cli.options import Format, ModelOptions, takes_model_options
 from confide.errors import ParameterError
 
 if TYPE_CHECKING:
-    from confide.cli.alternatives import Alternatives
     from confide.cli.kernels import ShownKernel
     from confide.features.schema import Schema
+    from confide.planning.alternatives import Alternatives
     from confide.planning.simulation import Forecast
     from confide.planning.verdict import Verdict
     from confide.privacy.budgets import Budget
@@ -103,9 +103,9 @@ class _Planned:
     ) -> _Planned:
         """The plan at a budget, what stands beside it, and forecasts at the budgets of a curve."""
         from confide.cli import display
-        from confide.cli.alternatives import Alternatives
         from confide.cli.curves import chosen_schema
         from confide.cli.kernels import chosen_map
+        from confide.planning.alternatives import Alternatives
         from confide.planning.simulation import simulate
         from confide.planning.verdict import verdict_of
         from confide.privacy.mechanism import Plan
@@ -174,7 +174,9 @@ def _show(planned: _Planned, output_format: str, *, with_details: bool, with_cur
         screen.curves(planned.chosen)
         screen.kernel(planned.kernel)
         if planned.alternatives is not None:
-            planned.alternatives.show(screen)
+            screen.heading("What to expect")
+            for sentence in planned.alternatives.sentences():
+                screen.text(sentence)
     if planned.forecasts and (with_details or with_curve):
         show_forecasts(planned.forecasts, screen)
     if not with_details:

@@ -22,6 +22,7 @@ import numpy as np
 from confide.errors import ParameterError
 from confide.features.canonical_labels import canonical_label
 from confide.features.column_encodings import CategoryEncoding, ColumnEncoding, NumberEncoding, is_plain
+from confide.features.column_names import listed
 from confide.features.columns import CategoryColumn, Column, NumberColumn, shown_number
 from confide.types import Array
 
@@ -131,7 +132,7 @@ class Points:
         for position, level in enumerate(self.values):
             if wanted is not None and canonical_label(level) == wanted:
                 return position
-        shown = ", ".join(map(str, self.values[:10])) + (", ..." if len(self.values) > 10 else "")
+        shown = listed(map(str, self.values[:10])) + (", ..." if len(self.values) > 10 else "")
         raise ParameterError(f'column "{self.column.name}": give one of its levels: {shown}.')
 
 

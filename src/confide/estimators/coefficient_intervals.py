@@ -70,6 +70,10 @@ class CoefficientIntervals:
     def conf_int(self, level: float = 0.95, target: str = "regularised") -> Array:
         """Compute confidence intervals for the population's values of `coef_`.
 
+        The rows of the array have no names. They stand in the order of `coefficient_names_`, and speak of columns as they
+        enter the fit, as `coef_` does. ``summary().to_frame()`` has the same intervals with names; with a schema, in the
+        units of the table.
+
         Parameters
         ----------
         level : float, default 0.95

@@ -15,6 +15,7 @@ from confide.estimators.linear_model import PrivateLinearModel, WeightsOfRows, r
 from confide.estimators.shared_parameters import ClassParameters, SampleWeightParameter
 from confide.features.encoder import Encoder
 from confide.features.labels import positions_of
+from confide.intake.parameters import as_schema
 from confide.intake.row_weights import weights_of
 from confide.intake.targets import MOST_CLASSES, Classes, declared_domain
 from confide.privacy.mechanism import Plan
@@ -68,7 +69,7 @@ class LinearClassifier(ClassParameters, SampleWeightParameter, ClassifierMixin, 
         self, n_rows: int | None, n_features: int | None, n_classes: int | None, *, set_aside: float
     ) -> Any:
         """The plan of one fit of several, of which all or one are released. `set_aside` is explained in `Problem`."""
-        domain = declared_domain(self.classes, self.schema)
+        domain = declared_domain(self.classes, as_schema(self.schema))
         declared = 2 if domain is None else len(domain)
         n_classes = declared if n_classes is None else n_classes
         whole = isinstance(n_classes, (int, np.integer)) and not isinstance(n_classes, bool)

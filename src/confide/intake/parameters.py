@@ -37,11 +37,15 @@ def checked_alpha(alpha: Any) -> float | None:
 
 def checked_schema(schema: Any) -> Encoder | None:
     """The encoder of a schema, or None."""
-    if schema is None:
-        return None
-    if not isinstance(schema, Schema):
+    known = as_schema(schema)
+    return None if known is None else Encoder(known)
+
+
+def as_schema(schema: Any) -> Schema | None:
+    """The parameter `schema` as it is; refused if it is neither a schema nor None."""
+    if schema is not None and not isinstance(schema, Schema):
         raise ParameterError("schema must be a confide.Schema, for example Schema.from_toml('columns.toml').")
-    return Encoder(schema)
+    return schema
 
 
 def checked_row_bound(row_norm: Any, encoder: Encoder | None) -> RowBound:

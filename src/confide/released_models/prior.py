@@ -87,6 +87,12 @@ class Prior:
         """The same weights, of which somebody declared that they were made from public rows."""
         return replace(self, source="public", guarantee=None, ledger=None)
 
+    def __repr__(self) -> str:
+        """One short line: estimators show their prior among their parameters."""
+        shape = f"{len(self.coef)} score{'s'[: len(self.coef) != 1]} of {len(self.coef[0])} weights"
+        budget = "" if self.guarantee is None else f", {self.guarantee.budget!r}"
+        return f"<prior of {shape}, source {self.source}{budget}>"
+
     @property
     def is_void(self) -> bool:
         """Whether the weights are from a model that may reveal rows and was not declared public."""

@@ -1,4 +1,4 @@
-"""What `confide plan` shows beside a plan: a bound on the cost of its noise, other mechanisms, and other budgets."""
+"""What stands beside a plan in `confide plan`: a bound on the cost of its noise, other mechanisms, and other budgets."""
 
 from __future__ import annotations
 
@@ -13,13 +13,20 @@ from confide.planning.simulation import simulate
 from confide.planning.utility import has_utility_bound, utility_bound
 
 if TYPE_CHECKING:
-    from confide.cli.display import Screen
     from confide.estimators.linear_model import PrivateLinearModel
     from confide.planning.comparison import Compared
     from confide.planning.utility import UtilityBound
     from confide.privacy.budgets import Budget
     from confide.privacy.mechanism import Plan
 
+_HOW_TO_COMPARE = (
+    "Compare plans by their noise in rows, as a share of all rows: the smaller the better. Compare distances at the same "
+    "alpha only: the automatic alpha falls as rows are added, and weights grow."
+)
+_NO_BOUND = (
+    "No bound on what the noise can cost is proven for noisy gradients or for centred rows. A forecast needs a guess of the "
+    "error without privacy."
+)
 _OTHER_WEIGHTS = "another loss, bound or alpha: distances from other non-private weights cannot be compared"
 
 
@@ -73,38 +80,25 @@ class Alternatives:
             budgets = equivalent_budgets(estimator_with(model, mechanism=decided.mechanism), rows, features)
         return cls(decided, bound, mechanisms, budgets, errors)
 
-    def show(self, screen: Screen) -> None:
-        """Show them to people."""
-        screen.heading("What to expect")
-        screen.text(
-            "Compare plans by their noise in rows, as a share of all rows: the smaller the better. Compare distances at the "
-            "same alpha only: the automatic alpha falls as rows are added, and weights grow."
-        )
-        if self.bound is None:
-            screen.text(
-                "No bound on what the noise can cost is proven for noisy gradients or for centred rows. A forecast needs "
-                "--error."
-            )
-        else:
-            screen.text(str(self.bound))
+    def sentences(self) -> list[str]:
+        """For people, each a paragraph or an item of a list."""
+        said = [_HOW_TO_COMPARE, _NO_BOUND if self.bound is None else str(self.bound)]
         distances = self._distances()
         if len(distances) > 1:
-            screen.text(
+            said.append(
                 "Distance from the same non-private weights at the alpha of the plan: upper bounds, which do not count that "
                 "the loss damps noise in the objective."
             )
-            for name, distance in distances.items():
-                screen.text(f"- {name} {distance:.4g}")
+            said += [f"- {name} {distance:.4g}" for name, distance in distances.items()]
         if len(self.budgets) > 1:
-            screen.text(
+            said.append(
                 "Budgets with as much noise, if alpha, loss and mechanism stay as planned. They do not protect equally:"
             )
-            for budget in self.budgets:
-                screen.text(f"- {type(budget)(*(float(f'{getattr(budget, n):.4g}') for n in budget.ranges))}")
+            said += [f"- {type(each)(*(float(f'{getattr(each, n):.4g}') for n in each.ranges))}" for each in self.budgets]
         if self.errors:
-            screen.text("Forecast accuracy of other mechanisms, each at the alpha that it would choose:")
-            for name, error in self.errors.items():
-                screen.text(f"- {name} {1.0 - error:.4f}")
+            said.append("Forecast accuracy of other mechanisms, each at the alpha that it would choose:")
+            said += [f"- {name} {1.0 - error:.4f}" for name, error in self.errors.items()]
+        return said
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON form."""

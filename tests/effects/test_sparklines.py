@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from confide.cli.sparklines import common_limits, extremes, sparkline
+from confide.effects.sparklines import common_limits, extremes, sparkline
 from confide.estimators.model_effects import effects_of
 from tests.cli.commands import run
 from tests.effects.examples import labels, model, schema, table

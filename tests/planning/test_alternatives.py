@@ -1,4 +1,4 @@
-"""Other mechanisms and budgets in `confide plan`."""
+"""Other mechanisms and budgets beside a plan, and as `confide plan` shows them."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import json
 import pytest
 
 from confide.estimators.logistic import LogisticRegression
+from confide.planning.alternatives import Alternatives
 from confide.planning.simulation import simulate
 from tests.cli.commands import run
 
@@ -39,15 +40,28 @@ def test_plan_forecasts_the_other_mechanisms_as_they_would_be_run():
 
 
 def test_plan_has_no_bound_for_gradients_or_centred_rows_and_says_so():
-    """Whatever "auto" takes, the plan is shown; budgets are compared for the mechanism of the plan."""
+    """The plan is shown all the same; budgets are compared for its mechanism, which has none of pure privacy."""
     common = ("plan", "--features", 40, "--delta", "1e-6", "--model", "logistic")
-    for rows, epsilon, mechanism in ((3_000, "0.1", "objective"), (45_000, "0.5", "gradient")):
+    for rows, epsilon in ((3_000, "0.1"), (10_000, "0.1")):
         options = (*common, "--rows", rows, "--epsilon", epsilon)
         document = json.loads(run(*options, "--format", "json").stdout)
-        assert (document["mechanism"], document["centring"] is not None) == (mechanism, True)
+        assert (document["mechanism"], document["centring"] is not None) == ("gradient", True)
         assert document["beside"]["utility"] is None
         kinds = [budget["kind"] for budget in document["beside"]["equivalent_budgets"]]
-        assert ("pure" in kinds) == (mechanism == "objective")
+        assert "pure" not in kinds
         assert "No bound on what the noise can cost is proven" in run(*options, "--details").stdout
         exact = json.loads(run(*options, "--mechanism", "objective", "--no-centre", "--format", "json").stdout)
         assert exact["beside"]["utility"] is not None
+
+
+def test_sentences_name_what_the_document_has():
+    """A number of the document stands in a sentence, and a forecast that was not asked for in none."""
+    model = LogisticRegression(0.5, alpha=0.01)
+    plan = model.plan(45_000, 20)
+    found = Alternatives.of(model, plan, 45_000, 20, None)
+    said = found.sentences()
+    for name in ("objective", "output"):
+        assert f"- {name} {found.to_dict()['mechanisms'][name]:.4g}" in said
+    assert sum(sentence == "- pure differential privacy with epsilon = 0.5" for sentence in said) == 1
+    assert str(found.bound) in said
+    assert not any("Forecast accuracy" in sentence for sentence in said)
