@@ -72,3 +72,10 @@ def test_models_of_numbers_are_refused(folder):
     assert "price" in PRICES
     run("fit", "prices.csv", "--schema", "prices.toml", "--epsilon", "1")
     assert "predicts numbers" in refused("evaluate", "model.json", "prices.csv", "--epsilon", "1")
+
+
+def test_how_precise_the_rates_will_be_is_said_before_the_charge(model):
+    """Also if the ledger then refuses."""
+    Ledger("small.db", limit=0.5)
+    result = run(*EVALUATE, "--ledger", "small.db", code=3)
+    assert "Expect noise of about 2.83 rows in each of 40 counts." in " ".join(result.output.split())

@@ -58,7 +58,7 @@ def test_a_dry_run_shows_the_plan_and_spends_nothing(study):
     """It writes no file; it refuses what a run would refuse."""
     before = files()
     text = run("run", "study.toml", "--dry-run").stdout
-    for words in ("to do", "Plan", "epsilon = 0.5", "Nothing was charged"):
+    for words in ("to do", "Plan", "epsilon = 0.5", "Expect noise of about", "Nothing was charged"):
         assert words in text
     document = json.loads(run("run", "study.toml", "--dry-run", "--format", "json").stdout)
     assert document["steps"] == {"fit": "to do", "evaluate": "to do", "report": "to do"}

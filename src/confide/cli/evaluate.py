@@ -53,6 +53,7 @@ def evaluate(
     from confide.cli.charges import Charges
     from confide.data.on_disk import files_of
     from confide.estimators.evaluation import evaluate as evaluated
+    from confide.estimators.evaluation import expected_of, plan_of_evaluation
     from confide.files import write_text
     from confide.intake.opening import open_rows
 
@@ -61,10 +62,14 @@ def evaluate(
         tables.check_path(out, (model_file, *files), (".json",), overwrite=force)
     model = _classifier(model_file)
     charges = Charges(ledger, purpose=purpose, model_file=model_file)
+    opened = open_rows(files, model.schema)
+    counts = plan_of_evaluation(budget, n_bins=bins, neighbours=neighbours, max_rows_per_person=max_rows_per_person)
+    if output_format == "text":
+        display.Screen().text(expected_of(counts, opened, level))
     with charges.reported_on_failure("evaluation"), display.working("evaluating"):
         found = evaluated(
             model,
-            open_rows(files, model.schema),
+            opened,
             budget=budget,
             ledger=charges.ledger,
             n_bins=bins,
@@ -81,6 +86,10 @@ def evaluate(
         show_rates(display.Screen(), found, charges.closing_sentence())
     if out is not None:
         write_text(out, json.dumps(document, indent=2, allow_nan=False) + "\n", overwrite=force)
+    _exit_if_void(found)
+
+
+def _exit_if_void(found: Evaluation) -> None:
     if found.void is not None:
         raise typer.Exit(NO_GUARANTEE)
 

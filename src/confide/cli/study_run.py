@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from confide.features.schema import Schema
     from confide.inference.rates import Evaluation
     from confide.privacy.budgets import Budget
+    from confide.privacy.counts import CountsPlan
     from confide.training.plan import AnyPlan
 
 
@@ -42,6 +43,7 @@ class StudyRun:
     prepared : the fit, if it is to be done
     plan : the plan of the fit, once it is planned
     paid : what the evaluation charged, in a sentence, once it did
+    expected : how precise the evaluation will be, in sentences, once it is planned
     """
 
     study: Study
@@ -53,6 +55,7 @@ class StudyRun:
     prepared: PreparedFit | None
     plan: AnyPlan | None = None
     paid: str = ""
+    expected: str = ""
 
     @classmethod
     def of(cls, study: Study, *, again: bool) -> StudyRun:
@@ -96,6 +99,7 @@ class StudyRun:
 
     def planned(self) -> AnyPlan | None:
         """The plan of the fit, if it is to be done, once it is known that the ledger has enough left for all steps."""
+        from confide.estimators.evaluation import expected_of
         from confide.intake.opening import open_rows
 
         events: dict[str, list[Event]] = {self.study.ledger_place: [], self.study.ledger_place_of_evaluation: []}
@@ -109,7 +113,9 @@ class StudyRun:
             # The file must be there and have the columns before the fit is charged.
             rows: Any = open_rows(self._rows_aside(), schema_with_target(self.study.located(self.study.data.schema)))
             rows.count()
-            events[self.study.ledger_place_of_evaluation].append(self._event_of_evaluation())
+            counts = self._plan_of_evaluation()
+            self.expected = expected_of(counts, rows)
+            events[self.study.ledger_place_of_evaluation].append(counts.event)
         for place, charges in events.items():
             try:
                 if charges:
@@ -193,14 +199,12 @@ class StudyRun:
     def _rows_aside(self) -> str:
         return str(self.study.located(self.study.evaluation.file if self.study.evaluation is not None else ""))
 
-    def _event_of_evaluation(self) -> Event:
-        from confide.estimators.evaluation import USUAL_BINS
-        from confide.privacy.budgets import Neighbours
-        from confide.privacy.counts import NoisyCounts
+    def _plan_of_evaluation(self) -> CountsPlan:
+        from confide.estimators.evaluation import plan_of_evaluation
 
-        budget, evaluation = self.study.budget, self.study.evaluation
-        relation = Neighbours.parse(budget.neighbours)
-        return NoisyCounts().plan(2 * USUAL_BINS, _budget(evaluation), relation, budget.max_rows_per_person).event
+        whom = self.study.budget
+        budget = _budget(self.study.evaluation)
+        return plan_of_evaluation(budget, neighbours=whom.neighbours, max_rows_per_person=whom.max_rows_per_person)
 
 
 def _prepared(study: Study, options: ModelOptions, fit: Step) -> PreparedFit:
