@@ -9,7 +9,16 @@ import stat
 import pytest
 
 from confide.errors import FileError
-from confide.files import FORMAT_VERSION, check_output, document_text, new_file, read_document, write_document, write_text
+from confide.files import (
+    FORMAT_VERSION,
+    check_output,
+    document_text,
+    new_file,
+    read_document,
+    rescued,
+    write_document,
+    write_text,
+)
 
 CONTENT = {"b": [1, 2.5, None, True], "a": {"text": "é"}}
 
@@ -169,3 +178,11 @@ def test_places_where_no_file_can_be_are_refused(tmp_path):
             check_output(path, overwrite=True)
     check_output(tmp_path / "a.txt")
     assert sorted(tmp_path.iterdir()) == before
+
+
+def test_text_that_cannot_be_written_where_it_should_be_is_rescued(tmp_path):
+    """Beside it, under a name that is free; no earlier file is replaced."""
+    assert rescued("one", tmp_path / "model.json", "model").startswith(f"in {tmp_path / 'rescued-model.json'}:")
+    assert "rescued-model-2.json" in rescued("two", tmp_path / "model.json", "model")
+    assert (tmp_path / "rescued-model.json").read_text() == "one"
+    assert (tmp_path / "rescued-model-2.json").read_text() == "two"

@@ -10,15 +10,18 @@ import hashlib
 import json
 import os
 import stat
+import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from confide.errors import FileError
 
 _KIND = "confide-model"
+_MAX_RESCUE_FILES = 100
+"""The largest number of rescued models in one folder."""
 FORMAT_VERSION = 1
 
 
@@ -186,3 +189,23 @@ def _checksum(content: dict[str, Any]) -> str:
     # Keys keep the order of the file, because it has a meaning: the order of a schema's columns is that of the coefficients.
     canonical = json.dumps(content, separators=(",", ":"), ensure_ascii=True)
     return "sha256:" + hashlib.sha256(canonical.encode()).hexdigest()
+
+
+def rescued(text: str, out: Path, what: str) -> str:
+    """Write the text to the first folder that accepts it, and say where it is.
+
+    Folders are tried in this order: that of `out`, the current one, the temporary one. If none accepts it, the text is
+    printed to standard output.
+    """
+    for folder in (out.parent, Path.cwd(), Path(tempfile.gettempdir())):
+        for number in range(1, _MAX_RESCUE_FILES):
+            rescue = folder / f"rescued-{what}{'' if number == 1 else f'-{number}'}{out.suffix}"
+            with suppress(Exception):
+                if rescue.exists():
+                    continue
+                write_text(rescue, text)
+                return f"in {rescue}: copy it to where it should be"
+            break
+    sys.stdout.write(text)
+    sys.stdout.flush()
+    return "on standard output, because it could not be written to any folder: save that text in a file"

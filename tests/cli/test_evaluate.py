@@ -81,3 +81,10 @@ def test_the_ledger_of_the_fit_brings_a_note(model):
     fit("--ledger", "study.db")
     assert "must not be those of the fit" in run(*EVALUATE, "--ledger", "study.db").stderr
     assert "note:" not in run(*EVALUATE, "--ledger", "held_out.db").stderr
+
+
+def test_how_precise_the_rates_will_be_is_said_before_the_charge(model):
+    """Also if the ledger then refuses."""
+    Ledger("small.db", limit=0.5)
+    result = run(*EVALUATE, "--ledger", "small.db", code=3)
+    assert "Expect noise of about 2.83 rows in each of 40 counts." in " ".join(result.output.split())

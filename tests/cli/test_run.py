@@ -67,7 +67,7 @@ def test_a_dry_run_shows_the_plan_and_spends_nothing(study):
     """It writes no file; it refuses what a run would refuse."""
     before = files()
     text = run("run", "study.toml", "--dry-run").stdout
-    for words in ("to do", "Plan", "epsilon = 0.5", "Nothing was charged"):
+    for words in ("to do", "Plan", "epsilon = 0.5", "Expect noise of about", "Nothing was charged"):
         assert words in text
     document = json.loads(run("run", "study.toml", "--dry-run", "--format", "json").stdout)
     assert document["steps"] == {"fit": "to do", "evaluate": "to do", "report": "to do"}
@@ -193,3 +193,34 @@ def test_no_message_and_no_file_shows_a_cell(study):
         result = run("run", "study.toml", code=2)
         assert SENTINEL not in result.output
         assert all(SENTINEL.encode() not in path.read_bytes() for path in Path().glob("*.json"))
+
+
+OF_ITS_OWN = EVALUATION + 'ledger = "held_out.db"\n'
+
+
+def test_rows_kept_aside_may_have_a_ledger_of_their_own(study):
+    """Each ledger holds exactly what its rows cost, and what is done is not done again."""
+    Path("study.toml").write_text(STUDY.replace("study.db", "fit.db") + OF_ITS_OWN, encoding="utf-8")
+    confide.Ledger("fit.db", limit=0.5)
+    confide.Ledger("held_out.db", limit=0.25)
+    text = run("run", "study.toml", "--dry-run").stdout
+    assert "charged to held_out.db" in " ".join(text.split())
+    run("run", "study.toml")
+    run("run", "study.toml")
+    assert [confide.Ledger(name).spent().epsilon for name in ("fit.db", "held_out.db", "study.db")] == [0.5, 0.25, 0.0]
+    Path("study.toml").write_text(STUDY.replace("study.db", "fit.db") + EVALUATION, encoding="utf-8")
+    assert "charged to another ledger" in refused("run", "study.toml")
+
+
+def test_a_ledger_of_its_own_with_too_little_is_refused_before_the_fit(study):
+    Path("study.toml").write_text(STUDY + OF_ITS_OWN, encoding="utf-8")
+    assert "held_out.db" in refused("run", "study.toml")
+    confide.Ledger("held_out.db", limit=0.1)
+    assert "Lower [evaluation] epsilon" in line_of("run", "study.toml", code=3)
+    assert spent() == 0.0
+
+
+def test_one_ledger_without_room_for_both_names_the_way_out(study):
+    Path("study.toml").write_text(STUDY.replace("study.db", "fit.db") + EVALUATION, encoding="utf-8")
+    confide.Ledger("fit.db", limit=0.5)
+    assert "a ledger of their own, as [evaluation] ledger" in line_of("run", "study.toml", code=3)

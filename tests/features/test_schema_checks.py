@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import date
 
 import numpy as np
 import pytest
@@ -91,3 +92,9 @@ def test_a_mapping_must_hold_the_fields_that_have_no_default():
         check_fields("here", {"flag": True}, Described, given=("name",))
     with pytest.raises(SchemaError, match='unknown key "name"'):
         check_fields("here", {"size": 1, "name": "x"}, Described, given=("name",))
+
+
+def test_a_date_as_a_bound_says_that_dates_are_not_read():
+    """TOML reads 2019-01-01 as a date."""
+    with pytest.raises(SchemaError, match="Dates are not read; turn them into a number"):
+        finite_bound('column "visit"', "low", date(2019, 1, 1))

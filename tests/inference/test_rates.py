@@ -175,3 +175,12 @@ def test_an_evaluation_says_what_it_cost_and_whether_it_is_void():
         "high": plain.accuracy.high,
     }
     assert plain.to_frame().loc["auc", "value"] == plain.auc.value
+
+
+def test_shares_of_all_rows_add_up_to_one_where_noise_made_a_sum_negative():
+    """A negative share is shown as 0; the others are divided by their sum, and each stays within its interval."""
+    plan = NoisyCounts().plan(4, as_budget(0.5), Neighbours.REPLACE_ONE)
+    found = Evaluation(np.array([[60.0, 30.0], [-10.0, 20.0]]), plan, 0.95, "yes", 100, True, None)
+    cells = [rate for row in found.confusion for rate in row]
+    assert [rate.value for rate in cells] == pytest.approx([60 / 110, 30 / 110, 0.0, 20 / 110])
+    assert all(rate.low <= rate.value <= rate.high for rate in cells)

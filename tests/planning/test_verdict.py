@@ -102,3 +102,11 @@ def test_the_parts_of_a_budget_add_up_to_the_whole():
     assert budget_sentence(with_intervals) == "Of the budget, 0.25 goes to intervals, the rest to the weights."
     ridge = confide.Ridge(1.0, target_bound=1.0, intervals=True).plan(100_000, 3)
     assert budget_sentence(ridge) == "All of the budget goes to sums, of which weights and intervals are made."
+
+
+def test_the_verdict_says_what_a_constant_answer_errs_by():
+    """With the rate that is given; without one it names the option."""
+    model = confide.LogisticRegression(1.0)
+    assert "always answers the same errs by 22%." in verdict_of(model, 20_000, 4, error=0.2, positive_rate=0.22).error
+    assert "always answers the same errs by 22%." in verdict_of(model, 20_000, 4, positive_rate=0.78).error
+    assert "--positive-rate takes" in verdict_of(model, 20_000, 4, error=0.2).error

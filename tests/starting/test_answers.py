@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from confide.errors import ParameterError
-from confide.starting.answers import described_column, described_target, target_answer, typed
+from confide.starting.answers import check_no_unclear_pair, described_column, described_target, target_answer, typed
 
 
 @pytest.mark.parametrize(
@@ -23,6 +23,8 @@ from confide.starting.answers import described_column, described_target, target_
         ("a, b, *, empty", {"categories": ["a", "b"], "other": True, "missing": True}),
         ('"a, b", c', {"categories": ["a, b", "c"]}),
         ("a, *", {"categories": ["a"], "other": True}),
+        ("0, 1", {"categories": [0, 1]}),
+        ('"18", "90"', {"categories": [18, 90]}),
         ("skip", None),
         (" Skip ", None),
     ],
@@ -61,6 +63,31 @@ def test_other_answers_for_a_target_are_refused(answer) -> None:
     """With what to type."""
     with pytest.raises(ParameterError):
         described_target("y", answer)
+
+
+@pytest.mark.parametrize("answer", ["0,5 20", "0.5 2,5", "1,5 to 2,5 log"])
+def test_a_decimal_comma_is_asked_back(answer) -> None:
+    """As a bound of a column and of a target."""
+    with pytest.raises(ParameterError, match="write decimals with a point"):
+        described_column("c", answer)
+    with pytest.raises(ParameterError, match="with a point"):
+        described_target("c", answer)
+
+
+def test_two_numbers_with_a_comma_are_asked_back_where_they_may_be_bounds() -> None:
+    """Not codes such as 0 and 1, nor levels in quotes, nor what was suggested."""
+    for answer, guess in (("18,90", "0 120"), ("18, 90", ""), ("0, 1", "0 120")):
+        with pytest.raises(ParameterError, match="or two levels"):
+            check_no_unclear_pair(answer, guess)
+    for answer, guess in (
+        ("0, 1", ""),
+        ("-1, 1", ""),
+        ("3, 7", "3, 7"),
+        ('"18", "90"', "0 120"),
+        ("18 90", ""),
+        ("1,2,30", ""),
+    ):
+        check_no_unclear_pair(answer, guess)
 
 
 def test_an_answer_for_a_column_becomes_one_for_a_target() -> None:

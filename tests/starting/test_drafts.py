@@ -22,7 +22,7 @@ def test_blanks_are_where_only_a_person_knows() -> None:
         "PAY_2": BLANK,
         "id": None,
     }
-    assert (draft.n_blank, draft.predicts_numbers, draft.person) == (5, None, "who")
+    assert (draft.n_blank, draft.predicts_numbers, draft.person) == (7, None, "who")
 
 
 def test_declared_types_are_used() -> None:

@@ -37,6 +37,8 @@ def test_names_and_types_suggest_a_kind() -> None:
         "number", "number", "category", "category", "number", None,
     ]  # fmt: skip
     assert (guessed_kind("PAY_0", "number"), guessed_kind("PAY_0", "text")) == ("number", "category")
+    assert [guessed_answer(name) for name in ("Phone verified", "has_address", "phone_number")] == ["", "", SKIP]
+    assert guessed_kind("Phone verified") == "category"
     assert has_long_tail("PAY_AMT2")
     assert not has_long_tail("age")
 
@@ -45,6 +47,10 @@ def test_the_target_is_guessed() -> None:
     """By its name, or the last column."""
     assert guessed_target(("default payment next month", "x")) == "default payment next month"
     assert guessed_target(("a", "b")) == "b"
+    assert guessed_target(("income", "age", "bad")) == "bad"
+    assert guessed_target(("outcome", "age", "patient_id")) == "outcome"
+    assert guessed_target(("age", "sex", "patient_id")) == "sex"
+    assert guessed_target(("patient_id",)) == "patient_id"
 
 
 def test_columns_of_a_series_share_their_words() -> None:

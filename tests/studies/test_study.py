@@ -83,3 +83,12 @@ def test_files_that_are_no_study_are_refused(tmp_path):
     with pytest.raises(FileError, match="is not valid TOML") as refused:
         Study.from_toml(tmp_path / "a.toml")
     assert "SECRET" not in str(refused.value)
+
+
+def test_an_evaluation_is_charged_to_its_own_ledger_if_it_names_one(tmp_path):
+    """A file beside the study, or a URL; the study's ledger without one. It is no file that has another role."""
+    assert study_of(tmp_path, TEXT + EVALUATION).ledger_place_of_evaluation == str(tmp_path / "study.db")
+    for place, meant in (("own.db", str(tmp_path / "own.db")), ("postgresql://me@host/x", "postgresql://me@host/x")):
+        assert study_of(tmp_path, f'{TEXT}{EVALUATION}ledger = "{place}"\n').ledger_place_of_evaluation == meant
+    with pytest.raises(StudyError, match=r"\[ledger\] file and \[evaluation\] ledger are the same file"):
+        study_of(tmp_path, f'{TEXT}{EVALUATION}ledger = "study.db"\n')

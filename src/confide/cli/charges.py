@@ -5,9 +5,8 @@ from __future__ import annotations
 import getpass
 import hashlib
 import sys
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,15 +16,13 @@ from confide.cli.budgets import amounts_text
 from confide.cli.failures import StoppedAfterCharge
 from confide.errors import FileError, LedgerError
 from confide.estimators.linear_model import document_of_model
-from confide.files import document_text, write_text
+from confide.files import document_text, rescued, write_text
 from confide.privacy.budgets import Budget, Neighbours
 from confide.report.ledger_facts import unit_note
 
 NO_LEDGER_GIVEN = (
     "Charged to no ledger: nothing adds this release to others from the same rows. To add them up, give --ledger."
 )
-_MAX_RESCUE_FILES = 100
-"""The largest number of rescued models in one folder."""
 
 
 class _WatchedLedger(Ledger):
@@ -137,7 +134,7 @@ class Charges:
         try:
             write_text(out, text, overwrite=overwrite)
         except Exception as error:
-            self._model_place = _rescued(text, out, released)
+            self._model_place = rescued(text, out, released)
             if isinstance(error, FileError):
                 raise
             raise FileError(f"cannot write {out}: unexpected {type(error).__name__}.") from error
@@ -193,23 +190,3 @@ class Charges:
 
     def _where(self, released: str) -> str:
         return f"No {released} was written." if self._model_place is None else f"The {released} is {self._model_place}."
-
-
-def _rescued(text: str, out: Path, what: str) -> str:
-    """Write the text to the first folder that accepts it, and say where it is.
-
-    Folders are tried in this order: that of `out`, the current one, the temporary one. If none accepts it, the text is
-    printed to standard output.
-    """
-    for folder in (out.parent, Path.cwd(), Path(tempfile.gettempdir())):
-        for number in range(1, _MAX_RESCUE_FILES):
-            rescue = folder / f"rescued-{what}{'' if number == 1 else f'-{number}'}{out.suffix}"
-            with suppress(Exception):
-                if rescue.exists():
-                    continue
-                write_text(rescue, text)
-                return f"in {rescue}: copy it to where it should be"
-            break
-    sys.stdout.write(text)
-    sys.stdout.flush()
-    return "on standard output, because it could not be written to any folder: save that text in a file"

@@ -55,6 +55,7 @@ def evaluate(
     from confide.cli.charges import Charges
     from confide.data.on_disk import files_of
     from confide.estimators.evaluation import evaluate as evaluated
+    from confide.estimators.evaluation import expected_of, plan_of_evaluation
     from confide.files import write_text
     from confide.intake.opening import open_rows
     from confide.report.ledger_facts import same_rows_note
@@ -66,10 +67,14 @@ def evaluate(
     charges = Charges(ledger, purpose=purpose, model_file=model_file, rows=max_rows_per_person)
     if charges.ledger and (note := same_rows_note(charges.ledger, model.guarantee_, sha256_of(model_file))):
         print(f"note: {note}", file=sys.stderr)
+    opened = open_rows(files, model.schema)
+    counts = plan_of_evaluation(budget, n_bins=bins, neighbours=neighbours, max_rows_per_person=max_rows_per_person)
+    if output_format == "text":
+        display.Screen().text(expected_of(counts, opened, level))
     with charges.reported_on_failure("evaluation"), display.working("evaluating"):
         found = evaluated(
             model,
-            open_rows(files, model.schema),
+            opened,
             budget=budget,
             ledger=charges.ledger,
             n_bins=bins,
@@ -86,6 +91,10 @@ def evaluate(
         show_rates(display.Screen(), found, charges.closing_sentence())
     if out is not None:
         write_text(out, json.dumps(document, indent=2, allow_nan=False) + "\n", overwrite=force)
+    _exit_if_void(found)
+
+
+def _exit_if_void(found: Evaluation) -> None:
     if found.void is not None:
         raise typer.Exit(NO_GUARANTEE)
 

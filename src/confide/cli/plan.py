@@ -34,7 +34,10 @@ GuessedError = Annotated[
     float | None,
     typer.Option(metavar="SHARE", help="Guess of the test error without privacy. From it the private one is forecast."),
 ]
-PositiveRate = Annotated[float, typer.Option(metavar="SHARE", help="Expected share of one of the two classes, for --error.")]
+PositiveRate = Annotated[
+    float | None,
+    typer.Option(metavar="SHARE", help="Expected share of one of the two classes, for --error.  [default: 0.5]"),
+]
 WithDetails = Annotated[
     bool, typer.Option("--details", help="Show the whole plan: noise, curves, bounds, other mechanisms and budgets.")
 ]
@@ -52,7 +55,7 @@ def plan(
     *,
     options: ModelOptions,
     error: GuessedError = None,
-    positive_rate: PositiveRate = 0.5,
+    positive_rate: PositiveRate = None,
     curve: WithCurve = False,
     details: WithDetails = False,
     output_format: Format = "text",
@@ -69,11 +72,11 @@ def plan(
     columns = schema_of(schema)
     if error is not None and predicts_a_number(columns):
         raise ParameterError("--error forecasts mistakes in classes, so it is not for a target of numbers. Leave it out.")
-    guesses: dict[str, Any] | None = None if error is None else {"error": error, "positive_rate": positive_rate}
+    guesses: dict[str, Any] | None = None if error is None else {"error": error, "positive_rate": positive_rate or 0.5}
     budgets = [] if guesses is None else _budgets_of_curve(budget) if curve else [budget]
-    planned = _Planned.of(
-        options, budget, columns, rows, features, guesses, budgets, with_alternatives=details or output_format == "json"
-    )
+    asked = {"error": error, "positive_rate": positive_rate}
+    beside = details or output_format == "json"
+    planned = _Planned.of(options, budget, columns, rows, features, asked, guesses, budgets, with_alternatives=beside)
     _show(planned, output_format, with_details=details, with_curve=curve)
 
 
@@ -96,6 +99,7 @@ class _Planned:
         columns: Schema | None,
         rows: int | None,
         features: int | None,
+        asked: dict[str, Any],
         guesses: dict[str, Any] | None,
         budgets: list[Budget],
         *,
@@ -115,7 +119,7 @@ class _Planned:
         decided: AnyPlan = model.plan(rows, features)
         alternatives = None
         with display.working("simulating fits"):
-            verdict = verdict_of(model, rows, features, plan=decided, **guesses or {})
+            verdict = verdict_of(model, rows, features, plan=decided, **asked)
             forecasts = [
                 verdict.forecast
                 if each == budget and verdict.forecast is not None

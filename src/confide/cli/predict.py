@@ -33,7 +33,8 @@ def predict(
 
     The probability is that of the positive class of the schema; with three classes or more, that of the predicted class. A
     support vector machine has no probabilities: its `score` is high where the positive class is likely. All columns of the
-    table are kept, and the cells of a CSV file stay as they are written. The target is not needed.
+    table are kept, and the cells of a CSV file stay as they are written; commas separate them in the file that is
+    written, whatever separated them before. The target is not needed.
     """
     from confide.cli import display, tables
     from confide.data.on_disk import WRITABLE

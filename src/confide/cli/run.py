@@ -47,8 +47,11 @@ def run(
         _show_steps(screen, started)
         if plan is not None and started.prepared is not None:
             started.prepared.show(plan, screen)
+        if started.expected:
+            screen.text(f"The evaluation: {started.expected}")
     if plan is not None:
         document["plan"] = plan.to_dict()
+    document |= {"expected_of_evaluation": started.expected} if started.expected else {}
     if not dry_run:
         _perform(started, screen, document, plan)
     elif screen is not None:

@@ -12,7 +12,7 @@ from confide.cli.option_names import in_words_of_options
 from confide.cli.options import ModelOptions
 from confide.errors import StudyError
 from confide.features.schema_checks import suggestion
-from confide.studies.study import Study
+from confide.studies.study import LEDGER_OF_ITS_OWN, Study
 
 OF_BUDGET = ("neighbours", "n_rows_bounds", "max_rows_per_person")
 """Options that a study states in [budget]."""
@@ -47,6 +47,14 @@ def in_words_of_keys(study: Study, error: Exception) -> str:
     keys |= {name.replace("_", "-"): f"[budget] {name}" for name in ("epsilon", "delta", "rho", *OF_BUDGET)}
     words = re.sub(r"--([a-z][a-z-]*)", lambda found: keys.get(found[1], found[0]), in_words_of_options(str(error)))
     return f"{study.path}: {words}"
+
+
+def words_of_too_little(study: Study, error: Exception, place: str, n_charges: int) -> str:
+    """A refusal for want of budget in the ledger at `place`, in words of keys."""
+    words = in_words_of_keys(study, error)
+    if n_charges > 1:
+        return f"{words} The fit and the evaluation are both charged to it: {LEDGER_OF_ITS_OWN}."
+    return words.replace("[budget]", "[evaluation]") if place != study.ledger_place else words
 
 
 def _option(study: Study, key: str, kind: Any, value: Any) -> Any:

@@ -10,7 +10,7 @@ from confide.cli.budgets import chosen_budget
 from confide.cli.charges import Charges
 from confide.cli.fitting import Fitting, PreparedFit, schema_with_target
 from confide.cli.options import ModelOptions
-from confide.cli.study_options import in_words_of_keys, options_of
+from confide.cli.study_options import in_words_of_keys, options_of, words_of_too_little
 from confide.errors import BudgetExceeded, ParameterError, SchemaError, StudyError
 from confide.files import check_output
 from confide.studies.facts import facts_of_evaluation, facts_of_fit, fingerprint
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from confide.features.schema import Schema
     from confide.inference.rates import Evaluation
     from confide.privacy.budgets import Budget
+    from confide.privacy.counts import CountsPlan
     from confide.training.plan import AnyPlan
 
 
@@ -42,6 +43,7 @@ class StudyRun:
     prepared : the fit, if it is to be done
     plan : the plan of the fit, once it is planned
     paid : what the evaluation charged, in a sentence, once it did
+    expected : how precise the evaluation will be, in sentences, once it is planned
     """
 
     study: Study
@@ -53,6 +55,7 @@ class StudyRun:
     prepared: PreparedFit | None
     plan: AnyPlan | None = None
     paid: str = ""
+    expected: str = ""
 
     @classmethod
     def of(cls, study: Study, *, again: bool) -> StudyRun:
@@ -65,14 +68,15 @@ class StudyRun:
         """
         options = options_of(study)
         schema = schema_with_target(study.located(study.data.schema))
-        state, ledger = State.of(study.state_path), _facts_of_ledger(study)
+        state, ledger = State.of(study.state_path), _facts_of_ledger(study.ledger_place)
         fit = step_of_fit(study, state, facts_of_fit(study, schema), ledger, again=again)
         is_done = fit.standing is Standing.DONE
         facts = facts_of_evaluation(study, fit.begun.fingerprint)
         evaluation = None
         if study.evaluation is not None and facts is not None:
             _refuse_unrated(study, schema)
-            evaluation = step_of_evaluation(study, state, facts, ledger, fit_is_done=is_done, again=again)
+            paying = ledger if study.evaluation.ledger is None else _facts_of_ledger(study.ledger_place_of_evaluation)
+            evaluation = step_of_evaluation(study, state, facts, paying, fit_is_done=is_done, again=again)
         report = None
         if study.outputs.report is not None:
             report = report_standing(study, state, _source_of_report(study, state))
@@ -85,7 +89,9 @@ class StudyRun:
         study = self.study
         steps = [("fit", self.fit.standing, f"{_budget(study.budget)}; writes {study.outputs.model}")]
         if self.evaluation is not None and study.evaluation is not None:
-            steps.append(("evaluate", self.evaluation.standing, f"{_budget(study.evaluation)}; on {study.evaluation.file}"))
+            place = study.evaluation.ledger or study.ledger.file or "the ledger"
+            what = f"{_budget(study.evaluation)}; on {study.evaluation.file}; charged to {place}"
+            steps.append(("evaluate", self.evaluation.standing, what))
         if self.report is not None:
             is_new = self.fit.standing is not Standing.DONE
             steps.append(("report", Standing.TO_DO if is_new else self.report, f"writes {study.outputs.report}"))
@@ -93,26 +99,30 @@ class StudyRun:
 
     def planned(self) -> AnyPlan | None:
         """The plan of the fit, if it is to be done, once it is known that the ledger has enough left for all steps."""
+        from confide.estimators.evaluation import expected_of
         from confide.intake.opening import open_rows
 
-        events: list[Event] = []
+        events: dict[str, list[Event]] = {self.study.ledger_place: [], self.study.ledger_place_of_evaluation: []}
         if self.prepared is not None:
             try:
                 self.plan = self.prepared.planned()
             except ParameterError as error:
                 raise _in_its_words(self.study, error) from None
-            events.append(self.plan.event)
+            events[self.study.ledger_place].append(self.plan.event)
         if self.evaluation is not None and self.evaluation.standing is not Standing.DONE:
             # The file must be there and have the columns before the fit is charged.
             rows: Any = open_rows(self._rows_aside(), schema_with_target(self.study.located(self.study.data.schema)))
             rows.count()
-            events.append(self._event_of_evaluation())
-        if events:
+            counts = self._plan_of_evaluation()
+            self.expected = expected_of(counts, rows)
+            events[self.study.ledger_place_of_evaluation].append(counts.event)
+        for place, charges in events.items():
             try:
-                rows = 1 if self.prepared is not None else self.study.budget.max_rows_per_person
-                Charges(self.study.ledger_place, rows=rows).checked(events)
+                if charges:
+                    rows = 1 if self.prepared is not None else self.study.budget.max_rows_per_person
+                    Charges(place, rows=rows).checked(charges)
             except BudgetExceeded as error:
-                raise BudgetExceeded(in_words_of_keys(self.study, error)) from None
+                raise BudgetExceeded(words_of_too_little(self.study, error, place, len(charges))) from None
         return self.plan
 
     def fitted(self) -> PrivateLinearModel:
@@ -143,7 +153,7 @@ class StudyRun:
         if step is None or study.evaluation is None or step.standing is Standing.DONE:
             return None
         rows = open_rows(self._rows_aside(), model.schema)
-        charges = Charges(study.ledger_place, purpose=_purpose(study, step))
+        charges = Charges(study.ledger_place_of_evaluation, purpose=_purpose(study, step))
         self._note(replace(self.state, evaluation=step.begun))
         with charges.reported_on_failure("evaluation"):
             found: Evaluation = evaluate(
@@ -190,14 +200,12 @@ class StudyRun:
     def _rows_aside(self) -> str:
         return str(self.study.located(self.study.evaluation.file if self.study.evaluation is not None else ""))
 
-    def _event_of_evaluation(self) -> Event:
-        from confide.estimators.evaluation import USUAL_BINS
-        from confide.privacy.budgets import Neighbours
-        from confide.privacy.counts import NoisyCounts
+    def _plan_of_evaluation(self) -> CountsPlan:
+        from confide.estimators.evaluation import plan_of_evaluation
 
-        budget, evaluation = self.study.budget, self.study.evaluation
-        relation = Neighbours.parse(budget.neighbours)
-        return NoisyCounts().plan(2 * USUAL_BINS, _budget(evaluation), relation, budget.max_rows_per_person).event
+        whom = self.study.budget
+        budget = _budget(self.study.evaluation)
+        return plan_of_evaluation(budget, neighbours=whom.neighbours, max_rows_per_person=whom.max_rows_per_person)
 
 
 def _prepared(study: Study, options: ModelOptions, fit: Step) -> PreparedFit:
@@ -220,11 +228,11 @@ def _in_its_words(study: Study, error: ParameterError) -> Exception:
     return error if isinstance(error, SchemaError) else StudyError(in_words_of_keys(study, error))
 
 
-def _facts_of_ledger(study: Study) -> LedgerFacts:
+def _facts_of_ledger(place: str) -> LedgerFacts:
     from confide.accounting.ledger import Ledger
 
-    opened = Ledger(study.ledger_place)
-    return LedgerFacts(opened.identity, study.ledger_place, tuple(opened.entries()["purpose"]))
+    opened = Ledger(place)
+    return LedgerFacts(opened.identity, place, tuple(opened.entries()["purpose"]))
 
 
 def _refuse_unrated(study: Study, schema: Schema) -> None:

@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Literal, TypeAlias, TypeVar, cast
 
 from confide.errors import FileError, InputError, ParameterError
+from confide.features.cells import NOT_NUMBERS
 from confide.features.column_names import listed, looks_like_number
 
 Kind: TypeAlias = Literal["number", "text"]
@@ -276,9 +277,7 @@ def csv_refusal(path: Path, types: Mapping[str, Any], complaint: str) -> Excepti
     header = header_of(path, types)
     name = header[int(found[1])] if found and int(found[1]) < len(header) else None
     if name is not None and types.get(name) == pa.float64():
-        return InputError(
-            f'{path}: column "{name}" holds cells that are not numbers; give numbers, and leave missing cells empty.'
-        )
+        return InputError(f'{path}: column "{name}" holds {NOT_NUMBERS}')
     return FileError(
         f"{path} cannot be read as CSV; give text in UTF-8 with commas, semicolons, tabs or vertical bars between cells."
     )

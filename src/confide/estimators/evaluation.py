@@ -15,6 +15,7 @@ from confide.errors import ParameterError
 from confide.estimators.linear_classifier import LinearClassifier, classes_of
 from confide.estimators.linear_model import released_model
 from confide.features.persons import RowsPerPerson
+from confide.inference.expected_precision import expected_precision
 from confide.inference.intervals import checked_level
 from confide.inference.rates import Evaluation
 from confide.intake import parameters
@@ -104,9 +105,7 @@ def evaluate(
     """
     _check_model(model)
     allowed, relation = as_budget(budget), Neighbours.parse(neighbours)
-    whole = isinstance(n_bins, (int, np.integer)) and not isinstance(n_bins, bool)
-    if not whole or not _LEAST_BINS <= n_bins <= _MOST_BINS or n_bins % 2:
-        raise ParameterError(f"n_bins must be an even whole number from {_LEAST_BINS} to {_MOST_BINS}.")
+    _check_bins(n_bins)
     checked_level(level)
     charge = Charge(parameters.checked_ledger(ledger), parameters.checked_seed(random_state), "evaluate")
     persons = parameters.checked_rows_per_person(max_rows_per_person)
@@ -132,6 +131,27 @@ def evaluate(
         # The number of rows is public, so the error that the noise made in the total is taken evenly from all cells.
         counts = counts + (n_rows - counts.sum()) / counts.size
     return Evaluation(counts, plan, float(level), outcome, n_rows, has_probabilities, void)
+
+
+def plan_of_evaluation(
+    budget: Budget, *, n_bins: int = USUAL_BINS, neighbours: str = "replace-one", max_rows_per_person: int = 1
+) -> CountsPlan:
+    """The plan that `evaluate` makes of the same arguments, from public facts alone."""
+    _check_bins(n_bins)
+    persons = parameters.checked_rows_per_person(max_rows_per_person)
+    return NoisyCounts().plan(2 * n_bins, budget, Neighbours.parse(neighbours), persons)
+
+
+def expected_of(plan: CountsPlan, rows: Any, level: float = 0.95) -> str:
+    """How precise the rates of opened rows will be, in sentences. The rows are counted only where their number is public."""
+    is_public = plan.neighbours is Neighbours.REPLACE_ONE and (rows.schema is None or rows.schema.person is None)
+    return expected_precision(plan, rows.count() if is_public else None, checked_level(level))
+
+
+def _check_bins(n_bins: Any) -> None:
+    whole = isinstance(n_bins, (int, np.integer)) and not isinstance(n_bins, bool)
+    if not whole or not _LEAST_BINS <= n_bins <= _MOST_BINS or n_bins % 2:
+        raise ParameterError(f"n_bins must be an even whole number from {_LEAST_BINS} to {_MOST_BINS}.")
 
 
 def _check_model(model: Any) -> None:

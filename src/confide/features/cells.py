@@ -24,6 +24,12 @@ from confide.errors import InputError
 from confide.features.canonical_labels import canonical_label
 from confide.types import Indices
 
+NOT_NUMBERS = (
+    "cells that are not numbers; give numbers, and leave missing cells empty. If numbers have a decimal comma, write them "
+    "with a point (pandas: read_csv(sep=';', decimal=','))."
+)
+"""How a message ends about a column whose cells cannot all be read as numbers. It is the same whatever the cells hold."""
+
 CellNumbers: TypeAlias = NDArray[np.floating[Any]]
 """(n,): the number in each cell, float32 or float64, NaN where a cell is missing."""
 Levels: TypeAlias = NDArray[np.signedinteger[Any]]
@@ -63,7 +69,7 @@ def _numbers_of_distinct(what: str, distinct: list[object], positions: Indices, 
     # The last entry stands for missing cells, whose position is -1.
     unreadable = np.array([number is None for number in found] + [False])
     if refuse and unreadable[positions].any():
-        raise InputError(f"{what}: holds cells that are not numbers; give numbers, and leave missing cells empty.")
+        raise InputError(f"{what}: holds {NOT_NUMBERS}")
     return np.array([math.nan if number is None else number for number in found] + [math.nan])[positions]
 
 

@@ -6,6 +6,7 @@ Each check gives the value in the form in which the schema keeps it, or raises a
 from __future__ import annotations
 
 import dataclasses
+import datetime as dt
 import difflib
 import math
 import numbers
@@ -45,6 +46,11 @@ def finite_bound(where: str, key: str, value: object) -> float:
             bound = math.inf
         if math.isfinite(bound):
             return bound
+    if isinstance(value, dt.date | dt.time):
+        raise SchemaError(
+            f"{where}: {key} must be a finite number. Dates are not read; turn them into a number, such as days since a "
+            f"public date."
+        )
     raise SchemaError(f"{where}: {key} must be a finite number.")
 
 

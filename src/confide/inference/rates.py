@@ -20,7 +20,7 @@ from confide.types import Array
 if TYPE_CHECKING:
     import pandas as pd
 
-_LEAST_SIGNAL = 4.0
+LEAST_SIGNAL = 4.0
 """In standard deviations of the noise: below it a number of rows is not known well enough to divide by."""
 
 
@@ -36,6 +36,13 @@ class Rate:
     value: float | None
     low: float | None
     high: float | None
+
+    def divided_by(self, total: float) -> Rate:
+        """The rate divided by a total of at least 1; its interval grows where it does not hold the quotient."""
+        if self.value is None or self.low is None or self.high is None:
+            return self
+        value = self.value / total
+        return Rate(value, min(self.low, value), max(self.high, value))
 
     def __str__(self) -> str:
         if self.value is None:
@@ -86,8 +93,12 @@ class Evaluation:
 
     @property
     def confusion(self) -> tuple[tuple[Rate, Rate], tuple[Rate, Rate]]:
-        """Parts of all rows by true class (first index) and predicted class, negative first."""
-        return (self._cell(0, 0), self._cell(0, 1)), (self._cell(1, 0), self._cell(1, 1))
+        """Parts of all rows by true class (first index) and predicted class, negative first. They add up to 1."""
+        cells = [self._cell(true, predicted) for true in (0, 1) for predicted in (0, 1)]
+        if (total := sum(cell.value or 0.0 for cell in cells)) > 1.0:
+            # The noise made some sums negative. These are shown as 0, and the others share what is left.
+            cells = [cell.divided_by(total) for cell in cells]
+        return (cells[0], cells[1]), (cells[2], cells[3])
 
     @property
     def sensitivity(self) -> Rate:
@@ -129,7 +140,7 @@ class Evaluation:
 
     def _is_known(self, counts: Array, which: Array) -> bool:
         noise = self.plan.deviation * math.sqrt(which.sum())
-        return bool((which * counts).sum() > max(_LEAST_SIGNAL * noise, 0.0))
+        return bool((which * counts).sum() > max(LEAST_SIGNAL * noise, 0.0))
 
     def _rate(self, part: Callable[[Array], float], of: Array) -> Rate:
         """A sum of counts over the sum of those in `of`."""

@@ -26,6 +26,7 @@ _CLEAR = 4.0
 """A level stands out if its rows, all with one label, pull twice as hard as the noise on its weight. At a probability of one
 half each pulls with half of its largest slope."""
 _MOST_NAMED = 5
+_USUAL_RATE = 0.5
 _DESIGNS_OF_A_GUESS = 2
 
 ENOUGH, FEW, TOO_FEW, UNKNOWN = "enough", "few", "too few", "unknown"
@@ -72,7 +73,7 @@ def verdict_of(
     *,
     plan: Any = None,
     error: float | None = None,
-    positive_rate: float = 0.5,
+    positive_rate: float | None = None,
 ) -> Verdict:
     """The verdict on what a fit would release.
 
@@ -82,7 +83,8 @@ def verdict_of(
     n_rows, n_features : int or None
         As in its `plan`.
     plan : its plan, if it was made already
-    error, positive_rate : as in `simulate`; without an error one of 0.15 is assumed, and the verdict says so
+    error, positive_rate : as in `simulate`; without an error one of 0.15 is assumed, and without a
+        rate one of one half, and the verdict says so
 
     Raises
     ------
@@ -94,7 +96,7 @@ def verdict_of(
     rare, all_columns, least = _rare_columns(estimator, decided, n_rows, n_features)
     level, rows = _enough_rows(decided)
     columns = "" if not all_columns else _on_columns(rare, all_columns, least)
-    return Verdict(_on_error(forecast, why, error), columns, rows, level, rare, forecast)
+    return Verdict(_on_error(forecast, why, error, positive_rate), columns, rows, level, rare, forecast)
 
 
 def where_the_budget_goes(plan: Any) -> tuple[tuple[str, float], ...]:
@@ -124,21 +126,23 @@ def budget_sentence(plan: Any) -> str:
 
 
 def _forecast(
-    estimator: Any, n_rows: int | None, n_features: int | None, error: float | None, positive_rate: float
+    estimator: Any, n_rows: int | None, n_features: int | None, error: float | None, rate: float | None
 ) -> tuple[Forecast | None, str]:
     """A forecast, or None and the reason."""
     if not hasattr(estimator, "classes"):
         return None, "there are no forecasts for targets of numbers"
+    positive_rate = _USUAL_RATE if rate is None else rate
     if error is not None:
         return simulate(estimator, n_rows, n_features, error=error, positive_rate=positive_rate), ""
     try:
         few = _DESIGNS_OF_A_GUESS  # a guess that nobody made is not worth more time
-        return simulate(estimator, n_rows, n_features, error=GUESSED_ERROR, n_designs=few), ""
+        guessed = simulate(estimator, n_rows, n_features, error=GUESSED_ERROR, positive_rate=positive_rate, n_designs=few)
+        return guessed, ""
     except ParameterError:
         return None, "there are no forecasts for this model and this budget"
 
 
-def _on_error(forecast: Forecast | None, why: str, error: float | None) -> str:
+def _on_error(forecast: Forecast | None, why: str, error: float | None, rate: float | None) -> str:
     if forecast is None:
         return f"Expected error: unknown, because {why}."
     # Real rows may be easier than made-up ones, but nobody should expect privacy to lower the error.
@@ -146,9 +150,26 @@ def _on_error(forecast: Forecast | None, why: str, error: float | None) -> str:
     low, high = (f"{100.0 * _rounded(value):.3g}" for value in (lowest, forecast.high))
     range_ = f"{low}%" if low == high else f"{low} to {high}%"
     without = f"{100.0 * forecast.non_private_error:.3g}%"
+    said = f"Expected error: {range_}, where it would be {without} without privacy."
     if error is None:
-        return f"Expected error: {range_}, if it were {without} without privacy, which is a mere guess: --error takes yours."
-    return f"Expected error: {range_}, where it would be {without} without privacy."
+        said = f"Expected error: {range_}, if it were {without} without privacy, which is a mere guess: --error takes yours."
+    return f"{said} {constant_answer(forecast, is_given=rate is not None)}"
+
+
+def constant_answer(forecast: Forecast, *, is_given: bool) -> str:
+    """The sentence on what a model that always answers the same would err by.
+
+    Parameters
+    ----------
+    forecast : it holds that error
+    is_given : whether somebody said how frequent the classes are
+    """
+    if is_given:
+        return f"A model that always answers the same errs by {100.0 * forecast.constant_error:.3g}%."
+    return (
+        "This takes both classes to be equally frequent. If they are not, a model that always answers the same errs by less "
+        "than 50%: --positive-rate takes the share of one class."
+    )
 
 
 def _rounded(share: float) -> float:

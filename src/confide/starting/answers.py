@@ -23,7 +23,8 @@ from confide.features.target import Target
 
 SKIP = "skip"
 HELP_FOR_COLUMNS = (
-    '"18 90" is a number from 18 to 90; add "log" for a long right tail such as incomes. "F, M" are the levels of a '
+    '"18 90" is a number from 18 to 90; add "log" only where values spread over powers of ten from near the first number. '
+    '"F, M" are the levels of a '
     "category; "
     'add "*" for all other levels together. Add "empty" if cells may be empty. "skip" leaves the column out, and "<" goes '
     "back."
@@ -35,6 +36,11 @@ HELP_FOR_TARGETS = (
 
 _NUMBER = r"[+-]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
 _BOUNDS = re.compile(rf"({_NUMBER})(?: *\.\. *| +to +| +)({_NUMBER})((?: +[a-z]+)*)", re.IGNORECASE)
+_PAIR = re.compile(rf"({_NUMBER}) *, *({_NUMBER})")
+_NEAR = 2.0
+"""Two codes of levels, such as 0 and 1 or -1 and 1, are hardly ever farther apart."""
+_WITH_COMMA = r"[+-]?\d+(?:[.,]\d+)?"
+_DECIMAL_COMMA = re.compile(rf"(?=.*\d,\d){_WITH_COMMA}(?: *\.\. *| +to +| +){_WITH_COMMA}(?: +[a-z]+)*", re.IGNORECASE)
 _THOUSANDS = re.compile(r"\d,\d{3}(?!\d)")
 
 
@@ -83,6 +89,30 @@ def described_target(name: str, answer: str) -> dict[str, Any]:
     return Target(name, classes=tuple(labels)).to_dict()
 
 
+def check_no_unclear_pair(answer: str, guess: str) -> None:
+    """Refuse two numbers with a comma that may be meant as bounds, as in "18,90"; "0, 1" and quoted levels are levels.
+
+    Parameters
+    ----------
+    answer : what was typed
+    guess : what was suggested
+
+    Raises
+    ------
+    ParameterError
+        With what to type for bounds and for levels.
+    """
+    found = _PAIR.fullmatch(answer.strip())
+    if found is None or answer.strip() == guess:
+        return
+    low, high = found[1], found[2]
+    if _BOUNDS.fullmatch(guess) or abs(float(high) - float(low)) > _NEAR:
+        raise ParameterError(
+            f'two numbers: bounds {low} to {high}, or two levels? Type "{low} {high}" for bounds, or the levels in quotes: '
+            f'"{low}", "{high}" with the marks.'
+        )
+
+
 def typed(description: dict[str, Any]) -> str:
     """The answer that stands for the description of a column or of a target."""
     if "low" in description:
@@ -104,6 +134,8 @@ def _bounds(answer: str, known: Sequence[str]) -> tuple[float, float, set[str]] 
     """Low, high and the words after them; None if the answer does not begin with two numbers."""
     if _THOUSANDS.search(answer) and re.fullmatch(r"[\d,. ]+[a-z ]*", answer) and " " in re.sub(", +", ",", answer):
         raise ParameterError('write large numbers without commas, such as "0 20000".')
+    if _DECIMAL_COMMA.fullmatch(answer):
+        raise ParameterError('write decimals with a point, such as "0.5 20".')
     found = _BOUNDS.fullmatch(answer)
     if found is None:
         return None

@@ -52,9 +52,9 @@ class SchemaDraft:
 
     @property
     def n_blank(self) -> int:
-        """The number of columns in which something is to be filled in, the target among them."""
+        """The number of places in which something is to be filled in, those of the target among them."""
         descriptions = [self.target, *(column.description for column in self.columns)]
-        return sum(BLANK in repr(description) for description in descriptions)
+        return sum(repr(description).count(BLANK) for description in descriptions)
 
     @property
     def predicts_numbers(self) -> bool | None:
@@ -167,8 +167,7 @@ def _blank_column(name: str, table: TableNames) -> ColumnDraft:
         return ColumnDraft(name, {"categories": [False, True]}, "true or false, as the file declares")
     if kind == "number":
         low, high = guess.split() if guess else ("0", "1000000" if has_long_tail(name) else "1000")
-        scale = ', scale = "log"' if has_long_tail(name) else ""
-        return ColumnDraft(name, {"low": BLANK, "high": BLANK}, f"for example low = {low}, high = {high}{scale}")
+        return ColumnDraft(name, {"low": BLANK, "high": BLANK}, f"for example low = {low}, high = {high}")
     if kind == "category":
         return ColumnDraft(name, {"categories": [BLANK], "other": True}, 'for example ["a", "b"]')
     return ColumnDraft(name, BLANK, "")

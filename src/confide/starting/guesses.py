@@ -51,7 +51,9 @@ _AMOUNTS = {
 }
 """Words of columns that hold money: numbers with a long right tail."""
 _FLAGS = {"is", "has", "was", "had"}
-_TARGETS = {"target", "label", "outcome", "y", "default", "income", "churn", "response", "survived", "class", "price"}
+_STATES = {"verified", "confirmed", "valid", "status", "flag", "known", "given", "provided", "available", "missing", "type"}
+"""Words that say something of a name, an address or a telephone, so that the column holds none."""
+_TARGETS = {"target", "label", "outcome", "y", "default", "defaulted", "churn", "churned", "response", "survived"}
 
 
 def words_of(name: str) -> list[str]:
@@ -65,7 +67,7 @@ def guessed_answer(name: str, declared: DeclaredType | None = None) -> str:
     words = words_of(name)
     if declared == "boolean":
         return "false, true"
-    if declared == "other" or _TEXTS & set(words):
+    if declared == "other" or (_TEXTS & set(words) and not _says_whether(words)):
         return "skip"
     if _IDENTIFIERS & set(words) or set(words) <= _PERSONS:
         return "skip"
@@ -79,15 +81,20 @@ def guessed_answer(name: str, declared: DeclaredType | None = None) -> str:
 def guessed_kind(name: str, declared: DeclaredType | None = None) -> str | None:
     """Whether a column probably holds a "number" or a "category"; None if nothing says so."""
     words = set(words_of(name))
-    if declared in ("text", "boolean") or words & _CATEGORIES or (words_of(name)[:1] and words_of(name)[0] in _FLAGS):
+    if declared in ("text", "boolean") or words & _CATEGORIES or _says_whether(words_of(name)):
         return "category"
     if declared == "number" or words & _AMOUNTS or guessed_answer(name, declared)[:1] in {"-", *"0123456789"}:
         return "number"
     return None
 
 
+def _says_whether(words: list[str]) -> bool:
+    """Whether a column probably says of each row that something holds, such as "Phone verified" or "has_address"."""
+    return bool(_STATES & set(words)) or (words[:1] != [] and words[0] in _FLAGS)
+
+
 def has_long_tail(name: str) -> bool:
-    """Whether a column probably holds money, for which a logarithmic scale is apt."""
+    """Whether a column probably holds money."""
     return bool(_AMOUNTS & set(words_of(name)))
 
 
@@ -97,6 +104,6 @@ def series_of(name: str) -> tuple[str, ...]:
 
 
 def guessed_target(names: tuple[str, ...]) -> str | None:
-    """The column that a model probably predicts: one whose name says so, or else the last one."""
+    """The column that a model probably predicts: one whose name says so, or else the last one that is no identifier."""
     named = [name for name in names if _TARGETS & set(words_of(name))]
-    return named[-1] if named else names[-1]
+    return (named or [name for name in names if guessed_answer(name) != "skip"] or list(names))[-1]

@@ -11,6 +11,7 @@ from confide.errors import ParameterError
 from confide.starting.answers import (
     HELP_FOR_COLUMNS,
     HELP_FOR_TARGETS,
+    check_no_unclear_pair,
     described_column,
     described_target,
     target_answer,
@@ -64,7 +65,12 @@ class Interview:
         default = target_answer(self.suggested.get(target, ""))
         self.terminal.say(HELP_FOR_TARGETS)
         label = f'What does "{target}" hold?'
-        described = self._asked(label, default, lambda answer: described_target(target, answer))
+
+        def read(answer: str) -> dict[str, Any]:
+            check_no_unclear_pair(answer, default)
+            return described_target(target, answer)
+
+        described = self._asked(label, default, read)
         columns = self._columns([name for name in left if name != target])
         return SchemaDraft(columns, described, person)
 
@@ -110,6 +116,7 @@ class Interview:
             try:
                 if not answer or answer == "?":
                     raise ParameterError(HELP_FOR_COLUMNS)
+                check_no_unclear_pair(answer, guess)
                 self.terminal.say(f"    {_understood(described_column(name, answer))}")
             except ParameterError as error:
                 self.terminal.say(f"    {error}")

@@ -23,7 +23,7 @@ _MOST_LEVELS = 50
 _MOST_CODES = 12
 """A column of whole numbers with so few different values is taken for a category of codes."""
 _LONG_TAIL = 100.0
-"""If the largest number is more than so many times the mean, a logarithmic scale is suggested."""
+"""If the least number is 0 and the largest is more than so many times the mean, a logarithmic scale is suggested."""
 
 
 @dataclass(slots=True)
@@ -65,7 +65,7 @@ class _Seen:
         if self.n_numbers and not self.n_texts and not (few_codes and self.high - self.low <= _MOST_CODES):
             if self.low == self.high:
                 return SKIP
-            long_tail = self.low >= 0.0 and self.high > _LONG_TAIL * max(self.total / self.n_numbers, 1.0)
+            long_tail = self.low == 0.0 and self.high > _LONG_TAIL * max(self.total / self.n_numbers, 1.0)
             bounds = {"low": shown_number(self.low), "high": shown_number(self.high), "missing": self.missing}
             return typed(bounds | ({"scale": "log"} if long_tail else {}))
         if len(self.levels) > _MOST_LEVELS:

@@ -49,7 +49,9 @@ def steps_of(schema: SchemaDraft, study: StudyDraft) -> tuple[Step, ...]:
             "error with privacy. Take the guesses from the literature, not from the rows.",
             "if len(schema.target.labels) == 2:\n"
             "    forecast = confide.planning.simulate(model, n_rows, error=0.2, positive_rate=0.3)\n"
-            '    print(f"error {forecast.error:.3f}, probably between {forecast.low:.3f} and {forecast.high:.3f}")',
+            '    print("If a model without privacy erred by 0.20, and the rarer label had a share of 0.30")\n'
+            '    print("(both are guesses: put yours here), this one")\n'
+            '    print(f"would err by {forecast.error:.3f}, probably by {forecast.low:.3f} to {forecast.high:.3f}.")',
         ),
         Step(
             "The fit",

@@ -35,10 +35,13 @@ kind = "additive"                # a curve for each number; the names of --model
 model = "model.json"
 report = "report.html"
 
-# Rates on rows kept aside, in a file of their own and with a budget of their own:
+# Rates on rows kept aside, in a file of their own. If they are other people than those of the fit, they have a ledger of
+# their own, made by `{evaluation_ledger_command}`.
+# Without the line "ledger", the ledger of the study is charged, and must have room for both.
 # [evaluation]
 # file = "held_out.csv"
-# epsilon = 0.1
+# epsilon = 0.5
+# ledger = "held_out.db"
 """
 
 
@@ -47,6 +50,7 @@ def study_text(study: StudyDraft) -> str:
     bounds = study.n_rows_bounds
     return _TEXT.format(
         ledger_command=ledger_command(study),
+        evaluation_ledger_command=f"confide ledger init held_out.db --epsilon 0.5{_relation(study)}",
         name=toml_value(study.name),
         data=toml_value(study.data),
         schema=toml_value(study.schema),
@@ -62,9 +66,14 @@ def study_text(study: StudyDraft) -> str:
 def ledger_command(study: StudyDraft) -> str:
     """The command that creates the ledger of the study."""
     delta = "" if study.delta is None else f" --delta {study.limit_delta:g}"
+    return f"confide ledger init {study.ledger} --epsilon {study.limit:g}{delta}{_relation(study)}"
+
+
+def _relation(study: StudyDraft) -> str:
+    """The options that say whom a ledger protects."""
     neighbours = "" if study.n_rows_bounds is None else " --neighbours add-or-remove-one"
     rows = "" if study.max_rows_per_person == 1 else f" --max-rows-per-person {study.max_rows_per_person}"
-    return f"confide ledger init {study.ledger} --epsilon {study.limit:g}{delta}{neighbours}{rows}"
+    return f"{neighbours}{rows}"
 
 
 def check_command(study: StudyDraft) -> str:

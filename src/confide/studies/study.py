@@ -15,6 +15,7 @@ from confide.errors import StudyError
 from confide.features.schema_checks import suggestion
 from confide.features.toml_form import read_toml
 
+LEDGER_OF_ITS_OWN = "rows kept aside of other people may have a ledger of their own, as [evaluation] ledger"
 NEIGHBOURS = ("replace-one", "add-or-remove-one")
 
 
@@ -66,12 +67,22 @@ class LedgerOfStudy:
 
 @dataclass(frozen=True, slots=True)
 class EvaluationOfStudy:
-    """[evaluation]: rows kept aside, in a file of their own, and what rates on them may cost."""
+    """[evaluation]: rows kept aside, in a file of their own, and what rates on them may cost.
+
+    Attributes
+    ----------
+    file : str
+    epsilon, delta, rho : float or None
+    ledger : str or None
+        The file or the URL of the ledger of these rows, if they are other people than those of the fit; None for the
+        study's ledger.
+    """
 
     file: str
     epsilon: float | None = None
     delta: float | None = None
     rho: float | None = None
+    ledger: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +131,14 @@ class Study:
         """The file or the URL of the ledger."""
         return self.ledger.url if self.ledger.url is not None else str(self.located(self.ledger.file or ""))
 
+    @property
+    def ledger_place_of_evaluation(self) -> str:
+        """The file or the URL of the ledger that pays for the evaluation: its own, or else the study's."""
+        own = None if self.evaluation is None else self.evaluation.ledger
+        if own is None:
+            return self.ledger_place
+        return own if _is_url(own) else str(self.located(own))
+
     def located(self, name: str) -> Path:
         """The path that a name in the file stands for."""
         return self.path.parent / name
@@ -131,6 +150,10 @@ class Study:
 
 
 Table = TypeVar("Table")
+
+
+def _is_url(place: str) -> bool:
+    return "://" in place
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,11 +187,13 @@ class _Reading:
 
     def _check_files(self, made: Study) -> None:
         """No file has two roles: an output would replace an input."""
+        own = None if made.evaluation is None else made.evaluation.ledger
         roles = {
             "[data] file": made.data.file,
             "[data] schema": made.data.schema,
             "[ledger] file": made.ledger.file,
             "[evaluation] file": None if made.evaluation is None else made.evaluation.file,
+            "[evaluation] ledger": None if own is None or _is_url(own) else own,
             "[outputs] model": made.outputs.model,
             "[outputs] report": made.outputs.report,
             "the study file": self.path.name,
