@@ -155,7 +155,7 @@ def test_rates_that_were_paid_for_are_kept_where_the_state_cannot_be_written(stu
 
     with monkeypatch.context() as patched:
         patched.setattr(study_run.StudyRun, "_note", stopped)
-        code = 2 if isinstance(error, FileError) else 130
+        code = 4 if isinstance(error, FileError) else 130
         assert "The evaluation is in" in line_of("run", "study.toml", code=code)
     assert json.loads(Path("rescued-evaluation.json").read_text(encoding="utf-8"))["level"] == 0.95
     assert "rescued-evaluation.json" in refused("run", "study.toml")
@@ -173,7 +173,7 @@ def test_a_model_whose_checksum_cannot_be_noted_is_kept(study, monkeypatch):
 
     with monkeypatch.context() as patched:
         patched.setattr(study_run.StudyRun, "_note", stopped)
-        assert "The model is in" in line_of("run", "study.toml", code=2)
+        assert "The model is in" in line_of("run", "study.toml", code=4)
     assert confide.load("rescued-model.json").guarantee_.budget.epsilon == 0.5
     assert not Path("model.json").exists()
 
