@@ -20,9 +20,9 @@ from typing import Any
 from confide.errors import FileError
 
 _KIND = "confide-model"
+FORMAT_VERSION = 1
 _MAX_RESCUE_FILES = 100
 """The largest number of rescued models in one folder."""
-FORMAT_VERSION = 1
 
 
 def write_document(path: str | os.PathLike[str], content: dict[str, Any], *, overwrite: bool = False) -> None:
@@ -40,6 +40,26 @@ def write_text(path: str | os.PathLike[str], text: str, *, overwrite: bool = Fal
     """Write a file of text in one step; see `new_file`."""
     with new_file(path, overwrite=overwrite) as unfinished:
         unfinished.write_text(text, encoding="utf-8")
+
+
+def rescued(text: str, out: Path, what: str) -> str:
+    """Write the text to the first folder that accepts it, and say where it is.
+
+    Folders are tried in this order: that of `out`, the current one, the temporary one. If none accepts it, the text is
+    printed to standard output.
+    """
+    for folder in (out.parent, Path.cwd(), Path(tempfile.gettempdir())):
+        for number in range(1, _MAX_RESCUE_FILES):
+            rescue = folder / f"rescued-{what}{'' if number == 1 else f'-{number}'}{out.suffix}"
+            with suppress(Exception):
+                if rescue.exists():
+                    continue
+                write_text(rescue, text)
+                return f"in {rescue}: copy it to where it should be"
+            break
+    sys.stdout.write(text)
+    sys.stdout.flush()
+    return "on standard output, because it could not be written to any folder: save that text in a file"
 
 
 @contextmanager
@@ -189,23 +209,3 @@ def _checksum(content: dict[str, Any]) -> str:
     # Keys keep the order of the file, because it has a meaning: the order of a schema's columns is that of the coefficients.
     canonical = json.dumps(content, separators=(",", ":"), ensure_ascii=True)
     return "sha256:" + hashlib.sha256(canonical.encode()).hexdigest()
-
-
-def rescued(text: str, out: Path, what: str) -> str:
-    """Write the text to the first folder that accepts it, and say where it is.
-
-    Folders are tried in this order: that of `out`, the current one, the temporary one. If none accepts it, the text is
-    printed to standard output.
-    """
-    for folder in (out.parent, Path.cwd(), Path(tempfile.gettempdir())):
-        for number in range(1, _MAX_RESCUE_FILES):
-            rescue = folder / f"rescued-{what}{'' if number == 1 else f'-{number}'}{out.suffix}"
-            with suppress(Exception):
-                if rescue.exists():
-                    continue
-                write_text(rescue, text)
-                return f"in {rescue}: copy it to where it should be"
-            break
-    sys.stdout.write(text)
-    sys.stdout.flush()
-    return "on standard output, because it could not be written to any folder: save that text in a file"

@@ -121,7 +121,7 @@ def test_a_failure_after_the_charge_says_what_was_charged(monkeypatch, error, wo
         ("confide.cli.display.Screen.plan", "Nothing was charged. No model was written.", 0.0),
         ("confide.accounting.ledger.Ledger.charge", "A charge of epsilon = 0.5 to study.db may have been recorded", 0.0),
         ("confide.training.fit.released", "Charged epsilon = 0.5 to study.db. No model was written.", 0.5),
-        ("confide.cli.charges.write_text", "Charged epsilon = 0.5 to study.db. No model was written.", 0.5),
+        ("confide.cli.charges.write_text", "Charged epsilon = 0.5 to study.db. The model is in rescued-model.json", 0.5),
         ("confide.cli.display.Screen.guarantee", "Charged epsilon = 0.5 to study.db. The model is in model.json.", 0.5),
     ],
 )

@@ -9,6 +9,7 @@ import pytest
 
 import confide
 from confide.cli import study_run
+from confide.errors import FileError
 from confide.studies.state import State
 from tests.cli.commands import FEW_SCHEMA, SENTINEL, line_of, refused, run, spent
 from tests.studies.examples import EVALUATION, TEXT
@@ -105,22 +106,95 @@ def test_a_run_that_stopped_between_charge_and_model_says_so(study, monkeypatch)
 
 
 def test_a_run_that_stopped_after_the_model_goes_on(study, monkeypatch):
-    """Before the checksum was noted, and before the evaluation."""
-    noted = study_run.StudyRun._note
+    """Before the ledger noted the checksum of the model, and before the evaluation."""
+    from confide.cli.charges import Charges
 
-    def stopped(self, state):
-        if state.fit.sha256 is not None:
-            raise KeyboardInterrupt
-        noted(self, state)
+    def stopped(*_):
+        raise KeyboardInterrupt
 
-    monkeypatch.setattr(study_run.StudyRun, "_note", stopped)
-    assert "The model is in" in line_of("run", "study.toml", code=130)
-    monkeypatch.setattr(study_run.StudyRun, "_note", noted)
+    with monkeypatch.context() as patched:
+        patched.setattr(Charges, "_note_checksum", stopped)
+        assert "The model is in" in line_of("run", "study.toml", code=130)
     before = Path("model.json").read_bytes()
     run("run", "study.toml")
     assert Path("model.json").read_bytes() == before
     assert spent() == 0.75
-    assert State.of(Path("study.state.json")).fit.sha256 is not None
+
+
+def test_a_model_that_no_ledger_was_charged_for_is_not_taken(study, monkeypatch):
+    """A run dies after its charge, and somebody puts a model of much greater epsilon in the place of its model."""
+    from confide.cli.charges import Charges
+
+    def stopped(*_, **__):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Charges, "write_model", stopped)
+        run("run", "study.toml", code=130)
+    run("fit", "people.csv", "--schema", "people.toml", "--epsilon", "1000", "--out", "model.json")
+    for options in ((), ("--again",), ("--dry-run",)):
+        assert "this study did not write it" in refused("run", "study.toml", *options)
+    assert spent() == 0.5
+    Path("model.json").unlink()
+    run("run", "study.toml", "--again")
+    assert confide.load("model.json").guarantee_.budget.epsilon == 0.5
+
+
+def test_a_second_run_at_the_same_time_charges_nothing(study):
+    from confide.studies.lock import only_run
+    from confide.studies.study import Study
+
+    with only_run(Study.from_toml("study.toml")):
+        assert "another run of this study is going on" in refused("run", "study.toml")
+        run("run", "study.toml", "--dry-run")
+    assert spent() == 0.0
+    run("run", "study.toml")
+    assert spent() == 0.75
+
+
+@pytest.mark.parametrize("error", [FileError("cannot write."), KeyboardInterrupt()])
+def test_rates_that_were_paid_for_are_kept_where_the_state_cannot_be_written(study, monkeypatch, error):
+    """In a file of their own, which the message names."""
+    noted = study_run.StudyRun._note
+
+    def stopped(self, state):
+        if state.evaluation is not None and state.evaluation.result is not None:
+            raise error
+        noted(self, state)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(study_run.StudyRun, "_note", stopped)
+        code = 4 if isinstance(error, FileError) else 130
+        assert "The evaluation is in" in line_of("run", "study.toml", code=code)
+    assert json.loads(Path("rescued-evaluation.json").read_text(encoding="utf-8"))["level"] == 0.95
+    assert "rescued-evaluation.json" in refused("run", "study.toml")
+    assert spent() == 0.75
+
+
+def test_a_model_whose_checksum_cannot_be_noted_is_kept(study, monkeypatch):
+    """It is paid for, so it is written under another name."""
+    noted = study_run.StudyRun._note
+
+    def stopped(self, state):
+        if state.fit.sha256 is not None:
+            raise FileError("cannot write.")
+        noted(self, state)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(study_run.StudyRun, "_note", stopped)
+        assert "The model is in" in line_of("run", "study.toml", code=4)
+    assert confide.load("rescued-model.json").guarantee_.budget.epsilon == 0.5
+    assert not Path("model.json").exists()
+
+
+@pytest.mark.parametrize("row", [f"40,{SENTINEL}", f"{SENTINEL},low"])
+def test_rows_kept_aside_are_checked_before_the_fit_is_charged(study, row):
+    """An unknown label, and a cell that is no number."""
+    rows = Path("held_out.csv").read_text(encoding="utf-8")
+    Path("held_out.csv").write_text(f"{rows}{row}\n", encoding="utf-8")
+    assert SENTINEL not in refused("run", "study.toml")
+    assert spent() == 0.0
+    assert not Path("model.json").exists()
 
 
 def test_a_study_that_changed_is_refused_with_what_changed(study):

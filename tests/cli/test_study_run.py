@@ -36,9 +36,9 @@ def test_each_charge_is_noted_before_and_after(study, monkeypatch):
     assert State.of(Path("study.state.json")) == State()
     seen, release = [], PreparedFit.release
 
-    def watched(prepared, plan):
+    def watched(prepared, plan, noted):
         seen.append(State.of(Path("study.state.json")).fit)
-        release(prepared, plan)
+        release(prepared, plan, noted)
 
     monkeypatch.setattr(PreparedFit, "release", watched)
     model = run.fitted()

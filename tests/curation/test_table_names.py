@@ -36,7 +36,27 @@ def test_a_parquet_file_declares_types(tmp_path) -> None:
 
 
 @pytest.mark.parametrize(
-    "line", ["SECRETVALUE,39", "SECRETVALUE,2020-01-31", "yes,yes", "SECRETVALUE,a@b.org", "a,,", "a" * 200]
+    "line",
+    [
+        *("SECRETVALUE,39", "SECRETVALUE,2020-01-31", "yes,yes", "SECRETVALUE,a@b.org", "a,,", "a" * 200),
+        *(
+            '"SECRETVALUE\nb",c',
+            "SECRETVALUE,b\x07",
+            "SECRETVALUE,$ a",
+            "SECRETVALUE,€b",
+            "SECRETVALUE,<b",
+            "SECRETVALUE,>b",
+        ),
+        *(
+            "SECRETVALUE,>b",
+            "SECRETVALUE,=b",
+            "SECRETVALUE,4th floor",
+            "SECRETVALUE, Yes",
+            "SECRETVALUE,no",
+            "SECRETVALUE,TRUE",
+        ),
+        *("SECRETVALUE,False", "SECRETVALUE,male", "SECRETVALUE,Female"),
+    ],
 )
 def test_a_first_line_of_data_is_not_shown(tmp_path, line) -> None:
     """The message says that it looks like data, and shows none of it."""
@@ -49,7 +69,7 @@ def test_a_first_line_of_data_is_not_shown(tmp_path, line) -> None:
 
 def test_usual_names_are_no_data() -> None:
     """Names of the credit table, of Adult, and one blank for an index."""
-    assert not looks_like_data(["", "LIMIT_BAL", "PAY_0", "default payment next month", "capital-gain", "X1", "<=50K"])
+    assert not looks_like_data(["", "LIMIT_BAL", "PAY_0", "default payment next month", "capital-gain", "X1", "is_male"])
 
 
 def test_a_damaged_file_and_a_sheet_are_refused(tmp_path) -> None:

@@ -10,7 +10,16 @@ import pytest
 from confide.errors import StudyError
 from confide.studies.facts import fingerprint
 from confide.studies.state import State, checksum_of
-from confide.studies.steps import LedgerFacts, Standing, purpose_mark, report_standing, step_of_evaluation, step_of_fit
+from confide.studies.steps import (
+    LedgerFacts,
+    Standing,
+    purpose_mark,
+    refuse_charged_meanwhile,
+    report_standing,
+    source_of_report,
+    step_of_evaluation,
+    step_of_fit,
+)
 from tests.studies.examples import EVALUATION, TEXT, study_of
 
 FACTS = {"budget": {"epsilon": 0.5}}
@@ -73,10 +82,30 @@ def test_a_stop_between_charge_and_model_is_said_plainly(study, begun):
         fit_of(study, stopped, CHARGE, CHARGE)
 
 
-def test_a_stop_after_the_model_was_written_is_done(study, begun):
-    """Its place was empty before, so the model is that of the charge."""
+def test_a_model_whose_checksum_was_not_noted_is_not_taken(study, begun):
+    """The checksum is noted before the model is written, so somebody else put this file there."""
     study.located("model.json").write_text("model")
-    assert fit_of(study, begun, CHARGE).standing is Standing.DONE
+    for again in (False, True):
+        with pytest.raises(StudyError, match=r"this study did not write it.*Move that file away"):
+            fit_of(study, begun, CHARGE, again=again)
+
+
+def test_a_stop_between_checksum_and_model_is_charged_anew_only_when_asked(study, done):
+    """The model never came; a model saved elsewhere may still be put there."""
+    out = study.located("model.json")
+    out.unlink()
+    with pytest.raises(StudyError, match=r"its model is not there.*put it back"):
+        fit_of(study, done, CHARGE)
+    out.write_text("model")
+    assert fit_of(study, done, CHARGE).standing is Standing.DONE
+
+
+def test_a_charge_made_meanwhile_is_found(study):
+    """By a copy of the study in another folder."""
+    step = fit_of(study, State(), "another charge")
+    refuse_charged_meanwhile(study, step, ["another charge", "one more"])
+    with pytest.raises(StudyError, match="another run charged the ledger"):
+        refuse_charged_meanwhile(study, step, ["another charge", CHARGE])
 
 
 def test_a_study_that_is_done_stays_done(study, done):
@@ -93,7 +122,7 @@ def test_another_model_in_its_place_is_refused(study, done):
 
 def test_a_model_that_is_gone_is_charged_anew_only_when_asked(study, done):
     study.located("model.json").unlink()
-    with pytest.raises(StudyError, match="its model is not there any more"):
+    with pytest.raises(StudyError, match="its model is not there"):
         fit_of(study, done, CHARGE)
     assert fit_of(study, done, CHARGE, again=True).standing is Standing.AGAIN
 
@@ -109,7 +138,7 @@ def test_a_changed_study_is_refused_with_what_changed(study, done):
 
 def test_a_file_that_is_no_model_of_the_study_is_in_the_way(study):
     study.located("model.json").write_text("mine")
-    with pytest.raises(StudyError, match="exists already, and the ledger holds no charge"):
+    with pytest.raises(StudyError, match="exists already, and nothing says that this study wrote it"):
         fit_of(study, State())
 
 
@@ -157,3 +186,14 @@ def test_a_report_is_made_anew_where_it_is_the_studys_own(study):
     own = State(report={"sha256": checksum_of(out), "made_from": "a"})
     assert report_standing(study, own, "a") is Standing.DONE
     assert report_standing(study, own, "b") is Standing.TO_DO
+
+
+def test_a_report_is_made_from_model_names_and_rates(study, done):
+    """Each of them changes what stands for all; what the report looks like does not."""
+    first = source_of_report(study, done)
+    assert source_of_report(study, replace(done, report={"sha256": "a"})) == first
+    rated = replace(done, evaluation=replace(done.fit, result={"accuracy": 0.5}))
+    renamed = replace(study, study=replace(study.study, name="Another"))
+    seen = {first, source_of_report(study, rated), source_of_report(renamed, done)}
+    study.located("model.json").write_text("other")
+    assert len(seen | {source_of_report(study, done)}) == 4

@@ -5,7 +5,7 @@ from __future__ import annotations
 import getpass
 import hashlib
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -118,28 +118,40 @@ class Charges:
                 raise
             raise StoppedAfterCharge(error, f"{self._charged()} {self._where(released)}") from error
 
-    def write_model(self, model: Any, out: Path, *, overwrite: bool) -> None:
+    def write_model(self, model: Any, out: Path, *, overwrite: bool, noted: Callable[[str], None] | None = None) -> None:
         """Write the fitted model. If that fails, write it under another name, because its budget is already spent.
+
+        `noted` gets the checksum of the file before the file takes its place.
 
         Raises
         ------
         FileError
             If the model could not be written to `out`. `reported_on_failure` adds where it is instead.
         """
-        self.write(document_text(document_of_model(model)), out, overwrite=overwrite)
+        text = document_text(document_of_model(model))
+        with self.rescued_on_failure(text, out):
+            if noted is not None:
+                noted(hashlib.sha256(text.encode()).hexdigest())
+        self.write(text, out, overwrite=overwrite)
 
     def write(self, text: str, out: Path, *, overwrite: bool, released: str = "model") -> None:
         """Write what was released as text, as `write_model` does; `released` says what it is."""
-        self._is_fitted = True
-        try:
+        with self.rescued_on_failure(text, out, released):
             write_text(out, text, overwrite=overwrite)
-        except Exception as error:
-            self._model_place = rescued(text, out, released)
-            if isinstance(error, FileError):
-                raise
-            raise FileError(f"cannot write {out}: unexpected {type(error).__name__}.") from error
         self._model_place = f"in {out}"
         self._note_checksum(out)
+
+    @contextmanager
+    def rescued_on_failure(self, text: str, out: Path, released: str = "model") -> Iterator[None]:
+        """Write what was released as text under another name if the block, which is to write `out`, fails."""
+        self._is_fitted = True
+        try:
+            yield
+        except (Exception, KeyboardInterrupt) as error:
+            self._model_place = rescued(text, out, released)
+            if isinstance(error, FileError | KeyboardInterrupt):
+                raise
+            raise FileError(f"cannot write {out}: unexpected {type(error).__name__}.") from error
 
     def _note_checksum(self, out: Path) -> None:
         """Write the checksum of the model's file beside its charge. What fails here changes neither charge nor model."""
@@ -153,6 +165,10 @@ class Charges:
                 f"warning: the charge is in the ledger and the model is in {out}, but its checksum could not be noted.",
                 file=sys.stderr,
             )
+
+    def purposes(self) -> list[str]:
+        """The purposes of all charges that the ledger holds now."""
+        return [] if self.ledger is None else list(self.ledger.entries()["purpose"])
 
     def checked(self, events: Iterable[object]) -> None:
         """Raise what charging all these would raise. Nothing is charged.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -123,8 +124,8 @@ class PreparedFit:
         screen.curves(self.chosen)
         screen.kernel(self.fourier)
 
-    def release(self, plan: AnyPlan | None) -> None:
-        """Charge the plan, train on the rows of the files, and write the model."""
+    def release(self, plan: AnyPlan | None, noted: Callable[[str], None] | None = None) -> None:
+        """Charge the plan, train on the rows of the files, tell `noted` the checksum of the model, and write it."""
         from confide.cli import display
         from confide.intake.opening import open_rows
 
@@ -133,7 +134,7 @@ class PreparedFit:
         descent = getattr(plan, "descent", None)
         with display.row_progress(self.public_rows, n_passes=None if descent is None else descent.n_steps) as progress:
             self.model.fit(open_rows(self.files, self.model.schema, cache=cache, progress=progress))
-        self.charges.write_model(self.model, self.asked.out, overwrite=self.asked.force)
+        self.charges.write_model(self.model, self.asked.out, overwrite=self.asked.force, noted=noted)
 
 
 def schema_with_target(path: Path) -> Schema:

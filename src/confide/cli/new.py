@@ -1,4 +1,4 @@
-"""`confide new`: begin a study, from the names of the columns of a table. No value of a row is read."""
+"""`confide new`: begin a study, from the names of the columns of a table, which its first line holds."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Table = Annotated[
     Path | None,
     typer.Argument(
         metavar="[DATA]",
-        help="Table of text (.csv, .tsv, .csv.gz), Parquet or Feather file. Only the names of its columns are read.",
+        help="Table of text (.csv, .tsv, .csv.gz), Parquet or Feather file. Only its first line, of names, is used.",
         show_default=False,
     ),
 ]
@@ -65,10 +65,10 @@ def new(
     out_dir: OutFolder = Path(),
     force: Force = False,
 ) -> None:
-    """Begin a study: write a schema, a study file, a notebook and a script. No value of a row is read.
+    """Begin a study: write a schema, a study file, a notebook and a script.
 
-    In a terminal it asks what is publicly known of each column. Otherwise it leaves blanks in the schema, and every other
-    command names what is still to be filled in.
+    No value of a row is used if the first line of the table holds names. In a terminal it asks what is publicly known of
+    each column. Otherwise it leaves blanks in the schema, and every other command names what is still to be filled in.
     """
     from confide.starting.begin import check_files, write_files
     from confide.starting.drafts import StartedFiles

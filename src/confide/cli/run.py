@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -37,27 +38,30 @@ def run(
     """
     from confide.cli import display
     from confide.cli.study_run import StudyRun
+    from confide.studies.lock import only_run
     from confide.studies.study import Study
 
-    started = StudyRun.of(Study.from_toml(study_file), again=again)
-    plan = started.planned()
-    screen = display.Screen() if output_format == "text" else None
-    document: dict[str, Any] = {"study": str(study_file), "steps": {name: str(how) for name, how, _ in started.left()}}
-    if screen is not None:
-        _show_steps(screen, started)
-        if plan is not None and started.prepared is not None:
-            started.prepared.show(plan, screen)
-        if started.expected:
-            screen.text(f"The evaluation: {started.expected}")
-    if plan is not None:
-        document["plan"] = plan.to_dict()
-    document |= {"expected_of_evaluation": started.expected} if started.expected else {}
-    if not dry_run:
-        _perform(started, screen, document, plan)
-    elif screen is not None:
-        screen.text("The ledger has enough left for what is to do. Nothing was charged.")
-    if screen is None:
-        display.print_json(document)
+    study = Study.from_toml(study_file)
+    with nullcontext() if dry_run else only_run(study):
+        started = StudyRun.of(study, again=again)
+        plan = started.planned()
+        screen = display.Screen() if output_format == "text" else None
+        document: dict[str, Any] = {"study": str(study_file), "steps": {name: str(how) for name, how, _ in started.left()}}
+        if screen is not None:
+            _show_steps(screen, started)
+            if plan is not None and started.prepared is not None:
+                started.prepared.show(plan, screen)
+            if started.expected:
+                screen.text(f"The evaluation: {started.expected}")
+        if plan is not None:
+            document["plan"] = plan.to_dict()
+        document |= {"expected_of_evaluation": started.expected} if started.expected else {}
+        if not dry_run:
+            _perform(started, screen, document, plan)
+        elif screen is not None:
+            screen.text("The ledger has enough left for what is to do. Nothing was charged.")
+        if screen is None:
+            display.print_json(document)
 
 
 def _perform(started: StudyRun, screen: Screen | None, document: dict[str, Any], plan: Any) -> None:

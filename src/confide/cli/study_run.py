@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,9 +14,18 @@ from confide.cli.options import ModelOptions
 from confide.cli.study_options import in_words_of_keys, options_of, words_of_too_little
 from confide.errors import BudgetExceeded, ParameterError, SchemaError, StudyError
 from confide.files import check_output
-from confide.studies.facts import facts_of_evaluation, facts_of_fit, fingerprint
+from confide.studies.facts import facts_of_evaluation, facts_of_fit
 from confide.studies.state import State, checksum_of
-from confide.studies.steps import LedgerFacts, Standing, Step, report_standing, step_of_evaluation, step_of_fit
+from confide.studies.steps import (
+    LedgerFacts,
+    Standing,
+    Step,
+    refuse_charged_meanwhile,
+    report_standing,
+    source_of_report,
+    step_of_evaluation,
+    step_of_fit,
+)
 from confide.studies.study import Study
 
 if TYPE_CHECKING:
@@ -59,7 +69,7 @@ class StudyRun:
 
     @classmethod
     def of(cls, study: Study, *, again: bool) -> StudyRun:
-        """What is left to do. Everything that is refused is refused here, before anything is charged.
+        """What is left to do, if study, state, ledger and outputs allow it; `planned` and the fit refuse rows.
 
         Raises
         ------
@@ -79,7 +89,7 @@ class StudyRun:
             evaluation = step_of_evaluation(study, state, facts, paying, fit_is_done=is_done, again=again)
         report = None
         if study.outputs.report is not None:
-            report = report_standing(study, state, _source_of_report(study, state))
+            report = report_standing(study, state, source_of_report(study, state))
             check_output(study.located(study.outputs.report), overwrite=state.report is not None)
         prepared = None if is_done else _prepared(study, options, fit)
         return cls(study, state, options, fit, evaluation, report, prepared)
@@ -99,7 +109,7 @@ class StudyRun:
 
     def planned(self) -> AnyPlan | None:
         """The plan of the fit, if it is to be done, once it is known that the ledger has enough left for all steps."""
-        from confide.estimators.evaluation import expected_of
+        from confide.estimators.evaluation import check_rows_to_score, expected_of
         from confide.intake.opening import open_rows
 
         events: dict[str, list[Event]] = {self.study.ledger_place: [], self.study.ledger_place_of_evaluation: []}
@@ -110,17 +120,18 @@ class StudyRun:
                 raise _in_its_words(self.study, error) from None
             events[self.study.ledger_place].append(self.plan.event)
         if self.evaluation is not None and self.evaluation.standing is not Standing.DONE:
-            # The file must be there and have the columns before the fit is charged.
-            rows: Any = open_rows(self._rows_aside(), schema_with_target(self.study.located(self.study.data.schema)))
-            rows.count()
+            # Before the fit is charged, so that its charge is not followed by a refusal of these rows.
+            schema = schema_with_target(self.study.located(self.study.data.schema))
+            rows: Any = open_rows(self._rows_aside(), schema)
+            check_rows_to_score(rows, schema, max_rows_per_person=self.study.budget.max_rows_per_person)
             counts = self._plan_of_evaluation()
             self.expected = expected_of(counts, rows)
             events[self.study.ledger_place_of_evaluation].append(counts.event)
         for place, charges in events.items():
             try:
                 if charges:
-                    rows = 1 if self.prepared is not None else self.study.budget.max_rows_per_person
-                    Charges(place, rows=rows).checked(charges)
+                    persons = 1 if self.prepared is not None else self.study.budget.max_rows_per_person
+                    Charges(place, rows=persons).checked(charges)
             except BudgetExceeded as error:
                 raise BudgetExceeded(words_of_too_little(self.study, error, place, len(charges))) from None
         return self.plan
@@ -130,18 +141,16 @@ class StudyRun:
         from confide.saved_models.loading import load
 
         study = self.study
-        out = study.located(study.outputs.model)
         if self.prepared is None:
-            if self.state.fit is not None and self.state.fit.sha256 is None:
-                self._note(self.state.with_result("fit", sha256=checksum_of(out)))
-            return load(out)
+            return load(study.located(study.outputs.model))
         begun = self.fit.begun
         files = {"study": study.path, "schema": study.located(study.data.schema)}
         checksums = {name: checksum_of(path) or "" for name, path in files.items()}
+        charges = self.prepared.charges
+        refuse_charged_meanwhile(study, self.fit, charges.purposes())
         self._note(replace(self.state, fit=begun, evaluation=None, checksums=checksums))
-        with self.prepared.charges.reported_on_failure():
-            self.prepared.release(self.plan)
-            self._note(self.state.with_result("fit", sha256=checksum_of(out)))
+        with charges.reported_on_failure():
+            self.prepared.release(self.plan, lambda sha256: self._note(self.state.with_result("fit", sha256=sha256)))
         return self.prepared.model
 
     def evaluated(self, model: PrivateLinearModel) -> Evaluation | None:
@@ -154,6 +163,7 @@ class StudyRun:
             return None
         rows = open_rows(self._rows_aside(), model.schema)
         charges = Charges(study.ledger_place_of_evaluation, purpose=_purpose(study, step))
+        refuse_charged_meanwhile(study, step, charges.purposes())
         self._note(replace(self.state, evaluation=step.begun))
         with charges.reported_on_failure("evaluation"):
             found: Evaluation = evaluate(
@@ -164,7 +174,8 @@ class StudyRun:
                 neighbours=study.budget.neighbours,
                 max_rows_per_person=study.budget.max_rows_per_person,
             )
-            self._note(self.state.with_result("evaluation", result=found.to_dict()))
+            with charges.rescued_on_failure(json.dumps(found.to_dict(), indent=2), study.state_path, "evaluation"):
+                self._note(self.state.with_result("evaluation", result=found.to_dict()))
         self.paid = charges.closing_sentence()
         return found
 
@@ -176,7 +187,7 @@ class StudyRun:
         study = self.study
         if study.outputs.report is None:
             return None
-        out, made_from = study.located(study.outputs.report), _source_of_report(study, self.state)
+        out, made_from = study.located(study.outputs.report), source_of_report(study, self.state)
         if report_standing(study, self.state, made_from) is Standing.DONE:
             return None
         naming, rates = study.study, None if self.state.evaluation is None else self.state.evaluation.result
@@ -247,10 +258,3 @@ def _budget(amounts: Any) -> Budget:
 
 def _purpose(study: Study, step: Step) -> str:
     return f"{study.study.purpose or study.study.name} {step.mark}"
-
-
-def _source_of_report(study: Study, state: State) -> str:
-    """What stands for all that the report is made from, but for what the ledger says later."""
-    naming, rates = study.study, None if state.evaluation is None else state.evaluation.result
-    model = checksum_of(study.located(study.outputs.model))
-    return fingerprint({"model": model, "name": naming.name, "analyst": naming.analyst, "rates": rates})

@@ -1,12 +1,14 @@
-"""The names of the columns of a table, and the types that its file declares. No value of a row is read.
+"""The names of the columns of a table, and the types that its file declares. No value of a row is used.
 
-Only the first line of a file of text is decoded; of a Parquet or Feather file, only its description of its columns is read.
-If a file of text has no line of names, its first line is data, and then nothing of it is shown.
+Of a file of text, the first 2**20 bytes are read and decoded, and only the cells of its first line are used. Of a Parquet or
+Feather file, only its description of its columns is read. If a file of text has no line of names, its first line is data: a
+line that looks like data is refused, and nothing of it is shown. No check recognises all data.
 """
 
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +24,8 @@ DeclaredType: TypeAlias = Literal["number", "text", "boolean", "other"]
 _ENDINGS_OF_TYPED_FILES = (".parquet", ".feather", ".arrow")
 _DATE = re.compile(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}([ T].*)?")
 _MAIL = re.compile(r"[^@\s]+@[^@\s]+\.[^@\s]+")
+_ANSWERS = frozenset({"yes", "no", "true", "false", "male", "female"})
+_SIGNS = tuple("$€<>=")
 _LONGEST_NAME = 120
 """In characters. A longer first cell is a text, not a name."""
 
@@ -63,8 +67,9 @@ def names_of_table(path: Path) -> TableNames:
     names = [name for name in found if name.strip()]
     if looks_like_data(found):
         raise InputError(
-            f"The first line of {path} looks like data: among its cells are numbers, dates, repeated or long texts. If the "
-            f"file has no line of names, put one above its rows. If these are names, give them as --columns A,B,C."
+            f"The first line of {path} looks like data: among its cells are numbers, dates, answers such as yes, texts "
+            f"that begin with a digit or a sign, line breaks, repeated or long texts. If the file has no line of names, put "
+            f"one above its rows. If these are names, give them as --columns A,B,C."
         )
     return TableNames(tuple(names), {}, len(found) - len(names))
 
@@ -95,14 +100,21 @@ def looks_like_data(cells: Sequence[str]) -> bool:
     cells : its cells. A blank cell may be the head of an index column; more than one are no names
     """
     named = [cell for cell in cells if cell.strip()]
-    return (
-        len(set(named)) < len(named)
-        or len(cells) - len(named) > 1
-        or not named
-        or any(
-            looks_like_number(cell) or _DATE.fullmatch(cell) or _MAIL.fullmatch(cell) or len(cell) > _LONGEST_NAME
-            for cell in named
-        )
+    return len(set(named)) < len(named) or len(cells) - len(named) > 1 or not named or any(_is_data(cell) for cell in named)
+
+
+def _is_data(cell: str) -> bool:
+    """Whether a cell looks like one of a row."""
+    text = cell.strip()
+    return bool(
+        looks_like_number(cell)
+        or _DATE.fullmatch(cell)
+        or _MAIL.fullmatch(cell)
+        or len(cell) > _LONGEST_NAME
+        or text.casefold() in _ANSWERS
+        or text[0].isdigit()
+        or text.startswith(_SIGNS)
+        or any(unicodedata.category(letter) in ("Cc", "Zl", "Zp") for letter in cell)
     )
 
 

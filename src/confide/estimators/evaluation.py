@@ -14,13 +14,16 @@ from confide.accounting.ledger import Batch, Ledger
 from confide.errors import ParameterError
 from confide.estimators.linear_classifier import LinearClassifier, classes_of
 from confide.estimators.linear_model import released_model
+from confide.features.encoder import Encoder
 from confide.features.persons import RowsPerPerson
+from confide.features.schema import Schema
 from confide.inference.expected_precision import expected_precision
 from confide.inference.intervals import checked_level
 from confide.inference.rates import Evaluation
 from confide.intake import parameters
 from confide.intake.given_rows import GivenRows, rows_given
 from confide.intake.specification import CheckedRows, RowSpecification
+from confide.intake.targets import Classes
 from confide.privacy.budgets import Budget, Neighbours, as_budget
 from confide.privacy.counts import CountsPlan, NoisyCounts
 from confide.privacy.noise import Entropy
@@ -152,6 +155,36 @@ def _check_bins(n_bins: Any) -> None:
     whole = isinstance(n_bins, (int, np.integer)) and not isinstance(n_bins, bool)
     if not whole or not _LEAST_BINS <= n_bins <= _MOST_BINS or n_bins % 2:
         raise ParameterError(f"n_bins must be an even whole number from {_LEAST_BINS} to {_MOST_BINS}.")
+
+
+def check_rows_to_score(X: Any, schema: Schema, *, max_rows_per_person: int = 1) -> None:
+    """Refuse rows that `evaluate` would refuse, before there is a model. Nothing is released.
+
+    Parameters
+    ----------
+    X : rows from `open_rows`
+    schema : Schema
+        That of the model, with a target of labels.
+    max_rows_per_person : int, default 1
+
+    Raises
+    ------
+    ParameterError, InputError, FileError
+        If the rows cannot be used. The message shows no value from them.
+    """
+    encoder = Encoder(schema, of_part=True)
+    specification = RowSpecification(
+        columns_of=None,
+        is_fit=False,
+        encoder=encoder,
+        target=Classes.declared(None, schema),
+        row_bound=encoder.row_bound,
+        rows_per_person=rows_per_person(parameters.checked_rows_per_person(max_rows_per_person), None),
+        fourier_map=lambda _: None,
+        accepts_sparse=False,
+    )
+    with rows_given(X, None).checked([specification]):
+        pass
 
 
 def _check_model(model: Any) -> None:

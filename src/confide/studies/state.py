@@ -27,7 +27,7 @@ class Begun:
     ledger : identity of the ledger
     earlier : how many charges with this fingerprint the ledger held before
     result : released numbers, JSON-able; None until they are there
-    sha256 : checksum of the file that the step wrote; None until it is there
+    sha256 : checksum of the file that the step writes, noted just before the file takes its place; None before
     """
 
     facts: Mapping[str, Any]

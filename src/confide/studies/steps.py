@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -125,9 +125,31 @@ def step_of_evaluation(
     if charged and not again:
         raise StudyError(
             f"{study.path}: the evaluation was charged to {ledger.place}, and stopped before its rates were noted. What was "
-            f"charged cannot be had again. {_ANEW}"
+            f"charged cannot be had again, unless a file rescued-evaluation.json holds it. {_ANEW}"
         )
     return Step(Standing.AGAIN if charged else Standing.TO_DO, begun)
+
+
+def refuse_charged_meanwhile(study: Study, step: Step, purposes: Iterable[str]) -> None:
+    """Refuse a charge if the ledger holds more charges for this step than when it was decided; `purposes` are all of now.
+
+    Raises
+    ------
+    StudyError
+        If a copy of the study in another folder was charged meanwhile. This run charged nothing.
+    """
+    if sum(step.mark in purpose for purpose in purposes) != step.begun.earlier:
+        raise StudyError(
+            f"{study.path}: another run charged the ledger for this very study meanwhile, and this run did not charge it. "
+            f"See `confide ledger show`, and run the study again."
+        )
+
+
+def source_of_report(study: Study, state: State) -> str:
+    """What stands for all that the report is made from, but for what the ledger says later."""
+    naming, rates = study.study, None if state.evaluation is None else state.evaluation.result
+    model = checksum_of(study.located(study.outputs.model))
+    return fingerprint({"model": model, "name": naming.name, "analyst": naming.analyst, "rates": rates})
 
 
 def report_standing(study: Study, state: State, made_from: str) -> Standing:
@@ -152,13 +174,18 @@ def report_standing(study: Study, state: State, made_from: str) -> Standing:
 
 def _charged_fit(study: Study, before: Begun, begun: Begun, found: str | None, out: Path, *, again: bool) -> Step:
     """The step of a fit that was charged: done if its model is there."""
-    if found is not None and before.sha256 in (None, found):
-        # Without a checksum the run was stopped after it wrote the model, whose place was empty before.
+    if found is not None and before.sha256 is None:
+        # The checksum is noted before the model is written, so this file is not of the run that was charged.
+        raise StudyError(
+            f"{out} is there, and this study did not write it: its run was charged, and stopped before it wrote its model. "
+            f"What was charged cannot be had again. Move that file away. {_ANEW}"
+        )
+    if found is not None and before.sha256 == found:
         return Step(Standing.DONE, before)
     if found is not None:
         raise StudyError(f"{out} is not the model that this study wrote: its checksum differs. Put that model back.")
     if not again:
-        lost = "the run stopped before it wrote its model" if before.sha256 is None else "its model is not there any more"
+        lost = "the run stopped before it wrote its model" if before.sha256 is None else "its model is not there"
         raise StudyError(
             f"{study.path}: the fit was charged, and {lost}, {out}. What was charged cannot be had again. If you have the "
             f"file, put it back. {_ANEW}"
@@ -169,7 +196,7 @@ def _charged_fit(study: Study, before: Begun, begun: Begun, found: str | None, o
 def _refuse_existing(out: Path, found: str | None) -> None:
     if found is not None:
         raise StudyError(
-            f"{out} exists already, and the ledger holds no charge of this study for it. Move it away, or name another file "
+            f"{out} exists already, and nothing says that this study wrote it. Move it away, or name another file "
             f"as [outputs] model."
         )
 
