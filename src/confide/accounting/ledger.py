@@ -123,6 +123,7 @@ class Ledger(Shared):
         self._entries: list[Entry] = []
         self._notes: dict[int, dict[str, str]] = {}
         self.last_charge: int | None = None
+        self.dated_like: int | None = None  # number of the charge whose time charges through this object are given
         self._total = filters.Amount()
         with self._up_to_date():
             self._check_agreement(header, relation, rows, accounting)
@@ -373,7 +374,8 @@ class Ledger(Shared):
         with self._up_to_date(writing=True) as session:
             accounting = self._refuse_excess(events)
             readable = str(purpose).encode(errors="replace").decode()  # half a surrogate pair cannot be shown
-            entry = Entry(len(self._entries) + 1, _now(), readable, accounting, events, details or {})
+            time = _now() if self.dated_like is None else self._entries[self.dated_like - 1].time
+            entry = Entry(len(self._entries) + 1, time, readable, accounting, events, details or {})
             session.append(Record.after(self._last, entry.text))
         self.last_charge = entry.number
 

@@ -6,6 +6,7 @@ they cost together. Proof: proofs/ledger.md, section 8.
 
 from __future__ import annotations
 
+import getpass
 import hashlib
 import json
 import os
@@ -136,6 +137,14 @@ def checked_details(details: Mapping[str, str], names: Sequence[str] = DETAILS) 
         raise ParameterError(f"a detail of a charge must be a text of at most {_LONGEST_DETAIL} characters.")
     # Half a surrogate pair cannot be shown.
     return {name: text.encode(errors="replace").decode() for name, text in details.items()}
+
+
+def current_user() -> str:
+    """The name of the user, for the ledger; "unknown" where the system knows none."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return "unknown"
 
 
 class Record(NamedTuple):

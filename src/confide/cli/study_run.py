@@ -143,6 +143,9 @@ class StudyRun:
             return None
         rows = open_rows(self._rows_aside(), model.schema)
         charges = Charges(study.ledger_place, purpose=_purpose(study, step))
+        if charges.ledger is not None and self.prepared is not None and self.prepared.charges.ledger is not None:
+            # Nobody waits between the two charges, so a time of its own would tell how long the fit took.
+            charges.ledger.dated_like = self.prepared.charges.ledger.last_charge
         self._note(replace(self.state, evaluation=step.begun))
         with charges.reported_on_failure("evaluation"):
             found: Evaluation = evaluate(
