@@ -8,6 +8,7 @@ import multiprocessing
 import pickle
 import threading
 from functools import partial
+from types import SimpleNamespace
 
 import dp_accounting
 import numpy as np
@@ -613,13 +614,13 @@ def test_an_event_for_an_impossible_number_of_rows_is_refused(rows):
 
 
 def test_details_and_notes_say_what_was_bought_and_cost_nothing(new_ledger):
-    """The later note counts; amounts, numbers of charges and the limit are as without them."""
+    """Amounts, numbers of charges and the limit are as without them."""
     ledger = new_ledger(limit=1.0)
     ledger.charge(0.25, purpose="income", details={"user": "Ana", "model": "m.json", "release": "half a pair \ud800"})
     assert ledger.last_charge == 1
     before = ledger.head
-    ledger.note(1, {"sha256": "ab"})
     ledger.note(1, {"sha256": "cd"})
+    ledger.note(1, {"sha256": "cd", "model": "m.json"})
     assert ledger.head != before
     ledger.charge(0.75)
     assert ledger.last_charge == 2
@@ -639,6 +640,48 @@ def test_details_of_another_kind_are_refused_before_a_charge(new_ledger, details
     with pytest.raises(ParameterError, match="detail"):
         ledger.charge(0.5, details=details)
     assert (ledger.verify(), ledger.last_charge) == (0, None)
+
+
+@pytest.mark.parametrize(
+    ("details", "error"),
+    [
+        ({"release": "fit"}, ParameterError),
+        ({"user": "Eve"}, ParameterError),
+        ({"model": "other.json"}, LedgerError),
+        ({"sha256": "cd"}, LedgerError),
+        ({"sha256": "cd", "model": "m.json"}, LedgerError),
+    ],
+)
+def test_a_note_replaces_nothing(new_ledger, details, error):
+    """What a charge says of its release stays, and so does the first checksum."""
+    ledger = new_ledger(limit=1.0)
+    ledger.charge(0.25, details={"release": "fit (void: random_state was set)", "user": "Ana", "model": "m.json"})
+    ledger.note(1, {"sha256": "ab"})
+    head = ledger.head
+    with pytest.raises(error, match="a note"):
+        ledger.note(1, details)
+    assert ledger.head == head
+    known = ["fit (void: random_state was set)", "Ana", "m.json", "ab"]
+    assert ledger.entries().loc[0, list(DETAILS)].tolist() == known
+
+
+def test_a_record_written_after_a_release_says_nothing_of_when(monkeypatch):
+    """However long the release took, the records are the same to the bit; the time of a charge stands in the charge."""
+
+    def records(noted_at):
+        monkeypatch.setattr("confide.accounting.ledger.uuid.uuid4", lambda: SimpleNamespace(hex="0123"))
+        monkeypatch.setattr("confide.accounting.ledger._now", lambda: "2026-01-01T00:00:00+00:00")
+        ledger = Ledger(limit=1.0)
+        ledger.charge(0.25)
+        monkeypatch.setattr("confide.accounting.ledger._now", lambda: noted_at)
+        ledger.note(1, {"sha256": "ab"})
+        with ledger._up_to_date() as session:
+            return session.records_after(None)
+
+    soon, late = records("2026-01-01T00:00:01+00:00"), records("2026-01-01T05:00:00+00:00")
+    assert soon == late
+    assert "2026-01-01T00:00:00" in soon[1].text
+    assert len(soon) == 3
 
 
 @pytest.mark.parametrize("charge", [0, 2, -1, True, "1"])

@@ -421,7 +421,8 @@ def test_details_are_refused_in_a_file_of_the_first_format(path):
         lambda facts: facts | {"details": {"colour": "red"}},
         lambda facts: facts | {"events": []},
         lambda facts: facts | {"number": 5},
-        lambda facts: {name: fact for name, fact in facts.items() if name != "time"},
+        lambda facts: facts | {"time": "2026-01-01T00:00:00+00:00"},
+        lambda facts: facts | {"details": {"release": "fit"}},
     ],
 )
 def test_a_note_with_a_right_hash_and_a_wrong_content_is_refused(charged, change):

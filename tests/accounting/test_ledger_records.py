@@ -25,7 +25,7 @@ def test_entries_read_what_they_write(entry):
 
 def test_notes_read_what_they_write_and_are_told_from_charges():
     """By a field that no charge has; a charge with details stays a charge."""
-    note, detailed = Note(1, "now", {"sha256": "ab"}), Entry(1, "now", "", "sum", (), {"user": "Ana"})
+    note, detailed = Note(1, {"sha256": "ab"}), Entry(1, "now", "", "sum", (), {"user": "Ana"})
     assert Note.from_text(note.text) == note
     assert Entry.from_text(detailed.text) == detailed
     assert [is_note(text) for text in (note.text, detailed.text, ENTRY.text, HEADER.text)] == [True, False, False, False]

@@ -18,7 +18,8 @@ import pytest
 
 import confide
 from confide.accounting.ledger import Ledger
-from confide.cli.charges import Charges, current_user
+from confide.accounting.ledger_records import current_user
+from confide.cli.charges import Charges
 from confide.errors import LedgerError, NotCertified
 from confide.estimators.additive import AdditiveClassifier
 from tests.cli.commands import FIT, line_of, run, spent
@@ -210,6 +211,14 @@ def test_the_ledger_says_what_was_bought():
     shown = run("ledger", "show", "study.db").stdout
     assert f"sha256  {entry['sha256']}" in shown
     assert "charged by" in shown
+
+
+def test_a_void_release_is_marked_beside_a_purpose_of_the_user():
+    """Whoever reads the purposes alone sees it."""
+    run(*FIT, "--purpose", "income by age", "--seed", "3", code=3)
+    (entry,) = confide.Ledger("study.db").entries().to_dict("records")
+    assert entry["purpose"] == "income by age (void: random_state was set)"
+    assert entry["release"] == "AdditiveClassifier.fit (void: random_state was set)"
 
 
 def test_details_are_there_before_the_release(monkeypatch):

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from confide import Ledger
+from confide.errors import LedgerError
 from tests.cli.commands import PRICES, SENTINEL, fit, refused, rows_of, run, spoil, write_prices, write_rows
 
 EVALUATE = ("evaluate", "model.json", "held_out.csv", "--epsilon", "1")
@@ -37,6 +38,21 @@ def test_an_evaluation_is_charged_shown_and_written(model):
     assert (entry["purpose"], entry["release"], entry["model"]) == ("how good", "evaluate", "model.json")
     document = json.loads(run(*EVALUATE, "--bins", "2", "--level", "0.5", "--format", "json").stdout)
     assert (document["level"], document["charge"]["ledger"]) == (0.5, None)
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_a_ledger_that_cannot_be_read_afterwards_loses_no_rates(model, monkeypatch, form):
+    """They are paid for: they are shown, and the error says what was charged."""
+
+    def fail(ledger):
+        raise LedgerError("the disk is gone.")
+
+    monkeypatch.setattr(Ledger, "remaining", fail)
+    result = run(*EVALUATE, "--ledger", "held_out.db", "--format", form, code=4)
+    assert "accuracy" in result.stdout
+    assert "the disk is gone. Charged epsilon = 1 to held_out.db. The evaluation is above." in " ".join(
+        result.stderr.split()
+    )
 
 
 def test_a_seed_makes_an_evaluation_void(model):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 
 import pytest
 
+import confide
 from confide.cli.fitting import PreparedFit
 from confide.cli.study_run import StudyRun
 from confide.errors import BudgetExceeded
@@ -55,6 +57,16 @@ def test_each_charge_is_noted_before_and_after(study, monkeypatch):
     assert again.evaluated(again.fitted()) is None
     assert again.reported(again.fitted()) is None
     assert spent() == 0.75
+
+
+def test_the_ledger_does_not_tell_how_long_the_fit_took(study, monkeypatch):
+    """The evaluation follows the fit at once, so its charge is given the time of the fit's charge."""
+    seconds = itertools.count()
+    monkeypatch.setattr("confide.accounting.ledger._now", lambda: f"2026-01-01T00:00:{next(seconds):02d}+00:00")
+    run = started()
+    run.planned()
+    run.evaluated(run.fitted())
+    assert confide.Ledger("study.db").entries()["time"].tolist() == ["2026-01-01T00:00:00+00:00"] * 2
 
 
 def test_all_charges_must_fit_before_the_first(study):

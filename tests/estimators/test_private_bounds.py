@@ -77,6 +77,28 @@ def test_the_schema_says_what_its_bounds_cost_and_fits(tmp_path):
     assert "were released" not in plain
 
 
+def test_released_bounds_are_no_outer_bounds():
+    """A second release between them would hide the price of the first. With public outer bounds it is one like any other."""
+    ledger, schema = Ledger(limit=5.0), private_bounds(FRAME, ["age"], schema=SCHEMA, budget=1.0, random_state=3).schema
+    for columns in (["age"], [schema.columns[0]], {"age": {"scale": "linear"}}, {"age": {"low": 0}}):
+        with pytest.raises(ParameterError, match='"age" were released from rows; give public outer bounds'):
+            private_bounds(FRAME, columns, schema=schema, budget=0.1, ledger=ledger)
+    assert len(ledger.entries()) == 0
+    again = private_bounds(FRAME, {"age": (0, 150)}, schema=schema, budget=0.5)
+    assert again.schema.columns[0].released.outer == (0.0, 150.0)
+
+
+def test_a_model_with_void_bounds_is_void():
+    """Its bounds may reveal rows, whatever its own budget is. The guarantee of a model with private bounds stays."""
+    X, y = FRAME[["age", "gain"]], FRAME["y"]
+    for seed in (None, 3):
+        schema = private_bounds(FRAME, ["age"], schema=SCHEMA, budget=1.0, random_state=seed).schema
+        found = confide.LogisticRegression(1.0, schema=schema).fit(X, y).guarantee_
+        because = 'The bounds of "age" came from a release without a guarantee, which may reveal rows.'
+        assert found.void == (None if seed is None else because)
+        assert any("random numbers" in sentence for sentence in found.assumptions) == (seed is None)
+
+
 def test_the_statement_knows_the_ledger_of_the_bounds():
     ledger = Ledger(limit=5.0)
     schema = private_bounds(FRAME, ["age"], schema=SCHEMA, budget=1.0, ledger=ledger).schema

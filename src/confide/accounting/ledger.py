@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import os
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from fractions import Fraction
@@ -23,6 +23,7 @@ from confide.accounting.joint_loss import joint_events
 from confide.accounting.ledger_database import stored_records
 from confide.accounting.ledger_records import (
     DETAILS,
+    NOTED,
     Entry,
     Header,
     Note,
@@ -122,6 +123,7 @@ class Ledger(Shared):
         self._entries: list[Entry] = []
         self._notes: dict[int, dict[str, str]] = {}
         self.last_charge: int | None = None
+        self.dated_like: str | None = None  # the time that charges through this object are given
         self._total = filters.Amount()
         with self._up_to_date():
             self._check_agreement(header, relation, rows, accounting)
@@ -222,26 +224,46 @@ class Ledger(Shared):
         charge : int
             The number of the charge, for example `last_charge`.
         details : mapping
-            As in `charge`. Of two notes that say the same of one charge, `entries` shows the later.
+            "model" (a file) and "sha256" (its checksum), as texts. A note adds what is not known yet; it replaces nothing.
 
         Raises
         ------
+        ParameterError
+            If a detail has another name, or is no text.
         LedgerError
-            If there is no such charge, or the ledger is of an older format, which has no notes.
+            If there is no such charge, the charge or an earlier note says something else, or the ledger is of an older
+            format, which has no notes.
+
+        Notes
+        -----
+        The record says nothing of when it was written: that would tell how long the release took.
         """
-        checked = self._checked(details)
+        checked = self._checked(details, NOTED)
         with self._up_to_date(writing=True) as session:
             if isinstance(charge, bool) or not isinstance(charge, int) or not 1 <= charge <= len(self._entries):
                 raise LedgerError(f"{self._records.path or 'this ledger'} has no charge of this number; see its entries.")
-            session.append(Record.after(self._last, Note(charge, _now(), checked).text))
+            if self._contradicts(charge, checked):
+                raise LedgerError(
+                    f"charge {charge} has another {' or '.join(checked)} already, and a note replaces nothing. Charge "
+                    f"what is released anew. Nothing was written."
+                )
+            session.append(Record.after(self._last, Note(charge, checked).text))
 
-    def _checked(self, details: Mapping[str, str]) -> dict[str, str]:
+    def _known(self, charge: int) -> dict[str, str]:
+        """The details of a charge, with what notes add to them."""
+        return {**self._notes.get(charge, {}), **self._entries[charge - 1].details}
+
+    def _contradicts(self, charge: int, details: Mapping[str, str]) -> bool:
+        known = self._known(charge)
+        return any(known.get(name, text) != text for name, text in details.items())
+
+    def _checked(self, details: Mapping[str, str], names: Sequence[str] = DETAILS) -> dict[str, str]:
         if details and not self.keeps_details:
             raise LedgerError(
                 f"{self._records.path} was made by an older version of confide and keeps the purpose of a charge alone. "
                 f"Leave the details out. Nothing was used or charged."
             )
-        return checked_details(details)
+        return checked_details(details, names)
 
     def plan(self, items: Iterable[object], *, delta: float | None = None, purpose: str = "") -> Batch:
         """Charge releases that are all fixed beforehand, once, at their joint cost.
@@ -304,7 +326,7 @@ class Ledger(Shared):
 
         with self._up_to_date():
             entries = tuple(self._entries)
-            details = [{**e.details, **self._notes.get(e.number, {})} for e in entries]
+            details = [self._known(e.number) for e in entries]
         rows = [
             (
                 e.number,
@@ -352,7 +374,7 @@ class Ledger(Shared):
         with self._up_to_date(writing=True) as session:
             accounting = self._refuse_excess(events)
             readable = str(purpose).encode(errors="replace").decode()  # half a surrogate pair cannot be shown
-            entry = Entry(len(self._entries) + 1, _now(), readable, accounting, events, details or {})
+            entry = Entry(len(self._entries) + 1, self.dated_like or _now(), readable, accounting, events, details or {})
             session.append(Record.after(self._last, entry.text))
         self.last_charge = entry.number
 
@@ -422,6 +444,8 @@ class Ledger(Shared):
         if is_note(record.text):
             note = Note.from_text(record.text)
             if note.text != record.text or not self.keeps_details or not 1 <= note.charge <= len(self._entries):
+                return False
+            if self._contradicts(note.charge, note.details):
                 return False
             self._notes[note.charge] = {**self._notes.get(note.charge, {}), **note.details}
             return True

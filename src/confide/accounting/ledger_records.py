@@ -6,6 +6,7 @@ they cost together. Proof: proofs/ledger.md, section 8.
 
 from __future__ import annotations
 
+import getpass
 import hashlib
 import json
 import os
@@ -25,6 +26,8 @@ READABLE_FORMATS = (1, FORMAT_VERSION)
 
 DETAILS = ("release", "user", "model", "sha256")
 """What may stand beside a charge: what was released, by whom, into which file, and the SHA-256 checksum of that file."""
+NOTED = ("model", "sha256")
+"""What a note may add, where the charge does not say it."""
 _LONGEST_DETAIL = 1000
 
 one_at_a_time = threading.Lock()
@@ -94,22 +97,24 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """What became known of a charge after it was recorded, such as a checksum. It has no events, so it changes no amount."""
+    """What became known of a charge after it was recorded, such as a checksum. It has no events, so it changes no amount.
+
+    It has no time: the time from a charge to its note would tell how long the release took, which depends on the rows.
+    """
 
     charge: int
-    time: str
     details: Mapping[str, str]
 
     @property
     def text(self) -> str:
         """Canonical JSON."""
-        return _canonical({"note_on": self.charge, "time": self.time, "details": dict(self.details)})
+        return _canonical({"note_on": self.charge, "details": dict(self.details)})
 
     @classmethod
     def from_text(cls, text: str) -> Note:
         """Read `text`."""
         facts = json.loads(text)
-        return cls(facts["note_on"], facts["time"], checked_details(facts["details"]))
+        return cls(facts["note_on"], checked_details(facts["details"], NOTED))
 
 
 def is_note(text: str) -> bool:
@@ -117,20 +122,29 @@ def is_note(text: str) -> bool:
     return "note_on" in json.loads(text)
 
 
-def checked_details(details: Mapping[str, str]) -> dict[str, str]:
-    """The details, if their names are among `DETAILS` and each is a text that is not too long.
+def checked_details(details: Mapping[str, str], names: Sequence[str] = DETAILS) -> dict[str, str]:
+    """The details, if their names are among these and each is a text that is not too long.
 
     Raises
     ------
     ParameterError
         If they are not.
     """
-    if not isinstance(details, Mapping) or not set(details) <= set(DETAILS):
-        raise ParameterError(f"the details of a charge may have the names {', '.join(DETAILS)}, and no other.")
+    if not isinstance(details, Mapping) or not set(details) <= set(names):
+        what = "charge" if names is DETAILS else "note"
+        raise ParameterError(f"the details of a {what} may have the names {', '.join(names)}, and no other.")
     if not all(isinstance(text, str) and len(text) <= _LONGEST_DETAIL for text in details.values()):
         raise ParameterError(f"a detail of a charge must be a text of at most {_LONGEST_DETAIL} characters.")
     # Half a surrogate pair cannot be shown.
     return {name: text.encode(errors="replace").decode() for name, text in details.items()}
+
+
+def current_user() -> str:
+    """The name of the user, for the ledger; "unknown" where the system knows none."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return "unknown"
 
 
 class Record(NamedTuple):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 import hashlib
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -12,6 +11,7 @@ from typing import Any
 
 from confide.accounting.chargeable import as_events
 from confide.accounting.ledger import Ledger
+from confide.accounting.ledger_records import current_user
 from confide.cli.budgets import amounts_text
 from confide.cli.failures import StoppedAfterCharge
 from confide.errors import FileError, LedgerError
@@ -19,6 +19,7 @@ from confide.estimators.linear_model import document_of_model
 from confide.files import document_text, rescued, write_text
 from confide.privacy.budgets import Budget, Neighbours
 from confide.report.ledger_facts import unit_note
+from confide.training.charge import VOID_MARK
 
 NO_LEDGER_GIVEN = (
     "Charged to no ledger: nothing adds this release to others from the same rows. To add them up, give --ledger."
@@ -51,7 +52,8 @@ class _WatchedLedger(Ledger):
     ) -> None:
         event, known = as_events(budget)[0], {**self._details(purpose), **(details or {})}
         # A ledger of an older format keeps a purpose alone, so the release is named there.
-        said = purpose if self.purpose is None else self.purpose if self.keeps_details else f"{self.purpose} ({purpose})"
+        mark = VOID_MARK if purpose.endswith(VOID_MARK) else ""
+        said = purpose if self.purpose is None else f"{self.purpose}{mark if self.keeps_details else f' ({purpose})'}"
         # Noted before the charge, which may be on disk already when control-C interrupts it.
         self.charged = event.budget
         try:
@@ -64,14 +66,6 @@ class _WatchedLedger(Ledger):
     def _details(self, release: str) -> dict[str, str]:
         model = {} if self.model_file is None else {"model": str(self.model_file)}
         return {"release": release, "user": current_user(), **model}
-
-
-def current_user() -> str:
-    """The name of the user, for the ledger; "unknown" where the system knows none."""
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):
-        return "unknown"
 
 
 class Charges:
@@ -98,18 +92,20 @@ class Charges:
         self._is_fitted = False
 
     @contextmanager
-    def reported_on_failure(self, released: str = "model") -> Iterator[None]:
+    def reported_on_failure(self, released: str = "model", *, place: str | None = None) -> Iterator[None]:
         """Add what was charged to every error of the block: to control-C, and to any failure after the charge.
 
         Parameters
         ----------
         released : what the command writes, for the message
+        place : where it is already; None if it is not written yet
 
         Raises
         ------
         StoppedAfterCharge
             In place of such an error. A failure before the charge is raised as it is.
         """
+        self._model_place = place or self._model_place
         try:
             yield
         except (Exception, KeyboardInterrupt) as error:
@@ -186,6 +182,13 @@ class Charges:
         if self.ledger is None:
             return NO_LEDGER_GIVEN
         return f"{self._charged().removesuffix('.')} ({amounts_text(self.ledger.remaining())} left)."
+
+    @property
+    def time(self) -> str | None:
+        """The time that the ledger names for the last charge; None if there was none."""
+        if self.ledger is None or self.ledger.last_charge is None:
+            return None
+        return str(self.ledger.entries()["time"].iloc[self.ledger.last_charge - 1])
 
     def document(self) -> dict[str, Any]:
         """What was charged and what is left, for programs; null without a ledger."""

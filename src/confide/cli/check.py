@@ -50,9 +50,9 @@ def check(
 ) -> None:
     """Show how the rows of a table fit its schema. Spends nothing.
 
-    For the curator alone: this is the one command whose answers are computed from the rows without noise. They are not for
-    release, and a schema must not be fitted to them. Use them to find mistakes in the file, such as a wrong separator, and
-    mistakes in the schema that public knowledge explains, such as a misspelled category.
+    For the curator alone: beside predict, this is the one command whose answers are computed from the rows without noise.
+    They are not for release, and a schema must not be fitted to them. Use them to find mistakes in the file,
+    such as a wrong separator, and mistakes in the schema that public knowledge explains, such as a misspelled category.
     """
     from confide.cli import display
     from confide.curation.check_page import check_document

@@ -18,6 +18,7 @@ from confide.cli.report import sha256_of
 from confide.errors import FileError, ParameterError
 
 if TYPE_CHECKING:
+    from confide.cli.charges import Charges
     from confide.cli.display import Screen
     from confide.inference.rates import Evaluation, Rate
 
@@ -83,12 +84,15 @@ def evaluate(
             max_rows_per_person=max_rows_per_person,
             random_state=seed,
         )
-    document = {"model": str(model_file), **found.to_dict(), "charge": charges.document()}
+    document = {"model": str(model_file), **found.to_dict()}
     # Shown before it is written: it is paid for, and a full disk must not lose it.
-    if output_format == "json":
-        display.print_json(document)
-    else:
-        show_rates(display.Screen(), found, charges.closing_sentence())
+    with charges.reported_on_failure("evaluation", place="above"):
+        if output_format == "text":
+            show_rates(display.Screen(), found)
+            display.Screen().text(charges.closing_sentence())
+            document |= {"charge": charges.document()}
+        else:
+            document |= _printed(document, charges)
     if out is not None:
         write_text(out, json.dumps(document, indent=2, allow_nan=False) + "\n", overwrite=force)
     _exit_if_void(found)
@@ -97,6 +101,18 @@ def evaluate(
 def _exit_if_void(found: Evaluation) -> None:
     if found.void is not None:
         raise typer.Exit(NO_GUARANTEE)
+
+
+def _printed(document: dict[str, Any], charges: Charges) -> dict[str, Any]:
+    """Print the evaluation and what it charged, for programs. If the ledger cannot be read again, the evaluation alone."""
+    from confide.cli import display
+
+    paid: dict[str, Any] = {}
+    try:
+        paid = {"charge": charges.document()}
+    finally:
+        display.print_json(document | paid)
+    return paid
 
 
 def _classifier(path: Path) -> Any:
@@ -111,8 +127,8 @@ def _classifier(path: Path) -> Any:
     return model
 
 
-def show_rates(screen: Screen, found: Evaluation, closing: str) -> None:
-    """The rates, their guarantee, and what they cost."""
+def show_rates(screen: Screen, found: Evaluation) -> None:
+    """The rates and their guarantee."""
     rows = "private rows" if found.n_rows is None else f"{found.n_rows:,} private rows"
     screen.heading(f"Rates on {rows}, with intervals at {found.level:g}")
     names = ("accuracy", "sensitivity", "specificity", "auc")
@@ -134,7 +150,6 @@ def show_rates(screen: Screen, found: Evaluation, closing: str) -> None:
     screen.heading("Guarantee")
     screen.text(in_words_of_options(str(found).rpartition("\n")[2]), style="bold red" if found.void else "")
     screen.text(f"It is made of {2 * found.n_bins} counts with noise of standard deviation {found.plan.deviation:.4g}.")
-    screen.text(closing)
 
 
 def _calibration(found: Evaluation) -> list[tuple[str, ...]]:

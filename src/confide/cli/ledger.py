@@ -167,9 +167,9 @@ def charge(
     The amounts are taken at their word: they must hold for a person with as many rows as the ledger says.
     """
     from confide.accounting.ledger import Ledger
+    from confide.accounting.ledger_records import current_user
     from confide.cli import display
     from confide.cli.budgets import amounts_text
-    from confide.cli.charges import current_user
 
     budget, opened = chosen_budget(epsilon, delta, rho, "charge"), Ledger(path)
     details = {"release": "charged by hand", "user": current_user()} if opened.keeps_details else None

@@ -35,6 +35,8 @@ def predict(
     support vector machine has no probabilities: its `score` is high where the positive class is likely. All columns of the
     table are kept, and the cells of a CSV file stay as they are written; commas separate them in the file that is
     written, whatever separated them before. The target is not needed.
+
+    The output is not private: it holds the rows of the table. Only the model is.
     """
     from confide.cli import display, tables
     from confide.data.on_disk import WRITABLE

@@ -78,7 +78,8 @@ def _perform(started: StudyRun, screen: Screen | None, document: dict[str, Any],
     rates = started.state.evaluation
     document["evaluation"] = None if rates is None else rates.result
     if screen is not None and found is not None:
-        show_rates(screen, found, started.paid)
+        show_rates(screen, found)
+        screen.text(started.paid)
     elif screen is not None and rates is not None and rates.result is not None:
         _show_released_rates(screen, rates.result)
     report = started.reported(model)

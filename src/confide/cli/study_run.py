@@ -164,6 +164,9 @@ class StudyRun:
         rows = open_rows(self._rows_aside(), model.schema)
         charges = Charges(study.ledger_place_of_evaluation, purpose=_purpose(study, step))
         refuse_charged_meanwhile(study, step, charges.purposes())
+        if charges.ledger is not None and self.prepared is not None:
+            # Nobody waits between the two charges, so a time of its own would tell how long the fit took.
+            charges.ledger.dated_like = self.prepared.charges.time
         self._note(replace(self.state, evaluation=step.begun))
         with charges.reported_on_failure("evaluation"):
             found: Evaluation = evaluate(

@@ -244,7 +244,7 @@ def _guarantee(
         f"their public number."
     )
     sentences = (*sentences_of_rows(rows, settings, charge.ledger), released_together)
-    return guarantee_of(plans.whole, sentences, None, charge, unusual)
+    return guarantee_of(plans.whole, sentences, rows.encoder, charge, unusual)
 
 
 def _coefficients(plan: AnyPlan, part: CheckedRows, entropy: Entropy) -> Array:

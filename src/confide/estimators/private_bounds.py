@@ -238,6 +238,9 @@ def _described(columns: Any, schema: Schema | None) -> tuple[NumberColumn, ...]:
         raise ParameterError("columns must map names to outer bounds (low, high), or list names of columns of the schema.")
     if not found or not all(isinstance(column, NumberColumn) for column in found):
         raise ParameterError("columns must name one or more columns of numbers; categories have no bounds.")
+    for column in found:
+        if column.released is not None:
+            raise _released_before(column.name)
     names = [column.name for column in found]
     if len(set(names)) < len(names):
         raise ParameterError("columns must name each column once.")
@@ -254,7 +257,11 @@ def _one_described(name: Any, outer: Any, known: Column | None) -> dict[str, Any
     """The description of one column as in a schema."""
     if isinstance(known, NumberColumn):
         described = known.to_dict()
-        described.pop("released", None)
+        if described.pop("released", None) is not None:
+            # These are no outer bounds: those are public, and stand in the call.
+            del described["low"], described["high"]
+            if isinstance(outer, Mapping) and not {"low", "high"} <= set(outer):
+                raise _released_before(str(name))
     elif known is None:
         described = {}
     else:
@@ -264,6 +271,13 @@ def _one_described(name: Any, outer: Any, known: Column | None) -> dict[str, Any
     if not is_list(outer) or len(bounds := tuple(outer)) != 2:
         raise ParameterError(f'column "{name}": give its outer bounds as (low, high), from public knowledge alone.')
     return described | {"low": bounds[0], "high": bounds[1]}
+
+
+def _released_before(name: str) -> ParameterError:
+    """The error for bounds that came from rows: a second release would hide the price of the first."""
+    return ParameterError(
+        f'the bounds of column "{name}" were released from rows; give public outer bounds, as {{"{name}": (low, high)}}.'
+    )
 
 
 def _checked_quantiles(quantiles: Any) -> tuple[float, ...]:

@@ -640,7 +640,7 @@ class PrivateSearchCV(TellsOfRepeatedFits, AdviceOnParameters, MetaEstimatorMixi
         # The guarantee speaks of the rows and the budget of the search, not of the part or the try that made the model.
         problem = replace(its_plan.problem, n_rows_low=plan.n_rows, n_rows_high=plan.n_rows)
         whole = replace(its_plan, problem=problem, budget=plan.budget)
-        return guarantee_of(whole, sentences, None, charge, unusual)
+        return guarantee_of(whole, sentences, rows.encoder, charge, unusual)
 
     def __sklearn_tags__(self) -> Any:
         tags, inner = super().__sklearn_tags__(), get_tags(self.estimator)

@@ -55,7 +55,8 @@ def guarantee_of(
     released_bounds = _released_bounds(encoder, charge.ledger)
     budget = plan.budget if intervals is None else intervals.budget
     person_column = None if encoder is None else encoder.schema.person
-    is_guaranteed = plan.budget.is_private and plan.lattice is not None and charge.seed is None
+    void = void_because(plan.budget, charge.seed, "the model may reveal any row") or _void_bounds(encoder)
+    is_guaranteed = void is None and plan.lattice is not None
     sentences = (
         _persons(problem.rows_per_person, person_column),
         _number_of_rows(problem),
@@ -68,7 +69,6 @@ def guarantee_of(
         *_released_centre(plan),
         *(_private_release(plan, budget, charge.ledger, unusual) if is_guaranteed else ()),
     )
-    void = void_because(plan.budget, charge.seed, "the model may reveal any row")
     return Guarantee(budget, problem.neighbours, plan.mechanism, sentences, void, problem.rows_per_person)
 
 
@@ -107,10 +107,23 @@ def _bound(problem: Any, *, is_private: bool, some_released: bool) -> str:
 
 def _released_bounds(encoder: Encoder | None, ledger: Batch | Ledger | None) -> tuple[str, ...]:
     """Which bounds of the schema came from rows, by releases of their own."""
-    columns = () if encoder is None else encoder.schema.columns
-    releases = [each.released for each in columns if isinstance(each, NumberColumn) and each.released is not None]
+    releases = [column.released for column in _with_released_bounds(encoder) if column.released is not None]
     identity = None if ledger is None else ledger.identity
     return tuple(dict.fromkeys(sentence for release in releases for sentence in release.sentences(identity)))
+
+
+def _with_released_bounds(encoder: Encoder | None) -> tuple[NumberColumn, ...]:
+    columns = () if encoder is None else encoder.schema.columns
+    return tuple(each for each in columns if isinstance(each, NumberColumn) and each.released is not None)
+
+
+def _void_bounds(encoder: Encoder | None) -> str | None:
+    """Why the bounds of the schema leave no guarantee; None if they were declared, or released privately."""
+    columns = _with_released_bounds(encoder)
+    names = [f'"{each.name}"' for each in columns if each.released is not None and each.released.void is not None]
+    if not names:
+        return None
+    return f"The bounds of {' and '.join(names)} came from a release without a guarantee, which may reveal rows."
 
 
 def _released_for_intervals(plan: AnyPlan) -> tuple[str, ...]:

@@ -19,6 +19,9 @@ from confide.privacy.lattice import LatticeNoise
 from confide.privacy.noise import Entropy
 from confide.second_account import confirms
 
+VOID_MARK = " (void: random_state was set)"
+"""How the purpose of a charge ends whose release has no guarantee. Readers of the ledger must see it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Charge:
@@ -72,8 +75,7 @@ def charge_and_release(
     # Floating-point warnings would depend on the data, so they are switched off.
     with np.errstate(all="ignore"), one_blas_thread():
         if charge.ledger is not None:
-            # Readers of the ledger must see that this release has no guarantee.
-            void = "" if charge.seed is None else " (void: random_state was set)"
+            void = "" if charge.seed is None else VOID_MARK
             # When this call returns, the charge is recorded for good. If it raises, no row has been used.
             charge.ledger.charge(event, purpose=charge.purpose + void, neighbours=neighbours)
         return release(entropy)
