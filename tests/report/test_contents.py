@@ -7,7 +7,8 @@ import hashlib
 import pytest
 
 from confide import LogisticRegression, ParameterError
-from confide.report.contents import contents_of, schema_hash
+from confide.report.contents import contents_of
+from confide.report.verification import schema_hash
 from tests.report.released import COLUMNS, logistic, people, schema, without_privacy
 
 

@@ -23,7 +23,7 @@ def card_of(contents: Contents) -> str:
     guarantee = contents.guarantee
     parts = [
         _front_matter(contents),
-        f"# {_title(contents)}\n\n{_plain(contents.purpose)}",
+        f"# {contents.heading}\n\n{_plain(contents.purpose)}",
         f"> **{_plain(contents.verdict.headline)}**\n"
         + "".join(f">\n> {_plain(each)}\n" for each in contents.verdict.sentences if each),
         "## Facts\n\n" + _table(("Fact", "Value"), contents.facts),
@@ -50,7 +50,7 @@ def _front_matter(contents: Contents) -> str:
     fields: dict[str, object] = {
         "library_name": "confide",
         "pipeline_tag": task,
-        "tags": ["differential-privacy", "confide", *(["not-private"] if contents.guarantee.void is not None else [])],
+        "tags": ["differential-privacy", "confide", *([] if contents.is_sound else ["not-private"])],
     }
     if contents.evaluation is not None:
         metrics = [
@@ -64,10 +64,6 @@ def _front_matter(contents: Contents) -> str:
         fields["model-index"] = [{"name": contents.name, "results": [result]}]
     lines = "\n".join(f"{name}: {json.dumps(value)}" for name, value in fields.items())
     return f"---\n{lines}\n---"
-
-
-def _title(contents: Contents) -> str:
-    return f"{contents.name}{', released privately' if contents.guarantee.void is None else ': not private'}"
 
 
 def _gain(contents: Contents) -> str:

@@ -51,9 +51,8 @@ def report_page(model: Any, **given: Any) -> str:
 
 def page_of(contents: Contents) -> str:
     """The page of what a report says."""
-    is_private = contents.guarantee.void is None
     parts = [
-        f"<h1>{escape(contents.name)}{', released privately' if is_private else ': not private'}</h1>",
+        f"<h1>{escape(contents.heading)}</h1>",
         f'<p class="kind">{escape(contents.purpose)}</p>',
         _verdict(contents),
         f'<div class="top">{_section("Facts", _facts(contents))}{_gain(contents)}</div>',
@@ -108,6 +107,9 @@ def _checksums(contents: Contents) -> str:
 
 def _gain(contents: Contents) -> str:
     """What an attacker can gain."""
+    if contents.guarantee.void is None and not contents.is_sound:
+        text = "It is not known: the guarantee that the file states does not follow from its facts."
+        return _section("What an attacker can gain", f"<p>{text}</p>")
     if not contents.odds:
         return _section(
             "What an attacker can gain", "<p>There is no limit: the release may reveal any row, as the verdict says.</p>"
@@ -178,6 +180,9 @@ def _sign(contents: Contents) -> str:
     ledger = "" if contents.ledger is None else f" --ledger {contents.ledger.name or 'LEDGER.db'}"
     schema = "" if contents.schema is None else " --schema SCHEMA.toml"
     check = f"confide verify MODEL.json{ledger}{schema}"
+    if not contents.is_sound:
+        told = f"<p>There is nothing to sign, as the verdict says. <code>{escape(check)}</code> says what was checked.</p>"
+        return _section("Verify", told, whole=True)
     text = (
         f"<p>To verify: <code>{escape(check)}</code> checks the file, recomputes its plan from public facts, and says in "
         "words what it did and did not check. The checksums above bind this page to its files.</p>"

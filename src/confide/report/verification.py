@@ -6,6 +6,8 @@ again and compare: mechanism, ridge, the sentences of the guarantee, the grid of
 
 from __future__ import annotations
 
+import hashlib
+import json
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +21,6 @@ from confide.estimators.linear_model import released_model
 from confide.features.released_bounds import ABOUT_ITS_CHARGE
 from confide.features.schema import Schema
 from confide.privacy.mechanism import Plan
-from confide.report.contents import schema_hash
 from confide.report.ledger_facts import LedgerFacts
 from confide.report.verdict import rows_of
 from confide.training.assumptions import guarantee_of
@@ -82,6 +83,16 @@ def verify(
         ),
     ]
     return tuple(found)
+
+
+def failures_of_plan(model: Any, written_by: str = __version__) -> tuple[str, ...]:
+    """What `verify` finds wrong with the plan and the weights in a model's file, in words. Empty if nothing is."""
+    return tuple(finding.sentence for finding in _findings_of_plan(model, written_by) if finding.outcome == FAILED)
+
+
+def schema_hash(schema: Schema) -> str:
+    """SHA-256 of a schema, whatever the layout of its file: of its columns in order, its target and its interactions."""
+    return hashlib.sha256(json.dumps(schema.to_dict(), separators=(",", ":")).encode()).hexdigest()
 
 
 def is_verified(findings: tuple[Finding, ...]) -> bool:
