@@ -192,7 +192,7 @@ def contents_of(
     guarantee, schema = model.guarantee_, released_model(model).schema
     sha256 = sha256 or hashlib.sha256(document_text(document_of_model(model)).encode()).hexdigest()
     failures = failures_of_plan(model, written_by)
-    found = None if ledger is None else LedgerFacts.of(ledger, guarantee, sha256, ledger_name)
+    found = None if ledger is None else LedgerFacts.of(ledger, guarantee, sha256, ledger_name, type(model).__name__)
     return Contents(
         model=model,
         level=level,

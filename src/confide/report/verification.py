@@ -74,7 +74,7 @@ def verify(
         found.append(Finding(FAILED, f"The model has no guarantee. {guarantee.void}"))
     found += _findings_of_plan(model, written_by)
     found.append(_finding_of_schema(released_model(model).schema, schema))
-    found.append(_finding_of_ledger(guarantee, ledger, sha256))
+    found.append(_finding_of_ledger(model, ledger, sha256))
     found += [
         Finding(UNCHECKED, "That the noise was drawn as planned, on the machine of the fit: no file can show it."),
         Finding(
@@ -205,13 +205,14 @@ def _without_choices(schema: Schema) -> dict[str, Any]:
     return {key: value for key, value in described.items() if key not in ("interact", "random_features")}
 
 
-def _finding_of_ledger(guarantee: Any, ledger: Ledger | None, sha256: str) -> Finding:
+def _finding_of_ledger(model: Any, ledger: Ledger | None, sha256: str) -> Finding:
     if ledger is None:
         return Finding(UNCHECKED, "No ledger was given, so what all releases cost together is not known.")
-    facts = LedgerFacts.of(ledger, guarantee, sha256)
+    facts = LedgerFacts.of(ledger, model.guarantee_, sha256, estimator=type(model).__name__)
     ledger.verify()
     chain = f"The ledger's chain is whole; head: {facts.head}"
-    return Finding(VERIFIED if facts.holds_the_charge else FAILED, f"{facts.sentence()} {chain}")
+    outcome = VERIFIED if facts.holds_the_charge else UNCHECKED if facts.may_hold_the_charge else FAILED
+    return Finding(outcome, f"{facts.sentence()} {chain}")
 
 
 def _was_chosen(guarantee: Any) -> bool:
