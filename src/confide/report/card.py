@@ -18,8 +18,11 @@ _METRICS = {"accuracy": "accuracy", "sensitivity": "recall", "specificity": "spe
 """The names that Hugging Face has for rates."""
 
 
-def card_of(contents: Contents) -> str:
-    """The model card. Text that came from files cannot be read as Markdown or HTML."""
+def card_of(contents: Contents, model: str = "MODEL.json", schema: str = "SCHEMA.toml", note: str = "") -> str:
+    """The model card, which names these files in the command that verifies.
+
+    Text that came from files cannot be read as Markdown or HTML.
+    """
     guarantee = contents.guarantee
     parts = [
         _front_matter(contents),
@@ -27,6 +30,7 @@ def card_of(contents: Contents) -> str:
         f"> **{_plain(contents.verdict.headline)}**\n"
         + "".join(f">\n> {_plain(each)}\n" for each in contents.verdict.sentences if each),
         "## Facts\n\n" + _table(("Fact", "Value"), contents.facts),
+        "## Checksums, SHA-256\n\n" + _table(("Of", "SHA-256"), contents.checksums),
         _gain(contents),
         _coefficients(contents),
         _accuracy(contents),
@@ -39,7 +43,7 @@ def card_of(contents: Contents) -> str:
     )
     if guarantee.void is None:
         parts.append("## What the guarantee does not promise\n\n" + "\n".join(f"- {each}" for each in NOT_PROMISED))
-    parts.append("## Verify\n\n```sh\nconfide verify MODEL.json\n```")
+    parts.append(f"## Verify\n\n```sh\n{contents.command_to_verify(model, schema)}\n```{note}")
     return "\n\n".join(filter(None, parts)) + "\n"
 
 

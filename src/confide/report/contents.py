@@ -132,11 +132,16 @@ class Contents:
         """What binds the report to its files: SHA-256 of the model's file, of the schema, and the head of the ledger."""
         pairs = (
             ("Model file", self.sha256),
-            ("Schema", "" if self.schema is None else schema_hash(self.schema)),
+            ("Schema's contents (confide verify shows it)", "" if self.schema is None else schema_hash(self.schema)),
             ("Ledger's head", "" if self.ledger is None else self.ledger.head),
             ("Data", self.fingerprint),
         )
         return tuple((name, value) for name, value in pairs if value)
+
+    def command_to_verify(self, model: str = "MODEL.json", schema: str = "SCHEMA.toml") -> str:
+        """The command that checks these files."""
+        ledger = "" if self.ledger is None else f" --ledger {self.ledger.name or 'LEDGER.db'}"
+        return f"confide verify {model}{ledger}{'' if self.schema is None else f' --schema {schema}'}"
 
     def _protected(self) -> str:
         rows = self.guarantee.max_rows_per_person

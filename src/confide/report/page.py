@@ -177,18 +177,25 @@ def _sign(contents: Contents) -> str:
         + "</tr>"
         for who in _SIGNERS
     )
-    ledger = "" if contents.ledger is None else f" --ledger {contents.ledger.name or 'LEDGER.db'}"
-    schema = "" if contents.schema is None else " --schema SCHEMA.toml"
-    check = f"confide verify MODEL.json{ledger}{schema}"
+    check = contents.command_to_verify()
     if not contents.is_sound:
         told = f"<p>There is nothing to sign, as the verdict says. <code>{escape(check)}</code> says what was checked.</p>"
         return _section("Verify", told, whole=True)
     text = (
         f"<p>To verify: <code>{escape(check)}</code> checks the file, recomputes its plan from public facts, and says in "
         "words what it did and did not check. The checksums above bind this page to its files.</p>"
+        f"<p>{escape(_what_is_signed(contents))}</p>"
         f'<table class="sign"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>'
     )
     return _section("Verify and sign", text, whole=True)
+
+
+def _what_is_signed(contents: Contents) -> str:
+    """What the signatures are for: the file, and the assumptions of its guarantee."""
+    return (
+        f"Signed is the release of this file: {contents.heading}, SHA-256 {contents.sha256[:16]}… Its guarantee holds under "
+        f"assumptions 1 to {len(contents.guarantee.assumptions)} of the technical appendix."
+    )
 
 
 def _appendix(contents: Contents) -> str:
@@ -214,7 +221,8 @@ def _appendix(contents: Contents) -> str:
 def _guarantee(guarantee: Any) -> str:
     sentences = guarantee.statement().split("\n")
     text = "".join(f"<p>{escape(line)}</p>" for line in sentences if not line.startswith("  - "))
-    return f"{text}{_list(guarantee.assumptions)}"
+    items = "".join(f"<li>{escape(item)}</li>" for item in guarantee.assumptions)
+    return f"{text}<ol>{items}</ol>"
 
 
 def _technical_facts(model: Any, guarantee: Any) -> str:

@@ -186,17 +186,15 @@ def _finding_of_schema(own: Schema | None, given: Schema | None) -> Finding:
         if given is not None:
             return Finding(FAILED, "The model was fitted without a schema, and one was given.")
         return Finding(UNCHECKED, "The model has no schema: the bound on its rows stands in the guarantee.")
+    contents = f"SHA-256 of the contents of the model's schema: {schema_hash(own)}"
     if given is None:
-        return Finding(
-            UNCHECKED, f"The schema was not compared; give it to do so. Its SHA-256 in the file: {schema_hash(own)}"
-        )
+        return Finding(UNCHECKED, f"The schema was not compared; give it to do so. {contents}")
     if schema_hash(own) == schema_hash(given):
-        return Finding(VERIFIED, f"The model has exactly this schema. SHA-256: {schema_hash(own)}")
+        return Finding(VERIFIED, f"The model has exactly this schema. {contents}")
     if _without_choices(own) == _without_choices(given):
-        return Finding(
-            VERIFIED, "The model has this schema. Knots and interactions that it left open were chosen from public facts."
-        )
-    return Finding(FAILED, "The model was fitted with another schema than the one that was given.")
+        same = "The model has this schema. Knots and interactions that it left open were chosen from public facts."
+        return Finding(VERIFIED, f"{same} {contents}")
+    return Finding(FAILED, f"The model was fitted with another schema than the one that was given. {contents}")
 
 
 def _without_choices(schema: Schema) -> dict[str, Any]:
