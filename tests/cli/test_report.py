@@ -11,6 +11,7 @@ import pandas as pd
 
 import confide
 from confide import Ledger
+from confide.files import document_text
 from tests.cli.commands import SENTINEL, fit, refused, run
 
 
@@ -118,3 +119,24 @@ def test_the_refusal_of_an_ending_names_those_of_all_formats(folder):
     words = refused("report", "model.json", "--out", "r.docx")
     assert all(ending in words for ending in (".html", ".pdf", ".md", ".json"))
     assert ".html" not in refused("report", "model.json", "--format", "pdf", "--out", "r.docx")
+
+
+def test_no_report_offers_a_signature_for_a_file_that_verify_rejects(folder):
+    """An edited epsilon with a new checksum: the page is red, says what fails, and the exit code is that of verify."""
+    Ledger("study.db", limit=2.0)
+    fit("--ledger", "study.db")
+    content = json.loads(Path("model.json").read_text(encoding="utf-8"))["content"]
+    content["guarantee"]["budget"]["epsilon"] = content["parameters"]["budget"]["epsilon"] = 0.01
+    Path("changed.json").write_text(document_text(content), encoding="utf-8")
+    assert "does not hold together" in run("report", "changed.json", "--ledger", "study.db", code=3).stdout
+    page = Path("report.html").read_text(encoding="utf-8")
+    assert 'class="verdict void"' in page
+    assert "made again from public facts, has another" in page
+    assert "do not sign" in page
+    assert "Approved by" not in page
+    assert "released privately" not in page
+    run("report", "changed.json", "--format", "json", code=3)
+    assert json.loads(Path("report.json").read_text(encoding="utf-8"))["private"] is False
+    confide.load("changed.json").report("python.html")
+    assert "do not sign" in Path("python.html").read_text(encoding="utf-8")
+    assert "confide verify" in run("inspect", "model.json").stdout

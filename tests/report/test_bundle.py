@@ -8,7 +8,7 @@ import zipfile
 import pytest
 
 from confide import FileError, Schema, load
-from confide.report.bundle import write_bundle
+from confide.report.bundle import ledger_at, write_bundle
 from confide.report.contents import contents_of
 from tests.report.released import logistic
 
@@ -38,3 +38,13 @@ def test_the_text_of_the_model_is_kept_and_files_are_not_replaced(tmp_path):
     assert zipfile.ZipFile(tmp_path / "a.zip").read("model.json") == b"as it was"
     with pytest.raises(FileError, match="exists already"):
         write_bundle(contents, tmp_path / "a.zip")
+
+
+def test_the_readme_names_the_files_of_the_archive_and_an_export_is_no_ledger(tmp_path):
+    model, ledger = logistic()
+    write_bundle(contents_of(model, ledger=ledger, ledger_name="study.db"), tmp_path / "a.zip")
+    card = zipfile.ZipFile(tmp_path / "a.zip").read("README.md").decode()
+    assert "confide verify model.json --ledger study.db --schema schema.toml" in card
+    assert "ask for the ledger itself" in card
+    with pytest.raises(FileError, match="export of entries; ask for the ledger itself"):
+        ledger_at("ledger.json")

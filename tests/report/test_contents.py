@@ -7,7 +7,8 @@ import hashlib
 import pytest
 
 from confide import LogisticRegression, ParameterError
-from confide.report.contents import contents_of, schema_hash
+from confide.report.contents import contents_of
+from confide.report.verification import schema_hash
 from confide.report.writing import text_of
 from tests.report.released import COLUMNS, logistic, of_two_rows, people, schema, without_privacy
 
@@ -23,10 +24,12 @@ def test_facts_say_what_is_known_and_nothing_else(tmp_path):
     assert facts["Rows"] == "600 (public)"
     assert facts["Ledger"] == "epsilon = 1 spent of epsilon = 4; epsilon = 3 left"
     assert facts["Date of this report"] == "2026-01-02"
+    head = ledger.head
     model.save(tmp_path / "model.json")
     checksum = hashlib.sha256((tmp_path / "model.json").read_bytes()).hexdigest()
     assert dict(contents.checksums) == {
-        "Model file": checksum, "Schema": schema_hash(model.schema), "Ledger's head": ledger.head,
+        "Model file": checksum, "Ledger's head": head,
+        "Schema's contents (confide verify shows it)": schema_hash(model.schema),
     }  # fmt: skip
     alone = contents_of(model)
     assert "Analyst" not in dict(alone.facts)

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from types import SimpleNamespace
 
 import pandas as pd
 import pytest
 
-from confide import ZCDP, ApproxDP, Ledger, PureDP
+from confide import ZCDP, ApproxDP, Ledger, LedgerError, LogisticRegression, PrivacyWarning, PureDP, load
 from confide.guarantee import Guarantee
 from confide.privacy.budgets import Neighbours
 from confide.report.ledger_facts import LedgerFacts, shown_amount, unit_note
-from tests.report.released import logistic
+from tests.report.released import logistic, people, schema
 
 
 def guarantee(budget, relation="replace-one", rows=1, assumptions=()):
@@ -20,10 +21,11 @@ def guarantee(budget, relation="replace-one", rows=1, assumptions=()):
 
 
 def test_the_charge_of_a_fit_is_found_and_amounts_add_up():
-    model, ledger = logistic()
+    model, ledger = logistic.__wrapped__()
     facts = LedgerFacts.of(ledger, model.guarantee_, "", "study.db")
-    assert facts.holds_the_charge
-    assert (facts.charge, facts.by_checksum, facts.charges) == (1, False, 1)
+    assert facts.may_hold_the_charge
+    assert not facts.holds_the_charge
+    assert (facts.charge, facts.unnamed, facts.charges) == (None, (1,), 1)
     assert (facts.limit.epsilon, facts.spent.epsilon, facts.left.epsilon) == (4.0, 1.0, 3.0)
     assert shown_amount(facts.spent) == "epsilon = 1"
     assert "Charge 1" in facts.sentence()
@@ -36,7 +38,7 @@ def test_another_budget_is_no_charge_of_the_model(budget):
     facts = LedgerFacts.of(ledger, guarantee(budget), "")
     assert facts.charge is None
     assert not facts.holds_the_charge
-    assert "no charge of this model's budget" in facts.sentence()
+    assert "no charge of a model of this kind" in facts.sentence()
 
 
 def test_a_void_charge_is_not_that_of_a_private_model():
@@ -70,14 +72,76 @@ def test_a_checksum_beside_a_charge_decides():
     )  # fmt: skip
     assert LedgerFacts.of(ledger, guarantee(PureDP(1.0)), "abc").charge == 1
     assert "names the checksum" in LedgerFacts.of(ledger, guarantee(PureDP(1.0)), "abc").sentence()
-    assert LedgerFacts.of(ledger, guarantee(PureDP(1.0)), "xyz").charge is None
+    other = LedgerFacts.of(ledger, guarantee(PureDP(1.0)), "xyz")
+    assert other.charge is None
+    assert "Charge 1 has this budget but names another file (abc)." in other.sentence()
+    assert not other.may_hold_the_charge
+
+
+def test_charges_that_name_no_file_prove_nothing():
+    """A model that was never charged is not taken for one that was, whatever charges have its budget."""
+    ledger = Ledger(limit=4.0)
+    ledger.charge(1.0, purpose="LogisticRegression.fit")
+    ledger.charge(1.0, purpose="income of adults")
+    facts = LedgerFacts.of(ledger, guarantee(PureDP(1.0)), "abc", estimator="LogisticRegression")
+    assert "Charges 1 and 2 have this model's budget and name no file" in facts.sentence()
+    assert "does not say that it was charged" in facts.sentence()
+    assert not facts.holds_the_charge
+
+
+@pytest.mark.parametrize(
+    ("purpose", "release"),
+    [
+        ("evaluate", None),
+        ("private bounds", None),
+        ("LinearSVC.fit", None),
+        ("census", "evaluate"),
+        ("census", "LinearSVC.fit"),
+        ("census", "charged by hand"),
+        ("census", "LogisticRegression.fit (void: random_state was set)"),
+    ],
+)
+def test_a_charge_of_another_release_is_not_that_of_the_model(purpose, release):
+    """Neither with its budget nor with its checksum."""
+    ledger = Ledger(limit=4.0)
+    ledger.charge(1.0, purpose=purpose, details={"sha256": "ab" * 32} | ({} if release is None else {"release": release}))
+    for checksum in ("ab" * 32, "cd" * 32):
+        facts = LedgerFacts.of(ledger, guarantee(PureDP(1.0)), checksum, estimator="LogisticRegression")
+        assert (facts.charge, facts.unnamed, facts.other_files) == (None, (), ())
+
+
+def test_save_notes_the_checksum_beside_the_charge(tmp_path):
+    """So that the ledger shows which model was charged; the second fit is not the first."""
+    ledger = Ledger(limit=4.0)
+    first, second = (LogisticRegression(1.0, schema=schema(), ledger=ledger).fit(*people()) for _ in range(2))
+    first.save(tmp_path / "first.json")
+    first.save(tmp_path / "again.json")
+    checksum = hashlib.sha256((tmp_path / "first.json").read_bytes()).hexdigest()
+    facts = LedgerFacts.of(ledger, first.guarantee_, checksum, estimator="LogisticRegression")
+    assert (facts.charge, facts.holds_the_charge, facts.says_charged) == (1, True, True)
+    assert LedgerFacts.of(ledger, second.guarantee_, "", estimator="LogisticRegression").unnamed == (2,)
+    load(tmp_path / "first.json").save(tmp_path / "third.json")  # names no ledger
+
+
+def test_a_model_is_saved_even_if_its_ledger_takes_no_note(tmp_path, monkeypatch):
+    ledger = Ledger(limit=4.0)
+    model = LogisticRegression(1.0, schema=schema(), ledger=ledger).fit(*people())
+
+    def fail(*_):
+        raise LedgerError("it is closed.")
+
+    monkeypatch.setattr(ledger, "note", fail)
+    with pytest.warns(PrivacyWarning, match="could not be noted"):
+        model.save(tmp_path / "model.json")
+    assert load(tmp_path / "model.json").guarantee_ == model.guarantee_
 
 
 def test_amounts_for_persons_with_fewer_rows_are_named_as_such():
     """They hold for such persons alone. With as many rows or fewer there is nothing to say."""
     ledger = Ledger(limit=4.0)
     ledger.charge(1.0)
-    facts = LedgerFacts.of(ledger, guarantee(PureDP(1.0), rows=2), "")
+    ledger.note(1, {"sha256": "abc"})
+    facts = LedgerFacts.of(ledger, guarantee(PureDP(1.0), rows=2), "abc")
     assert facts.holds_the_charge
     assert "at most 1 row pay" in facts.unit_note
     assert "--max-rows-per-person 2" in facts.unit_note

@@ -7,9 +7,21 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
-from confide import FileError, HuberRegressor, LinearSVC, LogisticRegression, ParameterError, Ridge, Schema, load
-from confide.report.page import report_page
+from confide import (
+    AdditiveClassifier,
+    FileError,
+    HuberRegressor,
+    LinearSVC,
+    LogisticRegression,
+    ParameterError,
+    Ridge,
+    Schema,
+    load,
+)
+from confide.report.contents import contents_of
+from confide.report.page import page_of, report_page
 from confide.report.writing import write_report
+from tests.report.released import logistic, people, schema, without_privacy
 
 VOID = {"meta", "rect", "line", "input"}
 
@@ -130,3 +142,20 @@ def test_what_is_no_model_is_refused(tmp_path):
         report_page(object())
     with pytest.raises(FileError, match="cannot write"):
         write_report(MODELS["logistic"](*rows()), tmp_path / "nowhere" / "page.html")
+
+
+def test_signatures_are_bound_to_the_file_and_to_numbered_assumptions():
+    contents = contents_of(logistic()[0])
+    page, last = page_of(contents), len(contents.guarantee.assumptions)
+    signed = page[page.index("Verify and sign") :]
+    assert f"SHA-256 {contents.sha256[:16]}" in signed
+    assert f"assumptions 1 to {last} of the technical appendix" in signed
+    assert page[page.index("<ol>") : page.index("</ol>")].count("<li>") == last
+
+
+def test_nothing_without_privacy_can_be_signed_or_blames_noise():
+    page = page_of(contents_of(without_privacy()))
+    assert "Approved by" not in page
+    assert "There is nothing to sign" in page
+    curves = AdditiveClassifier(float("inf"), schema=schema(), knots=2).fit(*people())
+    assert "The noise alone" not in page_of(contents_of(curves))

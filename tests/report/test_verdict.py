@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+
 import pytest
 
 from confide import Ledger, LogisticRegression, PureDP
@@ -13,11 +15,14 @@ from tests.report.released import logistic, people, schema, without_privacy
 
 
 def facts(model, ledger):
-    return LedgerFacts.of(ledger, model.guarantee_, "")
+    return LedgerFacts.of(ledger, model.guarantee_, hashlib.sha256(b"").hexdigest())
 
 
-def test_private_and_charged_is_green():
-    model, ledger = logistic()
+def test_private_and_charged_is_green_once_the_charge_names_the_file():
+    ledger = Ledger(limit=4.0)
+    model = LogisticRegression(1.0, schema=schema(), ledger=ledger).fit(*people())
+    assert verdict_of(model.guarantee_, facts(model, ledger)).kind == "caution"
+    ledger.note(1, {"sha256": hashlib.sha256(b"").hexdigest()})
     verdict = verdict_of(model.guarantee_, facts(model, ledger))
     assert verdict.kind == "private"
     assert "73.11%" in " ".join(verdict.sentences)

@@ -120,8 +120,14 @@ def test_no_guarantee_is_no_success(tmp_path):
 
 
 def test_the_ledger_must_hold_the_charge():
-    model, ledger = logistic()
-    assert any("Charge 1" in each.sentence for each in verify(model, ledger=ledger) if each.outcome == VERIFIED)
+    model, ledger = logistic.__wrapped__()
+    assert any("Charge 1" in each.sentence for each in verify(model, ledger=ledger) if each.outcome == UNCHECKED)
+    ledger = Ledger(limit=4.0)
+    model = LogisticRegression(1.0, schema=schema(), ledger=ledger).fit(*people())
+    ledger.note(1, {"sha256": "ab" * 32})
+    assert not is_verified(verify(model, ledger=ledger, sha256="cd" * 32))
+    found = verify(model, ledger=ledger, sha256="ab" * 32)
+    assert any("Charge 1" in each.sentence for each in found if each.outcome == VERIFIED)
     assert not is_verified(verify(model, ledger=Ledger(limit=4.0)))
 
 

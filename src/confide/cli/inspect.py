@@ -24,4 +24,5 @@ def inspect(model_file: ModelFile, output_format: Format = "text") -> None:
             screen.coefficients(model)
         else:
             screen.weights(model)
+        screen.text("The file was read, not checked: `confide verify` makes its plan again and compares.")
     exit_without_guarantee(model)

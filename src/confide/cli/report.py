@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from confide.cli.failures import NO_GUARANTEE
 from confide.cli.options import Force, ModelFile
 from confide.errors import FileError, ParameterError
 
@@ -117,6 +118,8 @@ def report(
         write_contents(contents, place, kind, overwrite=force)
         screen.verbatim(f"Wrote {place}")
     screen.text(contents.verdict.headline)
+    if not contents.is_sound:
+        raise typer.Exit(NO_GUARANTEE)
 
 
 def sha256_of(path: Path) -> str:

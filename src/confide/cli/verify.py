@@ -30,11 +30,11 @@ def verify(
     The plan of a fit follows from public facts, and the file holds them. So the plan is made again and compared. What no
     program can check is named too.
     """
-    from confide.accounting.ledger import Ledger
     from confide.cli import display
     from confide.cli.report import sha256_of
     from confide.features.schema import Schema
     from confide.report import verification
+    from confide.report.bundle import ledger_at
     from confide.saved_models.loading import load
 
     model = load(model_file)
@@ -42,7 +42,7 @@ def verify(
         model,
         sha256=sha256_of(model_file),
         written_by=str(json.loads(model_file.read_text(encoding="utf-8"))["content"]["version"]),
-        ledger=None if ledger is None else Ledger(ledger),
+        ledger=None if ledger is None else ledger_at(ledger),
         schema=None if schema is None else Schema.from_toml(schema),
     )
     is_verified = verification.is_verified(findings)

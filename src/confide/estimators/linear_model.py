@@ -17,6 +17,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
+from confide.accounting.ledger import Ledger
 from confide.data.arrays import Blocks
 from confide.data.mapped import MappedBlocks
 from confide.erm.row_bounds import RowBound
@@ -32,7 +33,7 @@ from confide.features.column_names import names_by_position
 from confide.features.encoder import Encoder
 from confide.features.public_maps import PublicMap
 from confide.features.schema import Schema
-from confide.files import write_document
+from confide.files import document_text, write_text
 from confide.inference.evidence import Evidence
 from confide.inference.least_squares import SumsEvidence
 from confide.intake import parameters
@@ -47,7 +48,7 @@ from confide.released_models.prior import Prior, checked_prior
 from confide.released_models.scores import LinearModel
 from confide.saved_models.writing import document_of
 from confide.training.alpha import usual_norm_of_curves
-from confide.training.charge import Charge, rows_per_person
+from confide.training.charge import Charge, note_checksum, rows_per_person
 from confide.training.fit import train
 from confide.training.mechanism_choice import MECHANISM_NAMES
 from confide.training.plan import AnyPlan, make_plan
@@ -86,6 +87,8 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ShownWithGua
     _prior: Prior | None = None
     _charged_to: str | None = None
     """The identity of the ledger to which the fit was charged."""
+    _charge_number: int | None = None
+    """The number of its charge there, where it is known."""
 
     _accepts_sparse = True
     _mechanisms = MECHANISM_NAMES
@@ -101,6 +104,7 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ShownWithGua
         charge, charged_to = Charge(ledger, seed, f"{type(self).__name__}.fit"), None if ledger is None else ledger.identity
         self._hold(train(given, chosen._specification(settings, encoder, seed), settings, charge))
         self._charged_to = charged_to
+        self._charge_number = getattr(ledger, "last_charge", None)  # a batch was charged as a whole, before
         return self
 
     def refit(self, X: Any, y: Any = None, *, sample_weight: Any = None, **parameters: Any) -> Self:
@@ -280,6 +284,9 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ShownWithGua
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write the model as JSON: weights, schema, guarantee, version and a checksum. `confide.load` reads it.
 
+        The SHA-256 of the file is noted beside the charge of the fit, in the ledger that the model names. It shows later
+        that this model was charged. A warning says so if the model is written and the note fails.
+
         Parameters
         ----------
         path : str or path
@@ -294,7 +301,11 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ShownWithGua
         FileError
             If the file exists and `overwrite` is false, or it cannot be written.
         """
-        write_document(path, document_of_model(self), overwrite=overwrite)
+        text = document_text(document_of_model(self))
+        write_text(path, text, overwrite=overwrite)
+        ledger, number = getattr(self, "ledger", None), self._charge_number
+        if number is not None and isinstance(ledger, Ledger) and ledger.identity == self._charged_to:
+            note_checksum(ledger, number, text)
 
     def report(self, path: str | os.PathLike[str], *, overwrite: bool = False, **given: Any) -> None:
         """Write a report that people can sign: a page of HTML, or a PDF, a Markdown card or JSON by the ending of the file.

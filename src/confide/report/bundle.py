@@ -7,13 +7,17 @@ import os
 import zipfile
 from pathlib import Path
 
+from confide.accounting.ledger import Ledger
+from confide.errors import FileError
 from confide.estimators.linear_model import document_of_model
 from confide.files import document_text, new_file
+from confide.report.card import card_of
 from confide.report.contents import Contents
 from confide.report.writing import text_of
 
 _TIME = (1980, 1, 1, 0, 0, 0)
 """The time of every file in an archive, so that equal reports give equal archives."""
+_NOTE = "\n\nThe file ledger.json is an export of entries. For `--ledger`, ask for the ledger itself."
 
 
 def write_bundle(
@@ -35,7 +39,7 @@ def write_bundle(
     """
     parts = {
         "report.html": text_of(contents, "html"),
-        "README.md": text_of(contents, "markdown"),
+        "README.md": card_of(contents, "model.json", "schema.toml", "" if contents.ledger is None else _NOTE),
         "report.json": text_of(contents, "json"),
         "model.json": model_text or document_text(document_of_model(contents.model)),
     }
@@ -52,3 +56,16 @@ def write_bundle(
             entry.compress_type, entry.external_attr = zipfile.ZIP_DEFLATED, 0o644 << 16
             archive.writestr(entry, text)
     return tuple(parts)
+
+
+def ledger_at(place: str) -> Ledger:
+    """Open a ledger, and say so if the place holds the export that is in an archive.
+
+    Raises
+    ------
+    FileError
+        If the file is JSON, which no ledger is.
+    """
+    if "://" not in place and Path(place).suffix.lower() == ".json":
+        raise FileError(f"{place} is no ledger: this is an export of entries; ask for the ledger itself.")
+    return Ledger(place)

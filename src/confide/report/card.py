@@ -18,15 +18,19 @@ _METRICS = {"accuracy": "accuracy", "sensitivity": "recall", "specificity": "spe
 """The names that Hugging Face has for rates."""
 
 
-def card_of(contents: Contents) -> str:
-    """The model card. Text that came from files cannot be read as Markdown or HTML."""
+def card_of(contents: Contents, model: str = "MODEL.json", schema: str = "SCHEMA.toml", note: str = "") -> str:
+    """The model card, which names these files in the command that verifies.
+
+    Text that came from files cannot be read as Markdown or HTML.
+    """
     guarantee = contents.guarantee
     parts = [
         _front_matter(contents),
-        f"# {_title(contents)}\n\n{_plain(contents.purpose)}",
+        f"# {contents.heading}\n\n{_plain(contents.purpose)}",
         f"> **{_plain(contents.verdict.headline)}**\n"
         + "".join(f">\n> {_plain(each)}\n" for each in contents.verdict.sentences if each),
         "## Facts\n\n" + _table(("Fact", "Value"), contents.facts),
+        "## Checksums, SHA-256\n\n" + _table(("Of", "SHA-256"), contents.checksums),
         _gain(contents),
         _coefficients(contents),
         _accuracy(contents),
@@ -39,7 +43,7 @@ def card_of(contents: Contents) -> str:
     )
     if guarantee.void is None:
         parts.append("## What the guarantee does not promise\n\n" + "\n".join(f"- {each}" for each in NOT_PROMISED))
-    parts.append("## Verify\n\n```sh\nconfide verify MODEL.json\n```")
+    parts.append(f"## Verify\n\n```sh\n{contents.command_to_verify(model, schema)}\n```{note}")
     return "\n\n".join(filter(None, parts)) + "\n"
 
 
@@ -50,7 +54,7 @@ def _front_matter(contents: Contents) -> str:
     fields: dict[str, object] = {
         "library_name": "confide",
         "pipeline_tag": task,
-        "tags": ["differential-privacy", "confide", *(["not-private"] if contents.guarantee.void is not None else [])],
+        "tags": ["differential-privacy", "confide", *([] if contents.is_sound else ["not-private"])],
     }
     if contents.evaluation is not None:
         metrics = [
@@ -64,10 +68,6 @@ def _front_matter(contents: Contents) -> str:
         fields["model-index"] = [{"name": contents.name, "results": [result]}]
     lines = "\n".join(f"{name}: {json.dumps(value)}" for name, value in fields.items())
     return f"---\n{lines}\n---"
-
-
-def _title(contents: Contents) -> str:
-    return f"{contents.name}{', released privately' if contents.guarantee.void is None else ': not private'}"
 
 
 def _gain(contents: Contents) -> str:

@@ -7,7 +7,6 @@ facts alone, so they are as private as the model file. What people give besides 
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -30,6 +29,7 @@ from confide.report.checklist import points_to_confirm
 from confide.report.ledger_facts import LedgerFacts
 from confide.report.odds import Odds, guess_probability
 from confide.report.verdict import Verdict, rows_of, verdict_of
+from confide.report.verification import failures_of_plan, schema_hash
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -71,6 +71,18 @@ class Contents:
         """The guarantee of the model."""
         guarantee: Guarantee = self.model.guarantee_
         return guarantee
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether the file promises privacy, and what it says follows from its public facts."""
+        return self.verdict.kind != "void"
+
+    @property
+    def heading(self) -> str:
+        """The title of the page and of the card."""
+        if self.guarantee.void is not None:
+            return f"{self.name}: not private"
+        return f"{self.name}, released privately" if self.is_sound else f"{self.name}: its file does not hold together"
 
     @property
     def name(self) -> str:
@@ -124,11 +136,16 @@ class Contents:
         """What binds the report to its files: SHA-256 of the model's file, of the schema, and the head of the ledger."""
         pairs = (
             ("Model file", self.sha256),
-            ("Schema", "" if self.schema is None else schema_hash(self.schema)),
+            ("Schema's contents (confide verify shows it)", "" if self.schema is None else schema_hash(self.schema)),
             ("Ledger's head", "" if self.ledger is None else self.ledger.head),
             ("Data", self.fingerprint),
         )
         return tuple((name, value) for name, value in pairs if value)
+
+    def command_to_verify(self, model: str = "MODEL.json", schema: str = "SCHEMA.toml") -> str:
+        """The command that checks these files."""
+        ledger = "" if self.ledger is None else f" --ledger {self.ledger.name or 'LEDGER.db'}"
+        return f"confide verify {model}{ledger}{'' if self.schema is None else f' --schema {schema}'}"
 
     def _protected(self) -> str:
         rows = self.guarantee.max_rows_per_person
@@ -183,16 +200,17 @@ def contents_of(
         raise ParameterError("ledger must be a confide.Ledger, or None.")
     guarantee, schema = model.guarantee_, released_model(model).schema
     sha256 = sha256 or hashlib.sha256(document_text(document_of_model(model)).encode()).hexdigest()
-    found = None if ledger is None else LedgerFacts.of(ledger, guarantee, sha256, ledger_name)
+    failures = failures_of_plan(model, written_by)
+    found = None if ledger is None else LedgerFacts.of(ledger, guarantee, sha256, ledger_name, type(model).__name__)
     return Contents(
         model=model,
         level=level,
-        verdict=verdict_of(guarantee, found),
+        verdict=verdict_of(guarantee, found, failures),
         ledger=found,
         evaluation=checked_evaluation(evaluation),
         forecasts=tuple(forecasts),
-        points=points_to_confirm(guarantee, found, None if schema is None else schema.person),
-        odds=_odds(guarantee, found),
+        points=() if failures else points_to_confirm(guarantee, found, None if schema is None else schema.person),
+        odds=() if failures else _odds(guarantee, found),
         sha256=sha256,
         written_by=written_by,
         date=date or datetime.now(UTC).date().isoformat(),
@@ -200,11 +218,6 @@ def contents_of(
         data_name=data_name,
         fingerprint=fingerprint,
     )
-
-
-def schema_hash(schema: Schema) -> str:
-    """SHA-256 of a schema, whatever the layout of its file: of its columns in order, its target and its interactions."""
-    return hashlib.sha256(json.dumps(schema.to_dict(), separators=(",", ":")).encode()).hexdigest()
 
 
 def _odds(guarantee: Guarantee, ledger: LedgerFacts | None) -> tuple[Odds, ...]:

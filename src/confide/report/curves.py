@@ -25,7 +25,7 @@ STYLE = """
 .effects .knot { stroke: var(--mark); stroke-width: 1.4; }
 """
 _WIDTH, _LEFT, _RIGHT, _TOP, _HEIGHT, _BELOW = 304, 38, 10, 8, 150, 36
-_NAMES, _LINE, _LONGEST_NAME, _NARROWED_NAME = 130, 19, 17, 24
+_NAMES, _LINE, _LONGEST_NAME, _NARROWED_NAME = 130, 19, 14, 24
 MOST_LEVELS = 20
 """Of a category with more levels, only the two ends of the list are drawn."""
 _PART_FOR_MISSING = 0.16

@@ -6,8 +6,9 @@ from typing import Any
 
 from confide._version import __version__
 from confide.estimators.released_coefficients import ReleasedCoefficients
-from confide.report.contents import Contents, schema_hash
+from confide.report.contents import Contents
 from confide.report.findings import has_intervals
+from confide.report.verification import schema_hash
 
 KIND, VERSION = "confide-report", 1
 
@@ -19,7 +20,7 @@ def document_of_report(contents: Contents) -> dict[str, Any]:
     return {
         "kind": KIND,
         "format_version": VERSION,
-        "private": guarantee.void is None,
+        "private": contents.is_sound,
         "verdict": {
             "kind": contents.verdict.kind,
             "headline": contents.verdict.headline,

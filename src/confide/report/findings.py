@@ -113,6 +113,8 @@ def _words_of_effects(model: Any, effects: Any, found: Sequence[Effect], level: 
         )
     elif has_intervals(model):
         sentences.append("No band is drawn where the noise hides what the rows tell.")
+    elif not model.guarantee_.budget.is_private:
+        sentences.append("No noise was added. How precise the effects are is not shown.")
     else:
         sentences.append(
             "No part of the budget was used for intervals, so there are no bands. The noise alone may make effects of this "
@@ -148,8 +150,10 @@ def _main_coefficients(model: Any, level: float) -> str:
     shown = [one for one in found.coefficients if one in largest[:_MOST_ROWS]]
     bars = [(one.name, one.estimate * one.span) for one in found.coefficients if one.unit]
     drawn = weight_plot(bars, _what_bars_are(found.units), found.outcome)
+    is_private = model.guarantee_.budget.is_private
+    why = "No part of the budget was used for intervals" if is_private else "No intervals were computed"
     return (
-        "<p>No part of the budget was used for intervals, so it is not known how precise these coefficients are.</p>"
+        f"<p>{why}, so it is not known how precise these coefficients are.</p>"
         f"{drawn}{scroll(_table_without_intervals(replace(found, coefficients=tuple(shown))), 'Coefficients')}"
         f"{_few(len(shown), len(found.coefficients))}"
     )

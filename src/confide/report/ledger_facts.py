@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +13,10 @@ from confide.privacy.budgets import Budget
 
 _RELATIVE = 1e-9
 """Amounts that differ by less are the same one, written and read again."""
+_NO_FITS = ("evaluate", "private bounds", "intervals_from_parts")
+"""Purposes of releases that are no models."""
+_SAYS_CHARGED = "It was charged to a ledger"
+"""How the guarantee of a fit with a ledger says so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +31,10 @@ class LedgerFacts:
     max_rows_per_person : int
     charges : number of charges
     head : hash of the last record
-    charge : number of the charge that belongs to the model, or None
-    by_checksum : whether that charge names the checksum of the model's file; otherwise it has the model's budget
+    charge : number of the charge that names the checksum of the model's file, or None
+    unnamed : numbers of the charges that have the model's budget and name no file, if none names the model's
+    other_files : number and checksum of each charge that has the model's budget and names another file, likewise
+    says_charged : whether the model's own guarantee says that it was charged to a ledger
     disagreement : why the ledger cannot be that of the model; None if it can
     unit_note : why its amounts are not those of the persons whom the model protects; None if they are
     entries : the charges as JSON values
@@ -42,16 +49,18 @@ class LedgerFacts:
     charges: int
     head: str
     charge: int | None
-    by_checksum: bool
+    unnamed: tuple[int, ...]
+    other_files: tuple[tuple[int, str], ...]
+    says_charged: bool
     disagreement: str | None
     unit_note: str | None
     entries: tuple[dict[str, Any], ...]
 
     @classmethod
-    def of(cls, ledger: Ledger, guarantee: Guarantee, sha256: str, name: str = "") -> LedgerFacts:
-        """The facts of a ledger about a model with this guarantee, whose file has this checksum."""
+    def of(cls, ledger: Ledger, guarantee: Guarantee, sha256: str, name: str = "", estimator: str = "") -> LedgerFacts:
+        """The facts of a ledger about a model with this guarantee, whose file has this checksum, made by this estimator."""
         entries = [{key: _json_form(value) for key, value in row.items()} for row in ledger.entries().to_dict("records")]
-        number, by_checksum = _charge_of(entries, guarantee, sha256)
+        found = _charges_of(entries, guarantee, sha256, estimator)
         return cls(
             name=name,
             limit=ledger.limit,
@@ -61,8 +70,10 @@ class LedgerFacts:
             max_rows_per_person=ledger.max_rows_per_person,
             charges=len(entries),
             head=ledger.head,
-            charge=number,
-            by_checksum=by_checksum,
+            charge=found.charge,
+            unnamed=found.unnamed,
+            other_files=found.other_files,
+            says_charged=any(_SAYS_CHARGED in sentence for sentence in guarantee.assumptions),
             disagreement=_disagreement(ledger, guarantee),
             unit_note=unit_note(ledger.max_rows_per_person, guarantee.max_rows_per_person),
             entries=tuple(entries),
@@ -70,7 +81,7 @@ class LedgerFacts:
 
     @property
     def holds_the_charge(self) -> bool:
-        """Whether the ledger holds a charge of this model, and can be its ledger."""
+        """Whether a charge of the ledger names the model's file, and the ledger can be that of the model."""
         return self.charge is not None and self.disagreement is None
 
     @property
@@ -81,24 +92,50 @@ class LedgerFacts:
             amounts if self.unit_note is None else f"{amounts}; for persons with at most {_rows(self.max_rows_per_person)}"
         )
 
+    @property
+    def may_hold_the_charge(self) -> bool:
+        """Whether some charge could be that of the model, and none names its file."""
+        return bool(self.unnamed) and self.disagreement is None
+
     def sentence(self) -> str:
         """Whether the model was charged, in words."""
         if self.disagreement is not None:
             return self.disagreement
-        if self.charge is None:
-            return "The ledger holds no charge of this model's budget."
-        if self.by_checksum:
+        if self.says_charged:
+            return self._sentence_on_charges()
+        return f"{self._sentence_on_charges()} The model's own guarantee does not say that it was charged to a ledger."
+
+    def _sentence_on_charges(self) -> str:
+        if self.charge is not None:
             return f"Charge {self.charge} of the ledger names the checksum of this model's file."
-        return f"Charge {self.charge} of the ledger has this model's budget; it names no checksum."
+        if len(self.unnamed) == 1:
+            return (
+                f"Charge {self.unnamed[0]} has this model's budget and names no file; whether it is this model's cannot be "
+                "told from the ledger."
+            )
+        if self.unnamed:
+            return (
+                f"Charges {_listed(self.unnamed)} have this model's budget and name no file; which one is this model's, if "
+                "any, cannot be told from the ledger."
+            )
+        if self.other_files:
+            return " ".join(
+                f"Charge {number} has this budget but names another file ({sha256[:8]})."
+                for number, sha256 in self.other_files
+            )
+        return "The ledger holds no charge of a model of this kind with this budget."
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON form."""
         budgets = {"limit": self.limit, "spent": self.spent, "left": self.left}
-        names = ("name", "neighbours", "max_rows_per_person", "charges", "head", "charge", "by_checksum", "disagreement")
+        names = ("name", "neighbours", "max_rows_per_person", "charges", "head", "charge", "disagreement", "says_charged")
         return {
             **{name: getattr(self, name) for name in names},
             "unit_note": self.unit_note,
             **{name: budget.to_dict() for name, budget in budgets.items()},
+            "by_checksum": self.charge is not None,
+            "unnamed": list(self.unnamed),
+            "other_files": [{"charge": number, "sha256": sha256} for number, sha256 in self.other_files],
             "entries": list(self.entries),
         }
 
@@ -132,22 +169,47 @@ def shown_amount(budget: Budget) -> str:
     return ", ".join(f"{name} = {getattr(budget, name):.6g}" for name in budget.ranges)
 
 
-def _charge_of(entries: list[dict[str, Any]], guarantee: Guarantee, sha256: str) -> tuple[int | None, bool]:
-    """The newest charge that names the checksum, or without one the newest that has the budget and no other checksum."""
-    for entry in reversed(entries):
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """Charges that belong to a model, or may: see `LedgerFacts`."""
+
+    charge: int | None = None
+    unnamed: tuple[int, ...] = ()
+    other_files: tuple[tuple[int, str], ...] = ()
+
+
+def _charges_of(entries: list[dict[str, Any]], guarantee: Guarantee, sha256: str, estimator: str) -> _Found:
+    """The newest charge that names the checksum; without one, all charges of the model's kind that have its budget."""
+    possible = [entry for entry in entries if _is_of_kind(entry, guarantee, estimator)]
+    for entry in reversed(possible):
         if sha256 and entry.get("sha256") == sha256:
-            return int(entry["number"]), True
+            return _Found(charge=int(entry["number"]))
+    equal = [entry for entry in possible if _has_budget(entry, guarantee)]
+    return _Found(
+        unnamed=tuple(int(entry["number"]) for entry in equal if entry.get("sha256") is None),
+        other_files=tuple((int(entry["number"]), entry["sha256"]) for entry in equal if entry.get("sha256") is not None),
+    )
+
+
+def _is_of_kind(entry: dict[str, Any], guarantee: Guarantee, estimator: str) -> bool:
+    """Whether a charge can be that of a fit of this estimator. One of a purpose in other words can be, for all we know."""
+    release, purpose = entry.get("release") or "", entry.get("purpose") or ""
+    if guarantee.void is None and "(void" in f"{release} {purpose}":
+        return False
+    fitted = re.findall(r"(\w+)\.fit\b", release or purpose)
+    if fitted:
+        return not estimator or estimator in fitted or any("Search" in name for name in fitted)
+    return not release and not purpose.startswith(_NO_FITS)
+
+
+def _has_budget(entry: dict[str, Any], guarantee: Guarantee) -> bool:
     amounts = {name: getattr(guarantee.budget, name) for name in guarantee.budget.ranges}
-    for entry in reversed(entries):
-        found = {name: entry.get(name) for name in ("epsilon", "delta", "rho")}
-        has_budget = all(
-            found[name] is not None and math.isclose(found[name], amount, rel_tol=_RELATIVE)
-            for name, amount in amounts.items()
-        )
-        others = [found[name] for name in found if name not in amounts and found[name]]
-        if has_budget and not others and entry.get("sha256") is None and "(void" not in entry["purpose"]:
-            return int(entry["number"]), False
-    return None, False
+    found = {name: entry.get(name) for name in ("epsilon", "delta", "rho")}
+    if any(found[name] for name in found if name not in amounts):
+        return False
+    return all(
+        (amount := found[name]) is not None and math.isclose(amount, own, rel_tol=_RELATIVE) for name, own in amounts.items()
+    )
 
 
 def _disagreement(ledger: Ledger, guarantee: Guarantee) -> str | None:
@@ -170,3 +232,7 @@ def _json_form(value: Any) -> Any:
 
 def _rows(number: int) -> str:
     return f"{number:,} row{'s' if number > 1 else ''}"
+
+
+def _listed(numbers: tuple[int, ...]) -> str:
+    return f"{', '.join(map(str, numbers[:-1]))} and {numbers[-1]}"

@@ -51,9 +51,8 @@ def report_page(model: Any, **given: Any) -> str:
 
 def page_of(contents: Contents) -> str:
     """The page of what a report says."""
-    is_private = contents.guarantee.void is None
     parts = [
-        f"<h1>{escape(contents.name)}{', released privately' if is_private else ': not private'}</h1>",
+        f"<h1>{escape(contents.heading)}</h1>",
         f'<p class="kind">{escape(contents.purpose)}</p>',
         _verdict(contents),
         f'<div class="top">{_section("Facts", _facts(contents))}{_gain(contents)}</div>',
@@ -108,6 +107,9 @@ def _checksums(contents: Contents) -> str:
 
 def _gain(contents: Contents) -> str:
     """What an attacker can gain."""
+    if contents.guarantee.void is None and not contents.is_sound:
+        text = "It is not known: the guarantee that the file states does not follow from its facts."
+        return _section("What an attacker can gain", f"<p>{text}</p>")
     if not contents.odds:
         return _section(
             "What an attacker can gain", "<p>There is no limit: the release may reveal any row, as the verdict says.</p>"
@@ -176,15 +178,25 @@ def _sign(contents: Contents) -> str:
         + "</tr>"
         for who in _SIGNERS
     )
-    ledger = "" if contents.ledger is None else f" --ledger {contents.ledger.name or 'LEDGER.db'}"
-    schema = "" if contents.schema is None else " --schema SCHEMA.toml"
-    check = f"confide verify MODEL.json{ledger}{schema}"
+    check = contents.command_to_verify()
+    if not contents.is_sound:
+        told = f"<p>There is nothing to sign, as the verdict says. <code>{escape(check)}</code> says what was checked.</p>"
+        return _section("Verify", told, whole=True)
     text = (
         f"<p>To verify: <code>{escape(check)}</code> checks the file, recomputes its plan from public facts, and says in "
         "words what it did and did not check. The checksums above bind this page to its files.</p>"
+        f"<p>{escape(_what_is_signed(contents))}</p>"
         f'<table class="sign"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>'
     )
     return _section("Verify and sign", text, whole=True)
+
+
+def _what_is_signed(contents: Contents) -> str:
+    """What the signatures are for: the file, and the assumptions of its guarantee."""
+    return (
+        f"Signed is the release of this file: {contents.heading}, SHA-256 {contents.sha256[:16]}… Its guarantee holds under "
+        f"assumptions 1 to {len(contents.guarantee.assumptions)} of the technical appendix."
+    )
 
 
 def _appendix(contents: Contents) -> str:
@@ -210,7 +222,8 @@ def _appendix(contents: Contents) -> str:
 def _guarantee(guarantee: Any) -> str:
     sentences = guarantee.statement().split("\n")
     text = "".join(f"<p>{escape(line)}</p>" for line in sentences if not line.startswith("  - "))
-    return f"{text}{_list(guarantee.assumptions)}"
+    items = "".join(f"<li>{escape(item)}</li>" for item in guarantee.assumptions)
+    return f"{text}<ol>{items}</ol>"
 
 
 def _technical_facts(model: Any, guarantee: Any) -> str:

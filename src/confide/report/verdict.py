@@ -32,13 +32,16 @@ class Verdict:
     sentences: tuple[str, ...]
 
 
-def verdict_of(guarantee: Guarantee, ledger: LedgerFacts | None) -> Verdict:
-    """The verdict, from the guarantee and from what the ledger says of the model.
+def verdict_of(guarantee: Guarantee, ledger: LedgerFacts | None, failures: tuple[str, ...] = ()) -> Verdict:
+    """The verdict, from the guarantee, from what the ledger says of the model, and from what verification found wrong.
 
     A model without a ledger gets no green light: nobody can say what other releases from the same rows cost.
     """
     if guarantee.void is not None:
-        return Verdict("void", "Not private. Do not release this model as a private one.", (guarantee.void,))
+        return Verdict("void", "Not private. Do not release this model as a private one.", (guarantee.void, *failures))
+    if failures:
+        headline = "This file does not hold together: what it says does not follow from its facts; do not sign."
+        return Verdict("void", headline, failures)
     meaning = (
         f"Someone who knows everything else, and guesses at even odds {question_of(guarantee)}, is right with probability "
         f"at most {percent(guess_probability(guarantee.budget))} after seeing the model."

@@ -6,6 +6,8 @@ again and compare: mechanism, ridge, the sentences of the guarantee, the grid of
 
 from __future__ import annotations
 
+import hashlib
+import json
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +21,6 @@ from confide.estimators.linear_model import released_model
 from confide.features.released_bounds import ABOUT_ITS_CHARGE
 from confide.features.schema import Schema
 from confide.privacy.mechanism import Plan
-from confide.report.contents import schema_hash
 from confide.report.ledger_facts import LedgerFacts
 from confide.report.verdict import rows_of
 from confide.training.assumptions import guarantee_of
@@ -73,7 +74,7 @@ def verify(
         found.append(Finding(FAILED, f"The model has no guarantee. {guarantee.void}"))
     found += _findings_of_plan(model, written_by)
     found.append(_finding_of_schema(released_model(model).schema, schema))
-    found += _findings_of_ledger(guarantee, ledger, sha256)
+    found += _findings_of_ledger(model, ledger, sha256)
     found += [
         Finding(UNCHECKED, "That the noise was drawn as planned, on the machine of the fit: no file can show it."),
         Finding(
@@ -82,6 +83,16 @@ def verify(
         ),
     ]
     return tuple(found)
+
+
+def failures_of_plan(model: Any, written_by: str = __version__) -> tuple[str, ...]:
+    """What `verify` finds wrong with the plan and the weights in a model's file, in words. Empty if nothing is."""
+    return tuple(finding.sentence for finding in _findings_of_plan(model, written_by) if finding.outcome == FAILED)
+
+
+def schema_hash(schema: Schema) -> str:
+    """SHA-256 of a schema, whatever the layout of its file: of its columns in order, its target and its interactions."""
+    return hashlib.sha256(json.dumps(schema.to_dict(), separators=(",", ":")).encode()).hexdigest()
 
 
 def is_verified(findings: tuple[Finding, ...]) -> bool:
@@ -175,17 +186,15 @@ def _finding_of_schema(own: Schema | None, given: Schema | None) -> Finding:
         if given is not None:
             return Finding(FAILED, "The model was fitted without a schema, and one was given.")
         return Finding(UNCHECKED, "The model has no schema: the bound on its rows stands in the guarantee.")
+    contents = f"SHA-256 of the contents of the model's schema: {schema_hash(own)}"
     if given is None:
-        return Finding(
-            UNCHECKED, f"The schema was not compared; give it to do so. Its SHA-256 in the file: {schema_hash(own)}"
-        )
+        return Finding(UNCHECKED, f"The schema was not compared; give it to do so. {contents}")
     if schema_hash(own) == schema_hash(given):
-        return Finding(VERIFIED, f"The model has exactly this schema. SHA-256: {schema_hash(own)}")
+        return Finding(VERIFIED, f"The model has exactly this schema. {contents}")
     if _without_choices(own) == _without_choices(given):
-        return Finding(
-            VERIFIED, "The model has this schema. Knots and interactions that it left open were chosen from public facts."
-        )
-    return Finding(FAILED, "The model was fitted with another schema than the one that was given.")
+        same = "The model has this schema. Knots and interactions that it left open were chosen from public facts."
+        return Finding(VERIFIED, f"{same} {contents}")
+    return Finding(FAILED, f"The model was fitted with another schema than the one that was given. {contents}")
 
 
 def _without_choices(schema: Schema) -> dict[str, Any]:
@@ -194,13 +203,14 @@ def _without_choices(schema: Schema) -> dict[str, Any]:
     return {key: value for key, value in described.items() if key not in ("interact", "random_features")}
 
 
-def _findings_of_ledger(guarantee: Any, ledger: Ledger | None, sha256: str) -> list[Finding]:
+def _findings_of_ledger(model: Any, ledger: Ledger | None, sha256: str) -> list[Finding]:
     if ledger is None:
         return [Finding(UNCHECKED, "No ledger was given, so what all releases cost together is not known.")]
-    facts = LedgerFacts.of(ledger, guarantee, sha256)
+    facts = LedgerFacts.of(ledger, model.guarantee_, sha256, estimator=type(model).__name__)
     ledger.verify()
     chain = f"The ledger's chain is whole; head: {facts.head}"
-    found = [Finding(VERIFIED if facts.holds_the_charge else FAILED, f"{facts.sentence()} {chain}")]
+    outcome = VERIFIED if facts.holds_the_charge else UNCHECKED if facts.may_hold_the_charge else FAILED
+    found = [Finding(outcome, f"{facts.sentence()} {chain}")]
     if facts.unit_note is not None:
         found.append(Finding(UNCHECKED, f"What all releases cost together is not known. {facts.unit_note}"))
     return found

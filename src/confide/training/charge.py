@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TypeVar
@@ -12,7 +13,7 @@ from confide.accounting.events import Event
 from confide.accounting.ledger import Batch, Ledger
 from confide.cautions import warn
 from confide.data.threads import one_blas_thread
-from confide.errors import NotCertified
+from confide.errors import LedgerError, NotCertified
 from confide.features.persons import RowsPerPerson
 from confide.privacy.budgets import Neighbours
 from confide.privacy.lattice import LatticeNoise
@@ -62,6 +63,17 @@ def before_charge(lattices: Iterable[LatticeNoise | None], unusual: tuple[str, .
                 "report this as SECURITY.md says."
             )
     warn(unusual)
+
+
+def note_checksum(ledger: Ledger, number: int, text: str) -> None:
+    """Write the SHA-256 of a model's file beside its charge, once. What fails here changes neither charge nor model."""
+    checksum = hashlib.sha256(text.encode()).hexdigest()
+    try:
+        known = ledger.entries().set_index("number")["sha256"].get(number)
+        if ledger.keeps_details and known != checksum:
+            ledger.note(number, {"sha256": checksum})
+    except LedgerError as error:
+        warn((f"The model is written, but its checksum could not be noted in the ledger: {error}",))
 
 
 Released = TypeVar("Released")
