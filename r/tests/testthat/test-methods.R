@@ -12,6 +12,14 @@ test_that("intervals and summaries", {
   expect_output(print(found), "Privacy Err.")
   expect_output(print(found), "It holds if")
   expect_output(print(model), "buys ~ age")
+  expect_output(print(found), "minimiser with the same ridge")
+  large <- model_of(epsilon = 500, delta = 1e-8, model = "logistic", intervals = "auto")
+  without <- summary(large, target = "unregularised")
+  expect_output(print(without), "minimiser without a ridge")
+  expect_false(isTRUE(all.equal(confint(large, target = "unregularised"), confint(large))))
+  expect_error(confint(model, target = "true"), "target must be")
+  expect_error(confint(model, alpha = 0.1), "unknown argument: alpha")
+  expect_error(summary(model, targets = "unregularised"), "unknown argument: targets")
 })
 
 test_that("without intervals, confint refuses and summary says so", {

@@ -44,7 +44,8 @@ class CoefficientIntervals:
         target : {"regularised", "unregularised"}, default "regularised"
             Which coefficients of the population are meant: those that minimise its objective with the same alpha, or those
             that minimise it without a ridge. "unregularised" corrects the bias of the ridge by one Newton step; it is exact
-            for `Ridge`, and not available after output perturbation, whose noise is too large for that step.
+            for `Ridge`, and not available after output perturbation, whose noise is too large for that step, nor where the
+            noise in the released curvature makes the step unreliable.
 
         Returns
         -------
@@ -65,6 +66,10 @@ class CoefficientIntervals:
 
     def conf_int(self, level: float = 0.95, target: str = "regularised") -> Array:
         """Compute confidence intervals for the population's values of `coef_`.
+
+        They are for encoded columns, in the order of `coef_` and without the intercept, and for a classifier with two
+        classes they speak for `classes_[1]`. `summary()` and its `to_frame()` speak in the units of the table and for the
+        schema's positive class. If that is not `classes_[1]`, the signs of the two differ.
 
         Parameters
         ----------
