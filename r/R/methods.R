@@ -36,11 +36,13 @@ print.confide_model <- function(x, ...) {
 #' @param units "original" for the units of the table, or "encoded" for those of the columns as they enter the fit.
 #' @param parm Names or numbers of coefficients; all if missing.
 #' @param level Confidence level of each interval by itself.
+#' @param target "regularised" for intervals of the population's minimiser with the same ridge, or "unregularised" for that
+#'   without a ridge.
 #' @param newdata A data frame with the columns of the schema.
 #' @param type "response" for the probability of the positive class, or the number that a regression predicts; "class" for
 #'   labels; "link" for scores. The default is "response", and "class" for models without probabilities.
 #' @param columns Names of the columns whose effects are drawn; all if missing.
-#' @param ... Not used; for plot() passed to the first call of plot.
+#' @param ... Not used: summary() and confint() refuse other arguments; for plot() passed to the first call of plot.
 #' @return coef() a named vector, with the units as an attribute; confint() a matrix; predict() a vector, or a matrix of
 #'   probabilities for three or more classes; summary() an object that prints; plot() the effects, invisibly.
 #' @name confide_model
@@ -55,19 +57,27 @@ coef.confide_model <- function(object, units = NULL, ...) {
 
 #' @rdname confide_model
 #' @export
-confint.confide_model <- function(object, parm, level = 0.95, units = NULL, ...) {
-  table <- .summary_table(.python(object), level, units)
+confint.confide_model <- function(object, parm, level = 0.95, units = NULL, target = "regularised", ...) {
+  .no_others(...)
+  table <- .summary_table(.python(object), level, units, target)
   found <- as.matrix(table[c("low", "high")])
   tails <- c((1 - level) / 2, 1 - (1 - level) / 2)
   dimnames(found) <- list(table$name, paste(format(100 * tails, trim = TRUE, digits = 3), "%"))
   if (missing(parm)) found else found[parm, , drop = FALSE]
 }
 
-.summary_table <- function(python, level, units) {
+.no_others <- function(...) {
+  if (...length() == 0) return(invisible(NULL))
+  given <- names(list(...))
+  given <- if (is.null(given)) "one without a name" else paste(ifelse(given == "", "one without a name", given), collapse = ", ")
+  stop("unknown argument: ", given, ". Known are level, units and target.", call. = FALSE)
+}
+
+.summary_table <- function(python, level, units, target) {
   if (!.has_intervals(python)) {
     stop("nothing was released for intervals: give intervals = \"auto\" to confide_fit().", call. = FALSE)
   }
-  table <- .tell(python$summary(level = level, units = units))
+  table <- .tell(python$summary(level = level, target = target, units = units))
   rows <- lapply(.r(table$to_dict())$coefficients, function(each) {
     each <- lapply(each, function(value) if (is.null(value)) NA else value)
     as.data.frame(each[c("name", "unit", "estimate", "sampling_error", "privacy_error", "total_error", "low", "high",
@@ -80,11 +90,12 @@ confint.confide_model <- function(object, parm, level = 0.95, units = NULL, ...)
 
 #' @rdname confide_model
 #' @export
-summary.confide_model <- function(object, level = 0.95, units = NULL, ...) {
+summary.confide_model <- function(object, level = 0.95, units = NULL, target = "regularised", ...) {
+  .no_others(...)
   python <- .python(object)
   found <- .coefficients(python, units)
-  table <- if (.has_intervals(python)) .summary_table(python, level, units) else found$table
-  structure(list(table = table, outcome = found$outcome, level = level, formula = object$formula,
+  table <- if (.has_intervals(python) || target != "regularised") .summary_table(python, level, units, target) else found$table
+  structure(list(table = table, outcome = found$outcome, level = level, target = target, formula = object$formula,
                  guarantee = .r(python$guarantee_$statement())), class = "summary.confide_model")
 }
 
@@ -105,6 +116,9 @@ print.summary.confide_model <- function(x, digits = 4, ...) {
     cat("\nNo part of the budget was kept for intervals: give intervals = \"auto\" to confide_fit().\n")
   } else {
     cat("\nIntervals at level ", x$level, ". Errors are due to sampling, to the noise for privacy, and to both.\n", sep = "")
+    minimiser <- if (x$target == "regularised") "with the same ridge" else "without a ridge"
+    cat("They are for the population's minimiser ", minimiser, ". Sampling errors are themselves estimates under noise.\n",
+        sep = "")
   }
   cat("\n", paste(strwrap(strsplit(x$guarantee, "\n", fixed = TRUE)[[1]], 78), collapse = "\n"), "\n", sep = "")
   invisible(x)

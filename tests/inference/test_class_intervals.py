@@ -127,7 +127,7 @@ def test_the_intercept_is_in_the_units_of_intercept():
 def test_what_moves_all_classes_alike_is_left_out_of_softmax():
     """Released weights plus the same vector for each class have the same estimates and errors, which are centred."""
     X, classes = sample(3000, 4)
-    known = LogisticRegression(5.0, inference_share=0.3, alpha=0.01).fit(X, classes)._evidence
+    known = LogisticRegression(100.0, inference_share=0.3, alpha=0.01).fit(X, classes)._evidence
     document = known.to_dict()
     shift = np.tile([1.0, -2.0, 3.0, 0.5], 3)
     moved = Evidence.from_dict(document | {"weights": (known.weights + shift).tolist()})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -29,8 +30,10 @@ from confide.inference.intervals import (
     JointUncertainty,
     Uncertainty,
     _inflation_factors,
+    _noise_of_correction,
     denoised_curvature,
     joint_uncertainty,
+    uncertainty,
 )
 
 TRUTH = np.array([1.2, -0.8, 0.5, 0.3])
@@ -427,3 +430,40 @@ def test_softmax_intervals_with_a_prior_are_those_of_differences_of_classes(tmp_
     made["other"].save(tmp_path / "model.json")
     again = confide.load(tmp_path / "model.json")
     assert np.array_equal(again.uncertainty().sampling_error, made["other"].uncertainty().sampling_error)
+
+
+def test_the_noise_of_the_correction_is_that_of_its_law():
+    """The largest ratio of standard deviations, over all combinations, by draws of the noise on the curvature."""
+    X, y = sample(2000, 3)
+    evidence = LogisticRegression(2.0, alpha=0.01, inference_share=0.3, classes=[0, 1], random_state=0).fit(X, y)._evidence
+    rng = np.random.default_rng(0)
+    root = rng.normal(size=(4, 4)) + 3.0 * np.eye(4)
+    multiplied, pull = root @ root.T, np.array([0.4, -0.3, 0.2, 0.6])
+    noise = rng.normal(size=(40_000, 4, 4))
+    noise = evidence.curvature_deviation * (noise + noise.swapaxes(1, 2)) / math.sqrt(2.0)
+    moved = np.linalg.solve(root, (noise @ pull).T)
+    largest = math.sqrt(np.linalg.eigvalsh(moved @ moved.T / noise.shape[0])[-1])
+    assert _noise_of_correction(evidence, pull, multiplied) == pytest.approx(largest, rel=0.02)
+
+
+def test_the_ridge_is_taken_back_only_if_the_curvature_is_known():
+    """The same rows: refused with much noise; with little, intervals are those of more noise than the weights alone have."""
+    X, y = sample(3000, 3)
+    common = {"alpha": 0.02, "inference_share": 0.3, "classes": [0, 1], "random_state": 0}
+    noisy = LogisticRegression(ApproxDP(1.0, 1e-7), **common).fit(X, y)
+    assert np.all(np.isfinite(noisy.conf_int()))
+    for ask in (noisy.conf_int, noisy.summary):
+        with pytest.raises(ParameterError, match="too large to take the ridge back"):
+            ask(target="unregularised")
+    known = LogisticRegression(ApproxDP(60.0, 1e-7), **common).fit(X, y)._evidence
+    known = replace(known, curvature_deviation=25.0 * known.curvature_deviation)
+    H0 = denoised_curvature(known.curvature, known.l2, known.curvature_deviation) - known.l2 * np.eye(4)
+    wider = uncertainty(known, "unregularised")
+    exact = uncertainty(replace(known, curvature=H0, curvature_deviation=1e-9), "unregularised")
+    inverse = np.linalg.inv(H0)
+    pull = known.l2 * inverse @ known.weights
+    units = np.array([1.0, 1.0, 1.0, known.intercept])
+    added = known.curvature_deviation * units * np.sqrt(np.sum(inverse**2, axis=0) * (pull @ pull) + (inverse @ pull) ** 2)
+    np.testing.assert_allclose(wider.estimates, exact.estimates, rtol=1e-9)
+    np.testing.assert_allclose(wider.total_error, np.hypot(exact.total_error, added), rtol=2e-2)
+    assert np.max(added / exact.total_error) > 0.3

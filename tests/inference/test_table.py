@@ -29,6 +29,13 @@ def table():
     return fitted().summary(level=0.9)
 
 
+def test_the_notes_say_that_the_sampling_error_is_an_estimate(table):
+    """Under noise only."""
+    note = "The sampling error is itself an estimate under noise."
+    assert note in table.notes
+    assert note not in fitted(budget=math.inf).summary().notes
+
+
 def test_the_frame_holds_what_uncertainty_says(table):
     """Estimates, errors, intervals and p-values, the intercept last."""
     model = fitted()

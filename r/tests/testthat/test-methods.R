@@ -12,6 +12,10 @@ test_that("intervals and summaries", {
   expect_output(print(found), "Privacy Err.")
   expect_output(print(found), "It holds if")
   expect_output(print(model), "buys ~ age")
+  expect_output(print(found), "minimiser with the same ridge")
+  expect_error(confint(model, target = "true"), "target must be")
+  expect_error(confint(model, alpha = 0.1), "unknown argument: alpha")
+  expect_error(summary(model, targets = "unregularised"), "unknown argument: targets")
 })
 
 test_that("without intervals, confint refuses and summary says so", {

@@ -47,6 +47,11 @@ _NORMAL_QUANTILE, _MAX_RELATIVE_VARIANCE = 1.96, 0.1
 _LARGEST_RATIO_OF_TWO_CLASSES = 5.0
 """Largest ratio of noise to curvature in a release of two classes. Above it, intervals contain the truth far too seldom
 (docs/how_to/intervals.md)."""
+_LARGEST_NOISE_OF_CORRECTION = 0.5
+"""Largest standard deviation, in standard errors, that the noise on the curvature may give the correction of the ridge.
+Above it, intervals without the ridge contain the truth too seldom (docs/how_to/intervals.md)."""
+_LEAST_VARIANCE = 1e-4
+"""The least variance of the released gradients in any direction, over that in the direction in which it is largest."""
 _SEED_OF_SAMPLING = 1000
 """Seed of the draws of sampling errors. It differs from the seeds of the noises, which are 0, 1 and so on."""
 TARGETS = ("regularised", "unregularised")
@@ -376,7 +381,35 @@ def _errors_in_block(evidence: Evidence, block: _Block, without_ridge: bool) -> 
         if noise.in_objective:
             multiplied += draws.T @ draws / len(draws)
     factors = _inflation_factors(evidence, inverse, multiplied, basis, sampling, errors)
+    if without_ridge and evidence.curvature_deviation > 0.0:
+        pull = l2 * (inverse @ away)
+        # The noise on the curvature is one more error of the corrected weights, known to first order.
+        if _noise_of_correction(evidence, pull, multiplied) > _LARGEST_NOISE_OF_CORRECTION:
+            raise ParameterError(
+                "the noise in the curvature is too large to take the ridge back: use the target 'regularised', or fit with "
+                "more rows, fewer columns or a larger budget."
+            )
+        spread = columns.T @ pull
+        noise = evidence.curvature_deviation**2 * (np.sum(columns**2, axis=0) * (pull @ pull) + spread**2)
+        variance = sampling**2 + np.sum(errors**2, axis=0) / max(1, len(errors))
+        factors = factors * np.sqrt(1.0 + noise / variance)
     return _BlockErrors(basis.T @ weights, factors * sampling, factors * errors, covariance, factors * columns)
+
+
+def _noise_of_correction(evidence: Evidence, pull: Array, multiplied: Array) -> float:
+    """The error that the noise on the curvature gives the correction of the ridge, in standard errors of the target.
+
+    The correction is c = l2 H0^-1 (w - p). Noise E on H0 changes it by H0^-1 E c to first order. Noise with standard
+    deviation s off the diagonal and sqrt(2) s on it gives E c the covariance C = s^2 (|c|^2 I + c c^T). The other errors
+    have covariance H0^-1 M H0^-1. So the largest ratio of the two standard deviations, over all combinations of
+    the coefficients, is the root of the largest eigenvalue of M^-1 C. It does not depend on the units.
+    """
+    values, vectors = np.linalg.eigh(multiplied)
+    # The noise on M may leave a direction without any variance, which would say nothing about the correction.
+    root = vectors / np.sqrt(np.maximum(values, _LEAST_VARIANCE * values[-1]))
+    spread = np.eye(len(pull)) * (pull @ pull) + np.outer(pull, pull)
+    largest = np.linalg.eigvalsh(root.T @ spread @ root)[-1]
+    return evidence.curvature_deviation * math.sqrt(max(0.0, float(largest)))
 
 
 def checked_level(level: float) -> float:

@@ -172,6 +172,11 @@ class CoefficientTable:
             f"Each interval contains, with probability {self.level:g} by itself, {minimiser}.",
             "p is for the null hypothesis that this is 0. Errors are due to sampling, due to the noise, and due to both.",
             *(
+                ["The sampling error is itself an estimate under noise."]
+                if any(one.privacy_error for one in self.coefficients)
+                else []
+            ),
+            *(
                 ["Sampling errors assume that residuals have the same variance in all rows."]
                 if self.assumes_equal_variance
                 else []
