@@ -71,32 +71,27 @@ class CoefficientIntervals:
     def conf_int(self, level: float = 0.95, target: str = "regularised") -> Array:
         """Compute confidence intervals for the population's values of `coef_`.
 
-        <<<<<<< HEAD
-                The rows of the array have no names. They stand in the order of `coefficient_names_`, and speak of columns as they
-                enter the fit, as `coef_` does. ``summary().to_frame()`` has the same intervals with names; with a schema, in the
-                units of the table.
-        =======
-                They are for encoded columns, in the order of `coef_` and without the intercept, and for a classifier with two
-                classes they speak for `classes_[1]`. `summary()` and its `to_frame()` speak in the units of the table and for the
-                schema's positive class. If that is not `classes_[1]`, the signs of the two differ.
-        >>>>>>> fixg
+        The rows of the array have no names. They stand in the order of `coefficient_names_`, without the intercept, and speak of
+        columns as they enter the fit, as `coef_` does; for a classifier with two classes they speak for `classes_[1]`.
+        ``summary().to_frame()`` has the same intervals with names; with a schema, in the units of the table and for the schema's
+        positive class. If that is not `classes_[1]`, the signs of the two differ.
 
-                Parameters
-                ----------
-                level : float, default 0.95
-                    Confidence level of each interval by itself, strictly between 0 and 1.
-                target : {"regularised", "unregularised"}, default "regularised"
-                    As in `uncertainty`.
+        Parameters
+        ----------
+        level : float, default 0.95
+            Confidence level of each interval by itself, strictly between 0 and 1.
+        target : {"regularised", "unregularised"}, default "regularised"
+            As in `uncertainty`.
 
-                Returns
-                -------
-                array (n_coefficients, 2)
-                    Lower and upper ends; (n_classes, n_coefficients, 2) for three or more classes.
+        Returns
+        -------
+        array (n_coefficients, 2)
+            Lower and upper ends; (n_classes, n_coefficients, 2) for three or more classes.
 
-                Raises
-                ------
-                ParameterError
-                    As in `uncertainty`, or if the level is out of range.
+        Raises
+        ------
+        ParameterError
+            As in `uncertainty`, or if the level is out of range.
         """
         known = self.uncertainty(target)
         n_vectors, width = np.atleast_2d(self.coef_).shape
