@@ -71,10 +71,10 @@ class CoefficientIntervals:
     def conf_int(self, level: float = 0.95, target: str = "regularised") -> Array:
         """Compute confidence intervals for the population's values of `coef_`.
 
-        The rows of the array have no names. They stand in the order of `coefficient_names_`, without the intercept, and speak of
-        columns as they enter the fit, as `coef_` does; for a classifier with two classes they speak for `classes_[1]`.
-        ``summary().to_frame()`` has the same intervals with names; with a schema, in the units of the table and for the schema's
-        positive class. If that is not `classes_[1]`, the signs of the two differ.
+        The rows of the array have no names. They stand in the order of `coefficient_names_`, without the intercept, and
+        speak of columns as they enter the fit, as `coef_` does; for a classifier with two classes they speak for
+        `classes_[1]`. ``summary().to_frame()`` has the same intervals with names; with a schema, in the units of the table
+        and for the schema's positive class. If that is not `classes_[1]`, the signs of the two differ.
 
         Parameters
         ----------
