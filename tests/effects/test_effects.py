@@ -109,7 +109,7 @@ def test_contrasts_are_differences_of_effects_with_their_own_errors():
     [
         (lambda m: m.contrast("size", 1, 2), 'one of the model\'s columns, which are "age"'),
         (lambda m: m.contrast("age", 1, 30), "give a number from 20 to 80"),
-        (lambda m: m.contrast("work", "a", "z"), "give one of its levels: a, b, c"),
+        (lambda m: m.contrast("work", "a", "z"), 'give one of its levels: "a", "b", "c"'),
         (lambda m: m.contrast("age", 30, 40, label="no"), "leave label out"),
         (lambda m: m.contrast("age", 30, 40, level=1.0), "level must be"),
     ],
