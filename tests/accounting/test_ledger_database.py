@@ -648,7 +648,7 @@ def test_the_command_line_takes_a_url(url, tmp_path, monkeypatch):
         encoding="utf-8",
     )
     fit = ("fit", "people.csv", "--schema", "people.toml", "--ledger", url, "--force")
-    assert "max_rows_per_person=3" in run(*fit, "--epsilon", 1.5, code=2).stderr
+    assert "--max-rows-per-person 3" in run(*fit, "--epsilon", 1.5, code=2).stderr
     fit += ("--max-rows-per-person", 3)
     run(*fit, "--epsilon", 1.5)
     assert "1.5" in run("ledger", "show", url).stdout

@@ -43,7 +43,6 @@ def test_an_evaluation_is_charged_shown_and_written(model):
 @pytest.mark.parametrize("form", ["text", "json"])
 def test_a_ledger_that_cannot_be_read_afterwards_loses_no_rates(model, monkeypatch, form):
     """They are paid for: they are shown, and the error says what was charged."""
-
     remaining = Ledger.remaining
 
     def fail(ledger):

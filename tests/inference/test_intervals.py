@@ -114,7 +114,7 @@ def test_the_intercept_is_in_the_units_of_intercept():
         .to_frame()
         for scaling in (1.0, 7.0)
     ]
-    np.testing.assert_allclose(tables[0], tables[1], rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(*(table.select_dtypes("number") for table in tables), rtol=1e-4, atol=1e-6)
     without = LogisticRegression(math.inf, inference_share=0.3, fit_intercept=False, classes=[0, 1]).fit(X, y)
     assert without.conf_int().shape == (3, 2)
     assert len(without.summary().coefficients) == 3

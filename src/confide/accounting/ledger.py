@@ -328,15 +328,8 @@ class Ledger(Shared):
             entries = tuple(self._entries)
             details = [self._known(e.number) for e in entries]
         rows = [
-            (
-                e.number,
-                e.time,
-                e.purpose,
-                *costs_of(e.events).values(),
-                filters.least_rows(e.events),
-                *map(known.get, DETAILS),
-            )
-            for e, known in zip(entries, details, strict=True)
+            (e.number, e.time, e.purpose, *costs_of(e.events).values(), filters.least_rows(e.events), *map(k.get, DETAILS))
+            for e, k in zip(entries, details, strict=True)
         ]
         frame = pd.DataFrame(rows, columns=["number", "time", "purpose", *CURRENCIES, "rows_per_person", *DETAILS])
         return frame.astype({"number": int, "rows_per_person": int} | dict.fromkeys(CURRENCIES, float))

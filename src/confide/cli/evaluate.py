@@ -85,14 +85,7 @@ def evaluate(
             random_state=seed,
         )
     document = {"model": str(model_file), **found.to_dict()}
-    # Shown before it is written: it is paid for, and a full disk must not lose it.
-    with charges.reported_on_failure("evaluation", place="above"):
-        if output_format == "text":
-            show_rates(display.Screen(), found)
-            display.Screen().text(charges.closing_sentence())
-            document |= {"charge": charges.document()}
-        else:
-            document |= _printed(document, charges)
+    document |= _shown(found, document, charges, output_format)
     if out is not None:
         write_text(out, json.dumps(document, indent=2, allow_nan=False) + "\n", overwrite=force)
     _exit_if_void(found)
@@ -101,6 +94,18 @@ def evaluate(
 def _exit_if_void(found: Evaluation) -> None:
     if found.void is not None:
         raise typer.Exit(NO_GUARANTEE)
+
+
+def _shown(found: Evaluation, document: dict[str, Any], charges: Charges, output_format: str) -> dict[str, Any]:
+    """Show the evaluation and what it charged; give what it charged. It is paid for, and a full disk must not lose it."""
+    from confide.cli import display
+
+    with charges.reported_on_failure("evaluation", place="above"):
+        if output_format == "json":
+            return _printed(document, charges)
+        show_rates(display.Screen(), found)
+        display.Screen().text(charges.closing_sentence())
+        return {"charge": charges.document()}
 
 
 def _printed(document: dict[str, Any], charges: Charges) -> dict[str, Any]:
