@@ -155,6 +155,15 @@ def _unwritable(path: str | os.PathLike[str], reason: str) -> FileError:
     return FileError(f"cannot write {os.fspath(path)}: {reason}.")
 
 
+def sha256_of(path: Path) -> str:
+    """SHA-256 of a file, read piece by piece."""
+    try:
+        with path.open("rb") as opened:
+            return hashlib.file_digest(opened, "sha256").hexdigest()
+    except OSError as error:
+        raise FileError(f"cannot read {path}: {error.strerror}.") from error
+
+
 def read_document(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Read what `write_document` wrote, or raise FileError."""
     document = _read_json(path)

@@ -135,7 +135,7 @@ class Charges:
         with self.rescued_on_failure(text, out, released):
             write_text(out, text, overwrite=overwrite)
         self._model_place = f"in {out}"
-        self._note_checksum(out)
+        self._note_checksum(out, text)
 
     @contextmanager
     def rescued_on_failure(self, text: str, out: Path, released: str = "model") -> Iterator[None]:
@@ -149,13 +149,13 @@ class Charges:
                 raise
             raise FileError(f"cannot write {out}: unexpected {type(error).__name__}.") from error
 
-    def _note_checksum(self, out: Path) -> None:
+    def _note_checksum(self, out: Path, text: str) -> None:
         """Write the checksum of the model's file beside its charge. What fails here changes neither charge nor model."""
         ledger = self.ledger
         if ledger is None or ledger.last_charge is None or not ledger.keeps_details:
             return
         try:
-            ledger.note(ledger.last_charge, {"sha256": hashlib.sha256(out.read_bytes()).hexdigest()})
+            ledger.note(ledger.last_charge, {"sha256": hashlib.sha256(text.encode()).hexdigest()})
         except (LedgerError, OSError):
             print(
                 f"warning: the charge is in the ledger and the model is in {out}, but its checksum could not be noted.",

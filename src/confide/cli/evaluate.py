@@ -14,7 +14,6 @@ from confide.cli.failures import NO_GUARANTEE
 from confide.cli.fit import DataFiles, LedgerToCharge
 from confide.cli.option_names import in_words_of_options
 from confide.cli.options import Force, Format, ModelFile, RowsPerPerson, Seed
-from confide.cli.report import sha256_of
 from confide.errors import FileError, ParameterError
 
 if TYPE_CHECKING:
@@ -57,7 +56,7 @@ def evaluate(
     from confide.data.on_disk import files_of
     from confide.estimators.evaluation import evaluate as evaluated
     from confide.estimators.evaluation import expected_of, plan_of_evaluation
-    from confide.files import write_text
+    from confide.files import sha256_of, write_text
     from confide.intake.opening import open_rows
     from confide.report.ledger_facts import same_rows_note
 

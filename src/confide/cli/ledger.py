@@ -23,8 +23,6 @@ LedgerPlace = Annotated[
     str, typer.Argument(metavar="LEDGER.db", help="A file, or postgresql://user@host/database.", show_default=False)
 ]
 
-_DETAILS = ("release", "user", "model", "sha256")
-
 ledger_app = typer.Typer(
     rich_markup_mode=None, epilog="\b\nExample:\n  confide ledger init study.db --epsilon 4\n  confide ledger show study.db"
 )
@@ -206,21 +204,23 @@ def _show_totals(screen: Screen, ledger: Ledger) -> None:
 
 def _show_charges(screen: Screen, ledger: Ledger) -> None:
     """A table of the charges, with the columns in which they differ or have a value."""
+    from confide.accounting.ledger_records import DETAILS
+
     frame = ledger.entries()
     screen.heading("Charges" if len(frame) else "No charges yet")
     if not len(frame):
         return
-    shown = [name for name in frame if frame[name].notna().any() and name not in _DETAILS]
+    shown = [name for name in frame if frame[name].notna().any() and name not in DETAILS]
     if (frame["rows_per_person"] == ledger.max_rows_per_person).all():
         shown.remove("rows_per_person")
     frame["time"] = [datetime.fromisoformat(time).strftime("%Y-%m-%d %H:%M:%S UTC") for time in frame["time"]]
     rows = [tuple(_cell(value) for value in row) for row in frame[shown].itertuples(index=False)]
     screen.table(shown, rows, words=("time", "purpose"), wrapped="purpose")
-    described = [row for row in frame.to_dict("records") if any(isinstance(row[name], str) for name in _DETAILS)]
+    described = [row for row in frame.to_dict("records") if any(isinstance(row[name], str) for name in DETAILS)]
     if described:
         screen.heading("What was bought, as whoever charged it says")
     for row in described:
-        said = {name: row[name] for name in _DETAILS if isinstance(row[name], str)}
+        said = {name: row[name] for name in DETAILS if isinstance(row[name], str)}
         screen.text(
             f"{row['number']}  {said.get('release', 'no release named')}, charged by {said.get('user', 'nobody named')}"
         )

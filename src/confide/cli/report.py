@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -82,6 +81,7 @@ def report(
     """
     from confide.accounting.ledger import Ledger
     from confide.cli import display, tables
+    from confide.files import sha256_of
     from confide.report.accuracy import forecasts_of
     from confide.report.bundle import write_bundle
     from confide.report.contents import contents_of
@@ -120,15 +120,6 @@ def report(
     screen.text(contents.verdict.headline)
     if not contents.is_sound:
         raise typer.Exit(NO_GUARANTEE)
-
-
-def sha256_of(path: Path) -> str:
-    """SHA-256 of a file, read piece by piece."""
-    try:
-        with path.open("rb") as opened:
-            return hashlib.file_digest(opened, "sha256").hexdigest()
-    except OSError as error:
-        raise FileError(f"cannot read {path}: {error.strerror}.") from None
 
 
 def _format_and_place(out: Path | None, asked: str | None, *, as_zip: bool) -> tuple[str, Path]:

@@ -130,6 +130,7 @@ class StudyRun:
         for place, charges in events.items():
             try:
                 if charges:
+                    # A fit that was prepared has already warned of a ledger that counts fewer rows of a person.
                     persons = 1 if self.prepared is not None else self.study.budget.max_rows_per_person
                     Charges(place, rows=persons).checked(charges)
             except BudgetExceeded as error:

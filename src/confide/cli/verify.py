@@ -31,8 +31,8 @@ def verify(
     program can check is named too.
     """
     from confide.cli import display
-    from confide.cli.report import sha256_of
     from confide.features.schema import Schema
+    from confide.files import sha256_of
     from confide.report import verification
     from confide.report.bundle import ledger_at
     from confide.saved_models.loading import load

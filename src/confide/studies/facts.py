@@ -6,11 +6,10 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
-from confide.errors import FileError
 from confide.features.schema import Schema
+from confide.files import sha256_of
 from confide.studies.study import Study
 
 _ABSENT = "absent"
@@ -23,7 +22,7 @@ def facts_of_fit(study: Study, schema: Schema) -> dict[str, Any]:
     Of the rows nothing is in it: a checksum of private rows would not be private.
     """
     model = dict(study.model)
-    priors = {key: _checksum(study.located(model[key])) for key in _PRIOR_KEYS if isinstance(model.get(key), str)}
+    priors = {key: sha256_of(study.located(model[key])) for key in _PRIOR_KEYS if isinstance(model.get(key), str)}
     facts = {
         "data": {"file": study.data.file},
         "schema": schema.to_dict(),
@@ -79,10 +78,3 @@ def _plain(facts: dict[str, Any]) -> dict[str, Any]:
     """The facts as they are read back from JSON."""
     plain: dict[str, Any] = json.loads(json.dumps(facts, default=str))
     return plain
-
-
-def _checksum(path: Path) -> str:
-    try:
-        return hashlib.sha256(path.read_bytes()).hexdigest()
-    except OSError as error:
-        raise FileError(f"cannot read {path}: {error.strerror}.") from None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
@@ -10,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from confide.errors import FileError, StudyError
-from confide.files import write_text
+from confide.files import sha256_of, write_text
 
 _KIND = "confide-study-state"
 _VERSION = 1
@@ -99,11 +98,11 @@ class State:
 def checksum_of(path: Path) -> str | None:
     """SHA-256 of a file; None if there is no such file."""
     try:
-        return hashlib.sha256(path.read_bytes()).hexdigest()
-    except FileNotFoundError:
-        return None
-    except OSError as error:
-        raise FileError(f"cannot read {path}: {error.strerror}.") from None
+        return sha256_of(path)
+    except FileError as error:
+        if isinstance(error.__cause__, FileNotFoundError):
+            return None
+        raise
 
 
 def _begun(value: Any) -> Begun | None:
