@@ -58,7 +58,6 @@ from confide.training.plan import AnyPlan, make_plan
 from confide.training.settings import ScoreLoss, Settings, SquaredError
 from confide.types import Array
 
-
 NamesOfColumns: TypeAlias = Callable[[], Sequence[str]]
 """Gives the names of the columns of an array or a frame of numbers."""
 

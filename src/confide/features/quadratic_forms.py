@@ -1,12 +1,12 @@
 """A quadratic form in place of |w|^2, and the rows and weights in its norm.
 
-A fit with the ridge w' P w over rows x is a fit with the ridge |v|^2 over rows z = M x, where v are the weights with w = M' v
-and P is the inverse of M' M. The map M is linear and known to everybody, so nothing else changes: noise, certificate and
+A fit with the ridge w' P w over rows x is a fit with the ridge |v|^2 over rows z = M x, where w = M' v and P is the inverse
+of M' M. The map M is linear and known to everybody, so nothing else changes: noise, certificate and
 statement are those of an ordinary fit to the rows z. Proof: privacy/proofs/penalty.md.
 
-A form is a diagonal, but for blocks of neighbouring columns that have a matrix of their own. Products with a block are exact,
-whatever the order of additions: entries of rows and of the map are rounded to grids, as `FourierMap` does. So a row in the
-norm of the form is a function of that row alone, bit for bit.
+A form is a diagonal, but for blocks of neighbouring columns that have a matrix of their own. Products with a block are
+exact, whatever the order of additions: entries of rows and of the map are rounded to grids, as `FourierMap` does. So a row in
+the norm of the form is a function of that row alone, bit for bit.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from confide.features.fourier import on_grid
 from confide.types import Array
 
 LARGEST_CONDITION = 1e8
-"""The largest eigenvalue of a form may be this many times its smallest: beyond, rounding of the map would change the form."""
+"""The largest eigenvalue of a form may be this many times its smallest. Beyond, rounding of the map would change it."""
 _MAP_BITS = 24
 """Entries of a block of the map are rounded to this many bits of the largest in their row."""
 _UPWARDS = 1.0 + 2.0**-30

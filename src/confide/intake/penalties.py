@@ -1,7 +1,7 @@
 """The parameter `penalty`: what a fit penalises in place of |w|^2. Every form that users may give is read here.
 
-A penalty is None (|w|^2), a name, strengths by column, an array of strengths or a matrix. What `checked_penalty` returns is a
-value that the rest of the package understands by its type.
+A penalty is None (|w|^2), a name, strengths by column, an array of strengths or a matrix. What `checked_penalty` returns is
+a value that the rest of the package understands by its type.
 """
 
 from __future__ import annotations

@@ -13,8 +13,8 @@ from confide.erm.row_bounds import RowBound
 from confide.errors import ParameterError
 from confide.features.column_names import names_by_position
 from confide.features.encoder import Encoder
-from confide.features.persons import RowsPerPerson
 from confide.features.penalised_rows import PenalisedRows
+from confide.features.persons import RowsPerPerson
 from confide.features.public_maps import PublicMap, RowMap
 from confide.features.quadratic_forms import QuadraticForm
 from confide.intake.targets import TargetKind

@@ -35,8 +35,8 @@ _CHOSEN_BUT_RELEASED = (
 
 
 _PENALISED = (
-    "The ridge is a quadratic form that was chosen without looking at the rows. Rows were brought to its norm and clipped in "
-    "that norm, and the weights are given for rows as they were."
+    "The ridge is a quadratic form that was chosen without looking at the rows. Rows were brought to its norm and clipped "
+    "there, and the weights are given for rows as they were."
 )
 
 
