@@ -5,8 +5,8 @@ of M' M. The map M is linear and known to everybody, so nothing else changes: no
 statement are those of an ordinary fit to the rows z. Proof: privacy/proofs/penalty.md.
 
 A form is a diagonal, but for blocks of neighbouring columns that have a matrix of their own. Products with a block are
-exact, whatever the order of additions: entries of rows and of the map are rounded to grids, as `FourierMap` does. So a row in
-the norm of the form is a function of that row alone, bit for bit.
+exact, whatever the order of additions: entries of rows and of the map are rounded to grids, as `FourierMap` does. So a row
+in the norm of the form is a function of that row alone, bit for bit.
 """
 
 from __future__ import annotations
