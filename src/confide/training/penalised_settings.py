@@ -64,10 +64,9 @@ def _typical_square(form: QuadraticForm, encoder: Encoder) -> float:
 
 def _of_group(form: QuadraticForm, start: int, size: int, factors: tuple[ColumnEncoding, ...]) -> float:
     squares, encoding = form.column_squares[start : start + size], factors[0]
-    if len(factors) > 1 or not isinstance(encoding, NumberEncoding):
-        return float(squares.mean())
-    if not encoding.n_hats:
-        return float(squares[0]) / 3.0
+    if len(factors) > 1 or size == 1 or not isinstance(encoding, NumberEncoding) or not encoding.n_hats:
+        # As `usual_norm` has it for a single column.
+        return float(squares.mean()) / (3.0 if size == 1 else 1.0)
     hats = form.rows(np.eye(form.n_features)[start : start + encoding.n_hats])
     left, right = hats[:-1], hats[1:]
     # At a share f of the way between two knots a row is (1 - f) of one hat and f of the next, and f is uniform.
