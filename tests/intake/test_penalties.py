@@ -46,12 +46,13 @@ def test_strengths_by_the_names_of_columns_count_for_all_their_weights():
     """Columns that are not named have strength 1; interactions have the names of their columns with a colon between."""
     expected = np.ones(ENCODER.n_features)
     expected[place("level")], expected[place("sex:pay")] = 4.0, 0.5
-    assert matrix_of({"level": 4, "sex:pay": 0.5}) == pytest.approx(np.diag(expected))
+    assert matrix_of({"level": "4", "sex:pay": 0.5}) == pytest.approx(np.diag(expected))
 
 
 def test_smoothing_takes_knots_and_listed_levels_and_leaves_the_other_weights_of_a_column():
     """The indicator of missing numbers and the level of other categories have the ridge of the column alone."""
     found = matrix_of({"age": Smooth(5.0, ridge=3.0), "level": "smooth"})
+    assert np.array_equal(matrix_of({"age": {"strength": 5.0, "ridge": 3.0}, "level": "smooth=10"}), found)
     knots = np.linspace(-1.0, 1.0, 5)
     age, level = found[place("age"), place("age")], found[place("level"), place("level")]
     assert age[:5, :5] == pytest.approx(smoothing_form(knots, Smooth(5.0, ridge=3.0), 2), rel=1e-4, abs=1e-4)
@@ -80,10 +81,12 @@ def test_arrays_are_strengths_or_a_matrix():
     ("penalty", "message"),
     [
         ("rough", "must be one of"),
-        (3.0, "must be None"),
+        (3.0, "must be a name"),
         ({1: 2.0}, "names of columns"),
         ({"age": 0.0}, "1e-6 to 1e6"),
         ({"age": "soft"}, "1e-6 to 1e6"),
+        ({"age": "smooth=much"}, "1e-6 to 1e6"),
+        ({"age": "rough=3"}, "1e-6 to 1e6"),
         ([[1.0, 0.5], [0.0, 1.0]], "symmetric"),
         ([[1.0, 2.0, 3.0]], "strength for each column"),
         ([1.0, np.nan], "all numbers finite"),

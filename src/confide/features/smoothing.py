@@ -53,7 +53,7 @@ class Smooth:
         object.__setattr__(self, "strength", checked_strength("the strength of Smooth", self.strength))
         object.__setattr__(self, "ridge", checked_strength("the ridge of Smooth", self.ridge))
         if isinstance(self.order, bool) or self.order not in (None, 1, 2):
-            raise ParameterError("the order of Smooth must be 1, 2 or None.")
+            raise ParameterError("the order of Smooth must be 1 or 2.")
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON-able form."""

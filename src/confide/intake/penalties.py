@@ -6,6 +6,7 @@ a value that the rest of the package understands by its type.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -22,6 +23,7 @@ from confide.types import Array
 
 _MOST_COLUMNS = 2000
 """The largest number of columns of a penalty that is given as a matrix."""
+_OF_COLUMN = 'the penalty of column "{}", unless it is smooth,'
 _MANY_NAMES = 8
 """So many names of columns are shown in a message."""
 
@@ -66,7 +68,8 @@ def checked_penalty(penalty: Any) -> Penalty | None:
     if isinstance(penalty, np.ndarray | list | tuple):
         return GivenForm(entries=_entries(penalty))
     raise ParameterError(
-        "penalty must be None, a name, strengths by the names of columns, an array of strengths, or a symmetric matrix."
+        "penalty must be a name, strengths by the names of columns, an array of strengths, or a symmetric matrix. Leave it "
+        "out to penalise all weights alike."
     )
 
 
@@ -77,16 +80,26 @@ def _named(name: str) -> Penalty:
 
 
 def _of_column(name: Any, value: Any) -> float | Smooth:
-    """What a user gave for one column: a strength, a `Smooth`, "smooth", or what `Smooth.to_dict` writes."""
+    """What a user gave for one column: a strength, a `Smooth`, "smooth" or "smooth=30", or what `Smooth.to_dict` writes."""
     if not isinstance(name, str):
         raise ParameterError("the keys of a penalty must be names of columns.")
     if isinstance(value, Smooth):
         return value
-    if isinstance(value, str) and value == "smooth":
-        return Smooth()
+    if isinstance(value, str):
+        word, _, number = value.partition("=")
+        value = _number(number) if number or word != "smooth" else Smooth().strength
+        return Smooth(value) if word == "smooth" else checked_strength(_OF_COLUMN.format(name), _number(word))
     if isinstance(value, Mapping) and set(value) <= {"strength", "order", "ridge"}:
         return Smooth(**value)
-    return checked_strength(f'the penalty of column "{name}", unless it is a confide.Smooth,', value)
+    return checked_strength(_OF_COLUMN.format(name), value)
+
+
+def _number(text: str) -> float:
+    """A number from text; not a number if it is none, which no range admits."""
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
 
 
 def _entries(given: Any) -> Array:
