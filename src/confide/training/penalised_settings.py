@@ -35,7 +35,9 @@ def penalised(settings: Settings, form: QuadraticForm, encoder: Encoder | None) 
     usual = None if encoder is None else usual_norm_in(form, encoder)
     minimised = settings.minimised
     if isinstance(minimised, ScoreLoss) and minimised.bound_if_noisy is not None and usual is not None:
-        minimised = replace(minimised, bound_if_noisy=BallBound(min(usual, bound.norm)))
+        # With random features beside the columns, rows to be predicted could not be shortened as in the fit.
+        shorter = BallBound(min(usual, bound.norm)) if appended is None else None
+        minimised = replace(minimised, bound_if_noisy=shorter)
     return replace(
         settings,
         row_bound=bound,
