@@ -99,7 +99,7 @@ class QuadraticForm:
         blocks = tuple((int(each["start"]), np.array(each["map"], dtype=np.float64)) for each in value["blocks"])
         if not (scales.ndim == 1 and _is_positive(scales) and all(_fits(*block, scales.size) for block in blocks)):
             raise ParameterError(
-                "the file holds a penalty that is none. Use a file that was written by save and not edited."
+                "the file holds a penalty that is none; use a file that was written by save and not edited."
             )
         return cls._of_map(scales, blocks)
 

@@ -20,7 +20,8 @@ from confide.types import Array
 def penalised(settings: Settings, form: QuadraticForm, encoder: Encoder | None) -> Settings:
     """The same settings for rows in the norm of a form: their bound, and the norm of a typical one.
 
-    With a prior the ridge pulls towards it in the same norm (`Settings.weights_of_prior`).
+    Where the noise is large, rows may be shortened to the norm of a typical one, as without a form. With a prior the ridge
+    pulls towards it in the same norm (`Settings.weights_of_prior`).
     """
     if settings.has_intervals:
         raise ParameterError("there are no intervals with a penalty of your own. Leave the share or intervals out.")
