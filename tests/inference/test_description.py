@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from confide.inference.description import NOT_LISTED, CategoryTable, NumberTable, described
+from confide.inference.description import NOT_LISTED, CategoryTable, Description, NumberTable
 from confide.privacy.budgets import ZCDP, Neighbours, PureDP
 from confide.privacy.noise import Entropy
 from confide.privacy.tables import NoisyTables, counted, moments_of
@@ -44,7 +44,7 @@ def description(rows, budget, neighbours, seed, level=0.9):
     plan = NoisyTables().plan(SIZES, 1, budget, neighbours)
     released = NoisyTables().release(plan, *summed(rows), Entropy.seeded(seed))
     n_rows = N if neighbours is Neighbours.REPLACE_ONE else None
-    return described(plan, released, TABLES, [(0, 2)], quantiles=QUANTILES, level=level, n_rows=n_rows, void=None)
+    return Description(plan, released, TABLES, ((0, 2),), QUANTILES, level, n_rows, None)
 
 
 def truths(rows):

@@ -16,7 +16,7 @@ from confide.errors import ParameterError
 from confide.features.columns import CategoryColumn, Column, NumberColumn
 from confide.features.schema import Schema
 from confide.features.schema_checks import is_list
-from confide.inference.description import NOT_LISTED, CategoryTable, Description, NumberTable, checked_quantiles, described
+from confide.inference.description import NOT_LISTED, CategoryTable, Description, NumberTable, checked_quantiles
 from confide.inference.intervals import checked_level
 from confide.intake import parameters
 from confide.privacy.budgets import Budget, Neighbours, as_budget
@@ -24,7 +24,6 @@ from confide.privacy.noise import Entropy
 from confide.privacy.tables import NoisyTables, ReleasedTables, TablesPlan, counted, moments_of
 from confide.training.assumptions import void_because
 from confide.training.charge import Charge, before_charge, charge_and_release, rows_per_person
-from confide.types import Array
 
 N_BINS = 64
 """Bins of a column of numbers, even on its scale. Within a bin, 1.6% of the range, a quantile is interpolated. More bins add
@@ -40,11 +39,13 @@ class _Layout:
     Parameters
     ----------
     columns : the columns that are described
+    lines : for each of them, a number on a linear scale, or None for categories
     tables : what the table of each of them is
     cross : pairs of positions of columns
     """
 
     columns: tuple[Column, ...]
+    lines: tuple[NumberColumn | None, ...]
     tables: tuple[CategoryTable | NumberTable, ...]
     cross: tuple[tuple[int, int], ...]
 
@@ -155,9 +156,7 @@ def describe(
     released = charge_and_release(partial(_sums, plan, layout, checked.read), plan.event, relation, charge)
     # Rows beyond a person's cap are dropped, so the number of rows kept would reveal how many persons there are.
     n_rows = checked.n_rows if relation is Neighbours.REPLACE_ONE and schema.person is None else None
-    return described(
-        plan, released, layout.tables, layout.cross, quantiles=shares, level=confidence, n_rows=n_rows, void=void
-    )  # fmt: skip
+    return Description(plan, released, layout.tables, layout.cross, shares, confidence, n_rows, void)
 
 
 def plan_of_description(
@@ -191,7 +190,7 @@ def _layout(schema: Any, columns: Any, cross_tables: Any) -> _Layout:
     cross = tuple(_pair(pair, chosen, names) for pair in _listed_pairs(cross_tables))
     if len({frozenset(pair) for pair in cross}) < len(cross):
         raise ParameterError("cross_tables must name each pair of columns once.")
-    layout = _Layout(chosen, tuple(map(_table_of, chosen)), cross)
+    layout = _Layout(chosen, tuple(map(_line_of, chosen)), tuple(map(_table_of, chosen)), cross)
     if sum(layout.sizes) > _MOST_CELLS:
         raise ParameterError(
             f"the tables have {sum(layout.sizes):,} cells together, more than {_MOST_CELLS:,}; describe fewer columns or "
@@ -225,6 +224,10 @@ def _column_of_target(schema: Schema) -> Column:
     return CategoryColumn(target.column, target.labels)
 
 
+def _line_of(column: Column) -> NumberColumn | None:
+    return NumberColumn(column.name, column.low, column.high) if isinstance(column, NumberColumn) else None
+
+
 def _table_of(column: Column) -> CategoryTable | NumberTable:
     if isinstance(column, NumberColumn):
         even = NumberColumn(column.name, column.low, column.high, column.scale, knots=N_BINS - 1)
@@ -241,10 +244,11 @@ def _sums(plan: TablesPlan, layout: _Layout, read: ReadColumns, entropy: Entropy
     for piece in read():
         cells = []
         place = 0
-        for table, column, values in zip(layout.tables, layout.columns, piece, strict=True):
+        for table, line, values in zip(layout.tables, layout.lines, piece, strict=True):
             cells.append(_cells(table, values))
-            if isinstance(column, NumberColumn):
-                moments[place] += moments_of(_half_ranges(column, values))
+            if line is not None:
+                # In units of half the range, whatever the scale of the column.
+                moments[place] += moments_of(line.stretched(values.astype(np.float64)))
                 place += 1
         pairs = [cells[first] * plan.sizes[second] + cells[second] for first, second in layout.cross]
         for found, of_rows in zip(counts, (*cells, *pairs), strict=True):
@@ -261,8 +265,3 @@ def _cells(table: CategoryTable | NumberTable, values: Any) -> NDArray[np.int64]
     bins = len(table.edges) - 1
     found = np.clip(np.searchsorted(np.array(table.edges), numbers, side="right") - 1, 0, bins - 1)
     return np.where(np.isnan(numbers), bins if table.has_missing else 0, found).astype(np.int64)
-
-
-def _half_ranges(column: NumberColumn, values: Any) -> Array:
-    """Numbers in units of half the range of their column, from -1 to 1, whatever the scale; NaN where they are missing."""
-    return NumberColumn(column.name, column.low, column.high).stretched(values.astype(np.float64))

@@ -46,6 +46,14 @@ class DescribedCategory:
     counts: Mapping[str, Rate]
     shares: Mapping[str, Rate]
 
+    def cells(self) -> list[tuple[str, str, str, str, str]]:
+        """Level, rows, share in percent and its interval, as text. What is not listed is left out where it may be none."""
+        return [
+            (level, f"{count.value:,.0f}", *_percent(self.shares[level]))
+            for level, count in self.counts.items()
+            if level != NOT_LISTED or count.low
+        ]
+
 
 @dataclass(frozen=True, slots=True)
 class DescribedNumber:
@@ -73,6 +81,13 @@ class DescribedNumber:
     histogram: tuple[float, ...]
     edges: tuple[float, ...]
 
+    def cells(self) -> list[tuple[str, str, str, str, str]]:
+        """Column, what the number is, the number and its interval, as text."""
+        named = [("mean", self.mean), ("standard deviation", self.deviation)]
+        named += [(f"quantile {q:g}", rate) for q, rate in self.quantiles.items()]
+        rows = [(self.name, what, *_digits(rate)) for what, rate in named]
+        return rows if self.missing is None else [*rows, (self.name, "missing", *_percent(self.missing))]
+
 
 @dataclass(frozen=True, slots=True)
 class CrossTable:
@@ -98,7 +113,7 @@ class CrossTable:
         return pd.DataFrame(values, index=index, columns=columns)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Description:
     """A description of private rows. Public: made of one release of noisy sums and of public facts.
 
@@ -108,27 +123,76 @@ class Description:
 
     Attributes
     ----------
-    categories : tuple of DescribedCategory
-    numbers : tuple of DescribedNumber
-    cross_tables : tuple of CrossTable
-    n_rows : float
-        The number of rows; an estimate where the number is private.
-    n_rows_is_public : bool
-    level : float
     plan : TablesPlan
         What the release cost, and its noise.
+    released : ReleasedTables
+        The noisy sums, of which everything else is made.
+    tables : tuple of CategoryTable and NumberTable
+        What the first of the released tables are.
+    cross : tuple of pairs of int
+        For each further table, the positions of its two columns among `tables`.
+    wanted_quantiles : tuple of float
+    level : float
+        Of each interval by itself.
+    public_n_rows : int or None
+        The number of rows; None where it is private.
     void : str or None
         Why there is no guarantee; None if there is one.
     """
 
-    categories: tuple[DescribedCategory, ...]
-    numbers: tuple[DescribedNumber, ...]
-    cross_tables: tuple[CrossTable, ...]
-    n_rows: float
-    n_rows_is_public: bool
-    level: float
     plan: TablesPlan
+    released: ReleasedTables
+    tables: tuple[CategoryTable | NumberTable, ...]
+    cross: tuple[tuple[int, int], ...]
+    wanted_quantiles: tuple[float, ...]
+    level: float
+    public_n_rows: int | None
     void: str | None
+
+    @property
+    def n_rows_is_public(self) -> bool:
+        """Whether the number of rows is a public fact."""
+        return self.public_n_rows is not None
+
+    @property
+    def n_rows(self) -> float:
+        """The number of rows; an estimate where the number is private."""
+        return common_total(self.released.counts) if self.public_n_rows is None else float(self.public_n_rows)
+
+    @property
+    def categories(self) -> tuple[DescribedCategory, ...]:
+        """The columns of categories."""
+        return tuple(each for each in self._columns() if isinstance(each, DescribedCategory))
+
+    @property
+    def numbers(self) -> tuple[DescribedNumber, ...]:
+        """The columns of numbers."""
+        return tuple(each for each in self._columns() if isinstance(each, DescribedNumber))
+
+    @property
+    def cross_tables(self) -> tuple[CrossTable, ...]:
+        """The cross tables, in the order in which they were asked for."""
+        if not self.cross:
+            return ()
+        columns, noise = self._columns(), _Noise(self.plan, self.level, self.n_rows_is_public)
+        pairs = zip(self.cross, self.released.counts[len(self.tables) :], strict=True)
+        return tuple(_crossed(columns[first], columns[second], counts, noise) for (first, second), counts in pairs)
+
+    def _columns(self) -> list[DescribedCategory | DescribedNumber]:
+        """All columns, in the order of `tables`."""
+        noise, total = _Noise(self.plan, self.level, self.n_rows_is_public), self.n_rows
+        moments, found = iter(self.released.moments), list[DescribedCategory | DescribedNumber]()
+        # The cross tables come after the tables of columns.
+        for table, released in zip(self.tables, self.released.counts, strict=False):
+            counts = released
+            if self.n_rows_is_public:
+                # The error that the noise made in the total is taken evenly from all cells.
+                counts = released + (total - released.sum()) / released.size
+            if isinstance(table, CategoryTable):
+                found.append(_category(table, counts, total, noise))
+            else:
+                found.append(_number(table, counts, next(moments), total, self.wanted_quantiles, noise))
+        return found
 
     def to_frame(self) -> pd.DataFrame:
         """One row for each number: column, statistic, level or quantile, value, low, high. NaN where the noise hides it."""
@@ -184,16 +248,12 @@ class Description:
         )
         lines.append(f"{rows}; intervals at {self.level:g} hold the noise alone")
         for number in self.numbers:
-            lines.append(f"{number.name}: mean {_shown(number.mean)}; standard deviation {_shown(number.deviation)}")
-            lines += [f"  quantile {q:g}: {_shown(rate)}" for q, rate in number.quantiles.items()]
-            if number.missing is not None:
-                lines.append(f"  missing: {_shown_share(number.missing)}")
+            lines.append(f"{number.name}:")
+            lines += [f"  {what}: {value} ({low} to {high})" for _, what, value, low, high in number.cells()]
         for category in self.categories:
             lines.append(f"{category.name}:")
             lines += [
-                f"  {level}: {count.value:,.0f} rows, {_shown_share(category.shares[level])}"
-                for level, count in category.counts.items()
-                if level != NOT_LISTED or count.low
+                f"  {level}: {rows} rows, {share} ({low} to {high})" for level, rows, share, low, high in category.cells()
             ]
         lines.append(f"All together: {self.plan.budget} ({self.plan.neighbours}).")
         return "\n".join(lines)
@@ -224,48 +284,6 @@ class NumberTable:
     high: float
     edges: tuple[float, ...]
     has_missing: bool
-
-
-def described(
-    plan: TablesPlan,
-    released: ReleasedTables,
-    tables: Sequence[CategoryTable | NumberTable],
-    cross: Sequence[tuple[int, int]],
-    *,
-    quantiles: Sequence[float],
-    level: float,
-    n_rows: int | None,
-    void: str | None,
-) -> Description:
-    """The description that follows from a release.
-
-    Parameters
-    ----------
-    plan, released : the release
-    tables : what its first tables are
-    cross : for each further table the positions of its two columns of categories among `tables`
-    quantiles : between 0 and 1
-    level : of the intervals
-    n_rows : number of rows if it is public, otherwise None
-    void : why there is no guarantee, or None
-    """
-    noise = _Noise(plan, level, n_rows is not None)
-    single, crossed = released.counts[: len(tables)], released.counts[len(tables) :]
-    total = common_total(released.counts) if n_rows is None else float(n_rows)
-    levelled = [table + (total - table.sum()) / table.size if n_rows is not None else table for table in single]
-    categories: dict[int, DescribedCategory] = {}
-    numbers, moments = [], iter(released.moments)
-    for place, (table, counts) in enumerate(zip(tables, levelled, strict=True)):
-        if isinstance(table, CategoryTable):
-            categories[place] = _category(table, counts, total, noise)
-        else:
-            numbers.append(_number(table, counts, next(moments), total, quantiles, noise))
-    made = [
-        _crossed(pair, counts, categories, noise) for pair, counts in zip(cross, crossed, strict=True)
-    ]  # fmt: skip
-    return Description(
-        tuple(categories.values()), tuple(numbers), tuple(made), total, n_rows is not None, level, plan, void
-    )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -384,8 +402,8 @@ def _quantile_of(table: NumberTable, counts: Array, q: float, noise: _Noise) -> 
     return Rate(value, float(min(low, value)), float(max(high, value)))
 
 
-def _crossed(pair: tuple[int, int], counts: Array, categories: Mapping[int, DescribedCategory], noise: _Noise) -> CrossTable:
-    first, second = (categories[place] for place in pair)
+def _crossed(first: Any, second: Any, counts: Array, noise: _Noise) -> CrossTable:
+    """Rows by the levels of two described columns of categories."""
     levels = (tuple(first.counts), tuple(second.counts))
     margins = [np.array([each.value for each in column.counts.values()], dtype=float) for column in (first, second)]
     total, shape = float(margins[0].sum()), (len(levels[0]), len(levels[1]))
@@ -414,14 +432,19 @@ def _written_number(number: DescribedNumber) -> dict[str, Any]:
     }
 
 
-def _shown(rate: Rate) -> str:
-    return "hidden by the noise" if rate.value is None else f"{rate.value:.4g} ({rate.low:.4g} to {rate.high:.4g})"
-
-
-def _shown_share(rate: Rate) -> str:
+def _digits(rate: Rate) -> tuple[str, str, str]:
+    """A number and its interval, with so many digits that the ends of the interval differ."""
     if rate.value is None or rate.low is None or rate.high is None:
-        return "hidden by the noise"
-    return f"{100.0 * rate.value:.1f}% ({100.0 * rate.low:.1f} to {100.0 * rate.high:.1f})"
+        return "hidden by the noise", "", ""
+    width = rate.high - rate.low
+    places = max(0, 1 - math.floor(math.log10(width))) if width > 0.0 else 4
+    return f"{rate.value:,.{places}f}", f"{rate.low:,.{places}f}", f"{rate.high:,.{places}f}"
+
+
+def _percent(rate: Rate) -> tuple[str, str, str]:
+    if rate.value is None or rate.low is None or rate.high is None:
+        return "hidden by the noise", "", ""
+    return f"{100.0 * rate.value:.1f}%", f"{100.0 * rate.low:.1f}%", f"{100.0 * rate.high:.1f}%"
 
 
 def checked_quantiles(quantiles: Any) -> tuple[float, ...]:
