@@ -107,7 +107,7 @@ app.command(
 )(verify)
 app.command(epilog=_with_example("confide run study.toml --dry-run"))(run)
 app.command(epilog=_with_example("confide bounds people.csv --column age:0:150 --epsilon 0.1 --ledger study.db"))(bounds)
-app.command(epilog=_with_example("confide describe people.csv --schema people.toml --rho 0.01 --cross sex:income"))(describe)
+app.command(epilog=_with_example("confide describe a.csv --schema a.toml --rho 0.01 --cross sex:income"))(describe)
 app.add_typer(ledger_app, name="ledger")
 app.command(
     epilog=_with_example(
