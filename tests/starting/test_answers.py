@@ -15,6 +15,7 @@ from confide.starting.answers import check_no_unclear_pair, described_column, de
         ("-2.5 to 8", {"low": -2.5, "high": 8}),
         ("0 .. 1_000", {"low": 0, "high": 1000}),
         ("0 1e6 log", {"low": 0, "high": 1000000, "scale": "log"}),
+        ("500 1e6 log", {"low": 500, "high": 1000000, "scale": "log10"}),
         ("0 1e6 LOG empty", {"low": 0, "high": 1000000, "scale": "log", "missing": True}),
         ("F, M", {"categories": ["F", "M"]}),
         ("1,2,3", {"categories": [1, 2, 3]}),

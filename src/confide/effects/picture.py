@@ -140,7 +140,10 @@ def _draw_curve(ax: Any, effect: Effect, limits: tuple[float, float], pen: Pen) 
         # Below low there is only the margin of the axis.
         ax.set_xscale(
             "function",
-            functions=(lambda x: np.log1p(np.maximum(x - column.low, -0.999)), lambda t: np.expm1(t) + column.low),
+            functions=(
+                lambda x: np.log1p(np.maximum((x - column.low) / column.doubling, -0.999)),
+                lambda t: np.expm1(t) * column.doubling + column.low,
+            ),
         )
     if effect.has_band:
         for low, high, alpha in (("joint_low", "joint_high", 0.2), ("low", "high", 0.3))[1 - pen.has_outer_band :]:
@@ -200,5 +203,4 @@ def _number_at(points: Points, place: float) -> float:
     """The number at a place of the column's own scale, on which low is at -1 and high at 1."""
     column = points.column
     assert isinstance(column, NumberColumn)  # noqa: S101  # asked of numbers alone
-    share, width = 0.5 * (place + 1.0), column.high - column.low
-    return column.low + (math.expm1(share * math.log1p(width)) if points.is_log else share * width)
+    return float(column.numbers_at(np.array([0.5 * (place + 1.0)]))[0])

@@ -150,7 +150,8 @@ def private_bounds(
     columns : mapping, or names
         For each column its public outer bounds, (low, high), or a description as in a schema: {"low": 0, "high": 1e7,
         "scale": "log", "missing": True}. With a schema, names suffice: its bounds are then the outer ones. The candidates
-        are round numbers between the outer bounds, even on the column's scale; "log" suits incomes and other long tails.
+        are round numbers between the outer bounds, even on the column's scale; "log" suits long tails from 0 on, and "log10"
+        incomes and other positive numbers.
     budget : float, PureDP, ApproxDP or ZCDP
         What all quantiles of all columns cost together; each gets an equal part. A number is an epsilon. A delta buys
         nothing here; a rho buys more than an epsilon where there are many quantiles.

@@ -9,6 +9,8 @@ import math
 from collections.abc import Sequence
 from html import escape
 
+import numpy as np
+
 from confide.effects.effects import Effect, Value
 from confide.effects.points import MISSING, Points
 from confide.effects.ticks import effect_limits, even_ticks, number_text, shown_levels, ticks_of
@@ -130,10 +132,8 @@ def _places_of_ticks(points: Points) -> list[tuple[float, float]]:
     column = points.column
     if not isinstance(column, NumberColumn):
         return []
-    width = column.high - column.low
-    distances = [tick - column.low for tick in ticks_of(points)]
-    shares = [math.log1p(each) / math.log1p(width) if points.is_log else each / width for each in distances]
-    return [(tick, 2.0 * share - 1.0) for tick, share in zip(ticks_of(points), shares, strict=True)]
+    ticks = ticks_of(points)
+    return list(zip(ticks, column.stretched(np.array(ticks, dtype=np.float64)).tolist(), strict=True))
 
 
 def _drawing(height: float, effect: Effect, marks: list[str]) -> str:

@@ -3,7 +3,7 @@
 ::
 
     18 90             a number from 18 to 90
-    0 1e6 log         the same on a logarithmic scale
+    0 1e6 log         the same on a logarithmic scale: "log10" where the first number is above 0, otherwise "log"
     F, M              a category with two levels
     A, B, *           a category; * stands for all other levels together
     18 90 empty       cells may be empty; also: F, M, empty
@@ -23,7 +23,7 @@ from confide.features.target import Target
 
 SKIP = "skip"
 HELP_FOR_COLUMNS = (
-    '"18 90" is a number from 18 to 90; add "log" only where values spread over powers of ten from near the first number. '
+    '"18 90" is a number from 18 to 90; add "log" only where values spread over powers of ten. '
     '"F, M" are the levels of a '
     "category; "
     'add "*" for all other levels together. Add "empty" if cells may be empty. "skip" leaves the column out, and "<" goes '
@@ -62,7 +62,8 @@ def described_column(name: str, answer: str) -> dict[str, Any] | None:
         return None
     if bounds := _bounds(answer, ("log", "empty")):
         low, high, words = bounds
-        scale = "log" if "log" in words else "linear"
+        logarithm = "log10" if low > 0.0 else "log"
+        scale = logarithm if "log" in words else "linear"
         return NumberColumn(name, low, high, scale=scale, missing="empty" in words).to_dict()
     levels = _levels(answer)
     listed = [level for level in levels if level not in ("*", "empty")]
@@ -116,7 +117,7 @@ def check_no_unclear_pair(answer: str, guess: str) -> None:
 def typed(description: dict[str, Any]) -> str:
     """The answer that stands for the description of a column or of a target."""
     if "low" in description:
-        words = (" log" if description.get("scale") == "log" else "") + (" empty" if description.get("missing") else "")
+        words = (" log" if description.get("scale") else "") + (" empty" if description.get("missing") else "")
         return f"{description['low']} {description['high']}{words}"
     labels = description.get("categories") or description.get("classes") or []
     if "negative" in description:

@@ -157,7 +157,7 @@ def _understood(description: dict[str, Any] | None) -> str:
         return "left out"
     gaps = ", cells may be empty" if description.get("missing") else ""
     if "low" in description:
-        scale = ", on a logarithmic scale" if description.get("scale") == "log" else ""
+        scale = ", on a logarithmic scale" if description.get("scale") else ""
         return f"a number from {description['low']} to {description['high']}{scale}{gaps}"
     others = ", all others together" if description.get("other") else ""
     levels = {"categories": description["categories"]}

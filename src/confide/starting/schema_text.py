@@ -19,7 +19,8 @@ _BLANK = """\
 #
 # Replace each "{blank}". `confide plan` and `confide fit` name what is still to be filled in.
 #   a number:    {{ low = 0, high = 120 }}                      values outside are clipped to these bounds
-#                {{ low = 0, high = 1e6, scale = "log" }}       only if values spread over powers of ten from near low
+#                {{ low = 100, high = 1e6, scale = "log10" }}   only if values spread over powers of ten, all above 0
+#                {{ low = 0, high = 1e6, scale = "log" }}       only if values spread over powers of ten from 0 on
 #   a category:  {{ categories = ["a", "b"] }}                  all levels that are known to occur
 #                {{ categories = ["a", "b"], other = true }}    all other levels together get a level of their own
 #   missing = true  in any of them: cells may be empty.
