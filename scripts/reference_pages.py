@@ -65,6 +65,7 @@ GROUPS = {
             "NotCertified",
             "PrivacyWarning",
             "BudgetWarning",
+            "SchemaWarning",
         ],
     ),
 }
