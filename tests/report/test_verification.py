@@ -113,6 +113,18 @@ def test_whoever_changes_the_file_is_found_out(change, tmp_path):
     assert not is_verified(findings)
 
 
+def former_words(content):
+    sentences = content["guarantee"]["assumptions"]
+    content["guarantee"]["assumptions"] = [each.replace("its default bound", "its declared bound") for each in sentences]
+
+
+def test_a_file_of_an_earlier_version_may_call_the_default_bound_declared(tmp_path):
+    """The bound is the same, and so is the plan."""
+    model = loaded(LogisticRegression(1.0, classes=[False, True]).fit(*numbers()), tmp_path, former_words)
+    assert "its declared bound (L2 norm" in model.guarantee_.statement()
+    assert is_verified(verify(model))
+
+
 def test_no_guarantee_is_no_success(tmp_path):
     findings = verify(loaded(without_privacy(), tmp_path))
     assert not is_verified(findings)
