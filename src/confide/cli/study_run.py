@@ -130,8 +130,9 @@ class StudyRun:
         for place, charges in events.items():
             try:
                 if charges:
-                    # A fit that was prepared has already warned of a ledger that counts fewer rows of a person.
-                    persons = 1 if self.prepared is not None else self.study.budget.max_rows_per_person
+                    # A fit that was prepared has already warned if its own ledger counts fewer rows of a person.
+                    has_warned = self.prepared is not None and place == self.study.ledger_place
+                    persons = 1 if has_warned else self.study.budget.max_rows_per_person
                     Charges(place, rows=persons).checked(charges)
             except BudgetExceeded as error:
                 raise BudgetExceeded(words_of_too_little(self.study, error, place, len(charges))) from None
