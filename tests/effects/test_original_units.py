@@ -169,6 +169,26 @@ def test_every_coefficient_has_a_unit_in_both_forms():
     assert [each.name for each in named if each.columns == ("age", "sex")] == ["age x sex: M"]
 
 
+def test_units_of_the_schema_stand_in_every_unit():
+    """Of steps, of the points of curves, of missing numbers, of shifted logarithms, and of encoded columns."""
+    columns = {
+        "age": {"low": 17, "high": 90, "unit": "years", "missing": True},
+        "hours": {"low": 0, "high": 80, "knots": [40], "unit": "h"},
+        "gain": {"low": 0, "high": 99, "scale": "log", "unit": "USD"},
+    }
+    made = encoder(columns)
+    named, _ = in_original_units(made, np.zeros((made.n_features, 1)), np.zeros(1))
+    assert {each.name: each.unit for each in named} == {
+        "age": "per 1 years",
+        "age: (missing)": "against 53.5 years",
+        "hours = 0": "against 40 h",
+        "hours = 80": "against 40 h",
+        "gain": "per doubling of gain + 1 USD",
+        "(intercept)": "",
+    }
+    assert encoded_units(made)[0] == "per half range, 36.5 years"
+
+
 def test_unknown_units_and_units_without_a_schema_are_refused():
     assert checked_units(None, None) == "encoded"
     assert checked_units(None, encoder()) == "original"

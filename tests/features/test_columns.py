@@ -60,6 +60,10 @@ CONTRADICTIONS = {
     "knots that rounding joins": ({"age": {"low": -1e300, "high": 1e300, "knots": [1, 2]}}, "too close"),
     "knots for categories": ({"sex": SEX | {"knots": [1]}}, '"knots"'),
     "unknown scale": ({"age": AGE | {"scale": "logarithm"}}, '"linear", "log" or "log10"'),
+    "a unit that is no text": ({"age": AGE | {"unit": 3}}, "unit must be text"),
+    "a unit of two lines": ({"age": AGE | {"unit": "a\nb"}}, "unit must be text"),
+    "a long unit": ({"age": AGE | {"unit": "u" * 31}}, "at most 30 characters"),
+    "a unit of categories": ({"sex": SEX | {"unit": "USD"}}, '"unit"'),
     "the logarithm of 0": ({"pay": {"low": 0, "high": 9, "scale": "log10"}}, "low must be above 0; it is 0"),
     "the logarithm of nearly 0": ({"pay": {"low": 1e-308, "high": 1e6, "scale": "log10"}}, "too close to 0"),
     "scale of another type": ({"age": AGE | {"scale": ["log"]}}, "age"),
@@ -121,6 +125,15 @@ def test_the_scale_log10_is_even_in_the_logarithm_of_the_value_itself():
     assert pay.numbers_at(np.array([0.0, 0.5, 1.0])) == pytest.approx([1e3, 10**4.5, 1e6])
     assert columns_of({"pay": pay.to_dict()}) == (pay,)
     assert str(pay) == "number from 1000 to 1000000, log10 scale, 2 even knots"
+
+
+def test_a_unit_is_shown_and_changes_nothing():
+    """It is written where it is given, and columns that differ in it alone are equal."""
+    plain, age = NumberColumn("age", 17, 90), NumberColumn("age", 17, 90, unit="years")
+    assert (plain, plain.to_dict(), plain.title) == (age, {"low": 17, "high": 90}, "age")
+    assert (age.to_dict()["unit"], age.title, age.shown(30.0)) == ("years", "age (years)", "30 years")
+    assert str(age) == "number from 17 to 90 years"
+    assert columns_of({"age": age.to_dict()})[0].unit == "years"
 
 
 def test_the_scale_log_keeps_its_meaning():

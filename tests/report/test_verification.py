@@ -162,6 +162,17 @@ def test_the_schema_must_be_the_agreed_one():
     assert not is_verified(verify(LogisticRegression(1.0).fit(*numbers()), schema=schema()))
 
 
+def test_a_schema_that_differs_in_units_alone_is_the_same(tmp_path):
+    model, _ = logistic()
+    described = model.schema.to_dict()
+    number = next(name for name, column in described["columns"].items() if "low" in column)
+    described["columns"][number]["unit"] = "years"
+    findings = verify(model, schema=Schema.from_dict(described))
+    assert any("has this schema" in each.sentence for each in findings if each.outcome == VERIFIED)
+    described["columns"][number]["high"] += 1
+    assert not is_verified(verify(model, schema=Schema.from_dict(described)))
+
+
 def test_a_model_of_a_search_is_not_said_to_be_verified_by_its_plan():
     search = PrivateSearchCV(LogisticRegression(classes=[False, True]), {"alpha": [0.01, 0.1]}, budget=1.0)
     best = search.fit(*numbers(n=2000)).best_estimator_

@@ -56,7 +56,7 @@ def _numbers(schema: Schema) -> list[NumberColumn]:
 
 
 def _row(column: NumberColumn) -> tuple[str, str, str]:
-    return column.name, _knots_text(column), f"{shown_number(column.low)} and {shown_number(column.high)}"
+    return column.name, _knots_text(column), f"{shown_number(column.low)} and {column.shown(column.high)}"
 
 
 def _knots_text(column: NumberColumn) -> str:

@@ -43,7 +43,7 @@ def predict(
     from confide.cli import display, tables
     from confide.data.on_disk import WRITABLE
     from confide.estimators.linear_model import released_model
-    from confide.released_models.shown_class import ShownClass, predicted_column
+    from confide.released_models.shown_class import ShownClass, predicted_column, predicted_number
     from confide.saved_models.loading import load
 
     if out == _STANDARD_OUTPUT and output_format == "json":
@@ -82,7 +82,7 @@ def predict(
             document |= {"target": shown.column, f"{score_name}_of": label}
         display.print_json(document)
     elif shown is None:
-        display.Screen().verbatim(f"Wrote {out}: prediction of {predicted_column(released) or 'the target'}.")
+        display.Screen().verbatim(f"Wrote {out}: prediction of {predicted_number(released)}.")
     else:
         display.Screen().verbatim(f"Wrote {out}: prediction, and {score_name} of {shown}.")
 

@@ -164,7 +164,7 @@ def _draw_curve(ax: Any, effect: Effect, limits: tuple[float, float], pen: Pen) 
     ax.tick_params(labelsize="small")
     ax.set_xlim(_number_at(points, -1.04), _number_at(points, _PLACE_OF_MISSING + 0.12 if absent else _END_WITHOUT_MISSING))
     ax.set_ylim(*limits)
-    ax.set_title(plain(effect.name), fontsize="medium")
+    ax.set_title(plain(effect.title), fontsize="medium")
 
 
 def _draw_levels(ax: Any, effect: Effect, limits: tuple[float, float], pen: Pen) -> None:
@@ -181,7 +181,7 @@ def _draw_levels(ax: Any, effect: Effect, limits: tuple[float, float], pen: Pen)
     ax.set_ylim(len(shown) - 0.5, -0.5)
     ax.set_xlim(*limits)
     few = "" if len(shown) == len(effect.levels) else f" ({len(shown)} of {len(effect.levels)} levels)"
-    ax.set_title(plain(f"{effect.name}{few}"), fontsize="medium")
+    ax.set_title(plain(f"{effect.title}{few}"), fontsize="medium")
 
 
 def _draw_point(

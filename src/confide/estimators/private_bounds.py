@@ -124,7 +124,7 @@ class PrivateBounds:
     def __str__(self) -> str:
         lines = [] if self.void is None else [f"NOT PRIVATE. {self.void}"]
         lines += [
-            f"{column.name}: from {shown_number(column.low)} to {shown_number(column.high)}" for column in self.columns
+            f"{column.name}: from {shown_number(column.low)} to {column.shown(column.high)}" for column in self.columns
         ]
         return "\n".join([*lines, f"All together: {self.plan.budget} ({self.plan.neighbours})."])
 

@@ -35,7 +35,7 @@ class CellsOutside:
         several = self.count != 1
         number = f'"{self.column.name}": {self.count:,} cell{"s" * several}'
         if isinstance(self.column, NumberColumn):
-            low, high = shown_number(self.column.low), shown_number(self.column.high)
+            low, high = shown_number(self.column.low), self.column.shown(self.column.high)
             place = f"lie{'s' * (not several)} outside {low} to {high} and count{'s' * (not several)} as the nearer bound"
             return f"{number} {place}"
         if several:

@@ -17,6 +17,7 @@ from confide.features.schema_checks import (
     check_fields,
     check_flag,
     check_keys,
+    check_unit,
     column_title,
     finite_bound,
     is_list,
@@ -46,6 +47,8 @@ class NumberColumn:
         linear models take a straight line, and additive models choose a number of knots
     released : the private release from which the bounds came, as `confide bounds` writes it; None for bounds that are public
         knowledge. How the column is encoded does not depend on it, so it is not compared
+    unit : the unit of the numbers, such as "USD", shown wherever units are shown; None says nothing. It changes no number,
+        and is not compared
 
     Raises
     ------
@@ -60,9 +63,11 @@ class NumberColumn:
     missing: bool = False
     knots: tuple[float, ...] | int = ()
     released: BoundsRelease | None = field(default=None, compare=False)
+    unit: str | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         where = column_title(self.name)
+        check_unit(where, self.unit)
         object.__setattr__(self, "low", finite_bound(where, "low", self.low))
         object.__setattr__(self, "high", finite_bound(where, "high", self.high))
         if not self.low < self.high:
@@ -155,6 +160,7 @@ class NumberColumn:
     def to_dict(self) -> dict[str, Any]:
         """The column without its name, as in a TOML file: JSON-able, without what has its default value."""
         described: dict[str, Any] = {"low": shown_number(self.low), "high": shown_number(self.high)}
+        described |= {} if self.unit is None else {"unit": self.unit}
         if self.scale != "linear":
             described["scale"] = self.scale
         if self.knots != ():
@@ -172,7 +178,16 @@ class NumberColumn:
             knots = f", knots at {', '.join(str(shown_number(knot)) for knot in self.knots)}"
         gaps = ", may be missing" if self.missing else ""
         released = ", released bounds" if self.released is not None else ""
-        return f"number from {shown_number(self.low)} to {shown_number(self.high)}{log}{knots}{gaps}{released}"
+        return f"number from {shown_number(self.low)} to {self.shown(self.high)}{log}{knots}{gaps}{released}"
+
+    def shown(self, number: float) -> str:
+        """A number as people write it, with the unit if there is one: "17 years"."""
+        return with_unit(str(shown_number(number)), self.unit)
+
+    @property
+    def title(self) -> str:
+        """The name for headings and axes: with the unit in parentheses if there is one."""
+        return self.name if self.unit is None else f"{self.name} ({self.unit})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,6 +237,11 @@ class CategoryColumn:
         """The column without its name, as in a TOML file: JSON-able, without what has its default value."""
         flags = {key: value for key, value in (("other", self.other), ("missing", self.missing)) if value}
         return {"categories": list(self.categories)} | flags
+
+    @property
+    def title(self) -> str:
+        """The name for headings and axes."""
+        return self.name
 
     def __str__(self) -> str:
         count = f"{len(self.categories)} categor{'y' if len(self.categories) == 1 else 'ies'}"
@@ -273,7 +293,9 @@ def _column(name: Any, description: object) -> Column:
     is_number = "low" in description or "high" in description
     if is_number == ("categories" in description):
         advice = "both bounds and categories; keep" if is_number else "neither bounds nor categories; give"
-        check_keys(where, description, ("low", "high", "scale", "knots", "categories", "other", "missing", "released"))
+        check_keys(
+            where, description, ("low", "high", "scale", "knots", "categories", "other", "missing", "released", "unit")
+        )
         raise SchemaError(f"{where}: has {advice} low and high, or categories.")
     kind = NumberColumn if is_number else CategoryColumn
     check_fields(where, description, kind, given=("name",))
@@ -285,6 +307,11 @@ def _listed_category(where: str, other: object, listed: Mapping[str | None, Labe
     if label is None or label not in listed:
         raise SchemaError(f"{where}: other must be true, false or one of the listed categories.")
     return label
+
+
+def with_unit(text: str, unit: str | None) -> str:
+    """A text with a unit behind it, if there is one."""
+    return text if unit is None else f"{text} {unit}"
 
 
 def shown_number(number: float) -> int | float:

@@ -25,6 +25,7 @@ A column is either a number with bounds or a category with a list of values.
   low to high. On a logarithmic scale, the lines are straight in the logarithm. `knots = 6` means six knots, evenly spaced
   on the column's scale, and `knots = 0` one straight line. A column without `knots` has a straight line in linear
   models, and in additive models a number of knots that is chosen from public facts.
+- `unit = "USD"` names the unit of a number, for readers of tables, pictures and reports. It changes no number.
 - `missing = true` says that cells of the column may be missing.
 - `released = { ... }` beside low and high says that these bounds are not public knowledge but came from rows, by a private
   release whose price it states. `confide bounds` writes it, and statements of models name it.
@@ -51,7 +52,7 @@ A target of three or more classes lists all its labels:
 
 A target of numbers has bounds, like a column. Numbers outside are clipped to them:
 
-    target = { column = "price", low = 0, high = 20000 }
+    target = { column = "price", low = 0, high = 20000, unit = "USD" }
 
 If one person may have several rows, `person = "patient_id"` above [columns] names the column that identifies the person. It
 is not a feature.

@@ -118,6 +118,8 @@ class CoefficientTable:
         The name of the exponential of a coefficient, "odds ratio" or "rate ratio"; empty where it has no meaning.
     shortens_rows : bool
         Whether the model clips long encoded rows, for which coefficients count less.
+    predicted : str
+        The number that a regression predicts, with its unit if the schema names one; empty for classes.
     """
 
     coefficients: tuple[Coefficient, ...]
@@ -132,6 +134,7 @@ class CoefficientTable:
     shown_units: str = "encoded"
     ratio: str = ""
     shortens_rows: bool = False
+    predicted: str = ""
 
     @classmethod
     def of(cls, uncertainty: Uncertainty, units: Sequence[NamedUnit], level: float, sign: float, **facts: Any) -> Self:
@@ -163,7 +166,8 @@ class CoefficientTable:
 
     @property
     def _title(self) -> str:
-        return f"{self.model}: coefficients" + (f" in favour of {self.outcome}" if self.outcome else "")
+        of_what = f" in favour of {self.outcome}" if self.outcome else f" for {self.predicted}" if self.predicted else ""
+        return f"{self.model}: coefficients{of_what}"
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -238,6 +242,7 @@ class CoefficientTable:
             "level": self.level,
             "target": self.target,
             "outcome": self.outcome,
+            "predicted": self.predicted,
             "alpha": self.alpha,
             "units": self.shown_units,
             "coefficients": [

@@ -23,7 +23,7 @@ from confide.features.schema import Schema
 from confide.files import document_text
 from confide.guarantee import Guarantee
 from confide.planning.simulation import Forecast
-from confide.released_models.shown_class import ShownClass, predicted_column
+from confide.released_models.shown_class import ShownClass, predicted_column, predicted_number
 from confide.report.accuracy import checked_evaluation
 from confide.report.checklist import points_to_confirm
 from confide.report.ledger_facts import LedgerFacts
@@ -99,7 +99,8 @@ class Contents:
         """What the model predicts, in one sentence."""
         released = released_model(self.model)
         if not released.domain:
-            return f"It predicts the number {predicted_column(released) or 'that it was trained on'}."
+            named = predicted_column(released) is not None
+            return f"It predicts the number {predicted_number(released) if named else 'that it was trained on'}."
         shown = ShownClass.of(released)
         if shown.position is None:
             return f"It predicts which of {len(released.domain)} classes a row has: {', '.join(map(str, released.domain))}."

@@ -60,7 +60,7 @@ def _figure(effect: Effect, limits: tuple[float, float], most_levels: int) -> st
         shown = shown_levels(effect, most_levels)
         drawn = _levels(effect, shown, limits)
         few = "" if len(shown) == len(effect.levels) else f" ({len(shown)} of {len(effect.levels)} levels)"
-    title = f"{effect.label}: {effect.name}" if effect.label is not None else effect.name
+    title = f"{effect.label}: {effect.title}" if effect.label is not None else effect.title
     return f"<figure><figcaption>{escape(title)}{few}</figcaption>{drawn}</figure>"
 
 
@@ -142,7 +142,7 @@ def _drawing(height: float, effect: Effect, marks: list[str]) -> str:
     texts = dict(zip(effect.points[0].values, effect.points[0].texts, strict=True))
     # Screen readers read the title.
     title = (
-        f"Effect of {effect.name}: least {least.effect:+.2f} at {texts[least.value]}, largest "
+        f"Effect of {effect.title}: least {least.effect:+.2f} at {texts[least.value]}, largest "
         f"{most.effect:+.2f} at {texts[most.value]}."
     )
     size = f'viewBox="0 0 {_WIDTH} {height:g}"'

@@ -202,7 +202,11 @@ def _finding_of_schema(own: Schema | None, given: Schema | None) -> Finding:
 def _without_choices(schema: Schema) -> dict[str, Any]:
     """What a schema says besides what an estimator may choose."""
     described = schema.without_curves().to_dict()
-    return {key: value for key, value in described.items() if key not in ("interact", "random_features")}
+    kept = {key: value for key, value in described.items() if key not in ("interact", "random_features")}
+    # Units are words for readers, which decide nothing.
+    for each in (kept.get("target", {}), *kept["columns"].values()):
+        each.pop("unit", None)
+    return kept
 
 
 def _findings_of_ledger(model: Any, ledger: Ledger | None, sha256: str) -> list[Finding]:
