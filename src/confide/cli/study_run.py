@@ -204,10 +204,18 @@ class StudyRun:
             ledger_name=study.ledger.file or "a database",
             analyst=naming.analyst or "",
             data_name=naming.name,
-            evaluation=rates and {**rates, "charge": {"ledger": study.ledger.file or "a database"}},
+            evaluation=rates and {**rates, "charge": {"ledger": self._ledger_of_rates}},
+            model_name=Path(study.outputs.model).name,
         )
         self._note(replace(self.state, report={"sha256": checksum_of(out) or "", "made_from": made_from}))
         return out
+
+    @property
+    def _ledger_of_rates(self) -> str:
+        """Where the evaluation was charged, for the report."""
+        study = self.study
+        own = None if study.evaluation is None else study.evaluation.ledger
+        return own or study.ledger.file or "a database"
 
     def _note(self, state: State) -> None:
         state.write(self.study.state_path)

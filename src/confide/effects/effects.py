@@ -287,13 +287,14 @@ class Effects:
         mixture = term.points[0].mixture(second) - term.points[0].mixture(first)
         estimate = float(mixture @ term.effects[:, score])
         outcome = self.outcome if label is None else f"{self.unit} of class {label}"
+        unit = getattr(term.points[0].column, "unit", None)
         if self.released.evidence is None:
-            return Contrast(column, first, second, estimate, None, None, level, outcome)
+            return Contrast(column, first, second, estimate, None, None, level, outcome, unit)
         weights_of = next(each.effects for each in self._maps if each.columns == (column,))
         errors = self._errors_of((mixture @ weights_of)[None])[score]
         middle, margin = self._sign * float(errors.estimates[0]), float(errors.margins(level)[0])
         interval = (middle - margin, middle + margin)
-        return Contrast(column, first, second, estimate, float(errors.total_error[0]), interval, level, outcome)
+        return Contrast(column, first, second, estimate, float(errors.total_error[0]), interval, level, outcome, unit)
 
     def check_label(self, label: Any) -> int:
         """The position of a class's score. Raises ParameterError if the model has no score of its own for this label."""

@@ -162,8 +162,8 @@ def _text(x: float, y: float, text: str, anchor: str) -> str:
 
 
 def _name(name: str, y: float) -> str:
-    """The name of a level before its line. A long one is set in narrow letters, and a very long one is shortened."""
-    shown = name if len(name) <= _NARROWED_NAME else f"{name[: _NARROWED_NAME - 1]}…"
+    """The name of a level before its line. A long one is set in narrow letters; a very long one lacks its middle."""
+    shown = name if len(name) <= _NARROWED_NAME else f"{name[: _NARROWED_NAME // 2]}…{name[1 - _NARROWED_NAME // 2 :]}"
     narrow = f' textLength="{_NAMES - 9}" lengthAdjust="spacingAndGlyphs"' if len(shown) > _LONGEST_NAME else ""
     return f'<text x="{_NAMES - 7}" y="{y:.1f}" text-anchor="end"{narrow}>{escape(shown)}</text>'
 
