@@ -74,6 +74,7 @@ GROUPS = {
             "NotCertified",
             "PrivacyWarning",
             "BudgetWarning",
+            "SchemaWarning",
         ],
     ),
 }

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from confide.errors import ParameterError as ParameterError
     from confide.errors import PrivacyWarning as PrivacyWarning
     from confide.errors import SchemaError as SchemaError
+    from confide.errors import SchemaWarning as SchemaWarning
     from confide.errors import StudyError as StudyError
     from confide.estimators.additive import AdditiveClassifier as AdditiveClassifier
     from confide.estimators.additive import AdditiveRegressor as AdditiveRegressor

@@ -180,6 +180,7 @@ def test_rows_of_persons_are_drawn_by_the_schema():
         (OUTER, {"quantiles": (0.5,)}, "two or more numbers"),
         (OUTER, {"quantiles": (0, 1)}, "strictly between"),
         (OUTER, {"budget": float("inf")}, "must be finite"),
+        (OUTER, {"budget": None}, "give a price"),
         (OUTER, {"budget": 2.0}, "the ledger has epsilon 1 left"),
     ],
 )
