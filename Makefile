@@ -83,7 +83,7 @@ data: $(CORE) ## download and prepare the data sets of the experiments: make dat
 	@[ -n "$(FOLDER)" ] || { echo "name a folder for the data sets: make data FOLDER=some/folder" >&2; exit 2; }
 	$(VENV)/bin/python experiments/obtain_data.py "$(FOLDER)" $(ARGS)
 
-experiments: $(BENCH) ## repeat the experiments of the papers: an hour the first time, then what is missing
+experiments: $(BENCH) ## repeat the experiments of the papers: an hour on two cores, then what is missing
 	$(VENV)/bin/python experiments/run.py $(ARGS)
 
 audit: $(TEST) ## try to break the guarantee, with fifty thousand releases at a time: an hour or two
