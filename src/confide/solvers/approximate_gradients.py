@@ -25,6 +25,7 @@ from confide.erm.losses import Loss
 from confide.erm.row_bounds import LONG_ROW, BallBound, row_products, row_squares
 from confide.erm.row_sums import Totals, mirrored, product
 from confide.erm.thread_memory import scratch
+from confide.solvers.compiled_gradients import compiled_objective
 from confide.solvers.lbfgs import Stage
 from confide.solvers.objectives import Evaluation, HasGradients, Objectives
 from confide.types import Array, Indices, Rows, Targets, Weights
@@ -165,6 +166,10 @@ def cheaper_stages(objective: Objectives, fewer: Objectives, start: Weights, nea
     if objective.loss.by_length or bound == free:
         return ()
     source, unshortened = _in_long_blocks(objective.source), _shortens_none(fewer, start)
+    compiled = compiled_objective(objective, unshortened)
+    if compiled is not None:
+        # The kernel is at least as fast as each of the others, and rounds as little as the exact gradients.
+        return (Stage(compiled),)
     in_doubles = (Stage(objective.replaced(source=source, row_bound=free)),) if unshortened else ()
     if objective.loss.n_outputs > 1:
         return in_doubles
