@@ -86,8 +86,9 @@ class KernelHook(BuildHookInterface):
         root = Path(self.root)
         reason = build(root)
         if reason:
-            # A module that was built earlier may not fit the source any more.
-            (root / MODULE).unlink(missing_ok=True)
+            if version == "editable":
+                # A module that was built earlier may not fit the source any more.
+                (root / MODULE).unlink(missing_ok=True)
             self.app.display_warning(f"confide is built without its compiled kernel, and works without it: {reason}.")
             return
         build_data["pure_python"] = False

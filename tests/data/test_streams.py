@@ -425,7 +425,6 @@ def test_control_c_leaves_no_file_and_what_was_charged(tmp_path, rows_from, doin
         import pandas
         import time
         import confide
-from confide.compiled.gradient_sums import CompiledSum
 
         def slowly(what, rows):
             if what == {doing!r}:

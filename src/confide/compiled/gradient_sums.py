@@ -7,7 +7,7 @@ exponential of their own. Their rounding error is of the same size, but nothing 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
@@ -59,6 +59,9 @@ class CompiledSum:
     intercept: float
     largest_weight: float
     radius: float
+
+    order: ClassVar[int] = 1
+    """Gradients, as in `RowSum`."""
 
     def start(self, n_problems: int, n_features: int) -> Totals:
         """Totals over no rows."""

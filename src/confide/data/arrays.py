@@ -183,6 +183,11 @@ class Blocks(Protocol):
     """Whether each block is as long as a group of blocks, and is summed by itself."""
 
     @property
+    def are_copies(self) -> bool:
+        """Whether these are copies of some rows. `confide.progress` does not report passes over them."""
+        return False
+
+    @property
     def n_rows(self) -> int:
         """Number of rows."""
 
@@ -282,6 +287,7 @@ class StoredBlocks(Blocks):
     """
 
     rows: StoredRows
+    are_copies: bool = field(default=False)
 
     are_groups: ClassVar[bool] = True
 
@@ -307,7 +313,7 @@ class StoredBlocks(Blocks):
         raise NotImplementedError("rows as they are stored are summed up, and no more.")
 
     def lent(self) -> StoredBlocks:
-        return StoredBlocks(self.rows.lent(unwritable))
+        return StoredBlocks(self.rows.lent(unwritable), self.are_copies)
 
 
 @dataclass(frozen=True, slots=True)
@@ -326,6 +332,7 @@ class _LentBlocks:
     in_single_precision: Callable[[], Blocks | None]
     as_stored: Callable[[bool], StoredBlocks | None]
 
+    are_copies: ClassVar[bool] = False
     are_groups: ClassVar[bool] = False
     made_anew: ClassVar[bool] = False
 
@@ -336,10 +343,11 @@ class _LentBlocks:
 
 @dataclass(frozen=True, slots=True)
 class CopiedBlocks(Blocks):
-    """Blocks of copied rows of any kind. `confide.progress` does not report passes over these copies."""
+    """Blocks of copied rows of any kind."""
 
     rows: Rows
     rows_in_block: int = field()  # without `field` the property of the protocol would be taken as its default
+    are_copies: bool = field(default=True)
 
     @property
     def n_rows(self) -> int:
@@ -354,6 +362,10 @@ class CopiedBlocks(Blocks):
 
     def copied(self, positions: Indices) -> Rows:
         return self.rows[positions]
+
+    def as_stored(self, shortened: bool) -> StoredBlocks | None:
+        stored = ArrayBlocks(self.rows).as_stored(shortened)
+        return None if stored is None else replace(stored, are_copies=True)
 
     def taken(self, positions: Indices) -> CopiedBlocks:
         return CopiedBlocks(self.rows[positions], self.rows_in_block)
@@ -486,6 +498,6 @@ class MemorySource(RowsWithDefaults, SummableRows):
         return None if made is None else replace(self, blocks=made)
 
     def sum_over_rows(self, row_sum: BlockwiseSum, weights: Weights) -> Totals:
-        passing = None if isinstance(self.blocks, CopiedBlocks) else Pass("training")
+        passing = None if self.blocks.are_copies else Pass("training")
         groups, n_features = self.groups(), self.n_features
         return row_sum.completed(sum_over_groups(row_sum, groups, n_features, weights, self.n_threads, passing))
