@@ -28,7 +28,14 @@ USING_ROWS = {"LogisticRegression", "LinearSVC", "KernelSVC", "ERMClassifier", "
 """Names that release something about rows."""
 SPEAKING_OF_ROWS = USING_ROWS | {"take_part", "FederatedRows", "open_rows", "PublicPrior", "Ledger"}
 NO_ARGUMENT_CAN_BE_WRONG = {"planning.Compared", "planning.Forecast", "planning.PrivacyRange", "planning.SampleSize"} | {
-    *("planning.UtilityBound", "datasets.SplitData", "Guarantee", "progress"),
+    *(
+        "planning.ExcessRiskBound",
+        "planning.FeatureApproximation",
+        "planning.UtilityBound",
+        "datasets.SplitData",
+        "Guarantee",
+        "progress",
+    ),
 }
 """Results, which users do not make, and a `with` block whose function is called as it is."""
 
