@@ -21,14 +21,17 @@ from confide.erm.losses import LogisticLoss, Loss
 from confide.errors import ParameterError
 from confide.privacy.gradient import Descent, NoisyGradients
 from confide.privacy.mechanism import Problem
-from confide.training.alpha import AlphaRule, balanced_l2, typical_norm
+from confide.training.alpha import USUAL_RADIUS, AlphaRule, balanced_l2, typical_norm
 from confide.types import Array, Weights
 
-N_STEPS, MOMENTUM = (80, 48), (0.94, 0.96)
-"""The number of noisy sums, and the largest part of a step that the next step repeats: of tables as they come, and of tables
-with many numbers. The numbers of this module, but for those of losses with kinks, were chosen on Adult and Covertype and
-confirmed on Bank. 120 or 160 sums were no better than 80, but at a momentum of .9 they were. With 50 sums Covertype errs as
-often, and Bank more often by .001."""
+N_STEPS = {"lines": 80, "curves": 120, "many numbers": 48}
+MOMENTUM = {"lines": 0.94, "curves": 0.97, "many numbers": 0.96}
+"""The number of noisy sums, and the largest part of a step that the next step repeats: of straight lines, of curves with
+three knots or more, and of tables with many numbers. The numbers of this module, but for those of losses with kinks and of
+curves, were chosen on Adult and Covertype and confirmed on Bank. 120 or 160 sums were no better than 80 for straight lines,
+but at a momentum of .9 they were. With 50 sums Covertype errs as often, and Bank more often by .001. Curves need larger
+weights. Their numbers were chosen on Adult, Bank, Covertype and Skin and confirmed on Bank with economic indicators and KDD
+Cup 99 with all columns (benchmarks/gradients.py)."""
 _MANY_NUMBERS = 2**26
 """A table has many numbers from here on, in rows times weights. Each sum over it takes long, and the noise is small."""
 _STEP, _WAY_OVER_RIDGE = 3.75, 1.5
@@ -151,17 +154,26 @@ class GradientRule:
             problem = replace(problem, l2=share * balanced)
         curvature = _curvature(problem.loss, unit, has_residuals=self.alpha.score_size is not None) * problem.largest_weight
         longest = _STEP / (curvature * self._longest_usual(problem, typical) ** 2 * problem.n_rows_low)
-        is_large = problem.n_rows_high * problem.n_weights > _MANY_NUMBERS
-        n_steps, momentum = N_STEPS[is_large], MOMENTUM[is_large]
+        n_steps, momentum = N_STEPS[self._kind(problem)], MOMENTUM[self._kind(problem)]
         step = min((1.0 - momentum) * _WAY_OVER_RIDGE / n_steps / max(balanced, problem.l2), longest)
         steps = HeavyBall(n_steps, step, momentum, problem.l2, problem.prior)
         return _with_joint(problem, Descent(n_steps, limit, math.inf, steps), unit)
 
     def _longest_usual(self, problem: Problem, typical: float) -> float:
-        """The norm of rows at which steps must still converge. Rows in a ball may all be as long as the bound."""
+        """The norm of rows at which steps must still converge. Rows in a ball may all be as long as the bound.
+
+        Centred rows are shorter than rows as they are. That is used for curves alone: straight lines gain nothing by it.
+        """
         bound = problem.row_bound.inner if isinstance(problem.row_bound, Centred) else problem.row_bound
         is_known = self.alpha.usual_norm is not None or isinstance(bound, GroupBound)
-        return typical if is_known else problem.row_norm
+        shorter = USUAL_RADIUS if self.alpha.has_curves and bound is not problem.row_bound else 1.0
+        return shorter * typical if is_known else problem.row_norm
+
+    def _kind(self, problem: Problem) -> str:
+        """The name under which the number of sums and the momentum are found."""
+        if has_many_numbers(problem):
+            return "many numbers"
+        return "curves" if self.alpha.has_curves else "lines"
 
     def _balanced_l2(self, problem: Problem, mu: float, typical: float, limit: float) -> float:
         """`balanced_l2` for the noise in the mean of all sums of gradients that are clipped at this limit."""
@@ -176,6 +188,11 @@ class GradientRule:
             margin=problem.loss.margin,
             has_prior=any(problem.prior),
         )
+
+
+def has_many_numbers(problem: Problem) -> bool:
+    """Whether a sum over the rows takes so long that fewer are made."""
+    return problem.n_rows_high * problem.n_weights > _MANY_NUMBERS
 
 
 def gradient_mechanism(alpha: AlphaRule) -> NoisyGradients:
