@@ -48,7 +48,7 @@ from confide.released_models.model import ReleasedModel
 from confide.released_models.prior import Prior, checked_prior
 from confide.released_models.scores import LinearModel
 from confide.saved_models.writing import document_of
-from confide.training.alpha import usual_norm_of_curves
+from confide.training.alpha import has_curves, usual_norm_of_curves
 from confide.training.charge import Charge, note_checksum, rows_per_person
 from confide.training.fit import train
 from confide.training.mechanism_choice import MECHANISM_NAMES
@@ -237,6 +237,7 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ShownWithGua
             n_threads=parameters.checked_jobs(self.n_jobs),
             centres=parameters.checked_centre(self.centre),
             usual_norm=None if encoder is None or row_bound is not encoder.row_bound else usual_norm_of_curves(encoder),
+            has_curves=encoder is not None and has_curves(encoder),
             appends_features=encoder is not None and encoder.appended is not None,
             prior=prior,
         )
