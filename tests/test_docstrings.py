@@ -24,7 +24,7 @@ PLUMBING = {
 """Methods by which rooms of the package talk to each other. Their protocols describe them."""
 USING_ROWS = {"LogisticRegression", "LinearSVC", "KernelSVC", "ERMClassifier", "AdditiveClassifier"} | {
     *("AdditiveRegressor", "Ridge", "HuberRegressor", "PoissonRegressor", "ERMRegressor", "PrivateSearchCV"),
-    *("evaluate", "intervals_from_parts", "private_bounds"),
+    *("describe", "evaluate", "intervals_from_parts", "private_bounds"),
 }
 """Names that release something about rows."""
 WITHOUT_ROWS = {
@@ -40,7 +40,13 @@ SPEAKING_OF_ROWS = {
     and not (inspect.isclass(getattr(confide, name)) and issubclass(getattr(confide, name), BaseException))
 }
 NO_ARGUMENT_CAN_BE_WRONG = {"planning.Compared", "planning.Forecast", "planning.PrivacyRange", "planning.SampleSize"} | {
-    *("planning.UtilityBound", "datasets.SplitData", "Guarantee"),
+    *(
+        "planning.ExcessRiskBound",
+        "planning.FeatureApproximation",
+        "planning.UtilityBound",
+        "datasets.SplitData",
+        "Guarantee",
+    ),
 }
 """Results, which users do not make."""
 
