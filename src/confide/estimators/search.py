@@ -396,6 +396,11 @@ class PrivateSearchCV(TellsOfRepeatedFits, AdviceOnParameters, MetaEstimatorMixi
         X : array, SciPy sparse matrix or frame (n, d)
             Rows, in the units of the fit; with a schema a frame that has its columns.
 
+        Returns
+        -------
+        array (n,)
+            Labels of `classes_`.
+
         Raises
         ------
         InputError
@@ -411,6 +416,11 @@ class PrivateSearchCV(TellsOfRepeatedFits, AdviceOnParameters, MetaEstimatorMixi
         ----------
         X : array, SciPy sparse matrix or frame (n, d)
             Rows, in the units of the fit; with a schema a frame that has its columns.
+
+        Returns
+        -------
+        array (n,) of float64, or (n, n_classes)
+            Scores without a unit, or log-odds for a logistic loss.
 
         Raises
         ------
@@ -430,6 +440,11 @@ class PrivateSearchCV(TellsOfRepeatedFits, AdviceOnParameters, MetaEstimatorMixi
         X : array, SciPy sparse matrix or frame (n, d)
             Rows, in the units of the fit; with a schema a frame that has its columns.
 
+        Returns
+        -------
+        array (n, n_classes) of float64
+            In [0, 1]; each row adds up to 1. The columns are in the order of `classes_`.
+
         Raises
         ------
         InputError
@@ -446,6 +461,11 @@ class PrivateSearchCV(TellsOfRepeatedFits, AdviceOnParameters, MetaEstimatorMixi
         ----------
         X : array, SciPy sparse matrix or frame (n, d)
             Rows, in the units of the fit; with a schema a frame that has its columns.
+
+        Returns
+        -------
+        array (n, n_classes) of float64
+            At most 0, in the order of `classes_`.
 
         Raises
         ------
@@ -466,6 +486,11 @@ class PrivateSearchCV(TellsOfRepeatedFits, AdviceOnParameters, MetaEstimatorMixi
             As in `fit`.
         sample_weight : (n,) numbers that are not negative, or None
             The weight of each row in the mean.
+
+        Returns
+        -------
+        float, from 0 to 1
+            The share of rows whose label is predicted.
 
         Raises
         ------
