@@ -90,10 +90,10 @@ def kernel_error_for_accuracy(
 def pairs_by_lemma_18(
     n_inputs: int, *, error: float, failure: float, kernel: str = "rbf", length_scale: float = 1.0, diameter: float = 1.0
 ) -> int:
-    """Lemma 18: a number of pairs of features at which the kernel is everywhere within `error`, with probability 1 -
-    failure.
+    """Lemma 18: a number of pairs of features at which the kernel is everywhere within `error`.
 
-    4 (d + 2) / e^2 log(2^8 (p D)^2 / (f e^2)), p^2 the second moment of the frequencies and D the diameter of the rows.
+    4 (d + 2) / e^2 log(2^8 (p D)^2 / (f e^2)), p^2 the second moment of the frequencies and D the diameter of the rows. It
+    holds with probability 1 - failure.
 
     Parameters
     ----------
@@ -164,8 +164,7 @@ def pairs_for_kernel_error(
 
 
 def laplace_scale_for_kernel(accuracy: float, failure: float, n_pairs: int) -> float:
-    """Corollary 15: a scale of Laplace noise on the weights of pairs of features that moves decision functions by at most a
-    / 2.
+    """Corollary 15: a scale of Laplace noise on weights of pairs of features that moves decision functions by up to a / 2.
 
     min(a / (2^4 log 2 sqrt(n)), a sqrt(n) / (8 log(2 / f))), n the number of pairs. The decision function of the released
     machine is within half of the accuracy of that without noise, with probability 1 - failure / 2, for any loss.
