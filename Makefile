@@ -33,6 +33,9 @@ space := $(empty) $(empty)
 extras := $(subst $(space),$(comma),$(strip $(subst $(comma),$(space),$(EXTRAS))))
 more := $(if $(extras),$(comma)$(extras))
 
+# The compiled kernel is built with the package where there is a C compiler.
+KERNEL := hatch_build.py src/confide/compiled/kernel.c src/confide/compiled/passes.h
+
 # Peers want other versions of what the package uses.
 PEERS := .venv-peers
 
@@ -42,7 +45,7 @@ TEST := $(VENV)/.has-all,test$(more)
 CHECK := $(VENV)/.has-all,test,check$(more)
 DOCS := $(VENV)/.has-docs$(more)
 
-.PHONY: help demo test check lint types layers project bench bench-peers data experiments audit docs clean
+.PHONY: help demo test check lint types layers project bench bench-peers data experiments audit sanitize docs clean
 
 help: ## list these commands
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed 's/:.*## /:/' | awk -F: '{ printf "  make %-11s %s\n", $$1, $$2 }'
@@ -89,12 +92,16 @@ experiments: $(BENCH) ## repeat the experiments of the papers: an hour on two co
 audit: $(TEST) ## try to break the guarantee, with fifty thousand releases at a time: an hour or two
 	$(RUN) pytest -m audit $(ARGS)
 
+sanitize: $(TEST) ## run the compiled kernel and its tests under sanitizers: needs a C compiler
+	$(RUN) scripts.sanitize_kernel $(ARGS)
+
 docs: $(DOCS) ## build the documentation site in build/site, and check every link of it
 	$(RUN) scripts.build_site
 
 clean: ## remove what these commands made
 	rm -rf $(VENV) $(PEERS) build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find src tests -name __pycache__ -prune -exec rm -rf {} +
+	find src -name '*.so' -exec rm -f {} +
 
 $(VENV)/bin/python:
 	@command -v "$(PYTHON)" >/dev/null || { \
@@ -110,7 +117,7 @@ $(PEERS)/.has-core: pyproject.toml src/confide/_version.py benchmarks/peers/requ
 	@$(PEERS)/bin/python -m pip install -qq --disable-pip-version-check --editable .
 	@touch '$@'
 
-$(VENV)/.has-%: pyproject.toml src/confide/_version.py | $(VENV)/bin/python
+$(VENV)/.has-%: pyproject.toml src/confide/_version.py $(KERNEL) | $(VENV)/bin/python
 	@echo "installing confide ($*) into $(VENV)"
 	@$(PIP) --editable '.$(if $(filter core,$*),,[$*])'
 	@touch '$@'
