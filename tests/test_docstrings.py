@@ -23,7 +23,7 @@ PLUMBING = {
 """Methods by which rooms of the package talk to each other. Their protocols describe them."""
 USING_ROWS = {"LogisticRegression", "LinearSVC", "KernelSVC", "ERMClassifier", "AdditiveClassifier"} | {
     *("AdditiveRegressor", "Ridge", "HuberRegressor", "PoissonRegressor", "ERMRegressor", "PrivateSearchCV"),
-    *("evaluate", "intervals_from_parts"),
+    *("describe", "evaluate", "intervals_from_parts"),
 }
 """Names that release something about rows."""
 SPEAKING_OF_ROWS = USING_ROWS | {"take_part", "FederatedRows", "open_rows", "PublicPrior", "Ledger"}

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from confide.accounting.ledger import Batch, Ledger
-from confide.data.number_columns import ReadColumns, checked_columns
+from confide.data.raw_columns import ReadColumns, checked_columns
 from confide.errors import ParameterError, SchemaError
 from confide.features.candidates import candidates_of
 from confide.features.columns import Column, NumberColumn, columns_of, shown_number
@@ -215,8 +215,8 @@ def private_bounds(
     _refuse_unusable(described, grids, schema, release)
     person = None if schema is None else schema.person
     before_charge(())
-    read = checked_columns(rows, Schema(described, person=person), rows_per_person(persons, charge.seed))
-    found = charge_and_release(partial(_chosen, plan, read), plan.event, relation, charge)
+    checked = checked_columns(rows, Schema(described, person=person), rows_per_person(persons, charge.seed))
+    found = charge_and_release(partial(_chosen, plan, checked.read), plan.event, relation, charge)
     return PrivateBounds(described, shares, found, plan, release, schema)
 
 
