@@ -164,7 +164,7 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ShownWithGua
         schema = self._schema_of_plan(n_rows, n_features)
         encoder = parameters.checked_schema(schema)
         chosen = self._with_chosen_features(encoder, partial(parameters.checked_count, "n_rows", n_rows))
-        names = partial(names_of_plan, n_features, None)
+        names = partial(self._names_of_plan, n_features)
         settings = chosen._settings(encoder, set_aside=set_aside, names=names).for_classes(n_classes)
         if self.schema is None and schema is not None:
             n_features = None  # it was used for the schema
@@ -173,6 +173,11 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ShownWithGua
         if settings.prior is not None:
             settings.prior.refuse_map(fourier)
         return make_plan(settings, columns if fourier is None else fourier.n_features, n_rows)
+
+    def _names_of_plan(self, n_features: int | None) -> Sequence[str]:
+        """Names of so many columns of numbers: those of the fit, if there was one, so that its plan can be made again."""
+        names = getattr(self, "feature_names_in_", None)
+        return names_of_plan(n_features, None) if names is None or len(names) != n_features else tuple(names)
 
     def _schema_of(self, given: GivenRows) -> Schema | None:
         """The schema by which these rows are read and encoded. It follows from public facts."""
@@ -501,6 +506,12 @@ def _prior_of_model(model: Any) -> Prior | None:
     if not isinstance(model, PrivateLinearModel):
         return None
     return released_model(model).as_prior(model._charged_to)
+
+
+def form_of_model(model: PrivateLinearModel) -> QuadraticForm | None:
+    """The quadratic form in whose norm a model was fitted, from public facts; None for |w|^2."""
+    encoder = released_model(model).encoder
+    return model._form(encoder, partial(model._names_of_plan, model.n_features_in_))
 
 
 def document_of_model(model: PrivateLinearModel) -> dict[str, Any]:

@@ -34,10 +34,11 @@ _CHOSEN_BUT_RELEASED = (
 )
 
 
-_PENALISED = (
+PENALISED = (
     "The ridge is a quadratic form that was chosen without looking at the rows. Rows were brought to its norm and clipped "
     "there, and the weights are given for rows as they were."
 )
+"""Said of every fit with a quadratic form."""
 
 
 def guarantee_of(
@@ -223,7 +224,7 @@ def sentences_of_rows(rows: CheckedRows, settings: Settings, ledger: Batch | Led
         *_kernel(rows),
         *_weights(rows.has_weights, settings.largest_sample_weight, settings.class_weight),
         *([place] if place else []),
-        *([_PENALISED] if settings.penalty is not None else []),
+        *([PENALISED] if settings.penalty is not None else []),
         *([prior.sentence(None if ledger is None else ledger.identity)] if prior is not None else []),
         *([monotone_sentence(dict(settings.monotone))] if settings.monotone else []),
     )
