@@ -336,6 +336,7 @@ class PrivateSearchCV(TellsOfRepeatedFits, AdviceOnParameters, MetaEstimatorMixi
         charge = Charge(ledger, seed, f"{type(self).__name__}.fit")
         for model, its_schema in zip(candidates, schemas, strict=True):
             model._take_choices(its_schema, given.n_rows_given)
+            model._take_names(its_schema, given.column_names)
         encoders = list(map(parameters.checked_schema, schemas))
         settings = [model._settings(encoder) for model, encoder in zip(candidates, encoders, strict=True)]
         specifications = [
