@@ -116,3 +116,13 @@ def test_what_is_not_positive_definite_is_refused(form):
     """Nor what is nearly singular: rounding would change it."""
     with pytest.raises(ParameterError, match="positive definite"):
         QuadraticForm.of(*form)
+
+
+@pytest.mark.parametrize("size", [1, 4, 60])
+def test_weights_come_back_within_the_rounding(size):
+    """Whole numbers, as on a grid, go to the columns and back; a thousandth of the bound would not hold them."""
+    form = QuadraticForm.of(np.r_[3.0, np.ones(size)], [(1, random_block(size, condition=1e4))])
+    whole = np.rint(np.random.default_rng(size).normal(size=(200, size + 1)) * 2.0**40)
+    moved, most = np.abs(form.weights_in_norm(form.weights_of(whole)) - whole), form.rounding(whole)
+    assert (moved <= most).all()
+    assert (moved > 0.001 * most).any()

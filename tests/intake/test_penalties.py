@@ -92,6 +92,8 @@ def test_arrays_are_strengths_or_a_matrix():
         ([1.0, np.nan], "all numbers finite"),
         ([1.0, -1.0], "1e-6 to 1e6"),
         (["a", "b"], "strength for each column"),
+        (np.array([1.0, 2.0 + 1.0j]), "all numbers finite"),
+        (np.ma.array([1.0, 2.0], mask=[False, True]), "all numbers finite"),
     ],
 )
 def test_other_things_are_refused_as_they_are_given(penalty, message):
@@ -135,6 +137,23 @@ def test_what_is_written_is_read_as_the_same_penalty(penalty):
     assert given.smooths_curves == again.smooths_curves
     assert np.array_equal(np.array(given.entries, dtype=float), np.array(again.entries, dtype=float), equal_nan=True)
     assert written_penalty(read) == read
+
+
+def test_a_penalty_that_is_changed_later_changes_no_form():
+    """Numbers are copied when they are read, from arrays of derived classes too."""
+
+    class Own(np.ndarray):
+        """An array of a user's own."""
+
+    given = np.array([1.0, 4.0, 2.0])
+    for held in (given, given.view(Own), given[::-1]):
+        found = checked_penalty(held)
+        kept = np.array(held)
+        form = form_of(found, None, lambda: NAMES)
+        given += 1.0
+        assert np.array_equal(found.entries, kept)
+        assert type(found.entries) is np.ndarray
+        assert form == form_of(checked_penalty(kept), None, lambda: NAMES)
 
 
 def test_an_object_of_the_users_own_is_not_written():

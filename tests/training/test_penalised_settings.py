@@ -213,6 +213,8 @@ def test_the_plan_knows_the_bound_in_the_norm_and_no_row():
     assert bound.norm in (form.longest(encoder.row_bound), usual_norm_in(form, encoder))
     with pytest.raises(ParameterError, match="no intervals with a penalty"):
         confide.LogisticRegression(1.0, schema=SCHEMA, penalty=SMOOTH, inference_share=0.2).plan(n_rows=1_000)
+    with pytest.raises(ParameterError, match="no intervals with a penalty"):
+        confide.Ridge(1.0, penalty=[1.0, 9.0], target_bound=1.0, intervals=True).plan(n_rows=1_000, n_features=2)
     with pytest.raises(ParameterError, match="row_norm as a number"):
         confide.LogisticRegression(1.0, row_norm=confide.BoxBound([1.0, 1.0]), penalty=[1.0, 2.0]).plan(
             n_rows=1_000, n_features=2

@@ -120,6 +120,11 @@ class AdditiveClassifier(AdditiveColumns, IntervalsParameter, PenaltyParameter, 
         X : array, SciPy sparse matrix or frame (n, d)
             Rows, in the units of the fit; with a schema a frame that has its columns.
 
+        Returns
+        -------
+        array (n, n_classes) of float64
+            In [0, 1]; each row adds up to 1. The columns are in the order of `classes_`.
+
         Raises
         ------
         InputError
@@ -134,6 +139,11 @@ class AdditiveClassifier(AdditiveColumns, IntervalsParameter, PenaltyParameter, 
         ----------
         X : array, SciPy sparse matrix or frame (n, d)
             Rows, in the units of the fit; with a schema a frame that has its columns.
+
+        Returns
+        -------
+        array (n, n_classes) of float64
+            At most 0, in the order of `classes_`.
 
         Raises
         ------

@@ -18,6 +18,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
 from confide.accounting.ledger import Ledger
+from confide.cautions import warn
 from confide.data.arrays import Blocks
 from confide.data.mapped import MappedBlocks
 from confide.erm.row_bounds import RowBound
@@ -49,7 +50,7 @@ from confide.released_models.model import ReleasedModel
 from confide.released_models.prior import Prior, checked_prior
 from confide.released_models.scores import LinearModel
 from confide.saved_models.writing import document_of
-from confide.training.alpha import usual_norm_of_curves
+from confide.training.alpha import has_curves, usual_norm_of_curves
 from confide.training.charge import Charge, note_checksum, rows_per_person
 from confide.training.fit import train
 from confide.training.mechanism_choice import MECHANISM_NAMES
@@ -164,7 +165,7 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ShownWithGua
         schema = self._schema_of_plan(n_rows, n_features)
         encoder = parameters.checked_schema(schema)
         chosen = self._with_chosen_features(encoder, partial(parameters.checked_count, "n_rows", n_rows))
-        names = partial(names_of_plan, n_features, None)
+        names = partial(self._names_of_plan, n_features)
         settings = chosen._settings(encoder, set_aside=set_aside, names=names).for_classes(n_classes)
         if self.schema is None and schema is not None:
             n_features = None  # it was used for the schema
@@ -173,6 +174,11 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ShownWithGua
         if settings.prior is not None:
             settings.prior.refuse_map(fourier)
         return make_plan(settings, columns if fourier is None else fourier.n_features, n_rows)
+
+    def _names_of_plan(self, n_features: int | None) -> Sequence[str]:
+        """Names of so many columns of numbers: those of the fit, if there was one, so that its plan can be made again."""
+        names = getattr(self, "feature_names_in_", None)
+        return names_of_plan(n_features, None) if names is None or len(names) != n_features else tuple(names)
 
     def _schema_of(self, given: GivenRows) -> Schema | None:
         """The schema by which these rows are read and encoded. It follows from public facts."""
@@ -254,6 +260,7 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ShownWithGua
             n_threads=parameters.checked_jobs(self.n_jobs),
             centres=parameters.checked_centre(self.centre),
             usual_norm=None if encoder is None or row_bound is not encoder.row_bound else usual_norm_of_curves(encoder),
+            has_curves=encoder is not None and has_curves(encoder),
             appends_features=encoder is not None and encoder.appended is not None,
             prior=prior,
         )
@@ -307,7 +314,7 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ShownWithGua
         blocks = rows_to_score(X, self, self._encoder, accepts_sparse=self._accepts_sparse)
         return blocks if self._fourier is None else MappedBlocks(blocks, self._fourier)
 
-    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+    def save(self, path: str | os.PathLike[str] | None = None, *, overwrite: bool = False) -> None:
         """Write the model as JSON: weights, schema, guarantee, version and a checksum. `confide.load` reads it.
 
         The SHA-256 of the file is noted beside the charge of the fit, in the ledger that the model names. It shows later
@@ -316,7 +323,7 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ShownWithGua
         Parameters
         ----------
         path : str or path
-            Where to write.
+            Where to write. It must be given.
         overwrite : bool, default False
             Whether to replace a file that exists.
 
@@ -324,16 +331,21 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ShownWithGua
         ------
         NotFittedError
             If the model is not fitted.
+        ParameterError
+            If no path is given.
         FileError
             If the file exists and `overwrite` is false, or it cannot be written.
         """
         text = document_text(document_of_model(self))
+        if path is None:
+            raise ParameterError("give the file to write the model to, as JSON: model.save('model.json').")
         write_text(path, text, overwrite=overwrite)
         ledger, number = getattr(self, "ledger", None), self._charge_number
         if number is not None and isinstance(ledger, Ledger) and ledger.identity == self._charged_to:
-            note_checksum(ledger, number, text)
+            failed = note_checksum(ledger, number, text)
+            warn(() if failed is None else (failed,))
 
-    def report(self, path: str | os.PathLike[str], *, overwrite: bool = False, **given: Any) -> None:
+    def report(self, path: str | os.PathLike[str] | None = None, *, overwrite: bool = False, **given: Any) -> None:
         """Write a report that people can sign: a page of HTML, or a PDF, a Markdown card or JSON by the ending of the file.
 
         It costs no privacy: it is made of the release and of public facts.
@@ -341,7 +353,7 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ShownWithGua
         Parameters
         ----------
         path : str or path
-            Where to write: .html, .pdf (which needs Chromium or Chrome), .md or .json.
+            Where to write: .html, .pdf (which needs Chromium or Chrome), .md or .json. It must be given.
         overwrite : bool, default False
             Whether to replace a file that exists.
         **given
@@ -353,11 +365,16 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ShownWithGua
         NotFittedError
             If the model is not fitted.
         ParameterError
-            If something that is given is of another kind, or a PDF is asked for and no browser is found.
+            If no path is given, something that is given is of another kind, or a PDF is asked for and no browser is found.
         FileError
             If the file exists and `overwrite` is false, or it cannot be written.
         """
         check_is_fitted(self)
+        if path is None:
+            raise ParameterError(
+                "a report is written to a file, so give its path: model.report('report.html'), or with the ending .pdf, .md "
+                "or .json. model.guarantee_.statement() is the guarantee as text."
+            )
         # The room of reports lies above this one and knows estimators, so it is found when it is asked for.
         writing = importlib.import_module("confide.report.writing")
         writing.write_report(self, path, overwrite=overwrite, **given)
@@ -501,6 +518,12 @@ def _prior_of_model(model: Any) -> Prior | None:
     if not isinstance(model, PrivateLinearModel):
         return None
     return released_model(model).as_prior(model._charged_to)
+
+
+def form_of_model(model: PrivateLinearModel) -> QuadraticForm | None:
+    """The quadratic form in whose norm a model was fitted, from public facts; None for |w|^2."""
+    encoder = released_model(model).encoder
+    return model._form(encoder, partial(model._names_of_plan, model.n_features_in_))
 
 
 def document_of_model(model: PrivateLinearModel) -> dict[str, Any]:

@@ -32,6 +32,7 @@ _MAP_BITS = 24
 """Entries of a block of the map are rounded to this many bits of the largest in their row."""
 _UPWARDS = 1.0 + 2.0**-30
 """Rows at the bound are not clipped for rounding alone."""
+_ULP = 2.0**-52
 Blocks = tuple[tuple[int, Array], ...]
 
 
@@ -136,6 +137,16 @@ class QuadraticForm:
         for start, part in self.blocks:
             place = slice(start, start + len(part))
             found[:, place] = solve_triangular(part, found[:, place].T, lower=True, trans="T").T
+        return found
+
+    def rounding(self, coef: Array) -> Array:
+        """How far weights (o, d) in the norm may move if they become weights of columns, and are brought back; at most."""
+        found = _ULP * 2.0 * np.abs(coef)
+        for start, part in self.blocks:
+            place, size = slice(start, start + len(part)), len(part) + 2
+            length = np.linalg.norm(coef[:, place], axis=1, keepdims=True)
+            # One product and one backward stable solution, whose errors the condition number bounds.
+            found[:, place] = _ULP * 2.0 * size * float(np.linalg.cond(part)) * length
         return found
 
     @property

@@ -105,7 +105,8 @@ def _number(text: str) -> float:
 def _entries(given: Any) -> Array:
     """Strengths (d,), or a symmetric matrix (d, d)."""
     try:
-        entries = np.array(given, dtype=np.float64)
+        # NumPy would drop imaginary parts and masks.
+        entries = np.empty(0) if np.iscomplexobj(given) or np.ma.is_masked(given) else np.array(given, dtype=np.float64)
     except (TypeError, ValueError):
         entries = np.empty(0)
     is_matrix = entries.ndim == 2 and entries.shape[0] == entries.shape[1] <= _MOST_COLUMNS

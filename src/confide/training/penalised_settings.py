@@ -13,7 +13,7 @@ from confide.features.column_encodings import ColumnEncoding, NumberEncoding
 from confide.features.encoder import Encoder
 from confide.features.quadratic_forms import QuadraticForm
 from confide.training.alpha import usual_norm_of_rows
-from confide.training.settings import ScoreLoss, Settings
+from confide.training.settings import ScoreLoss, Settings, SquaredError
 from confide.types import Array
 
 
@@ -23,8 +23,9 @@ def penalised(settings: Settings, form: QuadraticForm, encoder: Encoder | None) 
     Where the noise is large, rows may be shortened to the norm of a typical one, as without a form. With a prior the ridge
     pulls towards it in the same norm (`Settings.weights_of_prior`).
     """
-    if settings.has_intervals:
-        raise ParameterError("there are no intervals with a penalty of your own. Leave the share or intervals out.")
+    minimised = settings.minimised
+    if settings.has_intervals or (isinstance(minimised, SquaredError) and minimised.with_square):
+        raise ParameterError("there are no intervals with a penalty of your own. Leave out inference_share or intervals.")
     if encoder is None and not isinstance(settings.row_bound, BallBound):
         raise ParameterError("a penalty needs row_norm as a number, or a schema.")
     own = settings.row_bound if encoder is None else encoder.row_bound
@@ -34,7 +35,6 @@ def penalised(settings: Settings, form: QuadraticForm, encoder: Encoder | None) 
     if math.isfinite(norm) and not norm <= LARGEST_BOUND:
         raise ParameterError("the penalty makes rows too long. Raise its strengths.")
     usual = None if encoder is None else usual_norm_in(form, encoder)
-    minimised = settings.minimised
     if isinstance(minimised, ScoreLoss) and minimised.bound_if_noisy is not None and usual is not None:
         # With random features beside the columns, rows to be predicted could not be shortened as in the fit.
         shorter = BallBound(min(usual, bound.norm)) if appended is None else None

@@ -111,6 +111,7 @@ class Settings:
     alpha : ridge of the mean objective, or None for the automatic one
     row_bound, intercept : the bound on rows, and the constant that is appended to each row
     usual_norm : a public guess of the L2 norm of a typical row without its intercept; None for what the bound on rows says
+    has_curves : whether the effect of a number may be a curve, with three knots or more
     random_features : whether rows are random features of a kernel, and nothing else
     appends_features : whether random features are appended to rows
     neighbours : which data sets the guarantee calls neighbours
@@ -144,6 +145,7 @@ class Settings:
     set_aside: float = 0.0
     n_threads: int = 1
     usual_norm: float | None = None
+    has_curves: bool = False
     random_features: bool = False
     appends_features: bool = False
     monotone: tuple[tuple[str, str], ...] = ()
