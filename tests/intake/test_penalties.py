@@ -52,7 +52,7 @@ def test_strengths_by_the_names_of_columns_count_for_all_their_weights():
 def test_smoothing_takes_knots_and_listed_levels_and_leaves_the_other_weights_of_a_column():
     """The indicator of missing numbers and the level of other categories have the ridge of the column alone."""
     found = matrix_of({"age": Smooth(5.0, ridge=3.0), "level": "smooth"})
-    assert np.array_equal(matrix_of({"age": {"strength": 5.0, "ridge": 3.0}, "level": "smooth=10"}), found)
+    assert np.array_equal(matrix_of({"age": {"strength": 5.0, "ridge": 3.0}, "level": "smooth=100"}), found)
     knots = np.linspace(-1.0, 1.0, 5)
     age, level = found[place("age"), place("age")], found[place("level"), place("level")]
     assert age[:5, :5] == pytest.approx(smoothing_form(knots, Smooth(5.0, ridge=3.0), 2), rel=1e-4, abs=1e-4)

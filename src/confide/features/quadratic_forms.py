@@ -12,10 +12,10 @@ in the norm of the form is a function of that row alone, bit for bit.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from scipy.linalg import cholesky, solve_triangular
@@ -73,10 +73,36 @@ class QuadraticForm:
             )
         blocks = tuple((start, _map_of(matrix)) for start, matrix in matrices)
         scales = np.where(alone, 1.0 / np.sqrt(np.where(alone, strengths, 1.0)), 1.0)
+        return cls._of_map(scales, blocks)
+
+    @classmethod
+    def _of_map(cls, scales: Array, blocks: Blocks) -> Self:
         parts = [scales.tobytes(), *(np.int64(start).tobytes() + part.tobytes() for start, part in blocks)]
         for array in (scales, *(part for _, part in blocks)):
             array.setflags(write=False)
         return cls(sha256(b"".join(parts)).digest(), scales, blocks)
+
+    def to_dict(self) -> dict[str, Any]:
+        """A JSON form of the map, to the bit; read by `from_dict`."""
+        blocks = [{"start": start, "map": part.tolist()} for start, part in self.blocks]
+        return {"scales": self.scales.tolist(), "blocks": blocks}
+
+    @classmethod
+    def from_dict(cls, value: Mapping[str, Any]) -> Self:
+        """Read what `to_dict` writes.
+
+        Raises
+        ------
+        ParameterError
+            If it is no such map.
+        """
+        scales = np.array(value["scales"], dtype=np.float64)
+        blocks = tuple((int(each["start"]), np.array(each["map"], dtype=np.float64)) for each in value["blocks"])
+        if not (scales.ndim == 1 and _is_positive(scales) and all(_fits(*block, scales.size) for block in blocks)):
+            raise ParameterError(
+                "the file holds a penalty that is none; use a file that was written by save and not edited."
+            )
+        return cls._of_map(scales, blocks)
 
     @property
     def n_features(self) -> int:
@@ -159,6 +185,18 @@ class QuadraticForm:
         if all(group_of[start] == group_of[start + len(part) - 1] for start, part in self.blocks):
             return math.sqrt(math.fsum(squares)) * _UPWARDS
         return min(of_ball, math.fsum(np.sqrt(squares)) * _UPWARDS)
+
+
+def _is_positive(numbers: Array) -> bool:
+    return bool(np.isfinite(numbers).all() and (numbers > 0.0).all())
+
+
+def _fits(start: int, part: Array, n_features: int) -> bool:
+    """Whether this is the map of a block: lower triangular, with a positive diagonal."""
+    is_square = part.ndim == 2 and part.shape[0] == part.shape[1]
+    if not is_square or not 0 <= start <= n_features - len(part):
+        return False
+    return bool(np.isfinite(part).all() and not np.triu(part, 1).any()) and _is_positive(np.diag(part))
 
 
 def _map_of(matrix: Array) -> Array:

@@ -26,7 +26,7 @@ class Smooth:
 
     Parameters
     ----------
-    strength : float, default 10.0
+    strength : float, default 100.0
         How much the differences count, from 1e-6 to 1e6. The stronger, the smoother is the effect.
     order : {1, 2} or None, default None
         Order of the differences: 1 pulls towards a constant, 2 towards a straight line. None is 2 for numbers with knots and
@@ -45,7 +45,7 @@ class Smooth:
     Smooth(strength=4.0, order=None, ridge=1.0)
     """
 
-    strength: float = 10.0
+    strength: float = 100.0
     order: int | None = None
     ridge: float = 1.0
 

@@ -20,7 +20,8 @@ from confide.types import Array
 def penalised(settings: Settings, form: QuadraticForm, encoder: Encoder | None) -> Settings:
     """The same settings for rows in the norm of a form: their bound, and the norm of a typical one.
 
-    With a prior the ridge pulls towards it in the same norm (`Settings.weights_of_prior`).
+    Where the noise is large, rows may be shortened to the norm of a typical one, as without a form. With a prior the ridge
+    pulls towards it in the same norm (`Settings.weights_of_prior`).
     """
     minimised = settings.minimised
     if settings.has_intervals or (isinstance(minimised, SquaredError) and minimised.with_square):
@@ -35,7 +36,9 @@ def penalised(settings: Settings, form: QuadraticForm, encoder: Encoder | None) 
         raise ParameterError("the penalty makes rows too long. Raise its strengths.")
     usual = None if encoder is None else usual_norm_in(form, encoder)
     if isinstance(minimised, ScoreLoss) and minimised.bound_if_noisy is not None and usual is not None:
-        minimised = replace(minimised, bound_if_noisy=BallBound(min(usual, bound.norm)))
+        # With random features beside the columns, rows to be predicted could not be shortened as in the fit.
+        shorter = BallBound(min(usual, bound.norm)) if appended is None else None
+        minimised = replace(minimised, bound_if_noisy=shorter)
     return replace(
         settings,
         row_bound=bound,
