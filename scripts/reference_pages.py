@@ -30,11 +30,20 @@ GROUPS = {
     ),
     "around_a_fit": (
         "Around a fit",
-        ["PrivateSearchCV", "PublicPrior", "evaluate", "intervals_from_parts", "load", "private_bounds", "progress"],
+        [
+            "PrivateSearchCV",
+            "PublicPrior",
+            "describe",
+            "evaluate",
+            "intervals_from_parts",
+            "load",
+            "private_bounds",
+            "progress",
+        ],
     ),
     "rows_and_columns": (
         "Rows and columns",
-        ["Schema", "SchemaEncoder", "RandomFourierFeatures", "BallBound", "BoxBound", "GroupBound", "open_rows"],
+        ["Schema", "SchemaEncoder", "RandomFourierFeatures", "BallBound", "BoxBound", "GroupBound", "Smooth", "open_rows"],
     ),
     "parties": ("Several parties", ["FederatedRows", "take_part"]),
     "displays": (
@@ -65,6 +74,7 @@ GROUPS = {
             "NotCertified",
             "PrivacyWarning",
             "BudgetWarning",
+            "SchemaWarning",
         ],
     ),
 }

@@ -36,9 +36,11 @@ if TYPE_CHECKING:
     from confide.errors import ParameterError as ParameterError
     from confide.errors import PrivacyWarning as PrivacyWarning
     from confide.errors import SchemaError as SchemaError
+    from confide.errors import SchemaWarning as SchemaWarning
     from confide.errors import StudyError as StudyError
     from confide.estimators.additive import AdditiveClassifier as AdditiveClassifier
     from confide.estimators.additive import AdditiveRegressor as AdditiveRegressor
+    from confide.estimators.description import describe as describe
     from confide.estimators.effects_display import EffectsDisplay as EffectsDisplay
     from confide.estimators.erm import ERMClassifier as ERMClassifier
     from confide.estimators.erm import ERMRegressor as ERMRegressor
@@ -57,6 +59,7 @@ if TYPE_CHECKING:
     from confide.estimators.transformers import RandomFourierFeatures as RandomFourierFeatures
     from confide.estimators.transformers import SchemaEncoder as SchemaEncoder
     from confide.features.schema import Schema as Schema
+    from confide.features.smoothing import Smooth as Smooth
     from confide.guarantee import Guarantee as Guarantee
     from confide.intake.opening import open_rows as open_rows
     from confide.privacy.budgets import ZCDP as ZCDP

@@ -46,7 +46,7 @@ from confide.features.canonical_labels import Label
 from confide.features.codes import Codes
 from confide.features.encoder import Encoder
 from confide.features.labels import positions_of, read_labels, read_targets
-from confide.features.public_maps import PublicMap
+from confide.features.public_maps import RowMap
 from confide.types import Array, Indices, Targets, Weights
 
 _PIECE_BYTES = 2**25
@@ -120,14 +120,16 @@ class Reading:
     fourier : a public map that is applied to encoded rows, or None
     numbers : the numbers that a regression predicts, or None if labels are predicted
     single : whether blocks of rows are made in single precision, as in `EncodedBlocks`
+    stored : whether blocks are for the compiled kernel
     """
 
     encoder: Encoder
     domain: tuple[Label, ...]
     class_weights: tuple[float, ...] | None = None
-    fourier: PublicMap | None = None
+    fourier: RowMap | None = None
     numbers: NumberTarget | None = None
     single: bool = False
+    stored: bool = False
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -178,7 +180,9 @@ class Reading:
     def source(self, piece: LabelledCodes) -> MemorySource:
         """A source in memory of the rows of one piece."""
         row_weights = weights_by_class(piece.labels, self.class_weights)
-        return memory_source(EncodedBlocks(self.encoder, piece.codes, self.single), piece.labels, row_weights, self.fourier)
+        encoded = EncodedBlocks(self.encoder, piece.codes, self.single)
+        blocks = (encoded.as_stored(shortened=False) if self.stored else None) or encoded
+        return memory_source(blocks, piece.labels, row_weights, self.fourier)
 
 
 def concatenated(pieces: Sequence[LabelledCodes]) -> LabelledCodes:
@@ -198,7 +202,7 @@ def weights_by_class(labels: Any, class_weights: tuple[float, ...] | None) -> Ar
     return row_weights
 
 
-def memory_source(blocks: Blocks, labels: Targets, row_weights: Array | None, fourier: PublicMap | None) -> MemorySource:
+def memory_source(blocks: Blocks, labels: Targets, row_weights: Array | None, fourier: RowMap | None) -> MemorySource:
     """A source of rows in memory with their weights. If there is a public map, it is applied to the rows."""
     return MemorySource(blocks if fourier is None else MappedBlocks(blocks, fourier), labels, row_weights)
 
@@ -248,6 +252,11 @@ class StreamedSource(RowsWithDefaults, SummableRows):
         if self.reading.fourier or self.reading.encoder.codes_rows:
             return None
         return replace(self, reading=replace(self.reading, single=True))
+
+    def as_stored(self, shortened: bool) -> StreamedSource | None:
+        if shortened or self.reading.fourier or not self.reading.encoder.is_storable:
+            return None
+        return replace(self, reading=replace(self.reading, stored=True))
 
     def in_memory(self, purpose: str = "") -> Generator[MemorySource, None, None]:
         """All rows, one piece after the other. Raises FileError at the end if the number of rows has changed."""

@@ -8,16 +8,17 @@ from __future__ import annotations
 import importlib
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from functools import partial
-from typing import Any, Self, TypedDict
+from typing import Any, Self, TypeAlias, TypedDict
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
 from confide.accounting.ledger import Ledger
+from confide.cautions import warn
 from confide.data.arrays import Blocks
 from confide.data.mapped import MappedBlocks
 from confide.erm.row_bounds import RowBound
@@ -32,6 +33,7 @@ from confide.exports.scikit_learn import pipeline_of
 from confide.features.column_names import names_by_position
 from confide.features.encoder import Encoder
 from confide.features.public_maps import PublicMap
+from confide.features.quadratic_forms import QuadraticForm
 from confide.features.schema import Schema
 from confide.files import document_text, write_text
 from confide.inference.evidence import Evidence
@@ -39,6 +41,7 @@ from confide.inference.least_squares import SumsEvidence
 from confide.intake import parameters
 from confide.intake.arrays import rows_to_score
 from confide.intake.given_rows import GivenRows, rows_given
+from confide.intake.penalties import checked_penalty, form_of
 from confide.intake.specification import Columns, RowSpecification
 from confide.intake.targets import TargetKind
 from confide.privacy.budgets import Neighbours, as_budget
@@ -51,9 +54,13 @@ from confide.training.alpha import has_curves, usual_norm_of_curves
 from confide.training.charge import Charge, note_checksum, rows_per_person
 from confide.training.fit import train
 from confide.training.mechanism_choice import MECHANISM_NAMES
+from confide.training.penalised_settings import penalised
 from confide.training.plan import AnyPlan, make_plan
 from confide.training.settings import ScoreLoss, Settings, SquaredError
 from confide.types import Array
+
+NamesOfColumns: TypeAlias = Callable[[], Sequence[str]]
+"""Gives the names of the columns of an array or a frame of numbers."""
 
 
 class WeightsOfRows(TypedDict, total=False):
@@ -98,7 +105,7 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ShownWithGua
         given = rows_given(X, y, sample_weight)
         encoder = parameters.checked_schema(self._schema_of(given))
         chosen = self._with_chosen_features(encoder, given.n_rows_given)
-        settings = chosen._settings(encoder)
+        settings = chosen._settings(encoder, names=given.column_names)
         seed, ledger = parameters.checked_seed(self.random_state), parameters.checked_ledger(self.ledger)
         tell_of_no_ledger(self, ledger)
         charge, charged_to = Charge(ledger, seed, f"{type(self).__name__}.fit"), None if ledger is None else ledger.identity
@@ -158,7 +165,8 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ShownWithGua
         schema = self._schema_of_plan(n_rows, n_features)
         encoder = parameters.checked_schema(schema)
         chosen = self._with_chosen_features(encoder, partial(parameters.checked_count, "n_rows", n_rows))
-        settings = chosen._settings(encoder, set_aside=set_aside).for_classes(n_classes)
+        names = partial(self._names_of_plan, n_features)
+        settings = chosen._settings(encoder, set_aside=set_aside, names=names).for_classes(n_classes)
         if self.schema is None and schema is not None:
             n_features = None  # it was used for the schema
         columns = parameters.checked_shape(n_rows, n_features, encoder, settings.n_rows_bounds)
@@ -166,6 +174,11 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ShownWithGua
         if settings.prior is not None:
             settings.prior.refuse_map(fourier)
         return make_plan(settings, columns if fourier is None else fourier.n_features, n_rows)
+
+    def _names_of_plan(self, n_features: int | None) -> Sequence[str]:
+        """Names of so many columns of numbers: those of the fit, if there was one, so that its plan can be made again."""
+        names = getattr(self, "feature_names_in_", None)
+        return names_of_plan(n_features, None) if names is None or len(names) != n_features else tuple(names)
 
     def _schema_of(self, given: GivenRows) -> Schema | None:
         """The schema by which these rows are read and encoded. It follows from public facts."""
@@ -205,12 +218,22 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ShownWithGua
         chosen = self._with_chosen_features(parameters.checked_schema(schema), count)
         self.set_params(**chosen.get_params(deep=False))
 
+    def _take_names(self, schema: Schema | None, names: NamesOfColumns) -> None:
+        """Replace a penalty that names columns of numbers by one strength for each column, in their order."""
+        if schema is None and isinstance(getattr(self, "penalty", None), Mapping):
+            form = self._form(None, names)
+            assert form is not None  # noqa: S101 - there is a penalty
+            self.set_params(penalty=form.scales**-2.0)
+
     def _take_schema(self, schema: Schema | None) -> None:
         """Make this schema, in which nothing is left to be chosen, the parameter of this estimator."""
         self.set_params(schema=schema)
 
-    def _settings(self, encoder: Encoder | None, *, set_aside: float = 0.0) -> Settings:
-        """The checked parameters. No data is needed for them."""
+    def _settings(self, encoder: Encoder | None, *, set_aside: float = 0.0, names: NamesOfColumns | None = None) -> Settings:
+        """The checked parameters. No data is needed for them.
+
+        `names` gives the names of the columns of an array or a frame of numbers, for parameters that name them.
+        """
         budget, neighbours = as_budget(self.budget), Neighbours.parse(self.neighbours)
         row_bound = self._bound_of_rows(encoder)
         parameters.refuse_unbounded(budget, row_bound, getattr(self, "target_bound", None))
@@ -219,7 +242,8 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ShownWithGua
         prior = self._given_prior()
         if prior is not None:
             prior.refuse_columns(encoder)
-        return Settings(
+        form = self._form(encoder, names)
+        settings = Settings(
             minimised=self._minimised(encoder),
             budget=budget,
             mechanism=parameters.checked_choice("mechanism", self.mechanism, self._mechanisms),
@@ -240,6 +264,12 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ShownWithGua
             appends_features=encoder is not None and encoder.appended is not None,
             prior=prior,
         )
+        return settings if form is None else penalised(settings, form, encoder)
+
+    def _form(self, encoder: Encoder | None, names: NamesOfColumns | None) -> QuadraticForm | None:
+        """The quadratic form that the parameter `penalty` stands for, or None for |w|^2."""
+        given = checked_penalty(getattr(self, "penalty", None))
+        return None if given is None else form_of(given, encoder, names or _no_names)
 
     def _specification(self, settings: Settings, encoder: Encoder | None, seed: int | None = None) -> RowSpecification:
         """The requirements of a fit with these settings on rows."""
@@ -252,11 +282,13 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ShownWithGua
             row_bound=settings.row_bound,
             rows_per_person=rows_per_person(settings.rows_per_person, seed),
             fourier_map=partial(self._fourier_map, encoder=encoder),
-            accepts_sparse=self._accepts_sparse,
+            accepts_sparse=self._accepts_sparse and settings.penalty is None,
             largest_sample_weight=settings.largest_sample_weight,
             class_weight=settings.class_weight,
             with_moments=settings.has_intervals,
             n_threads=settings.n_threads,
+            penalty=settings.penalty,
+            norm_before_penalty=None if encoder is not None else settings.norm_before_penalty,
         )
 
     def _hold(self, released: ReleasedModel) -> None:
@@ -282,7 +314,7 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ShownWithGua
         blocks = rows_to_score(X, self, self._encoder, accepts_sparse=self._accepts_sparse)
         return blocks if self._fourier is None else MappedBlocks(blocks, self._fourier)
 
-    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+    def save(self, path: str | os.PathLike[str] | None = None, *, overwrite: bool = False) -> None:
         """Write the model as JSON: weights, schema, guarantee, version and a checksum. `confide.load` reads it.
 
         The SHA-256 of the file is noted beside the charge of the fit, in the ledger that the model names. It shows later
@@ -291,7 +323,7 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ShownWithGua
         Parameters
         ----------
         path : str or path
-            Where to write.
+            Where to write. It must be given.
         overwrite : bool, default False
             Whether to replace a file that exists.
 
@@ -299,16 +331,21 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ShownWithGua
         ------
         NotFittedError
             If the model is not fitted.
+        ParameterError
+            If no path is given.
         FileError
             If the file exists and `overwrite` is false, or it cannot be written.
         """
         text = document_text(document_of_model(self))
+        if path is None:
+            raise ParameterError("give the file to write the model to, as JSON: model.save('model.json').")
         write_text(path, text, overwrite=overwrite)
         ledger, number = getattr(self, "ledger", None), self._charge_number
         if number is not None and isinstance(ledger, Ledger) and ledger.identity == self._charged_to:
-            note_checksum(ledger, number, text)
+            failed = note_checksum(ledger, number, text)
+            warn(() if failed is None else (failed,))
 
-    def report(self, path: str | os.PathLike[str], *, overwrite: bool = False, **given: Any) -> None:
+    def report(self, path: str | os.PathLike[str] | None = None, *, overwrite: bool = False, **given: Any) -> None:
         """Write a report that people can sign: a page of HTML, or a PDF, a Markdown card or JSON by the ending of the file.
 
         It costs no privacy: it is made of the release and of public facts.
@@ -316,7 +353,7 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ShownWithGua
         Parameters
         ----------
         path : str or path
-            Where to write: .html, .pdf (which needs Chromium or Chrome), .md or .json.
+            Where to write: .html, .pdf (which needs Chromium or Chrome), .md or .json. It must be given.
         overwrite : bool, default False
             Whether to replace a file that exists.
         **given
@@ -328,11 +365,16 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ShownWithGua
         NotFittedError
             If the model is not fitted.
         ParameterError
-            If something that is given is of another kind, or a PDF is asked for and no browser is found.
+            If no path is given, something that is given is of another kind, or a PDF is asked for and no browser is found.
         FileError
             If the file exists and `overwrite` is false, or it cannot be written.
         """
         check_is_fitted(self)
+        if path is None:
+            raise ParameterError(
+                "a report is written to a file, so give its path: model.report('report.html'), or with the ending .pdf, .md "
+                "or .json. model.guarantee_.statement() is the guarantee as text."
+            )
         # The room of reports lies above this one and knows estimators, so it is found when it is asked for.
         writing = importlib.import_module("confide.report.writing")
         writing.write_report(self, path, overwrite=overwrite, **given)
@@ -424,8 +466,14 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ShownWithGua
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = self.schema is None and self._accepts_sparse
+        has_penalty = getattr(self, "penalty", None) is not None
+        tags.input_tags.sparse = self.schema is None and self._accepts_sparse and not has_penalty
         return tags
+
+
+def _no_names() -> tuple[str, ...]:
+    """What stands for the names of columns where nobody knows them."""
+    raise ParameterError("a penalty by the names of columns needs a schema, or rows whose columns have names.")
 
 
 def names_of_plan(n_features: int | None, n_described: int | None) -> tuple[str, ...]:
@@ -470,6 +518,12 @@ def _prior_of_model(model: Any) -> Prior | None:
     if not isinstance(model, PrivateLinearModel):
         return None
     return released_model(model).as_prior(model._charged_to)
+
+
+def form_of_model(model: PrivateLinearModel) -> QuadraticForm | None:
+    """The quadratic form in whose norm a model was fitted, from public facts; None for |w|^2."""
+    encoder = released_model(model).encoder
+    return model._form(encoder, partial(model._names_of_plan, model.n_features_in_))
 
 
 def document_of_model(model: PrivateLinearModel) -> dict[str, Any]:

@@ -17,18 +17,20 @@ from confide._version import __version__
 from confide.accounting.ledger import Ledger
 from confide.cautions import cautions
 from confide.errors import ConfideError
-from confide.estimators.linear_model import released_model
+from confide.estimators.linear_model import form_of_model, released_model
 from confide.features.released_bounds import ABOUT_ITS_CHARGE
 from confide.features.schema import Schema
 from confide.privacy.mechanism import Plan
 from confide.report.ledger_facts import LedgerFacts
 from confide.report.verdict import rows_of
-from confide.training.assumptions import guarantee_of
+from confide.training.assumptions import PENALISED, WITHOUT_LEDGER, guarantee_of
 from confide.training.charge import Charge
 from confide.training.plan import AnyPlan
 
 VERIFIED, FAILED, UNCHECKED = "verified", "failed", "not checked"
-_ABOUT_THE_CHARGE = ("It covers only this fit;", "It was charged to a ledger", ABOUT_ITS_CHARGE)
+_MOST_DOUBT = 0.25
+"""In grid steps: where rounding leaves more doubt than this, a weight is not compared with the grid of their noise."""
+_ABOUT_THE_CHARGE = (WITHOUT_LEDGER, "It was charged to a ledger", ABOUT_ITS_CHARGE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,12 +162,15 @@ def _differences(model: Any, plan: AnyPlan, expected: Any) -> list[str]:
         "number of rows of a person": stated.max_rows_per_person == expected.max_rows_per_person,
         "mechanism": stated.mechanism == expected.mechanism,
         "ridge": model.alpha_ == plan.alpha,
+        "kind of ridge": (PENALISED in stated.assumptions) == (getattr(model, "penalty", None) is not None),
     }
     found = [name for name, is_same in compared.items() if not is_same]
     if stated.void is not None:
         return found  # sentences on how noise was drawn are missing, as they should be
     owed = [sentence for sentence in expected.assumptions if not sentence.startswith(_ABOUT_THE_CHARGE)]
-    missing = [sentence for sentence in owed if sentence not in stated.assumptions]
+    # Files of earlier versions call the bound that holds by default a declared one.
+    known = {*stated.assumptions, *(each.replace("its declared bound", "its default bound") for each in stated.assumptions)}
+    missing = [sentence for sentence in owed if sentence not in known]
     return [*found, *([f'set of assumptions: the file lacks "{missing[0]}"'] if missing else [])]
 
 
@@ -175,8 +180,19 @@ def _finding_of_grid(model: Any, plan: AnyPlan) -> list[Finding]:
         return []
     if getattr(model, "monotone", None):
         return []
-    steps = np.ldexp(np.asarray(model.coef_, dtype=np.float64), -plan.lattice.exponent)
-    if np.array_equal(steps, np.rint(steps)):
+    steps, form = (
+        np.ldexp(np.atleast_2d(np.asarray(model.coef_, dtype=np.float64)), -plan.lattice.exponent),
+        form_of_model(model),
+    )
+    doubts = np.zeros_like(steps)
+    if form is not None:
+        # The noise was on the weights of rows in the norm of the form, which are found from these up to rounding.
+        steps = form.weights_in_norm(steps)
+        doubts = form.rounding(steps)
+    shows = doubts <= _MOST_DOUBT
+    if not shows.any():
+        return []
+    if (np.abs(steps - np.rint(steps)) <= doubts)[shows].all():
         return [Finding(VERIFIED, f"Every released weight is a multiple of 2^{plan.lattice.exponent}, as its noise says.")]
     return [Finding(FAILED, f"Some weight is no multiple of 2^{plan.lattice.exponent}: it was changed after the release.")]
 
@@ -200,7 +216,11 @@ def _finding_of_schema(own: Schema | None, given: Schema | None) -> Finding:
 def _without_choices(schema: Schema) -> dict[str, Any]:
     """What a schema says besides what an estimator may choose."""
     described = schema.without_curves().to_dict()
-    return {key: value for key, value in described.items() if key not in ("interact", "random_features")}
+    kept = {key: value for key, value in described.items() if key not in ("interact", "random_features")}
+    # Units are words for readers, which decide nothing.
+    for each in (kept.get("target", {}), *kept["columns"].values()):
+        each.pop("unit", None)
+    return kept
 
 
 def _findings_of_ledger(model: Any, ledger: Ledger | None, sha256: str) -> list[Finding]:

@@ -72,7 +72,8 @@ class StudyDraft:
     data : path of the table, as the study file is to name it
     schema : name of the schema's file
     epsilon, delta : the budget of the fit; delta None for pure differential privacy
-    limit : epsilon of the ledger, for all releases together
+    rho : the budget of the fit in zero-concentrated differential privacy, which then takes the place of these two; or None
+    limit : epsilon, or rho, of the ledger, for all releases together
     n_rows : about how many rows there are, for plans; a public guess
     n_rows_bounds : public bounds on the number of rows if it is private, otherwise None
     max_rows_per_person : the largest number of rows of one person
@@ -84,11 +85,26 @@ class StudyDraft:
     schema: str
     epsilon: float = 1.0
     delta: float | None = None
+    rho: float | None = None
     limit: float = 1.0
     n_rows: int = 10_000
     n_rows_bounds: tuple[int, int] | None = None
     max_rows_per_person: int = 1
     ledger: str = "study.db"
+
+    @property
+    def amounts(self) -> dict[str, float]:
+        """The budget of the fit by the names of its amounts: epsilon, epsilon and delta, or rho."""
+        if self.rho is not None:
+            return {"rho": self.rho}
+        return {"epsilon": self.epsilon} | ({} if self.delta is None else {"delta": self.delta})
+
+    @property
+    def limits(self) -> dict[str, float]:
+        """The limit of the ledger, likewise."""
+        if self.rho is not None:
+            return {"rho": self.limit}
+        return {"epsilon": self.limit} | ({} if self.limit_delta is None else {"delta": self.limit_delta})
 
     @property
     def limit_delta(self) -> float | None:
@@ -167,7 +183,9 @@ def _blank_column(name: str, table: TableNames) -> ColumnDraft:
         return ColumnDraft(name, {"categories": [False, True]}, "true or false, as the file declares")
     if kind == "number":
         low, high = guess.split() if guess else ("0", "1000000" if has_long_tail(name) else "1000")
-        return ColumnDraft(name, {"low": BLANK, "high": BLANK}, f"for example low = {low}, high = {high}")
+        is_amount = not guess and has_long_tail(name)
+        tail = '; or low = 1000, high = 1000000, scale = "log10"' if is_amount else ""
+        return ColumnDraft(name, {"low": BLANK, "high": BLANK}, f"for example low = {low}, high = {high}{tail}")
     if kind == "category":
         return ColumnDraft(name, {"categories": [BLANK], "other": True}, 'for example ["a", "b"]')
     return ColumnDraft(name, BLANK, "")
