@@ -146,7 +146,8 @@ class Reading:
     def rows_in_piece(self) -> int:
         """Rows of one piece: a whole number of groups of blocks, so that pieces cut no block."""
         # The domain stands for the scores of a row, of which there is at most one for each class.
-        step, width = rows_in_group(self.n_features), max(len(self.names), len(self.domain))
+        is_coded = self.fourier is None and self.encoder.codes_rows
+        step, width = rows_in_group(self.n_features, sparse=is_coded), max(len(self.names), len(self.domain))
         return step * max(1, _PIECE_BYTES // (8 * width * step))
 
     def pieces(self, raw_rows: RawRows, *, refuse: bool) -> Iterator[LabelledCodes]:
