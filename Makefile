@@ -4,6 +4,8 @@
 PYTHON ?= python3
 # More optional parts of the package, by the names in pyproject.toml: make test EXTRAS=postgres, or EXTRAS="postgres torch".
 EXTRAS ?=
+# Folder for the data sets of the experiments: make data FOLDER=some/folder.
+FOLDER ?=
 # More arguments for pytest: make test ARGS="-m 'not slow'".
 ARGS ?=
 
@@ -43,11 +45,11 @@ TEST := $(VENV)/.has-all,test$(more)
 CHECK := $(VENV)/.has-all,test,check$(more)
 DOCS := $(VENV)/.has-docs$(more)
 
-.PHONY: help demo test check lint types layers project bench bench-peers experiments audit sanitize docs clean
+.PHONY: help demo test check lint types layers project bench bench-peers data experiments audit sanitize docs clean
 
 help: ## list these commands
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed 's/:.*## /:/' | awk -F: '{ printf "  make %-11s %s\n", $$1, $$2 }'
-	@echo "Variables: PYTHON=$(PYTHON)  EXTRAS=more optional parts  ARGS=more arguments for pytest"
+	@echo "Variables: PYTHON=$(PYTHON)  EXTRAS=more optional parts  ARGS=more arguments for pytest  FOLDER=of the data sets"
 
 demo: $(CORE) ## train a private model on real data and print its guarantee
 	@$(VENV)/bin/confide demo --force # a second run replaces the model of the first
@@ -80,7 +82,11 @@ bench-peers: $(PEERS)/.has-core ## compare accuracy with other libraries, in an 
 	  echo "peers could not be installed; those that are missing are named below" >&2
 	$(PEERS)/bin/python -m benchmarks.peers.accuracy $(ARGS)
 
-experiments: $(BENCH) ## repeat the experiments of the papers: an hour the first time, then what is missing
+data: $(CORE) ## download and prepare the data sets of the experiments: make data FOLDER=some/folder
+	@[ -n "$(FOLDER)" ] || { echo "name a folder for the data sets: make data FOLDER=some/folder" >&2; exit 2; }
+	$(VENV)/bin/python experiments/obtain_data.py "$(FOLDER)" $(ARGS)
+
+experiments: $(BENCH) ## repeat the experiments of the papers: an hour on two cores, then what is missing
 	$(VENV)/bin/python experiments/run.py $(ARGS)
 
 audit: $(TEST) ## try to break the guarantee, with fifty thousand releases at a time: an hour or two
