@@ -244,7 +244,7 @@ def test_small_files_are_read_once(tmp_path, monkeypatch, held_or_not):
     """The release is that of rows in memory to the bit, whether or not rows are held; larger files are read in each pass."""
     frame, taken = made_up(), []
     memory = confide.LogisticRegression(2.0, schema=SCHEMA, random_state=1).fit(frame, frame["ill"])
-    path, tables = written(frame, tmp_path, "csv"), FilePart.tables
+    path, tables = written(frame, tmp_path, "parquet"), FilePart.tables
 
     def noted(self, names, n_rows):
         taken.append(names)
