@@ -2,7 +2,8 @@
 
 Peers: SciPy, scikit-learn and glum without privacy; diffprivlib with privacy, at the same epsilon, ridge and bound on
 rows, and without a certificate. One that is missing is named, with the reason. CPU seconds, the median of several runs in
-turn; our own fit also without the compiled kernel, and by the wall with one thread, two and all. Memory is what NumPy and Python allocate at the peak of a fit.
+turn; our own fit also without the compiled kernel, and by the wall with one thread, two and all. Memory is what NumPy and
+Python allocate at the peak of a fit.
 
 Run: python benchmarks/side_by_side.py [--runs 3] [--shapes 50000x100,200000x100,1000000x20] [--dtype float64]
 """

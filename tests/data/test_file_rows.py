@@ -253,11 +253,12 @@ def test_small_files_are_read_once(tmp_path, monkeypatch, held_or_not):
     monkeypatch.setattr(FilePart, "tables", noted)
     model = confide.LogisticRegression(2.0, random_state=1).fit(open_rows(path, SCHEMA))
     assert np.array_equal(model.coef_, memory.coef_)
+    n_files = len(open_rows(path, SCHEMA).parts)
     whole = [names for names in taken if len(names) > 1]
-    assert (len(whole) == 1) == (file_rows._HELD_FILES > 0)
+    assert (len(whole) == n_files) == (file_rows._HELD_FILES > 0)
     taken.clear()
     # Codes that need more memory than allowed are let go of, and read again.
     monkeypatch.setattr(file_rows, "_HELD_BYTES", 1000)
     model = confide.LogisticRegression(2.0, random_state=1).fit(open_rows(path, SCHEMA))
     assert np.array_equal(model.coef_, memory.coef_)
-    assert len([names for names in taken if len(names) > 1]) > 2
+    assert len([names for names in taken if len(names) > 1]) > n_files
