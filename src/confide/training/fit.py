@@ -59,10 +59,18 @@ def train(given: GivenRows, specification: RowSpecification, settings: Settings,
 
 def model_of(fit: Fit, alpha: float, guarantee: Guarantee, rows: CheckedRows, settings: Settings) -> ReleasedModel:
     """What a fit released, with the public facts about the rows, and with monotone effects where they were asked for."""
-    released = ReleasedModel.of(fit.model, fit.evidence, alpha, guarantee, rows, settings.prior)
+    model = model_of_columns(fit.model, settings)
+    released = ReleasedModel.of(model, fit.evidence, alpha, guarantee, rows, settings.prior)
     if not settings.monotone:
         return released
     return replace(released, scoring=monotone_weights(released, dict(settings.monotone)))
+
+
+def model_of_columns(model: LinearModel, settings: Settings) -> LinearModel:
+    """The released weights for rows as they come: those of rows in the norm of a form become those of the columns."""
+    if settings.penalty is None or settings.bound_before_penalty is None:
+        return model
+    return replace(model, coef=settings.penalty.weights_of(model.coef), row_bound=settings.bound_before_penalty)
 
 
 @dataclass(frozen=True, slots=True)
