@@ -29,7 +29,7 @@ USING_ROWS = {"LogisticRegression", "LinearSVC", "KernelSVC", "ERMClassifier", "
 """Names that release something about rows."""
 WITHOUT_ROWS = {
     **dict.fromkeys(("PureDP", "ApproxDP", "ZCDP", "Neighbours", "Guarantee"), "says what a guarantee is"),
-    **dict.fromkeys(("BallBound", "BoxBound", "GroupBound", "Schema"), "public knowledge, written without rows"),
+    **dict.fromkeys(("BallBound", "BoxBound", "GroupBound", "Schema", "Smooth"), "public knowledge, written without rows"),
     "progress": "shows passes over rows to who fits",
 }
 """Public names that are neither modules nor errors, and whose docstrings owe no guarantee; and the reason."""
