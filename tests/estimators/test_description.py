@@ -120,6 +120,26 @@ def test_arguments_that_cannot_be_used_are_refused(frame, given, message):
         confide.describe(frame, **{"schema": SCHEMA, "budget": 1.0, **given})
 
 
+@pytest.mark.parametrize(
+    "column",
+    [
+        {"categories": ["(other)", "a"], "other": True},
+        {"categories": ["(missing)", "a"], "missing": True},
+        {"categories": ["(not listed)", "a"]},
+    ],
+)
+def test_categories_that_look_like_no_category_are_refused_before_the_charge(column, tmp_path):
+    """Two levels of one name would show the count of one of them."""
+    ledger = confide.Ledger(tmp_path / "a.db", limit=1.0)
+    rows = pd.DataFrame({"c": ["a", "a", column["categories"][0]]})
+    with pytest.raises(ParameterError, match="another name"):
+        confide.describe(rows, Schema({"c": column}), budget=0.5, ledger=ledger)
+    assert ledger.spent().epsilon == 0.0
+    # The names are taken only where they are needed.
+    other = {"categories": column["categories"], "other": "a"}
+    assert len(confide.describe(rows, Schema({"c": other}), budget=0.5).categories[0].counts) == 2
+
+
 def test_fewer_columns_have_less_noise():
     """Noise grows with the number of tables; the plan says so before a row is read."""
     one = plan_of_description(SCHEMA, confide.PureDP(1.0), columns=["colour"])

@@ -46,7 +46,7 @@ from confide.features.canonical_labels import Label
 from confide.features.codes import Codes
 from confide.features.encoder import Encoder
 from confide.features.labels import positions_of, read_labels, read_targets
-from confide.features.public_maps import PublicMap
+from confide.features.public_maps import RowMap
 from confide.types import Array, Indices, Targets, Weights
 
 _PIECE_BYTES = 2**25
@@ -126,7 +126,7 @@ class Reading:
     encoder: Encoder
     domain: tuple[Label, ...]
     class_weights: tuple[float, ...] | None = None
-    fourier: PublicMap | None = None
+    fourier: RowMap | None = None
     numbers: NumberTarget | None = None
     single: bool = False
     stored: bool = False
@@ -202,7 +202,7 @@ def weights_by_class(labels: Any, class_weights: tuple[float, ...] | None) -> Ar
     return row_weights
 
 
-def memory_source(blocks: Blocks, labels: Targets, row_weights: Array | None, fourier: PublicMap | None) -> MemorySource:
+def memory_source(blocks: Blocks, labels: Targets, row_weights: Array | None, fourier: RowMap | None) -> MemorySource:
     """A source of rows in memory with their weights. If there is a public map, it is applied to the rows."""
     return MemorySource(blocks if fourier is None else MappedBlocks(blocks, fourier), labels, row_weights)
 

@@ -10,7 +10,7 @@ from confide.erm.losses import LogisticLoss, Loss, MarginLoss
 from confide.errors import ParameterError
 from confide.estimators.linear_classifier import LinearClassifier
 from confide.estimators.loss_regression import LossRegressor, poisson_loss, squared_loss
-from confide.estimators.shared_parameters import RowNormParameter, estimator
+from confide.estimators.shared_parameters import PenaltyParameter, RowNormParameter, estimator
 from confide.features.encoder import Encoder
 from confide.intake.user_losses import declared_loss, loss_with_slopes
 from confide.privacy.budgets import as_budget
@@ -36,7 +36,7 @@ def _user_loss(model: Any, names: tuple[str, ...], target_bound: float | None) -
 
 
 @estimator
-class ERMClassifier(RowNormParameter, LinearClassifier):
+class ERMClassifier(RowNormParameter, PenaltyParameter, LinearClassifier):
     """A linear classifier with a loss of the margin, released under differential privacy.
 
     Minimises mean loss(y w . x) + alpha / 2 |w|^2 over clipped rows, perturbed so that the released weights are
@@ -116,7 +116,7 @@ class ERMClassifier(RowNormParameter, LinearClassifier):
 
 
 @estimator
-class ERMRegressor(RowNormParameter, LossRegressor):
+class ERMRegressor(RowNormParameter, PenaltyParameter, LossRegressor):
     """A linear regressor with a loss of the score and the target, released under differential privacy.
 
     Minimises mean loss(w . x, y) + alpha / 2 |w|^2 over clipped rows and targets, perturbed so that the released weights are
