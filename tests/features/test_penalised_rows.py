@@ -37,6 +37,17 @@ def test_a_mapped_row_depends_on_that_row_alone():
         assert np.array_equal(mapped.transform(rows[start:stop]), together[start:stop])
 
 
+@pytest.mark.parametrize("size", [9, 130])
+def test_the_clip_of_wide_rows_depends_on_each_row_alone(size):
+    """To the bit: squares are added in one order, however the rows of a block lie in memory."""
+    rows = np.random.default_rng(size).normal(size=(60, size))
+    mapped = PenalisedRows(QuadraticForm.of(np.ones(size)), None, 0.7)
+    together = mapped.transform(rows)
+    assert np.linalg.norm(together, axis=1) == pytest.approx(np.full(60, 0.7))
+    assert np.array_equal(mapped.transform(np.asfortranarray(rows)), together)
+    assert np.array_equal(np.concatenate([mapped.transform(row[None]) for row in rows]), together)
+
+
 def test_random_features_come_before_and_stay_as_they_are():
     """The form is one of the columns before them."""
 

@@ -57,6 +57,17 @@ def test_a_row_in_the_norm_depends_on_that_row_alone(size):
     assert np.array_equal(form.rows(rows[::-1])[::-1], together)
 
 
+@pytest.mark.parametrize("size", [16, 128])
+def test_a_sum_that_needs_every_bit_is_exact(size):
+    """All products of a sum are large and of one sign, so that a grid of one bit more would be too fine."""
+    given = np.eye(size)
+    rng = np.random.default_rng(size)
+    given[-1] = rng.uniform(0.9, 1.0, size)
+    form = QuadraticForm.of(np.ones(size), [(0, np.linalg.inv(given.T @ given))])
+    rows = rng.uniform(0.9, 1.0, (300, size))
+    assert np.array_equal(np.concatenate([form.rows(row[None]) for row in rows]), form.rows(rows))
+
+
 @pytest.mark.parametrize(
     "bound",
     [

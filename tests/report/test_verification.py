@@ -22,6 +22,7 @@ from confide import (
     Schema,
     load,
 )
+from confide.features.penalised_bounds import ShortenedInNorm
 from confide.files import document_text
 from confide.report import verification
 from confide.report.verification import FAILED, UNCHECKED, VERIFIED, is_verified, plan_again, verify
@@ -163,6 +164,25 @@ def test_whoever_changes_the_form_or_its_weights_is_found_out(change, tmp_path):
     model = LogisticRegression(ApproxDP(1.0, 1e-6), penalty=[1.0, 3.0, 1.0], alpha=0.1).fit(*numbers())
     assert is_verified(verify(loaded(model, tmp_path)))
     assert FAILED in outcomes(verify(loaded(model, tmp_path, FORMS[change])))
+
+
+SHORTENED = {
+    "another length": lambda content: content["row_bound"].update(norm=0.9 * content["row_bound"]["norm"]),
+    "another form": lambda content: content["row_bound"]["form"]["scales"].__setitem__(0, 2.0),
+    "another bound before": lambda content: content["row_bound"].update(inner={"kind": "ball", "norm": 1.0}),
+    "no length": lambda content: content.update(row_bound=content["row_bound"]["inner"]),
+}
+
+
+@pytest.mark.parametrize("change", SHORTENED)
+def test_whoever_changes_how_rows_are_shortened_in_the_norm_is_found_out(change, tmp_path):
+    """Rows to be scored are shortened as the plan says, and the file must say so too."""
+    curve = Schema(columns={**COLUMNS, "age": {"low": 17, "high": 90, "knots": 9}}, target=schema().target)
+    model = LogisticRegression(ApproxDP(0.5, 1e-6), schema=curve, penalty={"age": "smooth", "work": "smooth"})
+    model.fit(*people())
+    assert type(model._row_bound) is ShortenedInNorm
+    assert is_verified(verify(loaded(model, tmp_path)))
+    assert FAILED in outcomes(verify(loaded(model, tmp_path, SHORTENED[change])))
 
 
 def test_weights_are_not_compared_with_a_grid_that_rounding_hides(monkeypatch):

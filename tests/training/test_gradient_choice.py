@@ -42,7 +42,7 @@ def test_with_some_noise_gradients_are_taken_and_rows_are_centred(kind, budget):
     ("loss", "usual_norm", "curves", "least", "enough"),
     [
         (LogisticHinge(), None, False, 1.6, 50.0),
-        (LogisticLoss(), None, False, 0.0, 30.0),
+        (LogisticLoss(), None, False, 0.0, 8.0),
         (LogisticHinge(), 0.8, False, 1.6, 3.0),
         (LogisticHinge(), 0.8, True, 1.6, 250.0),
         (LogisticLoss(), 0.8, True, 1.6, 3.0),

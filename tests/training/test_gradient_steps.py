@@ -99,12 +99,12 @@ def test_the_limit_is_a_part_of_what_typical_rows_reach(loss, share, bound):
 
 
 def test_where_noise_is_small_the_logistic_loss_is_clipped_as_other_losses_are():
-    """From 6 rows on for the noise of each weight, so that probabilities are not too sure of themselves."""
+    """From 4 rows on for the noise of each weight, so that probabilities are not too sure of themselves."""
     facts = problem(1000, 6, row_norm=2.0, intercept=1.0, neighbours=Neighbours.ADD_OR_REMOVE_ONE)
     typical = usual_norm(facts.row_bound, 1.0)
     # The noise of slopes up to 1 in 7 weights, for rows up to sqrt(5) long.
-    at_six = 6.0 * 7.0 * math.sqrt(7.0) * math.hypot(2.0, 1.0) / (1000 * typical)
-    for mu, share in ((0.99 * at_six, 0.45), (1.01 * at_six, 0.85)):
+    at_four = 4.0 * 7.0 * math.sqrt(7.0) * math.hypot(2.0, 1.0) / (1000 * typical)
+    for mu, share in ((0.99 * at_four, 0.45), (1.01 * at_four, 0.85)):
         _, descent = decided(facts, mu=mu)
         assert descent.slope_limit * facts.row_norm == pytest.approx(share * typical)
         _, margin = decided(replace(facts, loss=LogisticHinge()), mu=mu)

@@ -16,8 +16,11 @@ import numpy as np
 from confide._version import __version__
 from confide.accounting.ledger import Ledger
 from confide.cautions import cautions
+from confide.erm.centred_rows import Centred
 from confide.errors import ConfideError
 from confide.estimators.linear_model import form_of_model, released_model
+from confide.features.penalised_bounds import ShortenedInNorm
+from confide.features.quadratic_forms import QuadraticForm
 from confide.features.released_bounds import ABOUT_ITS_CHARGE
 from confide.features.schema import Schema
 from confide.privacy.mechanism import Plan
@@ -164,6 +167,9 @@ def _differences(model: Any, plan: AnyPlan, expected: Any) -> list[str]:
         "ridge": model.alpha_ == plan.alpha,
         "kind of ridge": (PENALISED in stated.assumptions) == (getattr(model, "penalty", None) is not None),
     }
+    form = form_of_model(model)
+    if form is not None:
+        compared["bound on rows to be scored"] = _shortens_as_planned(model, plan, form)
     found = [name for name, is_same in compared.items() if not is_same]
     if stated.void is not None:
         return found  # sentences on how noise was drawn are missing, as they should be
@@ -172,6 +178,15 @@ def _differences(model: Any, plan: AnyPlan, expected: Any) -> list[str]:
     known = {*stated.assumptions, *(each.replace("its declared bound", "its default bound") for each in stated.assumptions)}
     missing = [sentence for sentence in owed if sentence not in known]
     return [*found, *([f'set of assumptions: the file lacks "{missing[0]}"'] if missing else [])]
+
+
+def _shortens_as_planned(model: Any, plan: AnyPlan, form: QuadraticForm) -> bool:
+    """Whether rows to be scored are shortened as the plan shortens rows in the norm of a form."""
+    released, planned = released_model(model), plan.problem.row_bound
+    own = released.scoring.row_bound if released.encoder is None else released.encoder.row_bound
+    norm = planned.inner.l2_norm if isinstance(planned, Centred) else planned.l2_norm
+    expected = own if norm >= form.longest(own) else ShortenedInNorm(own, form, norm)
+    return bool(released.scoring.row_bound == expected)
 
 
 def _finding_of_grid(model: Any, plan: AnyPlan) -> list[Finding]:
