@@ -8,8 +8,14 @@ import numpy as np
 import pytest
 from benchmarks import excess_risk as benchmark
 
-from confide import ZCDP, ApproxDP, LinearSVC, LogisticRegression, ParameterError, PoissonRegressor, PureDP
-from confide.planning.excess_risk import excess_risk_bound, least_excess_risk, may_suffice, plan_without_centre
+from confide import ZCDP, ApproxDP, HuberRegressor, LinearSVC, LogisticRegression, ParameterError, PoissonRegressor, PureDP
+from confide.planning.excess_risk import (
+    _cost_of_moved_scores,
+    excess_risk_bound,
+    least_excess_risk,
+    may_suffice,
+    plan_without_centre,
+)
 from confide.planning.noise_lengths import OnGrid, lengths_of
 from confide.planning.row_deviations import Complexity, RowDeviations
 from confide.planning.utility import utility_bound
@@ -81,6 +87,16 @@ def test_noise_that_dominates_is_bounded_by_its_own_law(mechanism):
     least = np.quantile((pull**2).sum(axis=1) / (4.0 * alpha) + cost, 1.0 - failure)
     # Independent Laplace noise has no exact quantile of its length here.
     assert least < bound < {"objective": 1.5, "output": 2.4, "output-laplace": 4.0}[mechanism] * least
+
+
+def test_the_cost_of_moved_scores_by_hand():
+    """c / 2 (R q)^2 or L R q, whichever is less; 2 L where slopes have both signs."""
+    plan = plan_at(1000, row_norm=2.0)
+    assert _cost_of_moved_scores(plan, 0.01) == pytest.approx(0.125 * 4.0 * 1e-4)
+    assert _cost_of_moved_scores(plan, 100.0) == pytest.approx(200.0)
+    both = HuberRegressor(1.0, target_bound=1.0, threshold=0.1, alpha=0.5, mechanism="objective", centre=False).plan(1000, 3)
+    norm = both.problem.row_norm
+    assert _cost_of_moved_scores(both, 100.0) == pytest.approx(2.0 * both.problem.loss.lipschitz * norm * 100.0)
 
 
 def test_scores_that_move_cost_their_curvature_or_their_slope():

@@ -46,6 +46,17 @@ def test_fits_to_features_are_within_their_bound_of_functions_of_the_kernel():
     assert bound.excess_risk > bound.without_noise
 
 
+def test_the_bound_is_that_of_short_weights_and_what_features_lose():
+    """The least over some cuts of both parts, each with half of the failure; the loss of a score of slope up to 1."""
+    plan = LogisticRegression(1.0, alpha=0.02, mechanism="objective", centre=False, fit_intercept=False).plan(10**5, 2000)
+    found = kernel_excess_risk_bound(plan, 1000, kernel_norm=2.0, failure=0.1).excess_risk
+    sums = []
+    for cut in np.geomspace(0.5, 64.0, 15):
+        near = feature_approximation(1000, 2.0, 0.05, float(cut))
+        sums.append(excess_risk_bound(plan, reference_norm=near.norm, failure=0.05).excess_risk + near.distance)
+    assert found == pytest.approx(min(sums), rel=1e-9)
+
+
 def test_more_features_come_nearer():
     """With the number of rows and features the bound falls to that of weights of the same norm."""
 

@@ -101,3 +101,22 @@ def test_more_rows_fewer_failures_and_a_steeper_ridge_need_less():
     assert at(n=4000) < at() < at(n=250)
     assert at(failure=0.3) < at() < at(failure=1e-6)
     assert at(pull=0.2) > at()
+
+
+@pytest.mark.parametrize("complexity", [MONOTONE, BOTH_SIGNS])
+def test_the_chance_is_the_sum_over_shells_of_the_theorem(complexity):
+    """Theorem 2, written out shell by shell."""
+    n_rows, steepness, alpha, pull, excess, ratio = 5000, 2.0, 0.1, 0.15, 0.24, 1.1
+    unit, total, outer = steepness / math.sqrt(n_rows), 0.0, (pull + 2.0 * steepness) / alpha
+    k1, k2 = complexity.linear, complexity.convex
+    while outer > excess / (pull + 2.0 * steepness):
+        radii = np.linspace(outer / ratio, outer, 2001)
+        if outer / ratio >= k2 * unit / (2.0 * alpha):
+            mean = k1 * unit * outer + ((k2 * unit + pull) * radii - alpha * radii**2).max()
+        else:
+            mean = (k1 + k2) * unit * outer + (pull * radii - alpha * radii**2).max()
+        total += math.exp(-(max(0.0, excess - mean) ** 2) / (2.0 * unit**2 * outer**2))
+        outer /= ratio
+    found = RowDeviations(n_rows, steepness, complexity).chance(alpha, pull, excess)
+    assert 1e-6 < found < 1.0
+    assert found == pytest.approx(total, rel=1e-3)

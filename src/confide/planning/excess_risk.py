@@ -50,7 +50,8 @@ class ExcessRiskBound:
     without_noise : float
         The same for the fit without privacy at the same alpha.
     reference_norm : float
-        L2 norm of the weights to compare with, in the units of encoded rows and with the intercept.
+        L2 norm of the weights to compare with, in the units of encoded rows and with the intercept; with a `penalty` their
+        norm in that form.
     alpha : float
     excess_risk_of_zero : float
         A bound on the same number for weights of zero, which need no rows. A bound that is not below it is useless.
