@@ -64,7 +64,7 @@ HOLDING = {
     "confide.estimators.private_bounds": {"private_bounds", "_chosen"},
     "confide.estimators.description": {"describe", "_sums", "_cells"},
     "confide.features.labels": {"positions_of"},
-    "confide.features.columns": {"NumberColumn.stretched"},
+    "confide.features.columns": {"NumberColumn.stretched", "NumberColumn.is_log"},
     "confide.inference.evidence": {"Evidence.of"},
     "confide.inference.least_squares": {"SumsEvidence.of"},
 }
