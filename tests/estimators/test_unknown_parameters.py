@@ -24,7 +24,7 @@ ESTIMATORS = (
     ("name", "parameter", "words"),
     [
         ("LogisticRegression", "C", r"C= is not a parameter of LogisticRegression: use alpha: alpha = 1 / \(C n\)"),
-        ("LogisticRegression", "penalty", "penalty= is not a parameter of LogisticRegression: every model has a ridge"),
+        ("KernelSVC", "penalty", "penalty= is not a parameter of KernelSVC: every model has a ridge"),
         ("LinearSVC", "max_iter", "the solver stops where the guarantee needs it"),
         ("LogisticRegression", "gamma", "KernelSVC has one, with length_scale"),
         ("KernelSVC", "gamma", r"use length_scale: gamma = 1 / \(2 length_scale\^2\)"),
@@ -32,7 +32,7 @@ ESTIMATORS = (
         ("RandomFourierFeatures", "n_components", "use n_features"),
         ("LogisticRegression", "multi_class", "use multiclass"),
         ("LogisticRegression", "epsilon", "use budget: a number is an epsilon"),
-        ("Ridge", "inference_share", "this model has no intervals"),
+        ("Ridge", "inference_share", "use intervals=True"),
         ("AdditiveRegressor", "max_bins", "use knots"),
         ("LogisticRegression", "budgte", r"did you mean budget=\?"),
         ("LogisticRegression", "colour", "it has alpha, budget, centre"),
