@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from confide.data import raw_columns
 from confide.data.raw_columns import checked_columns
 from confide.errors import FileError, InputError
 from confide.features.persons import RowsPerPerson
@@ -73,3 +74,18 @@ def test_columns_that_are_not_there_and_empty_files_are_refused(tmp_path):
     (tmp_path / "a.csv").write_text("a,b\n")
     with pytest.raises(InputError, match="no rows"):
         checked_columns(tmp_path / "a.csv", SCHEMA, ONE)
+
+
+def test_a_reader_that_fails_after_the_charge_says_nothing_of_the_rows(tmp_path, monkeypatch):
+    """Its error may quote cells; what is raised instead does not."""
+    FRAME.to_csv(tmp_path / "a.csv", index=False)
+    later = checked_columns(tmp_path / "a.csv", SCHEMA, ONE)
+
+    def failing(*_, **__):
+        raise InputError("SECRET")
+        yield
+
+    monkeypatch.setattr(raw_columns, "_pieces", failing)
+    with pytest.raises(FileError) as refused:
+        list(later.read())
+    assert "SECRET" not in str(refused.value)
