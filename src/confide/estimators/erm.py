@@ -22,7 +22,7 @@ MARGIN_LOSSES: dict[str, type[Any]] = {
     "huber_hinge": HuberHinge,
     "smooth_hinge": SmoothHinge,
 }
-_TARGET_LOSSES = ("huber", "clipped_squared", "poisson")
+_TARGET_LOSSES = ("huber", "clipped_squared", "poisson", "quantile", "absolute")
 
 
 def _user_loss(model: Any, names: tuple[str, ...], target_bound: float | None) -> DeclaredLoss:

@@ -17,7 +17,9 @@ from confide.erm.declared_losses import DeclaredLoss
 from confide.erm.group_bounds import GroupBound
 from confide.erm.hinges import Hinge, HuberHinge
 from confide.erm.interpolated_slopes import InterpolatedSlopes
+from confide.erm.joints import with_joint
 from confide.erm.losses import LogisticLoss, Loss
+from confide.erm.tilted_losses import TiltedLoss
 from confide.errors import ParameterError
 from confide.privacy.gradient import Descent, NoisyGradients
 from confide.privacy.mechanism import Problem
@@ -185,7 +187,7 @@ def gradient_mechanism(alpha: AlphaRule) -> NoisyGradients:
 
 def _curvature(loss: Loss, unit: float, *, has_residuals: bool) -> float:
     """The curvature of the mean loss in the score, over typical rows."""
-    if math.isfinite(loss.smoothness) and not isinstance(loss, Hinge | HuberHinge):
+    if math.isfinite(loss.smoothness) and not isinstance(loss, Hinge | HuberHinge | TiltedLoss):
         return loss.smoothness
     return min(loss.smoothness, _USUAL_CURVATURE[has_residuals] * loss.lipschitz / unit)
 
@@ -211,13 +213,11 @@ def _with_joint(problem: Problem, descent: Descent, unit: float) -> tuple[Proble
 
 
 def _has_kinks(loss: Loss) -> bool:
-    return isinstance(loss, Hinge | DeclaredLoss)
+    return isinstance(loss, Hinge | DeclaredLoss | TiltedLoss)
 
 
 def _smoothed(loss: Loss, half_width: float) -> Loss:
     """The loss with joints of this half width in place of its kinks. A user's loss may have kinks anywhere."""
-    if isinstance(loss, Hinge):
-        return HuberHinge(half_width)
     if isinstance(loss, DeclaredLoss):
         return InterpolatedSlopes(loss, 2.0 ** math.floor(math.log2(2.0 * half_width)))
-    return loss
+    return with_joint(loss, half_width) if _has_kinks(loss) else loss
