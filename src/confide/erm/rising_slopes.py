@@ -1,4 +1,4 @@
-"""A convex loss that a user wrote, its kinks joined: what noise on the weights takes. Proof: privacy/proofs/declared_slopes.md."""
+"""A convex loss that a user wrote, its kinks joined, for noise on the weights. Proof: privacy/proofs/declared_slopes.md."""
 
 from __future__ import annotations
 

@@ -23,8 +23,7 @@ class TiltedLoss(OneScore):
     """max(low r, high r) of the residual r = score - target, where low < 0 < high. L = max(-low, high).
 
     With a joint of half-width h its slope rises from low at r = -h to high at r = h along a straight line, so c = (high -
-    low) / (2 h). Its minimum over a constant score is a quantile of the targets: that at which a share of -low / (high - low)
-    lies below.
+    low) / (2 h). The best constant score is a quantile of the targets: a share of -low / (high - low) of them lies below.
 
     Parameters
     ----------

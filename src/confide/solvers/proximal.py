@@ -137,10 +137,10 @@ class AcceleratedProximalGradient:
             there = objective.evaluate(after, order=1).gradient
             moved = after - ahead
             # A step is too long if the gradient changed by more than the curvature that it was made for allows.
-            if float(np.vdot(there - gradient, moved)) > steepest * float(np.vdot(moved, moved)) * (1.0 + 1e-9):
-                if steepest < objective.smoothness:
-                    steepest = min(2.0 * steepest, objective.smoothness)
-                    continue
+            too_long = float(np.vdot(there - gradient, moved)) > steepest * float(np.vdot(moved, moved)) * (1.0 + 1e-9)
+            if too_long and steepest < objective.smoothness:
+                steepest = min(2.0 * steepest, objective.smoothness)
+                continue
             points.arrive(np.arange(1), after, least_subgradients(after, there, l1))
             if points.unfinished().size == 0:
                 break
