@@ -38,7 +38,8 @@ LAWS = {
 def test_weights_scatter_around_the_sparse_minimiser_by_the_theorems_law(name, neighbours, shift):
     """Over shift R / l2 times the multiplier of the law, w - w* has the standard law; 30% off fails.
 
-    The ridge keeps every margin below 1/2, where the slope of the hinge is -1 and the minimiser is known: the sum of y x, shrunk by l1, over l2.
+    The ridge keeps every margin below 1/2, where the slope of the hinge is -1 and the minimiser is known: the sum of y x,
+    shrunk by l1, over l2.
     """
     budget, expected = LAWS[name]
     high = 12 if neighbours is ADD else None

@@ -9,6 +9,7 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from confide.erm.declared_losses import DeclaredLoss
 from confide.erm.row_bounds import LARGEST_BOUND
@@ -172,7 +173,7 @@ def _check_curvature(declared: DeclaredLoss, grid: Array, targets: Array, rise: 
         raise _refusal(loss, "the derivative does not change as the second derivative says")
 
 
-def _refuse(loss: Any, wrong: dict[str, tuple[Array, Array]]) -> None:
+def _refuse(loss: Any, wrong: dict[str, tuple[NDArray[np.bool_], Array]]) -> None:
     """Refuse the loss for the first thing that is wrong at a point of the grid."""
     for what, (where, at) in wrong.items():
         if where.any():
