@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from confide.erm.sparse_objective import SparseObjective
+from confide.privacy.elastic_net import SparseProblem
 from tests.privacy.problems import problem, source
-from tests.privacy.sparse import sparse
 
 
 def made(l1_ratio=0.5):
     """A small objective, and weights with a zero."""
-    facts = sparse(problem(20, 3, intercept=1.0, l2=8.0), l1_ratio)
+    facts = SparseProblem.of(problem(20, 3, intercept=1.0, l2=8.0), l1_ratio)
     return facts.objective(source(20, 3), 8.0, np.zeros((1, 4))), np.array([[0.3, 0.0, -0.2, 0.1]])
 
 

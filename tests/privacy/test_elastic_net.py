@@ -22,7 +22,6 @@ from confide.solvers.proximal import ProximalThenFallback, shrunk
 from tests.privacy.densities import gaussian_multiplier, signed
 from tests.privacy.laws import check_law
 from tests.privacy.problems import problem, releases, rows_and_labels, source
-from tests.privacy.sparse import sparse
 
 REPLACE, ADD = Neighbours.REPLACE_ONE, Neighbours.ADD_OR_REMOVE_ONE
 OUTPUT = OutputPerturbation()
@@ -43,7 +42,7 @@ def test_weights_scatter_around_the_sparse_minimiser_by_the_theorems_law(name, n
     """
     budget, expected = LAWS[name]
     high = 12 if neighbours is ADD else None
-    facts = sparse(
+    facts = SparseProblem.of(
         problem(8, 2, loss=HuberHinge(0.5), row_norm=2.0, intercept=1.5, l2=120.0, neighbours=neighbours, high=high), 0.02
     )
     raw = np.random.default_rng(4).normal(size=(8, 2)) * 3.0
@@ -78,7 +77,7 @@ def test_minimisers_of_neighbours_are_no_further_apart_than_the_sensitivity(loss
     rng, farthest = np.random.default_rng(1), 0.0
     for case in range(16):
         l2, ratio = float(rng.uniform(2.0, 60.0)), float(rng.choice([0.05, 0.5]))
-        facts = sparse(problem(6, 3, loss=loss, l2=l2), ratio)
+        facts = SparseProblem.of(problem(6, 3, loss=loss, l2=l2), ratio)
         rows, labels = rng.normal(size=(6, 3)) * 2.0, rng.choice([-1, 1], 6)
         if case % 2:
             rows, labels = np.tile([2.0, 0.0, 0.0], (6, 1)), np.ones(6)
@@ -92,7 +91,7 @@ def test_minimisers_of_neighbours_are_no_further_apart_than_the_sensitivity(loss
 
 def test_only_the_sparse_minimiser_is_certified():
     """A weight that is nearly 0 is refused where the minimiser has 0, and so is the minimiser without the penalty."""
-    facts = sparse(problem(40, 4, intercept=1.0, l2=10.0), 0.1)
+    facts = SparseProblem.of(problem(40, 4, intercept=1.0, l2=10.0), 0.1)
     weights, plan, objective = minimiser(facts, source(40, 4, seed=2))
     zeros = np.flatnonzero(weights[0] == 0.0)
     assert 0 < len(zeros) < 4
@@ -117,7 +116,7 @@ def test_the_rounding_bound_covers_subgradients_and_steps(scale):
     for _ in range(40):
         n, d, l2 = int(rng.integers(1, 8)), int(rng.integers(1, 4)), 5.0
         ratio = scale / (1.0 + scale)
-        facts = sparse(problem(n, d, l2=l2), ratio)
+        facts = SparseProblem.of(problem(n, d, l2=l2), ratio)
         rows, labels = rng.uniform(-0.5, 0.5, size=(n, d)), rng.choice([-1, 1], n)
         objective = facts.objective(rows_and_labels(rows, labels), l2, np.zeros((1, d)))
         weights = rng.normal(size=(1, d)) * 10.0 ** rng.uniform(-3, 3) * rng.choice([0.0, 1.0], d)
@@ -159,7 +158,7 @@ def test_the_rounding_bound_covers_subgradients_and_steps(scale):
 
 def test_the_plan_has_the_ridge_and_the_penalty_of_its_share():
     """l1 is l2 times r / (1 - r) on each weight of every score but the intercept's, and follows the ridge."""
-    facts = sparse(problem(20, 2, intercept=1.0, l2=30.0), 0.75)
+    facts = SparseProblem.of(problem(20, 2, intercept=1.0, l2=30.0), 0.75)
     np.testing.assert_allclose(facts.l1(30.0), [90.0, 90.0, 0.0])
     np.testing.assert_allclose(replace(facts, l2=2.0).l1(2.0), [6.0, 6.0, 0.0])
     assert facts.rounding(30.0).l1_norm == pytest.approx(90.0 * math.sqrt(2.0))
@@ -172,7 +171,7 @@ def test_the_plan_has_the_ridge_and_the_penalty_of_its_share():
 
 def test_noise_in_the_objective_is_refused():
     """Its theorem needs a differentiable penalty, whatever the budget is."""
-    facts = sparse(problem(20, 2), 0.5)
+    facts = SparseProblem.of(problem(20, 2), 0.5)
     for budget in (PureDP(1.0), ApproxDP(1.0, 1e-6), ZCDP(0.1)):
         with pytest.raises(ParameterError, match="penalty without kinks"):
             ObjectivePerturbation().plan(facts, budget)
@@ -182,10 +181,10 @@ def test_noise_in_the_objective_is_refused():
 def test_the_ridge_must_stay_positive(l1_ratio):
     """Without a ridge there is no strong convexity, so no sensitivity."""
     with pytest.raises(ParameterError, match="l1_ratio"):
-        sparse(problem(20, 2), l1_ratio)
+        SparseProblem.of(problem(20, 2), l1_ratio)
 
 
 def test_a_share_that_leaves_doubles_no_room_is_refused():
     """The penalty's own rounding would be larger than the ridge can cover."""
     with pytest.raises(ParameterError, match="Raise alpha"):
-        OUTPUT.plan(sparse(problem(20, 2), 1.0 - 2.0**-50), ZCDP(0.1))
+        OUTPUT.plan(SparseProblem.of(problem(20, 2), 1.0 - 2.0**-50), ZCDP(0.1))

@@ -11,6 +11,7 @@ import pytest
 from confide.erm.hinges import HuberHinge
 from confide.erm.losses import LogisticLoss
 from confide.erm.subgradients import least_subgradients
+from confide.privacy.elastic_net import SparseProblem
 from confide.solvers import proximal
 from confide.solvers.objectives import Evaluation
 from confide.solvers.proximal import (
@@ -22,14 +23,13 @@ from confide.solvers.proximal import (
 )
 from confide.solvers.solver import Solution
 from tests.privacy.problems import problem, source
-from tests.privacy.sparse import sparse
 
 NARROW = HuberHinge(2.0**-10)
 
 
 def made(n=60, d=6, *, loss=None, l2=2.0, l1_ratio=0.5, intercept=1.0, seed=0):
     """An objective over random rows."""
-    facts = sparse(problem(n, d, loss=loss or LogisticLoss(), l2=l2, intercept=intercept), l1_ratio)
+    facts = SparseProblem.of(problem(n, d, loss=loss or LogisticLoss(), l2=l2, intercept=intercept), l1_ratio)
     return facts.objective(source(n, d, seed), l2, np.zeros((1, facts.n_weights)))
 
 

@@ -20,7 +20,8 @@ from confide.privacy.budgets import ZCDP, ApproxDP, Neighbours
 from confide.privacy.noise import Entropy
 from confide.solvers.fallback import NewtonThenFallback
 from confide.training.alpha import AlphaRule, balanced_l2, usual_norm
-from confide.training.gradient_steps import MOMENTUM, N_STEPS, GradientRule, HeavyBall, gradient_mechanism
+from confide.training.gradient_steps import MOMENTUM, N_STEPS, GradientRule, gradient_mechanism
+from confide.training.gradient_walk import HeavyBall
 from tests.privacy.problems import problem, source
 
 RULE = AlphaRule(is_automatic=True, score_size=None, is_raised=False, for_intervals=False)

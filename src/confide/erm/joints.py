@@ -11,6 +11,7 @@ from confide.erm.declared_losses import DeclaredLoss
 from confide.erm.hinges import Hinge, HuberHinge, SmoothHinge
 from confide.erm.losses import Loss
 from confide.erm.rising_slopes import RisingSlopes
+from confide.erm.target_losses import SquaredLoss
 from confide.erm.tilted_losses import TiltedLoss
 
 
@@ -24,7 +25,7 @@ def unit_of_scores(loss: Loss) -> float:
 
     1 for losses of the margin, and the bound on targets for others. For slopes at multiples of a width it is a power of two.
     """
-    if isinstance(loss, TiltedLoss):
+    if isinstance(loss, TiltedLoss | SquaredLoss):
         return loss.target_bound
     declared = loss.loss if isinstance(loss, RisingSlopes) else loss
     if not isinstance(declared, DeclaredLoss) or declared.target_bound is None:

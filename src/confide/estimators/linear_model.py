@@ -238,7 +238,15 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ShownWithGua
             usual_norm=None if encoder is None or row_bound is not encoder.row_bound else usual_norm_of_curves(encoder),
             appends_features=encoder is not None and encoder.appended is not None,
             prior=prior,
+            l1_ratio=parameters.checked_l1_ratio(
+                getattr(self, "l1_ratio", 0.0), has_intervals=self._asks_for_intervals, has_prior=prior is not None
+            ),
         )
+
+    @property
+    def _asks_for_intervals(self) -> bool:
+        """Whether a part of the budget is asked for intervals."""
+        return parameters.checked_share(getattr(self, "inference_share", 0.0)) != 0.0
 
     def _specification(self, settings: Settings, encoder: Encoder | None, seed: int | None = None) -> RowSpecification:
         """The requirements of a fit with these settings on rows."""

@@ -14,7 +14,13 @@ from confide.erm.target_losses import PoissonLoss, SquaredLoss
 from confide.errors import ParameterError
 from confide.estimators.linear_model import WeightsOfRows, sample_weight_of
 from confide.estimators.linear_regressor import LinearRegressor
-from confide.estimators.shared_parameters import IntervalsParameter, RowNormParameter, SampleWeightParameter, estimator
+from confide.estimators.shared_parameters import (
+    IntervalsParameter,
+    RowNormParameter,
+    SampleWeightParameter,
+    SparsityParameter,
+    estimator,
+)
 from confide.features.encoder import Encoder
 from confide.intake import parameters
 from confide.training.settings import ScoreLoss, Thresholds
@@ -129,7 +135,7 @@ def poisson_loss(target_bound: float, threshold: Any, default: float = 1.0) -> P
 
 
 @estimator
-class HuberRegressor(IntervalsParameter, RowNormParameter, LossRegressor):
+class HuberRegressor(SparsityParameter, IntervalsParameter, RowNormParameter, LossRegressor):
     """Linear regression that is robust to outliers, released under differential privacy.
 
     Minimises mean loss(w . x - y) + alpha / 2 |w|^2 over clipped rows and targets, perturbed so that the released weights
@@ -186,7 +192,7 @@ class HuberRegressor(IntervalsParameter, RowNormParameter, LossRegressor):
 
 
 @estimator
-class PoissonRegressor(RowNormParameter, LossRegressor):
+class PoissonRegressor(SparsityParameter, RowNormParameter, LossRegressor):
     """Regression of counts whose mean is exp(w . x), released under differential privacy.
 
     Minimises mean loss + alpha / 2 |w|^2 over clipped rows and counts, perturbed so that the released weights are

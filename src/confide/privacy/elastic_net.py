@@ -7,7 +7,7 @@ least subgradient in place of the gradient. Noise in the objective needs a diffe
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 
@@ -22,6 +22,10 @@ from confide.types import Array, Weights
 _UNIT = 2.0**-53
 _STEPS = 4.0
 """So many times the rounding of a proximal step is added to that of a gradient, so that such steps reach the tolerance."""
+
+NO_OBJECTIVE = (
+    "mechanism='objective' needs a penalty without kinks, and l1_ratio is not 0. Take mechanism='auto', or l1_ratio=0."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +68,11 @@ class SparseProblem(Problem):
         if not 0.0 < self.l1_ratio < 1.0:
             raise ParameterError("l1_ratio must lie in (0, 1): the guarantee rests on the ridge.")
 
+    @classmethod
+    def of(cls, problem: Problem, l1_ratio: float) -> SparseProblem:
+        """The same problem, with its ridge, and an l1 penalty beside it."""
+        return cls(**{each.name: getattr(problem, each.name) for each in fields(problem)}, l1_ratio=l1_ratio)
+
     def l1(self, l2: float) -> Array:
         """(o D,): the strength of the l1 penalty on each weight, at this ridge."""
         strengths = np.full((self.loss.n_outputs, self.row_width), l2 * (self.l1_ratio / (1.0 - self.l1_ratio)))
@@ -73,10 +82,7 @@ class SparseProblem(Problem):
     @property
     def shapes(self) -> tuple[Shape, ...]:
         """None: noise in an objective needs penalties that are differentiable."""
-        raise ParameterError(
-            "mechanism='objective' needs a penalty without kinks, and l1_ratio is not 0. Take mechanism='output' or "
-            "mechanism='gradient', or l1_ratio=0."
-        )
+        raise ParameterError(NO_OBJECTIVE)
 
     def rounding(self, l2: float) -> SubgradientRounding:
         """The rounding bound of the subgradients at a given ridge."""

@@ -8,23 +8,23 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any
-
-import numpy as np
 
 from confide.erm.centred_rows import Centred
 from confide.erm.declared_losses import DeclaredLoss
 from confide.erm.group_bounds import GroupBound
-from confide.erm.hinges import Hinge, HuberHinge
+from confide.erm.hinges import Hinge
 from confide.erm.interpolated_slopes import InterpolatedSlopes
 from confide.erm.joints import with_joint
 from confide.erm.losses import LogisticLoss, Loss
 from confide.erm.tilted_losses import TiltedLoss
 from confide.errors import ParameterError
+from confide.privacy.elastic_net import SparseProblem
 from confide.privacy.gradient import Descent, NoisyGradients
 from confide.privacy.mechanism import Problem
 from confide.training.alpha import AlphaRule, balanced_l2, typical_norm
-from confide.types import Array, Weights
+from confide.training.gradient_walk import HeavyBall
+from confide.training.sparse_steps import sparse_steps
+from confide.training.usual_curvature import usual_curvature
 
 N_STEPS, MOMENTUM = (80, 48), (0.94, 0.96)
 """The number of noisy sums, and the largest part of a step that the next step repeats: of tables as they come, and of tables
@@ -41,9 +41,6 @@ _LIMIT, _LIMIT_OF_LOGISTIC = 0.85, 0.45
 has a slope of 0.5 at scores of 0, so a smaller limit clips only rows that are on the wrong side already."""
 _SHARE_OF_BALANCED = 0.6
 """The ridge for losses of the margin over the balanced one: to stop early shrinks weights too."""
-_USUAL_CURVATURE = {True: 8.0, False: 0.5}
-"""Curvature of the mean of losses with kinks over many rows, in units of the slope over the size of scores. Residuals (True)
-are spread over a small part of the range of targets, and margins (False) over a few units."""
 _LONGEST_SCORES = (2.0**10, 2.0**7, 2.0**4)
 """Scores that the longest row may have, in units of the scores that the loss asks for. The largest is taken at which
 rounding costs little; none is reached in practice."""
@@ -52,81 +49,6 @@ _JOINTS = tuple(2.0**-k for k in range(12, 4, -1))
 little."""
 _INFLATIONS = (1e-3, 1e-2, 0.09)
 """Parts of the noise that rounding may cost. The first is taken that is possible."""
-
-
-@dataclass(frozen=True, slots=True)
-class HeavyBall:
-    """Gradient descent with momentum. What is released is the mean of the points of the second half.
-
-    Attributes
-    ----------
-    n_steps : number T of noisy sums
-    step : length of a step, for sums of losses
-    momentum : the largest part of a step that the next one repeats; at first it is (t + 1) / (t + 3) after t steps
-    l2 : ridge of the sum form
-    prior : the public weights at which the walk begins and towards which the ridge pulls; empty for zeros
-    """
-
-    n_steps: int
-    step: float
-    momentum: float
-    l2: float
-    prior: tuple[float, ...] = ()
-
-    def __str__(self) -> str:
-        return (
-            f"heavy ball with momentum {self.momentum:g} and steps of {self.step:.4g} times the sum; the weights are the "
-            f"mean of the points of the second half"
-        )
-
-    def to_dict(self) -> dict[str, Any]:
-        """A JSON form."""
-        return {"kind": "heavy-ball", "step": self.step, "momentum": self.momentum}
-
-    def start(self, n_weights: int, n_problems: int = 1) -> HeavyBallWalk:
-        """The walk before the first sum, at the prior. A forecast makes several walks at once."""
-        nothing = np.zeros((n_problems, n_weights))
-        return HeavyBallWalk(self, 0, nothing + self.pull, nothing, nothing)
-
-    @property
-    def pull(self) -> Array:
-        """(D,), or 0: the weights towards which the ridge pulls."""
-        return np.array(self.prior or 0.0)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class HeavyBallWalk:
-    """Where noisy sums have led so far.
-
-    Attributes
-    ----------
-    steps : how to go on
-    n_done : number of sums so far
-    point : (1, D), where the next sum is made
-    velocity : (1, D), the last step
-    total : (1, D), sum of the points of the second half
-    """
-
-    steps: HeavyBall
-    n_done: int
-    point: Weights
-    velocity: Weights
-    total: Weights
-
-    @property
-    def weights(self) -> Weights:
-        """(1, D): the mean of the points of the second half."""
-        counted = self.n_done - self.steps.n_steps // 2
-        return self.total / counted if counted > 0 else self.point
-
-    def after(self, noisy: Array) -> HeavyBallWalk:
-        """The walk after one more noisy sum of slopes (1, D)."""
-        steps = self.steps
-        momentum = min(steps.momentum, (self.n_done + 1.0) / (self.n_done + 3.0))
-        velocity = momentum * self.velocity - steps.step * (noisy + steps.l2 * (self.point - steps.pull))
-        point = self.point + velocity
-        total = self.total + point if self.n_done >= steps.n_steps // 2 else self.total
-        return HeavyBallWalk(steps, self.n_done + 1, point, velocity, total)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,18 +67,24 @@ class GradientRule:
         typical = typical_norm(problem, self.alpha.usual_norm)
         # A larger margin or target makes scores and weights larger by this factor.
         unit = self.alpha.score_size or max(1.0, problem.loss.margin)
-        share_of_slope = _LIMIT_OF_LOGISTIC if isinstance(problem.loss, LogisticLoss) else _LIMIT
+        # A lower limit makes all weights larger, and with them those that are noise alone.
+        has_lower = isinstance(problem.loss, LogisticLoss) and not isinstance(problem, SparseProblem)
+        share_of_slope = _LIMIT_OF_LOGISTIC if has_lower else _LIMIT
         limit = problem.loss.lipschitz * min(1.0, share_of_slope * typical / problem.row_norm)
         balanced = self._balanced_l2(problem, mu, typical, limit)
         if self.alpha.is_automatic:
             share = _SHARE_OF_BALANCED if self.alpha.score_size is None else 1.0
             problem = replace(problem, l2=share * balanced)
-        curvature = _curvature(problem.loss, unit, has_residuals=self.alpha.score_size is not None) * problem.largest_weight
+        curvature = (
+            usual_curvature(problem.loss, unit, has_residuals=self.alpha.score_size is not None) * problem.largest_weight
+        )
         longest = _STEP / (curvature * self._longest_usual(problem, typical) ** 2 * problem.n_rows_low)
         is_large = problem.n_rows_high * problem.n_weights > _MANY_NUMBERS
         n_steps, momentum = N_STEPS[is_large], MOMENTUM[is_large]
         step = min((1.0 - momentum) * _WAY_OVER_RIDGE / n_steps / max(balanced, problem.l2), longest)
         steps = HeavyBall(n_steps, step, momentum, problem.l2, problem.prior)
+        if isinstance(problem, SparseProblem):
+            steps = sparse_steps(steps, problem)
         return _with_joint(problem, Descent(n_steps, limit, math.inf, steps), unit)
 
     def _longest_usual(self, problem: Problem, typical: float) -> float:
@@ -183,13 +111,6 @@ class GradientRule:
 def gradient_mechanism(alpha: AlphaRule) -> NoisyGradients:
     """The mechanism whose ridge, limits and steps follow from this rule."""
     return NoisyGradients(GradientRule(alpha))
-
-
-def _curvature(loss: Loss, unit: float, *, has_residuals: bool) -> float:
-    """The curvature of the mean loss in the score, over typical rows."""
-    if math.isfinite(loss.smoothness) and not isinstance(loss, Hinge | HuberHinge | TiltedLoss):
-        return loss.smoothness
-    return min(loss.smoothness, _USUAL_CURVATURE[has_residuals] * loss.lipschitz / unit)
 
 
 def _with_joint(problem: Problem, descent: Descent, unit: float) -> tuple[Problem, Descent]:

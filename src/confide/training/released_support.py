@@ -1,0 +1,107 @@
+"""Weights that are no larger than what chance alone makes are set to 0: the released support of a model with an l1 penalty.
+
+Chance is the noise, whose law is public, and the draw of the rows from their population, whose size is guessed from public
+facts. Nothing but the released weights is used besides. So this is post-processing and costs nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from scipy import special, stats
+
+from confide.erm.hinges import LogisticHinge
+from confide.erm.joints import unit_of_scores
+from confide.erm.losses import LogisticLoss, Loss
+from confide.erm.target_losses import PoissonLoss
+from confide.privacy.mechanism import Plan, Problem
+from confide.training.alpha import typical_norm
+from confide.training.usual_curvature import is_of_residuals, usual_curvature
+from confide.types import Array, Weights
+
+FALSE_WEIGHTS = 0.1
+"""The mean number of weights that chance alone lifts above the threshold, if the guesses are right."""
+_USUAL_SLOPE = 0.5
+"""The root mean square of the slopes of a loss over typical rows, in units of the largest slope."""
+_QUANTILES = (np.arange(512) + 0.5) / 512.0
+
+
+def support_threshold(plan: Plan, weights: Weights | None = None) -> float:
+    """The size up to which a released weight is set to 0; 0 without an l1 penalty or without noise.
+
+    For noise on the weights it follows from the exact law of the noise on one weight. For noisy gradients the noise in the
+    mean of the sums is known, and how far it moves a weight is guessed. The loss bends less the larger scores are, so the
+    released `weights` (1, o D) make the guess better; without them it is that for small weights.
+    """
+    problem = plan.problem
+    if getattr(problem, "l1_ratio", 0.0) == 0.0 or plan.lattice is None:
+        return 0.0
+    share = FALSE_WEIGHTS / (problem.n_features * problem.loss.n_outputs)
+    lattice: Any = plan.lattice
+    of_rows, slowness = _deviation_of_rows(problem, weights)
+    if plan.descent is not None:
+        of_noise = lattice.deviation * math.sqrt(2.0 / plan.descent.n_steps) * slowness
+        return gaussian_threshold(share, math.hypot(of_noise, of_rows))
+    if plan.noise is not None:
+        return math.hypot(_spherical(share, plan.noise.norm, problem.n_weights), gaussian_threshold(share, of_rows))
+    if hasattr(lattice, "epsilon"):
+        of_noise = float(lattice.deviation) / math.sqrt(2.0) * math.log(1.0 / share)
+        return math.hypot(of_noise, gaussian_threshold(share, of_rows))
+    return gaussian_threshold(share, math.hypot(lattice.deviation, of_rows))
+
+
+def gaussian_threshold(share: float, deviation: float) -> float:
+    """What a Gaussian number of this deviation exceeds in size with this probability."""
+    return float(stats.norm.isf(share / 2.0)) * deviation
+
+
+def _deviation_of_rows(problem: Problem, weights: Weights | None) -> tuple[float, float]:
+    """The deviation of a weight that has no effect in the population, and how far a pull of 1 on it moves it."""
+    loss, n_rows = problem.loss, problem.n_rows_low
+    in_column = typical_norm(problem, None) / math.sqrt(problem.row_width)
+    curvature = _curvature(loss, 0.0 if weights is None else float(np.linalg.norm(weights)) * in_column)
+    slowness = 1.0 / (problem.l2 + curvature * n_rows * in_column**2)
+    return _USUAL_SLOPE * loss.lipschitz * math.sqrt(n_rows) * in_column * slowness, slowness
+
+
+def _curvature(loss: Loss, scores: float) -> float:
+    """The mean curvature of a loss over rows whose scores have this deviation."""
+    if isinstance(loss, PoissonLoss):
+        # The curvature of counts is their mean, which is taken to be 1.
+        return 1.0
+    if isinstance(loss, LogisticLoss | LogisticHinge):
+        margins = scores * stats.norm.ppf(_QUANTILES)
+        return float(loss.second_derivative(np.concatenate([margins, -margins])).mean())
+    return usual_curvature(loss, unit_of_scores(loss), has_residuals=is_of_residuals(loss))
+
+
+def _spherical(share: float, norm: float, dimension: int) -> float:
+    """The size that one of the D entries of noise with density exp(-beta |b|) exceeds with this probability."""
+    # |b| has a Gamma law, with mean square D (D + 1) / beta^2, and the square of an entry of a direction a Beta law.
+    lengths = stats.gamma(dimension).ppf(_QUANTILES) * (norm / math.sqrt(dimension * (dimension + 1.0)))
+
+    def beyond(size: float) -> float:
+        inside = np.fmin((size / lengths) ** 2, 1.0)
+        of_direction = 1.0 - special.betainc(0.5, 0.5 * (dimension - 1.0), inside) if dimension > 1 else inside < 1.0
+        return float(np.mean(of_direction))
+
+    low, high = 0.0, float(lengths[-1])
+    for _ in range(60):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if beyond(middle) > share else (low, middle)
+    return high
+
+
+def with_zeros(weights: Weights, plan: Plan) -> Weights:
+    """The weights (1, o D), those of columns set to 0 where they are no larger than the threshold. The intercept stays."""
+    return zeroed(weights, support_threshold(plan, weights), plan.problem)
+
+
+def zeroed(weights: Weights, threshold: Array | float, problem: Any) -> Weights:
+    """The weights, those of columns set to 0 where they are no larger than a threshold."""
+    if not np.any(threshold):
+        return weights
+    of_columns = np.arange(weights.shape[-1]) % problem.row_width < problem.n_features
+    return np.where(of_columns & (np.abs(weights) <= threshold), 0.0, weights)

@@ -1,0 +1,27 @@
+"""How much the mean loss of typical rows bends: a guess from public facts, on which no proof rests."""
+
+from __future__ import annotations
+
+import math
+
+from confide.erm.hinges import Hinge, HuberHinge
+from confide.erm.interpolated_slopes import InterpolatedSlopes
+from confide.erm.losses import Loss
+from confide.erm.tilted_losses import TiltedLoss
+
+_USUAL_CURVATURE = {True: 8.0, False: 0.5}
+"""Curvature of the mean of losses with kinks over many rows, in units of the slope over the size of scores. Residuals (True)
+are spread over a small part of the range of targets, and margins (False) over a few units."""
+
+
+def usual_curvature(loss: Loss, unit: float, *, has_residuals: bool) -> float:
+    """The curvature of the mean loss in the score, over typical rows."""
+    if math.isfinite(loss.smoothness) and not isinstance(loss, Hinge | HuberHinge | TiltedLoss | InterpolatedSlopes):
+        return loss.smoothness
+    return min(loss.smoothness, _USUAL_CURVATURE[has_residuals] * loss.lipschitz / unit)
+
+
+def is_of_residuals(loss: Loss) -> bool:
+    """Whether the loss is one of a score and a target."""
+    own = loss.loss if isinstance(loss, InterpolatedSlopes) else loss
+    return getattr(own, "target_bound", None) is not None
