@@ -14,7 +14,7 @@ from tests.privacy.problems import problem, source
 
 def test_exact_sums_lead_to_the_elastic_net():
     """The mean of the points is the minimiser that the solver finds, zeros and intercept included."""
-    facts = SparseProblem.of(problem(60, 5, intercept=1.0, l2=3.0), 0.6)
+    facts = SparseProblem.of(problem(60, 5, intercept=1.0, l2=3.0), 0.4)
     objective = facts.objective(source(60, 5, seed=1), 3.0, np.zeros((1, 6)))
     exact = ProximalThenFallback().solve(objective, np.zeros((1, 6)), 1e-9).weights
     assert 0 < np.count_nonzero(exact[0, :5]) < 5
