@@ -19,26 +19,27 @@ SHARED = {
 }  # fmt: skip
 CLASSIFIER = {"classes": None, "class_weight": None, "max_sample_weight": 1.0}
 ADDITIVE = {"knots": "auto", "interactions": (), "monotone": None, "bounds": None, "inference_share": 0.0}
+SPARSE = {"l1_ratio": 0.0}
 DEFAULTS = {
-    "LogisticRegression": SHARED | CLASSIFIER | {"row_norm": None, "multiclass": "softmax", "inference_share": 0.0},
-    "LinearSVC": SHARED | CLASSIFIER | {"row_norm": None, "loss": "auto", "smoothing": 0.5, "inference_share": 0.0},
+    "LogisticRegression": SHARED | CLASSIFIER | {"row_norm": None, "multiclass": "softmax", "inference_share": 0.0} | SPARSE,
+    "LinearSVC": SHARED | CLASSIFIER | {"row_norm": None, "loss": "auto", "smoothing": 0.5, "inference_share": 0.0} | SPARSE,
     "KernelSVC": SHARED | CLASSIFIER | {
         "kernel": "rbf", "length_scale": "auto", "n_features": "auto", "feature_norm": "auto", "orthogonal": "auto",
         "map_seed": 0, "loss": "auto", "smoothing": 0.5, "intercept_scaling": 0.5,
     },
-    "ERMClassifier": SHARED | CLASSIFIER | {"row_norm": None, "loss": "logistic"},
-    "Ridge": SHARED | {"row_norm": None, "target_bound": None, "intervals": False},
+    "ERMClassifier": SHARED | CLASSIFIER | {"row_norm": None, "loss": "logistic"} | SPARSE,
+    "Ridge": SHARED | {"row_norm": None, "target_bound": None, "intervals": False} | SPARSE,
     "HuberRegressor": SHARED | {
         "row_norm": None, "target_bound": None, "max_sample_weight": 1.0, "threshold": "auto", "loss": "huber",
         "inference_share": 0.0,
-    },
+    } | SPARSE,
     "PoissonRegressor": SHARED | {
         "row_norm": None, "target_bound": None, "max_sample_weight": 1.0, "threshold": "auto", "intercept_scaling": "auto",
-    },
+    } | SPARSE,
     "ERMRegressor": SHARED | {
         "row_norm": None, "target_bound": None, "max_sample_weight": 1.0, "loss": "huber", "threshold": "auto",
-        "intercept_scaling": "auto",
-    },
+        "intercept_scaling": "auto", "quantile": 0.5,
+    } | SPARSE,
     "AdditiveClassifier": SHARED | CLASSIFIER | ADDITIVE | {"loss": "auto"},
     "AdditiveRegressor": SHARED | ADDITIVE | {
         "target_bound": None, "max_sample_weight": 1.0, "loss": "huber", "threshold": "auto",
@@ -109,7 +110,9 @@ def test_a_docstring_describes_every_parameter_once(name):
     """Each of the signature, in the section of parameters, and no other; the mark is gone."""
     kind = getattr(confide, name)
     section = re.search(r"Parameters\n-+\n(.*?)\n(?:Attributes|Returns|Notes)\n-+\n", inspect.getdoc(kind), re.DOTALL)
-    described = [key.strip() for line in re.findall(r"^([a-z_, ]+) :", section[1], re.MULTILINE) for key in line.split(",")]
+    described = [
+        key.strip() for line in re.findall(r"^([a-z0-9_, ]+) :", section[1], re.MULTILINE) for key in line.split(",")
+    ]
     assert sorted(described) == sorted(parameters_of(kind))
     assert "other parameters" not in kind.__doc__
 

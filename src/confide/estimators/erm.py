@@ -54,6 +54,10 @@ class ERMClassifier(SparsityParameter, RowNormParameter, LinearClassifier):
           array and work entry by entry. The loss must be convex and nowhere negative;
         - ``lipschitz`` and ``smoothness``: the largest absolute value of the first and of the second derivative.
 
+        A loss with kinks, such as a hinge, leaves out ``second_derivative`` and ``smoothness``; its derivative at a kink is
+        any slope between those on both sides. The noise is then in gradients, or on the weights (for `PureDP`, or with
+        ``mechanism="output"``): the fit takes its slopes at multiples of a narrow width, and straight lines between them.
+
         It may have
 
         - ``monotone = True``, if the derivative is nowhere positive: Gaussian noise then costs less of the budget;

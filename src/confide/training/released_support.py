@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 from scipy import special, stats
 
-from confide.erm.hinges import LogisticHinge
-from confide.erm.joints import unit_of_scores
-from confide.erm.losses import LogisticLoss, Loss
+from confide.erm.joints import joint_of, unit_of_scores, with_joint
+from confide.erm.losses import Loss
 from confide.erm.target_losses import PoissonLoss
 from confide.privacy.mechanism import Plan, Problem
 from confide.training.alpha import typical_norm
@@ -25,6 +24,7 @@ FALSE_WEIGHTS = 0.1
 """The mean number of weights that chance alone lifts above the threshold, if the guesses are right."""
 _USUAL_SLOPE = 0.5
 """The root mean square of the slopes of a loss over typical rows, in units of the largest slope."""
+_WIDE_JOINT = 0.25
 _QUANTILES = (np.arange(512) + 0.5) / 512.0
 
 
@@ -71,10 +71,16 @@ def _curvature(loss: Loss, scores: float) -> float:
     if isinstance(loss, PoissonLoss):
         # The curvature of counts is their mean, which is taken to be 1.
         return 1.0
-    if isinstance(loss, LogisticLoss | LogisticHinge):
-        margins = scores * stats.norm.ppf(_QUANTILES)
-        return float(loss.second_derivative(np.concatenate([margins, -margins])).mean())
-    return usual_curvature(loss, unit_of_scores(loss), has_residuals=is_of_residuals(loss))
+    if loss.n_outputs > 1 or is_of_residuals(loss) or scores == 0.0:
+        return usual_curvature(loss, unit_of_scores(loss), has_residuals=is_of_residuals(loss))
+    joint = joint_of(loss)
+    if joint is not None and joint < _WIDE_JOINT:
+        # The rows of the quantiles are too few for a narrow joint, and over many rows a wide one bends the loss as much.
+        loss = with_joint(loss, _WIDE_JOINT)
+    at_rows, label = (max(scores, 0.5) * stats.norm.ppf(_QUANTILES))[:, None], np.ones(len(_QUANTILES))
+    curvature = loss.of_scores(at_rows, label, 2).curvature
+    assert curvature is not None  # noqa: S101 - order 2 was asked for
+    return float(curvature.mean())
 
 
 def _spherical(share: float, norm: float, dimension: int) -> float:
