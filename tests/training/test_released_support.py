@@ -5,12 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from confide.data.arrays import ArrayBlocks
+from confide.erm.group_bounds import GroupBound
 from confide.erm.losses import LogisticLoss
 from confide.erm.target_losses import PoissonLoss, SquaredLoss
 from confide.privacy.budgets import ZCDP, ApproxDP, PureDP
 from confide.privacy.elastic_net import SparseProblem
 from confide.privacy.noise import Entropy
 from confide.privacy.output_perturbation import OutputPerturbation
+from confide.released_models.scores import LinearModel
 from confide.training import released_support
 from confide.training.alpha import AlphaRule
 from confide.training.gradient_steps import gradient_mechanism
@@ -68,7 +71,23 @@ def test_the_intercept_stays_and_nothing_happens_without_a_penalty():
     plan = planned(OutputPerturbation(), ZCDP(0.1), d=2)
     threshold = support_threshold(plan)
     weights = np.array([[0.5 * threshold, -1.5 * threshold, 0.1 * threshold]])
-    np.testing.assert_array_equal(with_zeros(weights, plan), [[0.0, -1.5 * threshold, 0.1 * threshold]])
+    model = LinearModel.of(weights, plan.problem)
+    found = with_zeros(model, plan, np.zeros((1, 3)))
+    np.testing.assert_array_equal(found.coef, [[0.0, -1.5 * threshold]])
+    np.testing.assert_array_equal(found.intercept, model.intercept)
     smooth = OutputPerturbation().plan(problem(400, 2, intercept=1.0, l2=40.0), ZCDP(0.1))
     assert support_threshold(smooth) == 0.0
-    np.testing.assert_array_equal(with_zeros(weights, smooth), weights)
+    assert with_zeros(model, smooth, weights) is model
+
+
+def test_levels_are_taken_relative_to_their_median_and_no_score_changes():
+    """A number that all levels share goes to the intercept, in units of the scale; without a schema groups stay."""
+    bound = GroupBound((3, 1), (0.5, 1.0))
+    facts = problem(10**6, 4, row_bound=bound, intercept=1.0, l2=4e4)
+    model = LinearModel(np.array([[7.0, 5.0, 9.0, 3.0]]), np.array([1.0]), bound)
+    for has_levels, coefficients in ((True, [[0.0, -2.0, 2.0, 3.0]]), (False, [[7.0, 5.0, 9.0, 3.0]])):
+        plan = OutputPerturbation().plan(SparseProblem.of(facts, 0.1, has_levels=has_levels), ZCDP(0.1))
+        found = with_zeros(model, plan, np.zeros((1, 5)))
+        np.testing.assert_allclose(found.coef, coefficients)
+        rows = ArrayBlocks(np.array([[0.5, 0.0, 0.0, 0.2], [0.0, 0.5, 0.0, -1.0], [0.0, 0.0, 0.5, 0.0]]))
+        np.testing.assert_allclose(found.scores(rows), model.scores(rows))

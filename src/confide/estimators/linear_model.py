@@ -241,6 +241,7 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ShownWithGua
             l1_ratio=parameters.checked_l1_ratio(
                 getattr(self, "l1_ratio", 0.0), has_intervals=self._asks_for_intervals, has_prior=prior is not None
             ),
+            has_schema=encoder is not None,
         )
 
     @property

@@ -59,9 +59,11 @@ class SparseProblem(Problem):
     ----------
     l1_ratio : share of the l1 penalty in the whole strength, in (0, 1); the ridge `l2` has the rest, so that the strength
         of the l1 penalty is `l2` l1_ratio / (1 - l1_ratio)
+    has_levels : whether groups of columns are levels of a category, or knots, of a schema; no proof uses it
     """
 
     l1_ratio: float
+    has_levels: bool = False
 
     def __post_init__(self) -> None:
         Problem.__post_init__(self)
@@ -69,9 +71,10 @@ class SparseProblem(Problem):
             raise ParameterError("l1_ratio must lie in (0, 1): the guarantee rests on the ridge.")
 
     @classmethod
-    def of(cls, problem: Problem, l1_ratio: float) -> SparseProblem:
+    def of(cls, problem: Problem, l1_ratio: float, *, has_levels: bool = False) -> SparseProblem:
         """The same problem, with its ridge, and an l1 penalty beside it."""
-        return cls(**{each.name: getattr(problem, each.name) for each in fields(problem)}, l1_ratio=l1_ratio)
+        facts = {each.name: getattr(problem, each.name) for each in fields(problem)}
+        return cls(**facts, l1_ratio=l1_ratio, has_levels=has_levels)
 
     def l1(self, l2: float) -> Array:
         """(o D,): the strength of the l1 penalty on each weight, at this ridge."""

@@ -92,8 +92,8 @@ def released(plan: AnyPlan, source: RowSource, entropy: Entropy) -> Fit:
         plan = with_centre(plan, source, entropy)
     solver: Any = ProximalThenFallback() if isinstance(plan.problem, SparseProblem) else NewtonThenFallback()
     release = MECHANISMS[plan.mechanism].release(plan, source, solver, entropy)
-    weights = with_zeros(release.weights, plan)
-    model = LinearModel.of(weights.reshape(plan.problem.loss.n_outputs, -1), plan.problem)
+    model = LinearModel.of(release.weights.reshape(plan.problem.loss.n_outputs, -1), plan.problem)
+    model = with_zeros(model, plan, release.weights)
     if plan.intervals is None:
         return Fit(model, None)
     moments = SecondMoments().release(plan.intervals.moments, release.weights, source, entropy)

@@ -107,7 +107,8 @@ def problem_of(settings: Settings, loss: Loss, n_features: int, n_rows: int | No
     )
     if settings.l1_ratio == 0.0:
         return problem
-    return SparseProblem.of(replace(problem, l2=problem.l2 * (1.0 - settings.l1_ratio)), settings.l1_ratio)
+    smooth = replace(problem, l2=problem.l2 * (1.0 - settings.l1_ratio))
+    return SparseProblem.of(smooth, settings.l1_ratio, has_levels=settings.has_schema)
 
 
 def row_bounds(settings: Settings, n_rows: int | None) -> tuple[int, int]:

@@ -7,18 +7,23 @@ facts. Nothing but the released weights is used besides. So this is post-process
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from scipy import special, stats
 
+from confide.erm.centred_rows import Centred
+from confide.erm.group_bounds import GroupBound
 from confide.erm.joints import joint_of, unit_of_scores, with_joint
 from confide.erm.losses import Loss
 from confide.erm.target_losses import PoissonLoss
 from confide.privacy.mechanism import Plan, Problem
+from confide.released_models.scores import LinearModel
 from confide.training.alpha import typical_norm
 from confide.training.usual_curvature import is_of_residuals, usual_curvature
-from confide.types import Array, Weights
+from confide.types import Weights
 
 FALSE_WEIGHTS = 0.1
 """The mean number of weights that chance alone lifts above the threshold, if the guesses are right."""
@@ -100,14 +105,40 @@ def _spherical(share: float, norm: float, dimension: int) -> float:
     return high
 
 
-def with_zeros(weights: Weights, plan: Plan) -> Weights:
-    """The weights (1, o D), those of columns set to 0 where they are no larger than the threshold. The intercept stays."""
-    return zeroed(weights, support_threshold(plan, weights), plan.problem)
+def with_zeros(model: LinearModel, plan: Plan, weights: Weights) -> LinearModel:
+    """The released model, its coefficients set to 0 where they are no larger than the threshold. The intercept stays.
+
+    With a schema, one level of a category is active in a row, unless it is unknown, and two neighbouring knots of a number
+    add up to 1. So a number may move from all weights of such a group to the intercept: the scores of rows whose level is
+    known stay, and a level that is not known counts as a middle one. Noise moves these weights together, so they are taken
+    relative to their median first.
+
+    Parameters
+    ----------
+    model : what was released
+    plan : its plan
+    weights : (1, o D), the same as the mechanism released it
+    """
+    threshold = support_threshold(plan, weights)
+    if threshold == 0.0:
+        return model
+    bound = plan.problem.row_bound
+    magnification = bound.magnification if isinstance(bound, Centred) else 1.0
+    coef, intercept = model.coef.copy(), model.intercept.copy()
+    has_levels = getattr(plan.problem, "has_levels", False) and isinstance(model.row_bound, GroupBound)
+    if has_levels and plan.problem.intercept > 0.0:
+        for levels, scale in _groups(model.row_bound):
+            middle = np.median(coef[:, levels], axis=1)
+            coef[:, levels] -= middle[:, None]
+            intercept += scale * middle
+    coef[np.abs(coef) <= threshold * magnification] = 0.0
+    return replace(model, coef=coef, intercept=intercept)
 
 
-def zeroed(weights: Weights, threshold: Array | float, problem: Any) -> Weights:
-    """The weights, those of columns set to 0 where they are no larger than a threshold."""
-    if not np.any(threshold):
-        return weights
-    of_columns = np.arange(weights.shape[-1]) % problem.row_width < problem.n_features
-    return np.where(of_columns & (np.abs(weights) <= threshold), 0.0, weights)
+def _groups(bound: GroupBound) -> Iterator[tuple[slice, float]]:
+    """The columns of each group of several, and its scale."""
+    start = 0
+    for size, scale in zip(bound.sizes, bound.scales, strict=True):
+        if size > 1:
+            yield slice(start, start + size), scale
+        start += size

@@ -121,6 +121,7 @@ class Settings:
     monotone : pairs of a column and "up" or "down", the direction in which its released effect is made monotone
     prior : public weights towards which the ridge pulls; None for 0
     l1_ratio : share of the l1 penalty in the whole strength `alpha`, in [0, 1)
+    has_schema : whether rows are encoded by a schema
     set_aside : explained in `Problem`, for a release that is one of several
     n_threads : number of threads that share rows in memory or in files; no plan or release depends on it
     """
@@ -147,6 +148,7 @@ class Settings:
     beside_mu: float = 0.0
     prior: Prior | None = None
     l1_ratio: float = 0.0
+    has_schema: bool = False
 
     @property
     def largest_weight(self) -> float:

@@ -8,7 +8,7 @@ import numpy as np
 
 from confide.privacy.sufficient_statistics import NoisyStatistics
 from confide.solvers.proximal import minimiser_of_model
-from confide.training.released_support import FALSE_WEIGHTS, gaussian_threshold, zeroed
+from confide.training.released_support import FALSE_WEIGHTS, gaussian_threshold
 from confide.types import Array
 
 _USUAL_RESIDUAL = 0.1
@@ -37,4 +37,5 @@ def sparse_weights(sums: NoisyStatistics) -> Array:
     shrinkage = 1.0 / (values + plan.l2 + rounding)
     variances = vectors**2 @ (shrinkage**2 * (noise**2 + residual**2 * values))
     share = FALSE_WEIGHTS / problem.n_features
-    return zeroed(weights, np.sqrt(variances) * gaussian_threshold(share, 1.0), problem)
+    threshold = np.sqrt(variances) * gaussian_threshold(share, 1.0)
+    return np.where(of_columns & (np.abs(weights) <= threshold), 0.0, weights)
