@@ -169,7 +169,7 @@ class Insensitive:
 @pytest.mark.parametrize("mechanism", ["auto", "output", "gradient"])
 @pytest.mark.parametrize("budget", [20.0, ApproxDP(4.0, 1e-6)], ids=["pure", "approximate"])
 def test_losses_with_kinks_need_their_largest_slope_alone(mechanism, budget):
-    """Fitted by noise on the weights or in gradients; the guarantee says what it assumes; noise in the objective is refused."""
+    """Fitted by noise on the weights or in gradients; the guarantee says what it assumes."""
     if isinstance(budget, float) and mechanism == "gradient":
         budget = confide.ZCDP(0.5)
     X, labels, targets = rows(8000)
