@@ -4,6 +4,8 @@
 PYTHON ?= python3
 # More optional parts of the package, by the names in pyproject.toml: make test EXTRAS=postgres, or EXTRAS="postgres torch".
 EXTRAS ?=
+# Folder for the data sets of the experiments: make data FOLDER=some/folder.
+FOLDER ?=
 # More arguments for pytest: make test ARGS="-m 'not slow'".
 ARGS ?=
 
@@ -31,6 +33,9 @@ space := $(empty) $(empty)
 extras := $(subst $(space),$(comma),$(strip $(subst $(comma),$(space),$(EXTRAS))))
 more := $(if $(extras),$(comma)$(extras))
 
+# The compiled kernel is built with the package where there is a C compiler.
+KERNEL := hatch_build.py src/confide/compiled/kernel.c src/confide/compiled/passes.h
+
 # Peers want other versions of what the package uses.
 PEERS := .venv-peers
 
@@ -40,11 +45,11 @@ TEST := $(VENV)/.has-all,test$(more)
 CHECK := $(VENV)/.has-all,test,check$(more)
 DOCS := $(VENV)/.has-docs$(more)
 
-.PHONY: help demo test check lint types layers project bench bench-peers experiments audit docs clean
+.PHONY: help demo test check lint types layers project bench bench-peers data experiments audit sanitize docs clean
 
 help: ## list these commands
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed 's/:.*## /:/' | awk -F: '{ printf "  make %-11s %s\n", $$1, $$2 }'
-	@echo "Variables: PYTHON=$(PYTHON)  EXTRAS=more optional parts  ARGS=more arguments for pytest"
+	@echo "Variables: PYTHON=$(PYTHON)  EXTRAS=more optional parts  ARGS=more arguments for pytest  FOLDER=of the data sets"
 
 demo: $(CORE) ## train a private model on real data and print its guarantee
 	@$(VENV)/bin/confide demo --force # a second run replaces the model of the first
@@ -77,11 +82,18 @@ bench-peers: $(PEERS)/.has-core ## compare accuracy with other libraries, in an 
 	  echo "peers could not be installed; those that are missing are named below" >&2
 	$(PEERS)/bin/python -m benchmarks.peers.accuracy $(ARGS)
 
-experiments: $(BENCH) ## repeat the experiments of the papers: an hour the first time, then what is missing
+data: $(CORE) ## download and prepare the data sets of the experiments: make data FOLDER=some/folder
+	@[ -n "$(FOLDER)" ] || { echo "name a folder for the data sets: make data FOLDER=some/folder" >&2; exit 2; }
+	$(VENV)/bin/python experiments/obtain_data.py "$(FOLDER)" $(ARGS)
+
+experiments: $(BENCH) ## repeat the experiments of the papers: an hour on two cores, then what is missing
 	$(VENV)/bin/python experiments/run.py $(ARGS)
 
 audit: $(TEST) ## try to break the guarantee, with fifty thousand releases at a time: an hour or two
 	$(RUN) pytest -m audit $(ARGS)
+
+sanitize: $(TEST) ## run the compiled kernel and its tests under sanitizers: needs a C compiler
+	$(RUN) scripts.sanitize_kernel $(ARGS)
 
 docs: $(DOCS) ## build the documentation site in build/site, and check every link of it
 	$(RUN) scripts.build_site
@@ -89,6 +101,7 @@ docs: $(DOCS) ## build the documentation site in build/site, and check every lin
 clean: ## remove what these commands made
 	rm -rf $(VENV) $(PEERS) build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find src tests -name __pycache__ -prune -exec rm -rf {} +
+	find src -name '*.so' -exec rm -f {} +
 
 $(VENV)/bin/python:
 	@command -v "$(PYTHON)" >/dev/null || { \
@@ -104,7 +117,7 @@ $(PEERS)/.has-core: pyproject.toml src/confide/_version.py benchmarks/peers/requ
 	@$(PEERS)/bin/python -m pip install -qq --disable-pip-version-check --editable .
 	@touch '$@'
 
-$(VENV)/.has-%: pyproject.toml src/confide/_version.py | $(VENV)/bin/python
+$(VENV)/.has-%: pyproject.toml src/confide/_version.py $(KERNEL) | $(VENV)/bin/python
 	@echo "installing confide ($*) into $(VENV)"
 	@$(PIP) --editable '.$(if $(filter core,$*),,[$*])'
 	@touch '$@'

@@ -51,9 +51,14 @@ def plan_of(budget: Any, mechanism: str, alpha: float, d: int, n: int) -> Any:
     return replace(training, intervals=IntervalsPlan.of(SHARE, training, moments, plan.intervals.usual_row_norm))
 
 
-def widths(plan: Any, population: Logistic, n: int, repetitions: int) -> tuple[float, tuple[float, float], float, float]:
-    """Median width, its quantiles of 10% and 90% over repetitions, coverage of the regularised minimiser, standard error."""
-    target, rng = minimiser(population, plan.alpha), np.random.default_rng(n)
+def widths(
+    plan: Any, population: Logistic, n: int, repetitions: int, target: np.ndarray | None = None
+) -> tuple[float, tuple[float, float], float, float]:
+    """Median width, its quantiles of 10% and 90% over repetitions, coverage of the target, standard error.
+
+    By default the target is the regularised minimiser.
+    """
+    target, rng = minimiser(population, plan.alpha) if target is None else target, np.random.default_rng(n)
     found, hits = [], []
     for _ in range(repetitions):
         drawn = rng.integers(len(population.rows), size=n)

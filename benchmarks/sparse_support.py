@@ -1,17 +1,17 @@
-"""Which columns count: the support of a private elastic net, beside two published private methods, on made-up sparse problems.
+"""Which columns count: the support of a private elastic net, beside two published methods, on made-up sparse problems.
 
     y = x . w + 0.5 z,  x uniform in [-1, 1]^d,  z standard normal,  5 weights of either sign and size 0.5 to 1, the others 0
 
 All methods get the same rows, (epsilon, 1e-6) for replace-one neighbours, |x_j| <= 1, residuals clipped to 1. Ours is
-`HuberRegressor(l1_ratio=.5)`, whose alpha, support and weights follow from the budget and public facts. The peers, written here
-plainly, are given more:
+`HuberRegressor(l1_ratio=.5)`, whose alpha, support and weights follow from the budget and public facts. The peers, written
+here plainly, are given more:
 
 - Frank-Wolfe: Talwar, Thakurta and Zhang, Nearly Optimal Private LASSO, NeurIPS 2015, algorithm 2, with the exponential
   mechanism in place of noisy maxima and today's account (rho = T epsilon_0^2 / 8), which costs it less than theirs. It is
-  given the true L1 norm, the best number of steps of a grid (chosen by the true weights), and the number of columns that count.
+  given the true L1 norm, the best number of steps of a grid (chosen by the true weights), and how many columns count.
 - Votes: Kifer, Smith and Thakurta, Private Convex Empirical Risk Minimization and High-dimensional Regression, COLT 2012,
-  section 3.1: sqrt(n) parts of the rows each name as many columns as count (least-angle regression), and the columns with the
-  most votes are chosen by the exponential mechanism. It spends the whole budget on the support and is given its size.
+  section 3.1: sqrt(n) parts of the rows each name as many columns as count (least-angle regression), and the columns with
+  the most votes are chosen by the exponential mechanism. It spends the whole budget on the support and is given its size.
 
 F1 is the harmonic mean of the share of the columns found that count and the share of the columns that count that are found.
 
@@ -42,7 +42,9 @@ def main() -> None:
     parser.add_argument("--columns", type=int, nargs="+", default=list(ROWS))
     given = parser.parse_args()
     warnings.simplefilter("ignore")
-    print("| columns | rows | epsilon | ours | its size | ours, 5 largest | ours, pure | Frank-Wolfe, 5 largest | votes, 5 |")
+    print(
+        "| columns | rows | epsilon | ours | its size | ours, 5 largest | ours, pure | Frank-Wolfe, 5 largest | votes, 5 |"
+    )
     print("|---|---|---|---|---|---|---|---|---|")
     for d in given.columns:
         for n in ROWS[d]:

@@ -57,8 +57,9 @@ class Cells:
             if line is None and not possible(asked):
                 continue
             if line is None:
-                start = time.perf_counter()
+                start, busy = time.perf_counter(), time.process_time()
                 line = asked | measure(asked) | {"asked": sorted(asked)}
+                line["seconds"] = round(time.process_time() - busy, 1)
                 self.path.parent.mkdir(parents=True, exist_ok=True)
                 with self.path.open("a", encoding="utf-8") as file:
                     file.write(json.dumps(line) + "\n")

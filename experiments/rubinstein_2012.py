@@ -312,41 +312,56 @@ def draw(lines: list[Cell], path: Path) -> None:
     """Distances by width, by number of features, and failures by epsilon. Shaded: 10% to 90% of releases or maps."""
     import drawing
 
-    figure, axes = drawing.panels(1, 3)
-    finite, kernel, floor = ([line for line in lines if line["part"] == part] for part in ("finite", "kernel", "floor"))
-    x = [line["width"] for line in finite]
-    drawing.line(axes[0, 0], "theorem 11, for 95%", x, [line["promised"] for line in finite], "theorem")
-    drawing.line(axes[0, 0], "measured, 95%", x, [line["quantile"] for line in finite], "output")
-    drawing.line(axes[0, 0], "measured, median", x, [line["median"] for line in finite], "output", linestyle="--")
-    drawing.band(axes[0, 0], "output", x, [line["tenths"] for line in finite])
-    axes[0, 0].set(
-        title="PrivateSVM-Finite", xlabel="columns", ylabel="distance from the exact machine", xscale="log", yscale="log"
-    )
-    x = [line["pairs"] for line in kernel]
-    drawing.line(axes[0, 1], "corollary 15, for 97.5%", x, [line["noise_bound"] for line in kernel], "theorem")
-    drawing.line(axes[0, 1], "noise, 97.5%", x, [line["noise"] for line in kernel], "output")
-    drawing.line(axes[0, 1], "noise, median", x, [line["noise_median"] for line in kernel], "output", linestyle="--")
-    drawing.band(axes[0, 1], "output", x, [line["noise_tenths"] for line in kernel])
-    drawing.line(axes[0, 1], "random features, mean", x, [line["features"] for line in kernel], "objective")
-    drawing.band(axes[0, 1], "objective", x, [line["features_tenths"] for line in kernel])
-    drawing.line(axes[0, 1], "largest score, exact", x, [line["size"] for line in kernel], "non-private")
-    axes[0, 1].set(
-        title="PrivateSVM, Gaussian kernel",
-        xlabel="pairs of features",
-        ylabel="largest distance",
-        xscale="log",
-        yscale="log",
-    )
-    x = [line["epsilon"] for line in floor]
-    drawing.line(axes[0, 2], "least possible, theorem 23", x, [line["least"] for line in floor], "theorem")
-    # Two standard errors of a share among this number of releases.
-    lengths = [2.0 * math.sqrt(line["failure"] * (1.0 - line["failure"]) / line["draws"]) for line in floor]
-    drawing.line(axes[0, 2], "measured", x, [line["failure"] for line in floor], "output", lengths)
-    drawing.line(axes[0, 2], "without privacy", x, [0.0] * len(x), "non-private")
-    axes[0, 2].set(title="the pair of lemma 22, n = 100", xlabel="epsilon", ylabel="share not accurate enough", xscale="log")
+    figure, axes = drawing.panels(3, 1, height=3.0)
+    parts = ("finite", draw_finite), ("kernel", draw_kernel), ("floor", draw_floor)
+    for axis, (part, draw_part) in zip(axes.flat, parts, strict=True):
+        draw_part(axis, [line for line in lines if line["part"] == part])
     for axis in axes.flat:
-        axis.legend(fontsize=6)
+        drawing.name_lines(axis)
     drawing.save(figure, path)
+
+
+def draw_finite(axis: Any, lines: list[Cell]) -> None:
+    """PrivateSVM-Finite: distances by number of columns; without privacy they are 0, which a logarithmic axis has not."""
+    import drawing
+
+    x = [line["width"] for line in lines]
+    drawing.line(axis, "theorem 11", x, [line["promised"] for line in lines], "theorem")
+    drawing.line(axis, "95%", x, [line["quantile"] for line in lines], "output")
+    drawing.line(axis, "median", x, [line["median"] for line in lines], "output", linestyle="--")
+    drawing.band(axis, "output", x, [line["tenths"] for line in lines])
+    axis.set(title="PrivateSVM-Finite", xlabel="columns", ylabel="distance", xscale="log", yscale="log")
+    drawing.plain_ticks(axis, "x", (1, 2, 5, 10, 20, 50, 100, 200))
+
+
+def draw_kernel(axis: Any, lines: list[Cell]) -> None:
+    """PrivateSVM: distances by noise and by random features, beside the size of the decision function without privacy."""
+    import drawing
+
+    x = [line["pairs"] for line in lines]
+    drawing.line(axis, "corollary 15", x, [line["noise_bound"] for line in lines], "theorem")
+    drawing.line(axis, "noise, 97.5%", x, [line["noise"] for line in lines], "output")
+    drawing.line(axis, "median", x, [line["noise_median"] for line in lines], "output", linestyle="--")
+    drawing.band(axis, "output", x, [line["noise_tenths"] for line in lines])
+    drawing.line(axis, "features", x, [line["features"] for line in lines], "objective")
+    drawing.band(axis, "objective", x, [line["features_tenths"] for line in lines])
+    drawing.line(axis, "without privacy", x, [line["size"] for line in lines], "non-private")
+    axis.set(title="PrivateSVM, Gaussian kernel", xlabel="pairs of features", ylabel="distance", xscale="log", yscale="log")
+    drawing.plain_ticks(axis, "x", x)
+
+
+def draw_floor(axis: Any, lines: list[Cell]) -> None:
+    """Failures on the pair of lemma 22 by epsilon."""
+    import drawing
+
+    x = [line["epsilon"] for line in lines]
+    drawing.line(axis, "theorem 23", x, [line["least"] for line in lines], "theorem")
+    # Two standard errors of a share among this number of releases.
+    lengths = [2.0 * math.sqrt(line["failure"] * (1.0 - line["failure"]) / line["draws"]) for line in lines]
+    drawing.line(axis, "measured", x, [line["failure"] for line in lines], "output", lengths)
+    drawing.line(axis, "without privacy", x, [0.0] * len(x), "non-private")
+    axis.set(title="the pair of lemma 22, n = 100", xlabel="epsilon", ylabel="share that fails", xscale="log")
+    drawing.plain_ticks(axis, "x", x)
 
 
 def main() -> None:

@@ -30,7 +30,16 @@ GROUPS = {
     ),
     "around_a_fit": (
         "Around a fit",
-        ["PrivateSearchCV", "PublicPrior", "evaluate", "intervals_from_parts", "load", "private_bounds", "progress"],
+        [
+            "PrivateSearchCV",
+            "PublicPrior",
+            "describe",
+            "evaluate",
+            "intervals_from_parts",
+            "load",
+            "private_bounds",
+            "progress",
+        ],
     ),
     "rows_and_columns": (
         "Rows and columns",
@@ -65,6 +74,7 @@ GROUPS = {
             "NotCertified",
             "PrivacyWarning",
             "BudgetWarning",
+            "SchemaWarning",
         ],
     ),
 }

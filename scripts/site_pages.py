@@ -28,7 +28,7 @@ _ELSEWHERE = ("https://", "http://", "mailto:")
 def places() -> dict[Path, Path]:
     """Each page and picture of the repository, and where it stands on the site."""
     found = {path: path.relative_to(ROOT / "docs") for path in (ROOT / "docs").rglob("*") if path.is_file()}
-    for folder in ("privacy", "accounting"):
+    for folder in ("privacy", "accounting", "planning"):
         for path in (ROOT / "src" / "confide" / folder / "proofs").glob("*.md"):
             found[path] = Path("explanation", "proofs", path.name)
     for path in (ROOT / "experiments" / "results").glob("*.svg"):

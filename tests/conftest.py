@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
+from confide.compiled.loading import Kernel, kernel
+
 # No test is judged by the time it takes.
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
@@ -40,3 +42,19 @@ def rows() -> tuple[np.ndarray, np.ndarray]:
     features = rng.normal(size=(2000, 5)) * 0.6
     chance = 1.0 / (1.0 + np.exp(-features @ np.array([3.0, -2.0, 1.0, 0.0, 0.5])))
     return features, (rng.random(2000) < chance).astype(np.int64)
+
+
+@pytest.fixture
+def compiled(monkeypatch: pytest.MonkeyPatch) -> Kernel:
+    """The compiled kernel, whatever the environment says of it."""
+    monkeypatch.delenv("CONFIDE_COMPILED", raising=False)
+    found = kernel()
+    if found is None:
+        pytest.skip("the compiled kernel was not built: python hatch_build.py builds it where there is a C compiler")
+    return found
+
+
+@pytest.fixture
+def by_numpy_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if the compiled kernel had not been built."""
+    monkeypatch.setenv("CONFIDE_COMPILED", "0")

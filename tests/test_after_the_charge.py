@@ -62,11 +62,13 @@ HOLDING = {
     "confide.estimators.parts": {"intervals_from_parts", "_coefficients"},
     "confide.estimators.evaluation": {"evaluate", "_counts"},
     "confide.estimators.private_bounds": {"private_bounds", "_chosen"},
+    "confide.estimators.description": {"describe", "_sums", "_cells"},
     "confide.features.labels": {"positions_of"},
+    "confide.features.columns": {"NumberColumn.stretched"},
     "confide.inference.evidence": {"Evidence.of"},
     "confide.inference.least_squares": {"SumsEvidence.of"},
 }
-"""Functions that release by a plan, divide and score rows, hold what was released, and close what was opened for rows."""
+"""Functions that release by a plan, divide, scale and score rows, hold what was released, and close what was opened."""
 
 
 def called_after_the_charge(run, monkeypatch):
@@ -105,6 +107,7 @@ SCHEMA = Schema(
     columns={"a": {"low": -0.5, "high": 0.5}, "c": {"categories": ["u", "v"]}},
     target={"column": "y", "negative": 0, "positive": 1},
 )
+SCHEMA_OF_COLUMNS = Schema(SCHEMA.columns)
 RICH = ApproxDP(50.0, 1e-6)
 
 
@@ -172,6 +175,8 @@ def entries(folder):
         "evaluation": lambda ledger: confide.evaluate(public, X, LABELS, budget=1.0, ledger=ledger),
         "evaluation by a schema": lambda ledger: confide.evaluate(described, FRAME, LABELS, budget=1.0, ledger=ledger),
         "bounds": lambda ledger: confide.private_bounds(FRAME, {"a": (-1, 1)}, budget=1.0, ledger=ledger),
+        "description": lambda ledger: confide.describe(FRAME, SCHEMA_OF_COLUMNS, budget=1.0, ledger=ledger),
+        "description of a file": lambda ledger: confide.describe(path, SCHEMA, budget=1.0, ledger=ledger),
         "bounds of a file": lambda ledger: confide.private_bounds(path, {"a": (-1, 1)}, budget=1.0, ledger=ledger),
         "evaluation of a file": lambda ledger: confide.evaluate(
             described, open_rows(path, SCHEMA), budget=1.0, ledger=ledger

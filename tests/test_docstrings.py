@@ -23,12 +23,19 @@ PLUMBING = {
 """Methods by which rooms of the package talk to each other. Their protocols describe them."""
 USING_ROWS = {"LogisticRegression", "LinearSVC", "KernelSVC", "ERMClassifier", "AdditiveClassifier"} | {
     *("AdditiveRegressor", "Ridge", "HuberRegressor", "PoissonRegressor", "ERMRegressor", "PrivateSearchCV"),
-    *("evaluate", "intervals_from_parts"),
+    *("describe", "evaluate", "intervals_from_parts"),
 }
 """Names that release something about rows."""
 SPEAKING_OF_ROWS = USING_ROWS | {"take_part", "FederatedRows", "open_rows", "PublicPrior", "Ledger"}
 NO_ARGUMENT_CAN_BE_WRONG = {"planning.Compared", "planning.Forecast", "planning.PrivacyRange", "planning.SampleSize"} | {
-    *("planning.UtilityBound", "datasets.SplitData", "Guarantee", "progress"),
+    *(
+        "planning.ExcessRiskBound",
+        "planning.FeatureApproximation",
+        "planning.UtilityBound",
+        "datasets.SplitData",
+        "Guarantee",
+        "progress",
+    ),
 }
 """Results, which users do not make, and a `with` block whose function is called as it is."""
 

@@ -129,6 +129,15 @@ def test_errors_of_2008_are_those_of_an_independent_program(first_script, kind):
     assert np.abs(errors(0.1) - first_script.INDEPENDENT[kind][0.2]).max() > 0.02
 
 
+def error_of_a_pull(pull, n, epsilon, dimension=10):
+    """Share of wrong rows of the sphere if noise of the law of 2008 is added to a vector of this length that is right."""
+    rng = np.random.default_rng(0)
+    noise = rng.normal(size=(100_000, dimension))
+    noise *= (rng.gamma(dimension, 2.0 / (n * epsilon), 100_000) / np.linalg.norm(noise, axis=1))[:, None]
+    noise[:, 0] += pull
+    return float(np.mean(np.arccos(noise[:, 0] / np.linalg.norm(noise, axis=1))) / np.pi)
+
+
 def test_committed_errors_of_2008_are_those_of_an_independent_program(first_script):
     """All of the table within .02; objective perturbation better everywhere, but hardly where both are near chance."""
     lines = lines_of("chaudhuri_monteleoni_2008")
@@ -139,7 +148,13 @@ def test_committed_errors_of_2008_are_those_of_an_independent_program(first_scri
             assert low <= mean <= high
         if line["epsilon"] < 0.005:
             assert 0.45 < line["objective"][0] < line["output"][0] < 0.5
-            assert line["output"][0] - line["objective"][0] < 0.02
+            assert line["output"][0] - line["objective"][0] < 0.025
+            # The noise is added to a pull of known length; our objective has somewhat more noise than the paper's.
+            output, objective = (error_of_a_pull(pull, line["n"], line["epsilon"]) for pull in line["pulls"])
+            margin = 4.0 * line["output"][1] / (first_script.FOLDS * line["draws"]) ** 0.5
+            assert line["output"][0] == pytest.approx(output, abs=margin)
+            assert objective < line["objective"][0]
+            assert line["pulls"][1] > 2.5 * line["pulls"][0]
         elif line["part"] == "budget":
             assert line["output"][0] - line["objective"][0] > 0.015
         if line["part"] == "budget" and line["epsilon"] in first_script.INDEPENDENT[line["kind"]]:
@@ -175,22 +190,49 @@ def test_committed_distances_of_2012_keep_what_the_theorems_promise():
 
 
 def test_committed_intervals_of_2019_hold_their_coefficients():
-    """Coverage near .95 in every cell, and both findings of the paper, but for one data set.
+    """Coverage near .95 in every cell that the library allows, and the findings of the paper where the formula has them.
 
-    Under pure budgets those by objective perturbation are shorter, under concentrated ones longer.
+    Under pure budgets those by objective perturbation are shorter. Under concentrated ones they are longer than by output
+    perturbation if their noise is Laplace and its share is above 1 / sqrt(D + 1), and shorter if it is Gaussian.
     """
-    lines = [line for line in lines_of("wang_kifer_lee_2019") if "width" in line]
-    assert {line["data"] for line in lines} == {"adult", "bank", "kddcup99", "nltcs"}
-    for line in lines:
-        assert 0.9 < line["coverage"] <= 1.0
-    places = {(line["data"], line["currency"], line["epsilon"], line["mechanism"]): line["width"] for line in lines}
-    pure = [place for place in places if place[1] == "pure" and place[3] == "objective"]
-    assert len(pure) == 7
-    for place in pure:
-        assert places[place] < places[(*place[:3], "output")]
-    for data, currency, epsilon, mechanism in places:
-        if currency == "zcdp" and mechanism == "output" and data != "adult":
-            assert places[data, currency, epsilon, "output"] < places[data, currency, epsilon, "objective, Laplace"]
+    lines = lines_of("wang_kifer_lee_2019")
+    assert {line["data"] for line in lines if line["part"] == "few"} == {"adult", "bank", "kddcup99", "nltcs"}
+    assert {line["data"] for line in lines if line["part"] == "whole"} == {"adult", "bank", "kddcup99", "ipums_br"}
+    allowed = [line for line in lines if not line["refused"]]
+    outputs = {}
+    for line in allowed:
+        assert 0.9 - line["standard_error"] < line["coverage"] <= 1.0
+        if line["mechanism"] == "output":
+            outputs[line["part"], line["data"], line["currency"], line["epsilon"]] = line
+    compared = [line for line in allowed if line["mechanism"] != "output"]
+    assert len(compared) == 7 + 13 + 13
+    for line in compared:
+        other = outputs[line["part"], line["data"], line["currency"], line["epsilon"]]
+        noise = line["noise"] / other["noise"]
+        if line["mechanism"] == "objective, Laplace":
+            assert 0.78 < noise / (line["columns"] + 2.0) ** 0.5 < 0.9
+            assert (line["width"] > other["width"]) == (noise * line["shares"][1] > 1.0)
+        else:
+            assert line["width"] < other["width"]
+            assert 0.75 < noise < 1.0
+        if line["part"] == "few" and line["currency"] == "zcdp":
+            assert line["width"] == pytest.approx(line["expected_width"], rel=0.1)
+
+
+def test_the_share_of_noise_that_the_rows_let_through_follows_from_the_curvature(first_script, monkeypatch):
+    """One column that half of the rows have: shares are those of the inverse of a Hessian of two rows and columns."""
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+    module = importlib.import_module("wang_kifer_lee_2019")
+    rows = np.array([[1.0], [0.0]] * 50)
+    population = module.Logistic(rows, np.zeros(2), np.tile([1.0, 1.0, 0.0, 0.0], 25))
+    monkeypatch.setattr(module, "population_of", lambda *_: population)
+    weights, sampling, shares = module.asymptotics.__wrapped__("few", "none", 0.002)
+    assert weights == pytest.approx([0.0, 0.0], abs=1e-12)
+    # All probabilities are 1/2: the curvature is a quarter of the mean square of the rows with their intercept.
+    moment = np.array([[0.5, 0.5], [0.5, 1.0]])
+    inverse = np.linalg.inv(moment / 4.0 + 0.002 * np.eye(2))
+    assert shares == pytest.approx(0.002 * np.linalg.norm(inverse, axis=0))
+    assert sampling == pytest.approx(np.sqrt(np.diagonal(inverse @ (moment / 4.0) @ inverse)))
 
 
 def test_the_page_of_2011_counts_recalled_numbers_that_say_otherwise(first_script):
@@ -219,7 +261,7 @@ def test_the_page_of_2011_counts_recalled_numbers_that_say_otherwise(first_scrip
         ("chaudhuri_monteleoni_2008", "FillBetweenPolyCollection", ("non-private",), ()),
         ("chaudhuri_monteleoni_sarwate_2011", "LineCollection", ("non-private",), ()),
         ("rubinstein_2012", "FillBetweenPolyCollection", ("without privacy", "corollary 15", "theorem 23"), ("theorem 13",)),
-        ("wang_kifer_lee_2019", "LineCollection", ("without privacy", "refused"), ()),
+        ("wang_kifer_lee_2019", "LineCollection", ("without privacy", "refused", "by the formula"), ()),
     ],
 )
 def test_figures_show_spread_the_model_without_privacy_and_what_was_refused(name, spread, shown, not_shown):

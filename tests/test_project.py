@@ -12,6 +12,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from hatch_build import compiler, platform
 from scripts import reading_paths
 from scripts.reading_paths import count_code_lines
 
@@ -97,7 +98,7 @@ def files_of_the_project() -> list[Path]:
     for folder, names, files in os.walk(ROOT):
         names[:] = [n for n in names if n not in made_by_tools and (not n.startswith(".") or n in kept_hidden)]
         # In a git worktree, .git is a file that holds a path.
-        found.extend(Path(folder) / name for name in files if name != ".git" and not name.endswith((".pyc", ".pth")))
+        found.extend(Path(folder) / name for name in files if name != ".git" and not name.endswith((".pyc", ".pth", ".so")))
     return sorted(found)
 
 
@@ -297,6 +298,9 @@ def test_the_wheel_holds_every_file_of_the_package(tmp_path: Path) -> None:
         shipped = {name for name in archive.namelist() if ".dist-info/" not in name}
         metadata = {Path(name).name for name in archive.namelist() if ".dist-info/" in name}
     expected = {path.relative_to(SOURCE).as_posix() for path in files_of_the_project() if path.is_relative_to(PACKAGE)}
-    assert shipped == expected
+    # The compiled kernel is added where it can be built.
+    kernel = {"confide/compiled/_kernel.abi3.so"} if os.environ.get("CONFIDE_COMPILED") != "0" and compiler() else set()
+    assert shipped == expected | kernel
+    assert wheel.endswith(f"-cp311-abi3-{platform()}.whl" if kernel else "-py3-none-any.whl")
     assert "confide/py.typed" in shipped
     assert {"LICENSE", "NOTICE", "entry_points.txt"} <= metadata

@@ -36,9 +36,11 @@ if TYPE_CHECKING:
     from confide.errors import ParameterError as ParameterError
     from confide.errors import PrivacyWarning as PrivacyWarning
     from confide.errors import SchemaError as SchemaError
+    from confide.errors import SchemaWarning as SchemaWarning
     from confide.errors import StudyError as StudyError
     from confide.estimators.additive import AdditiveClassifier as AdditiveClassifier
     from confide.estimators.additive import AdditiveRegressor as AdditiveRegressor
+    from confide.estimators.description import describe as describe
     from confide.estimators.effects_display import EffectsDisplay as EffectsDisplay
     from confide.estimators.erm import ERMClassifier as ERMClassifier
     from confide.estimators.erm import ERMRegressor as ERMRegressor

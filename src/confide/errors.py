@@ -20,9 +20,11 @@ and every warning:
 
     PrivacyWarning (UserWarning)         a fit goes on, but promises less than its user may think
     BudgetWarning (UserWarning)          fits are about to spend more than their caller may expect
+    SchemaWarning (UserWarning)          rows to be predicted hold cells that the schema does not describe
 
 A message says what was expected, what came and what to do. It may name public facts (parameters, declared columns,
-shapes), but never holds a value from the data.
+shapes), but never holds a value from the data. A `SchemaWarning` alone holds counts of rows: of those that its caller gave
+to be predicted.
 """
 
 from __future__ import annotations
@@ -40,6 +42,7 @@ __all__ = [
     "ParameterError",
     "PrivacyWarning",
     "SchemaError",
+    "SchemaWarning",
     "StudyError",
 ]
 
@@ -98,3 +101,23 @@ class PrivacyWarning(UserWarning):
 
 class BudgetWarning(UserWarning):
     """Fits are about to spend a budget more than once, or outside of every ledger. Nothing has been used or charged yet."""
+
+
+class SchemaWarning(UserWarning):
+    """Rows to be predicted hold numbers outside of their bounds, or categories that are not listed.
+
+    Such a number counts as the nearer bound, and such a category as no level, so the prediction says little of such rows.
+    The message names the columns and says how many cells, which is a fact about these rows like the predictions themselves;
+    it holds no cell. Fits never give it. To silence it, call ``warnings.simplefilter("ignore", confide.SchemaWarning)``.
+
+    Attributes
+    ----------
+    cells : dict from the name of each such column to its number of such cells
+    """
+
+    def __init__(self, message: str, cells: dict[str, int] | None = None) -> None:
+        super().__init__(message, cells)
+        self.cells = {} if cells is None else cells
+
+    def __str__(self) -> str:
+        return str(self.args[0])

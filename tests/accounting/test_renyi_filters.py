@@ -46,6 +46,24 @@ def test_a_renyi_ledger_admits_what_its_order_allows_and_not_a_hundredth_more():
     assert filter_.spent(total).delta == 1e-6
 
 
+def test_the_largest_rho_that_a_renyi_ledger_admits_leaves_the_slack_of_delta():
+    """It converts to the limit at 99% of delta, and to less than the limit at the whole of delta."""
+    filter_, low, high = RenyiFilter(ApproxDP(2.0, 1e-6)), 0.0, 1.0
+    for _ in range(40):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if filter_.admits(filter_.amount(Event(ZCDP(middle)))) else (low, middle)
+    assert 2.0 - 1e-8 < concentrated_epsilon(low, 0.99e-6) <= 2.0
+    assert concentrated_epsilon(low, 1e-6) < 2.0 - 1e-5
+
+
+def test_a_concentrated_ledger_never_counts_a_bare_approximate_charge():
+    """It has no rho: that of its epsilon alone would leave out its delta. The same charge with a curve has one."""
+    filter_ = ConcentratedFilter(ZCDP(1.0))
+    assert filter_.amount(Event(ApproxDP(0.1, 1e-8))).rho is None
+    assert not filter_.admits(filter_.amount(Event(ApproxDP(0.1, 1e-8))))
+    assert filter_.admits(filter_.amount(GAUSSIAN))
+
+
 def test_a_renyi_ledger_takes_pure_charges_up_to_their_sum():
     """Five times 0.4 fills a limit of 2 by the sum, which Rényi divergences alone would refuse; then nothing else fits."""
     filter_ = RenyiFilter(ApproxDP(2.0, 1e-6))

@@ -33,6 +33,7 @@ COMMANDS = [
     "verify",
     "run",
     "bounds",
+    "describe",
 ]
 SENTINEL = "SECRETVALUE"
 SENTINEL_NUMBER = "987654321"

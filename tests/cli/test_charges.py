@@ -266,4 +266,4 @@ def test_a_ledger_for_persons_with_fewer_rows_brings_a_warning(folder_with_ledge
     two = run(
         "fit", "people.csv", "--schema", "people.toml", "--epsilon", 1, "--ledger", "study.db", "--max-rows-per-person", 2
     )
-    assert "warning: The ledger counts what persons with at most 1 row pay" in two.stderr
+    assert "warning: study.db: The ledger counts what persons with at most 1 row pay" in two.stderr

@@ -56,6 +56,7 @@ def test_predict_speaks_json(folder):
     assert json.loads(result.stdout) == {
         "out": "scored.csv",
         "rows": 200,
+        "cells_outside_schema": {},
         "target": "income",
         "probability_of": "high",
     }
@@ -84,6 +85,23 @@ def test_predict_warns_of_a_model_without_privacy(folder):
     result = run("predict", "model.json", "people.csv", "--out", "-")
     assert result.stderr.startswith("warning: this model is NOT PRIVATE.")
     assert "NOT PRIVATE" not in result.stdout
+
+
+def test_predict_counts_cells_that_the_schema_does_not_describe(folder):
+    """Once, on standard error and in JSON, by column; the table is written all the same, and no cell is shown."""
+    fit()
+    rows = rows_of()
+    for place, cells in enumerate([{"age": "4321"}, {"age": "-7"}, {"hours [x]": "5e9"}]):
+        rows[place] |= cells
+    write_rows(Path("new.csv"), rows)
+    result = run("predict", "model.json", "new.csv", "--out", "-")
+    assert result.stderr.count("warning: ") == 1
+    assert '"age": 2 cells lie outside' in result.stderr
+    assert '"hours [x]": 1 cell lies outside' in result.stderr
+    assert "4321" not in result.stderr
+    assert len(result.stdout.splitlines()) == 201
+    document = json.loads(run("predict", "model.json", "new.csv", "--out", "scored.csv", "--format", "json").stdout)
+    assert document["cells_outside_schema"] == {"age": 2, "hours [x]": 1}
 
 
 def test_a_model_without_a_schema_finds_its_columns_by_name(folder):

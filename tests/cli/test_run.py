@@ -107,13 +107,12 @@ def test_a_run_that_stopped_between_charge_and_model_says_so(study, monkeypatch)
 
 def test_a_run_that_stopped_after_the_model_goes_on(study, monkeypatch):
     """Before the ledger noted the checksum of the model, and before the evaluation."""
-    from confide.cli.charges import Charges
 
     def stopped(*_):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(Charges, "_note_checksum", stopped)
+        patched.setattr("confide.cli.charges.note_checksum", stopped)
         assert "The model is in" in line_of("run", "study.toml", code=130)
     before = Path("model.json").read_bytes()
     run("run", "study.toml")
@@ -298,3 +297,13 @@ def test_one_ledger_without_room_for_both_names_the_way_out(study):
     Path("study.toml").write_text(STUDY.replace("study.db", "fit.db") + EVALUATION, encoding="utf-8")
     confide.Ledger("fit.db", limit=0.5)
     assert "a ledger of their own, as [evaluation] ledger" in line_of("run", "study.toml", code=3)
+
+
+def test_each_ledger_for_persons_with_fewer_rows_is_named_once(study):
+    """That of the fit and that of the evaluation, before anything is charged."""
+    text = (STUDY + OF_ITS_OWN).replace("epsilon = 0.5", "epsilon = 0.5\nmax_rows_per_person = 3")
+    Path("study.toml").write_text(text, encoding="utf-8")
+    confide.Ledger("held_out.db", limit=0.25)
+    shown = run("run", "study.toml", "--dry-run").stderr
+    for name in ("study.db", "held_out.db"):
+        assert shown.count(f"{name}: The ledger counts what persons with at most 1 row pay.") == 1

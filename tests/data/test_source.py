@@ -38,6 +38,7 @@ def test_a_source_of_sums_alone_has_no_sample_and_no_single_precision():
     for source in (OnlySums(), OnlySums().lent()):
         assert source.sample(10) is None
         assert source.in_single_precision() is None
+        assert source.as_stored(shortened=False) is None
 
 
 @pytest.mark.parametrize("make", [OnlySums, lambda: MemorySource(ArrayBlocks(ROWS), LABELS)], ids=["own", "memory"])
@@ -52,7 +53,7 @@ def test_lent_rows_have_the_sums_of_their_source_to_the_bit(make):
 
 
 def test_lent_rows_have_no_attribute_of_their_source():
-    """They are four functions and two numbers, and what is lent already is lent as it is."""
+    """They are five functions and two numbers, and what is lent already is lent as it is."""
     found = lent(OnlySums())
     assert {field.name for field in dataclasses.fields(found)} == {
         "n_features",
@@ -60,6 +61,7 @@ def test_lent_rows_have_no_attribute_of_their_source():
         "sum_over_rows",
         "sample",
         "in_single_precision",
+        "as_stored",
     }
     assert not hasattr(found, "behind")
     assert not hasattr(found, "__dict__")

@@ -22,6 +22,7 @@ import pyarrow as pa
 import pytest
 
 import confide
+from confide.compiled.gradient_sums import CompiledSum
 from confide.data import streams
 from confide.data.arrays import MemorySource, rows_in_block, rows_in_group
 from confide.data.frames import EncodedBlocks
@@ -135,8 +136,14 @@ def test_many_rows_on_disk_need_no_hessian_of_all(tmp_path, monkeypatch):
     assert np.array_equal(model.intercept_, memory.intercept_)
 
 
-def test_first_passes_over_many_columns_are_in_single_precision(tmp_path, monkeypatch):
-    """In memory and from files, with the same release to the last bit; the last passes are the objective's own."""
+@pytest.mark.parametrize("by", ["by_numpy_alone", "compiled"])
+def test_first_passes_over_many_columns_are_cheap(tmp_path, monkeypatch, request, by):
+    """In memory and from files, with the same release to the last bit; the last passes are the objective's own.
+
+    The first ones are in single precision, or those of the compiled kernel.
+    """
+    request.getfixturevalue(by)
+    cheap = CompiledSum if by == "compiled" else ApproximateSum
     rng = np.random.default_rng(0)
     X = rng.uniform(-1, 1, size=(30_000, 60)).astype(np.float32)
     frame = pd.DataFrame(X, columns=[f"x{j}" for j in range(60)])
@@ -160,8 +167,8 @@ def test_first_passes_over_many_columns_are_in_single_precision(tmp_path, monkey
     kinds.clear()
     model = confide.LogisticRegression(2.0, random_state=3).fit(open_rows(tmp_path / "t.parquet", schema))
     assert kinds == in_memory
-    assert kinds.count(ApproximateSum) >= 2
-    assert 1 <= kinds.count(RowSum) < kinds.count(ApproximateSum)
+    assert kinds.count(cheap) >= 2
+    assert 1 <= kinds.count(RowSum) < kinds.count(cheap)
     assert kinds[-1] is RowSum
     assert np.array_equal(model.coef_, memory.coef_)
     assert np.array_equal(model.intercept_, memory.intercept_)

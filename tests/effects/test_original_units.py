@@ -141,19 +141,23 @@ def test_curves_gaps_and_single_levels_are_compared_with_what_their_units_say():
         "hours": {"low": 0, "high": 10, "missing": True},
         "pay": {"low": 1, "high": 1000, "scale": "log"},
         "one": {"categories": ["only"]},
+        "income": {"low": 1000, "high": 1_000_000, "scale": "log10"},
+        "wealth": {"low": 1000, "high": 1_000_000, "scale": "log"},
     }
     made = encoder(columns)
     weights = np.arange(1.0, made.n_features + 1)[:, None]
     named, values = in_original_units(made, weights, np.zeros(1))
     found = {each.name: (each.unit, value) for each, value in zip(named, values[:, 0], strict=True)}
-    # age~0 ... age~100 are 1, 2, 3, 4; hours 5, hours=(missing) 6; pay 7; one 8.
+    # age~0 ... age~100 are 1, 2, 3, 4; hours 5, hours=(missing) 6; pay 7; one 8; income 9; wealth 10.
     assert found["age = 0"] == ("against 50", pytest.approx(-2.0))
     assert found["age = 100"] == ("against 50", pytest.approx(1.0))
     assert found["hours"] == ("per 1", pytest.approx(5.0 * 2 / 10))
     assert found["hours: (missing)"] == ("against 5", pytest.approx(6.0))
     assert found["pay"] == ("per doubling", pytest.approx(7.0 * 2 * math.log(2) / math.log(1000)))
     assert found["one: only"] == ("against no listed level", pytest.approx(8.0))
-    assert found["(intercept)"] == ("", pytest.approx(3.0 - 5.0 - 7.0))
+    assert found["income"] == ("per doubling", pytest.approx(9.0 * 2 * math.log(2) / math.log(1000)))
+    assert found["wealth"] == ("per doubling of wealth - 999", pytest.approx(10.0 * 2 * math.log(2) / math.log1p(999_000)))
+    assert found["(intercept)"] == ("", pytest.approx(3.0 - 5.0 - 7.0 - 9.0 - 10.0))
 
 
 def test_every_coefficient_has_a_unit_in_both_forms():
@@ -163,6 +167,26 @@ def test_every_coefficient_has_a_unit_in_both_forms():
     named, _ = in_original_units(made, np.zeros((made.n_features, 1)), np.zeros(1))
     assert all(each.unit for each in named[:-1])
     assert [each.name for each in named if each.columns == ("age", "sex")] == ["age x sex: M"]
+
+
+def test_units_of_the_schema_stand_in_every_unit():
+    """Of steps, of the points of curves, of missing numbers, of shifted logarithms, and of encoded columns."""
+    columns = {
+        "age": {"low": 17, "high": 90, "unit": "years", "missing": True},
+        "hours": {"low": 0, "high": 80, "knots": [40], "unit": "h"},
+        "gain": {"low": 0, "high": 99, "scale": "log", "unit": "USD"},
+    }
+    made = encoder(columns)
+    named, _ = in_original_units(made, np.zeros((made.n_features, 1)), np.zeros(1))
+    assert {each.name: each.unit for each in named} == {
+        "age": "per 1 years",
+        "age: (missing)": "against 53.5 years",
+        "hours = 0": "against 40 h",
+        "hours = 80": "against 40 h",
+        "gain": "per doubling of gain + 1 USD",
+        "(intercept)": "",
+    }
+    assert encoded_units(made)[0] == "per half range, 36.5 years"
 
 
 def test_unknown_units_and_units_without_a_schema_are_refused():

@@ -35,6 +35,15 @@ def test_log_scales_have_powers_of_ten_that_do_not_touch():
     assert ticks_of(Points.of([encoding_of(CategoryColumn("x", ("a", "b")))])) == []
 
 
+def test_the_scale_log10_has_round_numbers_from_its_low_on():
+    def ticks(low, high):
+        return ticks_of(Points.of([encoding_of(NumberColumn("pay", low, high, scale="log10", knots=2))]))
+
+    assert ticks(1000, 10**6) == [1000, 10_000, 100_000, 1_000_000]
+    assert ticks(0.001, 10**4) == [0.001, 0.01, 0.1, 1, 10, 100, 1000, 10_000]
+    assert ticks(20_000, 500_000) == [20_000, 50_000, 100_000, 200_000, 500_000]
+
+
 def test_numbers_are_short():
     assert [number_text(x) for x in (0.0, 0.25, 9000.0, 12_500.0, 2e6, 3e9)] == ["0", "0.25", "9000", "12.5k", "2M", "3G"]
 

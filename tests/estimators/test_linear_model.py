@@ -171,3 +171,12 @@ def test_parameters_that_a_subclass_hides_count_all_the_same():
     with pytest.raises(confide.InputError, match="class_weight"):
         Narrow(1.0).fit(X, (X[:, 0] > 0.0).astype(int))
     assert Narrow(1.0).plan(500, 2).problem.row_norm == pytest.approx(5.0**0.5)
+
+
+def test_a_file_that_is_not_named_is_asked_for():
+    """By an error that says what to write, and not by a bare TypeError."""
+    model = LogisticRegression(1.0).fit(X, Y)
+    with pytest.raises(confide.ParameterError, match=r"model\.save\('model\.json'\)"):
+        model.save()
+    with pytest.raises(confide.ParameterError, match=r"model\.report\('report\.html'\)"):
+        model.report()

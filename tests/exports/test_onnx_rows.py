@@ -19,6 +19,7 @@ MORE = {
     "flag": {"categories": [True, False]},
     "lone": {"categories": ["only"]},
     "bent": {"low": 1, "high": 1000, "scale": "log", "knots": [3, 10, 500], "missing": True},
+    "pay": {"low": 20, "high": 5000, "scale": "log10", "missing": True},
     "flat": {"low": -5, "high": 5, "knots": 0, "missing": True},
 }
 INTERACT = [
@@ -44,6 +45,7 @@ def test_encoded_rows_are_those_of_the_encoder():
         flag=rng.choice([True, False], 400),
         lone=rng.choice(["only", "others"], 400),
         bent=rng.choice([-2.0, 1.0, 3.0, 7.5, 10.0, 999.0, 2e3, np.nan], 400),
+        pay=rng.choice([-2.0, 20.0, 33.3, 5000.0, 1e9, np.nan], 400),
         flat=rng.choice([-5.0, 0.25, 5.0, 8.0, np.nan], 400),
     )
     encoder = Encoder(Schema(columns=COLUMNS | MORE, interact=INTERACT))

@@ -36,6 +36,13 @@ def test_on_the_log_scale_their_ratio_is_nearly_the_same():
     assert all(float(f"{each:.2e}") == each for each in found)
 
 
+def test_on_the_log10_scale_they_are_even_in_the_logarithm():
+    found = np.array(candidates_of(NumberColumn("pay", 2000, 5e6, scale="log10")))
+    assert 600 < found.size <= MOST_STEPS + 1
+    assert (np.diff(found) / found[:-1]).max() < 0.02
+    assert (found[0], found[-1]) == (2000, 5e6)
+
+
 @pytest.mark.parametrize("scale", ["linear", "log"])
 @pytest.mark.parametrize(("low", "high"), [(0.0, 1e-290), (-1e300, 1e300), (1e15, 1e15 + 1), (1.0, 1.0 + 2**-52), (-7.5, 0)])
 def test_there_are_always_two_and_never_too_many(low, high, scale):

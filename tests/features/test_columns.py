@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from confide.errors import ParameterError, SchemaError
 from confide.features.columns import CategoryColumn, NumberColumn, columns_of
@@ -56,7 +59,13 @@ CONTRADICTIONS = {
     "a boolean number of knots": ({"age": AGE | {"knots": True}}, "knots must be a list"),
     "knots that rounding joins": ({"age": {"low": -1e300, "high": 1e300, "knots": [1, 2]}}, "too close"),
     "knots for categories": ({"sex": SEX | {"knots": [1]}}, '"knots"'),
-    "unknown scale": ({"age": AGE | {"scale": "logarithm"}}, '"linear" or "log"'),
+    "unknown scale": ({"age": AGE | {"scale": "logarithm"}}, '"linear", "log" or "log10"'),
+    "a unit that is no text": ({"age": AGE | {"unit": 3}}, "unit must be text"),
+    "a unit of two lines": ({"age": AGE | {"unit": "a\nb"}}, "unit must be text"),
+    "a long unit": ({"age": AGE | {"unit": "u" * 31}}, "at most 30 characters"),
+    "a unit of categories": ({"sex": SEX | {"unit": "USD"}}, '"unit"'),
+    "the logarithm of 0": ({"pay": {"low": 0, "high": 9, "scale": "log10"}}, "low must be above 0; it is 0"),
+    "the logarithm of nearly 0": ({"pay": {"low": 1e-308, "high": 1e6, "scale": "log10"}}, "too close to 0"),
     "scale of another type": ({"age": AGE | {"scale": ["log"]}}, "age"),
     "flag of another type": ({"age": AGE | {"missing": 1}}, "missing must be true or false"),
     "other that is not listed": ({"sex": SEX | {"other": "male"}}, "one of the listed categories"),
@@ -106,3 +115,40 @@ def test_no_list_holds_more_knots_than_may_be_spaced_evenly():
     assert len(NumberColumn("age", 0, 2000, knots=knots[:-1]).knots) == 1000
     with pytest.raises(SchemaError, match='column "age": there are more than 1000 knots'):
         NumberColumn("age", 0, 2000, knots=knots)
+
+
+def test_the_scale_log10_is_even_in_the_logarithm_of_the_value_itself():
+    """Each power of ten takes the same part of the scale, wherever low lies, and so do evenly spaced knots."""
+    pay = NumberColumn("pay", 1000, 1e6, scale="log10", knots=2)
+    assert pay.stretched(np.array([5.0, 1e3, 1e4, 1e5, 1e6, 1e9])) == pytest.approx([-1, -1, -1 / 3, 1 / 3, 1, 1])
+    assert pay.interior_knots == pytest.approx((1e4, 1e5))
+    assert pay.numbers_at(np.array([0.0, 0.5, 1.0])) == pytest.approx([1e3, 10**4.5, 1e6])
+    assert columns_of({"pay": pay.to_dict()}) == (pay,)
+    assert str(pay) == "number from 1000 to 1000000, log10 scale, 2 even knots"
+
+
+def test_a_unit_is_shown_and_changes_nothing():
+    """It is written where it is given, and columns that differ in it alone are equal."""
+    plain, age = NumberColumn("age", 17, 90), NumberColumn("age", 17, 90, unit="years")
+    assert (plain, plain.to_dict(), plain.title) == (age, {"low": 17, "high": 90}, "age")
+    assert (age.to_dict()["unit"], age.title, age.shown(30.0)) == ("years", "age (years)", "30 years")
+    assert str(age) == "number from 17 to 90 years"
+    assert columns_of({"age": age.to_dict()})[0].unit == "years"
+
+
+def test_the_scale_log_keeps_its_meaning():
+    """It is log(1 + value - low), which is the same as "log10" if low is 1 and puts knots near low if low is large."""
+    numbers = np.array([1.0, 7.0, 60.0])
+    one, other = (NumberColumn("n", 1, 60, scale=scale, knots=3) for scale in ("log", "log10"))
+    assert one.stretched(numbers.copy()).tolist() == other.stretched(numbers.copy()).tolist()
+    assert one.interior_knots == other.interior_knots
+    assert NumberColumn("pay", 1000, 1e6, scale="log", knots=2).interior_knots[0] < 1100
+
+
+@given(st.floats(1e-3, 1e6), st.floats(1.001, 1e9), st.lists(st.floats(allow_nan=False), max_size=20))
+def test_numbers_on_the_scale_log10_never_leave_their_range(low, ratio, numbers):
+    """From -1 to 1 for every number, in rising order, with the bounds at the ends."""
+    column = NumberColumn("x", low, low * ratio, scale="log10")
+    found = column.stretched(np.array(sorted([*numbers, column.low, column.high])))
+    assert (np.diff(found) >= 0.0).all()
+    assert (found[0], found[-1]) == (-1.0, 1.0)

@@ -25,6 +25,8 @@ TARGETS = {
     "bounds that do not rise": ({"column": "price", "low": 1, "high": 1}, "low must be below high"),
     "a bound without end": ({"column": "price", "low": 0, "high": float("inf")}, "high must be a finite number"),
     "a bound of text": ({"column": "price", "low": "0", "high": 1}, "low must be a finite number"),
+    "a unit of labels": ({"column": "y", "negative": "a", "positive": "b", "unit": "USD"}, "unit is for numbers"),
+    "a blank unit": ({"column": "price", "low": 0, "high": 1, "unit": " "}, "unit must be text"),
     "neither labels nor bounds": ({"column": "price"}, "give low and high for a column of numbers"),
 }
 
@@ -45,6 +47,9 @@ def test_a_target_of_numbers_has_bounds_and_no_labels():
     assert (target.bounds, target.labels) == ((0.0, 20000.0), ())
     assert target == target_of(PRICE)
     assert Target("y", "a", "b").bounds is None
+    with_unit = target_of(PRICE | {"unit": "USD"})
+    assert (str(with_unit), with_unit.to_dict()) == ("price: number from 0 to 20000 USD", PRICE | {"unit": "USD"})
+    assert with_unit == target
     schema = Schema(columns={"age": AGE}, target=PRICE)
     assert str(schema).startswith("Schema of 1 column, target price: number from 0 to 20000\n")
     assert schema.to_toml().startswith('target = { column = "price", low = 0, high = 20000 }\n')

@@ -61,19 +61,37 @@ def test_it_speaks_of_the_schemas_positive_class():
 
 
 def test_text_has_columns_and_the_guarantee(table):
-    """One line a coefficient, all as wide as the rule; level, target and statement below."""
+    """Two parts with one line a coefficient each, no wider than the rule; level, target and statement below."""
     lines = str(table).split("\n")
     rule = lines[1]
     assert set(rule) == {"="}
-    assert [len(line) for line in lines[2:7]] == [len(rule)] * 5
-    assert "[0.05" in lines[2]
-    assert "0.95]" in lines[2]
-    for word in ("sampling err", "privacy err", "total err", "coef", "p"):
-        assert word in lines[2]
+    assert len(rule) <= 80
+    assert lines[2].split() == ["unit", "coef", "total", "err", "[0.05", "0.95]", "p"]
+    assert lines[8].split() == ["unit", "sampling", "err", "privacy", "err", "odds", "ratio", "[0.05", "0.95]"]
+    assert lines[7] == ""
+    assert lines[13] == rule
+    for shown, full in zip(lines[4:7], table.cells, strict=True):
+        assert shown.split()[-5:] == [full[place] for place in (2, 5, 6, 7, 8)]
     text = " ".join(lines)
     assert "with probability 0.9 by itself" in text
     assert "NOT PRIVATE" in text  # random_state was set
     assert "without a ridge" in str(fitted().summary(target="unregularised")).replace("\n", " ")
+
+
+def test_long_names_and_units_are_broken_and_never_cut():
+    """No line is longer than 100 characters, and all words and numbers are there, for one class and for three."""
+    level = "Handlers and cleaners of machines in factories of a town"
+    columns = {"occupation of both parents": {"categories": [level, "b", "c"]}, "x" * 70: {"low": 0, "high": 1e-9}}
+    frame = pd.DataFrame({"occupation of both parents": ["b", level] * 600, "x" * 70: [0.0, 1e-9] * 600})
+    for classes in (["no", "yes"], ["no", "yes", "perhaps"]):
+        y = np.resize(classes, 1200)
+        model = LogisticRegression(math.inf, schema=Schema(columns=columns), classes=classes, inference_share=0.3)
+        text = str(model.fit(frame, y).summary())
+        assert max(map(len, text.split("\n"))) <= 100
+        table = text.split("=" * 80)[1].replace("\n", " ")
+        for word in (*level.split(), "occupation", "parents:"):
+            assert word in table
+        assert table.count("x") >= 140
 
 
 def test_text_and_html_and_latex_escape_names(table):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import pickle
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -13,7 +15,7 @@ import scipy.sparse
 import sklearn
 from sklearn.base import BaseEstimator
 
-from confide import ConfideError, GroupBound, InputError, Ledger, LogisticRegression, Schema
+from confide import ConfideError, GroupBound, InputError, Ledger, LogisticRegression, Schema, SchemaWarning, evaluate
 from confide.data.arrays import ArrayBlocks
 from confide.data.sparse import SparseBlocks
 from confide.errors import InputTypeError
@@ -234,6 +236,37 @@ def test_rows_to_score_have_the_columns_of_the_fit():
     assert owner.feature_names_in_.tolist() == ["a", "b", "c"]
     scored = rows_to_score(pd.DataFrame(GOOD_X[:4], columns=list("abc")), owner, None, accepts_sparse=False)
     np.testing.assert_array_equal(scored.block(0, 4), GOOD_X[:4])
+
+
+SCHEMA = Schema(columns={"age": {"low": 0, "high": 10}, "work": {"categories": ["a", "b", "c"]}})
+
+
+def test_cells_that_the_schema_does_not_describe_are_a_warning_for_who_predicts():
+    """One warning a call, with its class, columns and counts, and without a cell; it points at the caller's line."""
+    frame = pd.DataFrame({"age": [1.0, 9.0] * 20, "work": ["a", "b"] * 20})
+    model = LogisticRegression(math.inf, schema=SCHEMA).fit(frame, [0, 1] * 20)
+    strange = frame.assign(age=[SECRET] * 3 + [5.0] * 37, work=[SECRET_TEXT] * 2 + ["a"] * 38)
+    for verb in (model.predict, model.predict_proba, model.decision_function):
+        with pytest.warns(SchemaWarning) as given:
+            verb(strange)
+        assert len(given) == 1
+        assert given[0].message.cells == {"age": 3, "work": 2}
+        assert given[0].filename == __file__
+        assert str(SECRET) not in str(given[0].message)
+        assert SECRET_TEXT not in str(given[0].message)
+        assert pickle.loads(pickle.dumps(given[0].message)).cells == {"age": 3, "work": 2}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", SchemaWarning)
+        model.predict(frame)
+
+
+def test_no_fit_and_no_evaluation_counts_such_cells():
+    """Their number would be an answer about the rows."""
+    frame = pd.DataFrame({"age": [1.0, 900.0] * 20, "work": ["a", "z"] * 20})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", SchemaWarning)
+        model = LogisticRegression(1.0, schema=SCHEMA, classes=[0, 1]).fit(frame, [0, 1] * 20)
+        evaluate(model, frame, [0, 1] * 20, budget=1.0)
 
 
 def test_sparse_rows_are_refused_where_only_dense_ones_will_do():

@@ -1,4 +1,4 @@
-"""Bounds on what noise costs hold, and are reached where theory says so; sample sizes are the least."""
+"""Bounds on what noise costs hold, and are reached where theory says so."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from confide import ZCDP, ApproxDP, GroupBound, HuberRegressor, LinearSVC, LogisticRegression, ParameterError, PureDP
+from confide import ZCDP, ApproxDP, LogisticRegression, ParameterError, PureDP
 from confide.erm.hinges import HuberHinge
 from confide.erm.losses import LogisticLoss
-from confide.planning.utility import lattice_quantile, noise_quantile, sample_size, utility_bound
+from confide.planning.utility import lattice_quantile, noise_quantile, utility_bound
 from confide.privacy.budgets import Neighbours
 from confide.privacy.group_shapes import Groups
 from confide.privacy.lattice import LatticeGaussian, LatticeLaplace
@@ -119,46 +119,6 @@ def test_quantiles_of_noise_on_a_grid_hold_and_are_near(law, dimension):
         assert quantile <= (2.2 if law == "laplace" else 1.1) * np.quantile(norms, 1 - failure)
 
 
-ESTIMATORS = {
-    "pure": LogisticRegression(1.0),
-    "approximate": LogisticRegression(ApproxDP(0.5, 1e-6), row_norm=GroupBound((2, 3), (1.0, 0.5))),
-    "zcdp": LogisticRegression(ZCDP(0.1)),
-    "output": LogisticRegression(1.0, mechanism="output"),
-    "hinge": LinearSVC(1.0, loss="hinge"),
-    "huber": HuberRegressor(1.0, target_bound=1.0, threshold=0.1),
-}
-
-
-@pytest.mark.parametrize("population", [False, True], ids=["rows", "population"])
-@pytest.mark.parametrize("name", ["pure", "approximate", "output", "hinge", "huber"])
-def test_a_sample_size_is_the_least_that_suffices(name, population):
-    """At its own alpha one row fewer does not, and the bound is below the target."""
-    estimator = ESTIMATORS[name]
-    answer = sample_size(estimator, 5, excess=0.1, reference_norm=2.0, population=population)
-    value = answer.bound.excess_risk if population else answer.bound.excess_loss
-    assert value <= 0.1
-    again = type(estimator)(**estimator.get_params() | {"alpha": answer.plan.problem.l2 / answer.n_rows})
-    fewer = utility_bound(again.plan(answer.n_rows - 1, 5), reference_norm=2.0)
-    assert (fewer.excess_risk if population else fewer.excess_loss) > 0.1 * (1.0 - 1e-3)
-    # Five times the budget never needs more rows.
-    if name != "hinge":
-        richer = type(estimator)(**estimator.get_params() | {"budget": PureDP(5.0)})
-        assert sample_size(richer, 5, excess=0.1, reference_norm=2.0, population=population).n_rows <= answer.n_rows
-
-
-def test_the_published_orders_of_sample_sizes_are_seen():
-    """Half the budget needs twice the rows, and objective perturbation needs fewer than output perturbation."""
-
-    def rows(budget, mechanism, excess=0.02):
-        return sample_size(LogisticRegression(budget, mechanism=mechanism), 5, excess=excess, reference_norm=4.0).n_rows
-
-    assert rows(0.1, "objective") == pytest.approx(2 * rows(0.2, "objective"), rel=0.02)
-    assert rows(0.1, "objective") < rows(0.1, "output")
-    # The term of order excess^(-3/2) that output perturbation has: a quarter of the excess asks for eight times the rows.
-    assert rows(0.1, "output", 0.005) / rows(0.1, "output") > 6.0
-    assert rows(0.1, "objective", 0.005) / rows(0.1, "objective") < 4.5
-
-
 def test_the_population_bound_is_the_sum_of_its_terms():
     """Shrinkage, stability and displacement, written out for one plan."""
     plan = LogisticRegression(1.0, alpha=0.1, fit_intercept=False).plan(1000, 3)
@@ -178,22 +138,12 @@ def test_numbers_outside_their_ranges_are_refused(given):
     """Before anything is computed."""
     with pytest.raises(ParameterError):
         utility_bound(LogisticRegression(1.0).plan(1000, 3), **given)
-    with pytest.raises(ParameterError):
-        sample_size(LogisticRegression(1.0), 3, excess=0.1, **given)
 
 
 def test_what_has_no_answer_is_refused():
-    """No noise, no loss of a score, or a target out of reach."""
+    """No noise, or no loss of a score."""
     with pytest.raises(ParameterError, match="private models"):
         utility_bound(LogisticRegression(float("inf")).plan(1000, 3))
-    with pytest.raises(ParameterError, match="excess"):
-        sample_size(LogisticRegression(1.0), 3, excess=0.0)
-
-
-def test_a_sample_size_for_a_private_number_of_rows_is_refused():
-    """The noise depends on the declared bounds, not on the number asked about: any would seem to suffice."""
-    with pytest.raises(ParameterError, match="n_rows_bounds"):
-        sample_size(LogisticRegression(1.0, neighbours="add-or-remove-one", n_rows_bounds=(900, 1100)), 5, excess=0.05)
 
 
 def test_a_small_probability_of_failure_is_not_rounded_away():

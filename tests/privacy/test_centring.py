@@ -24,6 +24,7 @@ from confide.privacy.budgets import ZCDP, ApproxDP, Neighbours, PureDP, budget_o
 from confide.privacy.centring import centred_by, centring_plan, with_centre
 from confide.privacy.certificate import GradientRounding
 from confide.privacy.gaussian import gaussian_delta, mu_within
+from confide.privacy.lattice import LatticeNoise
 from confide.privacy.noise import Entropy
 from confide.privacy.objective_perturbation import ObjectivePerturbation
 from confide.privacy.output_perturbation import OutputPerturbation
@@ -142,6 +143,21 @@ def test_the_plan_of_the_weights_is_the_same_for_every_centre():
     assert released.problem.shapes == plan.problem.shapes
     again = ObjectivePerturbation().plan(released.problem, plan.budget)
     assert replace(again, centring=plan.centring) == released
+
+
+@pytest.mark.parametrize("neighbours", [REPLACE, ADD], ids=["replace", "add"])
+def test_the_centre_depends_on_the_noisy_sum_alone(neighbours, monkeypatch):
+    """Replayed with one noisy sum over rows that lie elsewhere: the same centre and radius, to the bit."""
+    plan = centred_plan(neighbours, d=3, n=200, high=None if neighbours is REPLACE else 300, budget=ApproxDP(8.0, 1e-5))
+    noisy = np.array([[80.0, 40.0, -20.0] + [60.0] * (neighbours is ADD)])
+    monkeypatch.setattr(LatticeNoise, "release", lambda *_: noisy.copy())
+    middle = np.array([0.5, 0.3, 0.0])
+    found = {
+        with_centre(plan, rows_and_labels(np.tile(sign * middle, (200, 1))), Entropy.seeded(seed)).problem.row_bound
+        for seed, sign in enumerate((1.0, -1.0, 0.0))
+    }
+    assert found == {centred_by(plan.centring, noisy[0])}
+    assert found != {plan.problem.row_bound}
 
 
 @pytest.mark.parametrize("neighbours", [REPLACE, ADD], ids=["replace", "add"])

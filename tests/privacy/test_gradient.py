@@ -24,10 +24,11 @@ from confide.errors import NotCertified, ParameterError
 from confide.privacy.budgets import ZCDP, ApproxDP, Neighbours, PureDP, budget_of_row
 from confide.privacy.gaussian import GaussianMechanism, gaussian_delta, mu_within
 from confide.privacy.gradient import Descent, NoisyGradients, _within
-from confide.privacy.lattice import LatticeGaussian
+from confide.privacy.lattice import LatticeGaussian, LatticeNoise
 from confide.privacy.noise import Entropy
 from confide.privacy.objective_perturbation import ObjectivePerturbation
 from confide.solvers.fallback import NewtonThenFallback
+from confide.training.gradient_steps import HeavyBall
 from tests.privacy.densities import gaussian_multiplier
 from tests.privacy.descents import Mean, mean_of_sums
 from tests.privacy.laws import check_law
@@ -347,16 +348,33 @@ def test_points_inside_the_radius_stay_as_they_are():
             assert float(exact) == pytest.approx(radius**2, rel=1e-5)
 
 
-def test_later_points_depend_on_noisy_sums_alone():
-    """Two data sets, and noise that makes the noisy sums equal: every later sum is asked for at the same point."""
-    plan_of = mean_of_sums(3, LIMIT, at=AT)
-    plan = plan_of.plan(LARGE, ZCDP(0.1))
-    seen = {}
-    for name, rows in (("one", ROWS), ("other", source(20, 2, seed=9))):
+def test_points_and_weights_depend_on_noisy_sums_alone(monkeypatch):
+    """Replayed with the noisy sums of another fit, over rows that pull in the other direction, not at all, or as before.
+
+    The same points are asked for as often, and the same weights leave, to the bit.
+    """
+    steps = HeavyBall(12, 0.02, 0.9, 1.0)
+    mechanism, solver = mean_of_sums(12, LIMIT, steps=steps), NewtonThenFallback()
+    plan, release = mechanism.plan(LARGE, ZCDP(0.1)), LatticeNoise.release
+    far = np.full((20, 2), NORM)
+    others = [rows_and_labels(far), rows_and_labels(-far), rows_and_labels(0.0 * far, np.tile([1, -1], 10))]
+    seen, noisy = [], []
+
+    def recorded(lattice, sums, entropy, drawn=None):
+        noisy.append(release(lattice, sums, entropy, drawn))
+        return noisy[-1]
+
+    monkeypatch.setattr(LatticeNoise, "release", recorded)
+    for rows in (ROWS, ROWS, *others):
         counting = Counting(rows)
-        plan_of.release(plan, counting, NewtonThenFallback(), Entropy.seeded(0))
-        seen[name] = [at for _, at in counting.asked]
-    np.testing.assert_array_equal(seen["one"], seen["other"])
+        weights = mechanism.release(plan, counting, solver, Entropy.seeded(0)).weights
+        seen.append((weights, np.vstack([at for _, at in counting.asked])))
+        left = iter(noisy[:12])
+        monkeypatch.setattr(LatticeNoise, "release", lambda *_, left=left: next(left).copy())
+    assert len(np.unique(seen[0][1], axis=0)) == 12
+    for weights, points in seen[1:]:
+        np.testing.assert_array_equal(weights, seen[0][0])
+        np.testing.assert_array_equal(points, seen[0][1])
 
 
 def test_another_mechanisms_plan_is_not_released():

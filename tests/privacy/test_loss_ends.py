@@ -96,6 +96,9 @@ def test_the_accounts_know_relations_and_losses():
         assert {row.two_sided for case in sided for _, row in case} == {True}
         assert {row.squares for case in sided for _, row in case} == {squares}
         assert all(math.isclose(sum(share for share, _ in case), 1.0) for case in sided)
+    # Two rows at any angle: the proof has one case for acute angles and one for obtuse ones.
+    (angles,) = accounts_of(GaussianObjective(*tapered, REPLACE, True, bend=0.8))
+    assert [pair.acute for ((_, pair),) in angles] == [True, False]
     ((((_, row),), _),) = accounts_of(GaussianObjective(*tapered, ADD, True, bend=0.8))
     slopes = np.linspace(0.0, 1.0, 10_001)
     above = row.upper_cost[0] * slopes * (1.0 - slopes) + row.upper_cost[1] - np.log1p(0.8 * slopes * (1.0 - slopes))

@@ -31,6 +31,19 @@ def test_chances_of_nodes_are_means_of_hats():
     assert math.fsum(chances) == pytest.approx(1.0, abs=1e-12)
 
 
+@pytest.mark.parametrize(("raised", "shift"), [(1.0, 0.5), (3.0, 2.0), (0.1, 60.0)])
+def test_what_lies_beyond_the_last_nodes_is_counted(raised, shift):
+    """An end that moves by the shift a unit: at least its mean there, on both sides, and at most twice that."""
+    far = float(loss_moments._NODES[-1])
+    ends = np.array([0.2, 0.0, 1.3])
+    (found,) = loss_moments._beyond(np.array([[raised]]), shift, ends)
+    with mpmath.workdps(30):
+        slope = mpmath.mpf(raised) * shift
+        above = mpmath.exp(raised * 1.3 - slope * far + slope**2 / 2) * mpmath.ncdf(slope - far)
+        below = mpmath.exp(raised * 0.2) * mpmath.ncdf(-far)
+        assert above + below <= found <= 2.01 * above
+
+
 @pytest.mark.parametrize("n", [1, 3, 20])
 def test_chances_of_the_largest_are_above_its_law_and_close(n):
     """The mean of a rising convex function of the largest of n normal variables, within 1%."""

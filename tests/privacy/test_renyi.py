@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from confide.privacy import renyi
 from confide.privacy.budgets import Neighbours
 from confide.privacy.gaussian import GaussianMechanism
 from confide.privacy.gaussian_objective import GaussianObjective
@@ -40,6 +41,14 @@ def test_rho_bounds_every_order_and_is_reached(curve):
     assert (ratios <= rho).all()
     shift = (2.0 if curve.neighbours is Neighbours.REPLACE_ONE else 1.0) * curve.mu
     assert max(ratios.max(), 0.5 * (shift**2 + curve.seal_mu**2)) >= 0.99 * rho
+
+
+@each_curve
+def test_rho_covers_orders_beyond_the_grid(curve, monkeypatch):
+    """With nothing from the orders of the grid: what is left still bounds orders from the last one of the grid on."""
+    monkeypatch.setattr(renyi, "renyi_curve", lambda _, orders: np.zeros_like(orders))
+    rho, far = concentrated_rho.__wrapped__(curve), np.array([2.0**21, 2.0**24])
+    assert (renyi_curve(curve, far) / far <= rho * (1.0 + 1e-9)).all()
 
 
 @each_curve

@@ -13,10 +13,12 @@ from pathlib import Path
 
 import pytest
 
+from confide import Ledger
+from confide.report.accuracy import forecasts_of
 from confide.report.contents import contents_of
 from confide.report.page import page_of
 from confide.report.pdf import FLAGS, browser, write_pdf
-from tests.report.released import additive, logistic, rates, with_intervals, without_privacy
+from tests.report.released import additive, logistic, long_names, rates, with_intervals, without_privacy
 
 LARGEST_PAGE = 1_500_000
 needs_browser = pytest.mark.skipif(browser() is None, reason="no Chromium or Chrome is installed")
@@ -117,14 +119,45 @@ def test_the_page_is_small_and_ready_at_once(tmp_path):
 
 
 @needs_browser
+def test_long_names_and_all_parts_still_print_on_two_pages(tmp_path):
+    """A table of coefficients with long levels, rates and a forecast; with a third page the assumptions are left out."""
+    pypdf = pytest.importorskip("pypdf", reason="pypdf is not installed")
+    model = long_names()
+    forecasts = forecasts_of(additive(), 0.2)[:2]
+    given = contents_of(model, ledger=Ledger(limit=3.0), evaluation=rates(), forecasts=forecasts, model_name="a,b.json")
+    write_pdf([page_of(given)], tmp_path / "page.pdf")
+    pages = [each.extract_text() for each in pypdf.PdfReader(tmp_path / "page.pdf").pages]
+    assert len(pages) <= 2
+    assert all("a,b.json, SHA-256" in page for page in pages)
+    assert "Assumptions of the guarantee" in pages[0]
+
+
+@needs_browser
+def test_the_first_page_that_fits_on_two_sheets_is_printed(tmp_path):
+    pypdf = pytest.importorskip("pypdf", reason="pypdf is not installed")
+    of_three = '<p style="break-after: page">one</p>' * 2 + "three"
+    write_pdf([of_three, "<p>short</p>", "<p>never printed</p>"], tmp_path / "page.pdf")
+    (only,) = pypdf.PdfReader(tmp_path / "page.pdf").pages
+    assert only.extract_text().strip() == "short"
+    write_pdf([of_three], tmp_path / "page.pdf", overwrite=True)
+    assert len(pypdf.PdfReader(tmp_path / "page.pdf").pages) == 3
+
+
+@needs_browser
 @pytest.mark.parametrize("name", ["charged", "curves"])
 def test_what_is_signed_prints_on_two_pages(name, tmp_path):
     """The place to sign is on the last of them."""
     pypdf = pytest.importorskip("pypdf", reason="pypdf is not installed")
-    write_pdf(page(name), tmp_path / "page.pdf")
+    write_pdf([page(name)], tmp_path / "page.pdf")
     pages = pypdf.PdfReader(tmp_path / "page.pdf").pages
     assert len(pages) <= 2
     width, height = (float(side) for side in pages[0].mediabox[2:])
     assert (round(width), round(height)) == (595, 842)  # A4
     assert "Approved by" in pages[-1].extract_text()
+    for number, each in enumerate(pages, start=1):
+        assert f"page {number} of {len(pages)}" in each.extract_text()
+        assert "SHA-256" in each.extract_text()
+    assert "No ledger records this release" in "".join(each.extract_text() for each in pages).replace("\n", " ") or (
+        name == "charged"
+    )
     assert "Technical appendix" not in "".join(each.extract_text() for each in pages)

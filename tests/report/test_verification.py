@@ -113,6 +113,18 @@ def test_whoever_changes_the_file_is_found_out(change, tmp_path):
     assert not is_verified(findings)
 
 
+def former_words(content):
+    sentences = content["guarantee"]["assumptions"]
+    content["guarantee"]["assumptions"] = [each.replace("its default bound", "its declared bound") for each in sentences]
+
+
+def test_a_file_of_an_earlier_version_may_call_the_default_bound_declared(tmp_path):
+    """The bound is the same, and so is the plan."""
+    model = loaded(LogisticRegression(1.0, classes=[False, True]).fit(*numbers()), tmp_path, former_words)
+    assert "its declared bound (L2 norm" in model.guarantee_.statement()
+    assert is_verified(verify(model))
+
+
 def test_no_guarantee_is_no_success(tmp_path):
     findings = verify(loaded(without_privacy(), tmp_path))
     assert not is_verified(findings)
@@ -148,6 +160,17 @@ def test_the_schema_must_be_the_agreed_one():
     other = Schema(columns=COLUMNS | {"age": {"low": 0, "high": 90}}, target=schema().target)
     assert not is_verified(verify(logistic()[0], schema=other))
     assert not is_verified(verify(LogisticRegression(1.0).fit(*numbers()), schema=schema()))
+
+
+def test_a_schema_that_differs_in_units_alone_is_the_same(tmp_path):
+    model, _ = logistic()
+    described = model.schema.to_dict()
+    number = next(name for name, column in described["columns"].items() if "low" in column)
+    described["columns"][number]["unit"] = "years"
+    findings = verify(model, schema=Schema.from_dict(described))
+    assert any("has this schema" in each.sentence for each in findings if each.outcome == VERIFIED)
+    described["columns"][number]["high"] += 1
+    assert not is_verified(verify(model, schema=Schema.from_dict(described)))
 
 
 def test_a_model_of_a_search_is_not_said_to_be_verified_by_its_plan():

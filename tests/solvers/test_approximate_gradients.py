@@ -24,6 +24,8 @@ from confide.solvers.fallback import NewtonThenFallback
 from confide.solvers.lbfgs import LimitedMemory
 from confide.solvers.newton import Newton
 
+pytestmark = pytest.mark.usefixtures("by_numpy_alone")
+
 
 def problems(dtype="float64", k=1, n=20_000, d=60, norm=1.0, loss=None, intercept=0.7, weighted=True, spoil=None):
     """k problems over rows of several norms around 1, some of them beyond the bound."""

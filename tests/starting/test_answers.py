@@ -15,6 +15,13 @@ from confide.starting.answers import check_no_unclear_pair, described_column, de
         ("-2.5 to 8", {"low": -2.5, "high": 8}),
         ("0 .. 1_000", {"low": 0, "high": 1000}),
         ("0 1e6 log", {"low": 0, "high": 1000000, "scale": "log"}),
+        ("18 90 in years", {"low": 18, "high": 90, "unit": "years"}),
+        (
+            "500 1e6 log empty in EUR a month",
+            {"low": 500, "high": 1e6, "unit": "EUR a month", "scale": "log10", "missing": True},
+        ),
+        ("live in town, live in the country", {"categories": ["live in town", "live in the country"]}),
+        ("500 1e6 log", {"low": 500, "high": 1000000, "scale": "log10"}),
         ("0 1e6 LOG empty", {"low": 0, "high": 1000000, "scale": "log", "missing": True}),
         ("F, M", {"categories": ["F", "M"]}),
         ("1,2,3", {"categories": [1, 2, 3]}),
@@ -92,5 +99,8 @@ def test_two_numbers_with_a_comma_are_asked_back_where_they_may_be_bounds() -> N
 
 def test_an_answer_for_a_column_becomes_one_for_a_target() -> None:
     """Without other levels, empty cells and a scale."""
-    given = ["a, b, *, empty", "a, b, empty", "0 9 log", "0 9 log empty", "0 9 empty", "a, b", "skip"]
-    assert [target_answer(answer) for answer in given] == ["a, b", "a, b", "0 9", "0 9", "0 9", "a, b", ""]
+    given = ["a, b, *, empty", "a, b, empty", "0 9 log", "0 9 log empty", "0 9 empty", "a, b", "skip", "0 9 log in EUR"]
+    expected = ["a, b", "a, b", "0 9", "0 9", "0 9", "a, b", "", "0 9 in EUR"]
+    assert [target_answer(answer) for answer in given] == expected
+    assert target_answer("lives in town, lives in the country, *") == "lives in town, lives in the country"
+    assert described_target("price", "0 9 in EUR") == {"column": "price", "low": 0, "high": 9, "unit": "EUR"}

@@ -19,6 +19,7 @@ def test_types_levels_and_bounds_are_suggested(tmp_path, ending) -> None:
         {
             "size": at * 0.5,
             "pay": np.where(at == 7, 10**6, at % 90),
+            "wage": np.where(at == 7, 10**6, 1000 + at),
             "code": at % 3,
             "sex": np.array(["F", "M"])[at % 2],
             "work": np.where(at % 4 == 0, None, np.array(["a, b", "c", "d"])[at % 3]),
@@ -34,6 +35,7 @@ def test_types_levels_and_bounds_are_suggested(tmp_path, ending) -> None:
     assert answers == {
         "size": "0 149.5",
         "pay": "0 1000000 log",
+        "wage": "1000 1000000 log",
         "code": "0, 1, 2, *",
         "sex": "F, M",
         "work": '"a, b", c, d, *, empty',

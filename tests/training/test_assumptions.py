@@ -59,7 +59,7 @@ def test_a_private_release_states_its_budget_its_rows_and_its_noise(kind):
         "Labels are labels.",
         "The rows were checked beforehand",
         exact,
-        "It covers only this fit",
+        "No ledger records this release",
     ):
         assert sentence in text
 
@@ -111,7 +111,15 @@ def test_a_ledger_is_stated_by_its_limit_and_its_persons():
     three = Ledger(limit=3.0, max_rows_per_person=3)
     text = " ".join(guarantee(settings(), ledger=three).assumptions)
     assert "epsilon = 3 for persons with at most 3 rows;" in text
-    assert "this one fit alone" not in text
+    assert "No ledger records" not in text
+
+
+def test_a_bound_that_nobody_declared_is_called_the_default():
+    """A norm of 1 holds where none is given; any other was declared."""
+    assert "clipped to its default bound (L2 norm 1)" in " ".join(guarantee(settings()).assumptions)
+    X, y = np.zeros((50, 2)), np.arange(50) % 2
+    declared = LogisticRegression(1.0, row_norm=3.0, fit_intercept=False, classes=[0, 1]).fit(X, y)
+    assert "clipped to its declared bound (L2 norm 3)" in declared.guarantee_.statement()
 
 
 def test_persons_are_stated_by_their_cap_or_by_their_column():

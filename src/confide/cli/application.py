@@ -13,6 +13,7 @@ from confide.cli.bounds import bounds
 from confide.cli.check import check
 from confide.cli.completion import answer_shells, completion
 from confide.cli.demo import demo
+from confide.cli.describe import describe
 from confide.cli.evaluate import evaluate
 from confide.cli.failures import BAD_INPUT, EXIT_CODES_HELP, NO_GUARANTEE, CommandsWithOneLineErrors
 from confide.cli.fit import fit
@@ -106,6 +107,7 @@ app.command(
 )(verify)
 app.command(epilog=_with_example("confide run study.toml --dry-run"))(run)
 app.command(epilog=_with_example("confide bounds people.csv --column age:0:150 --epsilon 0.1 --ledger study.db"))(bounds)
+app.command(epilog=_with_example("confide describe a.csv --schema a.toml --rho 0.01 --cross sex:income"))(describe)
 app.add_typer(ledger_app, name="ledger")
 app.command(
     epilog=_with_example(

@@ -23,7 +23,7 @@ ColumnNames = Annotated[
     list[str],
     typer.Option(
         "--column",
-        metavar="NAME[:LOW:HIGH[:log]]",
+        metavar="NAME[:LOW:HIGH[:SCALE]]",
         help="A column of numbers; repeat it for several. With outer bounds and a scale of its own as age:0:150 or "
         "income:0:1e7:log.",
         show_default=False,
@@ -45,8 +45,11 @@ Quantiles = Annotated[
     ),
 ]
 Scale = Annotated[
-    Literal["linear", "log"] | None,
-    typer.Option(help="How candidates are spaced. log: for long right tails, such as incomes.  [default: as in the schema]"),
+    Literal["linear", "log", "log10"] | None,
+    typer.Option(
+        help="How candidates are spaced. log: for long right tails from 0 on; log10: for incomes and the like, with an "
+        "outer low above 0.  [default: as in the schema]"
+    ),
 ]
 Missing = Annotated[bool, typer.Option("--missing", help="Cells of the columns may be missing; they count for no quantile.")]
 SchemaToComplete = Annotated[
@@ -143,7 +146,7 @@ def _described(
 def _with_own_bounds(text: str) -> tuple[str, tuple[float, float] | None, str | None]:
     """The name of a column, and its outer bounds and its scale if they stand behind it. A name may hold colons."""
     number = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
-    found = re.fullmatch(rf"(.+?):({number}):({number})(?::(linear|log))?", text)
+    found = re.fullmatch(rf"(.+?):({number}):({number})(?::(linear|log|log10))?", text)
     return (text, None, None) if found is None else (found[1], (float(found[2]), float(found[3])), found[4])
 
 

@@ -14,12 +14,12 @@ from confide.accounting.ledger import Ledger
 from confide.accounting.ledger_records import current_user
 from confide.cli.budgets import amounts_text
 from confide.cli.failures import StoppedAfterCharge
-from confide.errors import FileError, LedgerError
+from confide.errors import FileError
 from confide.estimators.linear_model import document_of_model
 from confide.files import document_text, rescued, write_text
 from confide.privacy.budgets import Budget, Neighbours
 from confide.report.ledger_facts import unit_note
-from confide.training.charge import VOID_MARK
+from confide.training.charge import VOID_MARK, note_checksum
 
 NO_LEDGER_GIVEN = (
     "Charged to no ledger: nothing adds this release to others from the same rows. To add them up, give --ledger."
@@ -87,7 +87,7 @@ class Charges:
         if self.ledger is not None:
             self.ledger.purpose, self.ledger.model_file = purpose, model_file
             if note := unit_note(self.ledger.max_rows_per_person, rows):
-                print(f"warning: {note}", file=sys.stderr)
+                print(f"warning: {place}: {note}", file=sys.stderr)
         self._model_place: str | None = None
         self._is_fitted = False
 
@@ -135,7 +135,10 @@ class Charges:
         with self.rescued_on_failure(text, out, released):
             write_text(out, text, overwrite=overwrite)
         self._model_place = f"in {out}"
-        self._note_checksum(out, text)
+        if self.ledger is None or self.ledger.last_charge is None:
+            return
+        if failed := note_checksum(self.ledger, self.ledger.last_charge, text):
+            print(f"warning: {failed}", file=sys.stderr)
 
     @contextmanager
     def rescued_on_failure(self, text: str, out: Path, released: str = "model") -> Iterator[None]:
@@ -148,19 +151,6 @@ class Charges:
             if isinstance(error, FileError | KeyboardInterrupt):
                 raise
             raise FileError(f"cannot write {out}: unexpected {type(error).__name__}.") from error
-
-    def _note_checksum(self, out: Path, text: str) -> None:
-        """Write the checksum of the model's file beside its charge. What fails here changes neither charge nor model."""
-        ledger = self.ledger
-        if ledger is None or ledger.last_charge is None or not ledger.keeps_details:
-            return
-        try:
-            ledger.note(ledger.last_charge, {"sha256": hashlib.sha256(text.encode()).hexdigest()})
-        except (LedgerError, OSError):
-            print(
-                f"warning: the charge is in the ledger and the model is in {out}, but its checksum could not be noted.",
-                file=sys.stderr,
-            )
 
     def purposes(self) -> list[str]:
         """The purposes of all charges that the ledger holds now."""

@@ -56,12 +56,12 @@ def _numbers(schema: Schema) -> list[NumberColumn]:
 
 
 def _row(column: NumberColumn) -> tuple[str, str, str]:
-    return column.name, _knots_text(column), f"{shown_number(column.low)} and {shown_number(column.high)}"
+    return column.name, _knots_text(column), f"{shown_number(column.low)} and {column.shown(column.high)}"
 
 
 def _knots_text(column: NumberColumn) -> str:
     if not column.knots:
-        return "none: a straight line" + (" in the logarithm" if column.scale == "log" else "")
+        return "none: a straight line" + (" in the logarithm" if column.is_log else "")
     if isinstance(column.knots, tuple):
         return f"{len(column.knots)}, as in the schema"
-    return f"{column.knots}, evenly spaced" + (" in the logarithm" if column.scale == "log" else "")
+    return f"{column.knots}, evenly spaced" + (" in the logarithm" if column.is_log else "")

@@ -85,7 +85,9 @@ def fit(
             prepared.show(plan, screen)
         prepared.release(plan)
         if report is not None:
-            write_report(model, report, overwrite=force, ledger=charges.ledger, ledger_name=ledger or "")
+            write_report(
+                model, report, overwrite=force, ledger=charges.ledger, ledger_name=ledger or "", model_name=out.name
+            )
         if screen is None:
             display.print_json(_document(model, plan, out) | {"charge": charges.document()})
         else:

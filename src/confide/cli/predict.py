@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -10,7 +11,7 @@ import typer
 
 from confide.cli.failures import printable
 from confide.cli.options import Force, Format, ModelFile
-from confide.errors import FileError, InputError, ParameterError
+from confide.errors import FileError, InputError, ParameterError, SchemaWarning
 
 if TYPE_CHECKING:
     from confide.estimators.linear_model import PrivateLinearModel
@@ -36,12 +37,13 @@ def predict(
     table are kept, and the cells of a CSV file stay as they are written; commas separate them in the file that is
     written, whatever separated them before. The target is not needed.
 
-    The output is not private: it holds the rows of the table. Only the model is.
+    The output is not private: it holds the rows of the table. Only the model is. Cells that the schema does not describe
+    (numbers outside of their bounds, categories that are not listed) are counted on standard error, by column.
     """
     from confide.cli import display, tables
     from confide.data.on_disk import WRITABLE
     from confide.estimators.linear_model import released_model
-    from confide.released_models.shown_class import ShownClass, predicted_column
+    from confide.released_models.shown_class import ShownClass, predicted_column, predicted_number
     from confide.saved_models.loading import load
 
     if out == _STANDARD_OUTPUT and output_format == "json":
@@ -58,9 +60,11 @@ def predict(
     score_name = None if shown is None else "probability" if hasattr(model, "predict_proba") else "score"
     _check_addable(data, rows, table, ("prediction", *(() if score_name is None else (score_name,))))
     with display.working("predicting"):
-        table = _with_predictions(table, rows, model, shown, score_name)
+        table, outside = _with_predictions(table, rows, model, shown, score_name)
     if model.guarantee_.void is not None:
         print(f"warning: this model is NOT PRIVATE. {printable(model.guarantee_.void)}", file=sys.stderr)
+    if outside is not None:
+        print(f"warning: {printable(str(outside))}", file=sys.stderr)
     if out == _STANDARD_OUTPUT:
         stream = typer.get_text_stream("stdout", encoding="utf-8")
         tables.write_csv(table, stream)
@@ -70,6 +74,7 @@ def predict(
         tables.write_table(table, Path(out), overwrite=force)
     if output_format == "json":
         document: dict[str, Any] = {"out": out, "rows": table.num_rows}
+        document["cells_outside_schema"] = {} if outside is None else outside.cells
         if shown is None:
             document |= {"target": predicted_column(released)}
         else:
@@ -77,7 +82,7 @@ def predict(
             document |= {"target": shown.column, f"{score_name}_of": label}
         display.print_json(document)
     elif shown is None:
-        display.Screen().verbatim(f"Wrote {out}: prediction of {predicted_column(released) or 'the target'}.")
+        display.Screen().verbatim(f"Wrote {out}: prediction of {predicted_number(released)}.")
     else:
         display.Screen().verbatim(f"Wrote {out}: prediction, and {score_name} of {shown}.")
 
@@ -92,21 +97,26 @@ def _check_addable(data: Path, rows: Any, table: Any, names: tuple[str, ...]) ->
 
 def _with_predictions(
     table: Any, rows: Any, model: PrivateLinearModel, shown: ShownClass | None, score_name: str | None
-) -> Any:
-    """The table with the predictions and, for classes, their probabilities or scores."""
+) -> tuple[Any, SchemaWarning | None]:
+    """The table with the predictions and, for classes, their probabilities or scores; what the schema does not describe."""
     import pyarrow as pa
 
     X = rows if model.schema is not None else rows.to_pandas()
-    table = table.append_column("prediction", pa.array(model.predict(X).tolist()))
+    with warnings.catch_warnings(record=True) as given:
+        warnings.simplefilter("always", SchemaWarning)
+        table = table.append_column("prediction", pa.array(model.predict(X).tolist()))
+    outside = next((each.message for each in given if isinstance(each.message, SchemaWarning)), None)
     if shown is None:
-        return table
+        return table, outside
     has_probability = hasattr(model, "predict_proba")
-    values = model.predict_proba(X) if has_probability else shown.sign * model.decision_function(X)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SchemaWarning)  # it was given for the same rows
+        values = model.predict_proba(X) if has_probability else shown.sign * model.decision_function(X)
     if shown.position is None:
         values = values.max(axis=1)
     elif has_probability:
         values = values[:, shown.position]
-    return table.append_column(score_name, pa.array(values))
+    return table.append_column(score_name, pa.array(values)), outside
 
 
 def _kinds_of_columns(model: PrivateLinearModel, path: Path) -> dict[str, Literal["number", "text"]]:

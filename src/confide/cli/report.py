@@ -109,6 +109,7 @@ def report(
         forecasts=forecasts,
         sha256=sha256_of(model_file),
         written_by=str(json.loads(text)["content"]["version"]),
+        model_name=model_file.name,
     )
     screen = display.Screen()
     if as_zip:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -33,6 +33,10 @@ def sample_size(
     population: Annotated[
         bool, typer.Option("--population", help="Bound the loss on new rows, rather than on the rows of the fit.")
     ] = False,
+    by: Annotated[
+        Literal["utility-bound", "excess-risk-bound"],
+        typer.Option(help="The bound; excess-risk-bound is for new rows, and asks for far fewer of them."),
+    ] = "utility-bound",
     *,
     options: ModelOptions,
     output_format: Format = "text",
@@ -43,14 +47,20 @@ def sample_size(
     """
     from confide.cli import display
     from confide.cli.plan import require_one, schema_of
-    from confide.planning.utility import sample_size as sufficient
+    from confide.planning.sample_sizes import sample_size as sufficient
 
     budget = chosen_budget(epsilon, delta, rho)
     require_one(features, schema, "--features or --schema, which states the number of columns")
     model = options.estimator(budget, schema_of(schema))
     with display.working("looking for a number of rows"):
         found = sufficient(
-            model, features, excess=excess, reference_norm=reference_norm, failure=failure, population=population
+            model,
+            features,
+            excess=excess,
+            reference_norm=reference_norm,
+            failure=failure,
+            population=population,
+            by=by.replace("-", "_"),
         )
     plan = found.plan
     if output_format == "json":

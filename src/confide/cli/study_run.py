@@ -130,8 +130,9 @@ class StudyRun:
         for place, charges in events.items():
             try:
                 if charges:
-                    # A fit that was prepared has already warned of a ledger that counts fewer rows of a person.
-                    persons = 1 if self.prepared is not None else self.study.budget.max_rows_per_person
+                    # A fit that was prepared has already warned if its own ledger counts fewer rows of a person.
+                    has_warned = self.prepared is not None and place == self.study.ledger_place
+                    persons = 1 if has_warned else self.study.budget.max_rows_per_person
                     Charges(place, rows=persons).checked(charges)
             except BudgetExceeded as error:
                 raise BudgetExceeded(words_of_too_little(self.study, error, place, len(charges))) from None
@@ -203,10 +204,18 @@ class StudyRun:
             ledger_name=study.ledger.file or "a database",
             analyst=naming.analyst or "",
             data_name=naming.name,
-            evaluation=rates and {**rates, "charge": {"ledger": study.ledger.file or "a database"}},
+            evaluation=rates and {**rates, "charge": {"ledger": self._ledger_of_rates}},
+            model_name=Path(study.outputs.model).name,
         )
         self._note(replace(self.state, report={"sha256": checksum_of(out) or "", "made_from": made_from}))
         return out
+
+    @property
+    def _ledger_of_rates(self) -> str:
+        """Where the evaluation was charged, for the report."""
+        study = self.study
+        own = None if study.evaluation is None else study.evaluation.ledger
+        return own or study.ledger.file or "a database"
 
     def _note(self, state: State) -> None:
         state.write(self.study.state_path)

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Protocol, TypeAlias
 
 import numpy as np
 
+from confide.compiled.stored_rows import StoredArray, StoredRows
 from confide.data.checked_source import RowsWithDefaults
 from confide.data.lent import made_for_a_solver, unwritable
 from confide.data.passes import Pass
@@ -178,6 +179,13 @@ class Blocks(Protocol):
 
     made_anew: ClassVar[bool] = False
     """Whether each call of `block` makes an array that nobody else keeps. A solver may then write to it."""
+    are_groups: ClassVar[bool] = False
+    """Whether each block is as long as a group of blocks, and is summed by itself."""
+
+    @property
+    def are_copies(self) -> bool:
+        """Whether these are copies of some rows. `confide.progress` does not report passes over them."""
+        return False
 
     @property
     def n_rows(self) -> int:
@@ -204,6 +212,10 @@ class Blocks(Protocol):
         """The same rows in single precision, if blocks are made in each pass and can be made so; else None."""
         return None
 
+    def as_stored(self, shortened: bool) -> StoredBlocks | None:
+        """The same rows for the compiled kernel, `shortened` to a ball by it if need be; None where it cannot do so."""
+        return None
+
     def lent(self) -> Blocks:
         """The same rows for a solver, which cannot write to them."""
         block = self.block
@@ -215,6 +227,10 @@ class Blocks(Protocol):
             made = self.in_single_precision()
             return None if made is None else made.lent()
 
+        def as_stored(shortened: bool) -> StoredBlocks | None:
+            made = self.as_stored(shortened)
+            return None if made is None else made.lent()
+
         return _LentBlocks(
             self.n_rows,
             self.n_features,
@@ -223,6 +239,7 @@ class Blocks(Protocol):
             lambda positions: self.copied(positions),
             taken,
             in_single_precision,
+            as_stored,
         )
 
 
@@ -253,8 +270,50 @@ class ArrayBlocks(Blocks):
     def taken(self, positions: Indices) -> ArrayBlocks:
         return ArrayBlocks(self.rows[positions])
 
+    def as_stored(self, shortened: bool) -> StoredBlocks | None:
+        rows: Any = self.rows
+        known = isinstance(rows, np.ndarray) and rows.dtype in (np.float64, np.float32) and rows.dtype.isnative
+        return StoredBlocks(StoredArray(rows)) if known else None
+
     def lent(self) -> ArrayBlocks:
         return ArrayBlocks(unwritable(self.rows))
+
+
+@dataclass(frozen=True, slots=True)
+class StoredBlocks(Blocks):
+    """Rows as they are stored, for the compiled kernel. A block is as long as a group of other blocks.
+
+    The kernel is called once for each block, and leaves Python's lock free, so several threads work at the same time.
+    """
+
+    rows: StoredRows
+    are_copies: bool = field(default=False)
+
+    are_groups: ClassVar[bool] = True
+
+    @property
+    def n_rows(self) -> int:
+        return self.rows.shape[0]
+
+    @property
+    def n_features(self) -> int:
+        return self.rows.shape[1]
+
+    @property
+    def rows_in_block(self) -> int:
+        return rows_in_group(self.n_features)
+
+    def block(self, start: int, stop: int) -> Any:
+        return self.rows[start:stop]
+
+    def copied(self, positions: Indices) -> Rows:
+        raise NotImplementedError("rows as they are stored are summed up, and no more.")
+
+    def taken(self, positions: Indices) -> Blocks:
+        raise NotImplementedError("rows as they are stored are summed up, and no more.")
+
+    def lent(self) -> StoredBlocks:
+        return StoredBlocks(self.rows.lent(unwritable), self.are_copies)
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,7 +330,10 @@ class _LentBlocks:
     copied: Callable[[Indices], Rows]
     taken: Callable[[Indices], Blocks]
     in_single_precision: Callable[[], Blocks | None]
+    as_stored: Callable[[bool], StoredBlocks | None]
 
+    are_copies: ClassVar[bool] = False
+    are_groups: ClassVar[bool] = False
     made_anew: ClassVar[bool] = False
 
     def lent(self) -> Blocks:
@@ -281,10 +343,11 @@ class _LentBlocks:
 
 @dataclass(frozen=True, slots=True)
 class CopiedBlocks(Blocks):
-    """Blocks of copied rows of any kind. `confide.progress` does not report passes over these copies."""
+    """Blocks of copied rows of any kind."""
 
     rows: Rows
     rows_in_block: int = field()  # without `field` the property of the protocol would be taken as its default
+    are_copies: bool = field(default=True)
 
     @property
     def n_rows(self) -> int:
@@ -299,6 +362,10 @@ class CopiedBlocks(Blocks):
 
     def copied(self, positions: Indices) -> Rows:
         return self.rows[positions]
+
+    def as_stored(self, shortened: bool) -> StoredBlocks | None:
+        stored = ArrayBlocks(self.rows).as_stored(shortened)
+        return None if stored is None else replace(stored, are_copies=True)
 
     def taken(self, positions: Indices) -> CopiedBlocks:
         return CopiedBlocks(self.rows[positions], self.rows_in_block)
@@ -375,7 +442,7 @@ class MemorySource(RowsWithDefaults, SummableRows):
 
     def groups(self) -> Iterator[Iterator[CountedBlock]]:
         """All rows, in the groups of blocks in which they are summed. A block is made when it is asked for."""
-        step = self.blocks.rows_in_block * _BLOCKS_IN_GROUP
+        step = self.blocks.rows_in_block * (1 if self.blocks.are_groups else _BLOCKS_IN_GROUP)
         return (self.counted_blocks(first, first + step) for first in range(0, self.n_rows, step))
 
     def lent(self) -> MemorySource:
@@ -426,7 +493,11 @@ class MemorySource(RowsWithDefaults, SummableRows):
         made = self.blocks.in_single_precision()
         return None if made is None else replace(self, blocks=made)
 
+    def as_stored(self, shortened: bool) -> MemorySource | None:
+        made = self.blocks.as_stored(shortened)
+        return None if made is None else replace(self, blocks=made)
+
     def sum_over_rows(self, row_sum: BlockwiseSum, weights: Weights) -> Totals:
-        passing = None if isinstance(self.blocks, CopiedBlocks) else Pass("training")
+        passing = None if self.blocks.are_copies else Pass("training")
         groups, n_features = self.groups(), self.n_features
         return row_sum.completed(sum_over_groups(row_sum, groups, n_features, weights, self.n_threads, passing))

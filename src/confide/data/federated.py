@@ -160,7 +160,7 @@ class FederatedSource(RowsWithDefaults, SummableRows):
         def sum_over_rows(row_sum: BlockwiseSum, weights: Weights) -> Totals:
             return self.sum_over_rows(row_sum, weights)
 
-        return LentSource(self.n_features, self.n_rows, sum_over_rows, lambda _: None, lambda: None)
+        return LentSource(self.n_features, self.n_rows, sum_over_rows, lambda _: None, lambda: None, lambda _: None)
 
     def sum_over_rows(self, row_sum: BlockwiseSum, weights: Weights) -> Totals:
         if not isinstance(row_sum, RowSum):

@@ -203,6 +203,10 @@ class StampedSource(RowsWithDefaults, SummableRows):
     def sample(self, n_rows: int) -> MemorySource:
         return self.source.sample(n_rows)
 
+    def as_stored(self, shortened: bool) -> StampedSource | None:
+        made = self.source.as_stored(shortened)
+        return None if made is None else StampedSource(made, self.stamps)
+
     def taken(self, positions: Indices) -> MemorySource:
         """A copy of the rows at these positions, in the order of the positions."""
         taken = self.source.taken(positions)

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from confide.data.arrays import Blocks, rows_in_block
+from confide.data.arrays import Blocks, StoredBlocks, rows_in_block
 from confide.features.codes import Codes
 from confide.features.encoder import Encoder
 from confide.types import Array, Indices, Rows
@@ -48,6 +48,10 @@ class EncodedBlocks(Blocks):
     def in_single_precision(self) -> EncodedBlocks | None:
         """The same rows in single precision; None if they are coded, which saves more time than single precision."""
         return None if self.encoder.codes_rows else replace(self, single=True)
+
+    def as_stored(self, shortened: bool) -> StoredBlocks | None:
+        rows = None if shortened else self.encoder.as_stored(self.codes)
+        return None if rows is None else StoredBlocks(rows)
 
     def taken(self, positions: Indices) -> EncodedBlocks:
         return replace(self, codes=self.codes.taken(positions))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from confide.data.lent import unwritable
 from confide.erm.closed_list_of_sums import SumOverRows
@@ -38,9 +38,9 @@ class RowSource(Protocol):
     """Rows with their labels, wherever they live.
 
     A source owes two sentences: `sum_over_rows` counts every row exactly once, and `lent` gives nothing that leads to memory
-    in which the rows could be changed. `sample` and `in_single_precision` serve solvers, which are not trusted. They return
-    None where a source cannot do what they ask for, as the bodies here do. A class that names `SummableRows` as its base
-    inherits these bodies.
+    in which the rows could be changed. `sample`, `in_single_precision` and `as_stored` serve solvers, which are not trusted.
+    They return None where a source cannot do what they ask for, as the bodies here do. A class that names `SummableRows` as
+    its base inherits these bodies.
     """
 
     __slots__ = ()
@@ -71,6 +71,15 @@ class RowSource(Protocol):
         """The same rows in single precision, if blocks are made in each pass and can be made so; else None."""
         return None
 
+    def as_stored(self, shortened: bool) -> RowSource | None:
+        """The same rows for sums by the compiled kernel; None where it cannot read how they are stored, or not shorten them.
+
+        Parameters
+        ----------
+        shortened : whether the kernel has to shorten rows to a ball
+        """
+        return None
+
 
 class SummableRows(RowSource, Protocol):
     """Rows over which any sum can be made. Solvers know rows by this protocol; what they are lent cannot be written to."""
@@ -87,6 +96,9 @@ class SummableRows(RowSource, Protocol):
         """The completed totals of `row_sum` at (k, D) weights: one pass over the rows."""
 
     def in_single_precision(self) -> SummableRows | None:
+        return None
+
+    def as_stored(self, shortened: bool) -> SummableRows | None:
         return None
 
 
@@ -110,6 +122,7 @@ class _Reading:
     """A solver's own sum over rows, which is shown blocks that it cannot write to. It can be pickled if that sum can."""
 
     row_sum: BlockwiseSum
+    lend: Callable[[Any], Any] = unwritable
 
     def start(self, n_problems: int, n_features: int) -> Totals:
         return self.row_sum.start(n_problems, n_features)
@@ -117,8 +130,8 @@ class _Reading:
     def add_block(
         self, totals: Totals, rows: Rows, labels: Targets, weights: Weights, row_weights: Array | None = None
     ) -> None:
-        rows, labels, row_weights = map(unwritable, (rows, labels, row_weights))
-        self.row_sum.add_block(totals, rows, labels, weights, row_weights)
+        labels, row_weights = unwritable(labels), unwritable(row_weights)
+        self.row_sum.add_block(totals, self.lend(rows), labels, weights, row_weights)
 
     def completed(self, totals: Totals) -> Totals:
         return self.row_sum.completed(totals)
@@ -133,6 +146,7 @@ class LentSource:
     sum_over_rows: Callable[[BlockwiseSum, Weights], Totals]
     sample: Callable[[int], SampledRows | None]
     in_single_precision: Callable[[], SummableRows | None]
+    as_stored: Callable[[bool], SummableRows | None]
 
     def lent(self) -> LentSource:
         """These rows, which are lent already."""
@@ -143,11 +157,17 @@ class LentSource:
         return self
 
 
-def lent(source: SummableRows) -> LentSource:
-    """The rows of a source for a solver. What the methods return holds copies, or rows that are lent in the same way."""
+def lent(source: SummableRows, lend: Callable[[Any], Any] = unwritable) -> LentSource:
+    """The rows of a source for a solver. What the methods return holds copies, or rows that are lent in the same way.
+
+    Parameters
+    ----------
+    source : the rows
+    lend : makes of a block the one that a solver is shown
+    """
 
     def sum_over_rows(row_sum: BlockwiseSum, weights: Weights) -> Totals:
-        return source.sum_over_rows(_Reading(row_sum), weights)
+        return source.sum_over_rows(_Reading(row_sum, lend), weights)
 
     def sample(n_rows: int) -> SampledRows | None:
         return source.sample(n_rows)
@@ -156,4 +176,13 @@ def lent(source: SummableRows) -> LentSource:
         made = source.in_single_precision()
         return None if made is None else made.lent()
 
-    return LentSource(source.n_features, source.n_rows, sum_over_rows, sample, in_single_precision)
+    def as_stored(shortened: bool) -> SummableRows | None:
+        made = source.as_stored(shortened)
+        return None if made is None else lent(made, lent_as_stored)
+
+    return LentSource(source.n_features, source.n_rows, sum_over_rows, sample, in_single_precision, as_stored)
+
+
+def lent_as_stored(rows: Any) -> Any:
+    """A block of rows as they are stored (`confide.compiled.stored_rows`), in arrays that nobody can write to."""
+    return rows.lent(unwritable)

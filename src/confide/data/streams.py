@@ -120,6 +120,7 @@ class Reading:
     fourier : a public map that is applied to encoded rows, or None
     numbers : the numbers that a regression predicts, or None if labels are predicted
     single : whether blocks of rows are made in single precision, as in `EncodedBlocks`
+    stored : whether blocks are for the compiled kernel
     """
 
     encoder: Encoder
@@ -128,6 +129,7 @@ class Reading:
     fourier: PublicMap | None = None
     numbers: NumberTarget | None = None
     single: bool = False
+    stored: bool = False
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -178,7 +180,9 @@ class Reading:
     def source(self, piece: LabelledCodes) -> MemorySource:
         """A source in memory of the rows of one piece."""
         row_weights = weights_by_class(piece.labels, self.class_weights)
-        return memory_source(EncodedBlocks(self.encoder, piece.codes, self.single), piece.labels, row_weights, self.fourier)
+        encoded = EncodedBlocks(self.encoder, piece.codes, self.single)
+        blocks = (encoded.as_stored(shortened=False) if self.stored else None) or encoded
+        return memory_source(blocks, piece.labels, row_weights, self.fourier)
 
 
 def concatenated(pieces: Sequence[LabelledCodes]) -> LabelledCodes:
@@ -248,6 +252,11 @@ class StreamedSource(RowsWithDefaults, SummableRows):
         if self.reading.fourier or self.reading.encoder.codes_rows:
             return None
         return replace(self, reading=replace(self.reading, single=True))
+
+    def as_stored(self, shortened: bool) -> StreamedSource | None:
+        if shortened or self.reading.fourier or not self.reading.encoder.is_storable:
+            return None
+        return replace(self, reading=replace(self.reading, stored=True))
 
     def in_memory(self, purpose: str = "") -> Generator[MemorySource, None, None]:
         """All rows, one piece after the other. Raises FileError at the end if the number of rows has changed."""

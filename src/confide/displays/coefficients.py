@@ -13,7 +13,7 @@ from confide.effects.ticks import number_text
 from confide.errors import ParameterError
 from confide.estimators.linear_model import released_model
 from confide.estimators.released_coefficients import ReleasedCoefficient, ReleasedCoefficients
-from confide.features.columns import NumberColumn
+from confide.features.columns import NumberColumn, with_unit
 from confide.features.schema import Schema
 from confide.inference.table import Coefficient
 from confide.released_models.shown_class import ShownClass
@@ -96,7 +96,7 @@ def _line(of: ReleasedCoefficient, known: Coefficient | None, label: Any, schema
     name, unit, span = _without(label, of.name), of.unit, 1.0
     number = next((each for each in _numbers(schema) if each.name == name), None)
     if number is not None:
-        unit, span = f"from {number.low:,.6g} to {number.high:,.6g}", of.span
+        unit, span = with_unit(f"from {number.low:,.6g} to {number.high:,.6g}", number.unit), of.span
     elif schema is not None and of.span != 1.0:
         unit, span = "from low to high", of.span
     if known is None or not np.isfinite([known.low, known.high]).all():

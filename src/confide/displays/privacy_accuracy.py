@@ -54,10 +54,10 @@ class PrivacyAccuracyDisplay:
     def from_estimator(
         cls,
         estimator: Any,
-        n_rows: int | None,
+        n_rows: int | None = None,
         n_features: int | None = None,
         *,
-        error: float,
+        error: float | None = None,
         positive_rate: float = 0.5,
         budgets: Iterable[float | Budget] | None = None,
         ax: Any = None,
@@ -72,7 +72,7 @@ class PrivacyAccuracyDisplay:
             As in the estimator's `plan`.
         error : float, in (0, 1/2)
             Test error that a model without privacy is expected to reach: a guess from the literature or a pilot study, not
-            from the data to be protected.
+            from the data to be protected. It must be given.
         positive_rate : float, default 0.5
             Expected share of one of the two classes.
         budgets : iterable of budgets of one kind, or None
@@ -87,8 +87,14 @@ class PrivacyAccuracyDisplay:
         Raises
         ------
         ParameterError
-            If Matplotlib is not installed, budgets are of several kinds, or as in `confide.planning.simulate`.
+            If Matplotlib is not installed, `error` is not given, budgets are of several kinds, or as in
+            `confide.planning.simulate`.
         """
+        if error is None:
+            raise ParameterError(
+                "PrivacyAccuracyDisplay forecasts from public guesses, so give the number of rows and the error that a "
+                "model without privacy would make: PrivacyAccuracyDisplay.from_estimator(model, n_rows=10_000, error=0.2)."
+            )
         chosen = as_budget(estimator.budget)
         found = _around(chosen) if budgets is None else [as_budget(each) for each in budgets]
         if not found or len({type(each) for each in [chosen, *found]}) > 1:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 from confide.displays.axes import BLUE, axes_for, plain
-from confide.displays.calibration import refuse_undrawable, released_under
-from confide.estimators.evaluation import evaluate
-from confide.inference.rates import Evaluation
+from confide.displays.counts import CountsDisplay
 from confide.inference.roc import roc_curve
 
 
-class RocDisplay:
+class RocDisplay(CountsDisplay):
     """A picture of the ROC curve: sensitivity against the rate of false positives.
 
     Points are thresholds between bins of the histogram. The band covers that the rows are a sample, and the noise, for each
@@ -37,62 +35,7 @@ class RocDisplay:
     Guarantee: that of the evaluation. The picture is made of its noisy counts alone.
     """
 
-    ax_: Any
-    figure_: Any
-
-    def __init__(self, evaluation: Evaluation) -> None:
-        self.evaluation = evaluation
-
-    @classmethod
-    def from_counts(cls, evaluation: Evaluation, *, ax: Any = None) -> RocDisplay:
-        """Draw counts that were released. This costs nothing more.
-
-        Parameters
-        ----------
-        evaluation : Evaluation
-            From `confide.evaluate`.
-        ax : Matplotlib axes or None
-            None makes a new figure.
-
-        Raises
-        ------
-        ParameterError
-            If Matplotlib is not installed, or a class has too few rows beside the noise.
-        """
-        return cls(evaluation).plot(ax=ax)
-
-    @classmethod
-    def from_estimator(
-        cls, estimator: Any, X: Any, y: Any = None, *, budget: Any, ledger: Any = None, ax: Any = None, **others: Any
-    ) -> RocDisplay:
-        """Release one noisy histogram of scores by class, charge it once, and draw it.
-
-        To draw more than one picture of the same counts, call `confide.evaluate` once, and `from_counts` for each.
-
-        Parameters
-        ----------
-        estimator, X, y, budget, ledger : as in `confide.evaluate`
-            A fitted classifier with two classes, rows from which it did not learn, what the
-            histogram costs, and where that is charged.
-        ax : Matplotlib axes or None
-            None makes a new figure.
-        **others
-            Further parameters of `confide.evaluate`: n_bins, level, neighbours, max_rows_per_person, random_state.
-
-        Returns
-        -------
-        RocDisplay
-            Its `evaluation` has the counts. Where the noise hides a class, the picture says so.
-
-        Raises
-        ------
-        ParameterError, InputError, BudgetExceeded
-            As in `confide.evaluate`, before anything is charged; and if Matplotlib is not installed.
-        """
-        refuse_undrawable("RocDisplay", estimator, ax)
-        return cls.from_counts(evaluate(estimator, X, y, budget=budget, ledger=ledger, **others), ax=ax)
-
-    def plot(self, ax: Any = None) -> RocDisplay:
+    def plot(self, ax: Any = None) -> Self:
         """Draw on Matplotlib axes, or on a new figure.
 
         Parameters
@@ -122,7 +65,7 @@ class RocDisplay:
         ax.set_ylabel(plain(f"sensitivity, of rows that are {evaluation.outcome}"))
         ax.set_xlim(0.0, 1.0)
         ax.set_ylim(-0.02, 1.02)
-        ax.set_title(f"ROC, band at {evaluation.level:g}\n{released_under(evaluation)}", fontsize="medium", loc="left")
+        ax.set_title(f"ROC, band at {evaluation.level:g}\n{self._released_under}", fontsize="medium", loc="left")
         ax.legend(loc="lower right", fontsize="small", frameon=False)
         self.ax_, self.figure_ = ax, ax.figure
         return self

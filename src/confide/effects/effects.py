@@ -24,6 +24,7 @@ from confide.effects.decomposition import Decomposition, Term, decomposition
 from confide.effects.points import Points
 from confide.errors import ParameterError
 from confide.features.column_names import listed
+from confide.features.columns import with_unit
 from confide.features.encoder import Encoder
 from confide.inference.intervals import JointUncertainty, checked_level, joint_uncertainty
 from confide.inference.least_squares import SumsEvidence, joint_uncertainty_of_sums
@@ -82,6 +83,11 @@ class Effect:
         return ":".join(self.columns)
 
     @property
+    def title(self) -> str:
+        """The name for headings and axes: each number with its unit, if the schema names one."""
+        return ":".join(points.column.title for points in self.points)
+
+    @property
     def is_curve(self) -> bool:
         """Whether it is the effect of one number."""
         return len(self.points) == 1 and self.points[0].n_numbers > 0
@@ -119,6 +125,8 @@ class Contrast:
     level : float
     outcome : str
         What the score stands for, for example "log-odds of income = >50K".
+    unit : str or None
+        The unit of a number, if the schema names one.
     """
 
     column: str
@@ -129,9 +137,11 @@ class Contrast:
     interval: tuple[float, float] | None
     level: float
     outcome: str
+    unit: str | None = None
 
     def __str__(self) -> str:
-        change = f"{self.column} from {self.first} to {self.second}: {self.estimate:+.4f} in {self.outcome}"
+        second = with_unit(str(self.second), self.unit)
+        change = f"{self.column} from {self.first} to {second}: {self.estimate:+.4f} in {self.outcome}"
         if self.interval is None:
             return f"{change} (no part of the budget was used for intervals)"
         low, high = self.interval
@@ -188,7 +198,10 @@ class Effects:
     def outcome(self) -> str:
         """What a larger score stands for, for example "log-odds of income = >50K"."""
         if self._shown is None:
-            return self.unit
+            target = self.encoder.schema.target
+            # The logarithm of a mean has no unit.
+            unit = None if target is None or self.unit != "prediction" else target.unit
+            return self.unit if unit is None else f"{self.unit} in {unit}"
         return f"{self.unit} of {self._shown if self._shown.position is not None else 'the class'}"
 
     @property
@@ -274,13 +287,14 @@ class Effects:
         mixture = term.points[0].mixture(second) - term.points[0].mixture(first)
         estimate = float(mixture @ term.effects[:, score])
         outcome = self.outcome if label is None else f"{self.unit} of class {label}"
+        unit = getattr(term.points[0].column, "unit", None)
         if self.released.evidence is None:
-            return Contrast(column, first, second, estimate, None, None, level, outcome)
+            return Contrast(column, first, second, estimate, None, None, level, outcome, unit)
         weights_of = next(each.effects for each in self._maps if each.columns == (column,))
         errors = self._errors_of((mixture @ weights_of)[None])[score]
         middle, margin = self._sign * float(errors.estimates[0]), float(errors.margins(level)[0])
         interval = (middle - margin, middle + margin)
-        return Contrast(column, first, second, estimate, float(errors.total_error[0]), interval, level, outcome)
+        return Contrast(column, first, second, estimate, float(errors.total_error[0]), interval, level, outcome, unit)
 
     def check_label(self, label: Any) -> int:
         """The position of a class's score. Raises ParameterError if the model has no score of its own for this label."""

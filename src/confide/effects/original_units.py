@@ -7,7 +7,8 @@ this is post-processing, and intervals are transformed exactly.
 Each column j has a base b_j and contrasts c_j, linear maps of its effect at the points of the column:
 
 - A straight number: the base is its effect at 0, as in any regression on raw columns; the contrast is its slope, for a step
-  of 1 or of a named power of ten. On a log scale the base is the low, and the slope is for each doubling of 1 + x - low.
+  of 1 or of a named power of ten. On a log scale the base is the low, and the slope is for each doubling of 1 + x - low, or
+  of x itself on the log10 scale.
 - A number with a curve: the base is a point in the middle, and each other point is compared with it.
 - A category: the base is the reference, the first level; each other level is compared with it.
 
@@ -29,7 +30,7 @@ from confide.effects.decomposition import effects_of_groups, members_of_groups, 
 from confide.effects.points import MISSING, Points
 from confide.errors import ParameterError
 from confide.features.column_encodings import ColumnEncoding
-from confide.features.columns import NumberColumn, shown_number
+from confide.features.columns import NumberColumn, with_unit
 from confide.features.encoder import Encoder
 from confide.inference.table import NamedUnit
 from confide.types import Array
@@ -132,7 +133,7 @@ def _axis_of(points: Points, *, has_interactions: bool) -> _Axis:
         contrasts, names, units = [size * (everywhere[1] - everywhere[0])], [column.name], [unit]
     else:
         base = middle = everywhere[n // 2]
-        of_middle = points.texts[n // 2]
+        of_middle = with_unit(points.texts[n // 2], column.unit)
         others = [place for place in range(n) if place != n // 2]
         contrasts = [everywhere[place] - base for place in others]
         names = [f"{column.name} = {points.texts[place]}" for place in others]
@@ -160,28 +161,29 @@ def _axis_of_category(points: Points) -> _Axis:
 def _step_of(column: NumberColumn) -> tuple[float, str]:
     """The step that a slope is for, as a share of the way from low to high on the column's own scale, and its name."""
     width = column.high - column.low
-    if column.scale == "log":
-        shift = 1.0 - column.low
-        of_what = "" if shift == 0.0 else f" of {column.name} {'+' if shift > 0.0 else '-'} {shown_number(abs(shift)):g}"
-        return math.log(2.0) / math.log1p(width), f"per doubling{of_what}"
+    if column.is_log:
+        shift = column.doubling - column.low
+        sign, distance = "+" if shift > 0.0 else "-", with_unit(f"{abs(shift):g}", column.unit)
+        of_what = "" if shift == 0.0 else f" of {column.name} {sign} {distance}"
+        return math.log(2.0) / math.log1p(width / column.doubling), f"per doubling{of_what}"
     # Per 1 wherever that is a readable step: from the whole width to a thousandth of it.
     step = 1.0 if 1.0 <= width <= 1000.0 else 10.0 ** (math.floor(math.log10(width)) - 1)
-    return step / width, f"per {step:,.0f}" if step >= 1.0 else f"per {step:.10g}"
+    return step / width, with_unit(f"per {step:,.0f}" if step >= 1.0 else f"per {step:.10g}", column.unit)
 
 
 def _base_of_line(column: NumberColumn, everywhere: Array, *, has_interactions: bool) -> tuple[Array, Array, str]:
     """The base of a straight number, the middle of its scale, and that middle in the column's own unit, in words."""
     middle = 0.5 * (everywhere[0] + everywhere[1])
     width = column.high - column.low
-    number = column.low + (math.expm1(0.5 * math.log1p(width)) if column.scale == "log" else 0.5 * width)
+    number = float(column.numbers_at(np.array([0.5]))[0])
     if has_interactions:
         base = middle
-    elif column.scale == "log":
+    elif column.is_log:
         base = everywhere[0]
     else:
         share = -column.low / width
         base = (1.0 - share) * everywhere[0] + share * everywhere[1]
-    return base, middle, f"{number:.6g}"
+    return base, middle, with_unit(f"{number:.6g}", column.unit)
 
 
 def _named(key: tuple[str, ...], axes: list[_Axis]) -> list[NamedUnit]:
@@ -200,6 +202,6 @@ def _units_of_encoded(encoding: ColumnEncoding) -> tuple[str, ...]:
     missing = ("if missing",) * column.missing
     if column.knots_with_bounds:
         return (*("at the value",) * (len(encoding.names) - len(missing)), *missing)
-    if column.scale == "log":
+    if column.is_log:
         return ("per half range of the logarithm", *missing)
-    return (f"per half range, {0.5 * (column.high - column.low):.6g}", *missing)
+    return (with_unit(f"per half range, {0.5 * (column.high - column.low):.6g}", column.unit), *missing)

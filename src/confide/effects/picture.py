@@ -140,7 +140,10 @@ def _draw_curve(ax: Any, effect: Effect, limits: tuple[float, float], pen: Pen) 
         # Below low there is only the margin of the axis.
         ax.set_xscale(
             "function",
-            functions=(lambda x: np.log1p(np.maximum(x - column.low, -0.999)), lambda t: np.expm1(t) + column.low),
+            functions=(
+                lambda x: np.log1p(np.maximum((x - column.low) / column.doubling, -0.999)),
+                lambda t: np.expm1(t) * column.doubling + column.low,
+            ),
         )
     if effect.has_band:
         for low, high, alpha in (("joint_low", "joint_high", 0.2), ("low", "high", 0.3))[1 - pen.has_outer_band :]:
@@ -161,7 +164,7 @@ def _draw_curve(ax: Any, effect: Effect, limits: tuple[float, float], pen: Pen) 
     ax.tick_params(labelsize="small")
     ax.set_xlim(_number_at(points, -1.04), _number_at(points, _PLACE_OF_MISSING + 0.12 if absent else _END_WITHOUT_MISSING))
     ax.set_ylim(*limits)
-    ax.set_title(plain(effect.name), fontsize="medium")
+    ax.set_title(plain(effect.title), fontsize="medium")
 
 
 def _draw_levels(ax: Any, effect: Effect, limits: tuple[float, float], pen: Pen) -> None:
@@ -178,7 +181,7 @@ def _draw_levels(ax: Any, effect: Effect, limits: tuple[float, float], pen: Pen)
     ax.set_ylim(len(shown) - 0.5, -0.5)
     ax.set_xlim(*limits)
     few = "" if len(shown) == len(effect.levels) else f" ({len(shown)} of {len(effect.levels)} levels)"
-    ax.set_title(plain(f"{effect.name}{few}"), fontsize="medium")
+    ax.set_title(plain(f"{effect.title}{few}"), fontsize="medium")
 
 
 def _draw_point(
@@ -200,5 +203,4 @@ def _number_at(points: Points, place: float) -> float:
     """The number at a place of the column's own scale, on which low is at -1 and high at 1."""
     column = points.column
     assert isinstance(column, NumberColumn)  # noqa: S101  # asked of numbers alone
-    share, width = 0.5 * (place + 1.0), column.high - column.low
-    return column.low + (math.expm1(share * math.log1p(width)) if points.is_log else share * width)
+    return float(column.numbers_at(np.array([0.5 * (place + 1.0)]))[0])

@@ -73,8 +73,8 @@ class Points:
 
     @property
     def is_log(self) -> bool:
-        """Whether the column's own scale is a log scale."""
-        return isinstance(self.column, NumberColumn) and self.column.scale == "log"
+        """Whether the column's own scale is logarithmic."""
+        return isinstance(self.column, NumberColumn) and self.column.is_log
 
     def effects(self, encoding: ColumnEncoding, weights: Array) -> Array:
         """(n_points, ...): the effect at each point, from the weights (size, ...) of a column's encoded columns."""

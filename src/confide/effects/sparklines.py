@@ -7,6 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from confide.effects.effects import Effect
+from confide.effects.points import MISSING, Points
+from confide.features.columns import NumberColumn, with_unit
 
 _BLOCKS = "▁▂▃▄▅▆▇█"
 _WIDTH = 16
@@ -26,7 +28,7 @@ def sparkline(effect: Effect, limits: tuple[float, float]) -> str:
 def extremes(effect: Effect) -> tuple[str, str]:
     """The values of a column with the smallest and with the largest effect, each with its effect."""
     ranked = sorted(effect.values, key=lambda value: value.effect)
-    least, largest = (f"{_short(value.value)} {value.effect:+.2f}" for value in (ranked[0], ranked[-1]))
+    least, largest = (f"{_short(value.value, effect)} {value.effect:+.2f}" for value in (ranked[0], ranked[-1]))
     return least, largest
 
 
@@ -36,10 +38,14 @@ def common_limits(effects: Sequence[Effect]) -> tuple[float, float]:
     return (min(heights), max(heights)) if heights else (0.0, 1.0)
 
 
-def _short(value: object) -> str:
-    if isinstance(value, tuple):
-        return ", ".join(map(_short, value))
+def _short(value: object, effect: Effect) -> str:
+    several = value if isinstance(value, tuple) else (value,)
+    return ", ".join(_with_its_unit(one, points) for one, points in zip(several, effect.points, strict=True))
+
+
+def _with_its_unit(value: object, points: Points) -> str:
     text = str(value)
     if isinstance(value, float):
         text = f"{value:.4g}" if abs(value) < 1e4 else f"{value:.0f}"
-    return text
+    column = points.column
+    return with_unit(text, column.unit) if isinstance(column, NumberColumn) and value != MISSING else text

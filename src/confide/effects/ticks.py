@@ -25,7 +25,7 @@ def even_ticks(low: float, high: float, most: int = 5) -> list[float]:
 
 
 def ticks_of(points: Points) -> list[float]:
-    """Numbers for the axis of a column, in its own unit: round numbers, on a log scale powers of ten and their halves."""
+    """Numbers for the axis of a column, in its own unit: round numbers, on a log scale powers of ten."""
     column = points.column
     if not isinstance(column, NumberColumn):
         return []
@@ -33,6 +33,10 @@ def ticks_of(points: Points) -> list[float]:
         return even_ticks(column.low, column.high)
     largest = max(abs(column.low), abs(column.high))
     powers = [10.0**power for power in range(math.ceil(math.log10(largest)) + 1)] if largest >= 1.0 else []
+    if column.scale == "log10":
+        low, high = math.floor(math.log10(column.low)), math.ceil(math.log10(column.high))
+        factors = (1.0,) if high - low >= 3 else (1.0, 2.0, 5.0)
+        powers = [float(f"{factor}e{power}") for power in range(low, high + 1) for factor in factors]
     round_numbers = {column.low, 0.0, *powers, *(-power for power in powers)}
     kept: list[float] = []
     for number in sorted(value for value in round_numbers if column.low <= value <= column.high):

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from confide.effects.original_units import INTERCEPT, checked_units, encoded_units, in_original_units
 from confide.errors import ParameterError
 from confide.estimators.score_units import ratio_of_scores
+from confide.features.columns import with_unit
 from confide.features.encoder import Encoder
 from confide.inference.evidence import Evidence
 from confide.inference.intervals import Uncertainty, joint_uncertainty, of_all_scores, uncertainty
@@ -146,6 +147,7 @@ class CoefficientIntervals:
             shortens_rows=self._encoder is not None and self._row_bound != self._encoder.row_bound,
             model=type(self).__name__,
             outcome=outcome,
+            predicted="" if outcome else self._shown_number(),
             alpha=self.alpha_,
             guarantee=self.guarantee_,
             assumes_equal_variance=isinstance(self._evidence, SumsEvidence),
@@ -189,6 +191,11 @@ class CoefficientIntervals:
     def _why_no_intervals(self) -> str:
         """The message of the error that is raised where nothing was released for intervals."""
         return "intervals need a share of the budget: set inference_share, for example 0.3, and fit again."
+
+    def _shown_number(self) -> str:
+        """The number that a regression predicts, in words; "" if no schema names it."""
+        target = None if self._encoder is None else self._encoder.schema.target
+        return "" if target is None else with_unit(target.column, target.unit and f"in {target.unit}")
 
     def _shown_outcome(self) -> tuple[float, str]:
         """The factor, 1 or -1, that makes coefficients speak for the outcome shown, and its name; "" for a number."""

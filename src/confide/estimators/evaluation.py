@@ -42,7 +42,7 @@ def evaluate(
     X: Any,
     y: Any = None,
     *,
-    budget: float | Budget,
+    budget: float | Budget | None = None,
     ledger: Ledger | Batch | None = None,
     n_bins: int = USUAL_BINS,
     level: float = 0.95,
@@ -65,7 +65,7 @@ def evaluate(
     y : (n,) labels, or None
         None for rows from `open_rows`, which bring their labels.
     budget : float, PureDP, ApproxDP or ZCDP
-        What the histogram costs. A number is the epsilon of pure differential privacy.
+        What the histogram costs; it must be given. A number is the epsilon of pure differential privacy.
     ledger : Ledger, batch of one, or None
         Charged before a score is computed.
     n_bins : int, default 20
@@ -107,6 +107,11 @@ def evaluate(
     True
     """
     _check_model(model)
+    if budget is None:
+        raise ParameterError(
+            "evaluate releases noisy counts of these rows, so give their price: budget=0.5, or budget=confide.ApproxDP(0.5, "
+            "1e-6), and ledger= to charge it. Nothing was charged."
+        )
     allowed, relation = as_budget(budget), Neighbours.parse(neighbours)
     _check_bins(n_bins)
     checked_level(level)

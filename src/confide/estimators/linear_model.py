@@ -18,6 +18,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
 from confide.accounting.ledger import Ledger
+from confide.cautions import warn
 from confide.data.arrays import Blocks
 from confide.data.mapped import MappedBlocks
 from confide.erm.row_bounds import RowBound
@@ -290,7 +291,7 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ShownWithGua
         blocks = rows_to_score(X, self, self._encoder, accepts_sparse=self._accepts_sparse)
         return blocks if self._fourier is None else MappedBlocks(blocks, self._fourier)
 
-    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+    def save(self, path: str | os.PathLike[str] | None = None, *, overwrite: bool = False) -> None:
         """Write the model as JSON: weights, schema, guarantee, version and a checksum. `confide.load` reads it.
 
         The SHA-256 of the file is noted beside the charge of the fit, in the ledger that the model names. It shows later
@@ -299,7 +300,7 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ShownWithGua
         Parameters
         ----------
         path : str or path
-            Where to write.
+            Where to write. It must be given.
         overwrite : bool, default False
             Whether to replace a file that exists.
 
@@ -307,16 +308,21 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ShownWithGua
         ------
         NotFittedError
             If the model is not fitted.
+        ParameterError
+            If no path is given.
         FileError
             If the file exists and `overwrite` is false, or it cannot be written.
         """
         text = document_text(document_of_model(self))
+        if path is None:
+            raise ParameterError("give the file to write the model to, as JSON: model.save('model.json').")
         write_text(path, text, overwrite=overwrite)
         ledger, number = getattr(self, "ledger", None), self._charge_number
         if number is not None and isinstance(ledger, Ledger) and ledger.identity == self._charged_to:
-            note_checksum(ledger, number, text)
+            failed = note_checksum(ledger, number, text)
+            warn(() if failed is None else (failed,))
 
-    def report(self, path: str | os.PathLike[str], *, overwrite: bool = False, **given: Any) -> None:
+    def report(self, path: str | os.PathLike[str] | None = None, *, overwrite: bool = False, **given: Any) -> None:
         """Write a report that people can sign: a page of HTML, or a PDF, a Markdown card or JSON by the ending of the file.
 
         It costs no privacy: it is made of the release and of public facts.
@@ -324,7 +330,7 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ShownWithGua
         Parameters
         ----------
         path : str or path
-            Where to write: .html, .pdf (which needs Chromium or Chrome), .md or .json.
+            Where to write: .html, .pdf (which needs Chromium or Chrome), .md or .json. It must be given.
         overwrite : bool, default False
             Whether to replace a file that exists.
         **given
@@ -336,11 +342,16 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ShownWithGua
         NotFittedError
             If the model is not fitted.
         ParameterError
-            If something that is given is of another kind, or a PDF is asked for and no browser is found.
+            If no path is given, something that is given is of another kind, or a PDF is asked for and no browser is found.
         FileError
             If the file exists and `overwrite` is false, or it cannot be written.
         """
         check_is_fitted(self)
+        if path is None:
+            raise ParameterError(
+                "a report is written to a file, so give its path: model.report('report.html'), or with the ending .pdf, .md "
+                "or .json. model.guarantee_.statement() is the guarantee as text."
+            )
         # The room of reports lies above this one and knows estimators, so it is found when it is asked for.
         writing = importlib.import_module("confide.report.writing")
         writing.write_report(self, path, overwrite=overwrite, **given)

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from confide.accounting.ledger import Batch, Ledger
-from confide.data.number_columns import ReadColumns, checked_columns
+from confide.data.raw_columns import ReadColumns, checked_columns
 from confide.errors import ParameterError, SchemaError
 from confide.features.candidates import candidates_of
 from confide.features.columns import Column, NumberColumn, columns_of, shown_number
@@ -124,16 +124,16 @@ class PrivateBounds:
     def __str__(self) -> str:
         lines = [] if self.void is None else [f"NOT PRIVATE. {self.void}"]
         lines += [
-            f"{column.name}: from {shown_number(column.low)} to {shown_number(column.high)}" for column in self.columns
+            f"{column.name}: from {shown_number(column.low)} to {column.shown(column.high)}" for column in self.columns
         ]
         return "\n".join([*lines, f"All together: {self.plan.budget} ({self.plan.neighbours})."])
 
 
 def private_bounds(
     rows: Any,
-    columns: Mapping[str, Any] | Iterable[str | NumberColumn],
+    columns: Mapping[str, Any] | Iterable[str | NumberColumn] | None = None,
     *,
-    budget: float | Budget,
+    budget: float | Budget | None = None,
     quantiles: Iterable[float] = (0.01, 0.99),
     schema: Schema | None = None,
     ledger: Ledger | Batch | None = None,
@@ -147,13 +147,14 @@ def private_bounds(
     ----------
     rows : frame, path, pattern or list of paths
         pandas or Polars frame, or Arrow table; or CSV, Parquet, Arrow or Feather files, which are read piece by piece.
-    columns : mapping, or names
+    columns : mapping, or names; required
         For each column its public outer bounds, (low, high), or a description as in a schema: {"low": 0, "high": 1e7,
         "scale": "log", "missing": True}. With a schema, names suffice: its bounds are then the outer ones. The candidates
-        are round numbers between the outer bounds, even on the column's scale; "log" suits incomes and other long tails.
+        are round numbers between the outer bounds, even on the column's scale; "log" suits long tails from 0 on, and "log10"
+        incomes and other positive numbers.
     budget : float, PureDP, ApproxDP or ZCDP
-        What all quantiles of all columns cost together; each gets an equal part. A number is an epsilon. A delta buys
-        nothing here; a rho buys more than an epsilon where there are many quantiles.
+        What all quantiles of all columns cost together; it must be given, and each gets an equal part. A number is an
+        epsilon. A delta buys nothing here; a rho buys more than an epsilon where there are many quantiles.
     quantiles : two or more numbers, default (0.01, 0.99)
         From 0 to 1, in rising order. The first becomes low, and the last high. 0 keeps the outer low and 1 the outer high;
         they cost nothing, so (0, 0.99) suits a column whose low is known.
@@ -203,6 +204,11 @@ def private_bounds(
     >>> 0 <= low < 25 and 60 < high <= 150
     True
     """
+    if columns is None or budget is None:
+        raise ParameterError(
+            "private_bounds releases quantiles of columns between public outer bounds, so name the columns and give a "
+            "price: private_bounds(rows, {'age': (0, 150)}, budget=0.2). Nothing was charged."
+        )
     described = _described(columns, schema)
     shares = _checked_quantiles(quantiles)
     relation, persons = Neighbours.parse(neighbours), parameters.checked_rows_per_person(max_rows_per_person)
@@ -215,8 +221,8 @@ def private_bounds(
     _refuse_unusable(described, grids, schema, release)
     person = None if schema is None else schema.person
     before_charge(())
-    read = checked_columns(rows, Schema(described, person=person), rows_per_person(persons, charge.seed))
-    found = charge_and_release(partial(_chosen, plan, read), plan.event, relation, charge)
+    checked = checked_columns(rows, Schema(described, person=person), rows_per_person(persons, charge.seed))
+    found = charge_and_release(partial(_chosen, plan, checked.read), plan.event, relation, charge)
     return PrivateBounds(described, shares, found, plan, release, schema)
 
 

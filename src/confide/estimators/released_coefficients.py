@@ -12,7 +12,7 @@ from confide.estimators.linear_model import released_model
 from confide.estimators.score_units import depends_on_differences, ratio_of_scores, unit_of_scores
 from confide.features.curves_and_features import CurvesAndFeatures
 from confide.inference.table import NamedUnit, exponential
-from confide.released_models.shown_class import ShownClass, predicted_column
+from confide.released_models.shown_class import ShownClass, predicted_number
 
 RANDOM_FEATURE = "random feature"
 """The unit of the weight of a random feature, which means nothing by itself."""
@@ -101,7 +101,7 @@ def outcome_of(model: Any) -> str:
     """What larger scores of a fitted model stand for, such as "log-odds of income = >50K"."""
     released, unit = released_model(model), unit_of_scores(model)
     if not released.domain:
-        column = predicted_column(released) or "the target"
+        column = predicted_number(released)
         return column if unit == "prediction" else f"{unit} of {column}"
     shown = ShownClass.of(released)
     return f"{unit} of {shown if shown.position is not None else 'the class named before each'}"

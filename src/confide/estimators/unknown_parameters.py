@@ -33,6 +33,7 @@ _OURS = {
     "bounds_X": (("bounds", "schema"), "declare public bounds of the columns: schema=, or bounds= of an additive model"),
     "bounds_y": (("target_bound",), "use target_bound: targets are clipped to [-target_bound, target_bound]"),
     "feature_types": (("schema",), "use schema, which says what each column holds"),
+    "inference_share": (("intervals",), "use intervals=True: the sums that are released anyway give intervals"),
     "max_bins": (("knots",), "use knots: how many places a curve may bend at"),
     "param_distributions": (("param_grid",), "use param_grid, a dict of public values"),
     "cv": (("held_out",), "the search holds out one part of the rows at random; held_out says how large it is"),

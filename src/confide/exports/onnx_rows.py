@@ -122,8 +122,12 @@ def _stretched(graph: OnnxGraph, numbers: str, column: NumberColumn) -> str:
     within = graph.node("Clip", numbers, graph.constant(column.low), graph.constant(column.high))
     above = graph.node("Sub", within, graph.constant(column.low))
     width = column.high - column.low
-    if column.scale == "log":
-        above, width = graph.node("Log", graph.node("Add", above, graph.constant(1.0))), math.log1p(width)
+    if column.is_log:
+        doublings = graph.node("Div", above, graph.constant(column.doubling))
+        above, width = (
+            graph.node("Log", graph.node("Add", doublings, graph.constant(1.0))),
+            math.log1p(width / column.doubling),
+        )
     return graph.node("Sub", graph.node("Mul", above, graph.constant(2.0 / width)), graph.constant(1.0))
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
+import numpy as np
+
 from confide.features.columns import NumberColumn
 
 MOST_STEPS = 1000
@@ -15,7 +17,8 @@ def candidates_of(column: NumberColumn) -> tuple[float, ...]:
     """Numbers from low to high of a column, both among them, in rising order. They depend on the description alone.
 
     On the linear scale they are the multiples of 1, 2 or 5 times a power of ten. On the log scale their distances from low
-    are evenly spaced in log(1 + distance), rounded to three digits.
+    are evenly spaced in log(1 + distance), rounded to three digits. On the log10 scale they are evenly spaced in the
+    logarithm, rounded to three digits.
 
     Parameters
     ----------
@@ -33,7 +36,7 @@ def candidates_of(column: NumberColumn) -> tuple[float, ...]:
     >>> candidates_of(NumberColumn("gain", 0, 1e7, scale="log"))[-3:]
     (9680000.0, 9840000.0, 10000000.0)
     """
-    inner = _even_in_logarithm(column) if column.scale == "log" else _multiples(column)
+    inner = _even_in_logarithm(column) if column.is_log else _multiples(column)
     return (column.low, *sorted({each for each in inner if column.low < each < column.high}), column.high)
 
 
@@ -46,5 +49,7 @@ def _multiples(column: NumberColumn) -> list[float]:
 
 
 def _even_in_logarithm(column: NumberColumn) -> list[float]:
+    if column.scale == "log10":
+        return [float(f"{number:.2e}") for number in column.numbers_at(np.arange(1, MOST_STEPS) / MOST_STEPS).tolist()]
     length = math.log1p(column.high - column.low)
     return [column.low + float(f"{math.expm1(length * k / MOST_STEPS):.2e}") for k in range(1, MOST_STEPS)]

@@ -17,6 +17,7 @@ from confide.features.schema_checks import (
     check_fields,
     check_flag,
     check_keys,
+    check_unit,
     column_title,
     finite_bound,
     is_list,
@@ -24,7 +25,7 @@ from confide.features.schema_checks import (
 )
 from confide.types import Array
 
-SCALES = ("linear", "log")
+SCALES = ("linear", "log", "log10")
 MOST_EVEN_KNOTS = 1000
 """The largest number of evenly spaced knots of one column. More would be a mistake."""
 
@@ -38,13 +39,16 @@ class NumberColumn:
     name : name of the column in the table
     low, high : public bounds in the column's own unit, finite, low < high
     scale : "linear"; or "log" for numbers with a long right tail, in a unit in which 1 is small: x is then encoded as
-        log(1 + x - low) / log(1 + high - low), stretched from [0, 1] to [-1, 1]
+        log(1 + x - low) / log(1 + high - low), stretched from [0, 1] to [-1, 1]; or "log10" for positive numbers that spread
+        over powers of ten: x is then encoded as log(x / low) / log(high / low), stretched likewise
     missing : whether cells may be missing; missing cells get an indicator column of their own
     knots : where the effect of the column may bend. A list of numbers between low and high, in rising order; or a whole
         number, so many knots spaced evenly on the column's own scale, 0 for a straight line. An empty list says nothing:
         linear models take a straight line, and additive models choose a number of knots
     released : the private release from which the bounds came, as `confide bounds` writes it; None for bounds that are public
         knowledge. How the column is encoded does not depend on it, so it is not compared
+    unit : the unit of the numbers, such as "USD", shown wherever units are shown; None says nothing. It changes no number,
+        and is not compared
 
     Raises
     ------
@@ -59,9 +63,11 @@ class NumberColumn:
     missing: bool = False
     knots: tuple[float, ...] | int = ()
     released: BoundsRelease | None = field(default=None, compare=False)
+    unit: str | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         where = column_title(self.name)
+        check_unit(where, self.unit)
         object.__setattr__(self, "low", finite_bound(where, "low", self.low))
         object.__setattr__(self, "high", finite_bound(where, "high", self.high))
         if not self.low < self.high:
@@ -70,8 +76,7 @@ class NumberColumn:
             )
         if math.isinf(self.high - self.low):
             raise SchemaError(f"{where}: low and high are too far apart; their difference must be a finite number.")
-        if self.scale not in SCALES:
-            raise SchemaError(f'{where}: scale must be "linear" or "log".')
+        self._check_scale(where)
         check_flag(where, "missing", self.missing)
         object.__setattr__(self, "knots", _checked_knots(where, self.knots))
         object.__setattr__(self, "released", release_of(where, self.released))
@@ -84,6 +89,32 @@ class NumberColumn:
                 f"number on the scale of the column. Leave some of them out."
             )
 
+    def _check_scale(self, where: str) -> None:
+        if self.scale not in SCALES:
+            raise SchemaError(f'{where}: scale must be "linear", "log" or "log10".')
+        if self.scale != "log10":
+            return
+        if self.low <= 0.0:
+            raise SchemaError(
+                f'{where}: scale = "log10" is the logarithm of the number itself, so low must be above 0; it is '
+                f'{shown_number(self.low)}. Give a positive low, or scale = "log", which is log(1 + value - low).'
+            )
+        if math.isinf((self.high - self.low) / self.low):
+            raise SchemaError(f'{where}: low is too close to 0 for scale = "log10"; give a larger low.')
+
+    @property
+    def is_log(self) -> bool:
+        """Whether the scale is a logarithm."""
+        return self.scale != "linear"
+
+    @property
+    def doubling(self) -> float:
+        """On a logarithmic scale, the first distance above low that counts as much as each later doubling.
+
+        Both logarithms are log(1 + distance from low / this distance): it is 1 for "log", and low itself for "log10".
+        """
+        return self.low if self.scale == "log10" else 1.0
+
     @property
     def is_straight(self) -> bool:
         """Whether the encoding is a straight line from low to high: a linear scale without knots."""
@@ -95,9 +126,10 @@ class NumberColumn:
         width = self.high - self.low
         np.clip(values, self.low, self.high, out=values)
         values -= self.low
-        if self.scale == "log":
+        if self.is_log:
+            values /= self.doubling
             np.log1p(values, out=values)
-            width = math.log1p(width)
+            width = math.log1p(width / self.doubling)
         values /= width
         np.minimum(values, 1.0, out=values)  # log1p of NumPy and of math may differ in the last digit
         values *= 2.0
@@ -109,10 +141,16 @@ class NumberColumn:
         """The knots in the column's own unit, in rising order, low and high not among them."""
         if isinstance(self.knots, tuple):
             return self.knots
-        shares = np.arange(1, self.knots + 1) / (self.knots + 1)
+        return tuple(self.numbers_at(np.arange(1, self.knots + 1) / (self.knots + 1)).tolist())
+
+    def numbers_at(self, shares: Array) -> Array:
+        """The numbers at shares of the way from low to high on the column's own scale, in the column's own unit."""
         width = self.high - self.low
-        steps = np.expm1(math.log1p(width) * shares) if self.scale == "log" else width * shares
-        return tuple((self.low + steps).tolist())
+        steps = width * shares
+        if self.is_log:
+            steps = np.expm1(math.log1p(width / self.doubling) * shares) * self.doubling
+        answer: Array = self.low + steps
+        return answer
 
     @property
     def knots_with_bounds(self) -> tuple[float, ...]:
@@ -122,6 +160,7 @@ class NumberColumn:
     def to_dict(self) -> dict[str, Any]:
         """The column without its name, as in a TOML file: JSON-able, without what has its default value."""
         described: dict[str, Any] = {"low": shown_number(self.low), "high": shown_number(self.high)}
+        described |= {} if self.unit is None else {"unit": self.unit}
         if self.scale != "linear":
             described["scale"] = self.scale
         if self.knots != ():
@@ -131,7 +170,7 @@ class NumberColumn:
         return described | ({} if self.released is None else {"released": self.released.to_dict()})
 
     def __str__(self) -> str:
-        log = ", log scale" if self.scale == "log" else ""
+        log = f", {self.scale} scale" if self.is_log else ""
         knots = ""
         if isinstance(self.knots, int):
             knots = f", {self.knots} even knot{'s'[: self.knots != 1]}" if self.knots else ", a straight line"
@@ -139,7 +178,16 @@ class NumberColumn:
             knots = f", knots at {', '.join(str(shown_number(knot)) for knot in self.knots)}"
         gaps = ", may be missing" if self.missing else ""
         released = ", released bounds" if self.released is not None else ""
-        return f"number from {shown_number(self.low)} to {shown_number(self.high)}{log}{knots}{gaps}{released}"
+        return f"number from {shown_number(self.low)} to {self.shown(self.high)}{log}{knots}{gaps}{released}"
+
+    def shown(self, number: float) -> str:
+        """A number as people write it, with the unit if there is one: "17 years"."""
+        return with_unit(str(shown_number(number)), self.unit)
+
+    @property
+    def title(self) -> str:
+        """The name for headings and axes: with the unit in parentheses if there is one."""
+        return self.name if self.unit is None else f"{self.name} ({self.unit})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,6 +237,11 @@ class CategoryColumn:
         """The column without its name, as in a TOML file: JSON-able, without what has its default value."""
         flags = {key: value for key, value in (("other", self.other), ("missing", self.missing)) if value}
         return {"categories": list(self.categories)} | flags
+
+    @property
+    def title(self) -> str:
+        """The name for headings and axes."""
+        return self.name
 
     def __str__(self) -> str:
         count = f"{len(self.categories)} categor{'y' if len(self.categories) == 1 else 'ies'}"
@@ -240,7 +293,9 @@ def _column(name: Any, description: object) -> Column:
     is_number = "low" in description or "high" in description
     if is_number == ("categories" in description):
         advice = "both bounds and categories; keep" if is_number else "neither bounds nor categories; give"
-        check_keys(where, description, ("low", "high", "scale", "knots", "categories", "other", "missing", "released"))
+        check_keys(
+            where, description, ("low", "high", "scale", "knots", "categories", "other", "missing", "released", "unit")
+        )
         raise SchemaError(f"{where}: has {advice} low and high, or categories.")
     kind = NumberColumn if is_number else CategoryColumn
     check_fields(where, description, kind, given=("name",))
@@ -252,6 +307,11 @@ def _listed_category(where: str, other: object, listed: Mapping[str | None, Labe
     if label is None or label not in listed:
         raise SchemaError(f"{where}: other must be true, false or one of the listed categories.")
     return label
+
+
+def with_unit(text: str, unit: str | None) -> str:
+    """A text with a unit behind it, if there is one."""
+    return text if unit is None else f"{text} {unit}"
 
 
 def shown_number(number: float) -> int | float:

@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from confide.compiled.stored_rows import StoredCodes
 from confide.erm.coded_rows import CodedRows, dense
 from confide.erm.group_bounds import GroupBound
 from confide.errors import InputError, ParameterError
@@ -36,6 +37,7 @@ from confide.features.plain_numbers import NumberArray, PlainNumbers
 from confide.features.products import Product, write_products
 from confide.features.raw_table import RawTable
 from confide.features.schema import Schema
+from confide.features.stored_columns import StoredColumns
 from confide.types import Array
 
 _BLOCK_ROWS = 1024
@@ -95,6 +97,8 @@ class Encoder:
     """The encodings of the other columns, each with the place of its group."""
     _coded: CodedColumns | None = field(init=False, compare=False, repr=False)
     """How the columns become coded rows, or None if dense rows are faster or there are interactions."""
+    _stored: StoredColumns | None = field(init=False, compare=False, repr=False)
+    """How the columns are read by the compiled kernel, or None if there are interactions."""
     _products: tuple[Product, ...] = field(init=False, compare=False, repr=False)
     """The interactions."""
 
@@ -118,6 +122,7 @@ class Encoder:
             "_kept": kept,
             "_plain_rows": tuple(row for row, (each, _) in enumerate(kept) if is_plain(each)),
             "_others": tuple((each, group.place) for each, group in placed if not is_kept_as_is(each)),
+            "_stored": None if layout.products else StoredColumns(len(layout.names), placed),
             "_products": layout.products,
         }
         for name, value in made.items():
@@ -224,6 +229,15 @@ class Encoder:
     def codes_rows(self) -> bool:
         """Whether `block` makes coded rows of these columns, because they are summed up faster than dense rows."""
         return self._coded is not None
+
+    @property
+    def is_storable(self) -> bool:
+        """Whether the compiled kernel reads codes of this schema: there are no interactions."""
+        return self._stored is not None
+
+    def as_stored(self, codes: Codes) -> StoredCodes | None:
+        """The rows of `block`, for the compiled kernel; None where it cannot read these codes."""
+        return None if self._stored is None else self._stored.of(codes)
 
     def block(self, codes: Codes, start: int, stop: int, dtype: type[np.floating[Any]] = np.float64) -> Array | CodedRows:
         """Encoded rows start to stop, for a small number of rows; parameters as for `expand`.

@@ -18,10 +18,14 @@ A column is either a number with bounds or a category with a list of values.
 - `scale = "log"` is for numbers with a long right tail, in a unit in which 1 is small. They are encoded evenly in
   log(1 + value - low), so the first unit above `low` counts as much as each later doubling. It suits numbers that are mostly
   near `low`, not numbers on both sides of 0.
+- `scale = "log10"` is for positive numbers that spread over powers of ten, such as incomes from 1,000 to 1,000,000. They are
+  encoded evenly in the logarithm of the value itself, so each doubling counts the same, wherever it begins. `low` must be
+  above 0.
 - `knots` let the effect of a number bend: the effect is a straight line between neighbouring knots, instead of one line from
-  low to high. On the log scale, the lines are straight in the logarithm. `knots = 6` means six knots, evenly spaced on the
-  column's scale, and `knots = 0` one straight line. A column without `knots` has a straight line in linear models, and in
-  additive models a number of knots that is chosen from public facts.
+  low to high. On a logarithmic scale, the lines are straight in the logarithm. `knots = 6` means six knots, evenly spaced
+  on the column's scale, and `knots = 0` one straight line. A column without `knots` has a straight line in linear
+  models, and in additive models a number of knots that is chosen from public facts.
+- `unit = "USD"` names the unit of a number, for readers of tables, pictures and reports. It changes no number.
 - `missing = true` says that cells of the column may be missing.
 - `released = { ... }` beside low and high says that these bounds are not public knowledge but came from rows, by a private
   release whose price it states. `confide bounds` writes it, and statements of models name it.
@@ -48,7 +52,7 @@ A target of three or more classes lists all its labels:
 
 A target of numbers has bounds, like a column. Numbers outside are clipped to them:
 
-    target = { column = "price", low = 0, high = 20000 }
+    target = { column = "price", low = 0, high = 20000, unit = "USD" }
 
 If one person may have several rows, `person = "patient_id"` above [columns] names the column that identifies the person. It
 is not a feature.

@@ -18,6 +18,9 @@ import numpy as np
 from confide.errors import SchemaError
 from confide.features.canonical_labels import Label, canonical_label
 
+LONGEST_UNIT = 30
+"""Units stand in headings and on axes."""
+
 
 def column_title(name: object, what: str = "the name of a column") -> str:
     """How messages call a column, for example 'column "age"'.
@@ -67,6 +70,16 @@ def check_flag(where: str, key: str, value: object) -> None:
     """Refuse what is not a boolean."""
     if not isinstance(value, bool):
         raise SchemaError(f"{where}: {key} must be true or false.")
+
+
+def check_unit(where: str, unit: object) -> None:
+    """Refuse a unit that is neither None nor a short text in one line."""
+    is_text = isinstance(unit, str) and bool(unit.strip()) and unit.isprintable() and len(unit) <= LONGEST_UNIT
+    if unit is not None and not is_text:
+        raise SchemaError(
+            f'{where}: unit must be text of at most {LONGEST_UNIT} characters in one line, such as "USD" or "years"; leave '
+            f"it out if there is none."
+        )
 
 
 def is_list(value: object) -> bool:

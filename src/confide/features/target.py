@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from confide.errors import SchemaError
 from confide.features.canonical_labels import Label, canonical_label
-from confide.features.columns import shown_number
-from confide.features.schema_checks import check_fields, column_title, finite_bound, plain_label
+from confide.features.columns import shown_number, with_unit
+from confide.features.schema_checks import check_fields, check_unit, column_title, finite_bound, plain_label
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +22,7 @@ class Target:
     negative, positive : the two labels: text, numbers or booleans, different in canonical form
     classes : instead of these two, three or more labels of the same kinds
     low, high : instead of labels, the public bounds of numbers, low < high; a number outside is clipped to them
+    unit : the unit of the numbers, such as "USD", shown wherever units are shown; it changes no number and is not compared
 
     Raises
     ------
@@ -35,9 +36,13 @@ class Target:
     classes: tuple[Label, ...] | None = None
     low: float | None = None
     high: float | None = None
+    unit: str | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         column_title(self.column, "the target's column")
+        check_unit("target", self.unit)
+        if self.unit is not None and self.low is None and self.high is None:
+            raise SchemaError("target: unit is for numbers, with low and high; labels have none. Leave it out.")
         if self.low is not None or self.high is not None:
             self._check_numbers()
         elif self.classes is None:
@@ -104,13 +109,14 @@ class Target:
     def __str__(self) -> str:
         if self.bounds is not None:
             low, high = map(shown_number, self.bounds)
-            return f"{self.column}: number from {low} to {high}"
+            return f"{self.column}: number from {low} to {with_unit(str(high), self.unit)}"
         return f"{self.column}: {' or '.join(map(str, self.labels))}"
 
     def to_dict(self) -> dict[str, Any]:
         """The target as in a TOML file: JSON-able."""
         if self.bounds is not None:
-            return {"column": self.column} | dict(zip(("low", "high"), map(shown_number, self.bounds), strict=True))
+            unit = {} if self.unit is None else {"unit": self.unit}
+            return {"column": self.column} | dict(zip(("low", "high"), map(shown_number, self.bounds), strict=True)) | unit
         if self.classes is not None:
             return {"column": self.column, "classes": list(self.classes)}
         return {"column": self.column, "negative": self.negative, "positive": self.positive}

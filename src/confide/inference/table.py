@@ -31,6 +31,11 @@ _HIDDEN_NOTE = (
     "inf: the noise hides what the rows tell about this class, or about all classes, so nothing is known. Means over "
     "classes omit it."
 )
+_USUAL_WIDTH, _LARGEST_WIDTH, _GAP = 80, 100, "  "
+_LEAST_WORDS = 12
+"""A name or a unit is never broken into narrower lines."""
+_FIRST_PART, _SECOND_PART = (0, 1, 2, 5, 6, 7, 8), (0, 1, 3, 4, 9, 10, 11)
+"""The places of the columns in the two parts of the printed table: coefficients, then sources of error and ratios."""
 _LIGHT_BLUE, _DARK_BLUE = "#9ecae1", "#2171b5"
 
 
@@ -113,6 +118,8 @@ class CoefficientTable:
         The name of the exponential of a coefficient, "odds ratio" or "rate ratio"; empty where it has no meaning.
     shortens_rows : bool
         Whether the model clips long encoded rows, for which coefficients count less.
+    predicted : str
+        The number that a regression predicts, with its unit if the schema names one; empty for classes.
     """
 
     coefficients: tuple[Coefficient, ...]
@@ -127,6 +134,7 @@ class CoefficientTable:
     shown_units: str = "encoded"
     ratio: str = ""
     shortens_rows: bool = False
+    predicted: str = ""
 
     @classmethod
     def of(cls, uncertainty: Uncertainty, units: Sequence[NamedUnit], level: float, sign: float, **facts: Any) -> Self:
@@ -158,7 +166,8 @@ class CoefficientTable:
 
     @property
     def _title(self) -> str:
-        return f"{self.model}: coefficients" + (f" in favour of {self.outcome}" if self.outcome else "")
+        of_what = f" in favour of {self.outcome}" if self.outcome else f" for {self.predicted}" if self.predicted else ""
+        return f"{self.model}: coefficients{of_what}"
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -213,14 +222,19 @@ class CoefficientTable:
         return exponential(one.estimate), exponential(one.low), exponential(one.high)
 
     def __str__(self) -> str:
-        n_of_coefficients = 9
-        lines = _aligned([("", *self.headings[1:n_of_coefficients]), *(row[:n_of_coefficients] for row in self.cells)])
-        if self.ratio:
-            ratios = [(row[0], row[1], *row[n_of_coefficients:]) for row in self.cells if row[n_of_coefficients]]
-            lines += ["", *_aligned([("", "unit", *self.headings[n_of_coefficients:]), *ratios])]
+        """Two tables of at most 100 characters a line: coefficients with intervals, then sources of their errors and ratios.
+
+        Long names and units are broken between words. Nothing is cut.
+        """
+        lines = [*self._part(_FIRST_PART), "", *self._part(_SECOND_PART)]
         rule = "=" * max(map(len, lines))
-        notes = [textwrap.fill(note, max(len(rule), 80)) for note in self.notes]
-        return "\n".join([_printable(self._title), rule, *lines, rule, *notes])
+        notes = [textwrap.fill(note, max(len(rule), _USUAL_WIDTH)) for note in self.notes]
+        return "\n".join([*textwrap.wrap(_printable(self._title), max(len(rule), _USUAL_WIDTH)), rule, *lines, rule, *notes])
+
+    def _part(self, places: Sequence[int]) -> list[str]:
+        """The lines of a table with the columns at some places, as far as there are such columns."""
+        kept = [place for place in places if place < len(self.headings)]
+        return _aligned([tuple(row[place] for place in kept) for row in (self.headings, *self.cells)])
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON form. Values that the noise hides are None."""
@@ -228,6 +242,7 @@ class CoefficientTable:
             "level": self.level,
             "target": self.target,
             "outcome": self.outcome,
+            "predicted": self.predicted,
             "alpha": self.alpha,
             "units": self.shown_units,
             "coefficients": [
@@ -351,17 +366,30 @@ def exponential(value: float) -> float:
 
 
 def _aligned(rows: list[tuple[str, ...]]) -> list[str]:
-    """Lines of a table with a line below its headings: names and units to the left, numbers to the right."""
+    """Lines of a table with a line below its headings: names and units to the left, numbers to the right.
+
+    It takes 80 characters if that is enough. Otherwise it may take 100, and names and units are broken between words to fit.
+    """
     rows = [(*map(_printable, row),) for row in rows]
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    lines = [
-        "  ".join(
-            cell.ljust(width) if i < 2 else cell.rjust(width)
-            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
-        )
-        for row in rows
-    ]
-    return [lines[0], "-" * len(lines[0]), *lines[1:]]
+    words = _LARGEST_WIDTH - sum(width + len(_GAP) for width in widths[2:]) - len(_GAP)
+    if sum(widths) + len(_GAP) * (len(widths) - 1) > _USUAL_WIDTH and widths[0] + widths[1] > words:
+        # The shorter of the two stays whole if it takes less than half of the room.
+        shorter = 0 if widths[0] <= widths[1] else 1
+        widths[shorter] = max(_LEAST_WORDS, min(widths[shorter], words // 2))
+        widths[1 - shorter] = max(_LEAST_WORDS, words - widths[shorter])
+    lines: list[str] = []
+    for row in rows:
+        broken = [
+            textwrap.wrap(cell, width, subsequent_indent="  ") or [""] for cell, width in zip(row[:2], widths, strict=False)
+        ]
+        for place in range(max(map(len, broken))):
+            left = [part[place] if place < len(part) else "" for part in broken]
+            numbers = row[2:] if place == 0 else ("",) * len(row[2:])
+            cells = [cell.ljust(width) for cell, width in zip(left, widths, strict=False)]
+            cells += [cell.rjust(width) for cell, width in zip(numbers, widths[2:], strict=True)]
+            lines.append(_GAP.join(cells).rstrip())
+    return [lines[0], "-" * max(map(len, lines)), *lines[1:]]
 
 
 def _with_lines(text: str) -> str:

@@ -1,12 +1,15 @@
 """Rows in memory: arrays, sparse matrices and frames become blocks of numbers, or are refused.
 
-Everything here happens before a budget is charged, so its only outcome may be to accept or to refuse. The guarantee states
-that this outcome is not protected. A refusal shows no value from the rows.
+For a fit everything here happens before a budget is charged, so its only outcome may be to accept or to refuse. The
+guarantee states that this outcome is not protected. A refusal shows no value from the rows. Rows to be scored are their
+caller's own, so `rows_to_score` also counts cells that the schema does not describe.
 """
 
 from __future__ import annotations
 
 import re
+import sys
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,11 +18,13 @@ from scipy.sparse import issparse
 from sklearn import config_context
 from sklearn.utils.validation import validate_data
 
+from confide.cautions import steps_outside
 from confide.data.arrays import ArrayBlocks, Blocks
 from confide.data.frames import EncodedBlocks
 from confide.data.sparse import SparseBlocks
 from confide.erm.row_bounds import canonical
-from confide.errors import InputError, InputTypeError
+from confide.errors import InputError, InputTypeError, SchemaWarning
+from confide.features.cells_outside import CellsOutside, cells_outside
 from confide.features.column_names import looks_like_number, names_by_position
 from confide.features.encoder import Encoder
 from confide.intake.specification import Columns, RowSpecification
@@ -101,11 +106,31 @@ def names_of_columns(X: Any) -> tuple[str, ...]:
 
 
 def rows_to_score(X: Any, estimator: Any, encoder: Encoder | None, *, accepts_sparse: bool) -> Blocks:
-    """Check the rows that a fitted estimator is to score against the columns of its fit. See `table_of`."""
+    """Check the rows that a fitted estimator is to score against the columns of its fit. See `table_of`.
+
+    A `SchemaWarning` names columns with cells that the schema does not describe.
+    """
     if encoder is not None:
         rows = X if _has_names(X, encoder) else _array_to_encode(X, estimator, is_fit=False)
-        return EncodedBlocks(encoder, encoder.read(rows))
+        codes = encoder.read(rows)
+        _warn_of_cells_outside(cells_outside(rows, encoder.schema, codes), codes.n_rows)
+        return EncodedBlocks(encoder, codes)
     return numeric_blocks(X, estimator, is_fit=False, accepts_sparse=accepts_sparse)
+
+
+def _warn_of_cells_outside(found: tuple[CellsOutside, ...], n_rows: int) -> None:
+    if not found:
+        return
+    rows = "the row" if n_rows == 1 else f"the {n_rows:,} rows"
+    warnings.warn(
+        SchemaWarning(
+            f"{rows} to be predicted hold{'s' * (n_rows == 1)} cells that the schema does not describe: "
+            f"{'; '.join(map(str, found))}. Correct the rows, for example their spelling or unit, or do not rely on these "
+            f"predictions.",
+            {each.column.name: each.count for each in found},
+        ),
+        stacklevel=1 + steps_outside(sys._getframe()),
+    )
 
 
 def _has_names(X: Any, encoder: Encoder) -> bool:

@@ -1,6 +1,9 @@
 """Before anything is spent: how good a private model will be, and how many rows it needs. Made from public facts only."""
 
 from confide.planning.comparison import Compared, compare_mechanisms, equivalent_budgets
+from confide.planning.excess_risk import ExcessRiskBound, excess_risk_bound, least_excess_risk
+from confide.planning.kernel_risk import FeatureApproximation, feature_approximation, kernel_excess_risk_bound
+from confide.planning.sample_sizes import SampleSize, sample_size
 from confide.planning.simulation import Forecast, simulate
 from confide.planning.support_vectors import (
     PrivacyRange,
@@ -9,18 +12,24 @@ from confide.planning.support_vectors import (
     optimal_privacy,
     optimal_privacy_of_kernel,
 )
-from confide.planning.utility import SampleSize, UtilityBound, sample_size, utility_bound
+from confide.planning.utility import UtilityBound, utility_bound
 
 __all__ = [
     "Compared",
+    "ExcessRiskBound",
+    "FeatureApproximation",
     "Forecast",
     "PrivacyRange",
     "SampleSize",
     "UtilityBound",
     "compare_mechanisms",
     "equivalent_budgets",
+    "excess_risk_bound",
+    "feature_approximation",
     "features_for_kernel",
+    "kernel_excess_risk_bound",
     "laplace_scale_for_accuracy",
+    "least_excess_risk",
     "optimal_privacy",
     "optimal_privacy_of_kernel",
     "sample_size",

@@ -1,4 +1,4 @@
-"""What a plan's noise can cost at most, with every constant, and how many rows keep this cost below a target.
+"""What a plan's noise can cost at most, with every constant.
 
 Let J(w) be the mean loss plus alpha / 2 |w|^2, F = n J its sum form, l = n alpha, and w* the minimiser. Then
 
@@ -23,15 +23,12 @@ from __future__ import annotations
 import functools
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy import stats
 
-from confide.errors import InsufficientRegularisation, ParameterError
+from confide.errors import ParameterError
 from confide.planning.checked_arguments import check_failure, check_positive
-from confide.planning.estimator_copies import estimator_with
-from confide.privacy.budgets import Neighbours
 from confide.privacy.lattice import LatticeGaussian, LatticeLaplace, LatticeNoise
 from confide.privacy.mechanism import Noise, Plan
 from confide.privacy.noise import Entropy
@@ -41,7 +38,6 @@ _N_DRAWS, _SEED = 500, 0
 """Number and seed of the draws from which quantiles of the norm of noise are estimated. No release uses this noise."""
 _QUANTILE_CONFIDENCE = 0.999
 """Probability that a simulated quantile is not too small."""
-_MAX_ROWS = 2**40
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,95 +158,6 @@ def utility_bound(plan: Plan, *, reference_norm: float = 1.0, failure: float = 0
     nearest = prior_norm + min(longest, problem.n_rows_high * steepness / l2)
     at_zero = loss.value_at_zero + 0.5 * plan.alpha * prior_norm**2
     return UtilityBound(failure, distance, excess, shrinkage + excess, risk, reference_norm, nearest, at_zero, of_zero)
-
-
-@dataclass(frozen=True, slots=True)
-class SampleSize:
-    """A sufficient number of rows, and the plan for it.
-
-    Attributes
-    ----------
-    n_rows : int
-    plan : Plan
-    bound : UtilityBound
-    """
-
-    n_rows: int
-    plan: Plan
-    bound: UtilityBound
-
-
-def sample_size(
-    estimator: Any,
-    n_features: int | None = None,
-    *,
-    excess: float,
-    reference_norm: float = 1.0,
-    failure: float = 0.05,
-    population: bool = False,
-) -> SampleSize:
-    """The smallest number of rows at which a bound on the excess loss is below a target, at the best alpha for it.
-
-    Parameters
-    ----------
-    estimator : a classifier or regressor with a loss of the score, for replace-one neighbours
-        Its budget, bounds and mechanism are used, its alpha is not.
-    n_features : int or None
-        Number of columns; None with a schema.
-    excess : float, positive
-        How far the mean loss may be above that of any weights of norm `reference_norm`.
-    reference_norm, failure : float
-        As in `utility_bound`.
-    population : bool, default False
-        Whether the target is for the loss on new rows; otherwise it is for the rows of the fit.
-
-    Returns
-    -------
-    SampleSize
-        The answer is for the alpha and the mechanism of its plan, so give them to the estimator, and centre=False. There are
-        no bounds for noisy gradients: where "auto" would take them, the answer is for mechanism="objective".
-
-    Raises
-    ------
-    ParameterError
-        If a number lies outside its range, neighbours are add-or-remove-one, or 10^12 rows do not suffice.
-    """
-    check_positive(reference_norm=reference_norm, excess=excess)
-    check_failure(failure)
-    if estimator.get_params(deep=False).get("neighbours") == Neighbours.ADD_OR_REMOVE_ONE:
-        raise ParameterError(
-            "sample_size needs neighbours='replace-one': the noise of add-or-remove-one depends on the declared "
-            "n_rows_bounds, not on the number of rows. Use utility_bound on plans with the bounds that you consider."
-        )
-
-    def answer_with(n_rows: int) -> SampleSize | None:
-        """The answer if this number of rows suffices."""
-        # The best alpha balances shrinkage and noise: shrinkage is half of their sum, two thirds for noise on the weights.
-        for share in (0.5, 2.0 / 3.0):
-            alpha = 2.0 * share * excess / reference_norm**2
-            try:
-                bounded = estimator_with(estimator, alpha=alpha, centre=False)
-                plan = bounded.plan(n_rows, n_features)
-                if plan.descent is not None and bounded.mechanism == "auto":
-                    plan = estimator_with(bounded, mechanism="objective").plan(n_rows, n_features)
-            except InsufficientRegularisation:
-                continue
-            bound = utility_bound(plan, reference_norm=reference_norm, failure=failure)
-            if (bound.excess_risk if population else bound.excess_loss) <= excess:
-                return SampleSize(n_rows, plan, bound)
-        return None
-
-    high = 2
-    while (answer := answer_with(high)) is None:
-        high *= 2
-        if high > _MAX_ROWS:
-            raise ParameterError("no number of rows suffices: raise the budget or the excess, or lower reference_norm.")
-    low = high // 2
-    while low + 1 < high:
-        middle = (low + high) // 2
-        better = answer_with(middle)
-        low, high, answer = (low, middle, better) if better else (middle, high, answer)
-    return answer
 
 
 def noise_quantile(noise: Noise, failure: float) -> float:

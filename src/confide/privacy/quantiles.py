@@ -103,7 +103,7 @@ class NoisyQuantiles:
         return tuple(found)
 
 
-def places(candidates: Sequence[float], values: NDArray[np.floating[Any]]) -> NDArray[np.int64]:
+def places(candidates: Sequence[float], values: NDArray[Any]) -> NDArray[np.int64]:
     """How many values lie at each place among the candidates c_0 < ... < c_(m-1), as counts (2 m + 1,).
 
     Place 2 j + 1 is the candidate c_j itself, and place 2 j lies below it, above c_(j-1). NaN is a missing value, which

@@ -61,6 +61,14 @@ def predicted_column(model: ReleasedModel) -> str | None:
     return None if target is None or target.bounds is None else target.column
 
 
+def predicted_number(model: ReleasedModel) -> str:
+    """The column that a regression predicts, with its unit if the schema names one, or "the target"."""
+    name = predicted_column(model)
+    if name is None or model.schema is None or model.schema.target is None or model.schema.target.unit is None:
+        return name or "the target"
+    return f"{name} in {model.schema.target.unit}"
+
+
 def weights_by_class(model: ReleasedModel) -> dict[Any, tuple[dict[str, float], float]]:
     """The released weights by encoded column, and the intercept, for each class that has weights.
 

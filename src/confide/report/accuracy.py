@@ -24,6 +24,9 @@ _FACTS_OF_EVALUATION = {"budget", "level", "outcome", *RATES}
 def forecasts_of(model: Any, error: float, positive_rate: float = 0.5) -> tuple[Forecast, ...]:
     """Forecasts of the test error of such a model around its budget, by fits to made-up rows. They use no data.
 
+    A smaller or larger budget at which there is no such fit, for example because its intervals could not be trusted, is left
+    out.
+
     Parameters
     ----------
     model : a fitted classifier of two classes
@@ -33,23 +36,22 @@ def forecasts_of(model: Any, error: float, positive_rate: float = 0.5) -> tuple[
     Raises
     ------
     ParameterError
-        If there are no forecasts for such a model, or the guesses contradict each other.
+        If there are no forecasts for such a model at its own budget, or the guesses contradict each other.
     """
     found = rows_of(model.guarantee_)
     if found is None or not model.guarantee_.budget.is_private:
         raise ParameterError("forecasts are for private models, whose guarantee states the number of rows.")
     n_rows = found[0] if found[0] == found[1] else None
     n_features = None if getattr(model, "schema", None) is not None else model.n_features_in_
-    return tuple(
-        simulate(
-            estimator_with(model, budget=budget, ledger=None),
-            n_rows,
-            n_features,
-            error=error,
-            positive_rate=positive_rate,
-        )
-        for budget in budgets_around(model.guarantee_.budget)
-    )
+    forecasts: list[Forecast] = []
+    for budget in budgets_around(model.guarantee_.budget):
+        estimator = estimator_with(model, budget=budget, ledger=None)
+        try:
+            forecasts.append(simulate(estimator, n_rows, n_features, error=error, positive_rate=positive_rate))
+        except ParameterError:
+            if budget == model.guarantee_.budget:
+                raise
+    return tuple(forecasts)
 
 
 def budgets_around(budget: Budget) -> list[Budget]:
@@ -128,7 +130,7 @@ def accuracy_picture(forecasts: Sequence[Forecast], chosen: float) -> str:
     first, last = math.log(amounts[0]), math.log(amounts[-1])
 
     def x_of(amount: float) -> float:
-        return _LEFT + 10 + (width - 20) * (math.log(amount) - first) / (last - first)
+        return _LEFT + 10 + (width - 20) * ((math.log(amount) - first) / (last - first) if last > first else 0.5)
 
     def y_of(accuracy: float) -> float:
         return _TOP + _HEIGHT * (high - accuracy) / (high - low)

@@ -18,7 +18,7 @@ _METRICS = {"accuracy": "accuracy", "sensitivity": "recall", "specificity": "spe
 """The names that Hugging Face has for rates."""
 
 
-def card_of(contents: Contents, model: str = "MODEL.json", schema: str = "SCHEMA.toml", note: str = "") -> str:
+def card_of(contents: Contents, model: str = "", schema: str = "SCHEMA.toml", note: str = "") -> str:
     """The model card, which names these files in the command that verifies.
 
     Text that came from files cannot be read as Markdown or HTML.

@@ -7,6 +7,7 @@ facts alone, so they are as private as the model file. What people give besides 
 from __future__ import annotations
 
 import hashlib
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -23,7 +24,7 @@ from confide.features.schema import Schema
 from confide.files import document_text
 from confide.guarantee import Guarantee
 from confide.planning.simulation import Forecast
-from confide.released_models.shown_class import ShownClass, predicted_column
+from confide.released_models.shown_class import ShownClass, predicted_column, predicted_number
 from confide.report.accuracy import checked_evaluation
 from confide.report.checklist import points_to_confirm
 from confide.report.ledger_facts import LedgerFacts
@@ -49,6 +50,7 @@ class Contents:
     sha256 : checksum of the model's file
     written_by : the version of confide that wrote the model's file
     date, analyst, data_name, fingerprint : as given; "" where not
+    model_name : name of the model's file; "" where it is not known
     """
 
     model: Any
@@ -65,6 +67,7 @@ class Contents:
     analyst: str
     data_name: str
     fingerprint: str
+    model_name: str = ""
 
     @property
     def guarantee(self) -> Guarantee:
@@ -99,7 +102,8 @@ class Contents:
         """What the model predicts, in one sentence."""
         released = released_model(self.model)
         if not released.domain:
-            return f"It predicts the number {predicted_column(released) or 'that it was trained on'}."
+            named = predicted_column(released) is not None
+            return f"It predicts the number {predicted_number(released) if named else 'that it was trained on'}."
         shown = ShownClass.of(released)
         if shown.position is None:
             return f"It predicts which of {len(released.domain)} classes a row has: {', '.join(map(str, released.domain))}."
@@ -142,8 +146,9 @@ class Contents:
         )
         return tuple((name, value) for name, value in pairs if value)
 
-    def command_to_verify(self, model: str = "MODEL.json", schema: str = "SCHEMA.toml") -> str:
+    def command_to_verify(self, model: str = "", schema: str = "SCHEMA.toml") -> str:
         """The command that checks these files."""
+        model = shlex.quote(model or self.model_name or "MODEL.json")
         ledger = "" if self.ledger is None else f" --ledger {self.ledger.name or 'LEDGER.db'}"
         return f"confide verify {model}{ledger}{'' if self.schema is None else f' --schema {schema}'}"
 
@@ -173,6 +178,7 @@ def contents_of(
     date: str = "",
     sha256: str = "",
     written_by: str = __version__,
+    model_name: str = "",
 ) -> Contents:
     """Collect what a report says of a model.
 
@@ -188,6 +194,7 @@ def contents_of(
     date : the date of the report; today by default
     sha256 : checksum of the model's file; by default of the file that `save` would write
     written_by : the version that wrote the model's file
+    model_name : name of the model's file, for the foot of each printed page and the command that verifies it
 
     Raises
     ------
@@ -217,6 +224,7 @@ def contents_of(
         analyst=analyst,
         data_name=data_name,
         fingerprint=fingerprint,
+        model_name=model_name,
     )
 
 

@@ -9,6 +9,8 @@ import math
 from collections.abc import Sequence
 from html import escape
 
+import numpy as np
+
 from confide.effects.effects import Effect, Value
 from confide.effects.points import MISSING, Points
 from confide.effects.ticks import effect_limits, even_ticks, number_text, shown_levels, ticks_of
@@ -58,7 +60,7 @@ def _figure(effect: Effect, limits: tuple[float, float], most_levels: int) -> st
         shown = shown_levels(effect, most_levels)
         drawn = _levels(effect, shown, limits)
         few = "" if len(shown) == len(effect.levels) else f" ({len(shown)} of {len(effect.levels)} levels)"
-    title = f"{effect.label}: {effect.name}" if effect.label is not None else effect.name
+    title = f"{effect.label}: {effect.title}" if effect.label is not None else effect.title
     return f"<figure><figcaption>{escape(title)}{few}</figcaption>{drawn}</figure>"
 
 
@@ -130,10 +132,8 @@ def _places_of_ticks(points: Points) -> list[tuple[float, float]]:
     column = points.column
     if not isinstance(column, NumberColumn):
         return []
-    width = column.high - column.low
-    distances = [tick - column.low for tick in ticks_of(points)]
-    shares = [math.log1p(each) / math.log1p(width) if points.is_log else each / width for each in distances]
-    return [(tick, 2.0 * share - 1.0) for tick, share in zip(ticks_of(points), shares, strict=True)]
+    ticks = ticks_of(points)
+    return list(zip(ticks, column.stretched(np.array(ticks, dtype=np.float64)).tolist(), strict=True))
 
 
 def _drawing(height: float, effect: Effect, marks: list[str]) -> str:
@@ -142,7 +142,7 @@ def _drawing(height: float, effect: Effect, marks: list[str]) -> str:
     texts = dict(zip(effect.points[0].values, effect.points[0].texts, strict=True))
     # Screen readers read the title.
     title = (
-        f"Effect of {effect.name}: least {least.effect:+.2f} at {texts[least.value]}, largest "
+        f"Effect of {effect.title}: least {least.effect:+.2f} at {texts[least.value]}, largest "
         f"{most.effect:+.2f} at {texts[most.value]}."
     )
     size = f'viewBox="0 0 {_WIDTH} {height:g}"'
@@ -162,8 +162,8 @@ def _text(x: float, y: float, text: str, anchor: str) -> str:
 
 
 def _name(name: str, y: float) -> str:
-    """The name of a level before its line. A long one is set in narrow letters, and a very long one is shortened."""
-    shown = name if len(name) <= _NARROWED_NAME else f"{name[: _NARROWED_NAME - 1]}…"
+    """The name of a level before its line. A long one is set in narrow letters; a very long one lacks its middle."""
+    shown = name if len(name) <= _NARROWED_NAME else f"{name[: _NARROWED_NAME // 2]}…{name[1 - _NARROWED_NAME // 2 :]}"
     narrow = f' textLength="{_NAMES - 9}" lengthAdjust="spacingAndGlyphs"' if len(shown) > _LONGEST_NAME else ""
     return f'<text x="{_NAMES - 7}" y="{y:.1f}" text-anchor="end"{narrow}>{escape(shown)}</text>'
 

@@ -6,14 +6,14 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 from html import escape
-from typing import Any
+from typing import Any, TypeVar
 
 from confide.effects.effects import Effect, has_effects
 from confide.effects.ticks import effect_limits
 from confide.estimators.linear_model import released_model
 from confide.estimators.model_effects import effects_of
-from confide.estimators.released_coefficients import ReleasedCoefficients, outcome_of
-from confide.inference.table import CoefficientTable, readable
+from confide.estimators.released_coefficients import ReleasedCoefficient, ReleasedCoefficients, outcome_of
+from confide.inference.table import Coefficient, CoefficientTable, readable
 from confide.report.curves import MOST_LEVELS, effect_drawings
 from confide.report.drawing import interval_plot, weight_plot
 from confide.report.surfaces import surface_drawings
@@ -21,6 +21,9 @@ from confide.report.surfaces import surface_drawings
 _MOST_FIGURES, _MOST_MAPS, _MOST_ROWS = 12, 4, 16
 """Only so many figures and rows stand in the part that is signed, the largest effects first. The appendix has them all."""
 _LEVELS_IN_SHORT = 8
+_MOST_LINES, _LETTERS_OF_LINE = 26, 30
+"""Names and units are broken on paper after about so many letters. A table takes at most so many lines."""
+AnyCoefficient = TypeVar("AnyCoefficient", Coefficient, ReleasedCoefficient)
 
 
 def has_intervals(model: Any) -> bool:
@@ -146,8 +149,7 @@ def _main_coefficients(model: Any, level: float) -> str:
     if has_intervals(model):
         return _with_intervals(model.summary(level=level), outcome_of(model))
     found = ReleasedCoefficients.of(model)
-    largest = sorted(found.coefficients, key=lambda one: -abs(one.estimate * one.span))
-    shown = [one for one in found.coefficients if one in largest[:_MOST_ROWS]]
+    shown = _that_fit(found.coefficients)
     bars = [(one.name, one.estimate * one.span) for one in found.coefficients if one.unit]
     drawn = weight_plot(bars, _what_bars_are(found.units), found.outcome)
     is_private = model.guarantee_.budget.is_private
@@ -160,8 +162,7 @@ def _main_coefficients(model: Any, level: float) -> str:
 
 
 def _with_intervals(table: CoefficientTable, outcome: str) -> str:
-    largest = sorted(table.coefficients, key=lambda one: -abs(one.estimate * one.span))[:_MOST_ROWS]
-    shown = [one for one in table.coefficients if one in largest]
+    shown = _that_fit(table.coefficients)
     scaled = tuple(
         replace(one, estimate=one.estimate * one.span, low=one.low * one.span, high=one.high * one.span,
                 sampling_error=one.sampling_error * one.span)
@@ -181,6 +182,19 @@ def _with_intervals(table: CoefficientTable, outcome: str) -> str:
         rows.append((one.name, one.unit, *cells))
     notes = f"<p>{escape(' '.join(table.notes[:-1]))}</p>"
     return drawn + scroll(_table(heads, rows), "Coefficients") + _few(len(shown), len(table.coefficients)) + notes
+
+
+def _that_fit(coefficients: Sequence[AnyCoefficient]) -> list[AnyCoefficient]:
+    """The coefficients that can matter most, as many as fit on the sheet that is signed, in their own order."""
+    lines = 0
+    kept: set[int] = set()
+    for place in sorted(range(len(coefficients)), key=lambda at: -abs(coefficients[at].estimate * coefficients[at].span)):
+        one = coefficients[place]
+        lines += max(1, *(math.ceil(len(text) / _LETTERS_OF_LINE) for text in (one.name, one.unit)))
+        if lines > _MOST_LINES or len(kept) == _MOST_ROWS:
+            break
+        kept.add(place)
+    return [one for place, one in enumerate(coefficients) if place in kept]
 
 
 def _interval(low: float, high: float) -> str:

@@ -19,8 +19,9 @@ from confide.report.accuracy import accuracy_picture, charge_of_rates, forecast_
 from confide.report.checklist import NOT_PROMISED
 from confide.report.contents import Contents, contents_of
 from confide.report.curves import STYLE as OF_CURVES
-from confide.report.findings import all_findings, main_findings
+from confide.report.findings import all_findings, has_curves, main_findings
 from confide.report.odds import odds_picture, question_of
+from confide.report.running_lines import running_lines
 from confide.report.surfaces import STYLE as OF_SURFACES
 
 _CLASSES = {"private": "promise", "caution": "caution", "void": "void"}
@@ -49,25 +50,38 @@ def report_page(model: Any, **given: Any) -> str:
     return page_of(contents_of(model, **given))
 
 
-def page_of(contents: Contents) -> str:
-    """The page of what a report says."""
+def page_of(contents: Contents, *, with_assumptions: bool = True) -> str:
+    """The page of what a report says.
+
+    Parameters
+    ----------
+    contents : what the report says
+    with_assumptions : whether the assumptions of the guarantee are printed beside the signatures. Screens show them in the
+        technical appendix in any case
+    """
+    assumptions = _assumptions_on_paper(contents.guarantee) if with_assumptions and contents.is_sound else ""
+    # A table of coefficients is not split, so it often leaves room on the first sheet. Pictures of curves leave none.
+    are_first = not has_curves(contents.model)
     parts = [
         f"<h1>{escape(contents.heading)}</h1>",
         f'<p class="kind">{escape(contents.purpose)}</p>',
         _verdict(contents),
         f'<div class="top">{_section("Facts", _facts(contents))}{_gain(contents)}</div>',
         _checksums(contents),
+        assumptions if are_first else "",
         _section("What the model says", main_findings(contents.model, contents.level)),
         _accuracy(contents),
         _confirm(contents),
-        _sign(contents),
+        _sign(contents, _where_assumptions_are(bool(assumptions), are_first=are_first)),
+        "" if are_first else assumptions,
         _appendix(contents),
         f"<footer>Made by confide {escape(__version__)} from the release and from public facts only.</footer>",
     ]
+    lines = running_lines(contents.model_name, contents.name, contents.sha256, contents.date)
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{escape(contents.name)}: what was released</title><style>{_style()}</style></head>\n<body>\n<main>\n"
+        f"<title>{escape(contents.name)}: what was released</title><style>{_style()}{lines}</style></head>\n<body>\n<main>\n"
         + "\n".join(filter(None, parts))
         + "\n</main></body></html>\n"
     )
@@ -166,7 +180,13 @@ def _confirm(contents: Contents) -> str:
     )
 
 
-def _sign(contents: Contents) -> str:
+def _assumptions_on_paper(guarantee: Any) -> str:
+    """The assumptions on the pages that are signed. A screen hides them, because its appendix can be opened."""
+    items = "".join(f"<li>{escape(item)}</li>" for item in guarantee.assumptions)
+    return f'<section class="paper"><h2>Assumptions of the guarantee</h2><ol>{items}</ol></section>'
+
+
+def _sign(contents: Contents, where_assumptions_are: str) -> str:
     heads = ("", "Name", "Role", "Date", "Signature")
     head = "".join(f'<th scope="col">{escape(name) or "<span>Who</span>"}</th>' for name in heads)
     rows = "".join(
@@ -185,7 +205,7 @@ def _sign(contents: Contents) -> str:
     text = (
         f"<p>To verify: <code>{escape(check)}</code> checks the file, recomputes its plan from public facts, and says in "
         "words what it did and did not check. The checksums above bind this page to its files.</p>"
-        f"<p>{escape(_what_is_signed(contents))}</p>"
+        f"<p>{escape(_what_is_signed(contents))}{where_assumptions_are}</p>"
         f'<table class="sign"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>'
     )
     return _section("Verify and sign", text, whole=True)
@@ -194,9 +214,18 @@ def _sign(contents: Contents) -> str:
 def _what_is_signed(contents: Contents) -> str:
     """What the signatures are for: the file, and the assumptions of its guarantee."""
     return (
-        f"Signed is the release of this file: {contents.heading}, SHA-256 {contents.sha256[:16]}… Its guarantee holds under "
-        f"assumptions 1 to {len(contents.guarantee.assumptions)} of the technical appendix."
+        f"Signed is the release of this file: {contents.model_name or contents.heading}, SHA-256 {contents.sha256[:16]}… "
+        f"Its guarantee holds under assumptions 1 to {len(contents.guarantee.assumptions)}"
     )
+
+
+def _where_assumptions_are(are_printed: bool, *, are_first: bool) -> str:
+    """Where the reader finds them: on paper above or below, if they are printed, and on a screen in the appendix."""
+    of_appendix = " of the technical appendix."
+    if not are_printed:
+        return of_appendix
+    place = "on the first page" if are_first else "below"
+    return f'<span class="screen">{of_appendix}</span><span class="paper"> {place}.</span>'
 
 
 def _appendix(contents: Contents) -> str:

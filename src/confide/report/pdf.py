@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 
 from confide.errors import FileError, ParameterError
@@ -34,6 +36,9 @@ FLAGS = (
     "--disable-sync",
 )
 _SECONDS = 120
+_SHEETS = 2
+_SHEET = re.compile(rb"/Type\s*/Page\b")
+"""What each page of a PDF begins with, in files of Chromium and Chrome."""
 
 
 def browser() -> str | None:
@@ -45,8 +50,14 @@ def browser() -> str | None:
     return next((path for path in found if path is not None), None)
 
 
-def write_pdf(page: str, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-    """Print a page of HTML to a PDF file, in one step.
+def write_pdf(pages: Iterable[str], path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+    """Print the first of some pages of HTML that fits on two sheets to a PDF file, in one step; the last if none does.
+
+    Parameters
+    ----------
+    pages : from the longest to the shortest
+    path : where to write
+    overwrite : whether to replace a file that exists
 
     Raises
     ------
@@ -63,22 +74,33 @@ def write_pdf(page: str, path: str | os.PathLike[str], *, overwrite: bool = Fals
         )
     check_output(path, overwrite=overwrite)
     with tempfile.TemporaryDirectory(prefix="confide-", ignore_cleanup_errors=True) as folder:
-        source, printed = Path(folder) / "report.html", Path(folder) / "report.pdf"
-        source.write_text(page, encoding="utf-8")
-        command = [
-            program,
-            *FLAGS,
-            *(["--no-sandbox"] if os.geteuid() == 0 else []),  # Chromium refuses its sandbox to the superuser
-            f"--user-data-dir={folder}/profile",
-            "--no-pdf-header-footer",
-            f"--print-to-pdf={printed}",
-            source.as_uri(),
-        ]
-        try:
-            subprocess.run(command, capture_output=True, timeout=_SECONDS, check=False)  # noqa: S603 - our own arguments
-        except (OSError, subprocess.TimeoutExpired):
-            raise FileError(f"cannot write {os.fspath(path)}: the browser {program} failed.") from None
-        if not printed.exists() or not printed.read_bytes().startswith(b"%PDF"):
-            raise FileError(f"cannot write {os.fspath(path)}: the browser {program} printed nothing.")
+        printed = b""
+        for page in pages:
+            printed = _printed(page, Path(folder), program, path)
+            if len(_SHEET.findall(printed)) <= _SHEETS:
+                break
         with new_file(path, overwrite=overwrite) as unfinished:
-            unfinished.write_bytes(printed.read_bytes())
+            unfinished.write_bytes(printed)
+
+
+def _printed(page: str, folder: Path, program: str, path: str | os.PathLike[str]) -> bytes:
+    """A page of HTML as a PDF; `path` is named in messages."""
+    source, printed = folder / "report.html", folder / "report.pdf"
+    source.write_text(page, encoding="utf-8")
+    printed.unlink(missing_ok=True)
+    command = [
+        program,
+        *FLAGS,
+        *(["--no-sandbox"] if os.geteuid() == 0 else []),  # Chromium refuses its sandbox to the superuser
+        f"--user-data-dir={folder}/profile",
+        "--no-pdf-header-footer",
+        f"--print-to-pdf={printed}",
+        source.as_uri(),
+    ]
+    try:
+        subprocess.run(command, capture_output=True, timeout=_SECONDS, check=False)  # noqa: S603 - our own arguments
+    except (OSError, subprocess.TimeoutExpired):
+        raise FileError(f"cannot write {os.fspath(path)}: the browser {program} failed.") from None
+    if not printed.exists() or not printed.read_bytes().startswith(b"%PDF"):
+        raise FileError(f"cannot write {os.fspath(path)}: the browser {program} printed nothing.")
+    return printed.read_bytes()

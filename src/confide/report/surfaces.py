@@ -34,7 +34,7 @@ def surface_drawings(effects: Sequence[Effect]) -> str:
 
 
 def _figure(effect: Effect, largest: float) -> str:
-    first, second = effect.columns
+    first, second = (points.column.title for points in effect.points)
     title = f"{first} and {second}" if effect.label is None else f"{effect.label}: {first} and {second}"
     values = {value.value: value for value in effect.values}
     down, across = (_shown_values(points, effect, axis) for axis, points in enumerate(effect.points))

@@ -23,12 +23,12 @@ from confide.features.schema import Schema
 from confide.privacy.mechanism import Plan
 from confide.report.ledger_facts import LedgerFacts
 from confide.report.verdict import rows_of
-from confide.training.assumptions import guarantee_of
+from confide.training.assumptions import WITHOUT_LEDGER, guarantee_of
 from confide.training.charge import Charge
 from confide.training.plan import AnyPlan
 
 VERIFIED, FAILED, UNCHECKED = "verified", "failed", "not checked"
-_ABOUT_THE_CHARGE = ("It covers only this fit;", "It was charged to a ledger", ABOUT_ITS_CHARGE)
+_ABOUT_THE_CHARGE = (WITHOUT_LEDGER, "It was charged to a ledger", ABOUT_ITS_CHARGE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +165,9 @@ def _differences(model: Any, plan: AnyPlan, expected: Any) -> list[str]:
     if stated.void is not None:
         return found  # sentences on how noise was drawn are missing, as they should be
     owed = [sentence for sentence in expected.assumptions if not sentence.startswith(_ABOUT_THE_CHARGE)]
-    missing = [sentence for sentence in owed if sentence not in stated.assumptions]
+    # Files of earlier versions call the bound that holds by default a declared one.
+    known = {*stated.assumptions, *(each.replace("its declared bound", "its default bound") for each in stated.assumptions)}
+    missing = [sentence for sentence in owed if sentence not in known]
     return [*found, *([f'set of assumptions: the file lacks "{missing[0]}"'] if missing else [])]
 
 
@@ -200,7 +202,11 @@ def _finding_of_schema(own: Schema | None, given: Schema | None) -> Finding:
 def _without_choices(schema: Schema) -> dict[str, Any]:
     """What a schema says besides what an estimator may choose."""
     described = schema.without_curves().to_dict()
-    return {key: value for key, value in described.items() if key not in ("interact", "random_features")}
+    kept = {key: value for key, value in described.items() if key not in ("interact", "random_features")}
+    # Units are words for readers, which decide nothing.
+    for each in (kept.get("target", {}), *kept["columns"].values()):
+        each.pop("unit", None)
+    return kept
 
 
 def _findings_of_ledger(model: Any, ledger: Ledger | None, sha256: str) -> list[Finding]:

@@ -25,6 +25,7 @@ from confide.erm.losses import Loss
 from confide.erm.row_bounds import LONG_ROW, BallBound, row_products, row_squares
 from confide.erm.row_sums import Totals, mirrored, product
 from confide.erm.thread_memory import scratch
+from confide.solvers.compiled_gradients import compiled_objective
 from confide.solvers.lbfgs import Stage
 from confide.solvers.objectives import Evaluation, HasGradients, Objectives
 from confide.types import Array, Indices, Rows, Targets, Weights
@@ -151,7 +152,9 @@ class ApproximateObjective:
         return Evaluation(totals.value, gradient, hessian)
 
 
-def cheaper_stages(objective: Objectives, fewer: Objectives, start: Weights, near: Weights) -> tuple[Stage, ...]:
+def cheaper_stages(
+    objective: Objectives, fewer: Objectives, start: Weights, near: Weights, unshortened: bool | None = None
+) -> tuple[Stage, ...]:
     """Cheaper objectives for first steps, each with the gradient norm down to which it is believed; none if none is known.
 
     Parameters
@@ -160,11 +163,16 @@ def cheaper_stages(objective: Objectives, fewer: Objectives, start: Weights, nea
     fewer : one problem over a few of the rows, by which it is guessed whether the bound shortens any row
     start : (1, D) where that is guessed
     near : (1, D) closer to the minimiser, where the error of single precision is measured; or 0
+    unshortened : what `shortens_none` says, if it is known already
     """
     free, bound = BallBound(np.inf), objective.row_bound
     if objective.loss.by_length or bound == free:
         return ()
-    source, unshortened = _in_long_blocks(objective.source), _shortens_none(fewer, start)
+    source, unshortened = _in_long_blocks(objective.source), _known(unshortened, fewer, start)
+    compiled = compiled_objective(objective, unshortened)
+    if compiled is not None:
+        # The kernel is at least as fast as each of the others, and rounds as little as the exact gradients.
+        return (Stage(compiled),)
     in_doubles = (Stage(objective.replaced(source=source, row_bound=free)),) if unshortened else ()
     if objective.loss.n_outputs > 1:
         return in_doubles
@@ -209,17 +217,19 @@ def _precision_with_factors(source: MemorySource, unshortened: bool) -> type[np.
     return np.float64 if issparse(rows) or not unshortened else None
 
 
-def in_single_precision(objective: Objectives, fewer: Objectives, start: Weights) -> ApproximateObjective | None:
+def in_single_precision(
+    objective: Objectives, fewer: Objectives, start: Weights, unshortened: bool | None = None
+) -> ApproximateObjective | None:
     """Many problems at less than half the cost, for one step that need not be exact; None where no such form is known.
 
     Parameters
     ----------
-    objective, fewer, start : as in `cheaper_stages`
+    objective, fewer, start, unshortened : as in `cheaper_stages`
     """
     source, bound = objective.source, objective.row_bound
     if objective.loss.n_outputs > 1 or objective.loss.by_length or not isinstance(source, MemorySource):
         return None
-    unshortened = _shortens_none(fewer, start)
+    unshortened = _known(unshortened, fewer, start)
     if _are_sparse(source) or not (unshortened or isinstance(bound, BallBound)):
         return None
     known = _with_factors(source, BallBound(bound.l2_norm), unshortened, np.float32)
@@ -232,16 +242,18 @@ def _are_sparse(source: MemorySource) -> bool:
     return isinstance(blocks, (ArrayBlocks, CopiedBlocks, SparseBlocks)) and bool(issparse(blocks.rows))
 
 
-def with_cheap_hessians(objective: Objectives, fewer: Objectives, start: Weights) -> HasGradients:
+def with_cheap_hessians(
+    objective: Objectives, fewer: Objectives, start: Weights, unshortened: bool | None = None
+) -> HasGradients:
     """The objectives with Hessians at half the cost, for use as a metric; unchanged where single precision may not do.
 
     Parameters
     ----------
-    objective, fewer, start : as in `cheaper_stages`
+    objective, fewer, start, unshortened : as in `cheaper_stages`
     """
     if objective.l2 < _LEAST_RIDGE_SHARE * objective.smoothness:
         return objective
-    return in_single_precision(objective, fewer, start) or objective
+    return in_single_precision(objective, fewer, start, unshortened) or objective
 
 
 def _error_in_single_precision(n_rows: int, unshortened: bool, fewer: Objectives, near: Weights) -> float:
@@ -260,7 +272,11 @@ def _error_in_single_precision(n_rows: int, unshortened: bool, fewer: Objectives
     return _OVER_MEASURED * float(np.linalg.norm(errors)) * n_rows / few.n_rows
 
 
-def _shortens_none(fewer: Objectives, start: Weights) -> bool:
+def _known(unshortened: bool | None, fewer: Objectives, start: Weights) -> bool:
+    return shortens_none(fewer, start) if unshortened is None else unshortened
+
+
+def shortens_none(fewer: Objectives, start: Weights) -> bool:
     """Whether the bound seems to shorten no row: the gradient of a few rows is the same without it."""
     with_bound = fewer.evaluate(start, order=1).gradient
     without = fewer.replaced(row_bound=BallBound(np.inf)).evaluate(start, order=1).gradient

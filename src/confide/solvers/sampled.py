@@ -23,8 +23,10 @@ from confide.solvers.approximate_gradients import (
     ApproximateObjective,
     cheaper_stages,
     in_single_precision,
+    shortens_none,
     with_cheap_hessians,
 )
+from confide.solvers.compiled_gradients import compiled_objective
 from confide.solvers.lbfgs import LimitedMemory
 from confide.solvers.newton import Newton
 from confide.solvers.objectives import Evaluation, HasGradients, Objectives, mean_of, on_part
@@ -160,7 +162,8 @@ class SampledNewton:
         middle, first = mean_of(near), start.mean(axis=0, keepdims=True)
         # The first steps, far from the minimiser, need fewer rows still.
         fewer, _ = on_part(middle, part.sample(part.n_rows // _PART_OF_SAMPLE))
-        bent, bent_fewer = (with_cheap_hessians(problem, fewer, first) for problem in (middle, fewer))
+        unshortened = shortens_none(fewer, first)
+        bent, bent_fewer = (with_cheap_hessians(problem, fewer, first, unshortened) for problem in (middle, fewer))
         newton = Newton(relative_tolerance=_CLOSE_ON_PART, most_steps=_MOST_NEWTON_STEPS)
         at = newton.solve(bent_fewer, first, 0.0).weights
         if not objective.loss.self_concordant:
@@ -171,10 +174,11 @@ class SampledNewton:
         if on_sample is None:
             return Solution(start.copy(), np.full(len(start), np.nan))
         few_problems = len(start) <= _FEW_PROBLEMS
-        cheaper = cheaper_stages(objective, fewer, first, at) if few_problems and tolerance > 0.0 else ()
+        cheaper = cheaper_stages(objective, fewer, first, at, unshortened) if few_problems and tolerance > 0.0 else ()
         if objective.loss.self_concordant:
             enough = _CLOSE_ON_PART * float(np.linalg.norm(there.gradient))
-            closer = LimitedMemory(_MOST_SAMPLE_STEPS, metric=on_sample).solve(middle, at, enough)
+            steps = LimitedMemory(_MOST_SAMPLE_STEPS, metric=on_sample)
+            closer = steps.solve_in_metric(compiled_objective(middle, unshortened) or middle, at, enough)
             at = closer.weights
             if not closer.gradient_norm[0] <= enough:
                 # The part had too few rows, as may be where classes can nearly be separated, and the metric does not fit.

@@ -3,10 +3,11 @@
 ::
 
     18 90             a number from 18 to 90
-    0 1e6 log         the same on a logarithmic scale
+    0 1e6 log         the same on a logarithmic scale: "log10" where the first number is above 0, otherwise "log"
     F, M              a category with two levels
     A, B, *           a category; * stands for all other levels together
     18 90 empty       cells may be empty; also: F, M, empty
+    0 1e6 log in USD  numbers with a unit, which stands last; it is shown wherever units are shown
     skip              the column is left out
 """
 
@@ -23,15 +24,13 @@ from confide.features.target import Target
 
 SKIP = "skip"
 HELP_FOR_COLUMNS = (
-    '"18 90" is a number from 18 to 90; add "log" only where values spread over powers of ten from near the first number. '
-    '"F, M" are the levels of a '
-    "category; "
-    'add "*" for all other levels together. Add "empty" if cells may be empty. "skip" leaves the column out, and "<" goes '
-    "back."
+    '"18 90" is a number from 18 to 90, and "18 90 in years" names its unit; add "log" only where values spread over powers '
+    'of ten. "F, M" are the levels of a category; add "*" for all other levels together. Add "empty" if cells may be empty. '
+    '"skip" leaves the column out, and "<" goes back.'
 )
 HELP_FOR_TARGETS = (
     '"no, yes" are two labels, and the model gives the probability of the second; "a, b, c" are classes; "0 20000" are the '
-    "bounds of a number."
+    'bounds of a number, and "0 20000 in USD" names its unit.'
 )
 
 _NUMBER = r"[+-]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
@@ -61,9 +60,10 @@ def described_column(name: str, answer: str) -> dict[str, Any] | None:
     if answer.lower() == SKIP:
         return None
     if bounds := _bounds(answer, ("log", "empty")):
-        low, high, words = bounds
-        scale = "log" if "log" in words else "linear"
-        return NumberColumn(name, low, high, scale=scale, missing="empty" in words).to_dict()
+        low, high, words, unit = bounds
+        logarithm = "log10" if low > 0.0 else "log"
+        scale = logarithm if "log" in words else "linear"
+        return NumberColumn(name, low, high, scale=scale, missing="empty" in words, unit=unit).to_dict()
     levels = _levels(answer)
     listed = [level for level in levels if level not in ("*", "empty")]
     if len(levels) < 2 or not listed:
@@ -80,7 +80,7 @@ def described_target(name: str, answer: str) -> dict[str, Any]:
         If the answer is neither labels nor bounds.
     """
     if bounds := _bounds(answer.strip(), ()):
-        return Target(name, low=bounds[0], high=bounds[1]).to_dict()
+        return Target(name, low=bounds[0], high=bounds[1], unit=bounds[3]).to_dict()
     labels = _levels(answer.strip())
     if len(labels) < 2:
         raise ParameterError('give two labels such as "no, yes", more of them, or two bounds such as "0 20000".')
@@ -116,8 +116,9 @@ def check_no_unclear_pair(answer: str, guess: str) -> None:
 def typed(description: dict[str, Any]) -> str:
     """The answer that stands for the description of a column or of a target."""
     if "low" in description:
-        words = (" log" if description.get("scale") == "log" else "") + (" empty" if description.get("missing") else "")
-        return f"{description['low']} {description['high']}{words}"
+        words = (" log" if description.get("scale") else "") + (" empty" if description.get("missing") else "")
+        unit = f" in {description['unit']}" if "unit" in description else ""
+        return f"{description['low']} {description['high']}{words}{unit}"
     labels = description.get("categories") or description.get("classes") or []
     if "negative" in description:
         labels = [description["negative"], description["positive"]]
@@ -127,11 +128,20 @@ def typed(description: dict[str, Any]) -> str:
 
 def target_answer(answer: str) -> str:
     """The answer for a column as one for a target, which has no other levels, no empty cells and no scale."""
-    return "" if answer == SKIP else re.sub(r"(, \*)?(, empty)?( log)?( empty)?$", "", answer)
+    numbers, unit = _without_unit(answer)
+    kept = "" if answer == SKIP else re.sub(r"(, \*)?(, empty)?( log)?( empty)?$", "", numbers)
+    return kept if unit is None else f"{kept} in {unit}"
 
 
-def _bounds(answer: str, known: Sequence[str]) -> tuple[float, float, set[str]] | None:
-    """Low, high and the words after them; None if the answer does not begin with two numbers."""
+def _without_unit(answer: str) -> tuple[str, str | None]:
+    """An answer and the unit behind it; an answer that does not begin with two numbers has none."""
+    found = re.fullmatch(r"(.*?) +in +(\S.*)", answer)
+    return (found[1], found[2]) if found and _BOUNDS.fullmatch(found[1]) else (answer, None)
+
+
+def _bounds(answer: str, known: Sequence[str]) -> tuple[float, float, set[str], str | None] | None:
+    """Low, high, the words after them and the unit; None if the answer does not begin with two numbers."""
+    answer, unit = _without_unit(answer)
     if _THOUSANDS.search(answer) and re.fullmatch(r"[\d,. ]+[a-z ]*", answer) and " " in re.sub(", +", ",", answer):
         raise ParameterError('write large numbers without commas, such as "0 20000".')
     if _DECIMAL_COMMA.fullmatch(answer):
@@ -142,7 +152,7 @@ def _bounds(answer: str, known: Sequence[str]) -> tuple[float, float, set[str]] 
     words = found[3].lower().split()
     if unknown := [word for word in words if word not in known]:
         raise ParameterError(f'"{unknown[0]}" is not known after two bounds. Known are: {", ".join(known) or "none"}.')
-    return float(found[1]), float(found[2]), set(words)
+    return float(found[1]), float(found[2]), set(words), unit
 
 
 def _levels(answer: str) -> list[Any]:

@@ -167,7 +167,9 @@ def _blank_column(name: str, table: TableNames) -> ColumnDraft:
         return ColumnDraft(name, {"categories": [False, True]}, "true or false, as the file declares")
     if kind == "number":
         low, high = guess.split() if guess else ("0", "1000000" if has_long_tail(name) else "1000")
-        return ColumnDraft(name, {"low": BLANK, "high": BLANK}, f"for example low = {low}, high = {high}")
+        is_amount = not guess and has_long_tail(name)
+        tail = '; or low = 1000, high = 1000000, scale = "log10"' if is_amount else ""
+        return ColumnDraft(name, {"low": BLANK, "high": BLANK}, f"for example low = {low}, high = {high}{tail}")
     if kind == "category":
         return ColumnDraft(name, {"categories": [BLANK], "other": True}, 'for example ["a", "b"]')
     return ColumnDraft(name, BLANK, "")

@@ -157,8 +157,9 @@ def _understood(description: dict[str, Any] | None) -> str:
         return "left out"
     gaps = ", cells may be empty" if description.get("missing") else ""
     if "low" in description:
-        scale = ", on a logarithmic scale" if description.get("scale") == "log" else ""
-        return f"a number from {description['low']} to {description['high']}{scale}{gaps}"
+        scale = ", on a logarithmic scale" if description.get("scale") else ""
+        unit = f" {description['unit']}" if "unit" in description else ""
+        return f"a number from {description['low']} to {description['high']}{unit}{scale}{gaps}"
     others = ", all others together" if description.get("other") else ""
     levels = {"categories": description["categories"]}
     return f"{len(description['categories'])} levels: {typed(levels)}{others}{gaps}"

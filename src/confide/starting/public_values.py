@@ -23,7 +23,10 @@ _MOST_LEVELS = 50
 _MOST_CODES = 12
 """A column of whole numbers with so few different values is taken for a category of codes."""
 _LONG_TAIL = 100.0
-"""If the least number is 0 and the largest is more than so many times the mean, a logarithmic scale is suggested."""
+"""If the least number is 0 and the largest is more than so many times the mean, the scale "log" is suggested."""
+_LONG_POSITIVE_TAIL = 20.0
+"""If all numbers are positive and the largest is more than so many times the mean, the scale "log10" is suggested. The tail
+of an exponential distribution is shorter in any table that fits into memory, and that of incomes is longer."""
 
 
 @dataclass(slots=True)
@@ -65,9 +68,14 @@ class _Seen:
         if self.n_numbers and not self.n_texts and not (few_codes and self.high - self.low <= _MOST_CODES):
             if self.low == self.high:
                 return SKIP
-            long_tail = self.low == 0.0 and self.high > _LONG_TAIL * max(self.total / self.n_numbers, 1.0)
+            mean = self.total / self.n_numbers
+            scale = {}
+            if self.low == 0.0 and self.high > _LONG_TAIL * max(mean, 1.0):
+                scale = {"scale": "log"}
+            elif self.low > 0.0 and self.high > _LONG_POSITIVE_TAIL * mean:
+                scale = {"scale": "log10"}
             bounds = {"low": shown_number(self.low), "high": shown_number(self.high), "missing": self.missing}
-            return typed(bounds | ({"scale": "log"} if long_tail else {}))
+            return typed(bounds | scale)
         if len(self.levels) > _MOST_LEVELS:
             return SKIP
         ordered = sorted(self.levels, key=lambda label: (number_in(label) or 0.0, label))

@@ -19,7 +19,9 @@ _BLANK = """\
 #
 # Replace each "{blank}". `confide plan` and `confide fit` name what is still to be filled in.
 #   a number:    {{ low = 0, high = 120 }}                      values outside are clipped to these bounds
-#                {{ low = 0, high = 1e6, scale = "log" }}       only if values spread over powers of ten from near low
+#                {{ low = 100, high = 1e6, scale = "log10" }}   only if values spread over powers of ten, all above 0
+#                {{ low = 0, high = 1e6, scale = "log" }}       only if values spread over powers of ten from 0 on
+#                {{ low = 0, high = 120, unit = "years" }}      the unit, for tables and pictures
 #   a category:  {{ categories = ["a", "b"] }}                  all levels that are known to occur
 #                {{ categories = ["a", "b"], other = true }}    all other levels together get a level of their own
 #   missing = true  in any of them: cells may be empty.
@@ -27,7 +29,7 @@ _BLANK = """\
 # Delete the line of a column that the model does not need: every column adds noise.
 """
 _TARGETS = """\
-# What is predicted: two labels; or classes = ["a", "b", "c"]; or a number, low = 0, high = 20000.
+# What is predicted: two labels; or classes = ["a", "b", "c"]; or a number, low = 0, high = 20000, unit = "USD".
 """
 _UNKNOWN_TARGET = """\
 # Take the line of this column out of [columns] below.

@@ -10,6 +10,7 @@ from confide.effects.monotone import monotone_sentence
 from confide.erm.declared_losses import DeclaredLoss
 from confide.erm.interpolated_slopes import InterpolatedSlopes
 from confide.erm.rising_slopes import RisingSlopes
+from confide.erm.row_bounds import BallBound
 from confide.erm.target_losses import PoissonLoss, SquaredLoss
 from confide.expected_noise import l1_ratio
 from confide.features.columns import NumberColumn
@@ -34,6 +35,9 @@ _CHOSEN = "; bounds, categories and parameters were chosen without looking at th
 _CHOSEN_BUT_RELEASED = (
     "; bounds, categories and parameters were chosen without looking at the rows, apart from the bounds that were released."
 )
+WITHOUT_LEDGER = "No ledger records this release"
+"""How the sentence begins that says where a release was charged, if it was charged nowhere."""
+_DEFAULT_BOUND = BallBound(1.0)
 
 
 def guarantee_of(
@@ -102,8 +106,10 @@ def _number_of_rows(problem: Any) -> str:
 def _bound(problem: Any, *, is_private: bool, some_released: bool) -> str:
     chosen = _CHOSEN_BUT_RELEASED if some_released else _CHOSEN
     with_intercept = " with the intercept" if problem.intercept > 0.0 else ""
+    # Nobody declared the norm 1: it holds where no bound is given.
+    which = "default" if problem.row_bound == _DEFAULT_BOUND else "declared"
     return (
-        f"Every row is clipped to its declared bound (L2 norm {problem.row_norm:.6g}{with_intercept})"
+        f"Every row is clipped to its {which} bound (L2 norm {problem.row_norm:.6g}{with_intercept})"
         f"{chosen if is_private else '.'}"
     )
 
@@ -182,8 +188,8 @@ def _private_release(
 def _ledger(ledger: Batch | Ledger | None, problem: Any) -> str:
     if ledger is None:
         return (
-            "It covers only this fit; no other fit on these rows is counted. Scores computed on private rows, and choices "
-            "made from them, are not covered."
+            f"{WITHOUT_LEDGER}, so nothing adds it up with other releases from these rows; it covers this fit alone. Scores "
+            f"computed on private rows, and choices made from them, are not covered."
         )
     return (
         f"It was charged to a ledger with the limit: {ledger.limit}{_fewer_rows(ledger, problem)}; what is "

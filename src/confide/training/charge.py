@@ -65,15 +65,28 @@ def before_charge(lattices: Iterable[LatticeNoise | None], unusual: tuple[str, .
     warn(unusual)
 
 
-def note_checksum(ledger: Ledger, number: int, text: str) -> None:
-    """Write the SHA-256 of a model's file beside its charge, once. What fails here changes neither charge nor model."""
+def note_checksum(ledger: Ledger, number: int, text: str) -> str | None:
+    """Write the SHA-256 of a released file beside its charge, once. What fails here changes neither charge nor file.
+
+    Parameters
+    ----------
+    ledger : the ledger that was charged
+    number : the number of the charge
+    text : the contents of the file
+
+    Returns
+    -------
+    str or None
+        A sentence for the user if it could not be noted.
+    """
     checksum = hashlib.sha256(text.encode()).hexdigest()
     try:
         known = ledger.entries().set_index("number")["sha256"].get(number)
         if ledger.keeps_details and known != checksum:
             ledger.note(number, {"sha256": checksum})
-    except LedgerError as error:
-        warn((f"The model is written, but its checksum could not be noted in the ledger: {error}",))
+    except (LedgerError, OSError) as error:
+        return f"The file is written and its charge is in the ledger, but its checksum could not be noted there: {error}"
+    return None
 
 
 Released = TypeVar("Released")

@@ -125,9 +125,10 @@ def with_zeros(model: LinearModel, plan: Plan, weights: Weights) -> LinearModel:
     bound = plan.problem.row_bound
     magnification = bound.magnification if isinstance(bound, Centred) else 1.0
     coef, intercept = model.coef.copy(), model.intercept.copy()
-    has_levels = getattr(plan.problem, "has_levels", False) and isinstance(model.row_bound, GroupBound)
-    if has_levels and plan.problem.intercept > 0.0:
-        for levels, scale in _groups(model.row_bound):
+    groups = model.row_bound
+    has_levels = getattr(plan.problem, "has_levels", False) and plan.problem.intercept > 0.0
+    if has_levels and isinstance(groups, GroupBound):
+        for levels, scale in _groups(groups):
             middle = np.median(coef[:, levels], axis=1)
             coef[:, levels] -= middle[:, None]
             intercept += scale * middle

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from confide.data.number_columns import checked_columns
+from confide.data.raw_columns import checked_columns
 from confide.errors import FileError, InputError
 from confide.features.persons import RowsPerPerson
 from confide.features.schema import Schema
@@ -19,7 +19,7 @@ FRAME = pd.DataFrame({"b": [1.0, 2.0, 3.0], "who": ["x", "y", "x"], "a": [0.5, n
 
 def read(rows, schema=SCHEMA, persons=ONE):
     """All rows, column by column, in the order of the schema."""
-    return [np.concatenate(parts).tolist() for parts in zip(*checked_columns(rows, schema, persons)(), strict=True)]
+    return [np.concatenate(parts).tolist() for parts in zip(*checked_columns(rows, schema, persons).read(), strict=True)]
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet", "feather"])
@@ -63,7 +63,7 @@ def test_a_file_that_changed_since_is_refused(tmp_path):
     later = checked_columns(tmp_path / "a.csv", SCHEMA, ONE)
     (tmp_path / "a.csv").write_text("a,b\nSECRET,1\n")
     with pytest.raises(FileError, match="changed while it was read") as refused:
-        list(later())
+        list(later.read())
     assert "SECRET" not in str(refused.value)
 
 

@@ -1,0 +1,140 @@
+"""`confide describe`: counts, means, quantiles and cross tables of private rows, in one charge."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from confide.cli.budgets import Delta, Epsilon, Purpose, Rho, chosen_budget
+from confide.cli.failures import NO_GUARANTEE
+from confide.cli.fit import DataFiles, LedgerToCharge, SchemaFile
+from confide.cli.options import Force, Format, NeighboursName, RowsPerPerson, Seed
+from confide.errors import ParameterError
+
+if TYPE_CHECKING:
+    from confide.cli.charges import Charges
+    from confide.cli.display import Screen
+    from confide.features.schema import Schema
+    from confide.inference.description import CrossTable, Description
+
+ColumnNames = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--column", metavar="NAME", help="A column to describe; repeat it for several. Fewer columns have less noise.  "
+        "[default: all columns and the target]", show_default=False,
+    ),
+]  # fmt: skip
+CrossTables = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--cross", metavar="NAME:NAME", help="Count rows by two columns of categories; repeat it for several tables.",
+        show_default=False,
+    ),
+]  # fmt: skip
+QuantilesToShow = Annotated[
+    list[float] | None,
+    typer.Option(
+        "--quantile", metavar="Q", help="A quantile of numbers; repeat it for several.  [default: .25, .5, .75]",
+        show_default=False,
+    ),
+]  # fmt: skip
+DescriptionOut = Annotated[Path, typer.Option(metavar="FILE.json", help="File to write the description to.")]
+
+
+def describe(
+    data: DataFiles,
+    schema: SchemaFile,
+    epsilon: Epsilon = None,
+    delta: Delta = None,
+    rho: Rho = None,
+    column: ColumnNames = None,
+    cross: CrossTables = None,
+    quantile: QuantilesToShow = None,
+    level: Annotated[float, typer.Option(metavar="L", help="Level of the intervals, between 0 and 1.")] = 0.95,
+    neighbours: NeighboursName = "replace-one",
+    max_rows_per_person: RowsPerPerson = 1,
+    ledger: LedgerToCharge = None,
+    purpose: Purpose = None,
+    out: DescriptionOut = Path("description.json"),
+    seed: Seed = None,
+    force: Force = False,
+    output_format: Format = "text",
+) -> None:
+    """Describe private rows: counts of levels, means, standard deviations, quantiles and cross tables, with intervals.
+
+    All of it is one release and one charge. Rows are read block by block, and checked before anything is charged.
+    """
+    from confide.cli import display
+    from confide.cli.charges import Charges
+    from confide.cli.outputs import files_of_ledger
+    from confide.cli.tables import check_path
+    from confide.data.on_disk import files_of
+    from confide.estimators.description import describe as described
+    from confide.features.schema import Schema
+
+    budget, files = chosen_budget(epsilon, delta, rho), files_of(data)
+    check_path(out, [*files, schema, *files_of_ledger(ledger)], (".json",), overwrite=force)
+    known = Schema.from_toml(schema)
+    charges = Charges(ledger, purpose=purpose, model_file=out, rows=max_rows_per_person)
+    with charges.reported_on_failure("description"):
+        with display.working(f"reading {data}"):
+            found = described(
+                files, known, budget=budget, columns=column or None, cross_tables=_pairs(cross or [], known),
+                quantiles=tuple(quantile or (0.25, 0.5, 0.75)), level=level, ledger=charges.ledger, neighbours=neighbours,
+                max_rows_per_person=max_rows_per_person, random_state=seed,
+            )  # fmt: skip
+        document = found.to_dict()
+        text = json.dumps(document, indent=2, allow_nan=False) + "\n"
+        charges.write(text, out, overwrite=force, released="description")
+        if output_format == "json":
+            display.print_json(document | {"file": str(out), "charge": charges.document()})
+        else:
+            _show(display.Screen(), found, charges, out)
+    if found.void is not None:
+        raise typer.Exit(NO_GUARANTEE)
+
+
+def _pairs(given: list[str], schema: Schema) -> list[tuple[str, str]]:
+    """Pairs of names of columns. A name may hold colons."""
+    names = {*schema.column_names, *(() if schema.target is None else (schema.target.column,))}
+    pairs = []
+    for text in given:
+        ends = [place for place, sign in enumerate(text) if sign == ":"]
+        found = [(text[:place], text[place + 1 :]) for place in ends if {text[:place], text[place + 1 :]} <= names]
+        if len(found) != 1:
+            raise ParameterError(
+                "--cross must name two columns of the schema with a colon between them, such as sex:income."
+            )
+        pairs += found
+    return pairs
+
+
+def _show(screen: Screen, found: Description, charges: Charges, out: Path) -> None:
+    if found.void is not None:
+        screen.text(f"NOT PRIVATE. {found.void}", style="bold red")
+    rows = f"{found.n_rows:,.0f}" if found.n_rows_is_public else f"about {found.n_rows:,.0f}"
+    screen.heading(f"Description of {rows} rows, with intervals at {found.level:g}")
+    if found.numbers:
+        screen.table(("column", "number", "value", "low", "high"), [row for each in found.numbers for row in each.cells()])
+    for category in found.categories:
+        screen.heading(category.name)
+        screen.table(("level", "rows", "share", "low", "high"), category.cells())
+    for table in found.cross_tables:
+        screen.heading(f"{table.names[0]} by {table.names[1]}")
+        screen.table((table.names[0], *table.levels[1]), _cells(table))
+    screen.heading("Guarantee")
+    screen.text(
+        f"All of it is one release with {found.plan.budget} ({found.plan.neighbours}). Each count has noise of standard "
+        f"deviation {found.plan.deviation:.3g}. Intervals are about these rows; they say nothing about a population."
+    )
+    screen.text(charges.closing_sentence())
+    screen.verbatim(f"Wrote {out}.")
+
+
+def _cells(table: CrossTable) -> list[tuple[Any, ...]]:
+    return [
+        (level, *(f"{cell.value:,.0f}" for cell in row)) for level, row in zip(table.levels[0], table.counts, strict=True)
+    ]

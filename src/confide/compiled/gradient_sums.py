@@ -1,0 +1,99 @@
+"""Sums of gradients over rows by the compiled kernel, for solvers.
+
+The sums are those of `RowSum` for one vector of weights, added up in another order, with fused multiplications and with an
+exponential of their own. Their rounding error is of the same size, but nothing is proved of it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, TypeAlias
+
+import numpy as np
+
+from confide.compiled.loading import Kernel, is_plain
+from confide.compiled.stored_rows import StoredRows, SumOfSlopes
+from confide.erm.hinges import HuberHinge, LogisticHinge, SmoothHinge
+from confide.erm.losses import LogisticLoss, Loss
+from confide.erm.row_sums import Totals
+from confide.erm.target_losses import PoissonLoss, SquaredLoss
+from confide.types import Array, Targets, Weights
+
+LossCode: TypeAlias = tuple[int, float, float, float]
+"""Which loss, as kernel.c counts them; the place of the corner, half-width of the joint or threshold; bounds of targets."""
+
+
+def code_of(loss: Loss) -> LossCode | None:
+    """The loss as the kernel knows it, or None if it does not."""
+    # Another class, also a subclass, may have other slopes.
+    if type(loss) is LogisticLoss:
+        return 0, 0.0, 0.0, 0.0
+    if type(loss) is LogisticHinge:
+        return 0, loss.margin, 0.0, 0.0
+    if type(loss) is HuberHinge:
+        return 1, loss.smoothing, 0.0, 0.0
+    if type(loss) is SmoothHinge:
+        return 2, loss.smoothing, 0.0, 0.0
+    if type(loss) is SquaredLoss and not loss.by_length:
+        return 3, loss.threshold, loss.lowest_target, loss.highest_target
+    if type(loss) is PoissonLoss:
+        return 4, loss.threshold, loss.lowest_target, loss.highest_target
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledSum:
+    """The gradients that `RowSum` adds up, of `StoredRows`. Each vector of weights takes a pass over a block.
+
+    Parameters
+    ----------
+    kernel : the compiled module
+    loss : see `code_of`
+    intercept : constant appended to every shortened row; 0.0 for none
+    largest_weight : bound on the weight of a row
+    radius : rows are shortened to this length; inf for rows as they are
+    """
+
+    kernel: Kernel
+    loss: LossCode
+    intercept: float
+    largest_weight: float
+    radius: float
+
+    order: ClassVar[int] = 1
+    """Gradients, as in `RowSum`."""
+
+    def start(self, n_problems: int, n_features: int) -> Totals:
+        """Totals over no rows."""
+        width = n_features + (self.intercept > 0.0)
+        return Totals(np.full(n_problems, np.nan), np.zeros((n_problems, width)), np.zeros((n_problems, 0, 0)))
+
+    def add_block(
+        self, totals: Totals, rows: Any, labels: Targets, weights: Weights, row_weights: Array | None = None
+    ) -> None:
+        """Add the gradients of one block of `StoredRows` (m, d) at each of the weights (k, D) to the totals in place."""
+        for weight, gradient in zip(weights, totals.gradient, strict=True):
+            self._add(gradient, rows, labels, weight, row_weights)
+
+    def _add(self, gradient: Array, rows: StoredRows, labels: Targets, weight: Array, row_weights: Array | None) -> None:
+        n_features = rows.shape[1]
+        offset = self.intercept * float(weight[n_features]) if self.intercept > 0.0 else 0.0
+        asked = SumOfSlopes(
+            labels if labels.dtype == np.int8 else np.ascontiguousarray(labels, np.float64),
+            None if row_weights is None else np.ascontiguousarray(row_weights, np.float64),
+            self.largest_weight,
+            np.ascontiguousarray(weight[:n_features]),
+            offset,
+            self.loss,
+            self.radius,
+            is_plain(),
+        )
+        sums = np.zeros(n_features + 1)
+        rows.add_to(sums, self.kernel, asked)
+        gradient[:n_features] += sums[:n_features]
+        if self.intercept > 0.0:
+            gradient[n_features] += self.intercept * sums[n_features]
+
+    def completed(self, totals: Totals) -> Totals:
+        """The totals as they are."""
+        return totals

@@ -1,0 +1,413 @@
+/* Gradients over blocks of rows in one pass: the compiled module `_kernel`, which confide.compiled loads if it was built.
+
+   Solvers alone use it, for their first steps. The gradient on which a certificate rests is computed by NumPy. Every size,
+   offset and level that could lead outside of an array is checked here. Rows are read and never written to, and Python's lock
+   is free during a pass.
+
+   With -DKERNEL_TEST this file has no Python in it; tests/compiled/fuzz.c includes it so. */
+
+#ifndef KERNEL_TEST
+#define Py_LIMITED_API 0x030b0000
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#endif
+#include <math.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CHUNK = 256, STRIP = 6, FIRST_LEVEL = 32768 };
+enum { LOGISTIC, HUBER_HINGE, SMOOTH_HINGE, SQUARED, POISSON, N_LOSSES };
+enum { LINE, CURVE, LEVELS };
+/* So many copies of sums are kept where there are few bins. */
+enum { COPIES = 4, MOST_BINS_WITH_COPIES = 256 };
+
+struct loss {
+    int kind;
+    double a;         /* the position of the corner, the half-width of the joint, or the threshold */
+    double low, high; /* bounds of targets */
+};
+
+/* What one call sums up. `out` has d sums of rows, then the sum of the slopes. */
+struct job {
+    ptrdiff_t n, d;
+    const double *weights; /* d */
+    double offset;         /* added to every score */
+    struct loss loss;
+    const int8_t *small_labels; /* n, or NULL where there are targets */
+    const double *targets;
+    const double *counts; /* n, or NULL where every row counts 1 */
+    double largest;       /* bound on counts */
+    double *out;
+};
+
+struct dense {
+    const char *rows;
+    ptrdiff_t d, row_stride, column_stride, size;
+    double radius; /* rows are shortened to it; HUGE_VAL for rows as they are */
+};
+
+struct column {
+    int kind;
+    const void *codes;
+    ptrdiff_t size;             /* bytes of a code */
+    ptrdiff_t start, bins;      /* first encoded column; number of bins of the sums */
+    ptrdiff_t indicator;        /* encoded column of missing numbers, or -1 */
+    double low, step, high, middle;
+    const double *values;       /* entry for each bin of a category with one encoded column, or NULL */
+    ptrdiff_t copies;
+    double *table, *sums;
+};
+
+static double dense_number(const struct dense *given, const char *row, ptrdiff_t j)
+{
+    const char *at = row + j * given->column_stride;
+    float single;
+    double exact;
+    if (given->size == 4) {
+        memcpy(&single, at, sizeof single);
+        return single;
+    }
+    memcpy(&exact, at, sizeof exact);
+    return exact;
+}
+
+/* Vectors of GCC and Clang: the same code for every processor. */
+#define INLINE inline __attribute__((always_inline))
+typedef double vec __attribute__((vector_size(32)));
+typedef double loose __attribute__((vector_size(32), aligned(8), may_alias));
+typedef int64_t ints __attribute__((vector_size(32)));
+typedef float floats __attribute__((vector_size(16)));
+typedef double pair __attribute__((vector_size(16)));
+#define SPLAT(x) ((vec){(x), (x), (x), (x)})
+#define LOAD(at) ((vec) * (const loose *)(at))
+#define STORE(at, x) (*(loose *)(at) = (x))
+#define SELECT(where, x, y) ((vec)(((ints)(where) & (ints)(x)) | (~(ints)(where) & (ints)(y))))
+#define CONVERT(x) __builtin_convertvector(x, vec)
+#if defined(__clang__) || __GNUC__ >= 12
+#define SHUFFLE(x, y, a, b, c, e) __builtin_shufflevector(x, y, a, b, c, e)
+#else
+#define SHUFFLE(x, y, a, b, c, e) __builtin_shuffle(x, y, (ints){a, b, c, e})
+#endif
+/* The sums of the entries of four vectors. */
+#define PAIRED(x, y) (SHUFFLE(x, y, 0, 4, 2, 6) + SHUFFLE(x, y, 1, 5, 3, 7))
+#define HALVED(x, y) (SHUFFLE(x, y, 0, 1, 4, 5) + SHUFFLE(x, y, 2, 3, 6, 7))
+#define COLLECT(p, q, r, s) HALVED(PAIRED(p, q), PAIRED(r, s))
+
+#define NAME(name) name##_plain
+#define TARGET
+#include "passes.h"
+#undef NAME
+#undef TARGET
+
+#if defined(__x86_64__) || defined(__i386__)
+#define HAS_AVX2 1
+#define NAME(name) name##_avx2
+#define TARGET __attribute__((target("avx2,fma")))
+#include "passes.h"
+#undef NAME
+#undef TARGET
+#endif
+
+/* Whether the processor has more than the compiler was told of. ARM processors of 64 bits always have NEON. */
+static int has_avx2(void)
+{
+#ifdef HAS_AVX2
+    __builtin_cpu_init();
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+#else
+    return 0;
+#endif
+}
+
+static void dense_pass(const struct job *job, const struct dense *given, int plain)
+{
+#ifdef HAS_AVX2
+    if (!plain && has_avx2()) {
+        dense_pass_avx2(job, given);
+        return;
+    }
+#endif
+    dense_pass_plain(job, given);
+}
+
+static void set_table(struct column *column, const double *weights)
+{
+    const double *own = weights + column->start;
+    const double beside = column->indicator >= 0 ? weights[column->indicator] : 0.0;
+    if (column->kind == LINE) {
+        column->table[0] = own[0];
+        column->table[1] = beside;
+    } else if (column->kind == CURVE) {
+        for (ptrdiff_t hat = 0; hat + 1 < column->bins; hat++) {
+            column->table[2 * hat] = column->values[0] * own[hat];
+            column->table[2 * hat + 1] = column->values[0] * (own[hat + 1] - own[hat]);
+        }
+        column->table[2 * (column->bins - 1)] = beside;
+        column->table[2 * (column->bins - 1) + 1] = 0.0;
+    } else
+        for (ptrdiff_t bin = 0; bin < column->bins; bin++)
+            column->table[bin] = column->values ? own[0] * column->values[bin] : bin ? own[bin - 1] : 0.0;
+}
+
+static void add_sums(const struct column *column, double *out)
+{
+    double *own = out + column->start;
+    const ptrdiff_t each = column->kind == LEVELS ? column->bins : 2 * column->bins;
+    for (ptrdiff_t copy = 1; copy < column->copies; copy++)
+        for (ptrdiff_t i = 0; i < each; i++)
+            column->sums[i] += column->sums[copy * each + i];
+    if (column->kind == LEVELS) {
+        for (ptrdiff_t bin = 0; bin < column->bins; bin++)
+            if (column->values)
+                own[0] += column->values[bin] * column->sums[bin];
+            else if (bin)
+                own[bin - 1] += column->sums[bin];
+        return;
+    }
+    if (column->kind == LINE)
+        own[0] += column->sums[0];
+    else
+        for (ptrdiff_t hat = 0; hat + 1 < column->bins; hat++) {
+            double second = column->values[0] * column->sums[2 * hat + 1];
+            own[hat] += column->values[0] * column->sums[2 * hat] - second;
+            own[hat + 1] += second;
+        }
+    if (column->indicator >= 0)
+        out[column->indicator] += column->sums[column->kind == LINE ? 1 : 2 * (column->bins - 1)];
+}
+
+/* Returns 0 where there is no memory. */
+static int coded_pass(const struct job *job, struct column *columns, ptrdiff_t n_columns, int plain)
+{
+    size_t n_numbers = 0;
+    for (ptrdiff_t c = 0; c < n_columns; c++) {
+        struct column *column = columns + c;
+        column->copies = column->kind != LINE && column->bins <= MOST_BINS_WITH_COPIES ? COPIES : 1;
+        n_numbers += (size_t)(column->kind == LEVELS ? 1 : 2) * column->bins * (1 + column->copies);
+    }
+    double *memory = calloc(n_numbers + 1, sizeof(double));
+    double *numbers = malloc((size_t)n_columns * CHUNK * sizeof(double) + 1);
+    int32_t *places = malloc((size_t)n_columns * CHUNK * sizeof(int32_t) + 1);
+    const int made = memory && numbers && places;
+    if (made) {
+        double *next = memory;
+        for (ptrdiff_t c = 0; c < n_columns; c++) {
+            struct column *column = columns + c;
+            const ptrdiff_t each = (column->kind == LEVELS ? 1 : 2) * column->bins;
+            column->table = next;
+            column->sums = next + each;
+            next += each * (1 + column->copies);
+            set_table(column, job->weights);
+        }
+#ifdef HAS_AVX2
+        if (!plain && has_avx2())
+            coded_pass_avx2(job, columns, n_columns, numbers, places);
+        else
+#endif
+            coded_pass_plain(job, columns, n_columns, numbers, places);
+        for (ptrdiff_t c = 0; c < n_columns; c++)
+            add_sums(columns + c, job->out);
+    }
+    free(memory);
+    free(numbers);
+    free(places);
+    return made;
+}
+
+#ifndef KERNEL_TEST
+
+/* ---- Python ---- */
+
+enum { MOST_BUFFERS = 4 };
+
+/* Buffers that one call holds. */
+struct held {
+    Py_buffer *views;
+    Py_ssize_t n;
+};
+
+static void let_go(struct held *held)
+{
+    for (Py_ssize_t i = 0; i < held->n; i++)
+        PyBuffer_Release(held->views + i);
+    held->n = 0;
+}
+
+/* A one-dimensional array in one piece, of one of the types in `types`; NULL after an error is set. */
+static Py_buffer *vector(struct held *held, PyObject *array, const char *types, Py_ssize_t length, int writable)
+{
+    Py_buffer *view = held->views + held->n;
+    if (PyObject_GetBuffer(array, view, PyBUF_FORMAT | PyBUF_C_CONTIGUOUS | (writable ? PyBUF_WRITABLE : 0)) < 0)
+        return NULL;
+    held->n++;
+    const char *format = view->format ? view->format : "B";
+    if (view->ndim != 1 || (length >= 0 && view->shape[0] != length) || strlen(format) != 1 || !strchr(types, *format)) {
+        PyErr_SetString(PyExc_ValueError, "an array has another type or length than the kernel expects.");
+        return NULL;
+    }
+    return view;
+}
+
+/* What dense and coded sums have in common: labels, counts, weights, sums, loss. */
+static int common(struct held *held, struct job *job, Py_ssize_t n, Py_ssize_t d, PyObject *labels, PyObject *counts, PyObject *weights,
+                  PyObject *out)
+{
+    Py_buffer *view;
+    job->n = n;
+    job->d = d;
+    if (!(view = vector(held, labels, "bd", n, 0)))
+        return 0;
+    job->small_labels = view->itemsize == 1 ? view->buf : NULL;
+    job->targets = view->itemsize == 1 ? NULL : view->buf;
+    job->counts = NULL;
+    if (counts != Py_None) {
+        if (!(view = vector(held, counts, "d", n, 0)))
+            return 0;
+        job->counts = view->buf;
+    }
+    if (!(view = vector(held, weights, "d", d, 0)))
+        return 0;
+    job->weights = view->buf;
+    if (!(view = vector(held, out, "d", d + 1, 1)))
+        return 0;
+    job->out = view->buf;
+    if (job->loss.kind < 0 || job->loss.kind >= N_LOSSES) {
+        PyErr_SetString(PyExc_ValueError, "the kernel knows no such loss.");
+        return 0;
+    }
+    return 1;
+}
+
+PyDoc_STRVAR(dense_sums_doc, "dense_sums(rows, radius, labels, counts, largest, weights, offset, loss, a, low, high, out, plain)\n\n"
+                             "Adds the sum over rows (n, d) of slope times row to out[:d], and of slopes to out[d].");
+
+static PyObject *dense_sums(PyObject *Py_UNUSED(module), PyObject *arguments)
+{
+    PyObject *rows, *labels, *counts, *weights, *out;
+    Py_buffer views[MOST_BUFFERS], matrix;
+    struct held held = {views, 0};
+    struct job job;
+    struct dense given;
+    int plain;
+    if (!PyArg_ParseTuple(arguments, "OdOOdOdidddOp", &rows, &given.radius, &labels, &counts, &job.largest, &weights, &job.offset,
+                          &job.loss.kind, &job.loss.a, &job.loss.low, &job.loss.high, &out, &plain))
+        return NULL;
+    if (PyObject_GetBuffer(rows, &matrix, PyBUF_FORMAT | PyBUF_STRIDES) < 0)
+        return NULL;
+    const char *format = matrix.format ? matrix.format : "B";
+    int sound = 0;
+    if (matrix.ndim != 2 || (strcmp(format, "d") && strcmp(format, "f")))
+        PyErr_SetString(PyExc_ValueError, "the kernel needs rows in a matrix of doubles or floats.");
+    else
+        sound = common(&held, &job, matrix.shape[0], matrix.shape[1], labels, counts, weights, out);
+    if (sound) {
+        given.rows = matrix.buf;
+        given.d = matrix.shape[1];
+        given.row_stride = matrix.strides[0];
+        given.column_stride = matrix.strides[1];
+        given.size = matrix.itemsize;
+        Py_BEGIN_ALLOW_THREADS
+        dense_pass(&job, &given, plain);
+        Py_END_ALLOW_THREADS
+    }
+    let_go(&held);
+    PyBuffer_Release(&matrix);
+    if (!sound)
+        return NULL;
+    Py_RETURN_NONE;
+}
+
+/* One column of coded rows from (kind, codes, start, bins, indicator, low, step, high, middle, values). */
+static int read_column(struct held *held, struct column *column, PyObject *given, Py_ssize_t n, Py_ssize_t d)
+{
+    PyObject *codes, *values;
+    Py_buffer *view;
+    if (!PyArg_ParseTuple(given, "iOnnnddddO", &column->kind, &codes, &column->start, &column->bins, &column->indicator, &column->low,
+                          &column->step, &column->high, &column->middle, &values))
+        return 0;
+    if (!(view = vector(held, codes, column->kind == LEVELS ? "bhil" : "fd", n, 0)))
+        return 0;
+    column->codes = view->buf;
+    column->size = view->itemsize;
+    column->values = NULL;
+    if (values != Py_None) {
+        if (!(view = vector(held, values, "d", column->kind == LEVELS ? column->bins : 1, 0)))
+            return 0;
+        column->values = view->buf;
+    }
+    /* A line has 1 encoded column, a curve of b bins has b hats (one bin stands for missing numbers), a category of b bins has
+       1 encoded column, or b - 1. */
+    const Py_ssize_t wide = column->kind == CURVE ? column->bins : column->kind == LEVELS && !column->values ? column->bins - 1 : 1;
+    int sound = column->kind == LINE || column->kind == CURVE || column->kind == LEVELS;
+    sound = sound && column->size <= (column->kind == LEVELS ? 4 : 8) && (column->kind != CURVE || column->values);
+    sound = sound && column->bins >= (column->kind == CURVE ? 2 : 1) && column->bins < INT32_MAX / 16;
+    sound = sound && column->start >= 0 && wide <= d && column->start <= d - wide && column->indicator >= -1 && column->indicator < d;
+    /* The highest position of a curve lies before its last hat. */
+    sound = sound && (column->kind != CURVE || (column->high < (double)(column->bins - 1) && column->high >= 0.0 &&
+                                                column->middle >= 0.0 && column->middle <= column->high));
+    if (!sound)
+        PyErr_SetString(PyExc_ValueError, "the kernel was given a column that does not fit the weights.");
+    return sound;
+}
+
+PyDoc_STRVAR(coded_sums_doc, "coded_sums(columns, n_rows, labels, counts, largest, weights, offset, loss, a, low, high, out, plain)\n\n"
+                             "The same over rows that are codes of columns.");
+
+static PyObject *coded_sums(PyObject *Py_UNUSED(module), PyObject *arguments)
+{
+    PyObject *given, *labels, *counts, *weights, *out;
+    struct job job;
+    Py_ssize_t n;
+    int plain;
+    if (!PyArg_ParseTuple(arguments, "O!nOOdOdidddOp", &PyTuple_Type, &given, &n, &labels, &counts, &job.largest, &weights, &job.offset,
+                          &job.loss.kind, &job.loss.a, &job.loss.low, &job.loss.high, &out, &plain))
+        return NULL;
+    const Py_ssize_t n_columns = PyTuple_Size(given), d = PyObject_Length(weights);
+    if (d < 0)
+        return NULL;
+    struct held held = {calloc((size_t)(2 * n_columns + MOST_BUFFERS), sizeof(Py_buffer)), 0};
+    struct column *columns = calloc((size_t)n_columns + 1, sizeof(struct column));
+    int sound = held.views && columns && common(&held, &job, n, d, labels, counts, weights, out);
+    for (Py_ssize_t c = 0; sound && c < n_columns; c++)
+        sound = read_column(&held, columns + c, PyTuple_GetItem(given, c), n, d);
+    int made = 1;
+    if (sound) {
+        Py_BEGIN_ALLOW_THREADS
+        made = coded_pass(&job, columns, n_columns, plain);
+        Py_END_ALLOW_THREADS
+    }
+    if (held.views)
+        let_go(&held);
+    free(held.views);
+    free(columns);
+    if (!made || (!sound && !PyErr_Occurred()))
+        return PyErr_NoMemory();
+    if (!sound)
+        return NULL;
+    Py_RETURN_NONE;
+}
+
+static PyObject *processor(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
+{
+    return PyUnicode_FromString(has_avx2() ? "AVX2" : "plain");
+}
+
+static PyMethodDef methods[] = {
+    {"dense_sums", dense_sums, METH_VARARGS, dense_sums_doc},
+    {"coded_sums", coded_sums, METH_VARARGS, coded_sums_doc},
+    {"processor", processor, METH_NOARGS, "processor()\n\nWhich instructions are used: AVX2, or plain for those that every processor has."},
+    {NULL, NULL, 0, NULL},
+};
+
+static struct PyModuleDef module = {
+    PyModuleDef_HEAD_INIT, "_kernel", "Gradients over blocks of rows in one pass.", 0, methods, NULL, NULL, NULL, NULL,
+};
+
+PyMODINIT_FUNC PyInit__kernel(void)
+{
+    return PyModuleDef_Init(&module);
+}
+
+#endif

@@ -1,0 +1,82 @@
+"""The compiled module, if it was built and is not switched off.
+
+It is built from `kernel.c` when confide is installed where there is a C compiler. Without it everything works, with NumPy
+alone. The environment variable CONFIDE_COMPILED=0 switches it off, and CONFIDE_COMPILED=plain makes it use instructions that
+every processor has. Nothing that is released rests on it: solvers take their first steps with it, and the gradient that a
+certificate looks at is computed by NumPy.
+"""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+from importlib import import_module
+from typing import Any, Protocol
+
+
+class Kernel(Protocol):
+    """The functions of the compiled module. Each adds sums over rows to `out` (d + 1,) and leaves rows as they are.
+
+    The sums are that of slope times row (d,), and that of the slopes. The loss is given as in `LossCode`.
+    """
+
+    def dense_sums(
+        self,
+        rows: Any,
+        radius: float,
+        labels: Any,
+        counts: Any,
+        largest: float,
+        weights: Any,
+        offset: float,
+        loss: int,
+        a: float,
+        low: float,
+        high: float,
+        out: Any,
+        plain: bool,
+        /,
+    ) -> None:
+        """Rows (n, d), float64 or float32 in any order of memory; each is shortened to the radius, if it is longer."""
+
+    def coded_sums(
+        self,
+        columns: tuple[Any, ...],
+        n_rows: int,
+        labels: Any,
+        counts: Any,
+        largest: float,
+        weights: Any,
+        offset: float,
+        loss: int,
+        a: float,
+        low: float,
+        high: float,
+        out: Any,
+        plain: bool,
+        /,
+    ) -> None:
+        """Rows that are codes of columns, as `StoredCodes` describes them."""
+
+    def processor(self) -> str:
+        """Which instructions are used: "AVX2", or "plain" for those that every processor of this kind has."""
+
+
+def kernel() -> Kernel | None:
+    """The compiled module; None where it was not built or is switched off."""
+    return None if os.environ.get("CONFIDE_COMPILED") == "0" else _built()
+
+
+def is_plain() -> bool:
+    """Whether the kernel is asked to use no instructions that only some processors have."""
+    return os.environ.get("CONFIDE_COMPILED") == "plain"
+
+
+@cache
+def _built() -> Kernel | None:
+    try:
+        found: Any = import_module("confide.compiled._kernel")
+    except ImportError:
+        return None
+    module: Kernel = found
+    return module

@@ -1,0 +1,483 @@
+/* One pass over rows: scores, slopes, and the sum of the rows, each times its slope. kernel.c includes this file once for
+   each kind of processor, with NAME and TARGET defined. Vectors have four doubles; the compiler splits them where the
+   processor has shorter ones (two on NEON).
+
+   Sums have a fixed order, which depends on the number of rows and of columns alone. */
+
+/* ---- Slopes ---- */
+
+static INLINE TARGET vec NAME(exponential)(vec x)
+{
+    /* 2^n times the Taylor polynomial of degree 13 at a number below log(2) / 2, whose remainder is below 2^-57. */
+    const vec highest = SPLAT(709.0), lowest = SPLAT(-708.0), magic = SPLAT(6755399441055744.0);
+    vec within = SELECT(x < highest, x, highest);
+    within = SELECT(within > lowest, within, lowest);
+    vec shifted = within * SPLAT(1.4426950408889634074) + magic;
+    vec whole = shifted - magic;
+    vec r = within - whole * SPLAT(6.93147180369123816490e-01);
+    r = r - whole * SPLAT(1.90821492927058770002e-10);
+    vec p = SPLAT(1.0 / 6227020800.0);
+    p = p * r + SPLAT(1.0 / 479001600.0);
+    p = p * r + SPLAT(1.0 / 39916800.0);
+    p = p * r + SPLAT(1.0 / 3628800.0);
+    p = p * r + SPLAT(1.0 / 362880.0);
+    p = p * r + SPLAT(1.0 / 40320.0);
+    p = p * r + SPLAT(1.0 / 5040.0);
+    p = p * r + SPLAT(1.0 / 720.0);
+    p = p * r + SPLAT(1.0 / 120.0);
+    p = p * r + SPLAT(1.0 / 24.0);
+    p = p * r + SPLAT(1.0 / 6.0);
+    p = p * r + SPLAT(0.5);
+    p = p * r + SPLAT(1.0);
+    p = p * r + SPLAT(1.0);
+    /* The low bits of `shifted` are n, so this is the double 2^n. */
+    vec power = (vec)(((ints)shifted + 1023) << 52);
+    /* What is not a number stays so: it tells a solver that its weights are of no use. */
+    return SELECT(x == x, p * power, x);
+}
+
+static INLINE TARGET vec NAME(clipped)(vec x, vec low, vec high)
+{
+    /* What is not a number passes through. */
+    vec above = SELECT(x < low, low, x);
+    return SELECT(above > high, high, above);
+}
+
+/* Slopes in place of the scores of n rows, a multiple of 4. */
+static TARGET void NAME(slopes)(const struct loss *loss, int n, const double *targets, double *scores)
+{
+    const vec zero = SPLAT(0.0), one = SPLAT(1.0), a = SPLAT(loss->a);
+    for (int r = 0; r < n; r += 4) {
+        vec s = LOAD(scores + r), t = LOAD(targets + r), found = zero;
+        switch (loss->kind) {
+        case LOGISTIC:
+            found = -t / (one + NAME(exponential)(t * s - a));
+            break;
+        case HUBER_HINGE:
+            found = -t * NAME(clipped)(((one - t * s) + a) / (a + a), zero, one);
+            break;
+        case SMOOTH_HINGE: {
+            vec z = NAME(clipped)((one - t * s) / a, -one, one);
+            found = -t * (SPLAT(2.0) + z * (SPLAT(3.0) - z * z)) * SPLAT(0.25);
+            break;
+        }
+        case SQUARED:
+        case POISSON: {
+            vec low = SPLAT(loss->low), high = SPLAT(loss->high);
+            vec within = NAME(clipped)(SELECT(t == t, t, low), low, high);
+            vec mean = loss->kind == POISSON ? NAME(exponential)(s) : s;
+            found = NAME(clipped)(mean - within, -a, a);
+            break;
+        }
+        }
+        STORE(scores + r, found);
+    }
+}
+
+/* From scores to slopes of n rows, both with room for CHUNK; `factors` (or NULL) multiply rows, `counts` (or NULL) weigh
+   them. On return `scores` holds what each stored row is multiplied with. Returns the sum of the slopes. */
+static TARGET double NAME(weigh)(const struct job *job, ptrdiff_t first, int n, double *scores, const double *factors)
+{
+    double targets[CHUNK];
+    int padded = (n + 3) & ~3;
+    if (job->small_labels)
+        for (int r = 0; r < n; r++)
+            targets[r] = job->small_labels[first + r];
+    else
+        memcpy(targets, job->targets + first, n * sizeof(double));
+    for (int r = n; r < padded; r++)
+        scores[r] = targets[r] = 0.0;
+    if (factors)
+        for (int r = 0; r < n; r++)
+            scores[r] *= factors[r];
+    for (int r = 0; r < n; r++)
+        scores[r] += job->offset;
+    NAME(slopes)(&job->loss, padded, targets, scores);
+    for (int r = n; r < padded; r++)
+        scores[r] = 0.0;
+    if (job->counts)
+        for (int r = 0; r < n; r++) {
+            double count = job->counts[first + r];
+            scores[r] *= count > 0.0 ? (count < job->largest ? count : job->largest) : 0.0;
+        }
+    else if (job->largest < 1.0)
+        for (int r = 0; r < n; r++)
+            scores[r] *= job->largest;
+    vec sum = SPLAT(0.0);
+    for (int r = 0; r < padded; r += 4)
+        sum += LOAD(scores + r);
+    if (factors)
+        for (int r = 0; r < n; r++)
+            scores[r] *= factors[r];
+    return (sum[0] + sum[1]) + (sum[2] + sum[3]);
+}
+
+/* min(1, radius / length) in place of the squared length of each of n rows. */
+static TARGET void NAME(shorten)(double radius, int n, double *squares)
+{
+    for (int r = 0; r < n; r++) {
+        double factor = radius / sqrt(squares[r]);
+        squares[r] = factor < 1.0 ? factor : 1.0;
+    }
+}
+
+/* ---- Dense rows, each row in one piece ---- */
+
+static INLINE TARGET vec NAME(numbers)(const char *at, int single)
+{
+    if (!single)
+        return LOAD(at);
+    floats found;
+    memcpy(&found, at, sizeof found);
+    return CONVERT(found);
+}
+
+/* Scores of n rows, and their squared lengths if `with_squares`. `edge` holds the last four weights, 0 for those that are not
+   in the last, incomplete vector; `ones` holds 1 and 0 likewise. */
+static INLINE TARGET void NAME(row_scores)(const char *rows, ptrdiff_t stride, int n, ptrdiff_t d, const double *w,
+                                           vec edge, vec ones, int single, int with_squares, double *scores, double *squares)
+{
+    const ptrdiff_t size = single ? 4 : 8;
+    for (int r = 0; r < n; r += 4) {
+        const char *p[4];
+        vec s[4], q[4];
+        for (int i = 0; i < 4; i++) {
+            p[i] = rows + stride * (r + i < n ? r + i : n - 1);
+            s[i] = q[i] = SPLAT(0.0);
+        }
+        ptrdiff_t j = 0;
+        for (; j + 4 <= d; j += 4) {
+            vec weight = LOAD(w + j);
+            for (int i = 0; i < 4; i++) {
+                vec x = NAME(numbers)(p[i] + j * size, single);
+                s[i] += x * weight;
+                if (with_squares)
+                    q[i] += x * x;
+            }
+        }
+        if (j < d)
+            for (int i = 0; i < 4; i++) {
+                vec x = NAME(numbers)(p[i] + (d - 4) * size, single);
+                s[i] += x * edge;
+                if (with_squares)
+                    q[i] += x * x * ones;
+            }
+        STORE(scores + r, COLLECT(s[0], s[1], s[2], s[3]));
+        if (with_squares)
+            STORE(squares + r, COLLECT(q[0], q[1], q[2], q[3]));
+    }
+}
+
+/* Adds the sum of n rows, each times its slope, for `count` vectors of columns. */
+static INLINE TARGET void NAME(strip)(const char *rows, ptrdiff_t stride, int n, const double *slopes, int single, const int count,
+                                      double *out, int skipped)
+{
+    const ptrdiff_t size = single ? 4 : 8;
+    vec even[STRIP], odd[STRIP];
+    for (int v = 0; v < count; v++)
+        even[v] = odd[v] = SPLAT(0.0);
+    int r = 0;
+    for (; r + 2 <= n; r += 2) {
+        const char *p = rows + stride * r;
+        vec first = SPLAT(slopes[r]), second = SPLAT(slopes[r + 1]);
+        for (int v = 0; v < count; v++) {
+            even[v] += first * NAME(numbers)(p + 4 * v * size, single);
+            odd[v] += second * NAME(numbers)(p + stride + 4 * v * size, single);
+        }
+    }
+    if (r < n)
+        for (int v = 0; v < count; v++)
+            even[v] += SPLAT(slopes[r]) * NAME(numbers)(rows + stride * r + 4 * v * size, single);
+    for (int v = 0; v < count; v++) {
+        vec sum = even[v] + odd[v];
+        for (int i = v ? 0 : skipped; i < 4; i++)
+            out[4 * v + i] += sum[i];
+    }
+}
+
+static INLINE TARGET void NAME(row_sums)(const char *rows, ptrdiff_t stride, int n, ptrdiff_t d, const double *slopes, int single,
+                                         double *out)
+{
+    const ptrdiff_t size = single ? 4 : 8;
+    ptrdiff_t j = 0;
+    for (; j + 4 * STRIP <= d; j += 4 * STRIP)
+        NAME(strip)(rows + j * size, stride, n, slopes, single, STRIP, out + j, 0);
+    switch ((d - j) / 4) {
+    case 5: NAME(strip)(rows + j * size, stride, n, slopes, single, 5, out + j, 0); break;
+    case 4: NAME(strip)(rows + j * size, stride, n, slopes, single, 4, out + j, 0); break;
+    case 3: NAME(strip)(rows + j * size, stride, n, slopes, single, 3, out + j, 0); break;
+    case 2: NAME(strip)(rows + j * size, stride, n, slopes, single, 2, out + j, 0); break;
+    case 1: NAME(strip)(rows + j * size, stride, n, slopes, single, 1, out + j, 0); break;
+    }
+    if (d % 4)
+        NAME(strip)(rows + (d - 4) * size, stride, n, slopes, single, 1, out + d - 4, 4 - (int)(d % 4));
+}
+
+static INLINE TARGET void NAME(by_rows)(const struct job *job, const struct dense *given, const int single)
+{
+    const ptrdiff_t d = given->d, size = single ? 4 : 8;
+    const int with_squares = given->radius < HUGE_VAL;
+    double scores[CHUNK], squares[CHUNK];
+    vec edge = SPLAT(0.0), ones = SPLAT(0.0);
+    for (int i = 4 - (int)(d % 4); i < 4 && d % 4; i++) {
+        edge[i] = job->weights[d - 4 + i];
+        ones[i] = 1.0;
+    }
+    /* The rows of a chunk are read twice, the second time from the first-level cache. */
+    ptrdiff_t fit = (FIRST_LEVEL / (d * size)) & ~(ptrdiff_t)3;
+    const int chunk = fit < 16 ? 16 : fit > CHUNK ? CHUNK : (int)fit;
+    for (ptrdiff_t first = 0; first < job->n; first += chunk) {
+        const int n = job->n - first < chunk ? (int)(job->n - first) : chunk;
+        const char *rows = given->rows + first * given->row_stride;
+        if (with_squares) {
+            NAME(row_scores)(rows, given->row_stride, n, d, job->weights, edge, ones, single, 1, scores, squares);
+            NAME(shorten)(given->radius, n, squares);
+        } else
+            NAME(row_scores)(rows, given->row_stride, n, d, job->weights, edge, ones, single, 0, scores, squares);
+        job->out[d] += NAME(weigh)(job, first, n, scores, with_squares ? squares : NULL);
+        NAME(row_sums)(rows, given->row_stride, n, d, scores, single, job->out);
+    }
+}
+
+/* ---- Dense rows, each column in one piece ---- */
+
+static INLINE TARGET void NAME(by_columns)(const struct job *job, const struct dense *given, const int single)
+{
+    const int with_squares = given->radius < HUGE_VAL;
+    const ptrdiff_t size = single ? 4 : 8;
+    double scores[CHUNK], squares[CHUNK];
+    for (ptrdiff_t first = 0; first < job->n; first += CHUNK) {
+        const int n = job->n - first < CHUNK ? (int)(job->n - first) : CHUNK;
+        for (int r = 0; r < CHUNK; r++)
+            scores[r] = squares[r] = 0.0;
+        for (ptrdiff_t j = 0; j < given->d; j++) {
+            const char *column = given->rows + j * given->column_stride + first * size;
+            const double weight = job->weights[j];
+            for (int r = 0; r < n; r++) {
+                double x = single ? (double)((const float *)column)[r] : ((const double *)column)[r];
+                scores[r] += weight * x;
+            }
+            if (with_squares)
+                for (int r = 0; r < n; r++) {
+                    double x = single ? (double)((const float *)column)[r] : ((const double *)column)[r];
+                    squares[r] += x * x;
+                }
+        }
+        if (with_squares)
+            NAME(shorten)(given->radius, n, squares);
+        job->out[given->d] += NAME(weigh)(job, first, n, scores, with_squares ? squares : NULL);
+        for (ptrdiff_t j = 0; j < given->d; j++) {
+            const char *column = given->rows + j * given->column_stride + first * size;
+            vec sums[2] = {SPLAT(0.0), SPLAT(0.0)};
+            int r = 0;
+            for (; r + 8 <= n; r += 8) {
+                sums[0] += LOAD(scores + r) * NAME(numbers)(column + r * size, single);
+                sums[1] += LOAD(scores + r + 4) * NAME(numbers)(column + (r + 4) * size, single);
+            }
+            vec sum = sums[0] + sums[1];
+            double rest = 0.0;
+            for (; r < n; r++)
+                rest += scores[r] * (single ? (double)((const float *)column)[r] : ((const double *)column)[r]);
+            job->out[j] += ((sum[0] + sum[1]) + (sum[2] + sum[3])) + rest;
+        }
+    }
+}
+
+/* Few columns: too few for one vector. */
+static TARGET void NAME(of_few_columns)(const struct job *job, const struct dense *given)
+{
+    double scores[CHUNK], squares[CHUNK];
+    const int with_squares = given->radius < HUGE_VAL;
+    for (ptrdiff_t first = 0; first < job->n; first += CHUNK) {
+        const int n = job->n - first < CHUNK ? (int)(job->n - first) : CHUNK;
+        for (int r = 0; r < n; r++) {
+            const char *row = given->rows + (first + r) * given->row_stride;
+            scores[r] = squares[r] = 0.0;
+            for (ptrdiff_t j = 0; j < given->d; j++) {
+                double x = dense_number(given, row, j);
+                scores[r] += job->weights[j] * x;
+                squares[r] += x * x;
+            }
+        }
+        if (with_squares)
+            NAME(shorten)(given->radius, n, squares);
+        job->out[given->d] += NAME(weigh)(job, first, n, scores, with_squares ? squares : NULL);
+        for (ptrdiff_t j = 0; j < given->d; j++) {
+            double sum = 0.0;
+            for (int r = 0; r < n; r++)
+                sum += scores[r] * dense_number(given, given->rows + (first + r) * given->row_stride, j);
+            job->out[j] += sum;
+        }
+    }
+}
+
+static TARGET void NAME(dense_pass)(const struct job *job, const struct dense *given)
+{
+    if (given->column_stride == given->size && given->d >= 4) {
+        if (given->size == 4)
+            NAME(by_rows)(job, given, 1);
+        else
+            NAME(by_rows)(job, given, 0);
+    } else if (given->row_stride == given->size && given->d >= 4) {
+        if (given->size == 4)
+            NAME(by_columns)(job, given, 1);
+        else
+            NAME(by_columns)(job, given, 0);
+    } else
+        NAME(of_few_columns)(job, given);
+}
+
+/* ---- Coded rows: columns of numbers and of levels, which are never expanded ---- */
+
+/* Numbers of one column on their own scale, as doubles. */
+static INLINE TARGET void NAME(read_numbers)(const struct column *column, ptrdiff_t first, int n, double *out)
+{
+    if (column->size == 4) {
+        const float *numbers = (const float *)column->codes + first;
+        for (int r = 0; r < n; r++)
+            out[r] = numbers[r];
+    } else
+        memcpy(out, (const double *)column->codes + first, n * sizeof(double));
+}
+
+/* A straight line: entries in [-1, 1], and 0 for a number that is missing or infinite. */
+static TARGET void NAME(line_scores)(const struct column *column, ptrdiff_t first, int n, double *entries, double *scores)
+{
+    const double low = column->low, high = column->high, weight = column->table[0], stretch = column->step;
+    NAME(read_numbers)(column, first, n, entries);
+    int finite = 1;
+    for (int r = 0; r < n; r++) {
+        /* The difference of a number that is not finite with itself is not 0. */
+        finite &= entries[r] - entries[r] == 0.0;
+        double x = entries[r] < low ? low : entries[r];
+        x = x > high ? high : x;
+        entries[r] = (x - low) * stretch - 1.0;
+    }
+    if (!finite)
+        for (int r = 0; r < n; r++) {
+            double x = column->size == 4 ? (double)((const float *)column->codes)[first + r]
+                                         : ((const double *)column->codes)[first + r];
+            if (!(x - x == 0.0)) {
+                entries[r] = 0.0;
+                scores[r] += column->table[1];
+            }
+        }
+    for (int r = 0; r < n; r++)
+        scores[r] += weight * entries[r];
+}
+
+static TARGET void NAME(line_sums)(const struct column *column, ptrdiff_t first, int n, const double *entries, const double *slopes)
+{
+    vec sums[2] = {SPLAT(0.0), SPLAT(0.0)};
+    double rest = 0.0;
+    int r = 0;
+    for (; r + 8 <= n; r += 8) {
+        sums[0] += LOAD(slopes + r) * LOAD(entries + r);
+        sums[1] += LOAD(slopes + r + 4) * LOAD(entries + r + 4);
+    }
+    for (; r < n; r++)
+        rest += slopes[r] * entries[r];
+    vec sum = sums[0] + sums[1];
+    column->sums[0] += ((sum[0] + sum[1]) + (sum[2] + sum[3])) + rest;
+    if (column->indicator >= 0)
+        for (r = 0; r < n; r++) {
+            double x = column->size == 4 ? (double)((const float *)column->codes)[first + r]
+                                         : ((const double *)column->codes)[first + r];
+            if (!(x - x == 0.0))
+                column->sums[1] += slopes[r];
+        }
+}
+
+/* A curve: which two neighbouring hats, and the share of the second. The table has value and rise for each first hat. */
+static TARGET void NAME(curve_scores)(const struct column *column, ptrdiff_t first, int n, double *shares, int32_t *hats, double *scores)
+{
+    const double low = column->low, step = column->step, most = column->high, middle = column->middle;
+    const double *table = column->table;
+    const int32_t absent = (int32_t)column->bins - 1;
+    NAME(read_numbers)(column, first, n, shares);
+    int known = 1;
+    for (int r = 0; r < n; r++) {
+        double position = (shares[r] - low) * step;
+        known &= position == position;
+        position = position > 0.0 ? position : 0.0;
+        position = position < most ? position : most;
+        hats[r] = (int32_t)position;
+        shares[r] = position - hats[r];
+    }
+    if (!known) {
+        for (int r = 0; r < n; r++) {
+            double x = column->size == 4 ? (double)((const float *)column->codes)[first + r]
+                                         : ((const double *)column->codes)[first + r];
+            if (x != x) {
+                /* The last bin of the table stands for numbers that are missing. */
+                hats[r] = column->indicator >= 0 ? absent : (int32_t)middle;
+                shares[r] = column->indicator >= 0 ? 0.0 : middle - (int32_t)middle;
+            }
+        }
+    }
+    for (int r = 0; r < n; r++)
+        scores[r] += table[2 * hats[r]] + shares[r] * table[2 * hats[r] + 1];
+}
+
+static TARGET void NAME(curve_sums)(const struct column *column, int n, const double *shares, const int32_t *hats, const double *slopes)
+{
+    /* Neighbouring rows have sums of their own, so that an addition need not wait for the one before. */
+    double *sums = column->sums;
+    const ptrdiff_t apart = 2 * column->bins, mask = column->copies - 1;
+    for (int r = 0; r < n; r++) {
+        double *at = sums + (r & mask) * apart + 2 * hats[r];
+        pair term = {slopes[r], slopes[r] * shares[r]}, sum;
+        memcpy(&sum, at, sizeof sum);
+        sum += term;
+        memcpy(at, &sum, sizeof sum);
+    }
+}
+
+/* A category: the bin of each row, 0 for no level. A level that does not exist counts as none. */
+static TARGET void NAME(level_scores)(const struct column *column, ptrdiff_t first, int n, int32_t *bins, double *scores)
+{
+    const uint32_t last = (uint32_t)column->bins - 1;
+    switch (column->size) {
+    case 1: for (int r = 0; r < n; r++) bins[r] = ((const int8_t *)column->codes)[first + r] + 1; break;
+    case 2: for (int r = 0; r < n; r++) bins[r] = ((const int16_t *)column->codes)[first + r] + 1; break;
+    default: for (int r = 0; r < n; r++) bins[r] = (int32_t)((uint32_t)((const int32_t *)column->codes)[first + r] + 1u); break;
+    }
+    for (int r = 0; r < n; r++)
+        bins[r] = (uint32_t)bins[r] <= last ? bins[r] : 0;
+    for (int r = 0; r < n; r++)
+        scores[r] += column->table[bins[r]];
+}
+
+static TARGET void NAME(level_sums)(const struct column *column, int n, const int32_t *bins, const double *slopes)
+{
+    const ptrdiff_t apart = column->bins, mask = column->copies - 1;
+    for (int r = 0; r < n; r++)
+        column->sums[(r & mask) * apart + bins[r]] += slopes[r];
+}
+
+static TARGET void NAME(coded_pass)(const struct job *job, const struct column *columns, ptrdiff_t n_columns, double *numbers, int32_t *places)
+{
+    double scores[CHUNK];
+    for (ptrdiff_t first = 0; first < job->n; first += CHUNK) {
+        const int n = job->n - first < CHUNK ? (int)(job->n - first) : CHUNK;
+        for (int r = 0; r < CHUNK; r++)
+            scores[r] = 0.0;
+        for (ptrdiff_t c = 0; c < n_columns; c++) {
+            const struct column *column = columns + c;
+            switch (column->kind) {
+            case LINE: NAME(line_scores)(column, first, n, numbers + c * CHUNK, scores); break;
+            case CURVE: NAME(curve_scores)(column, first, n, numbers + c * CHUNK, places + c * CHUNK, scores); break;
+            case LEVELS: NAME(level_scores)(column, first, n, places + c * CHUNK, scores); break;
+            }
+        }
+        job->out[job->d] += NAME(weigh)(job, first, n, scores, NULL);
+        for (ptrdiff_t c = 0; c < n_columns; c++) {
+            const struct column *column = columns + c;
+            switch (column->kind) {
+            case LINE: NAME(line_sums)(column, first, n, numbers + c * CHUNK, scores); break;
+            case CURVE: NAME(curve_sums)(column, n, numbers + c * CHUNK, places + c * CHUNK, scores); break;
+            case LEVELS: NAME(level_sums)(column, n, places + c * CHUNK, scores); break;
+            }
+        }
+    }
+}

@@ -1,0 +1,146 @@
+"""Rows as the compiled kernel reads them: in the form in which they are stored, without a copy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol, Self
+
+from numpy.typing import NDArray
+
+from confide.compiled.loading import Kernel
+from confide.types import Array
+
+LINE, CURVE, LEVELS = range(3)
+"""Kinds of columns, as kernel.c names them."""
+
+
+@dataclass(frozen=True, slots=True)
+class SumOfSlopes:
+    """What the kernel is asked for, beside the rows: everything but where the sums go.
+
+    Parameters
+    ----------
+    labels : (m,) int8, or targets, float64
+    counts : (m,) float64, how much each row counts, or None if each counts 1
+    largest : bound on the counts
+    weights : (d,)
+    offset : is added to every score
+    loss : four numbers, see `LossCode`
+    radius : rows are shortened to this length; inf for rows as they are
+    plain : see `is_plain`
+    """
+
+    labels: Any
+    counts: Array | None
+    largest: float
+    weights: Array
+    offset: float
+    loss: tuple[int, float, float, float]
+    radius: float
+    plain: bool
+
+
+class StoredRows(Protocol):
+    """Some rows, as they are stored."""
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of rows and of columns."""
+
+    def __getitem__(self, rows: slice) -> Self:
+        """Some of the rows, in the same memory."""
+
+    def lent(self, unwritable: Callable[[Any], Any]) -> Self:
+        """The same rows in arrays that this function has made safe from writing."""
+
+    def add_to(self, out: Array, kernel: Kernel, asked: SumOfSlopes) -> None:
+        """Add the sums over these rows to `out` (d + 1,)."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredArray:
+    """Rows of an array (m, d) of float64 or float32."""
+
+    rows: NDArray[Any]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        n_rows, n_features = self.rows.shape
+        return int(n_rows), int(n_features)
+
+    def __getitem__(self, rows: slice) -> StoredArray:
+        return StoredArray(self.rows[rows])
+
+    def lent(self, unwritable: Callable[[Any], Any]) -> StoredArray:
+        return StoredArray(unwritable(self.rows))
+
+    def add_to(self, out: Array, kernel: Kernel, asked: SumOfSlopes) -> None:
+        common = asked.labels, asked.counts, asked.largest, asked.weights, asked.offset
+        kernel.dense_sums(self.rows, asked.radius, *common, *asked.loss, out, asked.plain)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredColumn:
+    """How the kernel encodes one column. It is public.
+
+    Parameters
+    ----------
+    kind : LINE, CURVE or LEVELS
+    start : the first encoded column
+    bins : 1 for a line, the number of hats of a curve, the number of levels and one more for a category
+    indicator : the encoded column of missing numbers, or -1
+    low, step, high, middle : a line is clipped to low and high and is (x - low) step - 1; the position on a curve is
+        (x - low) step, clipped to 0 and `high`, and `middle` for a missing number without an indicator
+    values : the height of hats (1,); the entries of a category with one encoded column (bins,), first that of no level; None
+        otherwise
+    """
+
+    kind: int
+    start: int
+    bins: int
+    indicator: int = -1
+    low: float = 0.0
+    step: float = 1.0
+    high: float = 0.0
+    middle: float = 0.0
+    values: Array | None = None
+
+    def with_codes(self, codes: NDArray[Any]) -> tuple[Any, ...]:
+        """The column as kernel.c reads it."""
+        places = self.start, self.bins, self.indicator
+        return (self.kind, codes, *places, self.low, self.step, self.high, self.middle, self.values)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredCodes:
+    """Rows as the codes of columns. They are encoded while they are summed up, and never expanded.
+
+    Parameters
+    ----------
+    n_features : number of encoded columns
+    columns : how each column is encoded
+    codes : (m,) for each column: numbers, float32 or float64; or levels, integers of at most 32 bits, -1 for none
+    n_rows : m
+    """
+
+    n_features: int
+    columns: tuple[StoredColumn, ...]
+    codes: tuple[NDArray[Any], ...]
+    n_rows: int
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.n_rows, self.n_features
+
+    def __getitem__(self, rows: slice) -> StoredCodes:
+        start, stop, _ = rows.indices(self.n_rows)
+        return StoredCodes(self.n_features, self.columns, tuple(codes[start:stop] for codes in self.codes), stop - start)
+
+    def lent(self, unwritable: Callable[[Any], Any]) -> StoredCodes:
+        return StoredCodes(self.n_features, self.columns, tuple(map(unwritable, self.codes)), self.n_rows)
+
+    def add_to(self, out: Array, kernel: Kernel, asked: SumOfSlopes) -> None:
+        columns = tuple(column.with_codes(codes) for column, codes in zip(self.columns, self.codes, strict=True))
+        common = asked.labels, asked.counts, asked.largest, asked.weights, asked.offset
+        kernel.coded_sums(columns, self.n_rows, *common, *asked.loss, out, asked.plain)

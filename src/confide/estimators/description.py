@@ -1,0 +1,267 @@
+"""A description of private rows: counts, shares, means, quantiles and cross tables, in one release and one charge."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from confide.accounting.ledger import Batch, Ledger
+from confide.data.raw_columns import ReadColumns, checked_columns
+from confide.errors import ParameterError
+from confide.features.columns import CategoryColumn, Column, NumberColumn
+from confide.features.schema import Schema
+from confide.features.schema_checks import is_list
+from confide.inference.description import NOT_LISTED, CategoryTable, Description, NumberTable, checked_quantiles
+from confide.inference.intervals import checked_level
+from confide.intake import parameters
+from confide.privacy.budgets import Budget, Neighbours, as_budget
+from confide.privacy.noise import Entropy
+from confide.privacy.tables import NoisyTables, ReleasedTables, TablesPlan, counted, moments_of
+from confide.training.assumptions import void_because
+from confide.training.charge import Charge, before_charge, charge_and_release, rows_per_person
+
+N_BINS = 64
+"""Bins of a column of numbers, even on its scale. Within a bin, 1.6% of the range, a quantile is interpolated. More bins add
+noise to the number of rows below an edge (benchmarks/description.py)."""
+_MOST_CELLS = 1_000_000
+"""The largest number of cells of all tables together. More would be a mistake, and take the memory of a machine."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Layout:
+    """What is released, in the order of the plan: the tables of the columns, then the cross tables.
+
+    Parameters
+    ----------
+    columns : the columns that are described
+    lines : for each of them, a number on a linear scale, or None for categories
+    tables : what the table of each of them is
+    cross : pairs of positions of columns
+    """
+
+    columns: tuple[Column, ...]
+    lines: tuple[NumberColumn | None, ...]
+    tables: tuple[CategoryTable | NumberTable, ...]
+    cross: tuple[tuple[int, int], ...]
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """The number of cells of each table."""
+        single = [
+            len(each.levels) if isinstance(each, CategoryTable) else len(each.edges) - 1 + each.has_missing
+            for each in self.tables
+        ]
+        return (*single, *(single[first] * single[second] for first, second in self.cross))
+
+    @property
+    def n_moments(self) -> int:
+        """The number of columns of numbers."""
+        return sum(isinstance(each, NumberTable) for each in self.tables)
+
+
+def describe(
+    rows: Any,
+    schema: Schema,
+    *,
+    budget: float | Budget,
+    columns: Iterable[str] | None = None,
+    cross_tables: Iterable[tuple[str, str]] = (),
+    quantiles: Sequence[float] = (0.25, 0.5, 0.75),
+    level: float = 0.95,
+    ledger: Ledger | Batch | None = None,
+    neighbours: str | Neighbours = "replace-one",
+    max_rows_per_person: int = 1,
+    random_state: int | None = None,
+) -> Description:
+    """Describe private rows: counts of levels, means, standard deviations, quantiles and cross tables, with intervals.
+
+    This is the table with which a paper opens. All of it is one release with exact noise, and one charge. Fewer columns and
+    fewer cross tables have less noise at the same budget.
+
+    Parameters
+    ----------
+    rows : frame, path, pattern or list of paths
+        pandas or Polars frame, or Arrow table, with the target if it is described; or CSV, Parquet, Arrow or Feather files,
+        which are read piece by piece.
+    schema : Schema
+        The public description of the columns. Its target is described like a column.
+    budget : float, PureDP, ApproxDP or ZCDP
+        What the description costs. A number is the epsilon of pure differential privacy. With more than a few columns a
+        delta, or a rho, makes the noise much smaller.
+    columns : names, or None
+        The columns to describe, the target among them if it is wanted. None describes all columns and the target.
+    cross_tables : pairs of names
+        Pairs of columns of categories whose rows are counted by the levels of both.
+    quantiles : numbers, default (0.25, 0.5, 0.75)
+        Strictly between 0 and 1, in rising order; () for none. They cost nothing beside the histogram of a column.
+    level : float, default 0.95
+        Confidence level of each interval, strictly between 0 and 1.
+    ledger : Ledger, batch of one, or None
+        Charged once, before a row is used.
+    neighbours : {"replace-one", "add-or-remove-one"}, default "replace-one"
+        Which data sets the guarantee calls neighbours. With "add-or-remove-one" the number of rows is private.
+    max_rows_per_person : int, default 1
+        A public cap on the rows of one person. If the schema names a column of persons, that many rows of each are kept,
+        drawn at random. Otherwise the cap is an assumption.
+    random_state : int or None
+        For tests only: a seed makes the noise reproducible and the guarantee void.
+
+    Returns
+    -------
+    Description
+        Rates with intervals; `to_frame()` and `to_dict()` give them as a table and as JSON.
+
+    Raises
+    ------
+    ParameterError, SchemaError
+        If the arguments cannot be used. Nothing was charged.
+    InputError, FileError
+        If the columns do not hold what the schema says. Nothing was charged.
+    BudgetExceeded
+        If the ledger has too little left. Nothing was charged, and no row was used.
+
+    Notes
+    -----
+    Counts of one column add up to the number of rows, none is negative, and the margins of a cross table are the counts of
+    its columns. Intervals are about these rows, not about a population. Means and quantiles are in the unit of the column,
+    of numbers clipped to its bounds.
+
+    Guarantee: the description is differentially private at the budget for the stated neighbour relation. Proof:
+    confide/privacy/proofs/tables.md.
+
+    Examples
+    --------
+    >>> import confide
+    >>> adult = confide.datasets.load_adult()
+    >>> found = confide.describe(adult.X_train, adult.schema, budget=1.0, columns=["age", "sex"])
+    >>> age = next(number for number in found.numbers if number.name == "age")
+    >>> 35 < age.mean.value < 42
+    True
+    """
+    allowed, relation = as_budget(budget), Neighbours.parse(neighbours)
+    layout = _layout(schema, columns, cross_tables)
+    shares, confidence = checked_quantiles(quantiles), checked_level(level)
+    charge = Charge(parameters.checked_ledger(ledger), parameters.checked_seed(random_state), "describe")
+    persons = parameters.checked_rows_per_person(max_rows_per_person)
+    plan = NoisyTables().plan(layout.sizes, layout.n_moments, allowed, relation, persons)
+    void = void_because(allowed, charge.seed, "the counts may reveal any row")
+    before_charge([plan.lattice])
+    described_alone = Schema(layout.columns, person=schema.person)
+    checked = checked_columns(rows, described_alone, rows_per_person(persons, charge.seed))
+    released = charge_and_release(partial(_sums, plan, layout, checked.read), plan.event, relation, charge)
+    # Rows beyond a person's cap are dropped, so the number of rows kept would reveal how many persons there are.
+    n_rows = checked.n_rows if relation is Neighbours.REPLACE_ONE and schema.person is None else None
+    return Description(plan, released, layout.tables, layout.cross, shares, confidence, n_rows, void)
+
+
+def plan_of_description(
+    schema: Schema,
+    budget: Budget,
+    *,
+    columns: Iterable[str] | None = None,
+    cross_tables: Iterable[tuple[str, str]] = (),
+    neighbours: str = "replace-one",
+    max_rows_per_person: int = 1,
+) -> TablesPlan:
+    """The plan that `describe` makes of the same arguments, from public facts alone."""
+    layout = _layout(schema, columns, cross_tables)
+    persons = parameters.checked_rows_per_person(max_rows_per_person)
+    return NoisyTables().plan(layout.sizes, layout.n_moments, budget, Neighbours.parse(neighbours), persons)
+
+
+def _layout(schema: Any, columns: Any, cross_tables: Any) -> _Layout:
+    if not isinstance(schema, Schema):
+        raise ParameterError("schema must be a Schema: the public description of the columns.")
+    known = {column.name: column for column in schema.columns}
+    if schema.target is not None:
+        known[schema.target.column] = _column_of_target(schema)
+    names = list(known) if columns is None else columns
+    if not is_list(names) or not all(isinstance(name, str) and name in known for name in names):
+        raise ParameterError("columns must list names of columns of the schema, or its target.")
+    names = list(names)
+    if not names or len(set(names)) < len(names):
+        raise ParameterError("columns must name at least one column, and each once.")
+    chosen = tuple(known[name] for name in names)
+    cross = tuple(_pair(pair, chosen, names) for pair in _listed_pairs(cross_tables))
+    if len({frozenset(pair) for pair in cross}) < len(cross):
+        raise ParameterError("cross_tables must name each pair of columns once.")
+    layout = _Layout(chosen, tuple(map(_line_of, chosen)), tuple(map(_table_of, chosen)), cross)
+    if sum(layout.sizes) > _MOST_CELLS:
+        raise ParameterError(
+            f"the tables have {sum(layout.sizes):,} cells together, more than {_MOST_CELLS:,}; describe fewer columns or "
+            f"cross tables."
+        )
+    return layout
+
+
+def _listed_pairs(cross_tables: Any) -> list[Any]:
+    if not is_list(cross_tables):
+        raise ParameterError('cross_tables must list pairs of columns, such as [("sex", "education")].')
+    return list(cross_tables)
+
+
+def _pair(pair: Any, chosen: tuple[Column, ...], names: list[str]) -> tuple[int, int]:
+    found = [names.index(name) for name in pair if name in names] if is_list(pair) else []
+    if len(found) != 2 or len(list(pair)) != 2 or found[0] == found[1]:
+        raise ParameterError("each of cross_tables must name two different columns among those that are described.")
+    for place in found:
+        if not isinstance(chosen[place], CategoryColumn):
+            raise ParameterError(f'column "{chosen[place].name}" is a number; cross tables count rows by categories.')
+    return found[0], found[1]
+
+
+def _column_of_target(schema: Schema) -> Column:
+    target = schema.target
+    if target is None:
+        raise ParameterError("the schema has no target.")
+    if target.bounds is not None:
+        return NumberColumn(target.column, *target.bounds)
+    return CategoryColumn(target.column, target.labels)
+
+
+def _line_of(column: Column) -> NumberColumn | None:
+    return NumberColumn(column.name, column.low, column.high) if isinstance(column, NumberColumn) else None
+
+
+def _table_of(column: Column) -> CategoryTable | NumberTable:
+    if isinstance(column, NumberColumn):
+        even = NumberColumn(column.name, column.low, column.high, column.scale, knots=N_BINS - 1)
+        return NumberTable(column.name, column.low, column.high, even.knots_with_bounds, column.missing)
+    levels = [str(category) for category in column.categories]
+    levels += ["(other)"] * (column.other is True) + ["(missing)"] * column.missing
+    return CategoryTable(column.name, (*levels, *[NOT_LISTED] * (column.other is False)))
+
+
+def _sums(plan: TablesPlan, layout: _Layout, read: ReadColumns, entropy: Entropy) -> ReleasedTables:
+    """Add up what each row has in each table, as integers, in whatever order rows come; and release the sums."""
+    counts = [np.zeros(size, dtype=np.int64) for size in plan.sizes]
+    moments = np.zeros((plan.n_moments, 2), dtype=np.int64)
+    for piece in read():
+        cells = []
+        place = 0
+        for table, line, values in zip(layout.tables, layout.lines, piece, strict=True):
+            cells.append(_cells(table, values))
+            if line is not None:
+                # In units of half the range, whatever the scale of the column.
+                moments[place] += moments_of(line.stretched(values.astype(np.float64)))
+                place += 1
+        pairs = [cells[first] * plan.sizes[second] + cells[second] for first, second in layout.cross]
+        for found, of_rows in zip(counts, (*cells, *pairs), strict=True):
+            found += counted(of_rows, found.size)
+    return NoisyTables().release(plan, counts, moments, entropy)
+
+
+def _cells(table: CategoryTable | NumberTable, values: Any) -> NDArray[np.int64]:
+    """The cell of each row (n,) in the table of one column: a function of its own cell and of public facts."""
+    if isinstance(table, CategoryTable):
+        # A category without a level has a negative one, and the last cell is there for it.
+        return np.where(values < 0, len(table.levels) - 1, values).astype(np.int64)
+    numbers = values.astype(np.float64)
+    bins = len(table.edges) - 1
+    found = np.clip(np.searchsorted(np.array(table.edges), numbers, side="right") - 1, 0, bins - 1)
+    return np.where(np.isnan(numbers), bins if table.has_missing else 0, found).astype(np.int64)

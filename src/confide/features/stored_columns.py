@@ -1,0 +1,64 @@
+"""Codes of columns as the compiled kernel reads them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from confide.compiled.stored_rows import CURVE, LEVELS, LINE, StoredCodes, StoredColumn
+from confide.erm.coded_rows import unchangeable
+from confide.features.codes import Codes
+from confide.features.column_encodings import HAT_HEIGHT, CategoryEncoding, ColumnEncoding, NumberEncoding, is_kept_as_is
+from confide.features.layout import Group
+
+_HEIGHT = unchangeable(np.array([HAT_HEIGHT]))
+
+
+class StoredColumns:
+    """How codes become the rows of `Encoder.block`, for the kernel. A schema with interactions has no such form.
+
+    Parameters
+    ----------
+    n_features : number of encoded columns
+    encoded : each column with its group of encoded columns, in the order of the schema
+    """
+
+    def __init__(self, n_features: int, encoded: Sequence[tuple[ColumnEncoding, Group]]) -> None:
+        kept = [(each, group) for each, group in encoded if is_kept_as_is(each)]
+        others = [(each, group) for each, group in encoded if not is_kept_as_is(each)]
+        self._n_features = n_features
+        self._columns = tuple(_stored(each, group) for each, group in (*kept, *others))
+
+    def of(self, codes: Codes) -> StoredCodes:
+        """The rows, in the memory of the codes."""
+        arrays = tuple(np.ascontiguousarray(each) for each in (*codes.numbers, *codes.others))
+        return StoredCodes(self._n_features, self._columns, arrays, codes.n_rows)
+
+
+def _stored(encoding: ColumnEncoding, group: Group) -> StoredColumn:
+    if isinstance(encoding, NumberEncoding):
+        return _curve(encoding, group) if encoding.column.knots else _line(encoding, group)
+    if isinstance(encoding, CategoryEncoding) and encoding.single.size:
+        # The entry for no level comes last there, and first for the kernel.
+        return StoredColumn(LEVELS, group.start, encoding.single.size, values=unchangeable(np.roll(encoding.single, 1)))
+    return StoredColumn(LEVELS, group.start, group.size + 1)
+
+
+def _line(encoding: NumberEncoding, group: Group) -> StoredColumn:
+    column = encoding.column
+    low, high = (column.low, column.high) if encoding.is_kept_as_is else (-1.0, 1.0)
+    return StoredColumn(LINE, group.start, 1, _indicator(encoding, group), low, 2.0 / (high - low), high)
+
+
+def _curve(encoding: NumberEncoding, group: Group) -> StoredColumn:
+    low, step = (encoding.column.low, encoding.steps_per_unit) if encoding.is_kept_as_is else (0.0, 1.0)
+    last = encoding.n_hats - 1.0
+    # As in `CodedColumns`: the highest position lies just below the last hat.
+    most, indicator = math.nextafter(last, 0.0), _indicator(encoding, group)
+    return StoredColumn(CURVE, group.start, encoding.n_hats, indicator, low, step, most, 0.5 * last, _HEIGHT)
+
+
+def _indicator(encoding: NumberEncoding, group: Group) -> int:
+    return group.start + group.size - 1 if encoding.column.missing else -1

@@ -1,0 +1,458 @@
+"""What describes the rows of a table: counts, shares, means, deviations and quantiles, each with an interval.
+
+Post-processing of noisy sums. Intervals are about the rows that were described, so they hold the doubt of the noise alone,
+not that of a sample.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.special import ndtri
+
+from confide.errors import ParameterError
+from confide.inference.consistency import common_total, with_margins, with_total
+from confide.inference.rates import LEAST_SIGNAL, Rate
+from confide.privacy.tables import ReleasedTables, TablesPlan
+from confide.types import Array
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+NOT_LISTED = "(not listed)"
+"""The level of categories that the schema does not list and gives no level. Most often there is none."""
+UNKNOWN = Rate(None, None, None)
+"""A number that the noise hides."""
+
+
+@dataclass(frozen=True, slots=True)
+class DescribedCategory:
+    """A column of categories.
+
+    Attributes
+    ----------
+    name : str
+    counts : dict of str to Rate
+        Rows of each level, in the order of the schema, with "(other)", "(missing)" and "(not listed)" where they can occur.
+    shares : dict of str to Rate
+        The same as shares of all rows.
+    """
+
+    name: str
+    counts: Mapping[str, Rate]
+    shares: Mapping[str, Rate]
+
+    def cells(self) -> list[tuple[str, str, str, str, str]]:
+        """Level, rows, share in percent and its interval, as text. What is not listed is left out where it may be none."""
+        return [
+            (level, f"{count.value:,.0f}", *_percent(self.shares[level]))
+            for level, count in self.counts.items()
+            if level != NOT_LISTED or count.low
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class DescribedNumber:
+    """A column of numbers, in its own unit. Numbers outside the bounds of the column count as the nearest bound.
+
+    Attributes
+    ----------
+    name : str
+    mean, deviation : Rate
+        Over the cells that are not missing.
+    quantiles : dict of float to Rate
+    missing : Rate or None
+        The share of rows whose cell is missing; None where the schema allows none.
+    histogram : tuple of float
+        Rows of each bin, not negative.
+    edges : tuple of float
+        The ends of the bins, one more than there are bins.
+    """
+
+    name: str
+    mean: Rate
+    deviation: Rate
+    quantiles: Mapping[float, Rate]
+    missing: Rate | None
+    histogram: tuple[float, ...]
+    edges: tuple[float, ...]
+
+    def cells(self) -> list[tuple[str, str, str, str, str]]:
+        """Column, what the number is, the number and its interval, as text."""
+        named = [("mean", self.mean), ("standard deviation", self.deviation)]
+        named += [(f"quantile {q:g}", rate) for q, rate in self.quantiles.items()]
+        rows = [(self.name, what, *_digits(rate)) for what, rate in named]
+        return rows if self.missing is None else [*rows, (self.name, "missing", *_percent(self.missing))]
+
+
+@dataclass(frozen=True, slots=True)
+class CrossTable:
+    """Rows by the levels of two columns. Its margins are the counts of the columns.
+
+    Attributes
+    ----------
+    names : the two columns
+    levels : the levels of each of them
+    counts : rows for each level of the first column, by level of the second
+    """
+
+    names: tuple[str, str]
+    levels: tuple[tuple[str, ...], tuple[str, ...]]
+    counts: tuple[tuple[Rate, ...], ...]
+
+    def to_frame(self) -> pd.DataFrame:
+        """The counts as a frame: a row for each level of the first column, a column for each level of the second."""
+        import pandas as pd
+
+        values = [[cell.value for cell in row] for row in self.counts]
+        index, columns = (pd.Index(each, name=name) for each, name in zip(self.levels, self.names, strict=True))
+        return pd.DataFrame(values, index=index, columns=columns)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Description:
+    """A description of private rows. Public: made of one release of noisy sums and of public facts.
+
+    Counts are not negative, the counts of each column have the total `n_rows`, and those of cross tables the counts of their
+    columns as margins. Each interval holds its number of these very rows with probability `level`, by itself; it says
+    nothing about a population from which the rows came.
+
+    Attributes
+    ----------
+    plan : TablesPlan
+        What the release cost, and its noise.
+    released : ReleasedTables
+        The noisy sums, of which everything else is made.
+    tables : tuple of CategoryTable and NumberTable
+        What the first of the released tables are.
+    cross : tuple of pairs of int
+        For each further table, the positions of its two columns among `tables`.
+    wanted_quantiles : tuple of float
+    level : float
+        Of each interval by itself.
+    public_n_rows : int or None
+        The number of rows; None where it is private.
+    void : str or None
+        Why there is no guarantee; None if there is one.
+    """
+
+    plan: TablesPlan
+    released: ReleasedTables
+    tables: tuple[CategoryTable | NumberTable, ...]
+    cross: tuple[tuple[int, int], ...]
+    wanted_quantiles: tuple[float, ...]
+    level: float
+    public_n_rows: int | None
+    void: str | None
+
+    @property
+    def n_rows_is_public(self) -> bool:
+        """Whether the number of rows is a public fact."""
+        return self.public_n_rows is not None
+
+    @property
+    def n_rows(self) -> float:
+        """The number of rows; an estimate where the number is private."""
+        return common_total(self.released.counts) if self.public_n_rows is None else float(self.public_n_rows)
+
+    @property
+    def categories(self) -> tuple[DescribedCategory, ...]:
+        """The columns of categories."""
+        return tuple(each for each in self._columns() if isinstance(each, DescribedCategory))
+
+    @property
+    def numbers(self) -> tuple[DescribedNumber, ...]:
+        """The columns of numbers."""
+        return tuple(each for each in self._columns() if isinstance(each, DescribedNumber))
+
+    @property
+    def cross_tables(self) -> tuple[CrossTable, ...]:
+        """The cross tables, in the order in which they were asked for."""
+        if not self.cross:
+            return ()
+        columns, noise = self._columns(), _Noise(self.plan, self.level, self.n_rows_is_public)
+        pairs = zip(self.cross, self.released.counts[len(self.tables) :], strict=True)
+        return tuple(_crossed(columns[first], columns[second], counts, noise) for (first, second), counts in pairs)
+
+    def _columns(self) -> list[DescribedCategory | DescribedNumber]:
+        """All columns, in the order of `tables`."""
+        noise, total = _Noise(self.plan, self.level, self.n_rows_is_public), self.n_rows
+        moments, found = iter(self.released.moments), list[DescribedCategory | DescribedNumber]()
+        # The cross tables come after the tables of columns.
+        for table, released in zip(self.tables, self.released.counts, strict=False):
+            counts = released
+            if self.n_rows_is_public:
+                # The error that the noise made in the total is taken evenly from all cells.
+                counts = released + (total - released.sum()) / released.size
+            if isinstance(table, CategoryTable):
+                found.append(_category(table, counts, total, noise))
+            else:
+                found.append(_number(table, counts, next(moments), total, self.wanted_quantiles, noise))
+        return found
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row for each number: column, statistic, level or quantile, value, low, high. NaN where the noise hides it."""
+        import pandas as pd
+
+        rows = [(*labels, rate.value, rate.low, rate.high) for *labels, rate in self._entries()]
+        names = ["column", "statistic", "of", "value", "low", "high"]
+        return pd.DataFrame(rows, columns=names).astype(dict.fromkeys(names[3:], float))
+
+    def _entries(self) -> list[tuple[Any, ...]]:
+        """Column, statistic, level or quantile, and the number."""
+        found: list[tuple[Any, ...]] = []
+        for category in self.categories:
+            for level, count in category.counts.items():
+                found += [(category.name, "count", level, count), (category.name, "share", level, category.shares[level])]
+        for number in self.numbers:
+            found += [(number.name, "mean", "", number.mean), (number.name, "standard deviation", "", number.deviation)]
+            found += [(number.name, "quantile", f"{q:g}", rate) for q, rate in number.quantiles.items()]
+            if number.missing is not None:
+                found.append((number.name, "share missing", "", number.missing))
+        return found
+
+    def to_dict(self) -> dict[str, Any]:
+        """A JSON form."""
+        return {
+            "n_rows": self.n_rows,
+            "n_rows_is_public": self.n_rows_is_public,
+            "level": self.level,
+            "categories": {
+                each.name: {level: _written(count) for level, count in each.counts.items()} for each in self.categories
+            },
+            "numbers": {each.name: _written_number(each) for each in self.numbers},
+            "cross_tables": [
+                {
+                    "columns": list(table.names),
+                    "levels": [list(levels) for levels in table.levels],
+                    "counts": [[_written(cell) for cell in row] for row in table.counts],
+                }
+                for table in self.cross_tables
+            ],
+            "budget": self.plan.budget.to_dict(),
+            "neighbours": str(self.plan.neighbours),
+            "noise_deviation": self.plan.deviation,
+            "void": self.void,
+        }
+
+    def __str__(self) -> str:
+        lines = [] if self.void is None else [f"NOT PRIVATE. {self.void}"]
+        rows = (
+            f"{self.n_rows:,.0f} rows"
+            if self.n_rows_is_public
+            else f"About {self.n_rows:,.0f} rows (their number is private)"
+        )
+        lines.append(f"{rows}; intervals at {self.level:g} hold the noise alone")
+        for number in self.numbers:
+            lines.append(f"{number.name}:")
+            lines += [f"  {what}: {value} ({low} to {high})" for _, what, value, low, high in number.cells()]
+        for category in self.categories:
+            lines.append(f"{category.name}:")
+            lines += [
+                f"  {level}: {rows} rows, {share} ({low} to {high})" for level, rows, share, low, high in category.cells()
+            ]
+        lines.append(f"All together: {self.plan.budget} ({self.plan.neighbours}).")
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True, slots=True)
+class CategoryTable:
+    """A table of a release: the levels of one column, by cell."""
+
+    name: str
+    levels: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NumberTable:
+    """A table of a release: the bins of one column, and a cell for missing ones where the schema allows them.
+
+    Parameters
+    ----------
+    name : of the column
+    low, high : its bounds
+    edges : ends of the bins in the unit of the column, rising
+    has_missing : whether the last cell is that of missing numbers
+    """
+
+    name: str
+    low: float
+    high: float
+    edges: tuple[float, ...]
+    has_missing: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Noise:
+    """How far released numbers are from those of the rows."""
+
+    plan: TablesPlan
+    level: float
+    total_is_public: bool
+
+    def half_width(self, weights: Array) -> float:
+        """Half of the interval of a weighted sum of the counts (k,) of one table."""
+        if self.plan.lattice is None:
+            return 0.0
+        squares = float(weights @ weights)
+        if self.total_is_public:
+            # The error of the total was taken evenly from all cells.
+            squares -= float(weights.sum()) ** 2 / weights.size
+        if squares <= 0.0:
+            return 0.0
+        kurtosis = self.plan.excess_kurtosis * float((weights**4).sum()) / squares**2
+        return float(self.plan.deviation) * math.sqrt(squares) * _quantile(self.level, min(kurtosis, 3.0))
+
+    def of_moments(self, squares: float) -> float:
+        """Half of the interval of a sum with noise of `squares` times the variance of a moment, two of them or more."""
+        kurtosis = 0.5 * self.plan.excess_kurtosis
+        return self.plan.deviation_of_moments * math.sqrt(squares) * _quantile(self.level, kurtosis)
+
+
+def _quantile(level: float, kurtosis: float) -> float:
+    """The upper quantile of a symmetric law of variance 1 with this excess kurtosis: Cornish and Fisher (1937)."""
+    z = float(ndtri(0.5 + 0.5 * level))
+    # Where the correction is negative, the normal quantile is the wider one.
+    return z + max(0.0, (z**3 - 3.0 * z) * kurtosis / 24.0)
+
+
+def _category(table: CategoryTable, counts: Array, total: float, noise: _Noise) -> DescribedCategory:
+    half = noise.half_width(np.eye(counts.size)[0])
+    agreed = with_total(counts, total)
+    found = {
+        level: _within(value, raw - half, raw + half, 0.0, total)
+        for level, value, raw in zip(table.levels, agreed.tolist(), counts.tolist(), strict=True)
+    }
+    shares = {level: _share(count, total) for level, count in found.items()}
+    return DescribedCategory(table.name, found, shares)
+
+
+def _share(count: Rate, total: float) -> Rate:
+    """A number of rows as a share of all rows."""
+    return UNKNOWN if total < 1.0 else _scaled(count, 1.0 / total, 0.0)
+
+
+def _within(value: float, low: float, high: float, least: float, most: float) -> Rate:
+    """A number with its interval, both within what is possible; the interval holds the number."""
+    value = float(np.clip(value, least, most))
+    return Rate(value, min(value, max(least, low)), max(value, min(most, high)))
+
+
+def _number(
+    table: NumberTable, counts: Array, moments: Array, total: float, quantiles: Sequence[float], noise: _Noise
+) -> DescribedNumber:
+    bins = len(table.edges) - 1
+    present = float(counts[:bins].sum()) if table.has_missing else total
+    missing = None
+    if table.has_missing:
+        raw, half = float(counts[-1]), noise.half_width(np.eye(counts.size)[-1])
+        share = _within(raw, raw - half, raw + half, 0.0, total)
+        missing = _share(share, total)
+    # Too few cells, or too much noise, to divide by.
+    is_hidden = present < max(1.0, LEAST_SIGNAL * noise.plan.deviation_of_moments)
+    mean, deviation = (UNKNOWN, UNKNOWN) if is_hidden else _mean_and_deviation(table, moments, present, noise)
+    found = {q: UNKNOWN if is_hidden else _quantile_of(table, counts, q, noise) for q in quantiles}
+    histogram = with_total(counts[:bins], max(0.0, min(present, total)))
+    return DescribedNumber(table.name, mean, deviation, found, missing, tuple(histogram.tolist()), table.edges)
+
+
+def _mean_and_deviation(table: NumberTable, moments: Array, present: float, noise: _Noise) -> tuple[Rate, Rate]:
+    """Of the cells that are not missing, in the unit of the column; by the delta method."""
+    half_range, middle = 0.5 * (table.high - table.low), 0.5 * (table.high + table.low)
+    first, second = float(np.clip(moments[0] / present, -1.0, 1.0)), float(np.clip(moments[1] / present, 0.0, 1.0))
+    # The number of cells is noisy where some may be missing.
+    of_cells = np.array([*np.ones(len(table.edges) - 1), *np.zeros(int(table.has_missing))])
+    cells = noise.half_width(of_cells) / present if table.has_missing or not noise.total_is_public else 0.0
+    half = math.hypot(noise.of_moments(1.0) / present, first * cells)
+    mean = _within(first, first - half, first + half, -1.0, 1.0)
+    variance = max(0.0, second - first**2)
+    doubt = math.hypot(noise.of_moments(1.0 + 4.0 * first**2) / present, (second - 2.0 * first**2) * cells)
+    roots = [math.sqrt(min(1.0, max(0.0, each))) for each in (variance, variance - doubt, variance + doubt)]
+    return _scaled(mean, half_range, middle), _scaled(Rate(*roots), half_range, 0.0)
+
+
+def _scaled(rate: Rate, factor: float, shift: float) -> Rate:
+    return Rate(*(shift + factor * float(each) for each in (rate.value, rate.low, rate.high)))  # type: ignore[arg-type]
+
+
+def _quantile_of(table: NumberTable, counts: Array, q: float, noise: _Noise) -> Rate:
+    """A quantile and the edges between which it lies, from the noisy numbers of cells below each edge.
+
+    D_j is the number of cells below edge j, less q times that of all cells. Below the quantile D is negative, and from it on
+    it is not. An edge is ruled out as lying below where D_j is negative beyond its noise, and above where it is positive so.
+    """
+    bins = len(table.edges) - 1
+    below = np.tri(bins + 1, bins, -1)  # (edges, bins): which bins lie below an edge
+    weights = np.hstack([below - q, np.zeros((bins + 1, int(table.has_missing)))])
+    differences = weights @ counts
+    halves = np.array([noise.half_width(row) for row in weights])
+    edges = np.array(table.edges)
+    # At the outer edges all is known: no cell lies below the first, and every one below the last or on it.
+    inner = np.arange(1, bins)
+    lower = inner[differences[inner] + halves[inner] >= 0.0]
+    upper = inner[differences[inner] - halves[inner] < 0.0]
+    low = edges[lower[0] - 1] if lower.size else edges[-2]
+    high = edges[upper[-1] + 1] if upper.size else edges[1]
+    rising = with_total(counts[:bins], max(1.0, float(counts[:bins].sum()))).cumsum()
+    value = float(np.interp(q * rising[-1], [0.0, *rising], edges))
+    return Rate(value, float(min(low, value)), float(max(high, value)))
+
+
+def _crossed(first: Any, second: Any, counts: Array, noise: _Noise) -> CrossTable:
+    """Rows by the levels of two described columns of categories."""
+    levels = (tuple(first.counts), tuple(second.counts))
+    margins = [np.array([each.value for each in column.counts.values()], dtype=float) for column in (first, second)]
+    total, shape = float(margins[0].sum()), (len(levels[0]), len(levels[1]))
+    if noise.total_is_public:
+        counts = counts + (total - counts.sum()) / counts.size
+    half = noise.half_width(np.eye(1, counts.size)[0])
+    agreed = with_margins(counts.reshape(shape), *margins)
+    made = tuple(
+        tuple(_within(value, raw - half, raw + half, 0.0, total) for value, raw in zip(values, raws, strict=True))
+        for values, raws in zip(agreed.tolist(), counts.reshape(shape).tolist(), strict=True)
+    )
+    return CrossTable((first.name, second.name), levels, made)
+
+
+def _written(rate: Rate) -> dict[str, float | None]:
+    return {"value": rate.value, "low": rate.low, "high": rate.high}
+
+
+def _written_number(number: DescribedNumber) -> dict[str, Any]:
+    return {
+        "mean": _written(number.mean),
+        "standard_deviation": _written(number.deviation),
+        "quantiles": {f"{q:g}": _written(rate) for q, rate in number.quantiles.items()},
+        "share_missing": None if number.missing is None else _written(number.missing),
+        "histogram": {"edges": list(number.edges), "rows": list(number.histogram)},
+    }
+
+
+def _digits(rate: Rate) -> tuple[str, str, str]:
+    """A number and its interval, with so many digits that the ends of the interval differ."""
+    if rate.value is None or rate.low is None or rate.high is None:
+        return "hidden by the noise", "", ""
+    width = rate.high - rate.low
+    places = max(0, 1 - math.floor(math.log10(width))) if width > 0.0 else 4
+    return f"{rate.value:,.{places}f}", f"{rate.low:,.{places}f}", f"{rate.high:,.{places}f}"
+
+
+def _percent(rate: Rate) -> tuple[str, str, str]:
+    if rate.value is None or rate.low is None or rate.high is None:
+        return "hidden by the noise", "", ""
+    return f"{100.0 * rate.value:.1f}%", f"{100.0 * rate.low:.1f}%", f"{100.0 * rate.high:.1f}%"
+
+
+def checked_quantiles(quantiles: Any) -> tuple[float, ...]:
+    """Quantiles strictly between 0 and 1, in rising order; there may be none."""
+    given = tuple(quantiles) if isinstance(quantiles, Sequence) and not isinstance(quantiles, str) else (None,)
+    numbers = all(isinstance(q, (int, float)) and not isinstance(q, bool) and 0.0 < q < 1.0 for q in given)
+    if not numbers or list(given) != sorted(set(given)):
+        raise ParameterError(
+            "quantiles must be numbers strictly between 0 and 1, in rising order, such as (0.25, 0.5, 0.75)."
+        )
+    return tuple(map(float, given))

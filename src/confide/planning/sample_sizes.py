@@ -1,0 +1,126 @@
+"""How many rows suffice for a bound on the loss, at an alpha that makes them few."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from confide.errors import InsufficientRegularisation, ParameterError
+from confide.planning.checked_arguments import check_failure, check_positive
+from confide.planning.excess_risk import ExcessRiskBound, excess_risk_bound, may_suffice, plan_without_centre
+from confide.planning.utility import UtilityBound, utility_bound
+from confide.privacy.budgets import Neighbours
+from confide.privacy.mechanism import Plan
+
+_MAX_ROWS = 2**40
+BOUNDS = ("utility_bound", "excess_risk_bound")
+_EXCESS_ALPHAS = (1.02, 1.15, 1.35, 1.7)
+"""Values of alpha that are tried, over the excess divided by the squared norm: where rows alone deviate the best is 1, and
+noise on the weights asks for more."""
+_PRECISION = 1e-3
+"""How many rows too many an answer by `excess_risk_bound` may have, as a share."""
+
+
+@dataclass(frozen=True, slots=True)
+class SampleSize:
+    """A sufficient number of rows, and the plan for it.
+
+    Attributes
+    ----------
+    n_rows : int
+    plan : Plan
+    bound : UtilityBound or ExcessRiskBound
+    """
+
+    n_rows: int
+    plan: Plan
+    bound: UtilityBound | ExcessRiskBound
+
+
+def sample_size(
+    estimator: Any,
+    n_features: int | None = None,
+    *,
+    excess: float,
+    reference_norm: float = 1.0,
+    failure: float = 0.05,
+    population: bool = False,
+    by: str = "utility_bound",
+) -> SampleSize:
+    """The smallest number of rows at which a bound on the excess loss is below a target, at the best alpha for it.
+
+    Parameters
+    ----------
+    estimator : a classifier or regressor with a loss of the score, for replace-one neighbours
+        Its budget, bounds and mechanism are used, its alpha is not.
+    n_features : int or None
+        Number of columns; None with a schema.
+    excess : float, positive
+        How far the mean loss may be above that of any weights of norm `reference_norm`.
+    reference_norm, failure : float
+        As in `utility_bound`.
+    population : bool, default False
+        Whether the target is for the loss on new rows; otherwise it is for the rows of the fit.
+    by : "utility_bound" or "excess_risk_bound"
+        The bound. "excess_risk_bound" is for new rows always, whatever `population` is: it asks for far fewer rows, because
+        it grows with log(1 / failure). Its answer is up to 0.1% above the least.
+
+    Returns
+    -------
+    SampleSize
+        The answer is for the alpha and the mechanism of its plan, so give them to the estimator, and centre=False. There are
+        no bounds for noisy gradients: where "auto" would take them, the answer is for mechanism="objective".
+
+    Raises
+    ------
+    ParameterError
+        If a number lies outside its range, neighbours are add-or-remove-one, or 10^12 rows do not suffice.
+    """
+    check_positive(reference_norm=reference_norm, excess=excess)
+    check_failure(failure)
+    if by not in BOUNDS:
+        raise ParameterError(f"by must be one of {', '.join(map(repr, BOUNDS))}.")
+    if estimator.get_params(deep=False).get("neighbours") == Neighbours.ADD_OR_REMOVE_ONE:
+        raise ParameterError(
+            "sample_size needs neighbours='replace-one': the noise of add-or-remove-one depends on the declared "
+            "n_rows_bounds, not on the number of rows. Use utility_bound on plans with the bounds that you consider."
+        )
+    # The best alpha balances shrinkage and noise: shrinkage is half of their sum, two thirds for noise on the weights.
+    alphas = _EXCESS_ALPHAS if by == "excess_risk_bound" else (1.0, 4.0 / 3.0)
+
+    def answer_with(n_rows: int) -> SampleSize | None:
+        """The answer if this number of rows suffices."""
+        for factor in alphas:
+            try:
+                plan = plan_without_centre(estimator, factor * excess / reference_norm**2, n_rows, n_features)
+            except InsufficientRegularisation:
+                continue
+            if by == "excess_risk_bound":
+                if not may_suffice(plan, excess, reference_norm):
+                    return None
+                risk = excess_risk_bound(plan, reference_norm=reference_norm, failure=failure)
+                if risk.excess_risk <= excess:
+                    return SampleSize(n_rows, plan, risk)
+                continue
+            bound = utility_bound(plan, reference_norm=reference_norm, failure=failure)
+            if (bound.excess_risk if population else bound.excess_loss) <= excess:
+                return SampleSize(n_rows, plan, bound)
+        return None
+
+    return _least_answer(answer_with, _PRECISION if by == "excess_risk_bound" else 0.0)
+
+
+def _least_answer(answer_with: Callable[[int], SampleSize | None], precision: float) -> SampleSize:
+    """The answer for the least number of rows that suffices, by doubling and bisection, to a relative precision."""
+    high = 2
+    while (answer := answer_with(high)) is None:
+        high *= 2
+        if high > _MAX_ROWS:
+            raise ParameterError("no number of rows suffices: raise the budget or the excess, or lower reference_norm.")
+    low = high // 2
+    while low + 1 < high and high - low > precision * high:
+        middle = (low + high) // 2
+        better = answer_with(middle)
+        low, high, answer = (low, middle, better) if better else (middle, high, answer)
+    return answer

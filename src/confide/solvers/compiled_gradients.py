@@ -1,0 +1,68 @@
+"""Gradients by the compiled kernel, for the first steps; see `confide.compiled`.
+
+The kernel is not trusted. It reads rows alone and gives numbers to a solver, whose last step is always made by the exact
+gradients of `RowSum`. A kernel that gives wrong numbers makes a solver slow, or has it begin again without the kernel.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+from confide.compiled.gradient_sums import CompiledSum, code_of
+from confide.compiled.loading import kernel
+from confide.data.source import SummableRows
+from confide.erm.row_bounds import BallBound
+from confide.errors import ParameterError
+from confide.solvers.objectives import Evaluation, Objectives
+from confide.types import Indices, Weights
+
+_INSIDE = 1.0 - 2.0**-40
+"""`BallBound` leaves such a margin, but for very wide rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledObjective:
+    """One problem whose gradients the kernel makes.
+
+    Parameters
+    ----------
+    exact : the problem itself
+    source : the same rows, as they are stored
+    row_sum : the sum that the kernel makes
+    """
+
+    exact: Objectives
+    source: SummableRows
+    row_sum: CompiledSum
+
+    def restrict(self, which: Indices) -> CompiledObjective:
+        return replace(self, exact=self.exact.restrict(which))
+
+    def evaluate(self, weights: Weights, order: int) -> Evaluation:
+        if order != 1:
+            raise ParameterError("the kernel makes gradients alone: order 1.")
+        exact = self.exact
+        totals = self.source.sum_over_rows(self.row_sum, weights)
+        return Evaluation(totals.value, totals.gradient + (exact.l2 * weights + exact.linear), totals.hessian)
+
+
+def compiled_objective(objective: Objectives, unshortened: bool) -> CompiledObjective | None:
+    """The problem with gradients by the kernel; None without a kernel, and where it cannot make them.
+
+    Parameters
+    ----------
+    objective : the exact objective. The kernel needs one problem, a loss that it knows, and rows as they are stored.
+    unshortened : whether the bound seems to shorten no row. The kernel shortens rows to a ball, and knows no other bound.
+    """
+    module, code, bound = kernel(), code_of(objective.loss), objective.row_bound
+    if module is None or code is None or len(objective.linear) != 1:
+        return None
+    if not (unshortened or isinstance(bound, BallBound)):
+        return None
+    source = objective.source.as_stored(not unshortened)
+    if source is None:
+        return None
+    radius = math.inf if unshortened else bound.l2_norm * _INSIDE
+    row_sum = CompiledSum(module, code, objective.intercept, objective.largest_weight, radius)
+    return CompiledObjective(objective, source, row_sum)

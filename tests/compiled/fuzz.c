@@ -1,0 +1,161 @@
+/* The compiled kernel on shapes, strides, starts in memory, levels and numbers drawn at random, for sanitizers to watch.
+   Both kinds of instructions must agree. Every array lies at the very end of its own memory. Run: make sanitize */
+
+#define KERNEL_TEST 1
+#include "../../src/confide/compiled/kernel.c"
+#include <stdio.h>
+
+static uint64_t state = 88172645463325252ull;
+
+static uint64_t drawn(uint64_t below)
+{
+    state ^= state << 13;
+    state ^= state >> 7;
+    state ^= state << 17;
+    return state % below;
+}
+
+static double number(int odd)
+{
+    static const double oddities[] = {NAN, INFINITY, -INFINITY, 1e308, -1e308, 5e-324, -0.0};
+    if (odd && drawn(20) == 0)
+        return oddities[drawn(7)];
+    return ((double)drawn(2000001) - 1e6) / 3e5;
+}
+
+static void *room(size_t bytes)
+{
+    void *made = malloc(bytes ? bytes : 1);
+    if (!made)
+        exit(2);
+    return made;
+}
+
+static int same(const double *x, const double *y, ptrdiff_t n, int odd)
+{
+    double size = 1.0;
+    for (ptrdiff_t i = 0; i < n; i++)
+        size = fmax(size, fabs(x[i]));
+    for (ptrdiff_t i = 0; !odd && i < n; i++)
+        if (!(fabs(x[i] - y[i]) <= 1e-9 * size))
+            return 0;
+    return 1;
+}
+
+static struct job job_of(ptrdiff_t n, ptrdiff_t d, int odd, double *weights, int8_t *labels, double *targets, double *counts)
+{
+    struct job job = {.n = n, .d = d, .offset = number(odd), .largest = drawn(2) ? 1.0 : 0.4};
+    for (ptrdiff_t j = 0; j < d; j++)
+        weights[j] = number(odd);
+    for (ptrdiff_t i = 0; i < n; i++) {
+        labels[i] = drawn(2) ? 1 : -1;
+        targets[i] = number(odd);
+        counts[i] = number(odd);
+    }
+    job.weights = weights;
+    job.loss = (struct loss){(int)drawn(N_LOSSES), 0.001 + drawn(100) / 30.0, -2.0, 2.0};
+    job.small_labels = drawn(2) ? labels : NULL;
+    job.targets = job.small_labels ? NULL : targets;
+    job.counts = drawn(2) ? counts : NULL;
+    return job;
+}
+
+static int dense_case(void)
+{
+    const int odd = drawn(3) == 0;
+    const ptrdiff_t n = (ptrdiff_t)drawn(600), d = 1 + (ptrdiff_t)drawn(drawn(8) ? 60 : 400), size = drawn(2) ? 8 : 4;
+    const ptrdiff_t gap = (ptrdiff_t)drawn(4), by_columns = drawn(3) == 0, both = drawn(6) == 0;
+    struct dense given = {.d = d, .size = size, .radius = drawn(2) ? HUGE_VAL : 0.7};
+    given.column_stride = by_columns ? (n + gap) * size : (both ? 2 : 1) * size;
+    given.row_stride = by_columns ? (both ? 2 : 1) * size : (2 * d + gap) * size;
+    if (by_columns && both)
+        given.column_stride *= 2;
+    const size_t bytes = n && d ? (size_t)((n - 1) * given.row_stride + (d - 1) * given.column_stride + size) : 0;
+    char *rows = room(bytes);
+    for (size_t at = 0; at + size <= bytes; at += size) {
+        double x = number(odd);
+        float single = (float)x;
+        memcpy(rows + at, size == 4 ? (void *)&single : (void *)&x, size);
+    }
+    given.rows = rows;
+    double *weights = room(d * 8), *targets = room(n * 8), *counts = room(n * 8), *out = calloc(d + 1, 8), *other = calloc(d + 1, 8);
+    int8_t *labels = room(n);
+    struct job job = job_of(n, d, odd, weights, labels, targets, counts);
+    job.out = out;
+    dense_pass(&job, &given, 0);
+    job.out = other;
+    dense_pass(&job, &given, 1);
+    const int right = same(out, other, d + 1, odd);
+    free(rows), free(weights), free(targets), free(counts), free(out), free(other), free(labels);
+    return right;
+}
+
+static int coded_case(void)
+{
+    enum { MOST = 12 };
+    const int odd = drawn(3) == 0;
+    const ptrdiff_t n = (ptrdiff_t)drawn(700), n_columns = (ptrdiff_t)drawn(MOST);
+    struct column columns[MOST];
+    static const double height[] = {0.5};
+    void *codes[MOST] = {NULL};
+    double *values[MOST] = {NULL};
+    ptrdiff_t d = 0;
+    for (ptrdiff_t c = 0; c < n_columns; c++) {
+        struct column *column = columns + c;
+        *column = (struct column){.kind = (int)drawn(3), .start = d, .indicator = -1, .low = -1.0, .step = 1.5, .high = 2.0};
+        column->size = column->kind == LEVELS ? (ptrdiff_t)1 << drawn(3) : drawn(2) ? 8 : 4;
+        column->bins = column->kind == LINE ? 1 : 2 + (ptrdiff_t)drawn(drawn(6) ? 20 : 700);
+        if (column->kind == CURVE) {
+            column->high = nextafter((double)(column->bins - 1), 0.0);
+            column->middle = 0.5 * (column->bins - 1);
+            column->values = height;
+        }
+        if (column->kind == LEVELS && drawn(2)) {
+            column->values = values[c] = room(column->bins * 8);
+            for (ptrdiff_t bin = 0; bin < column->bins; bin++)
+                values[c][bin] = number(odd);
+        }
+        d += column->kind == CURVE ? column->bins : column->kind == LEVELS && !column->values ? column->bins - 1 : 1;
+        if (column->kind != LEVELS && drawn(2))
+            column->indicator = d++;
+        codes[c] = room(n * column->size);
+        for (ptrdiff_t i = 0; i < n; i++) {
+            double x = number(odd);
+            float single = (float)x;
+            int32_t level = (int32_t)drawn(odd ? 100000 : (uint64_t)column->bins) - 1;
+            char *at = (char *)codes[c] + i * column->size;
+            if (column->kind != LEVELS)
+                memcpy(at, column->size == 4 ? (void *)&single : (void *)&x, column->size);
+            else if (column->size == 4)
+                memcpy(at, &level, 4);
+            else if (column->size == 2)
+                memcpy(at, &(int16_t){(int16_t)level}, 2);
+            else
+                *at = (char)level;
+        }
+        column->codes = codes[c];
+    }
+    double *weights = room(d * 8), *targets = room(n * 8), *counts = room(n * 8), *out = calloc(d + 1, 8), *other = calloc(d + 1, 8);
+    int8_t *labels = room(n);
+    struct job job = job_of(n, d, odd, weights, labels, targets, counts);
+    job.out = out;
+    int right = coded_pass(&job, columns, n_columns, 0);
+    job.out = other;
+    right = right && coded_pass(&job, columns, n_columns, 1) && same(out, other, d + 1, odd);
+    for (ptrdiff_t c = 0; c < n_columns; c++)
+        free(codes[c]), free(values[c]);
+    free(weights), free(targets), free(counts), free(out), free(other), free(labels);
+    return right;
+}
+
+int main(int n_arguments, char **arguments)
+{
+    const long n_cases = n_arguments > 1 ? atol(arguments[1]) : 5000;
+    for (long i = 0; i < n_cases; i++)
+        if (!dense_case() || !coded_case()) {
+            fprintf(stderr, "case %ld: the two kinds of instructions disagree\n", i);
+            return 1;
+        }
+    printf("%ld cases, instructions: %s and plain\n", 2 * n_cases, has_avx2() ? "AVX2" : "plain");
+    return 0;
+}

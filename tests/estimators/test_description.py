@@ -1,0 +1,145 @@
+"""`describe`: what is read, refused, charged and found."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import confide
+from confide.errors import BudgetExceeded, InputError, ParameterError
+from confide.estimators.description import plan_of_description
+from confide.features.schema import Schema
+
+SCHEMA = Schema(
+    {
+        "age": {"low": 0, "high": 100},
+        "income": {"low": 0, "high": 1e5, "scale": "log", "missing": True},
+        "colour": {"categories": ["red", "green"], "other": True},
+        "code": {"categories": [1, 2, 3]},
+    },
+    {"column": "sick", "negative": "no", "positive": "yes"},
+)
+
+
+@pytest.fixture(scope="module")
+def frame():
+    """3,000 made-up people."""
+    rng = np.random.default_rng(0)
+    income = np.where(rng.random(3000) < 0.2, np.nan, rng.lognormal(9.0, 1.0, 3000))
+    return pd.DataFrame(
+        {
+            "sick": rng.choice(["no", "yes"], 3000, p=[0.9, 0.1]),
+            "income": income,
+            "age": rng.uniform(-5.0, 80.0, 3000),
+            "colour": rng.choice(["red", "green", "blue"], 3000),
+            "code": rng.choice([1, 2, 3, 4], 3000),
+        }
+    )
+
+
+def test_without_noise_it_is_what_pandas_says(frame):
+    """Numbers clipped to their bounds, categories by the schema, the target among them."""
+    found = confide.describe(frame, SCHEMA, budget=np.inf, cross_tables=[("colour", "sick")])
+    counts = {each.name: {level: count.value for level, count in each.counts.items()} for each in found.categories}
+    assert counts["colour"]["red"] == (frame["colour"] == "red").sum()
+    assert counts["colour"]["(other)"] == (frame["colour"] == "blue").sum()
+    assert counts["code"]["(not listed)"] == (frame["code"] == 4).sum()
+    assert counts["sick"] == {**frame["sick"].value_counts().to_dict(), "(not listed)": 0}
+    age, income = found.numbers
+    assert age.mean.value == pytest.approx(frame["age"].clip(0, 100).mean(), abs=1e-3)
+    assert age.deviation.value == pytest.approx(frame["age"].clip(0, 100).std(), rel=1e-3)
+    assert age.quantiles[0.5].value == pytest.approx(frame["age"].clip(0, 100).median(), abs=100 / 64)
+    assert income.missing.value == pytest.approx(frame["income"].isna().mean())
+    # Bins are even on the logarithmic scale.
+    assert income.quantiles[0.5].value == pytest.approx(frame["income"].clip(0, 1e5).median(), rel=0.2)
+    crossed = found.cross_tables[0].to_frame()
+    assert crossed.loc["red", "yes"] == pytest.approx(((frame["colour"] == "red") & (frame["sick"] == "yes")).sum(), abs=0.1)
+    assert found.n_rows == 3000
+    assert found.void is not None
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_files_give_the_release_of_the_frame(frame, tmp_path, ending, monkeypatch):
+    """In pieces, and in another order; a seed draws the same noise."""
+    from confide.data import raw_columns
+
+    monkeypatch.setattr(raw_columns, "BATCH_ROWS", 700)
+    path = tmp_path / f"a.{ending}"
+    turned = frame.sample(frac=1.0, random_state=1)
+    if ending == "csv":
+        turned.to_csv(path, index=False)
+    else:
+        turned.to_parquet(path)
+    given = {"budget": confide.ZCDP(0.1), "random_state": 3, "cross_tables": [("code", "colour")]}
+    assert confide.describe(path, SCHEMA, **given).to_dict() == confide.describe(frame, SCHEMA, **given).to_dict()
+
+
+def test_one_charge_and_no_more_than_is_left(frame, tmp_path):
+    """The event is that of the plan, charged before a row is used."""
+    ledger = confide.Ledger(tmp_path / "a.db", limit=1.0)
+    found = confide.describe(frame, SCHEMA, budget=0.6, ledger=ledger)
+    assert ledger.spent().epsilon == pytest.approx(0.6)
+    assert found.plan.event.budget == confide.PureDP(0.6)
+    with pytest.raises(BudgetExceeded):
+        confide.describe(frame, SCHEMA, budget=0.6, ledger=ledger)
+    assert ledger.spent().epsilon == pytest.approx(0.6)
+
+
+def test_what_cannot_be_read_is_refused_before_the_charge(frame, tmp_path):
+    """Messages name the column and hold no cell."""
+    ledger = confide.Ledger(tmp_path / "a.db", limit=1.0)
+    for wrong in (frame.assign(age=np.nan), frame.assign(age="SECRET"), frame.drop(columns="sick"), frame.assign(sick=None)):
+        with pytest.raises(InputError) as refused:
+            confide.describe(wrong, SCHEMA, budget=0.5, ledger=ledger)
+        assert "SECRET" not in str(refused.value)
+    assert ledger.spent().epsilon == 0.0
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"columns": ["weight"]}, "names of columns of the schema"),
+        ({"columns": []}, "at least one column"),
+        ({"columns": ["age", "age"]}, "each once"),
+        ({"columns": "age"}, "names of columns of the schema"),
+        ({"cross_tables": [("colour", "age")]}, "is a number"),
+        ({"cross_tables": [("colour", "colour")]}, "two different columns"),
+        ({"cross_tables": [("colour", "weight")]}, "two different columns"),
+        ({"cross_tables": [("colour", "code"), ("code", "colour")]}, "each pair of columns once"),
+        ({"cross_tables": "colour"}, "must list pairs"),
+        ({"quantiles": (0.5, 0.25)}, "rising order"),
+        ({"quantiles": (0.0,)}, "strictly between"),
+        ({"level": 1.0}, "level"),
+        ({"schema": None}, "must be a Schema"),
+    ],
+)
+def test_arguments_that_cannot_be_used_are_refused(frame, given, message):
+    """Before anything is read."""
+    with pytest.raises(ParameterError, match=message):
+        confide.describe(frame, **{"schema": SCHEMA, "budget": 1.0, **given})
+
+
+def test_fewer_columns_have_less_noise():
+    """Noise grows with the number of tables; the plan says so before a row is read."""
+    one = plan_of_description(SCHEMA, confide.PureDP(1.0), columns=["colour"])
+    two = plan_of_description(SCHEMA, confide.PureDP(1.0), columns=["colour", "sick"])
+    assert two.deviation == pytest.approx(2.0 * one.deviation, rel=0.01)
+    assert one.sizes == (3,)
+
+
+def test_so_many_rows_of_each_person_count(frame):
+    """One of each, so their number is private."""
+    schema = Schema(SCHEMA.columns, person="who")
+    rows = frame.assign(who=np.arange(3000) // 3)
+    found = confide.describe(rows, schema, budget=np.inf, columns=["colour"])
+    assert found.n_rows == 1000
+    assert not found.n_rows_is_public
+    assert "About 1,000 rows" in str(found)
+
+
+def test_a_target_of_numbers_is_a_column_of_numbers(frame):
+    """Between its bounds."""
+    schema = Schema(SCHEMA.columns[2:], {"column": "age", "low": 0, "high": 100})
+    found = confide.describe(frame, schema, budget=np.inf)
+    assert [each.name for each in found.numbers] == ["age"]

@@ -1,0 +1,132 @@
+"""Noisy tables and moments: the sensitivity by search, the law of the noise, and what leaves."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from confide.errors import ParameterError
+from confide.privacy.budgets import ZCDP, ApproxDP, Neighbours, PureDP
+from confide.privacy.gaussian import largest_mu
+from confide.privacy.lattice import LatticeGaussian, LatticeLaplace
+from confide.privacy.noise import Entropy
+from confide.privacy.tables import MOMENT_SCALE, NoisyTables, counted, l1_distance, l2_distance, moments_of
+
+REPLACE, ADD = Neighbours.REPLACE_ONE, Neighbours.ADD_OR_REMOVE_ONE
+BOTH = pytest.mark.parametrize("neighbours", [REPLACE, ADD], ids=["replace", "add"])
+BUDGETS = {"pure": PureDP(0.7), "approximate": ApproxDP(0.7, 0.1), "zcdp": ZCDP(0.1)}
+ACCEPT, REJECT = 1e-3, 1e-8
+SIZES = (3, 4)
+CELLS = (np.array([0, 2, 2, 1]), np.array([3, 3, 0, 1]))
+VALUES = np.array([0.25, -0.5, np.nan, 1.0])
+
+
+def sums(cells=CELLS, values=VALUES):
+    """The sums that a release is made of."""
+    return [counted(each, size) for each, size in zip(cells, SIZES, strict=True)], moments_of(values)[None]
+
+
+def vector(cells, values):
+    """The exact vector on which noise is put, through the release itself."""
+    plan = NoisyTables().plan(SIZES, 1, PureDP(math.inf), REPLACE)
+    released = NoisyTables().release(plan, *sums(cells, values), Entropy.seeded(0))
+    return np.concatenate([*released.counts, MOMENT_SCALE * released.moments.ravel()])
+
+
+def test_without_privacy_the_sums_are_those_of_the_rows():
+    """Each row counts once in each table, in the nearest cell if its own does not exist; a missing value adds nothing."""
+    assert vector(CELLS, VALUES).tolist() == [1, 1, 2, 1, 1, 0, 2, 0.5 * 0.75, 0.5 * 1.3125]
+    assert counted(np.array([-5, 99, 1]), 3).tolist() == [1, 1, 1]
+    assert moments_of(np.array([7.0, -7.0, 0.1, np.nan])).tolist() == [
+        round(0.1 * 2**20),
+        2 * 2**20 + round(0.01 * 2**20),
+    ]
+
+
+@BOTH
+def test_neighbours_are_as_far_apart_as_the_theorem_says(neighbours):
+    """Over all neighbours that change one row; both bounds are attained up to a thousandth, by one pair each."""
+    grid = [*np.linspace(-1.0, 1.0, 17).tolist(), math.nan]
+    l1, l2 = 0.0, 0.0
+    for x in grid:
+        for y in grid if neighbours is REPLACE else [None]:
+            mine = vector(([0, 0, 1], [0, 0, 2]), np.array([0.3, 0.1, x]))
+            if y is None:
+                other = vector(([0, 0], [0, 0]), np.array([0.3, 0.1]))
+            else:
+                other = vector(([0, 0, 2], [0, 0, 3]), np.array([0.3, 0.1, y]))
+            l1, l2 = max(l1, np.abs(mine - other).sum()), max(l2, float(np.linalg.norm(mine - other)))
+    assert l1 <= l1_distance(2, 1, neighbours) <= 1.001 * l1
+    assert l2 <= l2_distance(2, 1, neighbours) <= 1.001 * l2
+
+
+def test_sums_do_not_depend_on_the_order_of_the_rows():
+    """They are integers: not a bit changes, in whatever pieces the rows come."""
+    values = np.random.default_rng(0).uniform(-1, 1, 1000)
+    whole = moments_of(values)
+    assert (moments_of(values[::-1]) == whole).all()
+    assert (sum(moments_of(piece) for piece in np.split(values, 40)) == whole).all()
+
+
+@pytest.mark.parametrize("name", BUDGETS)
+@BOTH
+@pytest.mark.parametrize("persons", [1, 2])
+def test_released_sums_scatter_by_the_theorems_law(name, neighbours, persons):
+    """400 releases of 9 numbers; noise 0.7 or 1.4 times as large would be rejected."""
+    plan = NoisyTables().plan(SIZES, 1, BUDGETS[name], neighbours, persons)
+    entropy, exact = Entropy.seeded(3), vector(CELLS, VALUES)
+    released = [NoisyTables().release(plan, *sums(), entropy) for _ in range(400)]
+    noises = np.array([np.concatenate([*r.counts, MOMENT_SCALE * r.moments.ravel()]) for r in released]) - exact
+    # Theorem 1, written out: two tables and one column of moments.
+    longest1, squared = (4 + 1.125, 4 + 1.0) if neighbours is REPLACE else (2 + 1.0, 2 + 0.5)
+    if name == "pure":
+        law = stats.laplace(scale=longest1 * persons / 0.7)
+    elif name == "zcdp":
+        law = stats.norm(scale=math.sqrt(squared) * persons / math.sqrt(0.2))
+    else:
+        from confide.privacy.budgets import budget_of_row
+
+        of_row = budget_of_row(plan.budget, persons)
+        law = stats.norm(scale=math.sqrt(squared) / largest_mu(of_row.epsilon, of_row.delta))
+    assert stats.kstest(noises.ravel(), law.cdf).pvalue > ACCEPT
+    for factor in (0.7, 1.4):
+        assert stats.kstest(factor * noises.ravel(), law.cdf).pvalue < REJECT
+    assert plan.deviation == pytest.approx(law.std(), rel=0.01)
+    assert np.abs(np.corrcoef(noises.T) - np.eye(9)).max() < 0.25
+
+
+@pytest.mark.parametrize("name", BUDGETS)
+def test_the_event_is_that_of_the_budget(name):
+    """What a ledger counts; with several rows a person it has no curve of one row."""
+    plan = NoisyTables().plan(SIZES, 1, BUDGETS[name], REPLACE)
+    assert plan.event.budget == BUDGETS[name]
+    assert (plan.event.curve is None) == (name == "pure")
+    several = NoisyTables().plan(SIZES, 1, BUDGETS[name], REPLACE, 3)
+    assert several.event.curve is None
+    assert several.event.rows_per_person == 3
+    assert several.deviation > 2.0 * plan.deviation
+
+
+def test_the_less_noisy_law_is_taken():
+    """Laplace noise for one small table at a small delta; Gaussian noise for many tables."""
+    assert isinstance(NoisyTables().plan((3,), 0, ApproxDP(0.7, 1e-6), REPLACE).lattice, LatticeLaplace)
+    assert isinstance(NoisyTables().plan((3,) * 40, 0, ApproxDP(0.7, 1e-6), REPLACE).lattice, LatticeGaussian)
+
+
+@pytest.mark.parametrize(("sizes", "moments"), [((), 0), ((3, 0), 0), ((3,), -1)])
+def test_a_plan_without_cells_is_refused(sizes, moments):
+    """Before any row."""
+    with pytest.raises(ParameterError, match="a table, a cell in each table"):
+        NoisyTables().plan(sizes, moments, PureDP(1.0), REPLACE)
+
+
+def test_sums_of_another_plan_are_refused():
+    """Their number is public, and fixed by the plan."""
+    plan = NoisyTables().plan(SIZES, 1, PureDP(1.0), REPLACE)
+    counts, moments = sums()
+    for wrong in ((counts[::-1], moments), (counts[:1], moments), (counts, np.vstack([moments, moments]))):
+        with pytest.raises(ParameterError, match="plan"):
+            NoisyTables().release(plan, *wrong, Entropy.seeded(0))
