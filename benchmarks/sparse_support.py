@@ -31,7 +31,7 @@ import confide
 from confide.privacy.conversions import concentrated_epsilon
 
 COUNTING, NOISE, DELTA = 5, 0.5, 1e-6
-ROWS = {50: (1_000, 3_000, 10_000, 50_000), 500: (3_000, 10_000, 30_000)}
+ROWS = {50: (1_000, 3_000, 10_000), 500: (3_000, 10_000)}
 EPSILONS = (0.5, 1.0, 4.0)
 STEPS = (5, 10, 20, 40, 80)
 
@@ -65,14 +65,14 @@ def one(n: int, d: int, epsilon: float, seed: int) -> list[float]:
     common = {"l1_ratio": 0.5, "target_bound": 4.0, "threshold": 1.0, "fit_intercept": False}
     bounded = common | {"row_norm": 1.1 * math.sqrt(d / 3.0)}
     ours = confide.HuberRegressor(confide.ApproxDP(epsilon, DELTA), **bounded).fit(X, y)
-    pure = confide.HuberRegressor(epsilon, **bounded).fit(X, y)
+    pure = confide.HuberRegressor(epsilon, **bounded).fit(X, y) if d <= 100 else None
     rho = rho_of(epsilon)
     by_steps = [largest(frank_wolfe(X, y, np.abs(weights).sum(), steps, rho, rng)) for steps in STEPS]
     return [
         f1(ours.support_, counts),
         float(ours.support_.sum()),
         f1(largest(ours.coef_), counts),
-        f1(pure.support_, counts),
+        math.nan if pure is None else f1(pure.support_, counts),
         max(f1(support, counts) for support in by_steps),
         f1(voted(X, y, rho, rng), counts),
     ]

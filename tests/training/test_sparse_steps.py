@@ -8,7 +8,7 @@ import pytest
 from confide.privacy.elastic_net import SparseProblem
 from confide.solvers.proximal import ProximalThenFallback
 from confide.training.gradient_walk import HeavyBall
-from confide.training.sparse_steps import SparseHeavyBall, sparse_steps
+from confide.training.sparse_steps import SparseHeavyBall, l2_of_chance, sparse_steps
 from tests.privacy.problems import problem, source
 
 
@@ -33,3 +33,15 @@ def test_the_steps_know_the_penalty_and_say_that_they_are_proximal():
     assert steps.l1 == pytest.approx(9.0)
     assert "proximal heavy ball" in str(steps)
     np.testing.assert_allclose(steps.shrunk(np.array([[1.0, -0.5, 0.2, -2.0, 3.0, 0.2]])), [[0.1, 0.0, 0.2, -1.1, 2.1, 0.2]])
+
+
+def test_the_automatic_penalty_is_a_quarter_of_the_pull_of_chance():
+    """Noise of deviation 3 on each of 8 weights, and next to no rows: 3 sqrt(2 ln 16) / 4, whatever the share of l1 is."""
+    for ratio in (0.2, 0.5, 0.9):
+        facts = SparseProblem.of(problem(1, 8, l2=3.0), ratio)
+        l2 = l2_of_chance(facts, 3.0, 1e-9)
+        assert l2 * ratio / (1.0 - ratio) == pytest.approx(0.25 * 3.0 * np.sqrt(2.0 * np.log(16.0)))
+    many = SparseProblem.of(problem(10**6, 8, l2=3.0), 0.5)
+    assert l2_of_chance(many, 0.0, 0.8) == pytest.approx(
+        0.25 * 0.5 * 1000.0 * 0.8 / np.sqrt(8.0) * np.sqrt(2.0 * np.log(16.0))
+    )

@@ -23,7 +23,7 @@ from confide.privacy.gradient import Descent, NoisyGradients
 from confide.privacy.mechanism import Problem
 from confide.training.alpha import AlphaRule, balanced_l2, typical_norm
 from confide.training.gradient_walk import HeavyBall
-from confide.training.sparse_steps import sparse_steps
+from confide.training.sparse_steps import l2_of_chance, sparse_steps
 from confide.training.usual_curvature import usual_curvature
 
 N_STEPS, MOMENTUM = (80, 48), (0.94, 0.96)
@@ -75,6 +75,9 @@ class GradientRule:
         if self.alpha.is_automatic:
             share = _SHARE_OF_BALANCED if self.alpha.score_size is None else 1.0
             problem = replace(problem, l2=share * balanced)
+            if isinstance(problem, SparseProblem):
+                noise = math.sqrt(2.0) * Descent(1, limit, 0.0, HeavyBall(1, 1.0, 0.0, 1.0)).sensitivity(problem) / mu
+                problem = replace(problem, l2=min(problem.l2, l2_of_chance(problem, noise, typical)))
         curvature = (
             usual_curvature(problem.loss, unit, has_residuals=self.alpha.score_size is not None) * problem.largest_weight
         )

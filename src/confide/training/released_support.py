@@ -22,13 +22,11 @@ from confide.erm.target_losses import PoissonLoss
 from confide.privacy.mechanism import Plan, Problem
 from confide.released_models.scores import LinearModel
 from confide.training.alpha import typical_norm
-from confide.training.usual_curvature import is_of_residuals, usual_curvature
+from confide.training.usual_curvature import USUAL_SLOPE, is_of_residuals, usual_curvature
 from confide.types import Weights
 
 FALSE_WEIGHTS = 0.1
 """The mean number of weights that chance alone lifts above the threshold, if the guesses are right."""
-_USUAL_SLOPE = 0.5
-"""The root mean square of the slopes of a loss over typical rows, in units of the largest slope."""
 _WIDE_JOINT = 0.25
 _QUANTILES = (np.arange(512) + 0.5) / 512.0
 
@@ -68,7 +66,7 @@ def _deviation_of_rows(problem: Problem, weights: Weights | None) -> tuple[float
     in_column = typical_norm(problem, None) / math.sqrt(problem.row_width)
     curvature = _curvature(loss, 0.0 if weights is None else float(np.linalg.norm(weights)) * in_column)
     slowness = 1.0 / (problem.l2 + curvature * n_rows * in_column**2)
-    return _USUAL_SLOPE * loss.lipschitz * math.sqrt(n_rows) * in_column * slowness, slowness
+    return USUAL_SLOPE * loss.lipschitz * math.sqrt(n_rows) * in_column * slowness, slowness
 
 
 def _curvature(loss: Loss, scores: float) -> float:

@@ -6,13 +6,18 @@ what noise alone makes are set to 0 afterwards (`released_support`).
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 
 from confide.privacy.elastic_net import SparseProblem
 from confide.training.gradient_walk import HeavyBall, HeavyBallWalk
+from confide.training.usual_curvature import USUAL_SLOPE
 from confide.types import Array
+
+_SHARE_OF_CHANCE = 0.25
+"""The strength of an automatic l1 penalty over the pull of chance: see `l2_of_chance`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,3 +69,23 @@ def sparse_steps(steps: HeavyBall, problem: SparseProblem) -> SparseHeavyBall:
     """The same steps for a problem with an l1 penalty."""
     strength, width = float(problem.l1(problem.l2)[0]), problem.row_width
     return SparseHeavyBall(steps.n_steps, steps.step, steps.momentum, steps.l2, (), strength, width, problem.n_features)
+
+
+def l2_of_chance(problem: SparseProblem, noise: float, typical: float) -> float:
+    """The ridge beside which the l1 penalty is a quarter as strong as the pull of chance on the largest of the weights.
+
+    An l1 penalty as strong as chance keeps weights at 0 that have no effect. They are set to 0 afterwards anyway, so a
+    weaker one costs weights that have an effect less: of the shares 1, 1/2 and 1/4 the last found most columns, and with 500
+    columns the ridge that balances the noise in all of them would leave none (benchmarks/sparse_support.py).
+
+    Parameters
+    ----------
+    problem : the public facts
+    noise : deviation of the noise in the mean of the sums, on one weight
+    typical : the L2 norm of a typical row with its intercept
+    """
+    n_weights = problem.n_weights
+    of_rows = USUAL_SLOPE * problem.loss_bounds.lipschitz * math.sqrt(problem.n_rows_low) * typical
+    chance = math.hypot(noise, of_rows / math.sqrt(problem.row_width))
+    largest = chance * math.sqrt(2.0 * math.log(2.0 * n_weights))
+    return _SHARE_OF_CHANCE * largest * (1.0 - problem.l1_ratio) / problem.l1_ratio

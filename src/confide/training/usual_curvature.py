@@ -13,6 +13,9 @@ _USUAL_CURVATURE = {True: 8.0, False: 0.5}
 """Curvature of the mean of losses with kinks over many rows, in units of the slope over the size of scores. Residuals (True)
 are spread over a small part of the range of targets, and margins (False) over a few units."""
 
+USUAL_SLOPE = 0.5
+"""The root mean square of the slopes of a loss over typical rows, in units of the largest slope."""
+
 
 def usual_curvature(loss: Loss, unit: float, *, has_residuals: bool) -> float:
     """The curvature of the mean loss in the score, over typical rows."""
