@@ -39,7 +39,7 @@ def planned(mechanism, budget, *, n=400, d=20, l1_ratio=0.5, loss=None, l2=40.0,
 )  # fmt: skip
 def test_noise_alone_seldom_passes_and_not_much_seldomer_than_said(monkeypatch, mechanism, budget):
     """Of 20 weights that are noise, 0.1 pass in the mean. 300 draws of the plan's own noise tell 0.1 from 0.2 and 0.04."""
-    monkeypatch.setattr(released_support, "USUAL_SLOPE", 0.0)
+    monkeypatch.setattr(released_support, "usual_slope", lambda loss: 0.0)
     plan, entropy = planned(mechanism, budget), Entropy.seeded(0)
     threshold, passed = support_threshold(plan), 0
     for _ in range(300):

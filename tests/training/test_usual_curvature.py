@@ -12,7 +12,7 @@ from confide.erm.joints import with_joint
 from confide.erm.losses import LogisticLoss
 from confide.erm.target_losses import SquaredLoss
 from confide.erm.tilted_losses import TiltedLoss
-from confide.training.usual_curvature import is_of_residuals, usual_curvature
+from confide.training.usual_curvature import is_of_residuals, usual_curvature, usual_slope
 
 OWN = DeclaredLoss(object(), 4.0, "own", 1.0, math.inf, 1.0, 1024.0, False)
 
@@ -41,3 +41,10 @@ def test_losses_of_a_target_have_residuals():
     assert is_of_residuals(SquaredLoss(4.0, 1.0))
     assert not is_of_residuals(Hinge())
     assert not is_of_residuals(DeclaredLoss(object(), None, "own", 1.0, 1.0, 1.0, 1024.0, False))
+
+
+def test_slopes_of_residuals_with_kinks_are_steep():
+    """Nearly every row has a slope of the full size; of margins and of smooth losses about half of the rows have."""
+    assert usual_slope(TiltedLoss.absolute(4.0)) == usual_slope(OWN) == usual_slope(with_joint(OWN, 0.5)) == 1.0
+    assert usual_slope(LogisticLoss()) == usual_slope(Hinge()) == 0.5
+    assert usual_slope(SquaredLoss(4.0, 3.0)) == 1.5

@@ -22,7 +22,7 @@ from confide.erm.target_losses import PoissonLoss
 from confide.privacy.mechanism import Plan, Problem
 from confide.released_models.scores import LinearModel
 from confide.training.alpha import typical_norm
-from confide.training.usual_curvature import USUAL_SLOPE, is_of_residuals, usual_curvature
+from confide.training.usual_curvature import is_of_residuals, usual_curvature, usual_slope
 from confide.types import Weights
 
 FALSE_WEIGHTS = 0.1
@@ -66,7 +66,7 @@ def _deviation_of_rows(problem: Problem, weights: Weights | None) -> tuple[float
     in_column = typical_norm(problem, None) / math.sqrt(problem.row_width)
     curvature = _curvature(loss, 0.0 if weights is None else float(np.linalg.norm(weights)) * in_column)
     slowness = 1.0 / (problem.l2 + curvature * n_rows * in_column**2)
-    return USUAL_SLOPE * loss.lipschitz * math.sqrt(n_rows) * in_column * slowness, slowness
+    return usual_slope(loss) * math.sqrt(n_rows) * in_column * slowness, slowness
 
 
 def _curvature(loss: Loss, scores: float) -> float:

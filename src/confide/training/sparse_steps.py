@@ -13,7 +13,7 @@ import numpy as np
 
 from confide.privacy.elastic_net import SparseProblem
 from confide.training.gradient_walk import HeavyBall, HeavyBallWalk
-from confide.training.usual_curvature import USUAL_SLOPE
+from confide.training.usual_curvature import usual_slope
 from confide.types import Array
 
 _SHARE_OF_CHANCE = 0.25
@@ -85,7 +85,7 @@ def l2_of_chance(problem: SparseProblem, noise: float, typical: float) -> float:
     typical : the L2 norm of a typical row with its intercept
     """
     n_weights = problem.n_weights
-    of_rows = USUAL_SLOPE * problem.loss_bounds.lipschitz * math.sqrt(problem.n_rows_low) * typical
+    of_rows = usual_slope(problem.loss) * problem.largest_weight * math.sqrt(problem.n_rows_low) * typical
     chance = math.hypot(noise, of_rows / math.sqrt(problem.row_width))
     largest = chance * math.sqrt(2.0 * math.log(2.0 * n_weights))
     return _SHARE_OF_CHANCE * largest * (1.0 - problem.l1_ratio) / problem.l1_ratio

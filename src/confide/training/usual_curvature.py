@@ -13,8 +13,8 @@ _USUAL_CURVATURE = {True: 8.0, False: 0.5}
 """Curvature of the mean of losses with kinks over many rows, in units of the slope over the size of scores. Residuals (True)
 are spread over a small part of the range of targets, and margins (False) over a few units."""
 
-USUAL_SLOPE = 0.5
-"""The root mean square of the slopes of a loss over typical rows, in units of the largest slope."""
+_USUAL_SLOPE = 0.5
+"""The root mean square of the slopes of most losses over typical rows, in units of the largest slope."""
 
 
 def usual_curvature(loss: Loss, unit: float, *, has_residuals: bool) -> float:
@@ -22,6 +22,12 @@ def usual_curvature(loss: Loss, unit: float, *, has_residuals: bool) -> float:
     if math.isfinite(loss.smoothness) and not isinstance(loss, Hinge | HuberHinge | TiltedLoss | InterpolatedSlopes):
         return loss.smoothness
     return min(loss.smoothness, _USUAL_CURVATURE[has_residuals] * loss.lipschitz / unit)
+
+
+def usual_slope(loss: Loss) -> float:
+    """The root mean square of the slopes of typical rows. Residuals are seldom so small that a kink is near."""
+    is_steep = isinstance(loss, TiltedLoss | InterpolatedSlopes | DeclaredLoss) and is_of_residuals(loss)
+    return loss.lipschitz * (1.0 if is_steep else _USUAL_SLOPE)
 
 
 def is_of_residuals(loss: Loss) -> bool:
