@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from confide.erm.declared_losses import DeclaredLoss
 from confide.erm.hinges import Hinge, HuberHinge
 from confide.erm.interpolated_slopes import InterpolatedSlopes
 from confide.erm.losses import Loss
