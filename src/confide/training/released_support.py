@@ -17,7 +17,7 @@ from scipy import special, stats
 from confide.erm.centred_rows import Centred
 from confide.erm.group_bounds import GroupBound
 from confide.erm.joints import joint_of, unit_of_scores, with_joint
-from confide.erm.losses import Loss
+from confide.erm.losses import LogisticLoss, Loss
 from confide.erm.target_losses import PoissonLoss
 from confide.privacy.mechanism import Plan, Problem
 from confide.released_models.scores import LinearModel
@@ -74,7 +74,10 @@ def _curvature(loss: Loss, scores: float) -> float:
     if isinstance(loss, PoissonLoss):
         # The curvature of counts is their mean, which is taken to be 1.
         return 1.0
-    if loss.n_outputs > 1 or is_of_residuals(loss) or scores == 0.0:
+    if loss.n_outputs > 1 and scores > 0.0:
+        # Each score bends the loss about as the score of two classes does.
+        return _curvature(LogisticLoss(), scores / math.sqrt(loss.n_outputs))
+    if is_of_residuals(loss) or scores == 0.0:
         return usual_curvature(loss, unit_of_scores(loss), has_residuals=is_of_residuals(loss))
     joint = joint_of(loss)
     if joint is not None and joint < _WIDE_JOINT:
