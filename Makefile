@@ -82,7 +82,7 @@ bench-peers: $(PEERS)/.has-core ## compare accuracy with other libraries, in an 
 	  echo "peers could not be installed; those that are missing are named below" >&2
 	$(PEERS)/bin/python -m benchmarks.peers.accuracy $(ARGS)
 
-data: $(CORE) ## download and prepare the data sets of the experiments: make data FOLDER=some/folder
+data: $(CORE) ## download and prepare the data sets of the experiments, into FOLDER=some/folder
 	@[ -n "$(FOLDER)" ] || { echo "name a folder for the data sets: make data FOLDER=some/folder" >&2; exit 2; }
 	$(VENV)/bin/python experiments/obtain_data.py "$(FOLDER)" $(ARGS)
 

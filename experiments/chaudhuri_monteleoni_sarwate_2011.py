@@ -1,15 +1,16 @@
 """Chaudhuri, Monteleoni and Sarwate, Differentially private empirical risk minimization (JMLR 2011), section 6: real data.
 
-Adult (45,222 complete rows) and KDD Cup 99 (70,000 random rows of the published 10 percent), one column a level, columns
-divided by their largest value and rows shortened to norm 1, logistic regression and the Huber support vector machine
-(h = .5), 10 folds. Three parts:
+Adult (45,222 complete rows) and KDD Cup 99 (70,000 random rows, each type of connection as often as in the whole set), one
+column a level, columns divided by their largest value and rows shortened to norm 1, logistic regression and the Huber
+support vector machine (h = .5). Four parts:
 
-- test error by lambda at epsilon .1, 10 draws of noise a fold;
-- test error by epsilon at the lambda that is best at epsilon .1, chosen with the test error as in the paper; 5 draws in each
-  of 3 folds, below epsilon .01 40 draws;
-- learning curves on KDD Cup 99, lambda chosen privately among five (the paper's algorithm 4, `PrivateSearchCV`), 25,000 rows
-  to choose and 25,000 to test, 3 permutations; without privacy all five on the same rows. The paper has more rows than the
-  10 percent, so our curves end earlier.
+- "variant": test error without privacy on other samples, tasks and encodings of KDD Cup 99, to find the ones of the paper;
+- "lambda": test error by lambda at epsilon .1, 10 folds with 10 draws of noise on Adult, 5 with 10 on KDD Cup 99;
+- "epsilon": test error by epsilon at the lambda that is best at epsilon .1, chosen with the test error as in the paper; 5
+  draws in each of 3 folds, below epsilon .01 40 draws;
+- "curve": learning curves on KDD Cup 99, lambda chosen privately among five (the paper's algorithm 4, `PrivateSearchCV`),
+  25,000 rows to choose and 25,000 to test, 3 permutations; without privacy all five on the same rows. The paper goes from
+  60,000 rows for each lambda to 120,000; the 10 percent have rows for 87,000.
 
 Run: python experiments/chaudhuri_monteleoni_sarwate_2011.py [--quick]      KDD Cup 99 needs CONFIDE_DATA_DIR
 """
@@ -38,8 +39,21 @@ METHODS = ("non-private", "output", "objective")
 N_ROWS = {"adult": None, "kddcup99": 70_000}
 LOG_LAMBDAS = {"adult": (-10, -7, -4, -3.5, -3, -2.5, -2, -1.5), "kddcup99": (-9, -7, -5, -3.5, -3, -2.5, -2, -1.5)}
 EPSILONS = (0.001, 0.003, 0.01, 0.05, 0.2, 0.5)
+VARIANTS = (
+    ("kddcup99", "constant"), ("kddcup99", "no constant"), ("kddcup99, denial of service", "constant"),
+    ("kddcup99, 10 percent", "constant"), ("kddcup99, 10 percent", "no constant"), ("kddcup99, 10 percent", "largest"),
+    ("kddcup99, 10 percent, denial of service", "constant"),
+)  # fmt: skip
+"""Samples and tasks with encodings, see `prepared_data`."""
+VARIANTS_SHOWN = {
+    "kddcup99": ("whole set", "#0072B2"),
+    "kddcup99, 10 percent": ("10 percent", "#D55E00"),
+    "kddcup99, denial of service": ("denial", "#CC79A7"),
+}
+"""Of the samples and tasks, those in the figure, with their names and colours there."""
+SHORT = {"adult": "adult", "kddcup99": "kdd"}
 CURVE_GRID = (-4, -3.5, -3, -2.5, -2)
-CURVE_ROWS, CURVE_EPSILONS, HELD_OUT = (10_000, 20_000, 40_000), (0.01, 0.05), 25_000
+CURVE_ROWS, CURVE_EPSILONS, HELD_OUT = (10_000, 30_000, 60_000, 80_000), (0.01, 0.05), 25_000
 RECALLED = {
     ("adult", "logistic"): {
         "non-private": (0.1540, 0.1533, 0.1654, 0.1694, 0.1758, 0.1895, 0.2322, 0.2478),
@@ -72,7 +86,10 @@ def model_of(loss: str, budget: float, alpha: float, mechanism: str = "auto") ->
 
 
 def in_folds(cell: Cell, asked: list[tuple[str, float, float]]) -> dict[str, list[float]]:
-    """Test errors of (method, epsilon, lambda) over folds and draws. There are none for a method that is refused."""
+    """Test errors of (method, epsilon, lambda) over folds and draws. There are none for a method that is refused.
+
+    The errors without privacy are those of the minimisers to which output perturbation adds its noise.
+    """
     rows, labels = scaled_rows(cell["data"], cell["rows"])
     folds = np.array_split(np.random.default_rng(1).permutation(len(rows)), cell["folds"])
     found: dict[str, list[float]] = {}
@@ -80,15 +97,15 @@ def in_folds(cell: Cell, asked: list[tuple[str, float, float]]) -> dict[str, lis
         training = np.concatenate([fold for other, fold in enumerate(folds) if other != place])
         X, y = rows[training], labels[training]
         for method, epsilon, alpha in asked:
-            mechanism = "auto" if method == "non-private" else method
-            draws = 1 if method == "non-private" else cell["draws"]
             try:
                 released = release_many(
-                    model_of(cell["loss"], epsilon, alpha, mechanism), X, y, draws, seed_of(cell) + place
+                    model_of(cell["loss"], epsilon, alpha, method), X, y, cell["draws"], seed_of(cell) + place
                 )
             except confide.ParameterError:
                 continue
             found.setdefault(method, []).extend(mistakes(released.weights, rows[test], labels[test]))
+            if released.exact is not None:
+                found.setdefault("non-private", []).extend(mistakes(released.exact, rows[test], labels[test]))
     return found
 
 
@@ -100,9 +117,24 @@ def summary(errors: list[float] | None) -> list[float] | None:
 def measure_lambda(cell: Cell) -> Cell:
     """Test error of the three methods at one lambda."""
     alpha = 10.0 ** cell["log_lambda"]
-    budgets = {"non-private": float("inf"), "output": cell["epsilon"], "objective": cell["epsilon"]}
-    found = in_folds(cell, [(method, budgets[method], alpha) for method in METHODS])
+    found = in_folds(cell, [(method, cell["epsilon"], alpha) for method in METHODS[1:]])
     return {method: summary(found.get(method)) for method in METHODS}
+
+
+def measure_variant(cell: Cell) -> Cell:
+    """Test error without privacy at each lambda: means over folds."""
+    rows, labels = scaled_rows(cell["data"], cell["rows"], cell["encoding"])
+    order = np.random.default_rng(1).permutation(len(rows))
+    found = []
+    for place in range(cell["folds"]):
+        test = order[place::10]
+        training = np.setdiff1d(order, test)
+        exact = [
+            release_many(model_of(cell["loss"], float("inf"), 10.0**log_lambda), rows[training], labels[training], 1, 0)
+            for log_lambda in cell["log_lambdas"]
+        ]
+        found.append(mistakes(np.concatenate([each.weights for each in exact]), rows[test], labels[test]))
+    return {"errors": [round(float(error), 4) for error in np.mean(found, axis=0)]}
 
 
 def measure_epsilon(cell: Cell) -> Cell:
@@ -146,17 +178,30 @@ def _without_privacy(
     return float(mistakes(weights[[chosen]], rows[test], labels[test])[0])
 
 
-MEASURES = {"lambda": measure_lambda, "epsilon": measure_epsilon, "curve": measure_curve}
+MEASURES = {"variant": measure_variant, "lambda": measure_lambda, "epsilon": measure_epsilon, "curve": measure_curve}
+
+
+def variant_cells(quick: bool) -> Iterator[Cell]:
+    """Samples, tasks and encodings of KDD Cup 99, without privacy."""
+    places = LOG_LAMBDAS["kddcup99"][3:]
+    sizes = {"rows": 4_000, "folds": 1, "log_lambdas": places[-2:]} if quick else {"rows": 70_000, "folds": 3}
+    for loss in ESTIMATORS:
+        for data, encoding in VARIANTS[:1] if quick else VARIANTS:
+            if loss == "svm" and encoding != "constant":
+                continue
+            cell = {"part": "variant", "data": data, "encoding": encoding, "loss": loss, "log_lambdas": places} | sizes
+            yield cell | {"log_lambdas": list(cell["log_lambdas"])}
 
 
 def lambda_cells(quick: bool) -> Iterator[Cell]:
     """The paper's tables."""
-    sizes = {"folds": 2, "draws": 2, "epsilon": 0.1} if quick else {"folds": 10, "draws": 10, "epsilon": 0.1}
     for data in LOG_LAMBDAS:
+        folds, draws = (2, 2) if quick else (10, 10) if data == "adult" else (5, 10)
         for loss in ESTIMATORS:
             for log_lambda in (-3, -2) if quick else LOG_LAMBDAS[data]:
                 rows = 4_000 if quick else N_ROWS[data]
-                yield {"part": "lambda", "data": data, "loss": loss, "log_lambda": log_lambda, "rows": rows, **sizes}
+                cell = {"part": "lambda", "data": data, "loss": loss, "log_lambda": log_lambda, "rows": rows}
+                yield cell | {"folds": folds, "draws": draws, "epsilon": 0.1}
 
 
 def epsilon_cells(tables: list[Cell], quick: bool) -> Iterator[Cell]:
@@ -197,8 +242,10 @@ def error_of(value: list[float] | None, repetitions: int) -> float | None:
 
 
 def with_error(value: list[float] | None, repetitions: int) -> str:
-    """A mean with its standard error."""
-    return "refused" if value is None else f"{value[0]:.4f} +- {error_of(value, repetitions):.4f}"
+    """A mean with its standard error, which one repetition does not show."""
+    if value is None or repetitions < 2:
+        return shown(value)
+    return f"{value[0]:.4f} +- {error_of(value, repetitions):.4f}"
 
 
 def without_privacy(tables: list[Cell], data: str, loss: str) -> Cell:
@@ -209,9 +256,16 @@ def without_privacy(tables: list[Cell], data: str, loss: str) -> Cell:
 
 
 def text_of(lines: list[Cell]) -> str:
-    """The tables."""
+    """The tables of all parts."""
     tables = [line for line in lines if line["part"] == "lambda"]
-    parts = []
+    parts = [*tables_by_lambda(tables), variants_of([line for line in lines if line["part"] == "variant"])]
+    parts.append(table_by_epsilon(tables, [line for line in lines if line["part"] == "epsilon"]))
+    parts.append(table_of_curves([line for line in lines if line["part"] == "curve"]))
+    return "\n".join(part for part in parts if part)
+
+
+def tables_by_lambda(tables: list[Cell]) -> Iterator[str]:
+    """The paper's tables."""
     for data, loss in dict.fromkeys((line["data"], line["loss"]) for line in tables):
         of_both = [line for line in tables if (line["data"], line["loss"]) == (data, loss)]
         ours = [[f"{method}", *(shown(line[method]) for line in of_both)] for method in METHODS]
@@ -220,14 +274,32 @@ def text_of(lines: list[Cell]) -> str:
             [f"{method}, recalled", *(f"{RECALLED[data, loss][method][place]:.4f}" for place in places)]
             for method in METHODS
         ]
-        parts.append(f"{data}, {loss}: test error at epsilon .1 by log10 lambda; below, the paper's numbers as recalled.\n")
-        parts.append(aligned(["log10 lambda", *(f"{line['log_lambda']:g}" for line in of_both)], ours + theirs) + "\n")
-    by_epsilon = [line for line in lines if line["part"] == "epsilon"]
-    epsilons = sorted({line["epsilon"] for line in by_epsilon})
-    parts.append(
-        "Test error by epsilon, at the lambda that is best at epsilon .1: mean and standard error over folds and draws; "
-        "without privacy at its own best lambda of the tables.\n"
+        yield f"{data}, {loss}: test error at epsilon .1 by log10 lambda; below, the paper's numbers as recalled.\n"
+        yield aligned(["log10 lambda", *(f"{line['log_lambda']:g}" for line in of_both)], ours + theirs) + "\n"
+
+
+def variants_of(lines: list[Cell]) -> str:
+    """Errors without privacy on other samples, tasks and encodings."""
+    if not lines:
+        return ""
+    head = ["loss, sample and task, encoding", *(f"{place:g}" for place in lines[0]["log_lambdas"])]
+    rows = []
+    for loss in ESTIMATORS:
+        of_it = [line for line in lines if line["loss"] == loss]
+        rows += [
+            [f"{loss}: {line['data']}, {line['encoding']}", *(f"{error:.4f}" for error in line["errors"])] for line in of_it
+        ]
+        known = dict(zip(LOG_LAMBDAS["kddcup99"], RECALLED["kddcup99", loss]["non-private"], strict=True))
+        rows.append([f"{loss}: recalled", *(f"{known[place]:.4f}" for place in lines[0]["log_lambdas"])])
+    return (
+        f"KDD Cup 99 without privacy on other samples, tasks and encodings: test error by log10 lambda, {lines[0]['folds']} "
+        f"of 10 folds.\n\n{aligned(head, rows)}\n"
     )
+
+
+def table_by_epsilon(tables: list[Cell], by_epsilon: list[Cell]) -> str:
+    """Curves by epsilon."""
+    epsilons = sorted({line["epsilon"] for line in by_epsilon})
     rows: dict[str, list[str]] = {}
     for line in by_epsilon:
         plain = without_privacy(tables, line["data"], line["loss"])
@@ -235,68 +307,114 @@ def text_of(lines: list[Cell]) -> str:
         rows.setdefault(key, [key, *[shown(plain["non-private"])] * len(epsilons)])
         key = f"{line['data']}, {line['loss']}, {line['method']}, log10 lambda {line['log_lambda']:g}"
         rows.setdefault(key, [key]).append(with_error(line["error"], line["folds"] * line["draws"]))
-    parts.append(aligned(["", *(f"{epsilon:g}" for epsilon in epsilons)], list(rows.values())) + "\n")
-    curves = [line for line in lines if line["part"] == "curve"]
-    if not curves:
-        return "\n".join(parts)
-    parts.append(
-        "KDD Cup 99, lambda chosen among five, privately but for the non-private lines: test error by number of rows for "
-        "each, mean and standard error over permutations.\n"
+    return (
+        "Test error by epsilon, at the lambda that is best at epsilon .1: mean and standard error over folds and draws; "
+        "without privacy at its own best lambda of the tables.\n\n"
+        + aligned(["", *(f"{epsilon:g}" for epsilon in epsilons)], list(rows.values()))
+        + "\n"
     )
-    rows = {}
+
+
+def table_of_curves(curves: list[Cell]) -> str:
+    """Learning curves."""
+    if not curves:
+        return ""
+    rows: dict[str, list[str]] = {}
     for line in curves:
         key = f"{line['loss']}, {line['method']}" + (f", epsilon {line['epsilon']:g}" if line["epsilon"] else "")
         rows.setdefault(key, [key]).append(with_error(line["error"], line["permutations"]))
-    parts.append(aligned(["", *map(str, sorted({line["n"] for line in curves}))], list(rows.values())))
-    return "\n".join(parts)
+    return (
+        "KDD Cup 99, lambda chosen among five, privately but for the non-private lines: test error by number of rows for "
+        "each, mean and standard error over permutations.\n\n"
+        + aligned(["", *map(str, sorted({line["n"] for line in curves}))], list(rows.values()))
+    )
 
 
 def draw(lines: list[Cell], path: Path) -> None:
-    """A row of panels for each part: by lambda with the paper's numbers as crosses, by epsilon, by number of rows."""
+    """Errors by lambda with the paper's numbers as crosses, by epsilon, on other samples, and by number of rows."""
     import drawing
 
     tables = [line for line in lines if line["part"] == "lambda"]
     pairs = list(dict.fromkeys((line["data"], line["loss"]) for line in tables))
-    curves = [line for line in lines if line["part"] == "curve"]
-    figure, axes = drawing.panels(3, max(4, len(pairs)))
-    for (data, loss), upper, middle in zip(pairs, axes[0], axes[1], strict=False):
-        of_both = [line for line in tables if (line["data"], line["loss"]) == (data, loss)]
-        x = [line["log_lambda"] for line in of_both]
-        for method in METHODS:
-            repetitions = [line["folds"] * (1 if method == "non-private" else line["draws"]) for line in of_both]
-            bars(upper, method, x, [line[method] for line in of_both], repetitions)
-            recalled = dict(zip(LOG_LAMBDAS[data], RECALLED[data, loss][method], strict=True))
-            colour = drawing.STYLES[method]["color"]
-            drawing.line(upper, f"{method}, recalled", x, [recalled[place] for place in x], "recalled", color=colour)
-            chosen = [
-                line for line in lines
-                if line["part"] == "epsilon" and (line["data"], line["loss"], line["method"]) == (data, loss, method)
-            ]  # fmt: skip
-            repetitions = [line["folds"] * line["draws"] for line in chosen]
-            bars(middle, method, [line["epsilon"] for line in chosen], [line["error"] for line in chosen], repetitions)
+    half = len(pairs) // 2
+    figure, axes = drawing.panels(2 * half + 3, 2, height=2.3)
+    by_lambda, by_epsilon = axes[:half].flat, axes[half : 2 * half].flat
+    for (data, loss), upper, middle in zip(pairs, by_lambda, by_epsilon, strict=True):
+        of_both = [line for line in lines if (line["data"], line["loss"]) == (data, loss)]
+        draw_lambdas(upper, [line for line in of_both if line["part"] == "lambda"])
+        draw_epsilons(middle, [line for line in of_both if line["part"] == "epsilon"])
         middle.axhline(without_privacy(tables, data, loss)["non-private"][0], **drawing.STYLES["non-private"])
-        upper.set(title=f"{data}, {loss}, epsilon .1", xlabel="log10 lambda", ylabel="test error")
-        middle.set(title=f"{data}, {loss}, best lambda", xlabel="epsilon", ylabel="test error", xscale="log")
-    handles, names = axes[0, 0].get_legend_handles_labels()
-    figure.legend(handles, names, loc="outside upper center", ncols=6)
+    for loss, axis in zip(ESTIMATORS, axes[2 * half], strict=True):
+        draw_variants(axis, [line for line in lines if line["part"] == "variant" and line["loss"] == loss])
     places = [(loss, epsilon) for loss in ESTIMATORS for epsilon in CURVE_EPSILONS]
-    for (loss, epsilon), axis in zip(places, axes[2], strict=False):
-        for method in METHODS:
-            of_all = [
-                line for line in curves
-                if (line["loss"], line["method"]) == (loss, method) and line["epsilon"] in (epsilon, None)
-            ]  # fmt: skip
-            found = [line["error"] for line in of_all]
-            bars(axis, method, [line["n"] for line in of_all], found, [line["permutations"] for line in of_all])
-        axis.set(
-            title=f"kddcup99, {loss}, epsilon {epsilon:g}, tuned",
-            xlabel="rows for each lambda",
-            ylabel="test error",
-        )
+    for (loss, epsilon), axis in zip(places, axes[2 * half + 1 :].flat, strict=True):
+        curves = [line for line in lines if line["part"] == "curve" and line["loss"] == loss]
+        draw_curves(axis, [line for line in curves if line["epsilon"] in (epsilon, None)])
+        axis.set(title=f"kdd, {loss}, epsilon {epsilon:g}", xlabel="rows for each lambda")
     for axis in axes.flat:
         axis.set_ylim(bottom=0.0)
         axis.set_visible(bool(axis.lines))
+    for axis in axes[:, 0]:
+        axis.set_ylabel("test error")
+    handles, names = axes[0, 0].get_legend_handles_labels()
+    figure.legend(handles, names, loc="outside upper center", ncols=2)
     drawing.save(figure, path)
+
+
+def draw_lambdas(axis: Any, lines: list[Cell]) -> None:
+    """One table, and the paper's numbers as recalled."""
+    import drawing
+
+    data, loss = lines[0]["data"], lines[0]["loss"]
+    x = [line["log_lambda"] for line in lines]
+    for method in METHODS:
+        repetitions = [line["folds"] * (1 if method == "non-private" else line["draws"]) for line in lines]
+        bars(axis, method, x, [line[method] for line in lines], repetitions)
+        recalled = dict(zip(LOG_LAMBDAS[data], RECALLED[data, loss][method], strict=True))
+        colour = drawing.STYLES[method]["color"]
+        drawing.line(axis, f"{method}, recalled", x, [recalled[place] for place in x], "recalled", color=colour)
+    axis.set(title=f"{SHORT[data]}, {loss}, epsilon .1", xlabel="log10 lambda")
+
+
+def draw_epsilons(axis: Any, lines: list[Cell]) -> None:
+    """Both mechanisms by epsilon."""
+    import drawing
+
+    for method in METHODS[1:]:
+        chosen = [line for line in lines if line["method"] == method]
+        repetitions = [line["folds"] * line["draws"] for line in chosen]
+        bars(axis, method, [line["epsilon"] for line in chosen], [line["error"] for line in chosen], repetitions)
+    axis.set(title=f"{SHORT[lines[0]['data']]}, {lines[0]['loss']}, best lambda", xlabel="epsilon", xscale="log")
+    drawing.plain_ticks(axis, "x", (0.001, 0.01, 0.1))
+
+
+def draw_variants(axis: Any, lines: list[Cell]) -> None:
+    """Errors without privacy on three samples and tasks, and the paper's as recalled."""
+    import drawing
+
+    for place, (data, (name, colour)) in enumerate(VARIANTS_SHOWN.items()):
+        for line in lines:
+            if (line["data"], line["encoding"]) == (data, "constant"):
+                n = line["rows"] // 10 * line["folds"]
+                lengths = [2.0 * (error * (1.0 - error) / n) ** 0.5 for error in line["errors"]]
+                x, look = line["log_lambdas"], {"color": colour, "marker": "os^"[place]}
+                drawing.line(axis, name, x, line["errors"], "", lengths, **look)
+    recalled = RECALLED["kddcup99", lines[0]["loss"]]["non-private"]
+    known = dict(zip(LOG_LAMBDAS["kddcup99"], recalled, strict=True))
+    x = lines[0]["log_lambdas"]
+    drawing.line(axis, "recalled", x, [known[place] for place in x], "recalled", color="#000000")
+    axis.set(title=f"kdd, {lines[0]['loss']}, no privacy", xlabel="log10 lambda")
+    axis.set_ylim(top=1.6 * axis.get_ylim()[1])
+    axis.legend(fontsize=8, loc="upper left", handlelength=1.2)
+
+
+def draw_curves(axis: Any, lines: list[Cell]) -> None:
+    """Errors by number of rows."""
+    for method in METHODS:
+        of_it = [line for line in lines if line["method"] == method]
+        bars(axis, method, [line["n"] for line in of_it], [line["error"] for line in of_it],
+             [line["permutations"] for line in of_it])  # fmt: skip
+    axis.xaxis.set_major_formatter(lambda rows, _: f"{rows / 1000:g}k")
 
 
 def bars(axis: Any, method: str, x: list[float], found: list[list[float] | None], repetitions: list[int]) -> None:
@@ -318,6 +436,7 @@ def main() -> None:
 
     lines = asked.cells.run(lambda_cells(asked.quick), measure, is_there)
     lines += asked.cells.run(epsilon_cells(lines, asked.quick), measure, is_there)
+    lines += asked.cells.run(variant_cells(asked.quick), measure, is_there)
     lines += asked.cells.run(curve_cells(asked.quick), measure, is_there)
     asked.write(text_of(lines), lambda path: draw(lines, path))
 

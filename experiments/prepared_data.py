@@ -28,7 +28,7 @@ DENIAL_OF_SERVICE = ("back.", "land.", "neptune.", "pod.", "smurf.", "teardrop."
 """The types of attack in KDD Cup 99 that deny service."""
 THINNED = ("ipsweep.", "neptune.", "nmap.", "normal.", "portsweep.", "satan.", "smurf.")
 """The types of connection of which the published 10 percent of KDD Cup 99 keep a tenth. They keep every row of the 16
-others, so that these are ten times as frequent there as in the whole set (0.93% against 0.094%)."""
+others, so that these are ten times as frequent there as in the whole set (0.94% against 0.095%)."""
 KDD = {
     # name: (as frequent as in the whole set, label 1)
     "kddcup99": (True, "normal"),

@@ -281,11 +281,12 @@ def draw_currency(lines: list[Cell], currency: str, left: Any, right: Any) -> No
 
 
 def draw_shares(lines: list[Cell], axis: Any) -> None:
-    """Ratio of the noises in the weights by the share that gets through, at epsilon 1. Bars: quartiles of coefficients."""
+    """Ratio of the noises in the weights by the share that gets through, at one epsilon. Bars: quartiles of coefficients."""
     import drawing
 
     x = np.linspace(0.05, 1.0, 20)
-    shown = [(line, other) for line, other in comparisons(lines) if line["epsilon"] == 1.0]
+    smallest = min(line["epsilon"] for line in lines)
+    shown = [both for both in comparisons(lines) if both[0]["epsilon"] == smallest]
     for currency, mechanism in LINES:
         of_it = [both for both in shown if (both[0]["currency"], both[0]["mechanism"]) == (currency, mechanism)]
         of_it.sort(key=lambda both: both[0]["columns"])

@@ -43,7 +43,7 @@ GROUPS = {
     ),
     "rows_and_columns": (
         "Rows and columns",
-        ["Schema", "SchemaEncoder", "RandomFourierFeatures", "BallBound", "BoxBound", "GroupBound", "open_rows"],
+        ["Schema", "SchemaEncoder", "RandomFourierFeatures", "BallBound", "BoxBound", "GroupBound", "Smooth", "open_rows"],
     ),
     "parties": ("Several parties", ["FederatedRows", "take_part"]),
     "displays": (

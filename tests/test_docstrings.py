@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import re
+from itertools import pairwise
 
 import pytest
 
@@ -23,10 +24,21 @@ PLUMBING = {
 """Methods by which rooms of the package talk to each other. Their protocols describe them."""
 USING_ROWS = {"LogisticRegression", "LinearSVC", "KernelSVC", "ERMClassifier", "AdditiveClassifier"} | {
     *("AdditiveRegressor", "Ridge", "HuberRegressor", "PoissonRegressor", "ERMRegressor", "PrivateSearchCV"),
-    *("describe", "evaluate", "intervals_from_parts"),
+    *("describe", "evaluate", "intervals_from_parts", "private_bounds"),
 }
 """Names that release something about rows."""
-SPEAKING_OF_ROWS = USING_ROWS | {"take_part", "FederatedRows", "open_rows", "PublicPrior", "Ledger"}
+WITHOUT_ROWS = {
+    **dict.fromkeys(("PureDP", "ApproxDP", "ZCDP", "Neighbours", "Guarantee"), "says what a guarantee is"),
+    **dict.fromkeys(("BallBound", "BoxBound", "GroupBound", "Schema", "Smooth"), "public knowledge, written without rows"),
+    "progress": "shows passes over rows to who fits",
+}
+"""Public names that are neither modules nor errors, and whose docstrings owe no guarantee; and the reason."""
+SPEAKING_OF_ROWS = {
+    name
+    for name in set(confide.__all__) - set(WITHOUT_ROWS) - {"__version__"}
+    if not inspect.ismodule(getattr(confide, name))
+    and not (inspect.isclass(getattr(confide, name)) and issubclass(getattr(confide, name), BaseException))
+}
 NO_ARGUMENT_CAN_BE_WRONG = {"planning.Compared", "planning.Forecast", "planning.PrivacyRange", "planning.SampleSize"} | {
     *(
         "planning.ExcessRiskBound",
@@ -34,10 +46,9 @@ NO_ARGUMENT_CAN_BE_WRONG = {"planning.Compared", "planning.Forecast", "planning.
         "planning.UtilityBound",
         "datasets.SplitData",
         "Guarantee",
-        "progress",
     ),
 }
-"""Results, which users do not make, and a `with` block whose function is called as it is."""
+"""Results, which users do not make."""
 
 
 def sections(text):
@@ -98,6 +109,29 @@ def test_a_docstring_describes_every_parameter(name):
     if dataclasses.is_dataclass(NAMES[name]):
         known |= described(found.get("Attributes", []))
     assert [each for each in parameters_of(NAMES[name]) if each not in known] == []
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_parameter_has_words_and_rows_have_shapes(name):
+    """What it is stands behind the colon or below; rows and labels say (n, ...) or where that is said."""
+    lines = sections(inspect.getdoc(NAMES[name]) or "").get("Parameters", [])
+    for line, below in pairwise([*lines, ""]):
+        if match := re.match(r"(\*{0,2}\w+(?:, \*{0,2}\w+)*)(?: :(.*))?$", line):
+            assert (match[2] or "").strip() or below.startswith("    "), f"say what {match[1]} is"
+            if {"X", "y", "sample_weight"} & set(match[1].split(", ")):
+                assert re.search(r"\(n|as (in|for) |as for the|ignored", line + below), f"give the shape of {match[1]}"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_docstring_says_what_is_returned(name):
+    """Of everything that takes arguments and gives a value. Without arguments, the first line says what it gives."""
+    value = NAMES[name]
+    if inspect.isclass(value) or not parameters_of(value):
+        return
+    gives = inspect.signature(value).return_annotation
+    found = sections(inspect.getdoc(value) or "")
+    if gives not in ("None", "Self", None, inspect.Signature.empty):
+        assert [line for line in found.get("Returns", []) if line], "add a section Returns"
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -293,10 +293,47 @@ def test_committed_errors_of_2011_are_ordered_as_in_the_paper():
     errors = {}
     for line in lines:
         if line["part"] == "curve" and line["method"] == "non-private":
-            assert 0.0 < line["error"][0] < 0.011
-        elif line["part"] != "lambda":
+            assert 0.0 < line["error"][0] < 0.005
+        elif line["part"] in ("epsilon", "curve"):
             place = (line["part"], line["data"], line["loss"], line["epsilon"], line.get("n"))
             errors.setdefault(place, {})[line["method"]] = line["error"][0]
     pairs = errors.values()
-    assert len(pairs) == 24 + 12
+    assert len(pairs) == 24 + 16
     assert all(pair["objective"] < pair["output"] for pair in pairs)
+
+
+def test_committed_errors_without_privacy_are_the_recalled_ones_if_attacks_are_as_frequent_as_in_the_whole_set(first_script):
+    """KDD Cup 99 within .0015 at each lambda; the 10 percent as they are err in .004 more of rows at three of five."""
+    module = importlib.import_module("chaudhuri_monteleoni_sarwate_2011")
+    lines = lines_of("chaudhuri_monteleoni_sarwate_2011")
+    for loss in ("logistic", "svm"):
+        recalled = module.RECALLED["kddcup99", loss]["non-private"]
+        ours = [
+            line["non-private"][0]
+            for line in lines
+            if line["part"] == "lambda" and (line["data"], line["loss"]) == ("kddcup99", loss)
+        ]
+        assert ours == pytest.approx(recalled, abs=0.0015)
+        of_variants = {
+            (line["data"], line["encoding"]): np.array(line["errors"])
+            for line in lines
+            if line["part"] == "variant" and line["loss"] == loss
+        }
+        gaps = of_variants["kddcup99, 10 percent", "constant"] - recalled[3:]
+        assert (gaps[:3] > 0.004).all()
+
+
+def test_all_experiments_run_side_by_side_and_a_failure_is_named(first_script, monkeypatch, tmp_path, capfd):
+    """Each line is headed by the name of its experiment; the others run to their end when one fails."""
+    module = importlib.import_module("run")
+    assert sorted(module.SCRIPTS) == sorted(SCRIPTS)
+    (tmp_path / "good.py").write_text("print('done')")
+    (tmp_path / "bad.py").write_text("raise SystemExit('no rows')")
+    monkeypatch.setattr(module, "__file__", str(tmp_path / "run.py"))
+    monkeypatch.setattr(module, "SCRIPTS", ("bad", "good"))
+    monkeypatch.setattr(sys, "argv", ["run.py"])
+    with pytest.raises(SystemExit, match=r"^failed: bad; what they printed stands above\.$"):
+        module.main()
+    printed = capfd.readouterr().out
+    assert "bad: no rows\n" in printed
+    assert "good: done\n" in printed

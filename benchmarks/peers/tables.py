@@ -94,7 +94,8 @@ def table(results: Results, names: list[str], epsilons: tuple[float, ...], absen
             text += errors.table(absent, {place for place, excess in beside_peers.items() if excess > ALLOWANCE})
             text += Means.of(results, name, guarantee, "aucs", epsilons, those).table(absent, set())
             for (ours, place), excess in beside_peers.items():
-                lost.compare(f"{errors.cell(place)}, {ours}", excess, ALLOWANCE)
+                note = _loss_alone(results, name, ours, errors.by_name[ours][place] - excess, those)
+                lost.compare(f"{errors.cell(place)}, {ours}", excess, ALLOWANCE, note)
             for place, excess in beside_lines.items():
                 bent.compare(errors.cell(place), excess, errors.allowed_beside_lines)
         text += ["", f"{name} without privacy, error (AUC): {_without_privacy(results, name, those)}"]
@@ -114,13 +115,23 @@ class _Cells:
     found: list[str] = field(default_factory=list)
     compared: int = 0
 
-    def compare(self, cell: str, excess: float, allowed: float) -> None:
+    def compare(self, cell: str, excess: float, allowed: float, note: str = "") -> None:
+        """Count a cell, and keep it with its note if it exceeds what is allowed."""
         self.compared += 1
         if excess > allowed:
-            self.found.append(f"- {cell}: {excess:+.4f}")
+            self.found.append(f"- {cell}: {excess:+.4f}{note}")
 
     def lines(self, title: str) -> list[str]:
         return ["", f"{title}: {len(self.found)} of {self.compared} compared", *self.found]
+
+
+def _loss_alone(results: Results, data: str, ours: str, best_of_peers: float, those: list[Contender]) -> str:
+    """How one of ours errs without privacy, beside the best peer with it; empty if it was not run. No budget mends that."""
+    plain = next(one for one in those if one.name == ours and one.guarantee == NONE)
+    error = results.mean(data, plain, math.inf, "errors")
+    if math.isnan(error):
+        return ""
+    return f" (without privacy it errs by {error:.4f}: {error - best_of_peers:+.4f})".replace(" 0.", " .")
 
 
 def _without_privacy(results: Results, data: str, those: list[Contender]) -> str:

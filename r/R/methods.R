@@ -30,7 +30,11 @@ print.confide_model <- function(x, ...) {
 #'
 #' coef() gives the released coefficients, in the units of the table: per unit of a number, and against a reference level of
 #' a category. confint() and the errors of summary() cover that the rows are a sample and the noise for privacy; they need
-#' intervals = in confide_fit(). predict() and plot() use nothing but what was released.
+#' intervals = in confide_fit(). predict() and plot() use nothing but what was released. vcov() is the covariance of these
+#' errors, due to sampling and to noise together.
+#'
+#' For logistic models exp(coef(model)) are odds ratios and exp(confint(model)) their intervals, per unit of the table;
+#' summary() shows both. For Poisson models they are rate ratios.
 #'
 #' @param object,x A model from confide_fit() or confide_load().
 #' @param units "original" for the units of the table, or "encoded" for those of the columns as they enter the fit.
@@ -42,8 +46,8 @@ print.confide_model <- function(x, ...) {
 #' @param type "response" for the probability of the positive class, or the number that a regression predicts; "class" for
 #'   labels; "link" for scores. The default is "response", and "class" for models without probabilities.
 #' @param columns Names of the columns whose effects are drawn; all if missing.
-#' @param ... Not used: summary() and confint() refuse other arguments; for plot() passed to the first call of plot.
-#' @return coef() a named vector, with the units as an attribute; confint() a matrix; predict() a vector, or a matrix of
+#' @param ... Not used: summary(), confint() and vcov() refuse other arguments; for plot() passed to the first call of plot.
+#' @return coef() a named vector, with the units as an attribute; confint() and vcov() a matrix; predict() a vector, or a matrix of
 #'   probabilities for three or more classes; summary() an object that prints; plot() the effects, invisibly.
 #' @name confide_model
 NULL
@@ -66,6 +70,63 @@ confint.confide_model <- function(object, parm, level = 0.95, units = NULL, targ
   if (missing(parm)) found else found[parm, , drop = FALSE]
 }
 
+#' @rdname confide_model
+#' @export
+vcov.confide_model <- function(object, units = NULL, target = "regularised", ...) {
+  .no_others(...)
+  python <- .python(object)
+  if (!.has_intervals(python)) .refuse_without_intervals()
+  found <- .tell(python$covariance(target = target, units = units))
+  numbers <- .vector(found$to_numpy())
+  names <- sub("(intercept)", "(Intercept)", unlist(.r(found$index$tolist())), fixed = TRUE)
+  matrix(unlist(numbers), length(names), length(names), dimnames = list(names, names))
+}
+
+#' The difference between two values of a column
+#'
+#' How the score changes from one value of a column to another, all other columns as they are: for logistic models a
+#' difference of log-odds, whose exponential is an odds ratio. With intervals = in confide_fit() it has a standard error and
+#' an interval, which cover that the rows are a sample and the noise for privacy.
+#'
+#' @param object A model from confide_fit() or confide_load().
+#' @param column Name of a column of the schema.
+#' @param first,second Two values of it: numbers between its bounds, or levels.
+#' @param level Confidence level of the interval.
+#' @param class For three or more classes, the one whose score is meant.
+#' @return A data frame with one row: column, first, second, estimate, std.error, low, high; for logistic models also
+#'   odds_ratio with its interval. What no part of the budget was kept for is NA.
+#' @examples
+#' if (confide_available()) {
+#'   schema <- confide_schema(x = c(-1, 1), group = c("a", "b"), target = list(y = c(negative = 0, positive = 1)))
+#'   rows <- data.frame(x = runif(2000, -1, 1), group = sample(c("a", "b"), 2000, replace = TRUE))
+#'   rows$y <- as.integer(rows$x + (rows$group == "a") > 0.5)
+#'   model <- confide_fit(y ~ x + group, rows, epsilon = 2, schema = schema, model = "logistic")
+#'   confide_contrast(model, "x", -0.5, 0.5)
+#' }
+#' @export
+confide_contrast <- function(object, column, first, second, level = 0.95, class = NULL) {
+  python <- .python(object)
+  module <- reticulate::import("confide.estimators.model_effects", convert = FALSE)
+  effects <- .tell(module$effects_of(python))
+  found <- .tell(effects$contrast(column, first, second, level = level, label = class))
+  ends <- .r(found$interval)
+  ends <- if (is.null(ends)) c(NA_real_, NA_real_) else unlist(ends)
+  error <- .r(found$standard_error)
+  shown <- data.frame(column = column, first = first, second = second, estimate = .r(found$estimate),
+                      std.error = if (is.null(error)) NA_real_ else error, low = ends[1], high = ends[2],
+                      stringsAsFactors = FALSE)
+  units <- reticulate::import("confide.estimators.score_units", convert = FALSE)
+  ratio <- .r(units$ratio_of_scores(python))
+  if (nzchar(ratio)) {
+    shown[paste0(gsub(" ", "_", ratio), c("", "_low", "_high"))] <- exp(shown[c("estimate", "low", "high")])
+  }
+  shown
+}
+
+.refuse_without_intervals <- function() {
+  stop("nothing was released for intervals: give intervals = \"auto\" to confide_fit().", call. = FALSE)
+}
+
 .no_others <- function(...) {
   if (...length() == 0) return(invisible(NULL))
   given <- names(list(...))
@@ -74,9 +135,7 @@ confint.confide_model <- function(object, parm, level = 0.95, units = NULL, targ
 }
 
 .summary_table <- function(python, level, units, target) {
-  if (!.has_intervals(python)) {
-    stop("nothing was released for intervals: give intervals = \"auto\" to confide_fit().", call. = FALSE)
-  }
+  if (!.has_intervals(python)) .refuse_without_intervals()
   table <- .tell(python$summary(level = level, target = target, units = units))
   rows <- lapply(.r(table$to_dict())$coefficients, function(each) {
     each <- lapply(each, function(value) if (is.null(value)) NA else value)
@@ -95,7 +154,15 @@ summary.confide_model <- function(object, level = 0.95, units = NULL, target = "
   python <- .python(object)
   found <- .coefficients(python, units)
   table <- if (.has_intervals(python) || target != "regularised") .summary_table(python, level, units, target) else found$table
-  structure(list(table = table, outcome = found$outcome, level = level, target = target, formula = object$formula,
+  units_of <- reticulate::import("confide.estimators.score_units", convert = FALSE)
+  ratio <- .r(units_of$ratio_of_scores(python))
+  if (nzchar(ratio)) {
+    names <- intersect(c("estimate", "low", "high"), names(table))
+    titles <- paste0(gsub(" ", "_", ratio), c(estimate = "", low = "_low", high = "_high")[names])
+    table[titles] <- exp(table[names])
+    table[table$name == "(Intercept)" | table$unit == "", titles] <- NA
+  }
+  structure(list(table = table, ratio = ratio, outcome = found$outcome, level = level, target = target, formula = object$formula,
                  guarantee = .r(python$guarantee_$statement())), class = "summary.confide_model")
 }
 
@@ -112,6 +179,16 @@ print.summary.confide_model <- function(x, digits = 4, ...) {
   names(shown) <- titles[names(shown)]
   rownames(shown) <- make.unique(table$name)
   print(shown, right = TRUE)
+  if (nzchar(x$ratio)) {
+    ratios <- table[!is.na(table[[gsub(" ", "_", x$ratio)]]), , drop = FALSE]
+    kept <- ratios[startsWith(names(ratios), gsub(" ", "_", x$ratio))]
+    kept[] <- lapply(kept, signif, digits)
+    names(kept) <- c(paste0(toupper(substr(x$ratio, 1, 1)), substring(x$ratio, 2)), "Low", "High")[seq_along(kept)]
+    kept$Unit <- ratios$unit
+    rownames(kept) <- make.unique(ratios$name)
+    cat("\n")
+    print(kept, right = TRUE)
+  }
   if (is.null(table$low)) {
     cat("\nNo part of the budget was kept for intervals: give intervals = \"auto\" to confide_fit().\n")
   } else {

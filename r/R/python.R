@@ -18,11 +18,59 @@ confide_available <- function() {
 
 # Errors of Python as errors of R: the message alone, without a traceback.
 .tell <- function(expression) {
+  # Python's warnings become R's. They are given also where the call fails.
+  noted <- reticulate::import("warnings", convert = FALSE)
+  kept <- noted$catch_warnings(record = TRUE)
+  given <- kept$`__enter__`()
+  noted$simplefilter("always")
+  on.exit({
+    kept$`__exit__`(NULL, NULL, NULL)
+    for (message in unique(.messages_of(given))) warning(message, call. = FALSE)
+  })
   tryCatch(expression, error = function(e) {
     lines <- strsplit(conditionMessage(e), "\n", fixed = TRUE)[[1]]
     lines <- lines[!grepl("^Run `reticulate::py_last_error|^$|^Detailed traceback|^ +File |^Traceback", lines)]
-    stop(sub("^[A-Za-z_.]*(Error|Exceeded): ", "", paste(lines, collapse = "\n")), call. = FALSE)
+    stop(.in_r_words(sub("^[A-Za-z_.]*(Error|Exceeded): ", "", paste(lines, collapse = "\n"))), call. = FALSE)
   })
+}
+
+# The messages of warnings that confide gave; other libraries' are for developers of Python.
+.messages_of <- function(given) {
+  found <- reticulate::iterate(given, function(each) {
+    is_ours <- startsWith(.r(reticulate::py_get_attr(each$category, "__module__")), "confide")
+    if (is_ours) .in_r_words(.r(reticulate::py_str(each$message))) else character(0)
+  })
+  unlist(found)
+}
+
+# What Python calls its parameters and values, and what they are called here. The first that fits is taken.
+.WORDS <- c(
+  "budget=confide\\.ApproxDP\\(([^,()]+), ([^()]+)\\)" = "epsilon = \\1, delta = \\2",
+  "(?:budget=)?confide\\.ZCDP\\(([^()]+)\\)" = "rho = \\1",
+  "budget=([0-9.]+)" = "epsilon = \\1",
+  "confide\\.Ledger\\(limit=([^()]+)\\)" = "confide_ledger(epsilon = \\1)",
+  "confide\\.Ledger\\b" = "confide_ledger()",
+  "confide\\.Schema\\b|Schema\\.from_toml" = "confide_schema",
+  "confide\\.evaluate\\b" = "confide_evaluate()",
+  "confide\\.load\\b" = "confide_load()",
+  "\\bintervals=True\\b" = "intervals = \"auto\"",
+  "`?\\binference_share\\b`?" = "intervals",
+  "`budget`" = "epsilon",
+  "\\boverwrite=True\\b" = "overwrite = TRUE",
+  "\\brandom_state=([0-9]+)" = "random_state = \\1",
+  "\\b([a-z_]+)=(?=[.\\s]|$|['\"0-9A-Z(\\[])" = "\\1 = ",
+  "\\bNone\\b" = "NULL",
+  "\\bTrue\\b" = "TRUE",
+  "\\bFalse\\b" = "FALSE",
+  "(?<![A-Za-z])'([A-Za-z_-]+)'" = "\"\\1\""
+)
+
+# A message of Python in the words of R. What stands in double quotes, such as the name of a column, stays as it is.
+.in_r_words <- function(text) {
+  parts <- regmatches(text, gregexpr("\"[^\"]*\"", text), invert = NA)[[1]]
+  free <- seq_along(parts) %% 2 == 1
+  for (pattern in names(.WORDS)) parts[free] <- gsub(pattern, .WORDS[[pattern]], parts[free], perl = TRUE)
+  paste(parts, collapse = "")
 }
 
 .r <- function(value) if (inherits(value, "python.builtin.object")) reticulate::py_to_r(value) else value

@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from confide.estimators.transformers import RandomFourierFeatures as RandomFourierFeatures
     from confide.estimators.transformers import SchemaEncoder as SchemaEncoder
     from confide.features.schema import Schema as Schema
+    from confide.features.smoothing import Smooth as Smooth
     from confide.guarantee import Guarantee as Guarantee
     from confide.intake.opening import open_rows as open_rows
     from confide.privacy.budgets import ZCDP as ZCDP

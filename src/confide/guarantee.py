@@ -133,6 +133,11 @@ class Guarantee:
         value : dict
             What `to_dict` gave.
 
+        Returns
+        -------
+        Guarantee
+            What the mapping says.
+
         Raises
         ------
         ParameterError

@@ -36,6 +36,7 @@ TARGETS = ([0.0, 0.0], 1.0, -1.0)
 CASES = {
     # Estimator; targets of the rows that stay, and of the row that goes and comes; how many times the budget is refuted.
     "logistic": (LogisticRegression, COMMON, *CLASSES, 8.0),
+    "penalty": (LogisticRegression, COMMON | {"penalty": [0.01], "alpha": 2000.0}, *CLASSES, 8.0),
     "softmax": (LogisticRegression, COMMON | {"classes": [0, 1, 2]}, [0, 1, 2], 0, 1, 8.0),
     "one against the rest": (LinearSVC, COMMON | {"classes": [0, 1, 2]}, [0, 1, 2], 0, 1, 4.0),
     "huber hinge": (LinearSVC, COMMON | {"loss": "huber_hinge"}, *CLASSES, 3.0),

@@ -92,12 +92,25 @@ def test_names_can_be_given_without_a_file(folder):
         (["new", "--columns", "a,b", "--public-file"], "--public-file"),
         (["new", "missing.csv"], "cannot read missing.csv"),
         (["new", "people.toml"], "the name of a table must end in"),
+        (["new", "people.csv", "--epsilon", "1", "--rho", "1"], "either --epsilon, with --delta or without, or --rho"),
         (["new", "people.csv", "--epsilon", "0"], "--epsilon must be a positive number"),
     ],
 )
 def test_usage_is_explained(folder, options, words):
     """In one line."""
     assert words in refused(*options)
+
+
+def test_a_budget_in_rho_goes_through_all_files(folder):
+    """Study, script and the ledger's command speak of rho; the study runs as it stands."""
+    shown = begin("--public-file", "--target", "income", "--rho", "0.5").stdout
+    assert "confide ledger init study.db --rho 0.5" in " ".join(shown.split())
+    assert "--rho 0.5" in " ".join(shown.split())
+    assert "confide.ZCDP(0.5)" in Path("study/study.py").read_text()
+    study = tomllib.loads(Path("study/study.toml").read_text())
+    assert (study["budget"]["rho"], "epsilon" in study["budget"], "delta" in study["budget"]) == (0.5, False, False)
+    run("ledger", "init", "study/study.db", "--rho", "0.5")
+    assert "rho = 0.5" in " ".join(run("run", "study/study.toml", "--dry-run").stdout.split())
 
 
 def test_a_public_file_fills_the_schema_and_says_so(folder):

@@ -137,7 +137,13 @@ def test_every_parameter_of_a_model_reaches_it(folder):
     """Each option by its value, on a model that has it."""
     schema = confide.Schema.from_toml("people.toml")
     given = {
-        "additive": {"monotone": "age:up", "knots": "age:3", "class_weight": "high:5,low:1", "intercept_scaling": "0.5"},
+        "additive": {
+            "penalty": "age:smooth",
+            "monotone": "age:up",
+            "knots": "age:3",
+            "class_weight": "high:5,low:1",
+            "intercept_scaling": "0.5",
+        },
         "svm": {"loss": "smooth-hinge", "smoothing": 0.25, "intercept": False, "jobs": 2, "seed": 3},
         "kernel-svm": {
             "orthogonal": True,
@@ -151,7 +157,12 @@ def test_every_parameter_of_a_model_reaches_it(folder):
         "erm": {"loss": "huber-hinge"},
     }
     expected = {
-        "additive": {"monotone": {"age": "up"}, "knots": {"age": 3}, "class_weight": {"high": 5.0, "low": 1.0}},
+        "additive": {
+            "penalty": {"age": "smooth"},
+            "monotone": {"age": "up"},
+            "knots": {"age": 3},
+            "class_weight": {"high": 5.0, "low": 1.0},
+        },
         "svm": {"loss": "smooth_hinge", "smoothing": 0.25, "fit_intercept": False, "n_jobs": 2, "random_state": 3},
         "kernel-svm": {
             "orthogonal": True,
@@ -190,6 +201,7 @@ def test_every_parameter_of_a_model_reaches_it(folder):
         ({"kind": "additive", "monotone": "age"}, "--monotone must give a value for each name once"),
         ({"kind": "additive", "knots": "age:2,age:3"}, "--knots must give a value for each name once"),
         ({"kind": "svm", "class_weight": "high:much"}, "--class-weight must give a number for each label"),
+        ({"kind": "kernel-svm", "penalty": "smooth"}, "--penalty is for --model additive"),
         ({"kind": "svm", "intercept_scaling": "nan"}, "--intercept-scaling must be auto or a positive number"),
     ],
 )

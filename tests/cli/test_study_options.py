@@ -25,6 +25,7 @@ loss = "logistic-hinge"
 knots = 6
 interactions = [["age", "hours"], ["age", "sex"]]
 monotone = { age = "up" }
+penalty = { age = "smooth", hours = 4 }
 alpha = 0.125
 centre = false
 intervals = 0.3
@@ -34,6 +35,7 @@ prior = "before.json"
     found = options(tmp_path, lines)
     assert found == ModelOptions(
         kind="additive", loss="logistic-hinge", knots="6", interactions="age:hours,age:sex", monotone="age:up",
+        penalty="age:smooth,hours:4",
         alpha="0.125", centre=False, intervals="0.3", target_bound=2.0, prior=tmp_path / "before.json",
     )  # fmt: skip
     assert options(tmp_path, "") == ModelOptions()

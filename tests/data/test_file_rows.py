@@ -10,9 +10,10 @@ import pyarrow.parquet as parquet
 import pytest
 
 import confide
+from confide.data import file_rows
 from confide.data.arrays import ArrayBlocks, MemorySource
 from confide.data.file_rows import StampedSource
-from confide.data.on_disk import Stamp
+from confide.data.on_disk import FilePart, Stamp
 from confide.data.streams import Reading
 from confide.erm.losses import LogisticLoss
 from confide.erm.row_bounds import BallBound
@@ -20,6 +21,13 @@ from confide.erm.row_sums import RowSum
 from confide.features.encoder import Encoder
 from confide.intake.opening import open_rows
 from tests.data.tables import SCHEMA, made_up, written
+
+
+@pytest.fixture(params=["read again", "held"])
+def held_or_not(request, monkeypatch):
+    """Files that stay in memory from the check on, and files that are read again in each pass."""
+    if request.param == "read again":
+        monkeypatch.setattr("confide.data.file_rows._HELD_FILES", -1)
 
 
 def test_so_many_rows_of_a_person_count(tmp_path):
@@ -71,7 +79,7 @@ def test_no_word_of_a_csv_file_reaches_an_error(tmp_path):
 
 @pytest.mark.parametrize("kind", ["parquet", "csv", "feather"])
 @pytest.mark.parametrize("how", ["rewritten", "longer", "removed"])
-def test_a_file_that_changes_after_the_check_is_refused_and_stays_charged(tmp_path, kind, how):
+def test_a_file_that_changes_after_the_check_is_refused_and_stays_charged(tmp_path, held_or_not, kind, how):
     """In the first pass after the charge, in words that say what to do and nothing of the rows."""
     frame = made_up(500)
     path = written(frame, tmp_path, kind)
@@ -230,3 +238,27 @@ def test_a_mapped_file_that_changed_is_refused_in_every_use(tmp_path, use):
     os.utime(path, ns=(1, 1))
     with pytest.raises(ValueError, match="changed"):
         uses[use]()
+
+
+def test_small_files_are_read_once(tmp_path, monkeypatch, held_or_not):
+    """The release is that of rows in memory to the bit, whether or not rows are held; larger files are read in each pass."""
+    frame, taken = made_up(), []
+    memory = confide.LogisticRegression(2.0, schema=SCHEMA, random_state=1).fit(frame, frame["ill"])
+    path, tables = written(frame, tmp_path, "parquet"), FilePart.tables
+
+    def noted(self, names, n_rows):
+        taken.append(names)
+        return tables(self, names, n_rows)
+
+    monkeypatch.setattr(FilePart, "tables", noted)
+    model = confide.LogisticRegression(2.0, random_state=1).fit(open_rows(path, SCHEMA))
+    assert np.array_equal(model.coef_, memory.coef_)
+    n_files = len(open_rows(path, SCHEMA).parts)
+    whole = [names for names in taken if len(names) > 1]
+    assert (len(whole) == n_files) == (file_rows._HELD_FILES > 0)
+    taken.clear()
+    # Codes that need more memory than allowed are let go of, and read again.
+    monkeypatch.setattr(file_rows, "_HELD_BYTES", 1000)
+    model = confide.LogisticRegression(2.0, random_state=1).fit(open_rows(path, SCHEMA))
+    assert np.array_equal(model.coef_, memory.coef_)
+    assert len([names for names in taken if len(names) > 1]) > n_files

@@ -26,7 +26,17 @@ from confide.compiled.gradient_sums import CompiledSum
 from confide.data import streams
 from confide.data.arrays import MemorySource, rows_in_block, rows_in_group
 from confide.data.frames import EncodedBlocks
-from confide.data.streams import KeptSample, NumberTarget, PieceFile, Reading, StreamedSource, cut_to_size, read_ahead
+from confide.data.streams import (
+    HeldPieces,
+    KeptSample,
+    LabelledCodes,
+    NumberTarget,
+    PieceFile,
+    Reading,
+    StreamedSource,
+    cut_to_size,
+    read_ahead,
+)
 from confide.erm.losses import LogisticLoss
 from confide.erm.row_sums import RowSum
 from confide.features.encoder import Encoder
@@ -36,6 +46,30 @@ from confide.features.schema import Schema
 from confide.intake.opening import open_rows
 from confide.solvers.approximate_gradients import ApproximateSum
 from tests.data.tables import SCHEMA, made_up, written
+
+
+@pytest.fixture(autouse=True)
+def read_again(monkeypatch):
+    """These are tests of files that are read again in each pass, though they are small."""
+    monkeypatch.setattr("confide.data.file_rows._HELD_FILES", -1)
+
+
+def test_pieces_are_held_while_they_are_small():
+    """One too many, and none is held."""
+    frame = made_up(1000)
+    encoder = Encoder(SCHEMA)
+    piece = LabelledCodes(encoder.read(frame), np.ones(1000, np.int8))
+    size = sum(array.nbytes for array in piece.arrays)
+    held = HeldPieces(2 * size)
+    for _ in range(2):
+        held.append(piece)
+    assert held.are_all
+    assert list(held.pieces()) == [piece, piece]
+    held.append(piece)
+    assert not held.are_all
+    assert list(held.pieces()) == []
+    assert not HeldPieces(-1).are_all
+
 
 ESTIMATORS = [
     lambda **more: confide.LogisticRegression(2.0, random_state=3, **more),

@@ -40,6 +40,7 @@ def test_the_scale_log10_has_round_numbers_from_its_low_on():
         return ticks_of(Points.of([encoding_of(NumberColumn("pay", low, high, scale="log10", knots=2))]))
 
     assert ticks(1000, 10**6) == [1000, 10_000, 100_000, 1_000_000]
+    assert ticks(100, 10**4) == [100, 1000, 10_000]
     assert ticks(0.001, 10**4) == [0.001, 0.01, 0.1, 1, 10, 100, 1000, 10_000]
     assert ticks(20_000, 500_000) == [20_000, 50_000, 100_000, 200_000, 500_000]
 

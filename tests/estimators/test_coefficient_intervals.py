@@ -20,6 +20,7 @@ from confide import (
     Ridge,
     Schema,
 )
+from confide.estimators.model_effects import effects_of
 
 rng = np.random.default_rng(3)
 X = rng.uniform(-0.5, 0.5, size=(4000, 2))
@@ -168,3 +169,21 @@ def test_a_model_that_is_not_fitted_says_so(asked):
     """As scikit-learn's models do, whichever is asked first."""
     with pytest.raises(NotFittedError):
         getattr(LogisticRegression(1.0), asked)()
+
+
+def test_the_covariance_has_the_total_errors_on_its_diagonal_and_gives_those_of_differences(two, three):
+    """In both units, with names as in the table; several scores have none."""
+    frame = pd.DataFrame({"x": rng.uniform(0, 9, 2000), "g": rng.choice(["a", "b", "c"], 2000)})
+    schema = Schema(columns={"x": {"low": 0, "high": 9}, "g": {"categories": ["a", "b", "c"]}})
+    model = LogisticRegression(BUDGET, schema=schema, inference_share=0.3).fit(frame, np.arange(2000) % 2)
+    squares = Ridge(5.0, schema=schema, target_bound=1.0, intervals=True).fit(frame, frame.x / 9)
+    for each, units in ((model, "original"), (model, "encoded"), (squares, "original"), (two, None)):
+        found, table = each.covariance(units=units), each.summary(units=units).to_frame()
+        assert found.index.tolist() == found.columns.tolist() == table.index.tolist()
+        np.testing.assert_allclose(np.diag(found), table["total_error"] ** 2)
+        assert np.linalg.eigvalsh(found.to_numpy()).min() > -1e-9 * np.linalg.norm(found)
+    found = model.covariance()
+    variance = found.loc["g: b", "g: b"] + found.loc["g: c", "g: c"] - 2.0 * found.loc["g: b", "g: c"]
+    assert math.sqrt(variance) == pytest.approx(effects_of(model).contrast("g", "b", "c").standard_error)
+    with pytest.raises(ParameterError, match="one score"):
+        three.covariance()

@@ -10,6 +10,7 @@ import confide
 from confide.errors import BudgetExceeded, InputError, ParameterError
 from confide.estimators.description import plan_of_description
 from confide.features.schema import Schema
+from confide.privacy.budgets import Neighbours
 
 SCHEMA = Schema(
     {
@@ -120,6 +121,26 @@ def test_arguments_that_cannot_be_used_are_refused(frame, given, message):
         confide.describe(frame, **{"schema": SCHEMA, "budget": 1.0, **given})
 
 
+@pytest.mark.parametrize(
+    "column",
+    [
+        {"categories": ["(other)", "a"], "other": True},
+        {"categories": ["(missing)", "a"], "missing": True},
+        {"categories": ["(not listed)", "a"]},
+    ],
+)
+def test_categories_that_look_like_no_category_are_refused_before_the_charge(column, tmp_path):
+    """Two levels of one name would show the count of one of them."""
+    ledger = confide.Ledger(tmp_path / "a.db", limit=1.0)
+    rows = pd.DataFrame({"c": ["a", "a", column["categories"][0]]})
+    with pytest.raises(ParameterError, match="another name"):
+        confide.describe(rows, Schema({"c": column}), budget=0.5, ledger=ledger)
+    assert ledger.spent().epsilon == 0.0
+    # The names are taken only where they are needed.
+    other = {"categories": column["categories"], "other": "a"}
+    assert len(confide.describe(rows, Schema({"c": other}), budget=0.5).categories[0].counts) == 2
+
+
 def test_fewer_columns_have_less_noise():
     """Noise grows with the number of tables; the plan says so before a row is read."""
     one = plan_of_description(SCHEMA, confide.PureDP(1.0), columns=["colour"])
@@ -136,6 +157,26 @@ def test_so_many_rows_of_each_person_count(frame):
     assert found.n_rows == 1000
     assert not found.n_rows_is_public
     assert "About 1,000 rows" in str(found)
+
+
+def test_the_number_of_rows_is_private_where_rows_may_come_or_go(frame):
+    """It is estimated from the noisy counts, and the exact number stands nowhere."""
+    private = {"neighbours": "add-or-remove-one", "columns": ["colour"], "random_state": 0}
+    found = confide.describe(frame, SCHEMA, budget=1.0, **private)
+    assert found.public_n_rows is None
+    assert found.n_rows != 3000.0
+    assert found.n_rows == pytest.approx(3000.0, abs=30.0)
+    assert not found.to_dict()["n_rows_is_public"]
+    assert found.plan.neighbours is Neighbours.ADD_OR_REMOVE_ONE
+
+
+def test_a_cap_on_rows_of_a_person_makes_the_noise_larger(frame):
+    """Three rows each: the noise of a third of epsilon, and the event says so."""
+    one, three = (
+        confide.describe(frame, SCHEMA, budget=1.0, columns=["colour"], max_rows_per_person=rows) for rows in (1, 3)
+    )
+    assert three.plan.deviation == pytest.approx(3.0 * one.plan.deviation, rel=0.01)
+    assert three.plan.event.rows_per_person == 3
 
 
 def test_a_target_of_numbers_is_a_column_of_numbers(frame):

@@ -17,29 +17,30 @@ SHARED = {
     "neighbours": "replace-one", "n_rows_bounds": None, "max_rows_per_person": 1, "centre": "auto", "prior": None,
     "ledger": None, "n_jobs": None, "random_state": None,
 }  # fmt: skip
+FORM = {"row_norm": None, "penalty": None}
 CLASSIFIER = {"classes": None, "class_weight": None, "max_sample_weight": 1.0}
-ADDITIVE = {"knots": "auto", "interactions": (), "monotone": None, "bounds": None, "inference_share": 0.0}
 SPARSE = {"l1_ratio": 0.0}
+ADDITIVE = {"penalty": None, "knots": "auto", "interactions": (), "monotone": None, "bounds": None, "inference_share": 0.0}
 DEFAULTS = {
-    "LogisticRegression": SHARED | CLASSIFIER | {"row_norm": None, "multiclass": "softmax", "inference_share": 0.0} | SPARSE,
-    "LinearSVC": SHARED | CLASSIFIER | {"row_norm": None, "loss": "auto", "smoothing": 0.5, "inference_share": 0.0} | SPARSE,
+    "LogisticRegression": SHARED | CLASSIFIER | FORM | SPARSE | {"multiclass": "softmax", "inference_share": 0.0},
+    "LinearSVC": SHARED | CLASSIFIER | FORM | SPARSE | {"loss": "auto", "smoothing": 0.5, "inference_share": 0.0},
     "KernelSVC": SHARED | CLASSIFIER | {
         "kernel": "rbf", "length_scale": "auto", "n_features": "auto", "feature_norm": "auto", "orthogonal": "auto",
         "map_seed": 0, "loss": "auto", "smoothing": 0.5, "intercept_scaling": 0.5,
     },
-    "ERMClassifier": SHARED | CLASSIFIER | {"row_norm": None, "loss": "logistic"} | SPARSE,
-    "Ridge": SHARED | {"row_norm": None, "target_bound": None, "intervals": False} | SPARSE,
-    "HuberRegressor": SHARED | {
-        "row_norm": None, "target_bound": None, "max_sample_weight": 1.0, "threshold": "auto", "loss": "huber",
+    "ERMClassifier": SHARED | CLASSIFIER | FORM | SPARSE | {"loss": "logistic"},
+    "Ridge": SHARED | FORM | SPARSE | {"target_bound": None, "intervals": False},
+    "HuberRegressor": SHARED | FORM | SPARSE | {
+        "target_bound": None, "max_sample_weight": 1.0, "threshold": "auto", "loss": "huber",
         "inference_share": 0.0,
-    } | SPARSE,
-    "PoissonRegressor": SHARED | {
-        "row_norm": None, "target_bound": None, "max_sample_weight": 1.0, "threshold": "auto", "intercept_scaling": "auto",
-    } | SPARSE,
-    "ERMRegressor": SHARED | {
-        "row_norm": None, "target_bound": None, "max_sample_weight": 1.0, "loss": "huber", "threshold": "auto",
+    },
+    "PoissonRegressor": SHARED | FORM | SPARSE | {
+        "target_bound": None, "max_sample_weight": 1.0, "threshold": "auto", "intercept_scaling": "auto",
+    },
+    "ERMRegressor": SHARED | FORM | SPARSE | {
+        "target_bound": None, "max_sample_weight": 1.0, "loss": "huber", "threshold": "auto",
         "intercept_scaling": "auto", "quantile": 0.5,
-    } | SPARSE,
+    },
     "AdditiveClassifier": SHARED | CLASSIFIER | ADDITIVE | {"loss": "auto"},
     "AdditiveRegressor": SHARED | ADDITIVE | {
         "target_bound": None, "max_sample_weight": 1.0, "loss": "huber", "threshold": "auto",

@@ -149,6 +149,7 @@ def test_a_private_number_of_rows(budget):
         ({"l1_ratio": True}, "below 1"), ({"l1_ratio": float("nan")}, "below 1"),
         ({"l1_ratio": 0.5, "mechanism": "objective"}, "penalty without kinks"),
         ({"l1_ratio": 0.5, "inference_share": 0.3}, "no intervals"),
+        ({"l1_ratio": 0.5, "penalty": [1.0, 2.0, 1.0, 1.0, 1.0, 1.0]}, "leave out l1_ratio, or penalty"),
         ({"l1_ratio": 0.5, "prior": ([0.0] * 6, 0.0)}, "a prior"),
     ],
 )  # fmt: skip

@@ -133,6 +133,7 @@ def test_a_unit_is_shown_and_changes_nothing():
     assert (plain, plain.to_dict(), plain.title) == (age, {"low": 17, "high": 90}, "age")
     assert (age.to_dict()["unit"], age.title, age.shown(30.0)) == ("years", "age (years)", "30 years")
     assert str(age) == "number from 17 to 90 years"
+    assert NumberColumn("age (years)", 17, 90, unit="years").title == "age (years)"
     assert columns_of({"age": age.to_dict()})[0].unit == "years"
 
 

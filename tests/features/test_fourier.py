@@ -143,11 +143,11 @@ def test_a_mapped_row_depends_on_that_row_alone(n_inputs):
 def test_products_of_rounded_rows_are_exact(n_inputs):
     """The reason for the sentence above: a product of matrices on their grids equals the one in fractions."""
     rng = np.random.default_rng(n_inputs)
-    frequencies = fourier._on_grid(rng.standard_cauchy(size=(4, n_inputs)), 16)
+    frequencies = fourier.on_grid(rng.standard_cauchy(size=(4, n_inputs)), 16)
     rows = rng.normal(size=(4, n_inputs)) * 10.0 ** rng.uniform(-115.0, 115.0, size=(4, 1))
     rows[0] = np.nextafter(2.0, 0.0)  # the largest that a row of its exponent can be, all of one sign
     frequencies[0] = 2.0
-    rounded = fourier._on_grid(rows, 37 - (n_inputs - 1).bit_length())
+    rounded = fourier.on_grid(rows, 37 - (n_inputs - 1).bit_length())
     products = rounded @ frequencies.T
     for i in range(4):
         # The bound that the docstring of `transform` states.

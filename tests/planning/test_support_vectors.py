@@ -10,7 +10,6 @@ import pytest
 
 from confide import LinearSVC, ParameterError
 from confide.planning.support_vectors import (
-    features_for_kernel,
     laplace_scale_for_accuracy,
     optimal_privacy,
     optimal_privacy_of_kernel,
@@ -154,10 +153,19 @@ def test_the_cases_that_once_crossed():
     assert short.upper == pytest.approx(0.2954, rel=1e-3)
 
 
-def kernel_machine(points, labels, c, length_scale):
+def gram(first, second, length_scale, kernel="rbf"):
+    """Values of a kernel."""
+    apart = first[:, None] - second[None]
+    if kernel == "laplacian":
+        return np.exp(-np.abs(apart).sum(axis=2) / length_scale)
+    if kernel == "cauchy":
+        return np.prod(1.0 / (1.0 + apart**2 / length_scale**2), axis=2)
+    return np.exp(-(apart**2).sum(axis=2) / (2.0 * length_scale**2))
+
+
+def kernel_machine(points, labels, c, length_scale, kernel="rbf"):
     """Dual variables times labels of the exact machine without intercept, by coordinate ascent."""
-    squares = ((points[:, None] - points[None]) ** 2).sum(axis=2)
-    signed = np.exp(-squares / (2.0 * length_scale**2)) * np.outer(labels, labels)
+    signed = gram(points, points, length_scale, kernel) * np.outer(labels, labels)
     dual, box = np.zeros(len(points)), c / len(points)
     before = None
     while before is None or np.abs(dual - before).max() > 1e-10 * box:
@@ -199,13 +207,44 @@ def test_the_kernels_lower_bound_counts_data_sets_whose_machines_are_apart(n, c,
         for corner in corners:
             points, labels = np.zeros((n, 2)), -np.ones(n)
             points[-1], labels[-1] = corner, 1.0
-            squares = ((corners[:, None] - points[None]) ** 2).sum(axis=2)
-            scores.append(np.exp(-squares / (2.0 * length_scale**2)) @ kernel_machine(points, labels, c, length_scale))
+            scores.append(gram(corners, points, length_scale) @ kernel_machine(points, labels, c, length_scale))
         # Of two machines at the corners of both, as in the docstring.
         return min(abs(scores[0][0] - score[0]) for score in scores[1:])
 
     assert least_distance(count, diameter) > 2.0 * accuracy >= least_distance(count + 1, diameter)
     assert not least_distance(count, diameter / 2.0) > 2.0 * accuracy >= least_distance(count + 1, diameter / 2.0)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "width"), [("laplacian", 3), ("cauchy", 3), ("laplacian", 1), ("cauchy", 1), ("cauchy", 2)]
+)
+@pytest.mark.parametrize("diameter", [0.8, 4.0])
+def test_other_kernels_count_the_ends_of_axes(kernel, width, diameter):
+    """Exact machines of all 2 d ends; just below the least distance all of them count, just above fewer do."""
+    n, c, scale = 6, 2.0, 0.7
+    ends = np.vstack([np.eye(width), -np.eye(width)]) * diameter / 2.0
+    scores = []
+    for end in ends:
+        points, labels = np.zeros((n, width)), -np.ones(n)
+        points[-1], labels[-1] = end, 1.0
+        scores.append(gram(ends, points, scale, kernel) @ kernel_machine(points, labels, c, scale, kernel))
+    least = min(np.abs(a - b).max() for a, b in itertools.combinations(scores, 2))
+
+    def count(accuracy):
+        facts = {"length_scale": scale, "diameter": diameter, "kernel": kernel}
+        return optimal_privacy_of_kernel(n, width, 1.0 / c, accuracy=accuracy, failure=0.05, **facts).lower
+
+    assert count(0.499 * least) == pytest.approx(math.log(19.0 * (2 * width - 1)))
+    assert count(0.501 * least) < count(0.499 * least)
+
+
+def test_what_a_lower_bound_needs_is_said():
+    """And nothing where it holds."""
+    assert optimal_privacy(50, 1, 1.0, accuracy=1e-4).missing == ""
+    assert "accuracy below" in optimal_privacy(50, 1, 1.0, accuracy=1.0).missing
+    assert "probability of failure" in optimal_privacy(50, 1, 1.0, accuracy=1e-4, failure=0.6).missing
+    assert "more than C = 100 rows" in optimal_privacy_of_kernel(50, 1, 0.01, accuracy=1e-4).missing
+    assert "lemma 25" in optimal_privacy_of_kernel(50, 1, 1.0, accuracy=1.0).missing
 
 
 def test_the_kernels_lower_bound_keeps_to_its_geometry():
@@ -226,26 +265,10 @@ def test_the_kernels_lower_bound_keeps_to_its_geometry():
     assert optimal_privacy_of_kernel(1000, 2, 1.01e-3, length_scale=0.1, diameter=2.0, accuracy=0.1).lower > 0.0
 
 
-def test_a_theorem_that_asks_for_too_many_features_is_refused():
-    """With what to change, in place of an overflow."""
-    with pytest.raises(ParameterError, match="more features than a number can hold"):
-        features_for_kernel(2, accuracy=1e-80, failure=0.05, alpha=1e-6)
-    assert features_for_kernel(2, accuracy=1e200, failure=0.05, alpha=1e-6, diameter=1e-200) == 1
-
-
 def test_the_kernels_bound_grows_with_the_fifth_power_of_accuracy():
     """The corrected exponent: a tenth of the error costs 10^5 times the epsilon and a little more."""
     wide, narrow = (optimal_privacy_of_kernel(10**6, 2, 1.0, accuracy=accuracy).upper for accuracy in (0.1, 0.01))
     assert 1e5 < narrow / wide < 2e5
-
-
-def test_the_number_of_features_is_that_of_the_theorem():
-    """By hand for one case; the kernel is then as near as it says on random points."""
-    theta = (0.5 / (2 * (1 + math.sqrt(6)))) ** 4
-    expected = 4 * 4 / theta * math.log(2**9 * 2 / 0.25 * 9 / (0.05 * theta))
-    assert features_for_kernel(2, accuracy=0.5, failure=0.05, alpha=1.0, length_scale=0.5, diameter=3.0) == math.ceil(
-        expected
-    )
 
 
 @pytest.mark.parametrize("given", [{"accuracy": 0.0}, {"accuracy": -1.0}, {"failure": 0.0}, {"failure": 1.0}])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from confide import (
@@ -21,8 +22,11 @@ from confide import (
     Schema,
     load,
 )
+from confide.features.penalised_bounds import ShortenedInNorm
 from confide.files import document_text
+from confide.report import verification
 from confide.report.verification import FAILED, UNCHECKED, VERIFIED, is_verified, plan_again, verify
+from confide.training.assumptions import PENALISED
 from tests.report.released import COLUMNS, additive, logistic, of_two_rows, people, schema, with_intervals, without_privacy
 
 
@@ -50,7 +54,19 @@ KINDS = {
     "regression": lambda: AdditiveRegressor(
         1.0, schema=Schema(columns=COLUMNS, target={"column": "y", "low": 0, "high": 1})
     ).fit(people()[0], np.linspace(0, 1, 600)),
+    "strengths": lambda: LogisticRegression(ApproxDP(1.0, 1e-6), penalty=[0.3, 7.0, 1.0]).fit(*numbers()),
+    "a form": lambda: LogisticRegression(ApproxDP(1.0, 1e-6), penalty=FORM).fit(*numbers()),
+    "sums and a form": lambda: Ridge(1.0, target_bound=1.0, penalty=FORM).fit(numbers()[0], numbers()[0][:, 0]),
+    "strengths by names": lambda: named(penalty={"b": 3.0}),
+    "smooth": lambda: LogisticRegression(1.0, schema=schema(), penalty={"work": "smooth", "age": 3.0}).fit(*people()),
 }
+FORM = np.array([[1.0, 0.9, 0.0], [0.9, 4.0, 0.0], [0.0, 0.0, 0.3]])
+
+
+def named(**parameters):
+    """A fit to a frame of numbers, whose columns have names."""
+    X, y = numbers()
+    return LogisticRegression(ApproxDP(1.0, 1e-6), **parameters).fit(pd.DataFrame(X, columns=["a", "b", "c"]), y)
 
 
 def loaded(model, tmp_path, change=None):
@@ -122,6 +138,59 @@ def test_a_file_of_an_earlier_version_may_call_the_default_bound_declared(tmp_pa
     """The bound is the same, and so is the plan."""
     model = loaded(LogisticRegression(1.0, classes=[False, True]).fit(*numbers()), tmp_path, former_words)
     assert "its declared bound (L2 norm" in model.guarantee_.statement()
+    assert is_verified(verify(model))
+
+
+def no_form(content):
+    content["parameters"]["penalty"] = None
+
+
+def another_form(content):
+    """As strong, so that every bound is the same."""
+    content["parameters"]["penalty"] = [1.0, 1.0, 4.0]
+
+
+FORMS = {
+    "no form": no_form,
+    "another form": another_form,
+    "another weight": other_weight,
+    "a sentence less": lambda content: content["guarantee"]["assumptions"].remove(PENALISED),
+}
+
+
+@pytest.mark.parametrize("change", FORMS)
+def test_whoever_changes_the_form_or_its_weights_is_found_out(change, tmp_path):
+    """Weights on the grid of the noise in the norm of the form are so in that of no other."""
+    model = LogisticRegression(ApproxDP(1.0, 1e-6), penalty=[1.0, 3.0, 1.0], alpha=0.1).fit(*numbers())
+    assert is_verified(verify(loaded(model, tmp_path)))
+    assert FAILED in outcomes(verify(loaded(model, tmp_path, FORMS[change])))
+
+
+SHORTENED = {
+    "another length": lambda content: content["row_bound"].update(norm=0.9 * content["row_bound"]["norm"]),
+    "another form": lambda content: content["row_bound"]["form"]["scales"].__setitem__(0, 2.0),
+    "another bound before": lambda content: content["row_bound"].update(inner={"kind": "ball", "norm": 1.0}),
+    "no length": lambda content: content.update(row_bound=content["row_bound"]["inner"]),
+}
+
+
+@pytest.mark.parametrize("change", SHORTENED)
+def test_whoever_changes_how_rows_are_shortened_in_the_norm_is_found_out(change, tmp_path):
+    """Rows to be scored are shortened as the plan says, and the file must say so too."""
+    curve = Schema(columns={**COLUMNS, "age": {"low": 17, "high": 90, "knots": 9}}, target=schema().target)
+    model = LogisticRegression(ApproxDP(0.5, 1e-6), schema=curve, penalty={"age": "smooth", "work": "smooth"})
+    model.fit(*people())
+    assert type(model._row_bound) is ShortenedInNorm
+    assert is_verified(verify(loaded(model, tmp_path)))
+    assert FAILED in outcomes(verify(loaded(model, tmp_path, SHORTENED[change])))
+
+
+def test_weights_are_not_compared_with_a_grid_that_rounding_hides(monkeypatch):
+    """Where the doubt is too large nothing is said about the grid, and nobody is accused."""
+    model = named(penalty=FORM)
+    assert any("is a multiple of" in each.sentence for each in verify(model))
+    monkeypatch.setattr(verification, "_MOST_DOUBT", -1.0)
+    assert not any("multiple of" in each.sentence for each in verify(model))
     assert is_verified(verify(model))
 
 

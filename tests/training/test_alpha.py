@@ -36,6 +36,7 @@ from confide.training.alpha import (
     AlphaRule,
     balanced_l2,
     curvature_free_l2,
+    has_curves,
     noise_l2,
     plan_with_alpha,
     usual_norm,
@@ -277,6 +278,16 @@ def test_hats_of_a_typical_row_have_a_mean_square_of_two_thirds():
     assert usual_norm_of_curves(encoder) ** 2 == pytest.approx((rows**2).sum(axis=1).mean(), rel=0.01)
     lines = Encoder(Schema(columns={"b": columns["b"], "c": columns["c"]}, interact=[["b", "c"]]))
     assert usual_norm_of_curves(lines) is None
+
+
+@pytest.mark.parametrize(
+    ("knots", "expected"), [(0, False), (2, False), ([2.0, 5.0], False), (3, True), ([1.0, 2.0, 5.0], True)]
+)
+def test_an_effect_with_three_knots_is_a_curve(knots, expected):
+    """One column with so many knots is enough."""
+    number = {"low": 0, "high": 10}
+    columns = {"a": number | {"knots": 1}, "b": number | {"knots": knots}, "c": {"categories": list("uvwxyz")}}
+    assert has_curves(Encoder(Schema(columns))) is expected
 
 
 @pytest.mark.parametrize("knots", [0, 1, 3])

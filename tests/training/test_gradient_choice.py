@@ -39,15 +39,21 @@ def test_with_some_noise_gradients_are_taken_and_rows_are_centred(kind, budget):
 
 
 @pytest.mark.parametrize(
-    ("loss", "usual_norm", "least", "enough"),
-    [(LogisticHinge(), None, 1.6, 50.0), (LogisticLoss(), None, 0.0, 6.0), (LogisticHinge(), 0.8, 1.6, 3.0)],
-    ids=["margin", "logistic", "curves"],
+    ("loss", "usual_norm", "curves", "least", "enough"),
+    [
+        (LogisticHinge(), None, False, 1.6, 50.0),
+        (LogisticLoss(), None, False, 0.0, 8.0),
+        (LogisticHinge(), 0.8, False, 1.6, 3.0),
+        (LogisticHinge(), 0.8, True, 1.6, 250.0),
+        (LogisticLoss(), 0.8, True, 1.6, 3.0),
+    ],
+    ids=["margin", "logistic", "knots", "curves", "logistic curves"],
 )
-def test_the_limits_are_those_of_the_strength(loss, usual_norm, least, enough):
+def test_the_limits_are_those_of_the_strength(loss, usual_norm, curves, least, enough):
     """Below the lower limit and from the upper one on, noise lies in the objective; between them in gradients."""
     found = {}
-    facts = {"minimised": ScoreLoss(loss), "intercept": 1.0, "usual_norm": usual_norm}
-    for epsilon in np.geomspace(0.04, 8.0, 24):
+    facts = {"minimised": ScoreLoss(loss), "intercept": 1.0, "usual_norm": usual_norm, "has_curves": curves}
+    for epsilon in np.geomspace(0.04, 40.0 if curves else 8.0, 24):
         budget = ApproxDP(float(epsilon), 1e-5)
         plan = make_plan(settings(budget=budget, mechanism="objective", **facts), 40, 20_000)
         if plan.noise is None or plan.noise.law != "gaussian":
@@ -62,6 +68,47 @@ def test_the_limits_are_those_of_the_strength(loss, usual_norm, least, enough):
         elif 1.03 * least < strong < 0.97 * enough:
             assert mechanism == "gradient"
     assert (ENOUGH_FOR_GRADIENTS, ENOUGH_FOR_THE_HINGE) == (1.6, 50.0)
+
+
+@pytest.mark.parametrize("curves", [False, True])
+def test_concentrated_budgets_take_gradients_from_a_smaller_strength_on(curves):
+    """1.1 in place of 1.6, for the account of an objective asks for more noise there."""
+    found = {}
+    facts = {"minimised": ScoreLoss(LogisticHinge()), "intercept": 1.0}
+    facts |= {"has_curves": True, "usual_norm": 0.8} if curves else {}
+    for rho in np.geomspace(0.001, 0.005, 8):
+        plan = make_plan(settings(budget=ZCDP(float(rho)), mechanism="objective", **facts), 40, 10_000)
+        taken = make_plan(settings(budget=ZCDP(float(rho)), centres=True, **facts), 40, 10_000)
+        found[strength(plan, facts.get("usual_norm"))] = taken.mechanism
+    assert all(mechanism == ("gradient" if strong > 1.1 else "objective") for strong, mechanism in found.items())
+    assert len({mechanism for strong, mechanism in found.items() if strong < 1.6}) == 2
+
+
+def test_tables_of_many_numbers_leave_curves_to_the_objective():
+    """They have fewer sums, which do not reach the weights of curves where noise is small."""
+    facts = {
+        "minimised": ScoreLoss(LogisticHinge()),
+        "intercept": 1.0,
+        "usual_norm": 0.8,
+        "has_curves": True,
+        "centres": True,
+    }
+    budget = ApproxDP(0.1, 1e-5)
+    for n_features, expected in ((40, "gradient"), (400, "objective")):
+        plan = make_plan(settings(budget=budget, n_rows_bounds=(400_000, 400_000), **facts), n_features, None)
+        assert plan.mechanism == expected
+
+
+def test_curves_take_gradients_in_place_of_noise_of_another_law():
+    """Four numbers have few weights, for which Laplace noise in the shape of the columns is smaller than Gaussian noise."""
+    columns = {f"x{i}": {"low": 0.0, "high": 0.5} for i in range(4)}
+    facts = {"neighbours": "add-or-remove-one", "n_rows_bounds": (40_000, 50_000)}
+    little = ApproxDP(0.1, 1e-5)
+    asked = AdditiveClassifier(little, schema=Schema(columns), mechanism="objective", **facts)
+    assert asked.plan().noise.law == "laplace"
+    assert AdditiveClassifier(little, schema=Schema(columns), **facts).plan().mechanism == "gradient"
+    assert AdditiveClassifier(confide.PureDP(0.1), schema=Schema(columns), **facts).plan().mechanism == "objective"
+    assert AdditiveClassifier(little, schema=Schema(columns), knots=0, **facts).plan().mechanism == "objective"
 
 
 def test_curves_in_a_schema_count_as_curves_whatever_the_estimator():

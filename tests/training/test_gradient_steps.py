@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from confide.erm.centred_rows import Centred
 from confide.erm.declared_losses import DeclaredLoss
 from confide.erm.group_bounds import GroupBound
 from confide.erm.hinges import Hinge, HuberHinge, LogisticHinge
@@ -20,7 +21,7 @@ from confide.privacy.budgets import ZCDP, ApproxDP, Neighbours
 from confide.privacy.noise import Entropy
 from confide.solvers.fallback import NewtonThenFallback
 from confide.training.alpha import AlphaRule, balanced_l2, usual_norm
-from confide.training.gradient_steps import MOMENTUM, N_STEPS, GradientRule, gradient_mechanism
+from confide.training.gradient_steps import N_STEPS, GradientRule, gradient_mechanism
 from confide.training.gradient_walk import HeavyBall
 from tests.privacy.problems import problem, source
 
@@ -55,9 +56,22 @@ def test_the_limit_is_a_part_of_what_typical_rows_reach(loss, share, bound):
     facts = problem(1000, 6, loss=loss, row_norm=2.0, intercept=1.0, row_bound=bound)
     _, descent = decided(facts)
     assert descent.slope_limit * facts.row_norm == pytest.approx(share * usual_norm(facts.row_bound, 1.0))
-    assert descent.n_steps == descent.steps.n_steps == N_STEPS[0]
+    assert descent.n_steps == descent.steps.n_steps == N_STEPS["lines"]
     _, told = decided(facts, replace(RULE, usual_norm=100.0))
     assert told.slope_limit == 1.0
+
+
+def test_where_noise_is_small_the_logistic_loss_is_clipped_as_other_losses_are():
+    """From 4 rows on for the noise of each weight, so that probabilities are not too sure of themselves."""
+    facts = problem(1000, 6, row_norm=2.0, intercept=1.0, neighbours=Neighbours.ADD_OR_REMOVE_ONE)
+    typical = usual_norm(facts.row_bound, 1.0)
+    # The noise of slopes up to 1 in 7 weights, for rows up to sqrt(5) long.
+    at_four = 4.0 * 7.0 * math.sqrt(7.0) * math.hypot(2.0, 1.0) / (1000 * typical)
+    for mu, share in ((0.99 * at_four, 0.45), (1.01 * at_four, 0.85)):
+        _, descent = decided(facts, mu=mu)
+        assert descent.slope_limit * facts.row_norm == pytest.approx(share * typical)
+        _, margin = decided(replace(facts, loss=LogisticHinge()), mu=mu)
+        assert margin.slope_limit * facts.row_norm == pytest.approx(0.85 * typical)
 
 
 def test_the_logistic_loss_is_clipped_on_the_wrong_side_only():
@@ -120,11 +134,33 @@ def test_the_ridge_limits_steps_where_noise_is_large_and_the_curvature_where_it_
     assert (noisy.n_steps, exact.n_steps) == (80, 80)
 
 
+def test_curves_have_more_sums_and_longer_steps_over_centred_rows():
+    """120 sums with a momentum of .97. Centred rows are three quarters as long, which is used for curves alone."""
+    groups = GroupBound((3, 3), (1.0, 1.0))
+    as_they_are, centred = (
+        problem(1000, 6, row_norm=math.sqrt(2.0), row_bound=bound, intercept=1.0)
+        for bound in (groups, Centred.unmoved(groups, 6))
+    )
+    curves = replace(RULE, usual_norm=math.sqrt(2.0), has_curves=True)
+    lengths = {}
+    for rule in (RULE, curves):
+        for facts in (as_they_are, centred):
+            _, descent = decided(facts, rule, mu=30.0)
+            lengths[rule.has_curves, facts is centred] = descent.steps.step
+            expected = (120, 0.97) if rule.has_curves else (80, 0.94)
+            assert (descent.n_steps, descent.steps.momentum) == expected
+    assert lengths[True, False] == pytest.approx(lengths[False, False], rel=1e-12)
+    assert lengths[False, True] == lengths[False, False]
+    assert lengths[True, True] == pytest.approx(3.75 / (0.25 * (0.75**2 * 3.0) * 1000))
+
+
 def test_large_tables_have_fewer_sums():
     """1,000,000 x 100 is one, KDD Cup 99 is none."""
     small, large = (decided(problem(n, 100), mu=10.0)[1].steps for n in (6 * 10**5, 10**6))
-    assert (small.n_steps, large.n_steps) == N_STEPS == (80, 48)
-    assert (small.momentum, large.momentum) == MOMENTUM == (0.94, 0.96)
+    assert (small.n_steps, large.n_steps) == (80, 48)
+    assert (small.momentum, large.momentum) == (0.94, 0.96)
+    curved = decided(problem(10**6, 100), replace(RULE, has_curves=True), mu=10.0)[1].steps
+    assert (curved.n_steps, curved.momentum) == (48, 0.96)
 
 
 def test_kinks_get_joints_from_public_facts():

@@ -63,3 +63,45 @@ test_that("an evaluation on private rows is charged and shown", {
   expect_output(print(found), "private rows")
   expect_equal(summary(ledger)$epsilon, 0.5)
 })
+
+test_that("odds ratios, contrasts and the covariance agree with the coefficients", {
+  skip_without_confide()
+  model <- model_of(epsilon = 5, delta = 1e-8, model = "logistic", intervals = "auto")
+  found <- summary(model)
+  expect_equal(found$table$odds_ratio[1], exp(coef(model)[["age"]]))
+  expect_true(is.na(found$table$odds_ratio[found$table$name == "(Intercept)"]))
+  expect_output(print(found), "Odds ratio")
+  covariance <- vcov(model)
+  expect_equal(rownames(covariance), names(coef(model)))
+  expect_equal(unname(sqrt(diag(covariance))), found$table$total_error, tolerance = 1e-6)
+  step <- confide_contrast(model, "age", 40, 50)
+  expect_equal(step$estimate, 10 * coef(model)[["age"]], tolerance = 1e-6)
+  expect_equal(step$std.error, 10 * sqrt(covariance["age", "age"]), tolerance = 1e-6)
+  expect_equal(step$odds_ratio, exp(step$estimate))
+  expect_true(step$low < step$estimate && step$estimate < step$high)
+  expect_true(is.na(confide_contrast(model_of(epsilon = 5, model = "logistic"), "sex", "f", "m")$low))
+  expect_error(confide_contrast(model, "age", 40, 500), "from 18 to 90")
+  expect_error(vcov(model_of(epsilon = 5, model = "logistic")), "give intervals = ")
+})
+
+test_that("messages and warnings speak R", {
+  skip_without_confide()
+  words <- confide:::.in_r_words
+  expect_equal(words("row_norm must be a positive number, a row bound, or None for 1."),
+               "row_norm must be a positive number, a row bound, or NULL for 1.")
+  expect_equal(words("fit again with inference_share, or overwrite=True."), "fit again with intervals, or overwrite = TRUE.")
+  expect_equal(words('column "None=True" is \'auto\''), 'column "None=True" is "auto"')
+  model <- model_of(epsilon = 9, model = "logistic")
+  strange <- rows_of(20)
+  strange$sex <- "F"
+  expect_warning(predict(model, strange), '"sex": 20 cells are none of the listed categories')
+  expect_silent(predict(model, rows_of(5, 3)[rows_of(5, 3)$age > 18 & rows_of(5, 3)$age < 90, ]))
+})
+
+test_that("units of a schema stand beside coefficients", {
+  skip_without_confide()
+  schema <- confide_schema(age = list(low = 18, high = 90, unit = "years"), sex = c("f", "m"),
+                           target = list(buys = c(negative = "no", positive = "yes")))
+  model <- confide_fit(buys ~ age, rows_of(), epsilon = 5, schema = schema, model = "logistic")
+  expect_equal(attr(coef(model), "units")[["age"]], "per 1 years")
+})

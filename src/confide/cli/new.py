@@ -33,8 +33,13 @@ PersonName = Annotated[str | None, typer.Option(metavar="NAME", help="Column tha
 StudyName = Annotated[
     str | None, typer.Option(metavar="TEXT", help="What the study is called.  [default: the table's name]")
 ]
-StudyEpsilon = Annotated[float, typer.Option(metavar="E", min=0.0, help="Privacy budget of the fit.")]
+StudyEpsilon = Annotated[
+    float | None, typer.Option(metavar="E", min=0.0, help="Privacy budget of the fit.  [default: 1.0]", show_default=False)
+]
 StudyDelta = Annotated[float | None, typer.Option(metavar="D", help="For approximate privacy, for example 1e-6.")]
+StudyRho = Annotated[
+    float | None, typer.Option(metavar="R", min=0.0, help="Budget in zero-concentrated privacy, instead of --epsilon.")
+]
 StudyRows = Annotated[int, typer.Option(metavar="N", min=1, help="About how many rows there are: a public guess for plans.")]
 PersonRows = Annotated[
     int | None,
@@ -56,8 +61,9 @@ def new(
     target: TargetName = None,
     person: PersonName = None,
     name: StudyName = None,
-    epsilon: StudyEpsilon = 1.0,
+    epsilon: StudyEpsilon = None,
     delta: StudyDelta = None,
+    rho: StudyRho = None,
     rows: StudyRows = 10_000,
     max_rows_per_person: PersonRows = None,
     public_file: PublicFile = False,
@@ -79,7 +85,8 @@ def new(
             raise ParameterError(f'{option}: there is no column "{column}"; give the name of a column of the table.')
     if target is not None and target == person:
         raise ParameterError("--target and --person name the same column; give two different ones.")
-    study = _first_settings(data, out_dir, name, epsilon, delta, rows, max_rows_per_person or 1)
+    study = replace(_first_settings(data, out_dir, name, epsilon, delta, rho), n_rows=rows)
+    study = replace(study, max_rows_per_person=max_rows_per_person or 1)
     files = StartedFiles(out_dir, study.schema)
     check_files(files, [] if data is None else [data], overwrite=force)
     if no_input or not _is_terminal():
@@ -115,18 +122,24 @@ def _table(data: Path | None, columns: str | None, *, public_file: bool) -> tupl
 
 
 def _first_settings(
-    data: Path | None, folder: Path, name: str | None, epsilon: float, delta: float | None, rows: int, rows_per_person: int
+    data: Path | None,
+    folder: Path,
+    name: str | None,
+    epsilon: float | None,
+    delta: float | None,
+    rho: float | None,
 ) -> StudyDraft:
     from confide.cli.budgets import chosen_budget
     from confide.curation.text_form import stem_of
     from confide.starting.drafts import StudyDraft
 
-    chosen_budget(epsilon, delta, None)
+    usual = 1.0 if epsilon is None and rho is None else epsilon
+    chosen_budget(usual, delta, rho)
     stem = "data" if data is None else stem_of(data)
     path = "data.csv" if data is None else os.path.relpath(data, folder)
     schema = "columns.toml" if stem == "study" else f"{stem}.toml"
     title = f"Study of {stem}" if name is None else name
-    return StudyDraft(title, path, schema, epsilon, delta, limit=epsilon, n_rows=rows, max_rows_per_person=rows_per_person)
+    return StudyDraft(title, path, schema, usual or 1.0, delta, rho, limit=(usual if rho is None else rho) or 1.0)
 
 
 def _is_terminal() -> bool:

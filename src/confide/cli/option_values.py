@@ -57,6 +57,11 @@ def monotone(text: str) -> dict[str, str]:
     return dict(pairs)
 
 
+def penalty(text: str) -> str | dict[str, str]:
+    """The penalty of each column, from text such as age:smooth,pay:4; or a name that the estimators know."""
+    return dict(_pairs("--penalty", text, "age:smooth,pay:4")) if ":" in text else text
+
+
 def class_weight(text: str) -> dict[str, float]:
     """The weight of each label, from text such as yes:5,no:1."""
     try:

@@ -187,6 +187,14 @@ Monotone = Annotated[
         help="For additive: columns whose effect may only rise or only fall, such as age:up,debt:down. Costs no budget.",
     ),
 ]
+Penalty = Annotated[
+    str | None,
+    typer.Option(
+        metavar="A:S,...",
+        help="What is penalised: a strength for each column, or smooth for its knots or ordered levels, such as "
+        "age:smooth,edu:smooth=30,pay:4; smooth alone for all curves.  [default: all weights alike]",
+    ),
+]
 ClassWeight = Annotated[
     str | None,
     typer.Option(metavar="LABEL:W,...", help="Public weights of classes, such as yes:5,no:1.  [default: 1 each]"),
@@ -237,6 +245,7 @@ class ModelOptions:
     knots: Knots = None
     interactions: Interactions = None
     monotone: Monotone = None
+    penalty: Penalty = None
     kernel: KernelName = None
     length_scale: LengthScale = None
     n_features: RandomFeatures = None
@@ -362,6 +371,7 @@ _OF_SOME_MODELS: dict[str, Callable[[Any], Any]] = {
     "knots": option_values.knots,
     "interactions": option_values.interactions,
     "monotone": option_values.monotone,
+    "penalty": option_values.penalty,
     "kernel": str,
     "length_scale": float,
     "n_features": int,

@@ -44,6 +44,7 @@ OPTION_OF = {
     "neighbours": "--neighbours",
     "orthogonal": "--orthogonal",
     "param_grid": "--grid",
+    "penalty": "--penalty",
     "positive_rate": "--positive-rate",
     "prior": "--prior",
     "quantile": "--quantile",

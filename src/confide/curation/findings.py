@@ -116,9 +116,8 @@ def _of_column(column: ColumnCounts) -> Iterator[Finding]:
     rows = column.rows
     if column.decimal_commas:
         yield Finding(
-            f"{what}: {percent(column.decimal_commas, rows)} of the cells are numbers with a decimal comma. Write them "
-            "with a "
-            f"point.",
+            f"{what}: {percent(column.decimal_commas, rows)} of the cells are numbers with a decimal comma. Write them with "
+            f"a point: save the table anew from the spreadsheet, or with pandas.read_csv(..., decimal=',').to_csv(...).",
             refused=True,
         )
     if others := column.unreadable - column.decimal_commas:

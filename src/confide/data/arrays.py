@@ -54,13 +54,13 @@ def rows_in_block(n_features: int) -> int:
     return max(_FEWEST_ROWS, min(_MOST_ROWS, _BLOCK_BYTES // (8 * max(1, n_features))))
 
 
-def rows_in_group(n_features: int) -> int:
-    """Number of rows of one group of blocks."""
-    return rows_in_block(n_features) * _BLOCKS_IN_GROUP
+def rows_in_group(n_features: int, *, sparse: bool = False) -> int:
+    """Number of rows of one group of blocks: of dense rows, or of sparse and coded ones."""
+    return (rows_in_sparse_block if sparse else rows_in_block)(n_features) * _BLOCKS_IN_GROUP
 
 
 def rows_in_sparse_block(n_features: int) -> int:
-    """Number of rows of one block of sparse rows: a function of the number of features alone.
+    """Number of rows of one block of sparse or coded rows: a function of the number of features alone.
 
     Each block costs a dense vector of sums, so it has at least half as many rows as there are features, up to the largest
     block.
@@ -94,7 +94,7 @@ def summation_depth(n_rows: int, n_features: int) -> int:
     """The longest chain of additions behind one entry of a total: in a block, group and bundle, over bundles and partitions.
 
     It never decreases as the number of rows grows, so it also holds for the rows of each partition, however rows are
-    divided. It holds for dense and for sparse rows, so a plan need not know which will come. With few wide rows, sparse
+    divided. It holds for dense, sparse and coded rows, so a plan need not know which will come. With few wide rows, sparse
     blocks have the longer chain; with very many rows, dense blocks have it, because they are smaller and there are more of
     them. Taking the larger of the two costs little, because the rounding bound also grows with the number of features.
     """
@@ -205,6 +205,10 @@ class Blocks(Protocol):
     def copied(self, positions: Indices) -> Rows:
         """A copy of the rows at the positions, which are in rising order."""
 
+    def as_copies(self, positions: Indices) -> Blocks:
+        """Blocks of such a copy, for a solver."""
+        return CopiedBlocks(self.copied(positions), self.rows_in_block)
+
     def taken(self, positions: Indices) -> Blocks:
         """The rows at the positions, in the order of the positions, as blocks of their own."""
 
@@ -240,6 +244,8 @@ class Blocks(Protocol):
             taken,
             in_single_precision,
             as_stored,
+            lambda positions: self.as_copies(positions),
+            self.are_copies,
         )
 
 
@@ -273,7 +279,7 @@ class ArrayBlocks(Blocks):
     def as_stored(self, shortened: bool) -> StoredBlocks | None:
         rows: Any = self.rows
         known = isinstance(rows, np.ndarray) and rows.dtype in (np.float64, np.float32) and rows.dtype.isnative
-        return StoredBlocks(StoredArray(rows)) if known else None
+        return StoredBlocks(StoredArray(rows), rows_in_group(self.n_features)) if known else None
 
     def lent(self) -> ArrayBlocks:
         return ArrayBlocks(unwritable(self.rows))
@@ -287,6 +293,7 @@ class StoredBlocks(Blocks):
     """
 
     rows: StoredRows
+    rows_in_block: int = field()  # without `field` the property of the protocol would be taken as its default
     are_copies: bool = field(default=False)
 
     are_groups: ClassVar[bool] = True
@@ -299,10 +306,6 @@ class StoredBlocks(Blocks):
     def n_features(self) -> int:
         return self.rows.shape[1]
 
-    @property
-    def rows_in_block(self) -> int:
-        return rows_in_group(self.n_features)
-
     def block(self, start: int, stop: int) -> Any:
         return self.rows[start:stop]
 
@@ -313,7 +316,7 @@ class StoredBlocks(Blocks):
         raise NotImplementedError("rows as they are stored are summed up, and no more.")
 
     def lent(self) -> StoredBlocks:
-        return StoredBlocks(self.rows.lent(unwritable), self.are_copies)
+        return replace(self, rows=self.rows.lent(unwritable))
 
 
 @dataclass(frozen=True, slots=True)
@@ -331,8 +334,9 @@ class _LentBlocks:
     taken: Callable[[Indices], Blocks]
     in_single_precision: Callable[[], Blocks | None]
     as_stored: Callable[[bool], StoredBlocks | None]
+    as_copies: Callable[[Indices], Blocks]
+    are_copies: bool
 
-    are_copies: ClassVar[bool] = False
     are_groups: ClassVar[bool] = False
     made_anew: ClassVar[bool] = False
 
@@ -476,9 +480,8 @@ class MemorySource(RowsWithDefaults, SummableRows):
 
     def copied(self, positions: Indices) -> MemorySource:
         """A copy of the rows at the positions, which are in rising order."""
-        rows = CopiedBlocks(self.blocks.copied(positions), self.blocks.rows_in_block)
         row_weights = None if self.row_weights is None else self.row_weights[positions]
-        return MemorySource(rows, self.labels[positions], row_weights, self.n_threads)
+        return MemorySource(self.blocks.as_copies(positions), self.labels[positions], row_weights, self.n_threads)
 
     def taken(self, positions: Indices) -> MemorySource:
         """A copy of the rows at the positions, in the order of the positions and in the form in which rows are held."""

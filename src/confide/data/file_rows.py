@@ -17,6 +17,7 @@ from confide.data.partitions import NumericReading
 from confide.data.passes import Pass, Progress
 from confide.data.source import BlockwiseSum, SummableRows
 from confide.data.streams import (
+    HeldPieces,
     KeptRows,
     KeptSample,
     LabelledCodes,
@@ -32,6 +33,11 @@ from confide.features.cells import read_identities
 from confide.features.persons import RowsPerPerson
 from confide.features.schema import Schema
 from confide.types import Indices, Weights
+
+_HELD_BYTES, _HELD_FILES = 2**28, 2**29
+"""Rows stay in memory from the check on, as codes, if these have at most so many bytes, and their files at most so many.
+
+To read a file again takes several times as long as to sum up its rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +90,11 @@ class FileRows(OpenedRows):
         drawn, n_given = _rows_of_persons(self, self.schema.person, rows_per_person)
         return (self if drawn is None else KeptRows(self, drawn)), n_given
 
+    @property
+    def _size(self) -> int:
+        """Bytes of all files."""
+        return sum(part.stamp.size for part in self.parts)
+
     def _empty(self) -> InputError:
         names = ", ".join(str(part.path) for part in self.parts[:3])
         return InputError(f"{names} has no rows below the column names; at least one row is needed.")
@@ -105,9 +116,11 @@ class FileRows(OpenedRows):
             n_rows, used = 0, frozenset[str]()
             passing = Pass("checking", self.progress)
             kept = KeptSample(most_in_sample(reading.n_features))
+            held = HeldPieces(_HELD_BYTES if store is None and self._size <= _HELD_FILES else -1)
             for piece in reading.pieces(rows, refuse=True):
                 n_rows, used = n_rows + piece.labels.size, used | piece.used
                 kept.add(piece)
+                held.append(piece)
                 if store is not None:
                     store.append(piece)
                 passing.used(piece.labels.size)
@@ -115,8 +128,19 @@ class FileRows(OpenedRows):
                 raise self._empty()
             reading.refuse_unused(used)
             pieces = partial(_pieces_after_charge, reading, rows) if store is None else store.pieces
+            if held.are_all:
+                pieces = partial(_held_pieces, self.parts, held)
             source = StreamedSource(pieces, reading, n_rows, kept, n_threads, self.progress)
             yield CheckedPass(source, n_rows if n_given is None else n_given)
+
+
+def _held_pieces(parts: Sequence[FilePart], held: HeldPieces) -> Iterator[LabelledCodes]:
+    """Pieces that stayed in memory. A file that changed is refused all the same."""
+    for part in parts:
+        part.stamp.check()
+    yield from held.pieces()
+    for part in parts:
+        part.stamp.check()
 
 
 def _pieces_after_charge(reading: Reading, rows: RawRows) -> Iterator[LabelledCodes]:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 import numpy as np
 
-from confide.data.arrays import Blocks, StoredBlocks, rows_in_block
+from confide.data.arrays import Blocks, CopiedBlocks, StoredBlocks, rows_in_block, rows_in_group, rows_in_sparse_block
 from confide.features.codes import Codes
 from confide.features.encoder import Encoder
 from confide.types import Array, Indices, Rows
+
+_WIDE = 1000
+"""Copies of coded rows with more columns than this stay coded: they would take much memory, and few of their entries are
+not 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,11 +25,13 @@ class EncodedBlocks(Blocks):
     ----------
     encoder, codes : both of the same schema
     single : whether blocks are in single precision; only solvers, which are not trusted, read such blocks
+    are_copies : whether these are copies of some rows
     """
 
     encoder: Encoder
     codes: Codes
     single: bool = False
+    are_copies: bool = field(default=False)  # without `field` the property of the protocol would be taken as its default
 
     made_anew: ClassVar[bool] = True
     """Each block is made for one call and kept nowhere, so it may be written to."""
@@ -40,7 +46,7 @@ class EncodedBlocks(Blocks):
 
     @property
     def rows_in_block(self) -> int:
-        return rows_in_block(self.n_features)
+        return (rows_in_sparse_block if self.encoder.codes_rows else rows_in_block)(self.n_features)
 
     def block(self, start: int, stop: int) -> Rows:
         return self.encoder.block(self.codes, start, stop, np.float32 if self.single else np.float64)
@@ -51,7 +57,9 @@ class EncodedBlocks(Blocks):
 
     def as_stored(self, shortened: bool) -> StoredBlocks | None:
         rows = None if shortened else self.encoder.as_stored(self.codes)
-        return None if rows is None else StoredBlocks(rows)
+        if rows is None:
+            return None
+        return StoredBlocks(rows, rows_in_group(self.n_features, sparse=self.encoder.codes_rows), self.are_copies)
 
     def taken(self, positions: Indices) -> EncodedBlocks:
         return replace(self, codes=self.codes.taken(positions))
@@ -59,3 +67,9 @@ class EncodedBlocks(Blocks):
     def copied(self, positions: Indices) -> Array:
         taken = self.codes.taken(positions)
         return self.encoder.expand(taken, 0, taken.n_rows)
+
+    def as_copies(self, positions: Indices) -> Blocks:
+        if not self.encoder.codes_rows or self.n_features <= _WIDE:
+            return CopiedBlocks(self.copied(positions), self.rows_in_block)
+        # The encoder stays out of a solver's reach, though the codes are copies.
+        return replace(self.taken(positions), are_copies=True).lent()

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from confide.data.arrays import Blocks, rows_in_block
 from confide.erm.coded_rows import dense
-from confide.features.public_maps import PublicMap
+from confide.features.public_maps import RowMap
 from confide.types import Array, Indices
 
 
@@ -17,12 +17,12 @@ class MappedBlocks(Blocks):
 
     Parameters
     ----------
-    blocks : rows of `fourier_map.n_inputs` columns
+    blocks : rows as the map takes them
     fourier_map : the map that is applied to each row
     """
 
     blocks: Blocks
-    fourier_map: PublicMap
+    fourier_map: RowMap
 
     made_anew: ClassVar[bool] = True
     """Each block is made for one call and kept nowhere, so it may be written to."""

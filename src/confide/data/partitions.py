@@ -49,7 +49,7 @@ from confide.features.labels import (
     class_positions,
     targets_at,
 )
-from confide.features.public_maps import PublicMap
+from confide.features.public_maps import RowMap
 from confide.features.schema import Schema
 from confide.types import Array, Rows, Targets, Weights
 
@@ -93,7 +93,7 @@ class NumericReading:
     n_inputs: int
     domain: tuple[Any, ...]
     class_weights: tuple[float, ...] | None = None
-    fourier: PublicMap | None = None
+    fourier: RowMap | None = None
     numbers: NumberTarget | None = None
 
     @property

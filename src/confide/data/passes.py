@@ -45,6 +45,15 @@ def progress(told: Progress | None = None) -> Iterator[None]:
     clock, learns something that no budget covers. Logs tell the same. Only fits of this thread are shown, and nothing here
     changes what they release.
 
+    Returns
+    -------
+    A context manager, for a `with` block.
+
+    Raises
+    ------
+    ParameterError
+        If it is given anything but a function or None.
+
     Examples
     --------
     >>> import numpy as np

@@ -46,7 +46,7 @@ from confide.features.canonical_labels import Label
 from confide.features.codes import Codes
 from confide.features.encoder import Encoder
 from confide.features.labels import positions_of, read_labels, read_targets
-from confide.features.public_maps import PublicMap
+from confide.features.public_maps import RowMap
 from confide.types import Array, Indices, Targets, Weights
 
 _PIECE_BYTES = 2**25
@@ -126,7 +126,7 @@ class Reading:
     encoder: Encoder
     domain: tuple[Label, ...]
     class_weights: tuple[float, ...] | None = None
-    fourier: PublicMap | None = None
+    fourier: RowMap | None = None
     numbers: NumberTarget | None = None
     single: bool = False
     stored: bool = False
@@ -146,7 +146,8 @@ class Reading:
     def rows_in_piece(self) -> int:
         """Rows of one piece: a whole number of groups of blocks, so that pieces cut no block."""
         # The domain stands for the scores of a row, of which there is at most one for each class.
-        step, width = rows_in_group(self.n_features), max(len(self.names), len(self.domain))
+        is_coded = self.fourier is None and self.encoder.codes_rows
+        step, width = rows_in_group(self.n_features, sparse=is_coded), max(len(self.names), len(self.domain))
         return step * max(1, _PIECE_BYTES // (8 * width * step))
 
     def pieces(self, raw_rows: RawRows, *, refuse: bool) -> Iterator[LabelledCodes]:
@@ -202,7 +203,7 @@ def weights_by_class(labels: Any, class_weights: tuple[float, ...] | None) -> Ar
     return row_weights
 
 
-def memory_source(blocks: Blocks, labels: Targets, row_weights: Array | None, fourier: PublicMap | None) -> MemorySource:
+def memory_source(blocks: Blocks, labels: Targets, row_weights: Array | None, fourier: RowMap | None) -> MemorySource:
     """A source of rows in memory with their weights. If there is a public map, it is applied to the rows."""
     return MemorySource(blocks if fourier is None else MappedBlocks(blocks, fourier), labels, row_weights)
 
@@ -357,6 +358,35 @@ class KeptSample:
     def piece(self) -> LabelledCodes:
         """All rows that were kept, as one piece. At least one row must have been added."""
         return concatenated([piece for _, piece in self._kept])
+
+
+class HeldPieces:
+    """Checked pieces that stay in memory for later passes, if together they are small. It holds data.
+
+    Parameters
+    ----------
+    most_bytes : pieces are held while all of them need no more memory than this
+    """
+
+    def __init__(self, most_bytes: int) -> None:
+        self._left, self._pieces = most_bytes, list[LabelledCodes]()
+
+    @property
+    def are_all(self) -> bool:
+        """Whether every piece that was added is held."""
+        return self._left >= 0
+
+    def append(self, piece: LabelledCodes) -> None:
+        """Hold one more piece, or let go of all if they need too much memory."""
+        self._left -= sum(array.nbytes for array in piece.arrays)
+        if self.are_all:
+            self._pieces.append(piece)
+        else:
+            self._pieces.clear()
+
+    def pieces(self) -> Iterator[LabelledCodes]:
+        """All pieces, in order."""
+        return iter(self._pieces)
 
 
 class PieceFile:

@@ -44,6 +44,10 @@ class CalibrationDisplay(CountsDisplay):
         ax : Matplotlib axes or None
             None makes a new figure.
 
+        Returns
+        -------
+        The display itself.
+
         Raises
         ------
         ParameterError

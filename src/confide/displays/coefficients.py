@@ -232,6 +232,10 @@ class CoefficientsDisplay:
         ax : Matplotlib axes or None
             None makes a new figure.
 
+        Returns
+        -------
+        The display itself.
+
         Raises
         ------
         ParameterError

@@ -122,6 +122,10 @@ class ComparisonDisplay:
         ax : Matplotlib axes or None
             None makes a new figure.
 
+        Returns
+        -------
+        The display itself.
+
         Raises
         ------
         ParameterError

@@ -59,6 +59,11 @@ class LedgerDisplay:
         ax : Matplotlib axes or None
             None makes a new figure.
 
+        Returns
+        -------
+        LedgerDisplay
+            Drawn: `ax_` and `figure_`.
+
         Raises
         ------
         LedgerError, FileError
@@ -76,6 +81,10 @@ class LedgerDisplay:
         ----------
         ax : Matplotlib axes or None
             None makes a new figure.
+
+        Returns
+        -------
+        The display itself.
 
         Raises
         ------

@@ -113,6 +113,10 @@ class PrivacyAccuracyDisplay:
         ax : Matplotlib axes or None
             None makes a new figure.
 
+        Returns
+        -------
+        The display itself.
+
         Raises
         ------
         ParameterError

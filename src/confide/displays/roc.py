@@ -43,6 +43,10 @@ class RocDisplay(CountsDisplay):
         ax : Matplotlib axes or None
             None makes a new figure.
 
+        Returns
+        -------
+        The display itself.
+
         Raises
         ------
         ParameterError

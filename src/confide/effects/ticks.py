@@ -35,7 +35,7 @@ def ticks_of(points: Points) -> list[float]:
     powers = [10.0**power for power in range(math.ceil(math.log10(largest)) + 1)] if largest >= 1.0 else []
     if column.scale == "log10":
         low, high = math.floor(math.log10(column.low)), math.ceil(math.log10(column.high))
-        factors = (1.0,) if high - low >= 3 else (1.0, 2.0, 5.0)
+        factors = (1.0,) if column.high >= 100.0 * column.low else (1.0, 2.0, 5.0)
         powers = [float(f"{factor}e{power}") for power in range(low, high + 1) for factor in factors]
     round_numbers = {column.low, 0.0, *powers, *(-power for power in powers)}
     kept: list[float] = []

@@ -14,7 +14,7 @@ from confide.errors import ParameterError
 from confide.estimators.additive_columns import AdditiveColumns
 from confide.estimators.linear_classifier import LinearClassifier
 from confide.estimators.loss_regression import LossRegressor, poisson_loss, squared_loss
-from confide.estimators.shared_parameters import IntervalsParameter, estimator
+from confide.estimators.shared_parameters import IntervalsParameter, PenaltyParameter, estimator
 from confide.features.encoder import Encoder
 from confide.intake import parameters
 from confide.released_models.links import Link
@@ -35,7 +35,7 @@ _MONOTONE_FOR_TWO = (
 
 
 @estimator
-class AdditiveClassifier(AdditiveColumns, IntervalsParameter, LinearClassifier):
+class AdditiveClassifier(AdditiveColumns, IntervalsParameter, PenaltyParameter, LinearClassifier):
     """An additive classifier (a generalised additive model), released under differential privacy.
 
     The score of a row is the sum of the effects of its columns: a curve for each number, a value for each level of a
@@ -120,6 +120,11 @@ class AdditiveClassifier(AdditiveColumns, IntervalsParameter, LinearClassifier):
         X : array, SciPy sparse matrix or frame (n, d)
             Rows, in the units of the fit; with a schema a frame that has its columns.
 
+        Returns
+        -------
+        array (n, n_classes) of float64
+            In [0, 1]; each row adds up to 1. The columns are in the order of `classes_`.
+
         Raises
         ------
         InputError
@@ -135,6 +140,11 @@ class AdditiveClassifier(AdditiveColumns, IntervalsParameter, LinearClassifier):
         X : array, SciPy sparse matrix or frame (n, d)
             Rows, in the units of the fit; with a schema a frame that has its columns.
 
+        Returns
+        -------
+        array (n, n_classes) of float64
+            At most 0, in the order of `classes_`.
+
         Raises
         ------
         InputError
@@ -145,7 +155,7 @@ class AdditiveClassifier(AdditiveColumns, IntervalsParameter, LinearClassifier):
 
 
 @estimator
-class AdditiveRegressor(AdditiveColumns, IntervalsParameter, LossRegressor):
+class AdditiveRegressor(AdditiveColumns, IntervalsParameter, PenaltyParameter, LossRegressor):
     """An additive regression (a generalised additive model), released under differential privacy.
 
     The score of a row is the sum of the effects of its columns: a curve for each number, a value for each level of a

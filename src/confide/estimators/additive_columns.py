@@ -13,7 +13,7 @@ import numpy as np
 from confide.effects.monotone import checked_monotone
 from confide.errors import ParameterError, SchemaError
 from confide.estimators.column_effects import ColumnEffects
-from confide.estimators.linear_model import PrivateLinearModel
+from confide.estimators.linear_model import NamesOfColumns, PrivateLinearModel
 from confide.estimators.shared_parameters import AdditiveParameters
 from confide.features.column_names import listed
 from confide.features.columns import NumberColumn
@@ -91,9 +91,9 @@ class AdditiveColumns(ColumnEffects, AdditiveParameters, PrivateLinearModel):
         made.prior = None
         return made._settings(encoder)
 
-    def _settings(self, encoder: Encoder | None, *, set_aside: float = 0.0) -> Settings:
+    def _settings(self, encoder: Encoder | None, *, set_aside: float = 0.0, names: NamesOfColumns | None = None) -> Settings:
         monotone = checked_monotone(self.monotone, None if encoder is None else encoder.schema)
-        return replace(super()._settings(encoder, set_aside=set_aside), monotone=tuple(monotone.items()))
+        return replace(super()._settings(encoder, set_aside=set_aside, names=names), monotone=tuple(monotone.items()))
 
     def _take_schema(self, schema: Schema | None) -> None:
         self.set_params(schema=schema, bounds=None, interactions=())

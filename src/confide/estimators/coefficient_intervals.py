@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -14,11 +14,14 @@ from confide.estimators.score_units import ratio_of_scores
 from confide.features.columns import with_unit
 from confide.features.encoder import Encoder
 from confide.inference.evidence import Evidence
-from confide.inference.intervals import Uncertainty, joint_uncertainty, of_all_scores, uncertainty
+from confide.inference.intervals import JointUncertainty, Uncertainty, joint_uncertainty, of_all_scores, uncertainty
 from confide.inference.least_squares import SumsEvidence, joint_uncertainty_of_sums, uncertainty_of_sums
 from confide.inference.sparse_columns import with_known_zeros
 from confide.inference.table import CoefficientTable, NamedUnit
 from confide.types import Array
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _WITHOUT_INTERVALS = (
     "Each fit spends budget anew. The released coefficients without intervals are in coef_; `confide inspect` shows them."
@@ -154,6 +157,49 @@ class CoefficientIntervals:
             is_centred=isinstance(self._evidence, Evidence) and not self._evidence.separable,
         )
 
+    def covariance(self, target: str = "regularised", units: str | None = None) -> pd.DataFrame:
+        """Compute the covariance of the errors of coefficients, due to sampling and to the noise for privacy together.
+
+        Parameters
+        ----------
+        target : {"regularised", "unregularised"}, default "regularised"
+            As in `uncertainty`.
+        units : {"original", "encoded"} or None, default None
+            As in `summary`.
+
+        Returns
+        -------
+        DataFrame (n_coefficients, n_coefficients)
+            Rows and columns have the names of the lines of `summary`, in the same order. The diagonal holds the squares of
+            its total errors.
+
+        Raises
+        ------
+        ParameterError
+            As in `summary`; or if the model has several scores, one for each class.
+
+        Notes
+        -----
+        Guarantee: post-processing of the release, which costs nothing more.
+        """
+        import pandas as pd
+
+        self._known_evidence()
+        if self._n_scores > 1:
+            raise ParameterError("covariance is for models with one score, and this one has a score for each class.")
+        if checked_units(units, self._encoder) == "original":
+            assert self._encoder is not None  # noqa: S101 - `checked_units`
+            each_weight = np.eye(self._encoder.n_features + 1)
+            named, combinations = in_original_units(self._encoder, each_weight[:-1], each_weight[-1])
+            shown = list(named)
+        else:
+            shown = self._encoded_coefficients()
+            combinations = np.eye(len(shown))
+            if self._known_evidence().intercept == 0.0:
+                shown, combinations = shown[:-1], combinations[:-1]
+        names = [each.name for each in shown]
+        return pd.DataFrame(self._errors_of(combinations, target)[0].covariance, index=names, columns=names)
+
     @property
     def _n_scores(self) -> int:
         return len(np.atleast_2d(self.coef_))
@@ -166,15 +212,19 @@ class CoefficientIntervals:
 
     def _in_original_units(self, target: str) -> tuple[list[NamedUnit], Uncertainty]:
         """The coefficients of one score in the units of the table, and the errors of those of all scores."""
-        evidence, encoder = self._known_evidence(), self._encoder
-        assert encoder is not None  # noqa: S101 - `checked_units`
-        each_weight = np.eye(encoder.n_features + 1)
-        named, combinations = in_original_units(encoder, each_weight[:-1], each_weight[-1])
+        assert self._encoder is not None  # noqa: S101 - `checked_units`
+        each_weight = np.eye(self._encoder.n_features + 1)
+        named, combinations = in_original_units(self._encoder, each_weight[:-1], each_weight[-1])
+        return list(named), of_all_scores(self._errors_of(combinations, target))
+
+    def _errors_of(self, combinations: Array, target: str) -> list[JointUncertainty]:
+        """For each score, the errors of combinations of its weights; the last weight is the intercept, if there is one."""
+        evidence = self._known_evidence()
         if evidence.intercept == 0.0:
             combinations = combinations[:, :-1]
         if isinstance(evidence, SumsEvidence):
-            return list(named), joint_uncertainty_of_sums(evidence, combinations, target)
-        return list(named), of_all_scores(joint_uncertainty(evidence, combinations, target))
+            return [joint_uncertainty_of_sums(evidence, combinations, target)]
+        return joint_uncertainty(evidence, combinations, target)
 
     def _known_evidence(self) -> Evidence | SumsEvidence:
         """What intervals are computed from, with what a schema says of encoded columns.

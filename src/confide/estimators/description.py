@@ -234,7 +234,13 @@ def _table_of(column: Column) -> CategoryTable | NumberTable:
         return NumberTable(column.name, column.low, column.high, even.knots_with_bounds, column.missing)
     levels = [str(category) for category in column.categories]
     levels += ["(other)"] * (column.other is True) + ["(missing)"] * column.missing
-    return CategoryTable(column.name, (*levels, *[NOT_LISTED] * (column.other is False)))
+    levels += [NOT_LISTED] * (column.other is False)
+    if len(set(levels)) < len(levels):
+        raise ParameterError(
+            f'column "{column.name}" lists a category with a name that a description gives to rows without one: '
+            f'"(other)", "(missing)" or "{NOT_LISTED}". Give it another name.'
+        )
+    return CategoryTable(column.name, tuple(levels))
 
 
 def _sums(plan: TablesPlan, layout: _Layout, read: ReadColumns, entropy: Entropy) -> ReleasedTables:

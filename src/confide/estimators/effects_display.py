@@ -37,6 +37,10 @@ class EffectsDisplay:
     ------
     ParameterError
         By `plot`, if Matplotlib is not installed.
+
+    Notes
+    -----
+    Guarantee: that of the model. The picture is made of its release alone, and costs nothing more.
     """
 
     figure_: Any
@@ -66,6 +70,11 @@ class EffectsDisplay:
         label : class label or None
             The class that a larger score stands for. None: the one that the model shows.
 
+        Returns
+        -------
+        EffectsDisplay
+            Drawn: `figure_` and `axes_`.
+
         Raises
         ------
         ParameterError
@@ -89,6 +98,10 @@ class EffectsDisplay:
         ----------
         ax : Matplotlib axes or None
             None: a new figure.
+
+        Returns
+        -------
+        The display itself.
 
         Raises
         ------

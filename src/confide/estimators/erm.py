@@ -11,7 +11,7 @@ from confide.erm.tilted_losses import TiltedLoss
 from confide.errors import ParameterError
 from confide.estimators.linear_classifier import LinearClassifier
 from confide.estimators.loss_regression import LossRegressor, poisson_loss, squared_loss
-from confide.estimators.shared_parameters import RowNormParameter, SparsityParameter, estimator
+from confide.estimators.shared_parameters import PenaltyParameter, RowNormParameter, SparsityParameter, estimator
 from confide.features.encoder import Encoder
 from confide.intake import parameters
 from confide.intake.user_losses import declared_loss, loss_with_slopes
@@ -38,7 +38,7 @@ def _user_loss(model: Any, names: tuple[str, ...], target_bound: float | None) -
 
 
 @estimator
-class ERMClassifier(SparsityParameter, RowNormParameter, LinearClassifier):
+class ERMClassifier(RowNormParameter, SparsityParameter, PenaltyParameter, LinearClassifier):
     """A linear classifier with a loss of the margin, released under differential privacy.
 
     Minimises mean loss(y w . x) + alpha / 2 |w|^2 over clipped rows, perturbed so that the released weights are
@@ -122,7 +122,7 @@ class ERMClassifier(SparsityParameter, RowNormParameter, LinearClassifier):
 
 
 @estimator
-class ERMRegressor(SparsityParameter, RowNormParameter, LossRegressor):
+class ERMRegressor(RowNormParameter, SparsityParameter, PenaltyParameter, LossRegressor):
     """A linear regressor with a loss of the score and the target, released under differential privacy.
 
     Minimises mean loss(w . x, y) + alpha / 2 |w|^2 over clipped rows and targets, perturbed so that the released weights are

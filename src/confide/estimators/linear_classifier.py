@@ -122,6 +122,11 @@ class LinearClassifier(ClassParameters, SampleWeightParameter, ClassifierMixin, 
         X : array, SciPy sparse matrix or frame (n, d)
             Rows, in the units of the fit; with a schema a frame that has its columns.
 
+        Returns
+        -------
+        array (n,) of float64, or (n, n_classes)
+            Scores without a unit, or log-odds for a logistic loss.
+
         Raises
         ------
         InputError
@@ -142,6 +147,11 @@ class LinearClassifier(ClassParameters, SampleWeightParameter, ClassifierMixin, 
         ----------
         X : array, SciPy sparse matrix or frame (n, d)
             Rows, in the units of the fit; with a schema a frame that has its columns.
+
+        Returns
+        -------
+        array (n,)
+            Labels of `classes_`.
 
         Raises
         ------
@@ -164,6 +174,11 @@ class LinearClassifier(ClassParameters, SampleWeightParameter, ClassifierMixin, 
             As in `fit`.
         sample_weight : (n,) numbers that are not negative, or None
             The weight of each row in the mean.
+
+        Returns
+        -------
+        float, from 0 to 1
+            The share of rows whose label is predicted.
 
         Raises
         ------

@@ -8,10 +8,10 @@ from __future__ import annotations
 import importlib
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from functools import partial
-from typing import Any, Self, TypedDict
+from typing import Any, Self, TypeAlias, TypedDict
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
@@ -33,6 +33,7 @@ from confide.exports.scikit_learn import pipeline_of
 from confide.features.column_names import names_by_position
 from confide.features.encoder import Encoder
 from confide.features.public_maps import PublicMap
+from confide.features.quadratic_forms import QuadraticForm
 from confide.features.schema import Schema
 from confide.files import document_text, write_text
 from confide.inference.evidence import Evidence
@@ -40,6 +41,7 @@ from confide.inference.least_squares import SumsEvidence
 from confide.intake import parameters
 from confide.intake.arrays import rows_to_score
 from confide.intake.given_rows import GivenRows, rows_given
+from confide.intake.penalties import checked_penalty, form_of
 from confide.intake.specification import Columns, RowSpecification
 from confide.intake.targets import TargetKind
 from confide.privacy.budgets import Neighbours, as_budget
@@ -48,13 +50,17 @@ from confide.released_models.model import ReleasedModel
 from confide.released_models.prior import Prior, checked_prior
 from confide.released_models.scores import LinearModel
 from confide.saved_models.writing import document_of
-from confide.training.alpha import usual_norm_of_curves
+from confide.training.alpha import has_curves, usual_norm_of_curves
 from confide.training.charge import Charge, note_checksum, rows_per_person
 from confide.training.fit import train
 from confide.training.mechanism_choice import MECHANISM_NAMES
+from confide.training.penalised_settings import penalised
 from confide.training.plan import AnyPlan, make_plan
 from confide.training.settings import ScoreLoss, Settings, SquaredError
 from confide.types import Array
+
+NamesOfColumns: TypeAlias = Callable[[], Sequence[str]]
+"""Gives the names of the columns of an array or a frame of numbers."""
 
 
 class WeightsOfRows(TypedDict, total=False):
@@ -99,7 +105,7 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ShownWithGua
         given = rows_given(X, y, sample_weight)
         encoder = parameters.checked_schema(self._schema_of(given))
         chosen = self._with_chosen_features(encoder, given.n_rows_given)
-        settings = chosen._settings(encoder)
+        settings = chosen._settings(encoder, names=given.column_names)
         seed, ledger = parameters.checked_seed(self.random_state), parameters.checked_ledger(self.ledger)
         tell_of_no_ledger(self, ledger)
         charge, charged_to = Charge(ledger, seed, f"{type(self).__name__}.fit"), None if ledger is None else ledger.identity
@@ -159,7 +165,8 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ShownWithGua
         schema = self._schema_of_plan(n_rows, n_features)
         encoder = parameters.checked_schema(schema)
         chosen = self._with_chosen_features(encoder, partial(parameters.checked_count, "n_rows", n_rows))
-        settings = chosen._settings(encoder, set_aside=set_aside).for_classes(n_classes)
+        names = partial(self._names_of_plan, n_features)
+        settings = chosen._settings(encoder, set_aside=set_aside, names=names).for_classes(n_classes)
         if self.schema is None and schema is not None:
             n_features = None  # it was used for the schema
         columns = parameters.checked_shape(n_rows, n_features, encoder, settings.n_rows_bounds)
@@ -167,6 +174,11 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ShownWithGua
         if settings.prior is not None:
             settings.prior.refuse_map(fourier)
         return make_plan(settings, columns if fourier is None else fourier.n_features, n_rows)
+
+    def _names_of_plan(self, n_features: int | None) -> Sequence[str]:
+        """Names of so many columns of numbers: those of the fit, if there was one, so that its plan can be made again."""
+        names = getattr(self, "feature_names_in_", None)
+        return names_of_plan(n_features, None) if names is None or len(names) != n_features else tuple(names)
 
     def _schema_of(self, given: GivenRows) -> Schema | None:
         """The schema by which these rows are read and encoded. It follows from public facts."""
@@ -206,12 +218,22 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ShownWithGua
         chosen = self._with_chosen_features(parameters.checked_schema(schema), count)
         self.set_params(**chosen.get_params(deep=False))
 
+    def _take_names(self, schema: Schema | None, names: NamesOfColumns) -> None:
+        """Replace a penalty that names columns of numbers by one strength for each column, in their order."""
+        if schema is None and isinstance(getattr(self, "penalty", None), Mapping):
+            form = self._form(None, names)
+            assert form is not None  # noqa: S101 - there is a penalty
+            self.set_params(penalty=form.scales**-2.0)
+
     def _take_schema(self, schema: Schema | None) -> None:
         """Make this schema, in which nothing is left to be chosen, the parameter of this estimator."""
         self.set_params(schema=schema)
 
-    def _settings(self, encoder: Encoder | None, *, set_aside: float = 0.0) -> Settings:
-        """The checked parameters. No data is needed for them."""
+    def _settings(self, encoder: Encoder | None, *, set_aside: float = 0.0, names: NamesOfColumns | None = None) -> Settings:
+        """The checked parameters. No data is needed for them.
+
+        `names` gives the names of the columns of an array or a frame of numbers, for parameters that name them.
+        """
         budget, neighbours = as_budget(self.budget), Neighbours.parse(self.neighbours)
         row_bound = self._bound_of_rows(encoder)
         parameters.refuse_unbounded(budget, row_bound, getattr(self, "target_bound", None))
@@ -220,7 +242,8 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ShownWithGua
         prior = self._given_prior()
         if prior is not None:
             prior.refuse_columns(encoder)
-        return Settings(
+        form = self._form(encoder, names)
+        settings = Settings(
             minimised=self._minimised(encoder),
             budget=budget,
             mechanism=parameters.checked_choice("mechanism", self.mechanism, self._mechanisms),
@@ -237,13 +260,23 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ShownWithGua
             n_threads=parameters.checked_jobs(self.n_jobs),
             centres=parameters.checked_centre(self.centre),
             usual_norm=None if encoder is None or row_bound is not encoder.row_bound else usual_norm_of_curves(encoder),
+            has_curves=encoder is not None and has_curves(encoder),
             appends_features=encoder is not None and encoder.appended is not None,
             prior=prior,
             l1_ratio=parameters.checked_l1_ratio(
-                getattr(self, "l1_ratio", 0.0), has_intervals=self._asks_for_intervals, has_prior=prior is not None
+                getattr(self, "l1_ratio", 0.0),
+                has_intervals=self._asks_for_intervals,
+                has_prior=prior is not None,
+                has_form=form is not None,
             ),
             has_schema=encoder is not None,
         )
+        return settings if form is None else penalised(settings, form, encoder)
+
+    def _form(self, encoder: Encoder | None, names: NamesOfColumns | None) -> QuadraticForm | None:
+        """The quadratic form that the parameter `penalty` stands for, or None for |w|^2."""
+        given = checked_penalty(getattr(self, "penalty", None))
+        return None if given is None else form_of(given, encoder, names or _no_names)
 
     @property
     def _asks_for_intervals(self) -> bool:
@@ -261,11 +294,13 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ShownWithGua
             row_bound=settings.row_bound,
             rows_per_person=rows_per_person(settings.rows_per_person, seed),
             fourier_map=partial(self._fourier_map, encoder=encoder),
-            accepts_sparse=self._accepts_sparse,
+            accepts_sparse=self._accepts_sparse and settings.penalty is None,
             largest_sample_weight=settings.largest_sample_weight,
             class_weight=settings.class_weight,
             with_moments=settings.has_intervals,
             n_threads=settings.n_threads,
+            penalty=settings.penalty,
+            norm_before_penalty=None if encoder is not None else settings.norm_before_penalty,
         )
 
     def _hold(self, released: ReleasedModel) -> None:
@@ -443,8 +478,14 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ShownWithGua
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = self.schema is None and self._accepts_sparse
+        has_penalty = getattr(self, "penalty", None) is not None
+        tags.input_tags.sparse = self.schema is None and self._accepts_sparse and not has_penalty
         return tags
+
+
+def _no_names() -> tuple[str, ...]:
+    """What stands for the names of columns where nobody knows them."""
+    raise ParameterError("a penalty by the names of columns needs a schema, or rows whose columns have names.")
 
 
 def names_of_plan(n_features: int | None, n_described: int | None) -> tuple[str, ...]:
@@ -489,6 +530,12 @@ def _prior_of_model(model: Any) -> Prior | None:
     if not isinstance(model, PrivateLinearModel):
         return None
     return released_model(model).as_prior(model._charged_to)
+
+
+def form_of_model(model: PrivateLinearModel) -> QuadraticForm | None:
+    """The quadratic form in whose norm a model was fitted, from public facts; None for |w|^2."""
+    encoder = released_model(model).encoder
+    return model._form(encoder, partial(model._names_of_plan, model.n_features_in_))
 
 
 def document_of_model(model: PrivateLinearModel) -> dict[str, Any]:

@@ -57,6 +57,11 @@ class LinearRegressor(TargetParameter, RegressorMixin, PrivateLinearModel):  # t
         X : array, SciPy sparse matrix or frame (n, d)
             Rows, in the units of the fit; with a schema a frame that has its columns.
 
+        Returns
+        -------
+        array (n,) of float64
+            In the unit of the target.
+
         Raises
         ------
         InputError
@@ -81,6 +86,11 @@ class LinearRegressor(TargetParameter, RegressorMixin, PrivateLinearModel):  # t
             Targets, in their own unit.
         sample_weight : (n,) numbers that are not negative, or None
             The weight of each row in the mean.
+
+        Returns
+        -------
+        float, at most 1
+            R^2: 1 for perfect predictions, 0 for those of the mean.
 
         Raises
         ------

@@ -10,7 +10,13 @@ import numpy as np
 from confide.erm.losses import LogisticLoss
 from confide.erm.row_bounds import BallBound
 from confide.estimators.linear_classifier import LinearClassifier
-from confide.estimators.shared_parameters import IntervalsParameter, RowNormParameter, SparsityParameter, estimator
+from confide.estimators.shared_parameters import (
+    IntervalsParameter,
+    PenaltyParameter,
+    RowNormParameter,
+    SparsityParameter,
+    estimator,
+)
 from confide.features.encoder import Encoder
 from confide.intake import parameters
 from confide.released_models.links import Link
@@ -20,7 +26,7 @@ from confide.types import Array
 
 
 @estimator
-class LogisticRegression(SparsityParameter, IntervalsParameter, RowNormParameter, LinearClassifier):
+class LogisticRegression(IntervalsParameter, RowNormParameter, SparsityParameter, PenaltyParameter, LinearClassifier):
     """Logistic regression released under differential privacy.
 
     Minimises mean log(1 + exp(-y w . x)) + alpha / 2 |w|^2 over clipped rows, perturbed so that the released weights are
@@ -109,6 +115,11 @@ class LogisticRegression(SparsityParameter, IntervalsParameter, RowNormParameter
         X : array, SciPy sparse matrix or frame (n, d)
             Rows, in the units of the fit; with a schema a frame that has its columns.
 
+        Returns
+        -------
+        array (n, n_classes) of float64
+            In [0, 1]; each row adds up to 1. The columns are in the order of `classes_`.
+
         Raises
         ------
         InputError
@@ -123,6 +134,11 @@ class LogisticRegression(SparsityParameter, IntervalsParameter, RowNormParameter
         ----------
         X : array, SciPy sparse matrix or frame (n, d)
             Rows, in the units of the fit; with a schema a frame that has its columns.
+
+        Returns
+        -------
+        array (n, n_classes) of float64
+            At most 0, in the order of `classes_`.
 
         Raises
         ------

@@ -59,7 +59,7 @@ def take_part(connection: Connection, estimator: LinearClassifier, X: Any, y: An
         encoder = Encoder(schema, of_part=True)
         if estimator._with_chosen_features(encoder, rows_of_parties_are_not_counted) is not estimator:
             rows_of_parties_are_not_counted()
-        settings = estimator._settings(encoder)
+        settings = estimator._settings(encoder, names=given.column_names)
         with given.checked([estimator._specification(settings, encoder)]) as (rows,):
             answer(connection, rows.source, settings.for_classes(len(rows.domain)).row_sums)
     except BaseException:

@@ -31,7 +31,7 @@ from confide.privacy.budgets import Neighbours
 from confide.privacy.noise import Entropy
 from confide.training.assumptions import guarantee_of, sentences_of_rows
 from confide.training.charge import Charge, before_charge, charge_and_release
-from confide.training.fit import lattices_of, released
+from confide.training.fit import lattices_of, model_of_columns, released
 from confide.training.plan import AnyPlan, plan_for
 from confide.training.random_division import divided, refuse_persons, refuse_undivided
 from confide.training.settings import Settings, SquaredError
@@ -183,7 +183,7 @@ def intervals_from_parts(
         # Parts may differ by one row in size, and then "auto" could choose different losses for them.
         estimator.set_params(loss=estimator._loss_in_parts)
     encoder = parameters.checked_schema(schema)
-    settings = estimator._settings(encoder, set_aside=math.log(n_parts))
+    settings = estimator._settings(encoder, set_aside=math.log(n_parts), names=given.column_names)
     if isinstance(settings.minimised, SquaredError) and settings.mechanism == "auto":
         # Intervals are for least squares itself, without clipped slopes.
         settings = replace(settings, mechanism="sufficient-statistics")
@@ -196,7 +196,7 @@ def intervals_from_parts(
 
         def release(entropy: Entropy) -> Array:
             parts = divided(plans.part_sizes, entropy)
-            return np.array([_coefficients(plans.by_size[part.size], rows.part(part), entropy) for part in parts])
+            return np.array([_coefficients(plans.by_size[part.size], rows.part(part), settings, entropy) for part in parts])
 
         noises = [noise for plan in plans.by_size.values() for noise in lattices_of(plan)]
         before_charge(noises, unusual)
@@ -247,9 +247,9 @@ def _guarantee(
     return guarantee_of(plans.whole, sentences, rows.encoder, charge, unusual)
 
 
-def _coefficients(plan: AnyPlan, part: CheckedRows, entropy: Entropy) -> Array:
+def _coefficients(plan: AnyPlan, part: CheckedRows, settings: Settings, entropy: Entropy) -> Array:
     """The released coefficients of one part: the classes follow one another, and in each the intercept comes last."""
-    model = released(plan, part.source, entropy).model
+    model = model_of_columns(released(plan, part.source, entropy).model, settings)
     columns = [model.coef, model.intercept[:, None]] if plan.problem.intercept > 0.0 else [model.coef]
     return np.hstack(columns).ravel()
 

@@ -336,6 +336,7 @@ class PrivateSearchCV(TellsOfRepeatedFits, AdviceOnParameters, MetaEstimatorMixi
         charge = Charge(ledger, seed, f"{type(self).__name__}.fit")
         for model, its_schema in zip(candidates, schemas, strict=True):
             model._take_choices(its_schema, given.n_rows_given)
+            model._take_names(its_schema, given.column_names)
         encoders = list(map(parameters.checked_schema, schemas))
         settings = [model._settings(encoder) for model, encoder in zip(candidates, encoders, strict=True)]
         specifications = [
@@ -396,6 +397,11 @@ class PrivateSearchCV(TellsOfRepeatedFits, AdviceOnParameters, MetaEstimatorMixi
         X : array, SciPy sparse matrix or frame (n, d)
             Rows, in the units of the fit; with a schema a frame that has its columns.
 
+        Returns
+        -------
+        array (n,)
+            Labels of `classes_`.
+
         Raises
         ------
         InputError
@@ -411,6 +417,11 @@ class PrivateSearchCV(TellsOfRepeatedFits, AdviceOnParameters, MetaEstimatorMixi
         ----------
         X : array, SciPy sparse matrix or frame (n, d)
             Rows, in the units of the fit; with a schema a frame that has its columns.
+
+        Returns
+        -------
+        array (n,) of float64, or (n, n_classes)
+            Scores without a unit, or log-odds for a logistic loss.
 
         Raises
         ------
@@ -430,6 +441,11 @@ class PrivateSearchCV(TellsOfRepeatedFits, AdviceOnParameters, MetaEstimatorMixi
         X : array, SciPy sparse matrix or frame (n, d)
             Rows, in the units of the fit; with a schema a frame that has its columns.
 
+        Returns
+        -------
+        array (n, n_classes) of float64
+            In [0, 1]; each row adds up to 1. The columns are in the order of `classes_`.
+
         Raises
         ------
         InputError
@@ -446,6 +462,11 @@ class PrivateSearchCV(TellsOfRepeatedFits, AdviceOnParameters, MetaEstimatorMixi
         ----------
         X : array, SciPy sparse matrix or frame (n, d)
             Rows, in the units of the fit; with a schema a frame that has its columns.
+
+        Returns
+        -------
+        array (n, n_classes) of float64
+            At most 0, in the order of `classes_`.
 
         Raises
         ------
@@ -466,6 +487,11 @@ class PrivateSearchCV(TellsOfRepeatedFits, AdviceOnParameters, MetaEstimatorMixi
             As in `fit`.
         sample_weight : (n,) numbers that are not negative, or None
             The weight of each row in the mean.
+
+        Returns
+        -------
+        float, from 0 to 1
+            The share of rows whose label is predicted.
 
         Raises
         ------

@@ -43,6 +43,13 @@ _DESCRIPTIONS = {
     Every row is clipped to this L2 norm; None means 1.0. It is never inferred from the rows. It cannot be given together
     with a schema. A `BallBound`, `BoxBound` or `GroupBound` clips rows in its own way and shapes the noise.
     ``float("inf")`` needs an infinite budget.""",
+    "penalty": """"smooth", dict, array or None, default None
+    What is penalised in place of |w|^2: a positive definite quadratic form w' P w. A dict names columns and gives each a
+    strength, from 1e-6 to 1e6, or a `Smooth`, which penalises differences of neighbouring weights: of a curve with knots, or
+    of levels in the order in which the schema lists them. Columns that are not named have strength 1. "smooth" is `Smooth()`
+    for all columns with knots. An array has a strength for each column as it enters the fit, or is a symmetric matrix
+    (d, d). The noise is shaped by the same form. With a schema the bound on rows follows from both; otherwise rows are
+    clipped to `row_norm`, a number, as without it.""",
     "fit_intercept": """bool, default True
     Whether the model has an intercept. It is a penalised weight of a constant that is appended to every row.""",
     "intercept_scaling": """float, default 1.0
@@ -215,6 +222,13 @@ class RowNormParameter:
     """The bound on rows, for models in which the user chooses it."""
 
     row_norm: Any = None
+
+
+@estimator
+class PenaltyParameter:
+    """What is penalised in place of |w|^2, for models whose columns have a meaning."""
+
+    penalty: Any = None
 
 
 @estimator

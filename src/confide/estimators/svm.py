@@ -14,7 +14,14 @@ from confide.erm.hinges import Hinge, HuberHinge, LogisticHinge, SmoothHinge
 from confide.erm.row_bounds import BallBound, RowBound
 from confide.errors import ParameterError
 from confide.estimators.linear_classifier import LinearClassifier
-from confide.estimators.shared_parameters import IntervalsParameter, RowNormParameter, SparsityParameter, estimator
+from confide.estimators.linear_model import NamesOfColumns
+from confide.estimators.shared_parameters import (
+    IntervalsParameter,
+    PenaltyParameter,
+    RowNormParameter,
+    SparsityParameter,
+    estimator,
+)
 from confide.features.curves_and_features import CurvesAndFeatures
 from confide.features.encoder import Encoder
 from confide.features.fourier import FourierMap
@@ -70,7 +77,7 @@ def hinge_loss(name: Any, smoothing: Any, bound_if_noisy: RowBound | None) -> Sc
 
 
 @estimator
-class LinearSVC(SparsityParameter, IntervalsParameter, RowNormParameter, LinearClassifier):
+class LinearSVC(IntervalsParameter, RowNormParameter, SparsityParameter, PenaltyParameter, LinearClassifier):
     """A linear support vector machine with the hinge or a smoothed hinge, released under differential privacy.
 
     Minimises mean loss(y w . x) + alpha / 2 |w|^2 over clipped rows, perturbed so that the released weights are
@@ -280,8 +287,8 @@ class KernelSVC(LinearClassifier):
         found = self._map_of(2 if _is_automatic(self.n_features) else self.n_features, 1, encoder)
         return super()._bound_of_rows(encoder) if found is None else found.row_bound
 
-    def _settings(self, encoder: Encoder | None, *, set_aside: float = 0.0) -> Settings:
-        settings = super()._settings(encoder, set_aside=set_aside)
+    def _settings(self, encoder: Encoder | None, *, set_aside: float = 0.0, names: NamesOfColumns | None = None) -> Settings:
+        settings = super()._settings(encoder, set_aside=set_aside, names=names)
         if self._has_columns_alone(encoder):
             return settings
         return replace(settings, random_features=True, usual_norm=self._usual_norm(encoder))

@@ -90,6 +90,11 @@ class SchemaEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # s
         X : frame (n, any number of columns)
             Raw columns, in the units of the schema.
 
+        Returns
+        -------
+        array (n, n_columns) of float64
+            The rows, mapped.
+
         Raises
         ------
         InputError
@@ -105,6 +110,11 @@ class SchemaEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # s
         ----------
         input_features : ignored
             The schema names the raw columns.
+
+        Returns
+        -------
+        array (n_features_out,) of str
+            In the order of the columns of `transform`.
 
         Raises
         ------
@@ -226,6 +236,11 @@ class RandomFourierFeatures(TransformerMixin, BaseEstimator):  # type: ignore[mi
         X : array or frame (n, d)
             Real numbers, as many columns as in `fit`.
 
+        Returns
+        -------
+        array (n, n_columns) of float64
+            The rows, mapped.
+
         Raises
         ------
         InputError
@@ -241,6 +256,11 @@ class RandomFourierFeatures(TransformerMixin, BaseEstimator):  # type: ignore[mi
         Parameters
         ----------
         input_features : ignored
+
+        Returns
+        -------
+        array (n_features_out,) of str
+            In the order of the columns of `transform`.
 
         Raises
         ------

@@ -186,8 +186,8 @@ class NumberColumn:
 
     @property
     def title(self) -> str:
-        """The name for headings and axes: with the unit in parentheses if there is one."""
-        return self.name if self.unit is None else f"{self.name} ({self.unit})"
+        """The name for headings and axes: with the unit in parentheses, if there is one and the name does not hold it."""
+        return self.name if self.unit is None or self.unit in self.name else f"{self.name} ({self.unit})"
 
 
 @dataclass(frozen=True, slots=True)

@@ -142,7 +142,7 @@ class FourierMap:
         if self.orthogonal:
             blocks = range(0, n_frequencies, self.n_inputs)
             frequencies = np.concatenate([_orthogonalised(frequencies[i : i + self.n_inputs]) for i in blocks])
-        frequencies = _on_grid(frequencies / self.length_scale, _FREQUENCY_BITS)
+        frequencies = on_grid(frequencies / self.length_scale, _FREQUENCY_BITS)
         frequencies.setflags(write=False)
         return frequencies
 
@@ -204,7 +204,7 @@ class FourierMap:
     def _fill(self, mapped: Array, rows: Array) -> None:
         scale = _norm(self.n_features) / math.sqrt(self.n_features // 2)
         bits = 53 - _FREQUENCY_BITS - (self.n_inputs - 1).bit_length()
-        rows = _on_grid(np.clip(rows, -_LARGEST_ENTRY, _LARGEST_ENTRY, out=rows), bits)
+        rows = on_grid(np.clip(rows, -_LARGEST_ENTRY, _LARGEST_ENTRY, out=rows), bits)
         cosines, sines = np.hsplit(mapped, 2)
         # With t the tangent of half an angle and w = 2 / (1 + t^2), the cosine of the angle is w - 1 and its sine is t w.
         # This needs one function instead of two, and the squares add up to 1 whatever the error of t is.
@@ -273,7 +273,7 @@ def _orthogonalised(frequencies: Array) -> Array:
     return np.ascontiguousarray(directions.T)
 
 
-def _on_grid(rows: Array, bits: int) -> Array:
+def on_grid(rows: Array, bits: int) -> Array:
     """Each row, rounded to multiples of 2^-bits of the power of two above its largest entry.
 
     Consider two such rows, one with b bits and one with 53 - b - c bits, and a sum of d <= 2^c products of their entries.

@@ -11,16 +11,23 @@ from confide.features.fourier import FourierMap
 from confide.types import Array, Rows
 
 
-class PublicMap(Protocol):
+class RowMap(Protocol):
     """A map of rows that is known to everybody: each row becomes another row, as a function of that row alone."""
-
-    @property
-    def n_inputs(self) -> int:
-        """Number of columns of a row."""
 
     @property
     def n_features(self) -> int:
         """Number of columns of a mapped row."""
+
+    def transform(self, rows: Rows) -> Array:
+        """Map rows (m, d) to a fresh array (m, n_features) of float64."""
+
+
+class PublicMap(RowMap, Protocol):
+    """A map of rows that belongs to a model: its weights are those of the columns of mapped rows."""
+
+    @property
+    def n_inputs(self) -> int:
+        """Number of columns of a row."""
 
     @property
     def row_bound(self) -> BallBound:
@@ -31,9 +38,6 @@ class PublicMap(Protocol):
 
     def names_for(self, inputs: Sequence[str]) -> tuple[str, ...]:
         """Names of the columns of a mapped row, from the names of the columns of a row."""
-
-    def transform(self, rows: Rows) -> Array:
-        """Map rows (m, n_inputs) to a fresh array (m, n_features) of float64."""
 
     def to_dict(self) -> dict[str, Any]:
         """A JSON-able form, read by `map_from_dict`."""

@@ -159,6 +159,11 @@ class Schema:
             columns are required, and their order is kept. An interaction may also be a mapping, {"columns": [name, name],
             "knots": 1, "scale": 0.3}
 
+        Returns
+        -------
+        Schema
+            What the mapping says.
+
         Raises
         ------
         SchemaError
@@ -182,6 +187,11 @@ class Schema:
         Parameters
         ----------
         path : path of the file
+
+        Returns
+        -------
+        Schema
+            What the file says.
 
         Raises
         ------

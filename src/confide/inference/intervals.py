@@ -149,6 +149,15 @@ class JointUncertainty(Uncertainty):
 
     sampling_root: Array
 
+    @property
+    def covariance(self) -> Array:
+        """(D, D): of the errors due to sampling and to noise together; infinite where the noise hides what the rows tell."""
+        if not self._is_known.all():
+            return np.full((len(self.estimates),) * 2, np.inf)
+        total: Array = self.sampling_root.T @ self.sampling_root
+        n_draws = len(self.privacy_errors)
+        return total + self.privacy_errors.T @ self.privacy_errors / n_draws if n_draws else total
+
     def joint_margins(self, level: float) -> Array:
         """(D,): half the width of intervals that all together contain their targets with this probability.
 

@@ -120,8 +120,8 @@ class _RowsInMemory:
         """The rows as one fit uses them: mapped and weighted."""
         # Clip no rows: a bound that does not fit the columns refuses them here, before anything is charged.
         specification.row_bound.clip(table.blocks.block(0, 0))
-        fourier = specification.fourier_map(table.blocks.n_features)
-        blocks = table.blocks if fourier is None else MappedBlocks(table.blocks, fourier)
+        fourier, row_map = specification.map_of(table.blocks.n_features)
+        blocks = table.blocks if row_map is None else MappedBlocks(table.blocks, row_map)
         largest, class_weight = specification.largest_sample_weight, specification.class_weight
         weights = row_weights_of(own_weights, largest, targets.values, targets.domain, class_weight)
         values = targets.values
@@ -196,13 +196,13 @@ class _RowsElsewhere:
         largest, class_weight = specification.largest_sample_weight, specification.class_weight
         of_classes = row_weights_of(None, largest, each_class, target.domain, class_weight)
         counts = None if of_classes is None else tuple(of_classes.tolist())
-        fourier = specification.fourier_map(self.rows.n_inputs if encoder is None else encoder.n_features)
+        fourier, row_map = specification.map_of(self.rows.n_inputs if encoder is None else encoder.n_features)
         reading: Reading | NumericReading
         if encoder is None:
-            reading = NumericReading(self.rows.n_inputs, target.domain, counts, fourier, target.numbers)
+            reading = NumericReading(self.rows.n_inputs, target.domain, counts, row_map, target.numbers)
             columns = Columns(self.rows.n_inputs, None)
         else:
-            reading = Reading(encoder, target.domain, counts, fourier, target.numbers)
+            reading = Reading(encoder, target.domain, counts, row_map, target.numbers)
             columns = Columns.of_schema(encoder)
         with self.rows.checked(reading, specification.rows_per_person, specification.n_threads) as checked:
             yield CheckedRows(

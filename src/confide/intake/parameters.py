@@ -185,7 +185,7 @@ def checked_quantile(quantile: Any) -> float:
     return float(quantile)
 
 
-def checked_l1_ratio(l1_ratio: Any, *, has_intervals: bool, has_prior: bool) -> float:
+def checked_l1_ratio(l1_ratio: Any, *, has_intervals: bool, has_prior: bool, has_form: bool) -> float:
     """The share of the l1 penalty. The ridge must keep a share, because the guarantee rests on it."""
     ok = isinstance(l1_ratio, Real) and not isinstance(l1_ratio, bool)
     if not ok or not 0.0 <= l1_ratio < 1.0:
@@ -197,6 +197,9 @@ def checked_l1_ratio(l1_ratio: Any, *, has_intervals: bool, has_prior: bool) -> 
             "there are no intervals with l1_ratio above 0: weights that are 0 have no law that intervals could be made "
             "from. Leave out l1_ratio, or ask for no intervals."
         )
+    if l1_ratio > 0.0 and has_form:
+        # Rows and weights are brought to the norm of the form, and the l1 penalty is on weights as they are.
+        raise ParameterError("l1_ratio above 0 has the ridge |w|^2 beside it: leave out l1_ratio, or penalty.")
     if l1_ratio > 0.0 and has_prior:
         raise ParameterError(
             "l1_ratio above 0 pulls weights towards 0, and a prior pulls them towards other weights. Leave out one of both."

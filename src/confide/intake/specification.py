@@ -10,10 +10,13 @@ import numpy as np
 
 from confide.data.checked_source import CheckedSource
 from confide.erm.row_bounds import RowBound
+from confide.errors import ParameterError
 from confide.features.column_names import names_by_position
 from confide.features.encoder import Encoder
+from confide.features.penalised_rows import PenalisedRows
 from confide.features.persons import RowsPerPerson
-from confide.features.public_maps import PublicMap
+from confide.features.public_maps import PublicMap, RowMap
+from confide.features.quadratic_forms import QuadraticForm
 from confide.intake.targets import TargetKind
 from confide.types import Indices
 
@@ -37,6 +40,9 @@ class RowSpecification:
     class_weight : pairs of class and public weight, or None
     with_moments : whether the fit also asks for the moments that intervals are made of
     n_threads : number of threads that share the rows
+    penalty : the quadratic form in whose norm rows enter the fit; None for |w|^2
+    norm_before_penalty : the L2 norm to which rows are clipped before they are brought to that norm; None if an encoder
+        bounds them
     """
 
     columns_of: Any
@@ -51,6 +57,19 @@ class RowSpecification:
     class_weight: tuple[tuple[Any, float], ...] | None = None
     with_moments: bool = False
     n_threads: int = 1
+    penalty: QuadraticForm | None = None
+    norm_before_penalty: float | None = None
+
+    def map_of(self, n_inputs: int) -> tuple[PublicMap | None, RowMap | None]:
+        """For rows of so many columns: the public map that belongs to the model, and the whole map of rows of the fit."""
+        fourier = self.fourier_map(n_inputs)
+        if self.penalty is None:
+            return fourier, fourier
+        if n_inputs != self.penalty.n_features:
+            raise ParameterError(
+                f"the penalty is one of {self.penalty.n_features} columns, and rows have {n_inputs} as they enter the fit."
+            )
+        return fourier, PenalisedRows(self.penalty, fourier, self.norm_before_penalty)
 
 
 @dataclass(frozen=True, slots=True)

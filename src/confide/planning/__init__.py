@@ -2,12 +2,19 @@
 
 from confide.planning.comparison import Compared, compare_mechanisms, equivalent_budgets
 from confide.planning.excess_risk import ExcessRiskBound, excess_risk_bound, least_excess_risk
+from confide.planning.kernel_features import (
+    features_for_kernel,
+    kernel_error_for_accuracy,
+    laplace_scale_for_kernel,
+    pairs_by_lemma_18,
+    pairs_for_kernel_error,
+    second_moment,
+)
 from confide.planning.kernel_risk import FeatureApproximation, feature_approximation, kernel_excess_risk_bound
 from confide.planning.sample_sizes import SampleSize, sample_size
 from confide.planning.simulation import Forecast, simulate
 from confide.planning.support_vectors import (
     PrivacyRange,
-    features_for_kernel,
     laplace_scale_for_accuracy,
     optimal_privacy,
     optimal_privacy_of_kernel,
@@ -27,12 +34,17 @@ __all__ = [
     "excess_risk_bound",
     "feature_approximation",
     "features_for_kernel",
+    "kernel_error_for_accuracy",
     "kernel_excess_risk_bound",
     "laplace_scale_for_accuracy",
+    "laplace_scale_for_kernel",
     "least_excess_risk",
     "optimal_privacy",
     "optimal_privacy_of_kernel",
+    "pairs_by_lemma_18",
+    "pairs_for_kernel_error",
     "sample_size",
+    "second_moment",
     "simulate",
     "utility_bound",
 ]

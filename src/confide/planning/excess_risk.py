@@ -31,10 +31,7 @@ from confide.privacy.mechanism import Plan
 _SEAL_SHARE = 0.01
 """Share of the probability of failure for each of two events of the last step, where it is not the main noise."""
 _ROW_SHARES, _PULL_SHARES = (0.05, 0.3, 0.7, 0.95), (0.25, 0.75)
-"""Divisions of the probability of failure that are tried.
-
-The rows' share of it, and that of the length of noise of the rest.
-"""
+"""Divisions of the probability of failure that are tried: the share of rows, and of the rest that of the length of noise."""
 _GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
 _SPAN, _N_STEPS = math.log(8.0), 9
 """How far from a first guess alpha is sought, in logarithms, and the number of steps of the search."""

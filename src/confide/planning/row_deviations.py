@@ -1,13 +1,14 @@
 """How far the mean loss on independent rows can be below that of the population, near fixed weights.
 
-Let w0 be fixed weights, L the mean loss of the population and L_n that of n rows, and D(v) = (L - L_n)(w0 + v) - (L -
-L_n)(w0). G bounds the gradient of the loss of a row, and t = G / sqrt(n). What is needed is a number T with
+Let w0 be fixed weights, L the mean loss of the population and L_n that of n rows. Let G bound the gradient of the loss of a
+row, and t = G / sqrt(n). With
 
-    D(v) <= T + alpha |v|^2 - p |v|     for all v at once.
+    D(v) = (L - L_n)(w0 + v) - (L - L_n)(w0)
 
-Lengths |v| are divided into shells. In each, the largest D(v) + p |v| - alpha |v|^2 has a mean of at most that of (k t + p)
-r - alpha r^2, and it exceeds its mean by y with probability at most exp(-y^2 / (2 t^2 r^2)), r the outer radius. Shells far
-from the critical length hardly ever matter. Proofs: proofs/excess_risk.md, theorem 2.
+a number T is needed such that D(v) <= T + alpha |v|^2 - p |v| for all v at once. Lengths |v| are divided into shells. In
+each, the mean of the largest D(v) + p |v| - alpha |v|^2 is about the largest (k t + p) r - alpha r^2. It exceeds its mean by
+y with probability at most exp(-y^2 / (2 t^2 r^2)), where r is the outer radius. Shells far from the critical length hardly
+ever matter. Proofs: proofs/excess_risk.md, theorem 2.
 """
 
 from __future__ import annotations

@@ -10,11 +10,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from confide.errors import ParameterError
 from confide.planning.checked_arguments import check_failure, check_positive, check_whole
-
-_MIN_LOG_THETA = -600.0
-"""Below this value the number of features of theorem 13 would overflow."""
+from confide.planning.kernel_features import features_for_kernel, laplace_scale_for_kernel
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,10 +24,13 @@ class PrivacyRange:
         No mechanism that is as accurate on every data set has a smaller epsilon. 0 if the theorem does not apply.
     upper : float
         Laplace noise on the weights has this epsilon.
+    missing : str
+        What the theorem of the lower bound needs and does not have here; empty where it applies.
     """
 
     lower: float
     upper: float
+    missing: str = ""
 
 
 def laplace_scale_for_accuracy(accuracy: float, failure: float, n_features: int, largest_entry: float = 1.0) -> float:
@@ -132,7 +132,8 @@ def optimal_privacy(
     upper = 2.0 * slope * row_norm * math.sqrt(n_features) / (scale * int(n_rows))
     longest = min(row_norm, largest_entry * math.sqrt(n_features))
     half_distance = slope / n_rows * longest * min(longest, math.sqrt(alpha / lipschitz))
-    return PrivacyRange(max(0.0, math.log((1.0 - failure) / failure)) if accuracy < half_distance else 0.0, upper)
+    far = f"an accuracy below {half_distance:.4g}, half the distance of a pair"
+    return _range(upper, failure, 2 if accuracy < half_distance else 1, far)
 
 
 def optimal_privacy_of_kernel(
@@ -144,13 +145,16 @@ def optimal_privacy_of_kernel(
     failure: float = 0.05,
     length_scale: float = 1.0,
     diameter: float = 1.0,
+    kernel: str = "rbf",
+    lipschitz: float = 1.0,
 ) -> PrivacyRange:
-    """The same range for the hinge and the kernel exp(-|x - y|^2 / (2 s^2)), approximated by random Fourier features.
+    """The same range for the hinge and a kernel that random Fourier features approximate.
 
     Rows lie in a ball of this diameter. Decision functions are compared over the ball.
 
-    Upper: theorem 13 with the number of features that it asks for: 2^1.5 C sqrt(d) / (n scale), with the tight sensitivity
-    and the scale of corollary 15. It grows as C^5 / (a^5 n), where the paper prints C / (a^3 n).
+    Upper: theorem 13 with the number of features that it asks for: 2^1.5 L C sqrt(d) / (n scale), with the tight sensitivity
+    and the scale of corollary 15. It grows as C^5 / (a^5 n), where the paper prints C / (a^3 n). It holds for any convex
+    loss with slopes up to L.
 
     Lower: theorem 26, log((1 - f)(N - 1) / f), for n > C, where N >= 2 data sets of lemma 25 fit into the ball (notes).
 
@@ -163,6 +167,9 @@ def optimal_privacy_of_kernel(
         As in `optimal_privacy`.
     length_scale : s
     diameter : D, diameter of the ball in which rows lie
+    kernel : "rbf", "laplacian" or "cauchy"
+    lipschitz : L, slope of the hinge
+        For another loss with slopes up to L, only the upper bound holds.
 
     Returns
     -------
@@ -187,25 +194,61 @@ def optimal_privacy_of_kernel(
 
     The paper has D = 2, a < C / (4 n) and s < sqrt(1 / (2 log 2)), and its N = floor((2 / s) sqrt(2 / log 2)) is smaller: it
     bounds the sine by a chord.
+
+    The argument needs of the kernel only that k(x, x) = 1 and that k(p, 0) is the same for all p. For the other kernels the
+    points p are the 2 d ends of the axes, +-D / 2 in one column: k(p, p') is exp(-D / s) between any two for "laplacian";
+    for "cauchy" it is 1 / (1 + D^2 / s^2) between the two ends of an axis and 1 / (1 + D^2 / (4 s^2))^2 else. L multiplies
+    C.
     """
     check_whole(n_rows=n_rows, n_inputs=n_inputs)
     check_positive(alpha=alpha, accuracy=accuracy, length_scale=length_scale, diameter=diameter)
     check_failure(failure)
-    c = 1.0 / alpha
+    check_positive(lipschitz=lipschitz)
+    c = lipschitz / alpha
     n_pairs = features_for_kernel(
-        n_inputs, accuracy=accuracy, failure=failure, alpha=alpha, length_scale=length_scale, diameter=diameter
+        n_inputs,
+        accuracy=accuracy,
+        failure=failure,
+        alpha=alpha,
+        length_scale=length_scale,
+        diameter=diameter,
+        kernel=kernel,
+        lipschitz=lipschitz,
     )
     # Corollary 15 gives half the accuracy and half the probability of failure to the noise.
-    scale = min(
-        accuracy / (16.0 * math.log(2.0) * math.sqrt(n_pairs)),
-        accuracy * math.sqrt(n_pairs) / (8.0 * math.log(2.0 / failure)),
-    )
-    upper = 2.0**1.5 * c * math.sqrt(n_pairs) / (scale * n_rows)
-    databases = 1 if n_rows <= c else _databases_apart(2.0 * n_rows * accuracy * alpha, length_scale / diameter)
-    if n_inputs == 1:
-        databases = min(2, databases)
-    lower = max(0.0, math.log((1.0 - failure) * (databases - 1) / failure)) if databases >= 2 else 0.0
+    upper = 2.0**1.5 * c * math.sqrt(n_pairs) / (laplace_scale_for_kernel(accuracy, failure, n_pairs) * n_rows)
+    share = 2.0 * n_rows * accuracy * alpha / lipschitz
+    if n_rows <= c:
+        return PrivacyRange(0.0, upper, f"the proof needs more than C = {c:.4g} rows.")
+    if kernel == "rbf":
+        databases = _databases_apart(share, length_scale / diameter)
+        databases = min(2, databases) if n_inputs == 1 else databases
+    else:
+        databases = _ends_apart(share, diameter / length_scale, n_inputs, kernel)
+    return _range(upper, failure, databases, "an accuracy at which two machines of lemma 25 are twice as far apart")
+
+
+def _range(upper: float, failure: float, databases: int, far: str) -> PrivacyRange:
+    """The range for neighbouring data sets, any two of whose machines are more than twice the accuracy apart."""
+    if databases < 2:
+        return PrivacyRange(0.0, upper, f"the proof needs {far}.")
+    lower = math.log((1.0 - failure) * (databases - 1) / failure)
+    if lower <= 0.0:
+        return PrivacyRange(0.0, upper, "the proof needs a smaller probability of failure.")
     return PrivacyRange(lower, upper)
+
+
+def _ends_apart(share: float, relative_diameter: float, n_inputs: int, kernel: str) -> int:
+    """The number of data sets with a row at the end of an axis, whose machines are all more than this share apart."""
+    if kernel == "laplacian":
+        opposite = across = -math.expm1(-relative_diameter)
+    else:
+        square = relative_diameter**2
+        opposite, across = square / (1.0 + square), 1.0 - (1.0 + 0.25 * square) ** -2
+    together = opposite if n_inputs == 1 else min(opposite, across)
+    if together > share:
+        return 2 * n_inputs
+    return max(2 if opposite > share else 1, n_inputs if across > share else 1)
 
 
 def _databases_apart(share: float, relative_scale: float) -> int:
@@ -217,49 +260,3 @@ def _databases_apart(share: float, relative_scale: float) -> int:
         return 1
     sine = relative_scale * math.sqrt(-2.0 * math.log1p(-share))
     return math.ceil(math.pi / math.asin(sine)) - 1 if 0.0 < sine < 1.0 else 1
-
-
-def features_for_kernel(
-    n_inputs: int, *, accuracy: float, failure: float, alpha: float, length_scale: float = 1.0, diameter: float = 1.0
-) -> int:
-    """The number of pairs of random features in theorem 13, for the hinge and the kernel exp(-|x - y|^2 / (2 s^2)).
-
-    4 (d + 2) / t log(2^9 (p D)^2 / (f t)), t = min(1, a^4 / (2^4 C^4 (1 + sqrt 6)^4)), p^2 = d / s^2 the second moment of
-    the frequencies and D the diameter. The theorem holds for all data, so usual data need far fewer.
-
-    Parameters
-    ----------
-    n_inputs : int
-        d, the number of columns before the random features.
-    accuracy : float
-        a, the largest difference between the decision functions.
-    failure : float, in (0, 1)
-        f, the probability that it is exceeded.
-    alpha : float
-        1 / C, the ridge of the mean objective.
-    length_scale : float
-        s, in the unit of the columns.
-    diameter : float
-        D of the ball in which rows lie, in the same unit.
-
-    Returns
-    -------
-    int
-
-    Raises
-    ------
-    ParameterError
-        If a number lies outside its range.
-    """
-    check_whole(n_inputs=n_inputs)
-    check_positive(accuracy=accuracy, alpha=alpha, length_scale=length_scale, diameter=diameter)
-    check_failure(failure)
-    log_theta = 4.0 * min(0.0, math.log(accuracy) + math.log(alpha) - math.log(2.0 * (1.0 + math.sqrt(6.0))))
-    if log_theta < _MIN_LOG_THETA:
-        raise ParameterError(
-            "the theorem asks for more features than a number can hold. Give a larger accuracy, which is the allowed error, "
-            "or a larger alpha."
-        )
-    log_spread = math.log(n_inputs) + 2.0 * (math.log(diameter) - math.log(length_scale))
-    logarithm = 9.0 * math.log(2.0) + log_spread - math.log(failure) - log_theta
-    return max(1, math.ceil(4.0 * (n_inputs + 2) * math.exp(-log_theta) * logarithm))

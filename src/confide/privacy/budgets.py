@@ -131,6 +131,11 @@ class PureDP(_Amounts):
         delta : float
             From 1e-30 to 0.5.
 
+        Returns
+        -------
+        ApproxDP
+            A budget with this delta.
+
         Raises
         ------
         ParameterError
@@ -170,6 +175,11 @@ class ApproxDP(_Amounts):
         delta : float
             At least the present one, and at most 0.5.
 
+        Returns
+        -------
+        ApproxDP
+            A budget with this delta.
+
         Raises
         ------
         ParameterError
@@ -207,6 +217,11 @@ class ZCDP(_Amounts):
         ----------
         delta : float
             Strictly between 0 and 1.
+
+        Returns
+        -------
+        ApproxDP
+            A budget with this delta.
 
         Raises
         ------

@@ -16,18 +16,23 @@ import numpy as np
 from confide._version import __version__
 from confide.accounting.ledger import Ledger
 from confide.cautions import cautions
+from confide.erm.centred_rows import Centred
 from confide.errors import ConfideError
-from confide.estimators.linear_model import released_model
+from confide.estimators.linear_model import form_of_model, released_model
+from confide.features.penalised_bounds import ShortenedInNorm
+from confide.features.quadratic_forms import QuadraticForm
 from confide.features.released_bounds import ABOUT_ITS_CHARGE
 from confide.features.schema import Schema
 from confide.privacy.mechanism import Plan
 from confide.report.ledger_facts import LedgerFacts
 from confide.report.verdict import rows_of
-from confide.training.assumptions import WITHOUT_LEDGER, guarantee_of
+from confide.training.assumptions import PENALISED, WITHOUT_LEDGER, guarantee_of
 from confide.training.charge import Charge
 from confide.training.plan import AnyPlan
 
 VERIFIED, FAILED, UNCHECKED = "verified", "failed", "not checked"
+_MOST_DOUBT = 0.25
+"""In grid steps: where rounding leaves more doubt than this, a weight is not compared with the grid of their noise."""
 _ABOUT_THE_CHARGE = (WITHOUT_LEDGER, "It was charged to a ledger", ABOUT_ITS_CHARGE)
 
 
@@ -160,7 +165,11 @@ def _differences(model: Any, plan: AnyPlan, expected: Any) -> list[str]:
         "number of rows of a person": stated.max_rows_per_person == expected.max_rows_per_person,
         "mechanism": stated.mechanism == expected.mechanism,
         "ridge": model.alpha_ == plan.alpha,
+        "kind of ridge": (PENALISED in stated.assumptions) == (getattr(model, "penalty", None) is not None),
     }
+    form = form_of_model(model)
+    if form is not None:
+        compared["bound on rows to be scored"] = _shortens_as_planned(model, plan, form)
     found = [name for name, is_same in compared.items() if not is_same]
     if stated.void is not None:
         return found  # sentences on how noise was drawn are missing, as they should be
@@ -171,14 +180,34 @@ def _differences(model: Any, plan: AnyPlan, expected: Any) -> list[str]:
     return [*found, *([f'set of assumptions: the file lacks "{missing[0]}"'] if missing else [])]
 
 
+def _shortens_as_planned(model: Any, plan: AnyPlan, form: QuadraticForm) -> bool:
+    """Whether rows to be scored are shortened as the plan shortens rows in the norm of a form."""
+    released, planned = released_model(model), plan.problem.row_bound
+    own = released.scoring.row_bound if released.encoder is None else released.encoder.row_bound
+    norm = planned.inner.l2_norm if isinstance(planned, Centred) else planned.l2_norm
+    expected = own if norm >= form.longest(own) else ShortenedInNorm(own, form, norm)
+    return bool(released.scoring.row_bound == expected)
+
+
 def _finding_of_grid(model: Any, plan: AnyPlan) -> list[Finding]:
     """Whether the released weights lie on the grid of their noise. Weights that are computed from noisy sums do not."""
     if not isinstance(plan, Plan) or plan.lattice is None or plan.descent is not None or plan.centring is not None:
         return []
     if getattr(model, "monotone", None):
         return []
-    steps = np.ldexp(np.asarray(model.coef_, dtype=np.float64), -plan.lattice.exponent)
-    if np.array_equal(steps, np.rint(steps)):
+    steps, form = (
+        np.ldexp(np.atleast_2d(np.asarray(model.coef_, dtype=np.float64)), -plan.lattice.exponent),
+        form_of_model(model),
+    )
+    doubts = np.zeros_like(steps)
+    if form is not None:
+        # The noise was on the weights of rows in the norm of the form, which are found from these up to rounding.
+        steps = form.weights_in_norm(steps)
+        doubts = form.rounding(steps)
+    shows = doubts <= _MOST_DOUBT
+    if not shows.any():
+        return []
+    if (np.abs(steps - np.rint(steps)) <= doubts)[shows].all():
         return [Finding(VERIFIED, f"Every released weight is a multiple of 2^{plan.lattice.exponent}, as its noise says.")]
     return [Finding(FAILED, f"Some weight is no multiple of 2^{plan.lattice.exponent}: it was changed after the release.")]
 

@@ -41,6 +41,11 @@ def load(path: str | os.PathLike[str]) -> LinearClassifier | LinearRegressor:
     ------
     FileError
         If the file is missing, damaged, of another kind, or from a version that this version does not understand.
+
+    Notes
+    -----
+    Guarantee: that of the release, as the file states it in `guarantee_`; reading costs nothing. The file is read, not
+    believed: `confide verify` makes its plan again and compares.
     """
     content = read_document(path)
     with understood(path):

@@ -14,7 +14,9 @@ from confide.erm.group_bounds import GroupBound
 from confide.erm.row_bounds import BallBound, RowBound
 from confide.errors import ConfideError, FileError
 from confide.features.encoder import Encoder
+from confide.features.penalised_bounds import ShortenedInNorm
 from confide.features.public_maps import map_from_dict
+from confide.features.quadratic_forms import QuadraticForm
 from confide.features.schema import Schema
 from confide.files import read_document
 from confide.guarantee import Guarantee
@@ -160,6 +162,10 @@ def row_bound_from_dict(value: dict[str, Any]) -> RowBound:
     if value["kind"] == "ball":
         check_keys(value, {"kind", "norm"})
         return BallBound(math.inf if value["norm"] == "inf" else float(value["norm"]))
+    if value["kind"] == "form":
+        check_keys(value, {"kind", "inner", "norm", "form"})
+        form = QuadraticForm.from_dict(value["form"])
+        return ShortenedInNorm(row_bound_from_dict(value["inner"]), form, float(_finite(value["norm"])))
     if value["kind"] == "groups":
         check_keys(value, {"kind", "sizes", "scales", "linked"}, optional={"linked"})
         return GroupBound(tuple(value["sizes"]), tuple(value["scales"]), tuple(value.get("linked", ())))

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
 from confide._version import __version__
+from confide.intake.penalties import written_penalty
 from confide.released_models.model import ReleasedModel
 
 NOT_PARAMETERS_OF_THE_FILE = frozenset(
@@ -35,7 +36,7 @@ def document_of(name: str, parameters: Mapping[str, Any], released: ReleasedMode
         "estimator": name,
         "parameters": {
             **{
-                key: _pairs(value) if key in ("class_weight", "monotone") else _written(value)
+                key: _WRITTEN.get(key, _written)(value)
                 for key, value in parameters.items()
                 if key not in NOT_PARAMETERS_OF_THE_FILE
             },
@@ -79,3 +80,7 @@ def _pairs(values: Mapping[Any, Any] | None) -> list[list[Any]] | None:
         if values is None
         else [[_written(key), value if isinstance(value, str) else float(value)] for key, value in values.items()]
     )
+
+
+_WRITTEN: dict[str, Callable[[Any], Any]] = {"class_weight": _pairs, "monotone": _pairs, "penalty": written_penalty}
+"""Parameters that are written in a way of their own."""

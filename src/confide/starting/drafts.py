@@ -72,7 +72,8 @@ class StudyDraft:
     data : path of the table, as the study file is to name it
     schema : name of the schema's file
     epsilon, delta : the budget of the fit; delta None for pure differential privacy
-    limit : epsilon of the ledger, for all releases together
+    rho : the budget of the fit in zero-concentrated differential privacy, which then takes the place of these two; or None
+    limit : epsilon, or rho, of the ledger, for all releases together
     n_rows : about how many rows there are, for plans; a public guess
     n_rows_bounds : public bounds on the number of rows if it is private, otherwise None
     max_rows_per_person : the largest number of rows of one person
@@ -84,11 +85,26 @@ class StudyDraft:
     schema: str
     epsilon: float = 1.0
     delta: float | None = None
+    rho: float | None = None
     limit: float = 1.0
     n_rows: int = 10_000
     n_rows_bounds: tuple[int, int] | None = None
     max_rows_per_person: int = 1
     ledger: str = "study.db"
+
+    @property
+    def amounts(self) -> dict[str, float]:
+        """The budget of the fit by the names of its amounts: epsilon, epsilon and delta, or rho."""
+        if self.rho is not None:
+            return {"rho": self.rho}
+        return {"epsilon": self.epsilon} | ({} if self.delta is None else {"delta": self.delta})
+
+    @property
+    def limits(self) -> dict[str, float]:
+        """The limit of the ledger, likewise."""
+        if self.rho is not None:
+            return {"rho": self.limit}
+        return {"epsilon": self.limit} | ({} if self.limit_delta is None else {"delta": self.limit_delta})
 
     @property
     def limit_delta(self) -> float | None:

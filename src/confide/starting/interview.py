@@ -96,12 +96,17 @@ class Interview:
             bounds = self._asked(
                 "Between which public bounds does their number lie (LOW HIGH)?", "1000 1000000", _row_bounds
             )
+        n_rows = study.n_rows if rows is None else rows
+        study = replace(study, n_rows=n_rows, n_rows_bounds=bounds)
+        if study.rho is not None:
+            rho = self._asked("Rho of the fit (smaller is more private)?", f"{study.rho:g}", _amount)
+            limit = self._asked("Rho of all releases together, the limit of the ledger?", f"{rho:g}", _amount)
+            return replace(study, rho=rho, limit=limit)
         epsilon = self._asked("Epsilon of the fit (smaller is more private)?", f"{study.epsilon:g}", _amount)
         shown = "none" if study.delta is None else f"{study.delta:g}"
         delta = self._asked('Delta ("none" for pure differential privacy; else far below 1 / rows)?', shown, _delta)
         limit = self._asked("Epsilon of all releases together, the limit of the ledger?", f"{epsilon:g}", _amount)
-        n_rows = study.n_rows if rows is None else rows
-        return replace(study, n_rows=n_rows, n_rows_bounds=bounds, epsilon=epsilon, delta=delta, limit=limit)
+        return replace(study, epsilon=epsilon, delta=delta, limit=limit)
 
     def _columns(self, names: list[str]) -> tuple[ColumnDraft, ...]:
         self.terminal.say(HELP_FOR_COLUMNS)

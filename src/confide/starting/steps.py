@@ -77,7 +77,9 @@ def _model_code(schema: SchemaDraft, study: StudyDraft) -> str:
         before = "Estimator = confide.AdditiveRegressor if schema.target.bounds else confide.AdditiveClassifier\n"
         kind = "Estimator"
     budget = f"confide.PureDP({study.epsilon!r})"
-    if study.delta is not None:
+    if study.rho is not None:
+        budget = f"confide.ZCDP({study.rho!r})"
+    elif study.delta is not None:
         budget = f"confide.ApproxDP({study.epsilon!r}, {study.delta!r})"
     parameters: dict[str, Any] = {"budget": budget, "schema": "schema"}
     if study.n_rows_bounds is not None:

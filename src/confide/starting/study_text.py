@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Mapping
 
 from confide.features.toml_form import toml_value
 from confide.starting.drafts import StudyDraft
@@ -21,7 +22,7 @@ file = {data}
 schema = {schema}
 
 [budget]
-epsilon = {epsilon}{delta}
+{amounts}
 neighbours = {neighbours}{bounds}
 max_rows_per_person = {rows_per_person}
 
@@ -40,22 +41,22 @@ report = "report.html"
 # Without the line "ledger", the ledger of the study is charged, and must have room for both.
 # [evaluation]
 # file = "held_out.csv"
-# epsilon = 0.5
+# {evaluation} = 0.5
 # ledger = "held_out.db"
 """
 
 
 def study_text(study: StudyDraft) -> str:
     """The text of `study.toml`."""
-    bounds = study.n_rows_bounds
+    bounds, evaluation = study.n_rows_bounds, next(iter(study.amounts))
     return _TEXT.format(
         ledger_command=ledger_command(study),
-        evaluation_ledger_command=f"confide ledger init held_out.db --epsilon 0.5{_relation(study)}",
+        evaluation_ledger_command=f"confide ledger init held_out.db --{evaluation} 0.5{_relation(study)}",
+        evaluation=evaluation,
         name=toml_value(study.name),
         data=toml_value(study.data),
         schema=toml_value(study.schema),
-        epsilon=toml_value(study.epsilon),
-        delta="" if study.delta is None else f"\ndelta = {toml_value(study.delta)}",
+        amounts="\n".join(f"{name} = {toml_value(amount)}" for name, amount in study.amounts.items()),
         neighbours=toml_value(study.neighbours),
         bounds="" if bounds is None else f"\nn_rows_bounds = {toml_value(list(bounds))}",
         rows_per_person=study.max_rows_per_person,
@@ -65,8 +66,11 @@ def study_text(study: StudyDraft) -> str:
 
 def ledger_command(study: StudyDraft) -> str:
     """The command that creates the ledger of the study."""
-    delta = "" if study.delta is None else f" --delta {study.limit_delta:g}"
-    return f"confide ledger init {study.ledger} --epsilon {study.limit:g}{delta}{_relation(study)}"
+    return f"confide ledger init {study.ledger}{_options(study.limits)}{_relation(study)}"
+
+
+def _options(amounts: Mapping[str, float]) -> str:
+    return "".join(f" --{name} {amount:g}" for name, amount in amounts.items())
 
 
 def _relation(study: StudyDraft) -> str:
@@ -89,6 +93,5 @@ def plan_command(study: StudyDraft) -> str:
     else:
         low, high = study.n_rows_bounds
         rows = f"--neighbours add-or-remove-one --n-rows-bounds {low} {high}"
-    delta = "" if study.delta is None else f" --delta {study.delta:g}"
     persons = "" if study.max_rows_per_person == 1 else f" --max-rows-per-person {study.max_rows_per_person}"
-    return f"confide plan --schema {shlex.quote(study.schema)} {rows} --epsilon {study.epsilon:g}{delta}{persons}"
+    return f"confide plan --schema {shlex.quote(study.schema)} {rows}{_options(study.amounts)}{persons}"

@@ -82,7 +82,10 @@ _LEAST_SHARE_FOR_CLASSES = 0.7
 """The same share for three or more classes, if the loss has a margin of 1 / 0.7 or more, under any law of noise; without a
 margin the share is 1. It costs 1 to 6% more noise under replace-one and 3 to 14% more under add-or-remove-one. One half was
 better with little noise and worse with much noise. Compared on Covertype, MNIST and made-up classes."""
-
+_KNOTS_OF_A_CURVE = 3
+"""The least number of knots of a curve."""
+USUAL_RADIUS = 0.75
+"""The norm of rows that were moved by a centre, over their norm before: 0.65 to 0.72 in benchmarks/centring.py."""
 
 _HATS = 2.0 / 3.0
 """The mean square of the norm of two neighbouring hats, of which one is f and the other 1 - f."""
@@ -102,6 +105,7 @@ class AlphaRule:
         losses of counts: their curvature can be as large as `target_bound`, so the alpha that suffices depends on a
         parameter that scikit-learn's estimator does not have
     usual_norm : the L2 norm of a typical row without its intercept, if more is known of it than the bound on rows says
+    has_curves : whether the effect of a number may be a curve, with three knots or more
     random_features : whether rows are random features of a kernel, and nothing else
     for_intervals : whether intervals are made from the release. They must cover the noise, so it does not pay to take a
         smaller ridge at the price of a little more noise
@@ -112,6 +116,7 @@ class AlphaRule:
     is_raised: bool
     for_intervals: bool
     usual_norm: float | None = None
+    has_curves: bool = False
     random_features: bool = False
 
 
@@ -282,6 +287,12 @@ def usual_norm_of_curves(encoder: Encoder) -> float | None:
         return None
     features = 0.0 if appended is None else appended.feature_norm**2
     return math.sqrt(math.fsum([*squares.values(), *products, features]))
+
+
+def has_curves(encoder: Encoder) -> bool:
+    """Whether a number has three knots or more. With one or two its effect is a bent line."""
+    numbers = [column for column in encoder.schema.columns if isinstance(column, NumberColumn)]
+    return any(len(column.knots_with_bounds) >= _KNOTS_OF_A_CURVE + 2 for column in numbers)
 
 
 def usual_norm_of_rows(encoder: Encoder) -> float:

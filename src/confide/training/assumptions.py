@@ -40,6 +40,13 @@ WITHOUT_LEDGER = "No ledger records this release"
 _DEFAULT_BOUND = BallBound(1.0)
 
 
+PENALISED = (
+    "The ridge is a quadratic form that was chosen without looking at the rows. Rows were brought to its norm and clipped "
+    "there, and the weights are given for rows as they were."
+)
+"""Said of every fit with a quadratic form."""
+
+
 def guarantee_of(
     plan: AnyPlan,
     of_rows: Iterable[str],
@@ -226,6 +233,7 @@ def sentences_of_rows(rows: CheckedRows, settings: Settings, ledger: Batch | Led
         *_kernel(rows),
         *_weights(rows.has_weights, settings.largest_sample_weight, settings.class_weight),
         *([place] if place else []),
+        *([PENALISED] if settings.penalty is not None else []),
         *([prior.sentence(None if ledger is None else ledger.identity)] if prior is not None else []),
         *([monotone_sentence(dict(settings.monotone))] if settings.monotone else []),
     )

@@ -15,6 +15,7 @@ from confide.accounting.ledger import Batch
 from confide.cautions import cautions
 from confide.data.source import RowSource
 from confide.effects.monotone import monotone_weights
+from confide.features.penalised_bounds import ShortenedInNorm
 from confide.guarantee import Guarantee
 from confide.inference.evidence import Evidence
 from confide.inference.least_squares import SumsEvidence
@@ -63,10 +64,22 @@ def train(given: GivenRows, specification: RowSpecification, settings: Settings,
 
 def model_of(fit: Fit, alpha: float, guarantee: Guarantee, rows: CheckedRows, settings: Settings) -> ReleasedModel:
     """What a fit released, with the public facts about the rows, and with monotone effects where they were asked for."""
-    released = ReleasedModel.of(fit.model, fit.evidence, alpha, guarantee, rows, settings.prior)
+    model = model_of_columns(fit.model, settings)
+    released = ReleasedModel.of(model, fit.evidence, alpha, guarantee, rows, settings.prior)
     if not settings.monotone:
         return released
     return replace(released, scoring=monotone_weights(released, dict(settings.monotone)))
+
+
+def model_of_columns(model: LinearModel, settings: Settings) -> LinearModel:
+    """The released weights for rows as they come: those of rows in the norm of a form become those of the columns."""
+    form, bound = settings.penalty, settings.bound_before_penalty
+    if form is None or bound is None:
+        return model
+    if model.row_bound != settings.row_bound:
+        # The plan shortened rows in the norm of the form, and rows to be predicted are shortened as they were.
+        bound = ShortenedInNorm(bound, form, model.row_bound.l2_norm)
+    return replace(model, coef=form.weights_of(model.coef), row_bound=bound)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from confide.features.encoder import Encoder
 from confide.features.schema import Schema
 from confide.training.alpha import usual_norm_of_rows
 from confide.training.plan import make_plan
-from confide.training.settings import Settings
+from confide.training.settings import ScoreLoss, Settings
 
 NUMBERS_OF_KNOTS = (12, 6, 3)
 """The numbers of knots that are tried beside straight lines, the largest first. One or two knots were worse than none or
@@ -97,7 +97,7 @@ def with_chosen_knots(schema: Schema, settings_of: Callable[[Encoder], Settings]
     def tried(number: int) -> _Tried | None:
         made = with_even_knots(schema, number)
         encoder = Encoder(made)
-        settings = settings_of(encoder)
+        settings = _with_noise_in_the_objective(settings_of(encoder))
         try:
             plan = make_plan(settings, encoder.n_features, n_rows)
         except ParameterError:
@@ -119,6 +119,13 @@ def with_chosen_knots(schema: Schema, settings_of: Callable[[Encoder], Settings]
             if curved.strength >= (_STRENGTH_OF_CHEAP if is_cheap else _LEAST_STRENGTH)[number]:
                 return curved.schema
     return with_knots(schema, 0) if straight is None else straight.schema
+
+
+def _with_noise_in_the_objective(settings: Settings) -> Settings:
+    """The settings under which numbers of knots were compared: for two classes without noisy gradients."""
+    found = settings.minimised
+    of_two_classes = isinstance(found, ScoreLoss) and found.score_size is None and found.loss.n_outputs == 1
+    return replace(settings, mechanism="objective") if of_two_classes and settings.mechanism == "auto" else settings
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,6 +70,7 @@ def plan_of_weights(settings: Settings, score_loss: ScoreLoss, n_features: int, 
         is_raised=score_loss.raises_alpha,
         for_intervals=settings.has_intervals,
         usual_norm=settings.usual_norm,
+        has_curves=settings.has_curves,
         random_features=settings.random_features,
     )
     name = mechanism_for(settings, loss)

@@ -5,12 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from confide.erm.class_losses import OneVsRest, Softmax
 from confide.erm.clipped_slopes import ClippedSlopes
 from confide.erm.losses import Loss, MarginLoss
 from confide.erm.row_bounds import RowBound
 from confide.erm.row_sums import RowSum
 from confide.errors import ParameterError
+from confide.features.quadratic_forms import QuadraticForm
 from confide.privacy.budgets import Budget, Neighbours
 from confide.privacy.centring import sum_of_rows
 from confide.released_models.prior import Prior
@@ -108,6 +111,7 @@ class Settings:
     alpha : ridge of the mean objective, or None for the automatic one
     row_bound, intercept : the bound on rows, and the constant that is appended to each row
     usual_norm : a public guess of the L2 norm of a typical row without its intercept; None for what the bound on rows says
+    has_curves : whether the effect of a number may be a curve, with three knots or more
     random_features : whether rows are random features of a kernel, and nothing else
     appends_features : whether random features are appended to rows
     neighbours : which data sets the guarantee calls neighbours
@@ -122,6 +126,8 @@ class Settings:
     prior : public weights towards which the ridge pulls; None for 0
     l1_ratio : share of the l1 penalty in the whole strength `alpha`, in [0, 1)
     has_schema : whether rows are encoded by a schema
+    penalty : the quadratic form in whose norm rows and weights are; None for |w|^2
+    bound_before_penalty : the bound on rows before they are brought to that norm; None without a form
     set_aside : explained in `Problem`, for a release that is one of several
     n_threads : number of threads that share rows in memory or in files; no plan or release depends on it
     """
@@ -141,6 +147,7 @@ class Settings:
     set_aside: float = 0.0
     n_threads: int = 1
     usual_norm: float | None = None
+    has_curves: bool = False
     random_features: bool = False
     appends_features: bool = False
     monotone: tuple[tuple[str, str], ...] = ()
@@ -149,6 +156,8 @@ class Settings:
     prior: Prior | None = None
     l1_ratio: float = 0.0
     has_schema: bool = False
+    penalty: QuadraticForm | None = None
+    bound_before_penalty: RowBound | None = None
 
     @property
     def largest_weight(self) -> float:
@@ -164,13 +173,24 @@ class Settings:
         return self.centres and self.prior is None
 
     @property
+    def norm_before_penalty(self) -> float | None:
+        """The L2 norm to which rows of numbers are clipped before they are brought to the norm of a form."""
+        return None if self.bound_before_penalty is None else self.bound_before_penalty.l2_norm
+
+    @property
     def has_intervals(self) -> bool:
         """Whether a part of the budget is kept for intervals."""
         return self.inference_share != 0.0
 
     def weights_of_prior(self, n_scores: int, n_features: int) -> tuple[float, ...]:
         """The prior as weights of a problem with so many scores and columns; empty if there is no prior."""
-        return () if self.prior is None else self.prior.weights(n_scores, n_features, self.intercept)
+        if self.prior is None:
+            return ()
+        weights = self.prior.weights(n_scores, n_features, self.intercept)
+        if self.penalty is None:
+            return weights
+        # The constant of the intercept comes after the columns of the form and stays as it is.
+        return tuple(self.penalty.weights_in_norm(np.array(weights).reshape(n_scores, -1)).ravel().tolist())
 
     def for_classes(self, n_classes: int) -> Settings:
         """The settings for this number of classes; 0 for a regression."""

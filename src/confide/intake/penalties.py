@@ -1,0 +1,220 @@
+"""The parameter `penalty`: what a fit penalises in place of |w|^2. Every form that users may give is read here.
+
+A penalty is None (|w|^2), a name, strengths by column, an array of strengths or a matrix. What `checked_penalty` returns is
+a value that the rest of the package understands by its type.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from confide.errors import ParameterError
+from confide.features.column_encodings import CategoryEncoding, ColumnEncoding, NumberEncoding
+from confide.features.encoder import Encoder
+from confide.features.layout import Group
+from confide.features.quadratic_forms import QuadraticForm
+from confide.features.smoothing import Smooth, checked_strength, smoothing_form
+from confide.types import Array
+
+_MOST_COLUMNS = 2000
+"""The largest number of columns of a penalty that is given as a matrix."""
+_OF_COLUMN = 'the penalty of column "{}", unless it is smooth,'
+_MANY_NAMES = 8
+"""So many names of columns are shown in a message."""
+
+
+@dataclass(frozen=True, slots=True)
+class GivenForm:
+    """A quadratic form as a user gave it, before the columns are known.
+
+    Attributes
+    ----------
+    by_column : pairs of a column and its strength or `Smooth`; columns that are not named have strength 1
+    entries : array (d,) of strengths or (d, d), or None
+    smooths_curves : whether all numbers with knots that are not named are smoothed
+    """
+
+    by_column: tuple[tuple[str, float | Smooth], ...] = ()
+    entries: Any = None
+    smooths_curves: bool = False
+
+
+Penalty: TypeAlias = GivenForm
+"""What `checked_penalty` returns. Other kinds of penalties join this union."""
+
+_NAMES = ("smooth",)
+"""Names that users may give; `_named` says what each stands for."""
+
+
+def checked_penalty(penalty: Any) -> Penalty | None:
+    """A penalty in one of the forms that are understood; None for the ridge |w|^2.
+
+    Raises
+    ------
+    ParameterError
+        If it is of another kind.
+    """
+    if penalty is None:
+        return None
+    if isinstance(penalty, str):
+        return _named(penalty)
+    if isinstance(penalty, Mapping):
+        return GivenForm(by_column=tuple((name, _of_column(name, value)) for name, value in penalty.items()))
+    if isinstance(penalty, np.ndarray | list | tuple):
+        return GivenForm(entries=_entries(penalty))
+    raise ParameterError(
+        "penalty must be a name, strengths by the names of columns, an array of strengths, or a symmetric matrix. Leave it "
+        "out to penalise all weights alike."
+    )
+
+
+def _named(name: str) -> Penalty:
+    if name == "smooth":
+        return GivenForm(smooths_curves=True)
+    raise ParameterError(f"penalty must be one of {', '.join(map(repr, _NAMES))} if it is a name.")
+
+
+def _of_column(name: Any, value: Any) -> float | Smooth:
+    """What a user gave for one column: a strength, a `Smooth`, "smooth" or "smooth=30", or what `Smooth.to_dict` writes."""
+    if not isinstance(name, str):
+        raise ParameterError("the keys of a penalty must be names of columns.")
+    if isinstance(value, Smooth):
+        return value
+    if isinstance(value, str):
+        word, _, number = value.partition("=")
+        value = _number(number) if number or word != "smooth" else Smooth().strength
+        return Smooth(value) if word == "smooth" else checked_strength(_OF_COLUMN.format(name), _number(word))
+    if isinstance(value, Mapping) and set(value) <= {"strength", "order", "ridge"}:
+        return Smooth(**value)
+    return checked_strength(_OF_COLUMN.format(name), value)
+
+
+def _number(text: str) -> float:
+    """A number from text; not a number if it is none, which no range admits."""
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
+
+
+def _entries(given: Any) -> Array:
+    """Strengths (d,), or a symmetric matrix (d, d)."""
+    try:
+        # NumPy would drop imaginary parts and masks.
+        entries = np.empty(0) if np.iscomplexobj(given) or np.ma.is_masked(given) else np.array(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        entries = np.empty(0)
+    is_matrix = entries.ndim == 2 and entries.shape[0] == entries.shape[1] <= _MOST_COLUMNS
+    if not entries.size or not (entries.ndim == 1 or is_matrix) or not np.isfinite(entries).all():
+        raise ParameterError(
+            f"an array as penalty must hold a strength for each column as it enters the fit, or be a symmetric matrix of at "
+            f"most {_MOST_COLUMNS:,} such columns; all numbers finite."
+        )
+    if is_matrix and not np.allclose(entries, entries.T, rtol=1e-9, atol=0.0):
+        raise ParameterError("a matrix as penalty must be symmetric.")
+    for value in np.diag(entries) if is_matrix else entries:
+        checked_strength("each strength of a penalty", float(value))
+    return 0.5 * (entries + entries.T) if is_matrix else entries
+
+
+def written_penalty(penalty: Any) -> Any:
+    """The parameter as JSON values, read by `checked_penalty`; None for what is no value, such as functions."""
+    if isinstance(penalty, Mapping):
+        return {name: _written_part(value) for name, value in penalty.items()}
+    if isinstance(penalty, np.ndarray | list | tuple):
+        return np.asarray(penalty, dtype=np.float64).tolist()
+    return penalty if isinstance(penalty, str) else None
+
+
+def _written_part(value: Any) -> Any:
+    if isinstance(value, Smooth):
+        return value.to_dict()
+    return dict(value) if isinstance(value, Mapping) else value if isinstance(value, str) else float(value)
+
+
+def form_of(given: GivenForm, encoder: Encoder | None, names: Callable[[], Sequence[str]]) -> QuadraticForm:
+    """The quadratic form of the columns as they enter a fit, before random features are appended.
+
+    Parameters
+    ----------
+    given : what the user gave
+    encoder : the encoder of the schema, or None
+    names : names of the columns of an array or of a frame of numbers
+
+    Raises
+    ------
+    ParameterError
+        If the form does not fit the columns, or is not positive definite.
+    """
+    if given.entries is not None:
+        if encoder is not None and len(given.entries) != encoder.n_features:
+            raise ParameterError(
+                f"the penalty is one of {len(given.entries)} columns, and the schema has {encoder.n_features} as they enter "
+                f"the fit. Give strengths by the names of columns instead."
+            )
+        is_matrix = given.entries.ndim == 2
+        strengths = np.ones(len(given.entries)) if is_matrix else given.entries
+        return QuadraticForm.of(strengths, [(0, given.entries)] if is_matrix else [])
+    by_column = dict(given.by_column)
+    if encoder is not None:
+        return _form_of_schema(by_column, encoder, smooths_curves=given.smooths_curves)
+    if given.smooths_curves:
+        raise ParameterError("penalty='smooth' is for columns of a schema with knots. Give a schema, or strengths.")
+    known = [str(name) for name in names()]
+    _refuse_unknown(by_column, known)
+    strengths = np.ones(len(known))
+    for name, value in by_column.items():
+        if isinstance(value, Smooth):
+            raise ParameterError(f'the penalty of column "{name}" smooths knots or levels, which only a schema describes.')
+        strengths[known.index(name)] = value
+    return QuadraticForm.of(strengths)
+
+
+def _form_of_schema(by_column: dict[str, float | Smooth], encoder: Encoder, *, smooths_curves: bool) -> QuadraticForm:
+    _refuse_unknown(by_column, [group.column for group in encoder.groups])
+    strengths, matrices = np.ones(encoder.n_features), []
+    for group, factors in zip(encoder.groups, encoder.factors, strict=True):
+        value = by_column.get(group.column)
+        if value is None and smooths_curves and len(factors) == 1 and _is_curve(factors[0]):
+            value = Smooth()
+        if isinstance(value, Smooth):
+            matrix = _smoothed(group, factors, value)
+            strengths[group.place] = value.ridge
+            matrices.append((group.start, matrix))
+        elif value is not None:
+            strengths[group.place] = value
+    if smooths_curves and not matrices:
+        raise ParameterError("penalty='smooth' needs a column with knots, and the schema has none.")
+    return QuadraticForm.of(strengths, matrices)
+
+
+def _smoothed(group: Group, factors: Sequence[ColumnEncoding], smooth: Smooth) -> Array:
+    """The matrix of the weights of a column with knots, or of the listed levels of a category, in their order."""
+    encoding = factors[0]
+    order = smooth.order or (2 if isinstance(encoding, NumberEncoding) else 1)
+    if len(factors) == 1 and isinstance(encoding, NumberEncoding) and encoding.n_hats > order:
+        return smoothing_form(encoding.column.stretched(np.array(encoding.column.knots_with_bounds)), smooth, order)
+    if len(factors) == 1 and isinstance(encoding, CategoryEncoding) and not encoding.single.size:
+        levels = len(encoding.column.categories)
+        if levels > order:
+            return smoothing_form(np.arange(float(levels)), smooth, order)
+    raise ParameterError(
+        f'the penalty of "{group.column}" smooths, and there is too little to smooth: it needs a number with knots or a '
+        f"category, with more than {order} neighbouring weights. Give it knots, or a strength as a number."
+    )
+
+
+def _is_curve(encoding: ColumnEncoding) -> bool:
+    return isinstance(encoding, NumberEncoding) and bool(encoding.column.knots)
+
+
+def _refuse_unknown(by_column: Mapping[str, Any], known: Sequence[str]) -> None:
+    unknown = [name for name in by_column if name not in known]
+    if unknown:
+        shown = ", ".join(f'"{name}"' for name in known[:_MANY_NAMES]) + (", ..." if len(known) > _MANY_NAMES else "")
+        raise ParameterError(f'the penalty names "{unknown[0]}", which is no column of the fit. Columns are {shown}.')

@@ -1,0 +1,294 @@
+"""How many random features make a kernel machine, for any loss and kernel that the theorems cover.
+
+Rubinstein, Bartlett, Huang and Taft, Learning in a Large Function Space (2012): lemma 17 (from an error of the kernel to
+that of the machine), lemma 18 (from features to an error of the kernel), corollary 15 (noise on the weights), theorem 13
+(all of it). Their machine minimises |w|^2 / 2 + C mean loss, so C is 1 / alpha. Lemma 18 needs a finite second moment of the
+frequencies, which the Laplacian kernel does not have; the lemma of `pairs_for_kernel_error` does without.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+from scipy.special import gammaln
+
+from confide.errors import ParameterError
+from confide.features.fourier import KERNELS
+from confide.planning.checked_arguments import check_failure, check_positive, check_whole
+
+_LEAST_LOG = -300.0
+"""Below this logarithm of an error the number of features would overflow."""
+_POWERS, _NET_SHARES = tuple(np.linspace(0.05, 1.0, 20)), (0.003, 0.01, 0.03, 0.1, 0.3)
+_MOMENTS: dict[str, Callable[[float], float]] = {
+    "rbf": lambda s: 0.5 * s * math.log(2.0) + float(gammaln(0.5 * (1.0 + s))) - 0.5 * math.log(math.pi),
+    "laplacian": lambda s: -math.log(math.cos(0.5 * math.pi * s)) if s < 1.0 else math.inf,
+    "cauchy": lambda s: float(gammaln(1.0 + s)),
+}
+"""For each kernel of length scale 1 the logarithm of the mean of |w_i|^s, for one coordinate of a frequency: those of a
+normal, a Cauchy and a Laplace number."""
+
+
+def second_moment(kernel: str, n_inputs: int, length_scale: float = 1.0) -> float:
+    """The mean of |w|^2 over the frequencies of a kernel; infinite for "laplacian".
+
+    Parameters
+    ----------
+    kernel : "rbf", "laplacian" or "cauchy", as in `RandomFourierFeatures`
+    n_inputs : int
+        d, the number of columns before the random features.
+    length_scale : float, positive
+
+    Returns
+    -------
+    float
+        d / s^2 for "rbf" and 2 d / s^2 for "cauchy".
+
+    Raises
+    ------
+    ParameterError
+        If a number lies outside its range, or the kernel is unknown.
+    """
+    check_whole(n_inputs=n_inputs)
+    check_positive(length_scale=length_scale)
+    _check_kernel(kernel)
+    return {"rbf": 1.0, "cauchy": 2.0, "laplacian": math.inf}[kernel] * n_inputs / length_scale**2
+
+
+def kernel_error_for_accuracy(
+    accuracy: float, alpha: float, *, lipschitz: float = 1.0, dual_norm: float | None = None
+) -> float:
+    """Lemma 17: an error of the kernel at which the decision functions of both machines are within half of `accuracy`.
+
+    min(1, a^2 / (4 (M + 2 sqrt((C L + M / 2) M))^2)), C = 1 / alpha.
+
+    Parameters
+    ----------
+    accuracy : float, positive
+        a; the machines are within a / 2 of each other everywhere.
+    alpha : float, positive
+    lipschitz : float, positive
+        L, a bound on the slopes of the convex loss.
+    dual_norm : float or None
+        M, a bound on the sum of the absolute dual variables of both machines. None is C L, which holds for every convex loss
+        with slopes up to L: a dual variable is C / n times a slope.
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    ParameterError
+        If a number lies outside its range.
+    """
+    check_positive(accuracy=accuracy, alpha=alpha, lipschitz=lipschitz)
+    return math.exp(_log_kernel_error(accuracy, alpha, lipschitz, dual_norm))
+
+
+def pairs_by_lemma_18(
+    n_inputs: int, *, error: float, failure: float, kernel: str = "rbf", length_scale: float = 1.0, diameter: float = 1.0
+) -> int:
+    """Lemma 18: a number of pairs of features at which the kernel is everywhere within `error`.
+
+    4 (d + 2) / e^2 log(2^8 (p D)^2 / (f e^2)), p^2 the second moment of the frequencies and D the diameter of the rows. It
+    holds with probability 1 - failure.
+
+    Parameters
+    ----------
+    n_inputs : int
+        d.
+    error : float, positive
+        e, the largest difference between the kernel and the products of mapped rows.
+    failure : float, in (0, 1)
+        f.
+    kernel : "rbf" or "cauchy"
+        "laplacian" is refused: the second moment is infinite, and the lemma says nothing.
+    length_scale, diameter : float, positive
+        Of the kernel, and of a ball in which rows lie, in the same unit.
+
+    Returns
+    -------
+    int
+
+    Raises
+    ------
+    ParameterError
+        If a number lies outside its range, or the lemma does not cover the kernel.
+    """
+    check_positive(error=error, diameter=diameter)
+    check_failure(failure)
+    if math.isinf(second_moment(kernel, n_inputs, length_scale)):
+        raise ParameterError(
+            "lemma 18 says nothing of the kernel 'laplacian', because the second moment of its frequencies is infinite: use "
+            "pairs_for_kernel_error."
+        )
+    return _by_lemma_18(n_inputs, math.log(error), failure, kernel, length_scale, diameter)
+
+
+def pairs_for_kernel_error(
+    n_inputs: int, *, error: float, failure: float, kernel: str = "rbf", length_scale: float = 1.0, diameter: float = 1.0
+) -> int:
+    """The same number by another lemma, which holds for the Laplacian kernel too, and is smaller where `error` is small.
+
+    Parameters
+    ----------
+    n_inputs, error, failure, length_scale, diameter
+        As in `pairs_by_lemma_18`.
+    kernel : "rbf", "laplacian" or "cauchy"
+
+    Returns
+    -------
+    int
+
+    Raises
+    ------
+    ParameterError
+        If a number lies outside its range, or the kernel is unknown.
+
+    Notes
+    -----
+    Differences of rows lie in a ball of radius D, which at most T = (1 + 2 D / r)^d balls of radius r cover. By Hoeffding's
+    inequality all their centres have an error of at most (1 - b) e but for 2 T exp(-n (1 - b)^2 e^2 / 2), n the number of
+    pairs. For s in (0, 1], |cos x - cos y| <= 2^(1 - s) |x - y|^s, and |w|^s <= sum |w_i|^s. So within a ball of radius r
+    products of mapped rows move by at most X with mean K r^s, and the kernel by at most K r^s, where K = 2^(1 - s) d E
+    |w_i|^s, finite for the Laplacian kernel if s < 1. By Markov's inequality their sum is at most b e but for K r^s / (b e -
+    K r^s). Each part gets f / 2: the second gives r, the first n. The least n over some s and b is taken.
+    """
+    check_whole(n_inputs=n_inputs)
+    check_positive(error=error, length_scale=length_scale, diameter=diameter)
+    check_failure(failure)
+    _check_kernel(kernel)
+    return _by_moments(n_inputs, math.log(error), failure, kernel, length_scale, diameter)
+
+
+def laplace_scale_for_kernel(accuracy: float, failure: float, n_pairs: int) -> float:
+    """Corollary 15: a scale of Laplace noise on weights of pairs of features that moves decision functions by up to a / 2.
+
+    min(a / (2^4 log 2 sqrt(n)), a sqrt(n) / (8 log(2 / f))), n the number of pairs. The decision function of the released
+    machine is within half of the accuracy of that without noise, with probability 1 - failure / 2, for any loss.
+
+    Parameters
+    ----------
+    accuracy : float, positive
+    failure : float, in (0, 1)
+    n_pairs : int
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    ParameterError
+        If a number lies outside its range.
+    """
+    check_whole(n_pairs=n_pairs)
+    check_positive(accuracy=accuracy)
+    check_failure(failure)
+    root = math.sqrt(n_pairs)
+    return min(accuracy / (16.0 * math.log(2.0) * root), accuracy * root / (8.0 * math.log(2.0 / failure)))
+
+
+def features_for_kernel(
+    n_inputs: int,
+    *,
+    accuracy: float,
+    failure: float,
+    alpha: float,
+    length_scale: float = 1.0,
+    diameter: float = 1.0,
+    kernel: str = "rbf",
+    lipschitz: float = 1.0,
+    dual_norm: float | None = None,
+) -> int:
+    """Theorem 13: the number of pairs of random features with which a private kernel machine can have this accuracy.
+
+    4 (d + 2) / t log(2^9 (p D)^2 / (f t)), t = min(1, a^4 / (2^4 (M + 2 sqrt((C L + M / 2) M))^4)), p^2 the second moment of
+    the frequencies and D the diameter; for the hinge M = C. It is lemma 18 at the error of lemma 17 and half of the
+    probability of failure; corollary 15 has the scale of the noise. For the Laplacian kernel, of which the theorem says
+    nothing, `pairs_for_kernel_error` takes the place of lemma 18. It holds for all data, so usual data need far fewer.
+
+    Parameters
+    ----------
+    n_inputs : int
+        d, the number of columns before the random features.
+    accuracy : float
+        a, the largest difference between the decision functions.
+    failure : float, in (0, 1)
+        f, the probability that it is exceeded.
+    alpha : float
+        1 / C, the ridge of the mean objective.
+    length_scale : float
+        s, in the unit of the columns.
+    diameter : float
+        D of the ball in which rows lie, in the same unit.
+    kernel : "rbf", "laplacian" or "cauchy"
+    lipschitz, dual_norm
+        L and M, as in `kernel_error_for_accuracy`: any convex loss is covered.
+
+    Returns
+    -------
+    int
+
+    Raises
+    ------
+    ParameterError
+        If a number lies outside its range, or the kernel is unknown.
+    """
+    check_whole(n_inputs=n_inputs)
+    check_positive(accuracy=accuracy, alpha=alpha, length_scale=length_scale, diameter=diameter, lipschitz=lipschitz)
+    check_failure(failure)
+    _check_kernel(kernel)
+    log_error = _log_kernel_error(accuracy, alpha, lipschitz, dual_norm)
+    count = _by_moments if kernel == "laplacian" else _by_lemma_18
+    return count(n_inputs, log_error, 0.5 * failure, kernel, length_scale, diameter)
+
+
+def _check_kernel(kernel: str) -> None:
+    if kernel not in KERNELS:
+        raise ParameterError(f"kernel must be one of {', '.join(map(repr, KERNELS))}.")
+
+
+def _log_kernel_error(accuracy: float, alpha: float, lipschitz: float, dual_norm: float | None) -> float:
+    """The logarithm of the error of lemma 17."""
+    if dual_norm is None:
+        # M = C L: M + 2 sqrt(3 / 2) M.
+        log_sum = math.log(lipschitz) - math.log(alpha) + math.log1p(math.sqrt(6.0))
+    else:
+        check_positive(dual_norm=dual_norm)
+        log_sum = math.log(dual_norm + 2.0 * math.sqrt((lipschitz / alpha + 0.5 * dual_norm) * dual_norm))
+    return 2.0 * min(0.0, math.log(accuracy) - math.log(2.0) - log_sum)
+
+
+def _check_log_error(log_error: float) -> None:
+    if log_error < _LEAST_LOG:
+        raise ParameterError(
+            "the theorem asks for more features than a number can hold. Give a larger accuracy, which is the allowed error, "
+            "or a larger alpha."
+        )
+
+
+def _by_lemma_18(n_inputs: int, log_error: float, failure: float, kernel: str, length_scale: float, diameter: float) -> int:
+    _check_log_error(log_error)
+    unit = math.log(second_moment(kernel, n_inputs))
+    spread = unit + 2.0 * (math.log(diameter) - math.log(length_scale))
+    logarithm = 8.0 * math.log(2.0) + spread - math.log(failure) - 2.0 * log_error
+    return max(1, math.ceil(4.0 * (n_inputs + 2) * math.exp(-2.0 * log_error) * logarithm))
+
+
+def _by_moments(n_inputs: int, log_error: float, failure: float, kernel: str, length_scale: float, diameter: float) -> int:
+    _check_log_error(log_error)
+    least = math.inf
+    for power in _POWERS:
+        moment = _MOMENTS[kernel](power)
+        if not math.isfinite(moment):
+            continue
+        log_k = (1.0 - power) * math.log(2.0) + math.log(n_inputs) + moment - power * math.log(length_scale)
+        for share in _NET_SHARES:
+            half = 0.5 * failure
+            log_radius = (math.log(share) + log_error + math.log(half / (1.0 + half)) - log_k) / power
+            log_net = n_inputs * float(np.logaddexp(0.0, math.log(2.0 * diameter) - log_radius))
+            least = min(least, (log_net + math.log(4.0 / failure)) / (1.0 - share) ** 2)
+    return max(1, math.ceil(2.0 * math.exp(-2.0 * log_error) * least))
