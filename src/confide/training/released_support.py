@@ -138,7 +138,7 @@ def with_zeros(model: LinearModel, plan: Plan, weights: Weights) -> LinearModel:
     if has_levels and isinstance(groups, GroupBound):
         for levels, scale in _groups(groups):
             middle = np.median(coef[:, levels], axis=1)
-            if plan.descent is None and not isinstance(bound, Centred):
+            if plan.lattice is not None and plan.descent is None and not isinstance(bound, Centred):
                 middle = np.ldexp(np.floor(np.ldexp(middle, -plan.lattice.exponent)), plan.lattice.exponent)
             coef[:, levels] -= middle[:, None]
             intercept += scale * middle
