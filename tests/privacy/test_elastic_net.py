@@ -156,6 +156,21 @@ def test_the_rounding_bound_covers_subgradients_and_steps(scale):
     assert scale < 1e6 or without > 1.0, "the penalty's own rounding must count"
 
 
+@pytest.mark.parametrize("l1_ratio", [0.01, 0.9])
+def test_the_rounding_bound_is_that_of_theorem_2(l1_ratio):
+    """To the last of its constants, which cancelling rows do not reach: rho at |g| + |l1|, and four roundings of a step."""
+    facts = SparseProblem.of(problem(7, 3, intercept=0.5, l2=5.0, largest_weight=3.0), l1_ratio)
+    of_l1 = math.sqrt(3.0) * 5.0 * l1_ratio / (1.0 - l1_ratio)
+    steepest = 5.0 + 7.0 * 3.0 * 0.25 * 1.25
+    for weights, noise, gradient in ((0.0, 0.0, 1e9), (1e12, 3.0, 2.0), (2.0, 1.0, 0.0)):
+        found = facts.rounding(5.0).bound(weights, noise, gradient)
+        smooth = (
+            problem(7, 3, intercept=0.5, l2=5.0, largest_weight=3.0).rounding(5.0).bound(weights, noise, gradient + of_l1)
+        )
+        of_step = 1.1 * 2.0**-53 * (5.0 * (gradient + of_l1) + 5.0 * of_l1 + 2.0 * steepest * weights)
+        assert found == pytest.approx(smooth + 4.0 * of_step, rel=1e-9, abs=0.0)
+
+
 def test_the_plan_has_the_ridge_and_the_penalty_of_its_share():
     """l1 is l2 times r / (1 - r) on each weight of every score but the intercept's, and follows the ridge."""
     facts = SparseProblem.of(problem(20, 2, intercept=1.0, l2=30.0), 0.75)

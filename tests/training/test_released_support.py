@@ -6,8 +6,11 @@ import numpy as np
 import pytest
 
 from confide.data.arrays import ArrayBlocks
+from confide.erm.centred_rows import Centred
+from confide.erm.declared_losses import DeclaredLoss
 from confide.erm.group_bounds import GroupBound
 from confide.erm.losses import LogisticLoss
+from confide.erm.row_bounds import BallBound
 from confide.erm.target_losses import PoissonLoss, SquaredLoss
 from confide.privacy.budgets import ZCDP, ApproxDP, PureDP
 from confide.privacy.elastic_net import SparseProblem
@@ -91,3 +94,47 @@ def test_levels_are_taken_relative_to_their_median_and_no_score_changes():
         np.testing.assert_allclose(found.coef, coefficients)
         rows = ArrayBlocks(np.array([[0.5, 0.0, 0.0, 0.2], [0.0, 0.5, 0.0, -1.0], [0.0, 0.0, 0.5, 0.0]]))
         np.testing.assert_allclose(found.scores(rows), model.scores(rows))
+
+
+@pytest.mark.parametrize("smoothness", [np.inf, 0.25])
+def test_a_users_loss_of_the_margin_has_a_threshold_for_noisy_gradients(smoothness):
+    """Its slopes alone are asked for, after the charge, and larger scores bend it less."""
+
+    class SlopesAlone:
+        def derivative(self, margin):
+            return -1.0 / (1.0 + np.exp(margin))
+
+    loss = DeclaredLoss(SlopesAlone(), None, "own", 1.0, smoothness, 1.0, 1024.0, True)
+    plan = planned(gradient_mechanism(RULE), ZCDP(0.1), loss=loss)
+    small, large = (support_threshold(plan, np.full((1, 21), size)) for size in (0.1, 30.0))
+    assert 0.0 < small < large < np.inf
+    known = planned(gradient_mechanism(RULE), ZCDP(0.1), loss=LogisticLoss())
+    ours, theirs = (released_support._curvature(each.problem.loss, 2.0) for each in (plan, known))
+    assert ours == pytest.approx(theirs, rel=0.02)
+
+
+def test_an_even_number_of_levels_stays_on_the_grid_of_the_noise():
+    """The median of two levels often lies between two multiples of the step, and weights must not leave the grid."""
+    bound = GroupBound((2, 1), (1.0, 1.0))
+    plan = OutputPerturbation().plan(
+        SparseProblem.of(problem(10**6, 3, row_bound=bound, intercept=1.0, l2=4e4), 0.1, has_levels=True), ZCDP(0.1)
+    )
+    step = 2.0**plan.lattice.exponent
+    model = LinearModel(np.array([[7.0 + step, -5.0, 3.0]]), np.array([1.0]), bound)
+    steps = with_zeros(model, plan, np.zeros((1, 4))).coef / step
+    np.testing.assert_array_equal(steps, np.rint(steps))
+    assert np.ptp(steps[0, :2]) * step == 12.0 + step
+
+
+def test_around_a_centre_a_weight_that_becomes_0_leaves_the_intercept_too():
+    """The model is that of the weights for centred rows with zeros, written for rows as they are."""
+    bound = Centred(BallBound(1.0), (0.4, -0.3), 0.5)
+    plan = OutputPerturbation().plan(
+        SparseProblem.of(problem(400, 2, row_bound=bound, intercept=1.0, l2=40.0), 0.5), ZCDP(0.1)
+    )
+    threshold = support_threshold(plan, np.zeros((1, 3)))
+    weights = np.array([[0.9 * threshold, -1.1 * threshold, 0.7]])
+    found = with_zeros(LinearModel.of(weights, plan.problem), plan, np.zeros((1, 3)))
+    expected = LinearModel.of(np.array([[0.0, -1.1 * threshold, 0.7]]), plan.problem)
+    np.testing.assert_allclose(found.coef, expected.coef)
+    np.testing.assert_allclose(found.intercept, expected.intercept)

@@ -312,8 +312,8 @@ def _zeros(plan: AnyPlan) -> tuple[str, ...]:
     if l1_ratio(plan) == 0.0 or plan.lattice is None:
         return ()
     sentence = (
-        "Released weights of columns that are no larger than chance alone makes them are set to 0; this uses the release "
-        "and public facts alone."
+        f"An l1 penalty has {l1_ratio(plan)!r} of alpha. Released weights of columns that are no larger than chance alone "
+        f"makes them are set to 0; this uses the release and public facts alone."
     )
     return (sentence,)
 

@@ -16,8 +16,10 @@ from scipy import special, stats
 
 from confide.erm.centred_rows import Centred
 from confide.erm.group_bounds import GroupBound
+from confide.erm.interpolated_slopes import InterpolatedSlopes
 from confide.erm.joints import joint_of, unit_of_scores, with_joint
 from confide.erm.losses import LogisticLoss, Loss
+from confide.erm.rising_slopes import RisingSlopes
 from confide.erm.target_losses import PoissonLoss
 from confide.privacy.mechanism import Plan, Problem
 from confide.released_models.scores import LinearModel
@@ -79,6 +81,9 @@ def _curvature(loss: Loss, scores: float) -> float:
         return _curvature(LogisticLoss(), scores / math.sqrt(loss.n_outputs))
     if is_of_residuals(loss) or scores == 0.0:
         return usual_curvature(loss, unit_of_scores(loss), has_residuals=is_of_residuals(loss))
+    if isinstance(loss, InterpolatedSlopes):
+        # A user's loss has curvatures here by its slopes alone, whether or not it declares more.
+        loss = RisingSlopes(loss.loss, 2.0 * _WIDE_JOINT)
     joint = joint_of(loss)
     if joint is not None and joint < _WIDE_JOINT:
         # The rows of the quantiles are too few for a narrow joint, and over many rows a wide one bends the loss as much.
@@ -112,7 +117,9 @@ def with_zeros(model: LinearModel, plan: Plan, weights: Weights) -> LinearModel:
     With a schema, one level of a category is active in a row, unless it is unknown, and two neighbouring knots of a number
     add up to 1. So a number may move from all weights of such a group to the intercept: the scores of rows whose level is
     known stay, and a level that is not known counts as a middle one. Noise moves these weights together, so they are taken
-    relative to their median first.
+    relative to their median first, rounded to the grid of the noise on weights, so that they stay on it.
+
+    Around a centre a weight acts on the distance from it. So the part that it has in the intercept goes with it.
 
     Parameters
     ----------
@@ -131,9 +138,14 @@ def with_zeros(model: LinearModel, plan: Plan, weights: Weights) -> LinearModel:
     if has_levels and isinstance(groups, GroupBound):
         for levels, scale in _groups(groups):
             middle = np.median(coef[:, levels], axis=1)
+            if plan.lattice is not None and plan.descent is None and not isinstance(bound, Centred):
+                middle = np.ldexp(np.floor(np.ldexp(middle, -plan.lattice.exponent)), plan.lattice.exponent)
             coef[:, levels] -= middle[:, None]
             intercept += scale * middle
-    coef[np.abs(coef) <= threshold * magnification] = 0.0
+    dropped = np.where(np.abs(coef) <= threshold * magnification, coef, 0.0)
+    coef[dropped != 0.0] = 0.0
+    if isinstance(bound, Centred):
+        intercept += dropped @ np.array(bound.centre)
     return replace(model, coef=coef, intercept=intercept)
 
 
