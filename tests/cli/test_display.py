@@ -156,3 +156,12 @@ def test_hints_of_installation_name_extras_that_there_are():
     texts = [path.read_text(encoding="utf-8") for path in (root / "src").rglob("*.py")]
     named = {extra for text in texts for extra in re.findall(r"pip install 'confide\[(\w+)\]'", text)}
     assert {"plot", "postgres"} <= named <= set(extras)
+
+
+def test_a_long_indented_line_stays_indented(monkeypatch, capsys):
+    """Each of its lines begins where the first one does."""
+    monkeypatch.setenv("COLUMNS", "40")
+    display.Screen().text("    " + "some words " * 12)
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) > 2
+    assert all(re.match(r" {4}\S", line) for line in lines)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ N, BINS = 4000, 32
 EDGES = tuple(np.linspace(0.0, 160.0, BINS + 1).tolist())
 TABLES = (
     CategoryTable("colour", ("red", "green", "blue", NOT_LISTED)),
-    NumberTable("size", 0.0, 160.0, EDGES, True),
+    NumberTable("size", 0.0, 160.0, EDGES, True, "cm"),
     CategoryTable("sex", ("f", "m")),
 )
 SIZES = (4, BINS + 1, 2, 8)
@@ -128,3 +129,14 @@ def test_the_document_holds_all_of_it(rows):
     assert document["numbers"]["size"]["quantiles"]["0.5"]["low"] == frame.loc[("size", "quantile", "0.5"), "low"]
     assert sum(document["numbers"]["size"]["histogram"]["rows"]) == pytest.approx(0.9 * N, rel=0.05)
     assert len(document["cross_tables"][0]["counts"]) == 4
+
+
+def test_numbers_are_shown_in_their_unit(rows):
+    """Beside everything but a share, also in the document; without a unit nothing is said of one."""
+    found = description(rows, PureDP(1.0), Neighbours.REPLACE_ONE, 0)
+    names = ["mean in cm", "standard deviation in cm", *(f"quantile {q:g} in cm" for q in QUANTILES), "missing"]
+    assert [what for _, what, *_ in found.numbers[0].cells()] == names
+    assert found.to_dict()["numbers"]["size"]["unit"] == "cm"
+    plain = replace(found, tables=(TABLES[0], replace(TABLES[1], unit=None), TABLES[2]))
+    assert plain.numbers[0].cells()[0][1] == "mean"
+    assert "unit" not in plain.to_dict()["numbers"]["size"]

@@ -53,7 +53,9 @@ def test_what_is_said_to_be_hidden_is_hidden():
     enough = plan_at(1.0)
     assert "The AUC is hidden unless each class has about 51 rows" in expected_precision(enough, n_rows, 0.95)
     assert evaluation(enough, np.full((2, N_BINS), n_rows / (2.0 * N_BINS)), n_rows).auc.value is not None
-    assert "All rates will be hidden" in expected_precision(plan, 800, 0.95)
+    hidden = expected_precision(plan, 800, 0.95)
+    assert "All rates will be hidden" in hidden
+    assert "with fewer bins the accuracy and the AUC need fewer rows" in hidden
     assert evaluation(plan, np.full((2, N_BINS), 800 / (2.0 * N_BINS)), 800).accuracy.value is None
 
 

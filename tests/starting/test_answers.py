@@ -22,6 +22,7 @@ from confide.starting.answers import check_no_unclear_pair, described_column, de
         ),
         ("live in town, live in the country", {"categories": ["live in town", "live in the country"]}),
         ("500 1e6 log", {"low": 500, "high": 1000000, "scale": "log10"}),
+        ("0.1 500 log10 empty in mg/L", {"low": 0.1, "high": 500, "unit": "mg/L", "scale": "log10", "missing": True}),
         ("0 1e6 LOG empty", {"low": 0, "high": 1000000, "scale": "log", "missing": True}),
         ("F, M", {"categories": ["F", "M"]}),
         ("1,2,3", {"categories": [1, 2, 3]}),
@@ -72,7 +73,7 @@ def test_other_answers_for_a_target_are_refused(answer) -> None:
         described_target("y", answer)
 
 
-@pytest.mark.parametrize("answer", ["0,5 20", "0.5 2,5", "1,5 to 2,5 log"])
+@pytest.mark.parametrize("answer", ["0,5 20", "0.5 2,5", "1,5 to 2,5 log", "0,1 500 log in mg/L", "0,1 1e6 log10"])
 def test_a_decimal_comma_is_asked_back(answer) -> None:
     """As a bound of a column and of a target."""
     with pytest.raises(ParameterError, match="write decimals with a point"):
@@ -99,8 +100,18 @@ def test_two_numbers_with_a_comma_are_asked_back_where_they_may_be_bounds() -> N
 
 def test_an_answer_for_a_column_becomes_one_for_a_target() -> None:
     """Without other levels, empty cells and a scale."""
-    given = ["a, b, *, empty", "a, b, empty", "0 9 log", "0 9 log empty", "0 9 empty", "a, b", "skip", "0 9 log in EUR"]
-    expected = ["a, b", "a, b", "0 9", "0 9", "0 9", "a, b", "", "0 9 in EUR"]
+    given = [
+        "a, b, *, empty",
+        "a, b, empty",
+        "0 9 log",
+        "0 9 log empty",
+        "0 9 empty",
+        "a, b",
+        "skip",
+        "0 9 log in EUR",
+        "1 9 log10",
+    ]
+    expected = ["a, b", "a, b", "0 9", "0 9", "0 9", "a, b", "", "0 9 in EUR", "1 9"]
     assert [target_answer(answer) for answer in given] == expected
     assert target_answer("lives in town, lives in the country, *") == "lives in town, lives in the country"
     assert described_target("price", "0 9 in EUR") == {"column": "price", "low": 0, "high": 9, "unit": "EUR"}

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 ColumnNames = Annotated[
     list[str] | None,
     typer.Option(
-        "--column", metavar="NAME", help="A column to describe; repeat it for several. Fewer columns have less noise.  "
+        "--column", metavar="NAME", help="A column to describe; repeat it for several. Fewer columns have less noise, "
+        "and for several columns --delta or --rho gives less than --epsilon alone.  "
         "[default: all columns and the target]", show_default=False,
     ),
 ]  # fmt: skip
@@ -115,8 +116,8 @@ def _pairs(given: list[str], schema: Schema) -> list[tuple[str, str]]:
 def _show(screen: Screen, found: Description, charges: Charges, out: Path) -> None:
     if found.void is not None:
         screen.text(f"NOT PRIVATE. {found.void}", style="bold red")
-    rows = f"{found.n_rows:,.0f}" if found.n_rows_is_public else f"about {found.n_rows:,.0f}"
-    screen.heading(f"Description of {rows} rows, with intervals at {found.level:g}")
+    rows = f"{found.n_rows:,.0f} rows" if found.n_rows_is_public else f"about {found.n_rows:,.0f} rows, a noisy number"
+    screen.heading(f"Description of {rows}, with intervals at {found.level:g}")
     if found.numbers:
         screen.table(("column", "number", "value", "low", "high"), [row for each in found.numbers for row in each.cells()])
     for category in found.categories:

@@ -64,11 +64,11 @@ class Screen:
         self.text(text, style="bold")
 
     def text(self, text: str, style: str = "") -> None:
-        """Text that wraps. Continued lines of a list item or of a "name  value" pair are indented to its second part."""
+        """Text that wraps. Continued lines of a list item, a "name  value" pair or an indented line are indented."""
         self._is_empty = False
         width = min(self._console.width, _MAX_TEXT_WIDTH)
         for line in text.split("\n"):
-            hanging = re.match(r" *- | *\S+( \S+)*  +(?=\S)", line)
+            hanging = re.match(r" *- | *\S+( \S+)*  +(?=\S)|  +(?=\S)", line)
             wrapped = textwrap.fill(
                 # Two spaces or more separate a name from its value. textwrap keeps them.
                 "".join(letter if letter.isprintable() else "?" for letter in line),

@@ -220,7 +220,7 @@ def _column_of_target(schema: Schema) -> Column:
     if target is None:
         raise ParameterError("the schema has no target.")
     if target.bounds is not None:
-        return NumberColumn(target.column, *target.bounds)
+        return NumberColumn(target.column, *target.bounds, unit=target.unit)
     return CategoryColumn(target.column, target.labels)
 
 
@@ -231,7 +231,7 @@ def _line_of(column: Column) -> NumberColumn | None:
 def _table_of(column: Column) -> CategoryTable | NumberTable:
     if isinstance(column, NumberColumn):
         even = NumberColumn(column.name, column.low, column.high, column.scale, knots=N_BINS - 1)
-        return NumberTable(column.name, column.low, column.high, even.knots_with_bounds, column.missing)
+        return NumberTable(column.name, column.low, column.high, even.knots_with_bounds, column.missing, column.unit)
     levels = [str(category) for category in column.categories]
     levels += ["(other)"] * (column.other is True) + ["(missing)"] * column.missing
     levels += [NOT_LISTED] * (column.other is False)

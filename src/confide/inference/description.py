@@ -71,6 +71,8 @@ class DescribedNumber:
         Rows of each bin, not negative.
     edges : tuple of float
         The ends of the bins, one more than there are bins.
+    unit : str or None
+        The unit of the mean, the deviation, the quantiles and the edges, if the schema names it.
     """
 
     name: str
@@ -80,12 +82,14 @@ class DescribedNumber:
     missing: Rate | None
     histogram: tuple[float, ...]
     edges: tuple[float, ...]
+    unit: str | None = None
 
     def cells(self) -> list[tuple[str, str, str, str, str]]:
         """Column, what the number is, the number and its interval, as text."""
         named = [("mean", self.mean), ("standard deviation", self.deviation)]
         named += [(f"quantile {q:g}", rate) for q, rate in self.quantiles.items()]
-        rows = [(self.name, what, *_digits(rate)) for what, rate in named]
+        unit = "" if self.unit is None else f" in {self.unit}"
+        rows = [(self.name, what + unit, *_digits(rate)) for what, rate in named]
         return rows if self.missing is None else [*rows, (self.name, "missing", *_percent(self.missing))]
 
 
@@ -277,6 +281,7 @@ class NumberTable:
     low, high : its bounds
     edges : ends of the bins in the unit of the column, rising
     has_missing : whether the last cell is that of missing numbers
+    unit : of the numbers, if the schema names it
     """
 
     name: str
@@ -284,6 +289,7 @@ class NumberTable:
     high: float
     edges: tuple[float, ...]
     has_missing: bool
+    unit: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -357,7 +363,8 @@ def _number(
     mean, deviation = (UNKNOWN, UNKNOWN) if is_hidden else _mean_and_deviation(table, moments, present, noise)
     found = {q: UNKNOWN if is_hidden else _quantile_of(table, counts, q, noise) for q in quantiles}
     histogram = with_total(counts[:bins], max(0.0, min(present, total)))
-    return DescribedNumber(table.name, mean, deviation, found, missing, tuple(histogram.tolist()), table.edges)
+    rows = tuple(histogram.tolist())
+    return DescribedNumber(table.name, mean, deviation, found, missing, rows, table.edges, table.unit)
 
 
 def _mean_and_deviation(table: NumberTable, moments: Array, present: float, noise: _Noise) -> tuple[Rate, Rate]:
@@ -423,7 +430,8 @@ def _written(rate: Rate) -> dict[str, float | None]:
 
 
 def _written_number(number: DescribedNumber) -> dict[str, Any]:
-    return {
+    unit = {} if number.unit is None else {"unit": number.unit}
+    return unit | {
         "mean": _written(number.mean),
         "standard_deviation": _written(number.deviation),
         "quantiles": {f"{q:g}": _written(rate) for q, rate in number.quantiles.items()},

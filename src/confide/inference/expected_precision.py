@@ -37,7 +37,7 @@ def expected_precision(plan: CountsPlan, n_rows: int | None, level: float) -> st
         said.append("The AUC will be hidden." if n_rows <= 2.0 * of_class else f"The AUC is hidden unless {needs}.")
     said.append(
         f"The calibration of a bin is hidden below about {_rounded(LEAST_SIGNAL * noise * math.sqrt(2.0))} rows in it. A "
-        f"larger epsilon means less noise."
+        f"larger epsilon means less noise, and with fewer bins the accuracy and the AUC need fewer rows."
     )
     return " ".join(said)
 

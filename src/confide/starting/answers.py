@@ -4,6 +4,7 @@
 
     18 90             a number from 18 to 90
     0 1e6 log         the same on a logarithmic scale: "log10" where the first number is above 0, otherwise "log"
+    0.1 1e3 log10     the same; the first number must be above 0
     F, M              a category with two levels
     A, B, *           a category; * stands for all other levels together
     18 90 empty       cells may be empty; also: F, M, empty
@@ -34,12 +35,12 @@ HELP_FOR_TARGETS = (
 )
 
 _NUMBER = r"[+-]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
-_BOUNDS = re.compile(rf"({_NUMBER})(?: *\.\. *| +to +| +)({_NUMBER})((?: +[a-z]+)*)", re.IGNORECASE)
+_BOUNDS = re.compile(rf"({_NUMBER})(?: *\.\. *| +to +| +)({_NUMBER})((?: +[a-z]+\d*)*)", re.IGNORECASE)
 _PAIR = re.compile(rf"({_NUMBER}) *, *({_NUMBER})")
 _NEAR = 2.0
 """Two codes of levels, such as 0 and 1 or -1 and 1, are hardly ever farther apart."""
-_WITH_COMMA = r"[+-]?\d+(?:[.,]\d+)?"
-_DECIMAL_COMMA = re.compile(rf"(?=.*\d,\d){_WITH_COMMA}(?: *\.\. *| +to +| +){_WITH_COMMA}(?: +[a-z]+)*", re.IGNORECASE)
+_WITH_COMMA = r"[+-]?\d+(?:[.,]\d+)?(?:[eE][+-]?\d+)?"
+_DECIMAL_COMMA = re.compile(rf"(?=.*\d,\d){_WITH_COMMA}(?: *\.\. *| +to +| +){_WITH_COMMA}(?: +[a-z]+\d*)*", re.IGNORECASE)
 _THOUSANDS = re.compile(r"\d,\d{3}(?!\d)")
 
 
@@ -59,10 +60,9 @@ def described_column(name: str, answer: str) -> dict[str, Any] | None:
     answer = answer.strip()
     if answer.lower() == SKIP:
         return None
-    if bounds := _bounds(answer, ("log", "empty")):
+    if bounds := _bounds(answer, ("log", "log10", "empty")):
         low, high, words, unit = bounds
-        logarithm = "log10" if low > 0.0 else "log"
-        scale = logarithm if "log" in words else "linear"
+        scale = "log10" if "log10" in words or ("log" in words and low > 0.0) else "log" if "log" in words else "linear"
         return NumberColumn(name, low, high, scale=scale, missing="empty" in words, unit=unit).to_dict()
     levels = _levels(answer)
     listed = [level for level in levels if level not in ("*", "empty")]
@@ -129,14 +129,18 @@ def typed(description: dict[str, Any]) -> str:
 def target_answer(answer: str) -> str:
     """The answer for a column as one for a target, which has no other levels, no empty cells and no scale."""
     numbers, unit = _without_unit(answer)
-    kept = "" if answer == SKIP else re.sub(r"(, \*)?(, empty)?( log)?( empty)?$", "", numbers)
+    kept = "" if answer == SKIP else re.sub(r"(, \*)?(, empty)?( log(?:10)?)?( empty)?$", "", numbers)
     return kept if unit is None else f"{kept} in {unit}"
 
 
 def _without_unit(answer: str) -> tuple[str, str | None]:
-    """An answer and the unit behind it; an answer that does not begin with two numbers has none."""
+    """An answer and the unit behind it; an answer that does not begin with two numbers has none.
+
+    Numbers with a decimal comma count here as numbers, so that they are refused for the comma and not read as levels.
+    """
     found = re.fullmatch(r"(.*?) +in +(\S.*)", answer)
-    return (found[1], found[2]) if found and _BOUNDS.fullmatch(found[1]) else (answer, None)
+    has_unit = found is not None and any(form.fullmatch(found[1]) for form in (_BOUNDS, _DECIMAL_COMMA))
+    return (found[1], found[2]) if found and has_unit else (answer, None)
 
 
 def _bounds(answer: str, known: Sequence[str]) -> tuple[float, float, set[str], str | None] | None:
