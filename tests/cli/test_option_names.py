@@ -58,6 +58,8 @@ NOT_BY_A_COMMAND = {
     "erm/group_bounds.py": "a command takes a number as the bound on rows",
     "estimators/parts.py": "no command fits parts",
     "estimators/transformers.py": "no command has transformers",
+    "planning/kernel_features.py": "no command plans the features of a kernel by the statements of a paper",
+    "planning/kernel_risk.py": "no command bounds the risk of kernels",
     "features/columns.py": "a schema in a file has names and descriptions",
     "features/curves_and_features.py": "made by the library",
     "exports/onnx_graphs.py": "no command exports",

@@ -102,6 +102,7 @@ def test_other_values_are_refused_before_anything_is_charged(kind, n_jobs):
     assert len(ledger.entries()) == 0
 
 
+@pytest.mark.usefixtures("by_numpy_alone")
 def test_an_interrupt_ends_the_fit_and_its_threads_and_leaves_the_charge(tmp_path, monkeypatch):
     """Ctrl-C in a pass over 125 blocks: the charge stays, no thread is left, and no file but the ledger's own."""
     ledger = Ledger(tmp_path / "ledger.sqlite", limit=1.0)

@@ -10,6 +10,7 @@ OPTION_OF = {
     "budget": "--epsilon",
     "centre": "--centre",
     "class_weight": "--class-weight",
+    "cross_tables": "--cross",
     "delta": "--delta",
     "epsilon": "--epsilon",
     "error": "--error",
