@@ -29,8 +29,13 @@ def added_l2(plan: Any) -> float:
 
 
 def alpha(plan: Any) -> float:
-    """Total ridge of the mean form: mean loss + alpha / 2 |w|^2."""
-    return float(plan.l2 / plan.problem.n_rows_low)
+    """Total strength of the mean form: mean loss + alpha / 2 |w|^2, of which an l1 penalty may have a share."""
+    return float(plan.l2 / plan.problem.n_rows_low / (1.0 - l1_ratio(plan)))
+
+
+def l1_ratio(plan: Any) -> float:
+    """Share of an l1 penalty in that strength."""
+    return float(getattr(plan, "l1_ratio", getattr(plan.problem, "l1_ratio", 0.0)))
 
 
 def noise_norm(plan: Any) -> float:

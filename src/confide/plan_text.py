@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from confide.cautions import cautions
+from confide.expected_noise import l1_ratio
 
 _NAMES = {"none": "none", "gradient": "noisy gradients"}
 """Mechanisms that are not called a perturbation."""
@@ -22,6 +23,7 @@ def plan_document(plan: Any) -> dict[str, Any]:
         "largest_weight": problem.largest_weight,
         "alpha": plan.alpha,
         "added_alpha": plan.added_l2 / problem.n_rows_low,
+        **_l1_share(plan),
         "noise": {"law": noise.law, "shape": noise.shape.name, "scale": noise.scale, "norm": noise.norm} if noise else None,
         "noise_norm": plan.noise_norm,
         "noise_in_rows": noise_in_rows(plan),
@@ -49,6 +51,10 @@ def plan_text(plan: Any) -> str:
             lines["loss"] = f"logistic hinge, its corner at margin {plan.problem.loss.margin:.3g}"
         elif name in ("huber_hinge", "smooth_hinge"):
             lines["loss"] = f"hinge with a joint of half-width {smoothing:.3g}"
+        elif name in ("absolute", "quantile"):
+            lines["loss"] = f"{name} error with a joint of half-width {smoothing:.3g}"
+    if (width := getattr(plan.problem.loss, "width", None)) is not None:
+        lines["loss"] = f"{plan.problem.loss.name}, slopes at multiples of {width:.3g} and straight lines between them"
     if (threshold := _threshold(plan.problem.loss)) is not None:
         longest = " times the largest norm of a row over its norm" if plan.problem.loss.by_length else ""
         lines["loss"] = (
@@ -57,7 +63,7 @@ def plan_text(plan: Any) -> str:
     added = (
         f", of which {plan.added_l2 / plan.problem.n_rows_low:.6g} was added for the proof" if plan.added_l2 > 0.0 else ""
     )
-    lines["alpha"] = f"{plan.alpha:.6g}{added}"
+    lines["alpha"] = f"{plan.alpha:.6g}{added}{_shares(plan)}"
     if plan.descent is not None:
         lines |= _descent_lines(plan)
     elif lattice is not None:
@@ -84,6 +90,20 @@ def plan_text(plan: Any) -> str:
     if plan.intervals is not None:
         lines |= plan.intervals.lines()
     return _in_columns(lines)
+
+
+def _l1_share(plan: Any) -> dict[str, float]:
+    """The share of an l1 penalty, where there is one."""
+    share = l1_ratio(plan)
+    return {"l1_ratio": share} if share > 0.0 else {}
+
+
+def _shares(plan: Any) -> str:
+    """What an l1 penalty has of alpha, and what becomes of small weights."""
+    if not (share := l1_ratio(plan)):
+        return ""
+    zeros = "; weights no larger than chance alone makes them become 0" if plan.lattice is not None else ""
+    return f", {share:.6g} of it an l1 penalty{zeros}"
 
 
 def noise_in_rows(plan: Any) -> float:
@@ -126,6 +146,7 @@ def statistics_document(plan: Any) -> dict[str, Any]:
         **_facts(plan),
         "target_bound": bound if math.isfinite(bound) else "inf",
         "alpha": plan.alpha,
+        **_l1_share(plan),
         "noise": _law_of_sums(plan) if lattice else None,
         "diagonal_deviation": plan.diagonal_deviation,
         "product_deviation": plan.product_deviation,
@@ -141,7 +162,7 @@ def statistics_text(plan: Any) -> str:
     """One fact a line, in two columns, of a plan for sums over rows."""
     lines = _opening(plan, plan.mechanism.replace("-", " "))
     lines["target bound"] = f"{plan.problem.target_bound:.6g}"
-    lines["alpha"] = f"{plan.alpha:.6g}"
+    lines["alpha"] = f"{plan.alpha:.6g}{_shares(plan)}"
     if plan.lattice is not None:
         lines["noise"] = (
             f"{_law_of_sums(plan)}, standard deviation {plan.diagonal_deviation:.6g} on sums of squares, "

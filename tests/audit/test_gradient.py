@@ -20,7 +20,8 @@ from confide.privacy.gradient import Descent, NoisyGradients
 from confide.privacy.noise import Entropy
 from confide.solvers.fallback import NewtonThenFallback
 from confide.training.alpha import AlphaRule
-from confide.training.gradient_steps import HeavyBall, gradient_mechanism
+from confide.training.gradient_steps import gradient_mechanism
+from confide.training.gradient_walk import HeavyBall
 from tests.audit.attacks import ADD, LOSS, REPLACE, Attack, facts_of, promised_noise
 from tests.privacy.descents import Mean, mean_of_sums
 from tests.privacy.problems import releases, rows_and_labels

@@ -140,3 +140,87 @@ def test_one_check_of_scikit_learn_asks_for_a_smaller_ridge_than_hinges_get(loss
 def test_scikit_learns_checks_pass_for_a_regressor_with_a_loss_of_the_users_own():
     """The same; target_bound 10, since the grid must see how far the loss bends."""
     assert not failed_checks(ERMRegressor(1e6, row_norm=1e3, target_bound=10.0, loss=Pseudo(1.0)))
+
+
+class Corner:
+    """The hinge, as its user would write it: a kink, and no constant but the largest slope."""
+
+    lipschitz = 1.0
+
+    def value(self, margin):
+        return np.maximum(0.0, 1.0 - margin)
+
+    def derivative(self, margin):
+        return np.where(margin < 1.0, -1.0, 0.0)
+
+
+class Insensitive:
+    """The absolute error beyond 0.02."""
+
+    lipschitz = 1.0
+
+    def value(self, score, target):
+        return np.maximum(np.abs(score - target) - 0.02, 0.0)
+
+    def derivative(self, score, target):
+        return np.where(np.abs(score - target) <= 0.02, 0.0, np.sign(score - target))
+
+
+@pytest.mark.parametrize("mechanism", ["auto", "output", "gradient"])
+@pytest.mark.parametrize("budget", [20.0, ApproxDP(4.0, 1e-6)], ids=["pure", "approximate"])
+def test_losses_with_kinks_need_their_largest_slope_alone(mechanism, budget):
+    """Fitted by noise on the weights or in gradients; the guarantee says what it assumes."""
+    if isinstance(budget, float) and mechanism == "gradient":
+        budget = confide.ZCDP(0.5)
+    X, labels, targets = rows(8000)
+    for model, y, least in (
+        (ERMClassifier(budget, loss=Corner(), mechanism=mechanism, classes=[0, 1]), labels, 0.9),
+        (ERMRegressor(budget, loss=Insensitive(), mechanism=mechanism, target_bound=0.5), targets, 0.8),
+        (ERMRegressor(budget, loss="absolute", mechanism=mechanism, target_bound=0.5), targets, 0.8),
+    ):
+        assert model.fit(X, y).score(X, y) > least
+        by_gradients = mechanism == "gradient" or (mechanism == "auto" and isinstance(budget, ApproxDP))
+        assert model.guarantee_.mechanism == ("gradient" if by_gradients else "output")
+        statement = model.guarantee_.statement()
+        if model.loss != "absolute":
+            assert ("is convex: its computed slopes" in statement) != by_gradients
+            assert "slopes at multiples of" in str(model.plan(8000, 2))
+        with pytest.raises(ParameterError, match="smooth"):
+            model.set_params(mechanism="objective", budget=1.0).plan(8000, 2)
+
+
+def test_a_loss_with_kinks_has_the_same_minimiser_as_the_library_s():
+    """Without noise: the hinge by its name and as a user writes it, and a quantile."""
+    X, labels, targets = rows()
+    ours = LinearSVC(INF, loss="hinge", alpha=0.01).fit(X, labels)
+    own = ERMClassifier(INF, loss=Corner(), alpha=0.01).fit(X, labels)
+    np.testing.assert_allclose(own.coef_, ours.coef_, atol=1e-3)
+    noisy = targets + np.random.default_rng(1).uniform(-0.2, 0.2, 600)
+    found = ERMRegressor(INF, loss="quantile", quantile=0.8, alpha=1e-4, target_bound=1.0).fit(X, noisy)
+    assert np.mean(noisy <= found.predict(X)) == pytest.approx(0.8, abs=0.02)
+
+
+@pytest.mark.parametrize(
+    ("changes", "what"),
+    [
+        ({"lipschitz": 0.5}, "exceeds the declared lipschitz"), ({"lipschitz": None}, "declare lipschitz"),
+        ({"value": lambda self, z: np.maximum(0.0, 1.0 - z) - 2.0}, "must not be negative"),
+        ({"derivative": lambda self, z: np.where(np.abs(z) < 1.0, -1.0, 0.0)}, "falls, so the loss is not convex"),
+        ({"value": lambda self, z: np.maximum(0.0, 2.0 - z)}, "does not change as the derivative says"),
+        ({"smoothness": 1.0}, "lacks second_derivative"),
+    ],
+)  # fmt: skip
+def test_a_false_declaration_of_a_loss_with_kinks_is_refused_before_the_charge(changes, what):
+    """The grid of public numbers shows it."""
+    X, labels, _ = rows()
+    ledger = Ledger(limit=confide.PureDP(1.0))
+    with pytest.raises(ParameterError, match=what):
+        ERMClassifier(1.0, loss=type("Changed", (Corner,), changes)(), ledger=ledger, classes=[0, 1]).fit(X, labels)
+    assert len(ledger.entries()) == 0
+
+
+@pytest.mark.parametrize("quantile", [0.0, 1.0, "half", True])
+def test_a_quantile_lies_between_zero_and_one(quantile):
+    """With what is allowed."""
+    with pytest.raises(ParameterError, match=r"from 0\.001 to 0\.999"):
+        ERMRegressor(1.0, loss="quantile", quantile=quantile, target_bound=1.0).plan(100, 2)

@@ -19,26 +19,27 @@ SHARED = {
 }  # fmt: skip
 FORM = {"row_norm": None, "penalty": None}
 CLASSIFIER = {"classes": None, "class_weight": None, "max_sample_weight": 1.0}
+SPARSE = {"l1_ratio": 0.0}
 ADDITIVE = {"penalty": None, "knots": "auto", "interactions": (), "monotone": None, "bounds": None, "inference_share": 0.0}
 DEFAULTS = {
-    "LogisticRegression": SHARED | CLASSIFIER | FORM | {"multiclass": "softmax", "inference_share": 0.0},
-    "LinearSVC": SHARED | CLASSIFIER | FORM | {"loss": "auto", "smoothing": 0.5, "inference_share": 0.0},
+    "LogisticRegression": SHARED | CLASSIFIER | FORM | SPARSE | {"multiclass": "softmax", "inference_share": 0.0},
+    "LinearSVC": SHARED | CLASSIFIER | FORM | SPARSE | {"loss": "auto", "smoothing": 0.5, "inference_share": 0.0},
     "KernelSVC": SHARED | CLASSIFIER | {
         "kernel": "rbf", "length_scale": "auto", "n_features": "auto", "feature_norm": "auto", "orthogonal": "auto",
         "map_seed": 0, "loss": "auto", "smoothing": 0.5, "intercept_scaling": 0.5,
     },
-    "ERMClassifier": SHARED | CLASSIFIER | FORM | {"loss": "logistic"},
-    "Ridge": SHARED | FORM | {"target_bound": None, "intervals": False},
-    "HuberRegressor": SHARED | FORM | {
+    "ERMClassifier": SHARED | CLASSIFIER | FORM | SPARSE | {"loss": "logistic"},
+    "Ridge": SHARED | FORM | SPARSE | {"target_bound": None, "intervals": False},
+    "HuberRegressor": SHARED | FORM | SPARSE | {
         "target_bound": None, "max_sample_weight": 1.0, "threshold": "auto", "loss": "huber",
         "inference_share": 0.0,
     },
-    "PoissonRegressor": SHARED | FORM | {
+    "PoissonRegressor": SHARED | FORM | SPARSE | {
         "target_bound": None, "max_sample_weight": 1.0, "threshold": "auto", "intercept_scaling": "auto",
     },
-    "ERMRegressor": SHARED | FORM | {
+    "ERMRegressor": SHARED | FORM | SPARSE | {
         "target_bound": None, "max_sample_weight": 1.0, "loss": "huber", "threshold": "auto",
-        "intercept_scaling": "auto",
+        "intercept_scaling": "auto", "quantile": 0.5,
     },
     "AdditiveClassifier": SHARED | CLASSIFIER | ADDITIVE | {"loss": "auto"},
     "AdditiveRegressor": SHARED | ADDITIVE | {
@@ -110,7 +111,9 @@ def test_a_docstring_describes_every_parameter_once(name):
     """Each of the signature, in the section of parameters, and no other; the mark is gone."""
     kind = getattr(confide, name)
     section = re.search(r"Parameters\n-+\n(.*?)\n(?:Attributes|Returns|Notes)\n-+\n", inspect.getdoc(kind), re.DOTALL)
-    described = [key.strip() for line in re.findall(r"^([a-z_, ]+) :", section[1], re.MULTILINE) for key in line.split(",")]
+    described = [
+        key.strip() for line in re.findall(r"^([a-z0-9_, ]+) :", section[1], re.MULTILINE) for key in line.split(",")
+    ]
     assert sorted(described) == sorted(parameters_of(kind))
     assert "other parameters" not in kind.__doc__
 

@@ -91,8 +91,8 @@ def objective_plan(facts, budget, law, shape):
     return plan
 
 
-def releases(mechanism, plan, rows, n, entropy=None):
+def releases(mechanism, plan, rows, n, entropy=None, solver=None):
     """(n, D): released weights, one after another from one stream: given, of a seed, or fresh."""
     stream = entropy if hasattr(entropy, "read") else Entropy.fresh() if entropy is None else Entropy.seeded(entropy)
-    solver = NewtonThenFallback()
+    solver = solver or NewtonThenFallback()
     return np.vstack([mechanism.release(plan, rows, solver, stream).weights for _ in range(n)])

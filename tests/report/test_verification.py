@@ -18,6 +18,7 @@ from confide import (
     LinearSVC,
     LogisticRegression,
     PrivateSearchCV,
+    PureDP,
     Ridge,
     Schema,
     load,
@@ -59,6 +60,8 @@ KINDS = {
     "sums and a form": lambda: Ridge(1.0, target_bound=1.0, penalty=FORM).fit(numbers()[0], numbers()[0][:, 0]),
     "strengths by names": lambda: named(penalty={"b": 3.0}),
     "smooth": lambda: LogisticRegression(1.0, schema=schema(), penalty={"work": "smooth", "age": 3.0}).fit(*people()),
+    "sparse": lambda: LogisticRegression(1.0, schema=schema(), l1_ratio=0.5).fit(*people()),
+    "sparse gradients": lambda: LogisticRegression(ZCDP(0.1), schema=schema(), l1_ratio=0.5).fit(*people()),
 }
 FORM = np.array([[1.0, 0.9, 0.0], [0.9, 4.0, 0.0], [0.0, 0.0, 0.3]])
 
@@ -139,6 +142,15 @@ def test_a_file_of_an_earlier_version_may_call_the_default_bound_declared(tmp_pa
     model = loaded(LogisticRegression(1.0, classes=[False, True]).fit(*numbers()), tmp_path, former_words)
     assert "its declared bound (L2 norm" in model.guarantee_.statement()
     assert is_verified(verify(model))
+
+
+@pytest.mark.parametrize("budget", [PureDP(1.0), ZCDP(0.1)], ids=["noise on the weights", "gradients"])
+def test_another_share_of_the_l1_penalty_is_found_out(budget, tmp_path):
+    """A half and three quarters of 1/16 are exact, so that alpha is the same to the bit."""
+    model = LogisticRegression(budget, alpha=0.0625, l1_ratio=0.5).fit(*numbers())
+    assert is_verified(verify(loaded(model, tmp_path)))
+    changed = verify(loaded(model, tmp_path, lambda content: content["parameters"].update(l1_ratio=0.75)))
+    assert "An l1 penalty has 0.75 of alpha" in next(each.sentence for each in changed if each.outcome == FAILED)
 
 
 def no_form(content):

@@ -9,12 +9,12 @@ import pytest
 
 from confide.data.arrays import ArrayBlocks, MemorySource
 from confide.erm.class_losses import OneVsRest
-from confide.erm.hinges import Hinge, HuberHinge, SmoothHinge
+from confide.erm.hinges import HuberHinge, SmoothHinge
 from confide.erm.losses import LogisticLoss
 from confide.erm.objective import Objective
 from confide.erm.row_bounds import BallBound
 from confide.solvers.lbfgs import LimitedMemory
-from confide.solvers.narrowing import Narrowing, joint_of, with_joint
+from confide.solvers.narrowing import Narrowing
 from confide.solvers.newton import Newton
 from tests.solvers.problems import CountingSource, objective, planned_tolerance
 
@@ -106,13 +106,3 @@ def test_wide_joints_and_other_losses_take_no_way():
         through = Narrowing(Newton()).solve(problems, np.zeros((1, 7)), 1e-8)
         assert np.array_equal(through.weights, alone.weights)
         assert len(problems.source.orders) == 2 * passes
-
-
-def test_the_joint_of_a_loss_can_be_read_and_replaced():
-    """A hinge with a joint has one, also for each class. The hinge itself gets one. Other losses have none."""
-    assert joint_of(HuberHinge(0.25)) == joint_of(OneVsRest(SmoothHinge(0.25), 3)) == 0.25
-    assert joint_of(LogisticLoss()) is None
-    assert joint_of(Hinge()) is None
-    assert with_joint(SmoothHinge(0.25), 0.125) == SmoothHinge(0.125)
-    assert with_joint(OneVsRest(HuberHinge(0.25), 3), 0.125) == OneVsRest(HuberHinge(0.125), 3)
-    assert with_joint(Hinge(), 0.125) == HuberHinge(0.125)

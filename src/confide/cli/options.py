@@ -62,6 +62,8 @@ LossName = Annotated[
         "clipped-squared",
         "squared",
         "poisson",
+        "quantile",
+        "absolute",
     ]
     | None,
     typer.Option(
@@ -69,7 +71,7 @@ LossName = Annotated[
         metavar="NAME",
         help="What is minimised. For classes, additive: auto, logistic, logistic-hinge; svm and kernel-svm: auto, a hinge; "
         "erm: logistic or a hinge. For numbers, additive: huber, squared or, for counts, poisson; huber: huber or "
-        "clipped-squared; erm: these and poisson.  [default: that of the model]",
+        "clipped-squared; erm: these, poisson, quantile and absolute.  [default: that of the model]",
         show_default=False,
     ),
 ]
@@ -158,6 +160,10 @@ Intervals = Annotated[
         "[default: none]",
     ),
 ]
+L1Ratio = Annotated[float | None, typer.Option(metavar="R", help="Share of an l1 penalty in alpha, from 0 to below 1: some "
+    "weights become exactly 0. Not for additive and kernel-svm.  [default: 0]")]  # fmt: skip
+Quantile = Annotated[float | None, typer.Option(metavar="Q", help="For erm with --loss quantile: the share of targets below "
+    "the predictions.  [default: 0.5]")]  # fmt: skip
 Threshold = Annotated[
     str | None,
     typer.Option(
@@ -248,6 +254,8 @@ class ModelOptions:
     map_seed: MapSeed = None
     smoothing: Smoothing = None
     threshold: Threshold = None
+    quantile: Quantile = None
+    l1_ratio: L1Ratio = None
     target_bound: TargetBound = None
     class_weight: ClassWeight = None
     multiclass: Multiclass = None
@@ -372,6 +380,8 @@ _OF_SOME_MODELS: dict[str, Callable[[Any], Any]] = {
     "map_seed": int,
     "smoothing": float,
     "threshold": lambda text: option_values.number_or_auto("--threshold", text),
+    "quantile": float,
+    "l1_ratio": float,
     "target_bound": float,
     "class_weight": option_values.class_weight,
     "multiclass": str,

@@ -32,15 +32,14 @@ from confide.data.streams import Reading
 from confide.erm.centred_rows import Centred
 from confide.erm.clipped_slopes import ClippedSlopes
 from confide.erm.declared_losses import DeclaredLoss
-from confide.erm.hinges import Hinge
 from confide.erm.interpolated_slopes import InterpolatedSlopes
+from confide.erm.joints import has_kinks, joint_of, with_joint
 from confide.erm.losses import Loss
 from confide.erm.row_sums import RowSum, Totals
 from confide.erm.sums_of_rows import SumOfRows
 from confide.errors import InputError, ParameterError
 from confide.features.persons import RowsPerPerson
 from confide.features.schema import Schema
-from confide.solvers.narrowing import joint_of, with_joint
 from confide.types import Weights
 
 _HIGHEST_ORDER = 2
@@ -272,9 +271,9 @@ def digest_of_sum(row_sum: RowSum) -> str:
 
 
 def _has_joint(loss: Loss) -> bool:
-    """Whether the loss is a hinge with a joint, or the hinge itself, to which every plan gives a joint."""
+    """Whether the loss has a joint, or kinks, such as those of the hinge, in place of which every plan puts joints."""
     inner = loss.loss if isinstance(loss, ClippedSlopes) else loss
-    return isinstance(inner, Hinge) or (isinstance(inner, DeclaredLoss) and inner is not loss) or _joint_of(loss) is not None
+    return has_kinks(inner) or (isinstance(inner, DeclaredLoss) and inner is not loss) or _joint_of(loss) is not None
 
 
 def _joint_of(loss: Loss) -> float | None:

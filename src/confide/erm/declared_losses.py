@@ -24,7 +24,8 @@ class DeclaredLoss(OneScore):
     loss : has `value`, `derivative` and `second_derivative`, of a one-dimensional array of margins, or of two such arrays,
         scores and targets
     target_bound : targets are clipped to [-target_bound, target_bound]; None for a loss of the margin
-    name, lipschitz, smoothness, value_at_zero, rounding, monotone : see `LossBounds`
+    name, lipschitz, smoothness, value_at_zero, rounding, monotone : see `LossBounds`; a loss with kinks has an infinite
+        smoothness and no `second_derivative`
     """
 
     loss: Any

@@ -7,11 +7,13 @@ from typing import Any
 from confide.erm.declared_losses import DeclaredLoss
 from confide.erm.hinges import HuberHinge, LogisticHinge, SmoothHinge
 from confide.erm.losses import LogisticLoss, Loss, MarginLoss
+from confide.erm.tilted_losses import TiltedLoss
 from confide.errors import ParameterError
 from confide.estimators.linear_classifier import LinearClassifier
 from confide.estimators.loss_regression import LossRegressor, poisson_loss, squared_loss
-from confide.estimators.shared_parameters import PenaltyParameter, RowNormParameter, estimator
+from confide.estimators.shared_parameters import PenaltyParameter, RowNormParameter, SparsityParameter, estimator
 from confide.features.encoder import Encoder
+from confide.intake import parameters
 from confide.intake.user_losses import declared_loss, loss_with_slopes
 from confide.privacy.budgets import as_budget
 from confide.training.settings import ScoreLoss, Thresholds
@@ -22,7 +24,7 @@ MARGIN_LOSSES: dict[str, type[Any]] = {
     "huber_hinge": HuberHinge,
     "smooth_hinge": SmoothHinge,
 }
-_TARGET_LOSSES = ("huber", "clipped_squared", "poisson")
+_TARGET_LOSSES = ("huber", "clipped_squared", "poisson", "quantile", "absolute")
 
 
 def _user_loss(model: Any, names: tuple[str, ...], target_bound: float | None) -> DeclaredLoss:
@@ -36,7 +38,7 @@ def _user_loss(model: Any, names: tuple[str, ...], target_bound: float | None) -
 
 
 @estimator
-class ERMClassifier(RowNormParameter, PenaltyParameter, LinearClassifier):
+class ERMClassifier(RowNormParameter, SparsityParameter, PenaltyParameter, LinearClassifier):
     """A linear classifier with a loss of the margin, released under differential privacy.
 
     Minimises mean loss(y w . x) + alpha / 2 |w|^2 over clipped rows, perturbed so that the released weights are
@@ -51,6 +53,10 @@ class ERMClassifier(RowNormParameter, PenaltyParameter, LinearClassifier):
         - ``value(margin)``, ``derivative(margin)``, ``second_derivative(margin)``: functions that take a one-dimensional
           array and work entry by entry. The loss must be convex and nowhere negative;
         - ``lipschitz`` and ``smoothness``: the largest absolute value of the first and of the second derivative.
+
+        A loss with kinks, such as a hinge, leaves out ``second_derivative`` and ``smoothness``; its derivative at a kink is
+        any slope between those on both sides. The noise is then in gradients, or on the weights (for `PureDP`, or with
+        ``mechanism="output"``): the fit takes its slopes at multiples of a narrow width, and straight lines between them.
 
         It may have
 
@@ -116,7 +122,7 @@ class ERMClassifier(RowNormParameter, PenaltyParameter, LinearClassifier):
 
 
 @estimator
-class ERMRegressor(RowNormParameter, PenaltyParameter, LossRegressor):
+class ERMRegressor(RowNormParameter, SparsityParameter, PenaltyParameter, LossRegressor):
     """A linear regressor with a loss of the score and the target, released under differential privacy.
 
     Minimises mean loss(w . x, y) + alpha / 2 |w|^2 over clipped rows and targets, perturbed so that the released weights are
@@ -124,8 +130,9 @@ class ERMRegressor(RowNormParameter, PenaltyParameter, LossRegressor):
 
     Parameters
     ----------
-    loss : {"huber", "clipped_squared", "poisson"} or object, default "huber"
-        The name of a loss, as in `HuberRegressor` and `PoissonRegressor`, or an object with a loss of your own, as in
+    loss : {"huber", "clipped_squared", "poisson", "quantile", "absolute"} or object, default "huber"
+        The name of a loss, as in `HuberRegressor` and `PoissonRegressor`; "quantile", for predictions with a given share of
+        the targets below them; "absolute", the absolute error, for medians; or an object with a loss of your own, as in
         `ERMClassifier`. The functions of the object take two one-dimensional arrays, ``value(score, target)`` and so on;
         derivatives are with respect to the score. It must not declare `monotone`.
     target_bound : float or None, default None
@@ -134,6 +141,8 @@ class ERMRegressor(RowNormParameter, PenaltyParameter, LossRegressor):
     threshold : "auto", float or None, default "auto"
         For losses that are given by name, as in their estimators. None means a tenth of `target_bound`; for "poisson" it
         means 1.
+    quantile : float, default 0.5
+        For "quantile": the share of targets that should lie below the predictions, from 0.001 to 0.999.
     intercept_scaling : "auto" or float, default "auto"
         The constant that is appended to every clipped row, positive. A larger constant shrinks the intercept less and brings
         more noise. "auto" is half the largest norm of a row, and at least 1 for "poisson"; otherwise it is 1.
@@ -176,6 +185,7 @@ class ERMRegressor(RowNormParameter, PenaltyParameter, LossRegressor):
 
     loss: Any = "huber"
     threshold: str | float | None = "auto"
+    quantile: float = 0.5
     intercept_scaling: float | str = "auto"
 
     @property
@@ -185,8 +195,12 @@ class ERMRegressor(RowNormParameter, PenaltyParameter, LossRegressor):
     def _loss(self, target_bound: float) -> Loss | Thresholds:
         if self._has_counts:
             return poisson_loss(target_bound, self.threshold)
-        if isinstance(self.loss, str) and self.loss in _TARGET_LOSSES:
+        if isinstance(self.loss, str) and self.loss in ("huber", "clipped_squared"):
             return squared_loss(self.loss, target_bound, self.threshold)
         if target_bound == float("inf"):
-            raise ParameterError("a loss of your own needs a finite target_bound, also without privacy; it is inf.")
+            raise ParameterError("this loss needs a finite target_bound, also without privacy; it is inf.")
+        if isinstance(self.loss, str) and self.loss == "absolute":
+            return TiltedLoss.absolute(target_bound)
+        if isinstance(self.loss, str) and self.loss == "quantile":
+            return TiltedLoss.of_quantile(parameters.checked_quantile(self.quantile), target_bound)
         return _user_loss(self, _TARGET_LOSSES, target_bound)

@@ -263,6 +263,13 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ShownWithGua
             has_curves=encoder is not None and has_curves(encoder),
             appends_features=encoder is not None and encoder.appended is not None,
             prior=prior,
+            l1_ratio=parameters.checked_l1_ratio(
+                getattr(self, "l1_ratio", 0.0),
+                has_intervals=self._asks_for_intervals,
+                has_prior=prior is not None,
+                has_form=form is not None,
+            ),
+            has_schema=encoder is not None,
         )
         return settings if form is None else penalised(settings, form, encoder)
 
@@ -270,6 +277,11 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ShownWithGua
         """The quadratic form that the parameter `penalty` stands for, or None for |w|^2."""
         given = checked_penalty(getattr(self, "penalty", None))
         return None if given is None else form_of(given, encoder, names or _no_names)
+
+    @property
+    def _asks_for_intervals(self) -> bool:
+        """Whether a part of the budget is asked for intervals."""
+        return parameters.checked_share(getattr(self, "inference_share", 0.0)) != 0.0
 
     def _specification(self, settings: Settings, encoder: Encoder | None, seed: int | None = None) -> RowSpecification:
         """The requirements of a fit with these settings on rows."""

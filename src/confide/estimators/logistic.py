@@ -10,7 +10,13 @@ import numpy as np
 from confide.erm.losses import LogisticLoss
 from confide.erm.row_bounds import BallBound
 from confide.estimators.linear_classifier import LinearClassifier
-from confide.estimators.shared_parameters import IntervalsParameter, PenaltyParameter, RowNormParameter, estimator
+from confide.estimators.shared_parameters import (
+    IntervalsParameter,
+    PenaltyParameter,
+    RowNormParameter,
+    SparsityParameter,
+    estimator,
+)
 from confide.features.encoder import Encoder
 from confide.intake import parameters
 from confide.released_models.links import Link
@@ -20,7 +26,7 @@ from confide.types import Array
 
 
 @estimator
-class LogisticRegression(IntervalsParameter, RowNormParameter, PenaltyParameter, LinearClassifier):
+class LogisticRegression(IntervalsParameter, RowNormParameter, SparsityParameter, PenaltyParameter, LinearClassifier):
     """Logistic regression released under differential privacy.
 
     Minimises mean log(1 + exp(-y w . x)) + alpha / 2 |w|^2 over clipped rows, perturbed so that the released weights are

@@ -19,6 +19,7 @@ from confide.estimators.shared_parameters import (
     PenaltyParameter,
     RowNormParameter,
     SampleWeightParameter,
+    SparsityParameter,
     estimator,
 )
 from confide.features.encoder import Encoder
@@ -135,7 +136,7 @@ def poisson_loss(target_bound: float, threshold: Any, default: float = 1.0) -> P
 
 
 @estimator
-class HuberRegressor(IntervalsParameter, RowNormParameter, PenaltyParameter, LossRegressor):
+class HuberRegressor(IntervalsParameter, RowNormParameter, SparsityParameter, PenaltyParameter, LossRegressor):
     """Linear regression that is robust to outliers, released under differential privacy.
 
     Minimises mean loss(w . x - y) + alpha / 2 |w|^2 over clipped rows and targets, perturbed so that the released weights
@@ -192,7 +193,7 @@ class HuberRegressor(IntervalsParameter, RowNormParameter, PenaltyParameter, Los
 
 
 @estimator
-class PoissonRegressor(RowNormParameter, PenaltyParameter, LossRegressor):
+class PoissonRegressor(RowNormParameter, SparsityParameter, PenaltyParameter, LossRegressor):
     """Regression of counts whose mean is exp(w . x), released under differential privacy.
 
     Minimises mean loss + alpha / 2 |w|^2 over clipped rows and counts, perturbed so that the released weights are

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from confide.errors import ParameterError
 from confide.estimators.linear_regressor import LinearRegressor
-from confide.estimators.shared_parameters import PenaltyParameter, RowNormParameter, estimator
+from confide.estimators.shared_parameters import PenaltyParameter, RowNormParameter, SparsityParameter, estimator
 from confide.features.encoder import Encoder
 from confide.intake import parameters
 from confide.privacy.sufficient_statistics import StatisticsPlan
@@ -17,7 +17,7 @@ from confide.training.settings import SquaredError
 
 
 @estimator
-class Ridge(RowNormParameter, PenaltyParameter, LinearRegressor):
+class Ridge(RowNormParameter, SparsityParameter, PenaltyParameter, LinearRegressor):
     """Ridge regression (least squares with a ridge), released under differential privacy.
 
     Minimises mean (y - w . x)^2 / 2 + alpha / 2 |w|^2 over clipped rows and targets, or nearly so. The intercept is a
@@ -119,6 +119,10 @@ class Ridge(RowNormParameter, PenaltyParameter, LinearRegressor):
     def _minimised(self, encoder: Encoder | None) -> SquaredError:
         has_intervals = parameters.checked_flag("intervals", self.intervals)
         return squared_error(self._target_range(encoder).bound, with_square=has_intervals)
+
+    @property
+    def _asks_for_intervals(self) -> bool:
+        return parameters.checked_flag("intervals", self.intervals)
 
     def _why_no_intervals(self) -> str:
         return "intervals need the sum of squared targets: set intervals=True, and fit again."

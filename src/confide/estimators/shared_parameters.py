@@ -11,6 +11,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, dataclass_transform
 
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
 from confide.accounting.ledger import Batch, Ledger
 from confide.errors import ParameterError
 from confide.estimators.unknown_parameters import advice_on, with_advice
@@ -26,6 +30,12 @@ _DESCRIPTIONS = {
     "alpha": """"auto" or float, default "auto"
     Ridge of the mean objective, positive and at most 1e12. "auto" depends only on public facts: number of rows and of
     features, budget, and bound on rows. It is raised if the proof of privacy needs more, and the plan says so.""",
+    "l1_ratio": """float, default 0.0
+    Share of an l1 penalty in `alpha`, from 0 to below 1 (the elastic net): the penalty is alpha (l1_ratio |w|_1 + (1 -
+    l1_ratio) / 2 |w|^2), and the intercept has the ridge part alone. Above 0, weights no larger than what noise alone makes
+    are released as exactly 0, and `support_` says which are not. With a schema the l1 penalty is on the weight of each
+    encoded column, such as each level of a category. The noise is then on the weights or in gradients, not in the
+    objective; there are no intervals and no prior.""",
     "schema": """Schema or None
     Public knowledge about raw columns. With a schema, X is a pandas or Polars frame and columns are matched by name. The
     bound on rows follows from the schema, and the noise is shaped by its columns.""",
@@ -188,6 +198,23 @@ class ModelParameters(AdviceOnParameters):
     ledger: Ledger | Batch | None = None
     n_jobs: int | None = None
     random_state: int | None = None
+
+
+@estimator
+class SparsityParameter:
+    """The share of an l1 penalty, for models of the columns as they are given or encoded."""
+
+    l1_ratio: float = 0.0
+
+    @property
+    def support_(self) -> NDArray[np.bool_]:
+        """Which coefficients are not 0, (n_coefficients,); for three or more classes, not 0 for some class.
+
+        It follows from `coef_`, so it costs no privacy.
+        """
+        check_is_fitted(self)
+        found: NDArray[np.bool_] = (np.atleast_2d(self.coef_) != 0.0).any(axis=0)  # type: ignore[attr-defined]  # fitted
+        return found
 
 
 @estimator

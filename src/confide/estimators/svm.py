@@ -15,7 +15,13 @@ from confide.erm.row_bounds import BallBound, RowBound
 from confide.errors import ParameterError
 from confide.estimators.linear_classifier import LinearClassifier
 from confide.estimators.linear_model import NamesOfColumns
-from confide.estimators.shared_parameters import IntervalsParameter, PenaltyParameter, RowNormParameter, estimator
+from confide.estimators.shared_parameters import (
+    IntervalsParameter,
+    PenaltyParameter,
+    RowNormParameter,
+    SparsityParameter,
+    estimator,
+)
 from confide.features.curves_and_features import CurvesAndFeatures
 from confide.features.encoder import Encoder
 from confide.features.fourier import FourierMap
@@ -71,7 +77,7 @@ def hinge_loss(name: Any, smoothing: Any, bound_if_noisy: RowBound | None) -> Sc
 
 
 @estimator
-class LinearSVC(IntervalsParameter, RowNormParameter, PenaltyParameter, LinearClassifier):
+class LinearSVC(IntervalsParameter, RowNormParameter, SparsityParameter, PenaltyParameter, LinearClassifier):
     """A linear support vector machine with the hinge or a smoothed hinge, released under differential privacy.
 
     Minimises mean loss(y w . x) + alpha / 2 |w|^2 over clipped rows, perturbed so that the released weights are

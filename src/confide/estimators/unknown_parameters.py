@@ -13,8 +13,14 @@ from typing import Any, TypeVar, cast
 
 _OURS = {
     "C": (("alpha",), "use alpha: alpha = 1 / (C n), where n is the number of rows"),
-    "penalty": (("alpha",), "every model has a ridge (L2), which the proof of privacy needs; alpha is its strength"),
-    "l1_ratio": (("alpha",), "every model has a ridge (L2) and no L1 penalty; alpha is its strength"),
+    "penalty": (
+        ("alpha",),
+        (
+            "every model has a ridge (L2), which the proof of privacy needs, and alpha is its strength; for "
+            "penalty='elasticnet' or 'l1' give a linear model l1_ratio, the share of the L1 penalty, below 1"
+        ),
+    ),
+    "l1_ratio": (("alpha",), "this model has a ridge (L2) alone, of strength alpha; linear models have l1_ratio"),
     "reg_lambda": (("alpha",), "use alpha, the ridge of the mean objective"),
     "gamma": (("length_scale",), "use length_scale: gamma = 1 / (2 length_scale^2)"),
     "n_components": (("n_features",), "use n_features, the number of random features"),

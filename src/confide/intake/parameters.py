@@ -177,6 +177,36 @@ def checked_threshold(threshold: Any, default: float) -> float:
     return float(threshold)
 
 
+def checked_quantile(quantile: Any) -> float:
+    """The quantile that a loss asks for."""
+    ok = isinstance(quantile, Real) and not isinstance(quantile, bool)
+    if not ok or not 0.001 <= quantile <= 0.999:
+        raise ParameterError("quantile must be a number from 0.001 to 0.999.")
+    return float(quantile)
+
+
+def checked_l1_ratio(l1_ratio: Any, *, has_intervals: bool, has_prior: bool, has_form: bool) -> float:
+    """The share of the l1 penalty. The ridge must keep a share, because the guarantee rests on it."""
+    ok = isinstance(l1_ratio, Real) and not isinstance(l1_ratio, bool)
+    if not ok or not 0.0 <= l1_ratio < 1.0:
+        raise ParameterError(
+            "l1_ratio must be a number of at least 0 and below 1: the guarantee rests on the ridge, which has the rest."
+        )
+    if l1_ratio > 0.0 and has_intervals:
+        raise ParameterError(
+            "there are no intervals with l1_ratio above 0: weights that are 0 have no law that intervals could be made "
+            "from. Leave out l1_ratio, or ask for no intervals."
+        )
+    if l1_ratio > 0.0 and has_form:
+        # Rows and weights are brought to the norm of the form, and the l1 penalty is on weights as they are.
+        raise ParameterError("l1_ratio above 0 has the ridge |w|^2 beside it: leave out l1_ratio, or penalty.")
+    if l1_ratio > 0.0 and has_prior:
+        raise ParameterError(
+            "l1_ratio above 0 pulls weights towards 0, and a prior pulls them towards other weights. Leave out one of both."
+        )
+    return float(l1_ratio)
+
+
 def checked_bounds(n_rows_bounds: Any, neighbours: Neighbours) -> tuple[int, int] | None:
     """Public bounds on the number of rows: required if that number is private, and refused otherwise."""
     if neighbours is Neighbours.REPLACE_ONE:

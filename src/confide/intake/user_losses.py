@@ -9,6 +9,7 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from confide.erm.declared_losses import DeclaredLoss
 from confide.erm.row_bounds import LARGEST_BOUND
@@ -16,6 +17,8 @@ from confide.errors import ParameterError
 from confide.types import Array
 
 _FUNCTIONS = ("value", "derivative", "second_derivative")
+_WITH_KINKS = ("value", "derivative")
+"""What a loss with kinks has: it declares neither `second_derivative` nor `smoothness`."""
 _DEFAULT_ROUNDING = 1024.0
 """The error of a computed derivative, in units of 2^-53 lipschitz, if the loss does not declare it."""
 _SLACK = 1e-9
@@ -64,6 +67,9 @@ def loss_with_slopes(loss: Any, target_bound: float | None) -> DeclaredLoss:
 def declared_loss(loss: Any, target_bound: float | None) -> DeclaredLoss:
     """Read a user's loss with its declared constants, and check that the grid does not contradict them.
 
+    A loss that declares neither `smoothness` nor `second_derivative` may have kinks. Its derivative at a kink is any slope
+    between those on both sides.
+
     Parameters
     ----------
     loss : the user's object
@@ -74,10 +80,12 @@ def declared_loss(loss: Any, target_bound: float | None) -> DeclaredLoss:
     ParameterError
         If something is missing, or the grid shows that the constants are false.
     """
-    missing = [name for name in _FUNCTIONS if not callable(getattr(loss, name, None))]
+    has_kinks = not hasattr(loss, "second_derivative") and getattr(loss, "smoothness", math.inf) == math.inf
+    missing = [name for name in (_WITH_KINKS if has_kinks else _FUNCTIONS) if not callable(getattr(loss, name, None))]
     if missing:
         raise _refusal(loss, f"it lacks {', '.join(missing)}; give it these functions, which take arrays")
-    lipschitz, smoothness = (_positive(loss, name) for name in ("lipschitz", "smoothness"))
+    lipschitz = _positive(loss, "lipschitz")
+    smoothness = math.inf if has_kinks else _positive(loss, "smoothness")
     monotone = getattr(loss, "monotone", False)
     if not isinstance(monotone, (bool, np.bool_)) or (monotone and target_bound is not None):
         raise _refusal(loss, "monotone must be True or False, and it may be True for a loss of the margin alone")
@@ -120,8 +128,8 @@ def _check_functions(declared: DeclaredLoss, scores: Array, targets: Array) -> N
     In the arrays, rows are scores in rising order and columns are targets.
     """
     grid = np.repeat(scores[:, None], len(targets), axis=1)
-    value, slope, curvature = (_called(declared, name, grid, targets) for name in _FUNCTIONS)
-    loss, lipschitz, smoothness = declared.loss, declared.lipschitz, declared.smoothness
+    value, slope = (_called(declared, name, grid, targets) for name in _WITH_KINKS)
+    loss, lipschitz = declared.loss, declared.lipschitz
     steps, step_slack = np.diff(grid, axis=0), _SLACK * lipschitz
     rise, change = np.diff(slope, axis=0), np.diff(value, axis=0)
     value_slack = _SLACK * (np.abs(value[1:]) + np.abs(value[:-1]) + lipschitz * (np.abs(grid[1:]) + np.abs(grid[:-1])))
@@ -129,30 +137,47 @@ def _check_functions(declared: DeclaredLoss, scores: Array, targets: Array) -> N
         "the loss must not be negative: add a constant to it": (value < -_SLACK * (1.0 + lipschitz), grid),
         f"|derivative| exceeds the declared lipschitz, {lipschitz:g}": (np.abs(slope) > lipschitz * (1.0 + _SLACK), grid),
         "the derivative is positive, so the loss is not monotone": (declared.monotone & (slope > 0.0), grid),
-        "the second derivative is negative, so the loss is not convex": (curvature < -_SLACK * smoothness, grid),
-        f"the second derivative exceeds the declared smoothness, {smoothness:g}": (
-            curvature > smoothness * (1.0 + _SLACK),
-            grid,
-        ),
         "the derivative falls, so the loss is not convex": (rise < -step_slack, grid[1:]),
-        f"the derivative rises faster than the declared smoothness, {smoothness:g}, allows": (
-            rise > smoothness * steps * (1.0 + _SLACK) + step_slack,
-            grid[1:],
-        ),
         # For a convex function: derivative at the left end <= difference quotient <= derivative at the right end.
         "the value does not change as the derivative says": (
             (change < slope[:-1] * steps - value_slack) | (change > slope[1:] * steps + value_slack),
             grid[1:],
         ),
     }
-    for what, (where, at) in wrong.items():
-        if where.any():
-            raise _refusal(loss, f"{what} (seen at the public score {at[where][0]:.6g})")
+    _refuse(loss, wrong)
+    if math.isfinite(declared.smoothness):
+        _check_curvature(declared, grid, targets, rise)
+
+
+def _check_curvature(declared: DeclaredLoss, grid: Array, targets: Array, rise: Array) -> None:
+    """Check the second derivative, and that the derivative rises as it says. `rise` has the differences of derivatives."""
+    curvature = _called(declared, "second_derivative", grid, targets)
+    loss, smoothness = declared.loss, declared.smoothness
+    steps, step_slack = np.diff(grid, axis=0), _SLACK * declared.lipschitz
+    wrong = {
+        "the second derivative is negative, so the loss is not convex": (curvature < -_SLACK * smoothness, grid),
+        f"the second derivative exceeds the declared smoothness, {smoothness:g}": (
+            curvature > smoothness * (1.0 + _SLACK),
+            grid,
+        ),
+        f"the derivative rises faster than the declared smoothness, {smoothness:g}, allows": (
+            rise > smoothness * steps * (1.0 + _SLACK) + step_slack,
+            grid[1:],
+        ),
+    }
+    _refuse(loss, wrong)
     # Between two scores the derivative should rise at a rate between the curvatures at both ends, up to 10% and rounding.
     low, high = np.minimum(curvature[1:], curvature[:-1]), np.maximum(curvature[1:], curvature[:-1])
     slack = 0.1 * high * steps + 2.0 * step_slack
     if np.mean((rise < low * steps - slack) | (rise > high * steps + slack)) > _LARGEST_SHARE_OF_KINKS:
         raise _refusal(loss, "the derivative does not change as the second derivative says")
+
+
+def _refuse(loss: Any, wrong: dict[str, tuple[NDArray[np.bool_], Array]]) -> None:
+    """Refuse the loss for the first thing that is wrong at a point of the grid."""
+    for what, (where, at) in wrong.items():
+        if where.any():
+            raise _refusal(loss, f"{what} (seen at the public score {at[where][0]:.6g})")
 
 
 def _grid(target_bound: float | None) -> tuple[Array, Array]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from confide.accounting.events import PureMechanism
 from confide.data.source import RowSource
-from confide.erm.hinges import Hinge, HuberHinge
+from confide.erm.joints import has_kinks, unit_of_scores, with_joint
 from confide.errors import InsufficientRegularisation, ParameterError
 from confide.privacy.budgets import ApproxDP, Budget, PureDP, budget_of_row, pure_epsilon
 from confide.privacy.certificate import certified_minimiser, insufficient, planned_tolerance
@@ -118,17 +118,18 @@ class OutputPerturbation:
 
 
 def _with_joint(problem: Problem) -> Problem:
-    """The problem itself; for the hinge, the one with the narrowest joint at which inexactness costs at most a thousandth.
+    """The problem itself; for a loss with kinks, the one with the narrowest joint at which inexactness costs a thousandth.
 
     If there is none, inexactness may cost a hundredth, and then a twentieth. The joint follows from public facts alone. So
-    neighbours have the same convex loss, whose slopes are at most 1. Proof: proofs/output_perturbation.md, section 7.
+    neighbours have the same convex loss, whose slopes are no steeper than before. Proof: proofs/output_perturbation.md,
+    section 7, for the hinge, and proofs/declared_slopes.md for other losses.
     """
-    if not isinstance(problem.loss, Hinge):
+    if not has_kinks(problem.loss):
         return problem
     exact = output_sensitivity(problem.loss_bounds.lipschitz, problem.row_norm, problem.l2, problem.neighbours)
     for inflation in _INFLATIONS_BY_A_JOINT:
         for half_width in _JOINTS:
-            joined = replace(problem, loss=HuberHinge(half_width))
+            joined = replace(problem, loss=with_joint(problem.loss, half_width * unit_of_scores(problem.loss)))
             with suppress(InsufficientRegularisation):
                 tolerance = planned_tolerance(joined.rounding(joined.l2), noise_bound=0.0)
                 if 2.0 * tolerance / joined.l2 <= inflation * exact:

@@ -150,6 +150,8 @@ class StatisticsPlan:
         Ridge of the sum form for the weights that are made of the noisy sums. The guarantee does not depend on it.
     prior : tuple of float
         Weights towards which that ridge pulls; empty for 0. The guarantee does not depend on them.
+    l1_ratio : float
+        Share of an l1 penalty beside that ridge in the strength of both. The guarantee does not depend on it.
     forecast : SumsForecast or None
         How much of what the rows tell the noise will hide. The guarantee does not depend on it either.
     intervals : SumsForecast or None
@@ -173,6 +175,7 @@ class StatisticsPlan:
     intervals: Any = None
     noise: Noise | None = None
     radius: float = 0.0
+    l1_ratio: float = 0.0
 
     alpha = property(expected_noise.alpha)
     diagonal_deviation = property(expected_noise.diagonal_deviation)

@@ -1,4 +1,4 @@
-"""Hinges with a narrow joint are minimised by way of wider joints.
+"""Losses with a narrow joint, such as a hinge, are minimised by way of wider joints.
 
 Only the few rows whose margin lies in the joint add to the Hessian, and with a narrow joint these are soon other rows. So
 the search begins with a wide joint, and each solution is the start for a joint a quarter as wide. Close to the hinge the
@@ -7,20 +7,17 @@ same rows stay in the joint, so the minimiser is a piecewise linear function of 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
-from confide.erm.class_losses import OneVsRest
-from confide.erm.hinges import Hinge, HuberHinge, SmoothHinge
-from confide.erm.losses import Loss
+from confide.erm.joints import joint_of, unit_of_scores, with_joint
 from confide.solvers.objectives import Objectives
 from confide.solvers.solver import Solution, Solver
 from confide.types import Weights
 
 _WIDEST_JOINT = 0.5
-"""Half the width of the joint at which the search begins."""
+"""Half the width of the joint at which the search begins, in units of the scores that the loss asks for."""
 _FACTOR = 4.0
 """Each joint is narrower than the one before by this factor."""
 _RELATIVE_TOLERANCE = 1e-7
@@ -45,29 +42,17 @@ class Narrowing:
 
     def solve(self, objective: Objectives, start: Weights, tolerance: float) -> Solution:
         width_asked = joint_of(objective.loss)
-        if width_asked is None or width_asked >= _WIDEST_JOINT / _FACTOR:
+        widest = _WIDEST_JOINT * unit_of_scores(objective.loss)
+        if width_asked is None or width_asked >= widest / _FACTOR:
             return self.inner.solve(objective, start, tolerance)
         narrow = self.narrow if self.narrow is not None and start.shape[1] <= _MOST_WEIGHTS else self.inner
         norms = np.linalg.norm(objective.evaluate(start, order=1).gradient, axis=1)
         enough = max(tolerance, _RELATIVE_TOLERANCE * float(norms.min()))
-        width, before, weights = _WIDEST_JOINT, start, start
+        width, before, weights = widest, start, start
         while width > width_asked:
             wider = objective.replaced(loss=with_joint(objective.loss, width))
             # The start is on the straight line through the last two solutions, at the new width.
-            guess = weights + (weights - before) / _FACTOR if width < _WIDEST_JOINT / _FACTOR else weights
+            guess = weights + (weights - before) / _FACTOR if width < widest / _FACTOR else weights
             before, weights = weights, narrow.solve(wider, guess, enough).weights
             width /= _FACTOR
         return narrow.solve(objective, weights, tolerance)
-
-
-def joint_of(loss: Loss) -> float | None:
-    """Half the width of the joint of a hinge, or of the hinge of each class; None for other losses."""
-    of_one = loss.loss if isinstance(loss, OneVsRest) else loss
-    return of_one.smoothing if isinstance(of_one, (HuberHinge, SmoothHinge)) else None
-
-
-def with_joint(loss: Any, half_width: float) -> Any:
-    """The same loss with a joint of another width. The hinge itself becomes a `HuberHinge`."""
-    if isinstance(loss, OneVsRest):
-        return replace(loss, loss=with_joint(loss.loss, half_width))
-    return HuberHinge(half_width) if isinstance(loss, Hinge) else replace(loss, smoothing=half_width)

@@ -16,15 +16,20 @@ from itertools import accumulate
 
 from confide.erm.centred_rows import Centred
 from confide.erm.group_bounds import GroupBound
+from confide.erm.joints import unit_of_scores
 from confide.erm.losses import LossBounds
+from confide.erm.rising_slopes import RisingSlopes
 from confide.erm.row_bounds import RowBound
+from confide.erm.tilted_losses import TiltedLoss
 from confide.errors import InsufficientRegularisation, ParameterError
 from confide.features.columns import NumberColumn
 from confide.features.encoder import Encoder
 from confide.privacy.budgets import ZCDP, ApproxDP, Budget, Neighbours, budget_of_row, pure_epsilon
+from confide.privacy.elastic_net import SparseProblem
 from confide.privacy.mechanism import Mechanism, Plan, Problem
 from confide.privacy.objective_perturbation import ObjectivePerturbation
 from confide.privacy.sensitivity import gradient_shift
+from confide.training.usual_curvature import is_of_residuals, usual_curvature
 
 WEIGHT_NORM_FACTOR = 3.5
 """Factor of the expected norm of the weights under noise in the objective, see `balanced_l2`. Chosen on public data sets and
@@ -158,6 +163,8 @@ def _balanced_l2_of(plan: Plan, rule: AlphaRule) -> float:
     problem = plan.problem
     # The weights of several scores are balanced score by score, each as a problem of two classes would be.
     noise_norm = plan.noise_norm * plan.l2 / math.sqrt(problem.loss.n_outputs)
+    if not plan.perturbs_objective and _is_new_to_alpha(problem):
+        return l2_beside_curvature(noise_norm, problem)
     if rule.random_features:
         noise_norm *= math.sqrt(min(1.0, MOST_BALANCED_FEATURES / problem.n_features))
     return balanced_l2(
@@ -345,6 +352,27 @@ def balanced_l2(
     if has_prior and not on_weights:
         length *= min(1.0, max(SHARE_WITH_PRIOR, math.sqrt(ratio / RATIO_WITHOUT_SHARE)))
     return noise_norm * row_norm / (max(1.0, margin) * length)
+
+
+def l2_beside_curvature(noise_norm: float, problem: Problem) -> float:
+    """The ridge of the sum form that balances noise on the weights against the shrinkage, where the loss bends.
+
+    Noise of norm |b| / l2 is not damped by the curvature H of the summed loss. The ridge moves weights of norm |w| by about
+    l2 |w| / H. The two are equal at l2 = sqrt(|b| H / |w|). H and |w| are those of typical rows: scores have a deviation of
+    2 for margins, and of a quarter of the bound on targets for residuals. For noise that is not damped, errors are several
+    times smaller than with `balanced_l2`, which falls as fast as rows are added (benchmarks/sparse_support.py).
+    """
+    loss, has_residuals = problem.loss, is_of_residuals(problem.loss)
+    unit = unit_of_scores(loss)
+    in_column = typical_norm(problem, None) / math.sqrt(problem.row_width)
+    curvature = usual_curvature(loss, unit, has_residuals=has_residuals) * problem.n_rows_low * in_column**2
+    length = (0.25 * unit if has_residuals else 2.0 * max(1.0, loss.margin)) / in_column
+    return math.sqrt(noise_norm * curvature / length)
+
+
+def _is_new_to_alpha(problem: Problem) -> bool:
+    """Whether the ridge is balanced by `l2_beside_curvature`. All other fits keep the ridge that they have had."""
+    return isinstance(problem, SparseProblem) or isinstance(problem.loss, TiltedLoss | RisingSlopes)
 
 
 def noise_l2(product_deviation: float, n_weights: int) -> float:

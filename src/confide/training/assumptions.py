@@ -9,8 +9,10 @@ from confide.accounting.ledger import Batch, Ledger
 from confide.effects.monotone import monotone_sentence
 from confide.erm.declared_losses import DeclaredLoss
 from confide.erm.interpolated_slopes import InterpolatedSlopes
+from confide.erm.rising_slopes import RisingSlopes
 from confide.erm.row_bounds import BallBound
 from confide.erm.target_losses import PoissonLoss, SquaredLoss
+from confide.expected_noise import l1_ratio
 from confide.features.columns import NumberColumn
 from confide.features.encoder import Encoder
 from confide.guarantee import Guarantee
@@ -76,6 +78,7 @@ def guarantee_of(
         *of_rows,
         *_declared(problem),
         *_clipped_slopes(problem),
+        *_zeros(plan),
         *_released_for_intervals(plan),
         *_released_centre(plan),
         *(_private_release(plan, budget, charge.ledger, unusual) if is_guaranteed else ()),
@@ -263,6 +266,15 @@ def _weights(
 def _declared(problem: Any) -> tuple[str, ...]:
     """What is assumed about a loss that a user wrote."""
     loss = getattr(problem, "loss", None)
+    if isinstance(loss, RisingSlopes):
+        sign = " and never positive" if loss.loss.monotone else ""
+        sentence = (
+            f"The loss {loss.name} is convex: its computed slopes{sign} never fall as the score rises, to within "
+            f"{loss.loss.rounding:g} units of rounding, and depend on the row's own score and label or target alone. They "
+            f"are clipped to the declared {loss.lipschitz:.6g}, used at multiples of {loss.width:g} and interpolated "
+            f"between them. This was checked on a grid of public numbers, not proven."
+        )
+        return (sentence,)
     if isinstance(loss, InterpolatedSlopes):
         sentence = (
             f"The computed slope of the loss {loss.name} depends only on the row's own score and label or target; it is "
@@ -291,6 +303,17 @@ def _clipped_slopes(problem: Any) -> tuple[str, ...]:
     sentence = (
         f"A difference {residual} beyond the threshold {loss.threshold:.6g}{longer} pulls no harder than one of that size; "
         f"the threshold follows from public facts alone."
+    )
+    return (sentence,)
+
+
+def _zeros(plan: AnyPlan) -> tuple[str, ...]:
+    """What is done with the released weights of a model with an l1 penalty."""
+    if l1_ratio(plan) == 0.0 or plan.lattice is None:
+        return ()
+    sentence = (
+        f"An l1 penalty has {l1_ratio(plan)!r} of alpha. Released weights of columns that are no larger than chance alone "
+        f"makes them are set to 0; this uses the release and public facts alone."
     )
     return (sentence,)
 

@@ -9,6 +9,7 @@ problem is solved, the minimiser is certified, and the result is kept.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 from confide.accounting.ledger import Batch
 from confide.cautions import cautions
@@ -21,6 +22,7 @@ from confide.inference.least_squares import SumsEvidence
 from confide.intake.given_rows import GivenRows
 from confide.intake.specification import CheckedRows, RowSpecification
 from confide.privacy.centring import with_centre
+from confide.privacy.elastic_net import SparseProblem
 from confide.privacy.lattice import LatticeNoise
 from confide.privacy.moments import SecondMoments
 from confide.privacy.noise import Entropy
@@ -28,11 +30,13 @@ from confide.privacy.sufficient_statistics import StatisticsPlan
 from confide.released_models.model import ReleasedModel
 from confide.released_models.scores import LinearModel
 from confide.solvers.fallback import NewtonThenFallback
+from confide.solvers.proximal import ProximalThenFallback
 from confide.training.assumptions import guarantee_of, sentences_of_rows
 from confide.training.charge import Charge, before_charge, charge_and_release
 from confide.training.least_squares import weights_of_sums
 from confide.training.mechanism_choice import MECHANISMS
 from confide.training.plan import AnyPlan, plan_for
+from confide.training.released_support import with_zeros
 from confide.training.settings import Settings
 
 
@@ -99,8 +103,10 @@ def released(plan: AnyPlan, source: RowSource, entropy: Entropy) -> Fit:
         return Fit(LinearModel.of(weights[None], plan.problem), evidence)
     if plan.centring is not None:
         plan = with_centre(plan, source, entropy)
-    release = MECHANISMS[plan.mechanism].release(plan, source, NewtonThenFallback(), entropy)
+    solver: Any = ProximalThenFallback() if isinstance(plan.problem, SparseProblem) else NewtonThenFallback()
+    release = MECHANISMS[plan.mechanism].release(plan, source, solver, entropy)
     model = LinearModel.of(release.weights.reshape(plan.problem.loss.n_outputs, -1), plan.problem)
+    model = with_zeros(model, plan, release.weights)
     if plan.intervals is None:
         return Fit(model, None)
     moments = SecondMoments().release(plan.intervals.moments, release.weights, source, entropy)

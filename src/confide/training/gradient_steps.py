@@ -8,21 +8,23 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any
-
-import numpy as np
 
 from confide.erm.centred_rows import Centred
 from confide.erm.declared_losses import DeclaredLoss
 from confide.erm.group_bounds import GroupBound
-from confide.erm.hinges import Hinge, HuberHinge
+from confide.erm.hinges import Hinge
 from confide.erm.interpolated_slopes import InterpolatedSlopes
+from confide.erm.joints import with_joint
 from confide.erm.losses import LogisticLoss, Loss
+from confide.erm.tilted_losses import TiltedLoss
 from confide.errors import ParameterError
+from confide.privacy.elastic_net import SparseProblem
 from confide.privacy.gradient import Descent, NoisyGradients
 from confide.privacy.mechanism import Problem
 from confide.training.alpha import USUAL_RADIUS, AlphaRule, balanced_l2, typical_norm
-from confide.types import Array, Weights
+from confide.training.gradient_walk import HeavyBall
+from confide.training.sparse_steps import l2_of_chance, sparse_steps
+from confide.training.usual_curvature import usual_curvature
 
 N_STEPS = {"lines": 80, "curves": 120, "many numbers": 48}
 MOMENTUM = {"lines": 0.94, "curves": 0.97, "many numbers": 0.96}
@@ -48,9 +50,6 @@ noise in the objective, under (epsilon, 1e-5): Adult at 1 .022, .009 and .008 (.
 .031, Covertype at .5 .023, .025 and .040."""
 _SHARE_OF_BALANCED = 0.6
 """The ridge for losses of the margin over the balanced one: to stop early shrinks weights too."""
-_USUAL_CURVATURE = {True: 8.0, False: 0.5}
-"""Curvature of the mean of losses with kinks over many rows, in units of the slope over the size of scores. Residuals (True)
-are spread over a small part of the range of targets, and margins (False) over a few units."""
 _LONGEST_SCORES = (2.0**10, 2.0**7, 2.0**4)
 """Scores that the longest row may have, in units of the scores that the loss asks for. The largest is taken at which
 rounding costs little; none is reached in practice."""
@@ -59,81 +58,6 @@ _JOINTS = tuple(2.0**-k for k in range(12, 4, -1))
 little."""
 _INFLATIONS = (1e-3, 1e-2, 0.09)
 """Parts of the noise that rounding may cost. The first is taken that is possible."""
-
-
-@dataclass(frozen=True, slots=True)
-class HeavyBall:
-    """Gradient descent with momentum. What is released is the mean of the points of the second half.
-
-    Attributes
-    ----------
-    n_steps : number T of noisy sums
-    step : length of a step, for sums of losses
-    momentum : the largest part of a step that the next one repeats; at first it is (t + 1) / (t + 3) after t steps
-    l2 : ridge of the sum form
-    prior : the public weights at which the walk begins and towards which the ridge pulls; empty for zeros
-    """
-
-    n_steps: int
-    step: float
-    momentum: float
-    l2: float
-    prior: tuple[float, ...] = ()
-
-    def __str__(self) -> str:
-        return (
-            f"heavy ball with momentum {self.momentum:g} and steps of {self.step:.4g} times the sum; the weights are the "
-            f"mean of the points of the second half"
-        )
-
-    def to_dict(self) -> dict[str, Any]:
-        """A JSON form."""
-        return {"kind": "heavy-ball", "step": self.step, "momentum": self.momentum}
-
-    def start(self, n_weights: int, n_problems: int = 1) -> HeavyBallWalk:
-        """The walk before the first sum, at the prior. A forecast makes several walks at once."""
-        nothing = np.zeros((n_problems, n_weights))
-        return HeavyBallWalk(self, 0, nothing + self.pull, nothing, nothing)
-
-    @property
-    def pull(self) -> Array:
-        """(D,), or 0: the weights towards which the ridge pulls."""
-        return np.array(self.prior or 0.0)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class HeavyBallWalk:
-    """Where noisy sums have led so far.
-
-    Attributes
-    ----------
-    steps : how to go on
-    n_done : number of sums so far
-    point : (1, D), where the next sum is made
-    velocity : (1, D), the last step
-    total : (1, D), sum of the points of the second half
-    """
-
-    steps: HeavyBall
-    n_done: int
-    point: Weights
-    velocity: Weights
-    total: Weights
-
-    @property
-    def weights(self) -> Weights:
-        """(1, D): the mean of the points of the second half."""
-        counted = self.n_done - self.steps.n_steps // 2
-        return self.total / counted if counted > 0 else self.point
-
-    def after(self, noisy: Array) -> HeavyBallWalk:
-        """The walk after one more noisy sum of slopes (1, D)."""
-        steps = self.steps
-        momentum = min(steps.momentum, (self.n_done + 1.0) / (self.n_done + 3.0))
-        velocity = momentum * self.velocity - steps.step * (noisy + steps.l2 * (self.point - steps.pull))
-        point = self.point + velocity
-        total = self.total + point if self.n_done >= steps.n_steps // 2 else self.total
-        return HeavyBallWalk(steps, self.n_done + 1, point, velocity, total)
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,16 +82,24 @@ class GradientRule:
         if self.alpha.is_automatic:
             share = _SHARE_OF_BALANCED if self.alpha.score_size is None else 1.0
             problem = replace(problem, l2=share * balanced)
-        curvature = _curvature(problem.loss, unit, has_residuals=self.alpha.score_size is not None) * problem.largest_weight
+            if isinstance(problem, SparseProblem):
+                noise = math.sqrt(2.0) * _sensitivity(problem, limit) / mu
+                problem = replace(problem, l2=min(problem.l2, l2_of_chance(problem, noise, typical)))
+        curvature = (
+            usual_curvature(problem.loss, unit, has_residuals=self.alpha.score_size is not None) * problem.largest_weight
+        )
         longest = _STEP / (curvature * self._longest_usual(problem, typical) ** 2 * problem.n_rows_low)
         n_steps, momentum = N_STEPS[self._kind(problem)], MOMENTUM[self._kind(problem)]
         step = min((1.0 - momentum) * _WAY_OVER_RIDGE / n_steps / max(balanced, problem.l2), longest)
         steps = HeavyBall(n_steps, step, momentum, problem.l2, problem.prior)
+        if isinstance(problem, SparseProblem):
+            steps = sparse_steps(steps, problem)
         return _with_joint(problem, Descent(n_steps, limit, math.inf, steps), unit)
 
     def _share_of_slope(self, problem: Problem, mu: float, typical: float) -> float:
         """The limit on gradients, as a share of the largest slope of a typical row."""
-        if not isinstance(problem.loss, LogisticLoss):
+        # A lower limit makes all weights larger, and with them those that are noise alone.
+        if not isinstance(problem.loss, LogisticLoss) or isinstance(problem, SparseProblem):
             return _LIMIT
         noise_norm = _sensitivity(problem, problem.loss.lipschitz) / mu * math.sqrt(problem.row_width)
         ratio = problem.largest_weight * problem.n_rows_low * typical / (problem.row_width * noise_norm)
@@ -218,13 +150,6 @@ def gradient_mechanism(alpha: AlphaRule) -> NoisyGradients:
     return NoisyGradients(GradientRule(alpha))
 
 
-def _curvature(loss: Loss, unit: float, *, has_residuals: bool) -> float:
-    """The curvature of the mean loss in the score, over typical rows."""
-    if math.isfinite(loss.smoothness) and not isinstance(loss, Hinge | HuberHinge):
-        return loss.smoothness
-    return min(loss.smoothness, _USUAL_CURVATURE[has_residuals] * loss.lipschitz / unit)
-
-
 def _with_joint(problem: Problem, descent: Descent, unit: float) -> tuple[Problem, Descent]:
     """The problem with a joint in place of kinks, and the descent with a radius, at which rounding costs little."""
     joints = _JOINTS if _has_kinks(problem.loss) else (0.0,)
@@ -246,13 +171,11 @@ def _with_joint(problem: Problem, descent: Descent, unit: float) -> tuple[Proble
 
 
 def _has_kinks(loss: Loss) -> bool:
-    return isinstance(loss, Hinge | DeclaredLoss)
+    return isinstance(loss, Hinge | DeclaredLoss | TiltedLoss)
 
 
 def _smoothed(loss: Loss, half_width: float) -> Loss:
     """The loss with joints of this half width in place of its kinks. A user's loss may have kinks anywhere."""
-    if isinstance(loss, Hinge):
-        return HuberHinge(half_width)
     if isinstance(loss, DeclaredLoss):
         return InterpolatedSlopes(loss, 2.0 ** math.floor(math.log2(2.0 * half_width)))
-    return loss
+    return with_joint(loss, half_width) if _has_kinks(loss) else loss

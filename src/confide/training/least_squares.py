@@ -17,6 +17,7 @@ from confide.solvers.normal_equations import ridge_weights
 from confide.training.alpha import noise_l2, usual_norm
 from confide.training.mechanism_choice import row_bounds
 from confide.training.settings import Settings, SquaredError
+from confide.training.sparse_least_squares import sparse_weights
 from confide.types import Array
 
 
@@ -37,16 +38,18 @@ def plan_of_sums(settings: Settings, squared: SquaredError, n_features: int, n_r
         with_square=squared.with_square,
     )
     prior = settings.weights_of_prior(1, n_features)
-    l2 = None if settings.alpha is None else settings.alpha * low
+    share = settings.l1_ratio
+    l2 = None if settings.alpha is None else settings.alpha * low * (1.0 - share)
     if not settings.budget.is_private:
         # Without privacy the automatic ridge is 1, as in scikit-learn.
         event = problem.event(settings.budget)
-        return StatisticsPlan(problem, settings.budget, "none", None, 1.0, 0.0, event, 1.0 if l2 is None else l2, prior)
+        l2 = 1.0 - share if l2 is None else l2
+        return StatisticsPlan(problem, settings.budget, "none", None, 1.0, 0.0, event, l2, prior, l1_ratio=share)
     plan = SufficientStatistics().plan(problem, settings.budget)
     # Spherical noise on X^T y is larger than that on X^T X off the diagonal, and a ridge limits it too.
     deviation = plan.product_deviation if plan.noise is None else plan.diagonal_deviation
     automatic = noise_l2(deviation, problem.n_weights)
-    plan = replace(plan, l2=automatic if l2 is None else l2, prior=prior)
+    plan = replace(plan, l2=automatic if l2 is None else l2, prior=prior, l1_ratio=share)
     forecast = SumsForecast.of(plan, settings.usual_norm or usual_norm(settings.row_bound, 0.0))
     if squared.with_square:
         forecast.check()
@@ -56,6 +59,8 @@ def plan_of_sums(settings: Settings, squared: SquaredError, n_features: int, n_r
 def weights_of_sums(plan: StatisticsPlan, source: RowSource, entropy: Entropy) -> tuple[Array, SumsEvidence | None]:
     """The released weights (D,), and what intervals are computed from, or None if it is not released."""
     sums = _sums(plan, source, entropy)
+    if plan.l1_ratio > 0.0:
+        return sparse_weights(sums), None
     weights = ridge_weights(sums.products, sums.targets, plan.l2, np.array(plan.prior) if plan.prior else None)
     return weights, SumsEvidence.of(sums, weights) if plan.problem.with_square else None
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from contextlib import suppress
 
 from confide.errors import ParameterError
+from confide.privacy.elastic_net import NO_OBJECTIVE
 from confide.privacy.sufficient_statistics import StatisticsPlan
 from confide.training.least_squares import plan_of_sums
 from confide.training.settings import ScoreLoss, Settings, SquaredError
@@ -42,6 +43,8 @@ def sums_or_loss(
             "mechanism='objective' needs a finite target_bound, and has no intervals: set intervals to False, or take "
             "mechanism='sufficient-statistics'."
         )
+    if settings.l1_ratio > 0.0 and name == "objective":
+        raise ParameterError(NO_OBJECTIVE)
     if losses is None or name == "sufficient-statistics" or (name == "auto" and not settings.budget.is_private):
         return plan_of_sums(settings, squared, n_features, n_rows)
     if name == "auto":

@@ -7,9 +7,13 @@ from contextlib import suppress
 from dataclasses import replace
 
 from confide.data.arrays import summation_depth
+from confide.erm.declared_losses import DeclaredLoss
+from confide.erm.joints import has_kinks
 from confide.erm.losses import Loss
+from confide.erm.tilted_losses import TiltedLoss
 from confide.errors import InsufficientRegularisation, ParameterError
-from confide.privacy.budgets import Budget
+from confide.privacy.budgets import Budget, PureDP
+from confide.privacy.elastic_net import SparseProblem
 from confide.privacy.mechanism import Mechanism, Plan, Problem
 from confide.privacy.objective_perturbation import ObjectivePerturbation
 from confide.privacy.output_perturbation import OutputPerturbation
@@ -43,6 +47,13 @@ def mechanism_for(settings: Settings, loss: Loss) -> str:
     """
     if not settings.budget.is_private:
         return "none"
+    if settings.mechanism == "auto" and settings.l1_ratio > 0.0:
+        # Noise in the objective has no theorem for an l1 penalty, and a pure budget has no Gaussian noise.
+        return "output" if isinstance(settings.budget, PureDP) else "gradient"
+    if settings.mechanism == "auto" and isinstance(loss, TiltedLoss | DeclaredLoss) and has_kinks(loss):
+        # Noise on the weights is not damped by the curvature of the mean loss, as noise in gradients is: at (1, 1e-6) and
+        # 20,000 rows of 8 columns the absolute error is several times that without noise, and with gradients 1.01 times.
+        return "output" if isinstance(settings.budget, PureDP) else "gradient"
     if settings.mechanism == "auto":
         return "objective" if math.isfinite(loss.smoothness) else "output"
     return settings.mechanism
@@ -79,7 +90,7 @@ def plan_of_weights(settings: Settings, score_loss: ScoreLoss, n_features: int, 
 def problem_of(settings: Settings, loss: Loss, n_features: int, n_rows: int | None) -> Problem:
     """The public facts of a fit with this loss, with the user's ridge if there is one."""
     low, high = row_bounds(settings, n_rows)
-    return Problem(
+    problem = Problem(
         loss=loss,
         row_bound=settings.row_bound,
         intercept=settings.intercept,
@@ -95,6 +106,10 @@ def problem_of(settings: Settings, loss: Loss, n_features: int, n_rows: int | No
         beside_mu=settings.beside_mu,
         prior=settings.weights_of_prior(loss.n_outputs, n_features),
     )
+    if settings.l1_ratio == 0.0:
+        return problem
+    smooth = replace(problem, l2=problem.l2 * (1.0 - settings.l1_ratio))
+    return SparseProblem.of(smooth, settings.l1_ratio, has_levels=settings.has_schema)
 
 
 def row_bounds(settings: Settings, n_rows: int | None) -> tuple[int, int]:

@@ -7,15 +7,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from confide.data.source import RowSource
-from confide.erm.hinges import Hinge, HuberHinge
+from confide.erm.joints import has_kinks, unit_of_scores, with_joint
 from confide.errors import ParameterError
 from confide.privacy.budgets import Budget
 from confide.privacy.mechanism import ANOTHERS, Plan, Problem, Release, made_by, zero_weights
 from confide.privacy.noise import Entropy
 from confide.solvers.solver import Solver
 
-_NARROW_HINGE = HuberHinge(2.0**-20)
-"""Takes the place of the hinge: its mean loss is at most 2^-22 larger, and Newton's method finds its minimiser."""
+_NARROW_JOINT = 2.0**-20
+"""Half the width of the joint that takes the place of a kink. The mean loss of a hinge is at most 2^-22 larger with it, and
+Newton's method finds its minimiser."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +26,8 @@ class NonPrivate:
     def plan(self, problem: Problem, budget: Budget) -> Plan:
         if budget.is_private:
             raise ParameterError("a finite budget needs a mechanism that adds noise.")
-        if isinstance(problem.loss, Hinge):
-            problem = replace(problem, loss=_NARROW_HINGE)
+        if has_kinks(problem.loss):
+            problem = replace(problem, loss=with_joint(problem.loss, _NARROW_JOINT * unit_of_scores(problem.loss)))
         return Plan(
             problem, budget, "none", problem.l2, None, tolerance=0.0, radius=0.0, lattice=None, event=problem.event(budget)
         )

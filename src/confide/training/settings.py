@@ -124,6 +124,8 @@ class Settings:
     beside_mu : explained in `Problem`
     monotone : pairs of a column and "up" or "down", the direction in which its released effect is made monotone
     prior : public weights towards which the ridge pulls; None for 0
+    l1_ratio : share of the l1 penalty in the whole strength `alpha`, in [0, 1)
+    has_schema : whether rows are encoded by a schema
     penalty : the quadratic form in whose norm rows and weights are; None for |w|^2
     bound_before_penalty : the bound on rows before they are brought to that norm; None without a form
     set_aside : explained in `Problem`, for a release that is one of several
@@ -152,6 +154,8 @@ class Settings:
     centres: bool = False
     beside_mu: float = 0.0
     prior: Prior | None = None
+    l1_ratio: float = 0.0
+    has_schema: bool = False
     penalty: QuadraticForm | None = None
     bound_before_penalty: RowBound | None = None
 

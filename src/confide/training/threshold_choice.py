@@ -84,7 +84,8 @@ def with_chosen_threshold(settings: Settings, score_loss: ScoreLoss, n_features:
     thresholds = score_loss.thresholds
     if thresholds is None:
         return score_loss
-    problem = problem_of(settings, score_loss.loss, n_features, n_rows)
+    # An l1 penalty changes nothing of how large the noise is, and allows none in the objective.
+    problem = problem_of(replace(settings, l1_ratio=0.0), score_loss.loss, n_features, n_rows)
     share = share_at(least_noise(problem, settings.budget), thresholds.aim)
     return replace(score_loss, loss=_nearest(thresholds, share), thresholds=None)
 
