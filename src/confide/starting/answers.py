@@ -108,8 +108,8 @@ def check_no_unclear_pair(answer: str, guess: str) -> None:
     low, high = found[1], found[2]
     if _BOUNDS.fullmatch(guess) or abs(float(high) - float(low)) > _NEAR:
         raise ParameterError(
-            f'two numbers: bounds {low} to {high}, or two levels? Type "{low} {high}" for bounds, or the levels in quotes: '
-            f'"{low}", "{high}" with the marks.'
+            f"two numbers: bounds {low} to {high}, or two levels? Type {low} {high} without a comma for bounds, or "
+            f'"{low}", "{high}" with the quotation marks for levels.'
         )
 
 
