@@ -143,3 +143,16 @@ def test_parties_without_a_schema_or_a_loss_are_refused_before_a_charge():
     with pytest.raises(confide.InputError, match="sums of a loss alone"):
         source.refuse_sums((), with_moments=False)
     assert len(ledger.entries()) == 0
+
+
+class Unnamed(HuberHinge):
+    """A loss that shows its place in memory alone."""
+
+    __repr__ = object.__repr__
+
+
+def test_a_loss_without_a_text_of_its_own_is_refused_before_a_charge():
+    """Parties compare the text of a loss. That of another object would differ, or mean nothing."""
+    source = FederatedSource((), 2, (), frozenset())
+    with pytest.raises(confide.InputError, match="Make it a dataclass"):
+        source.refuse_sums([RowSum(Unnamed(0.5), BallBound(1.0), 1.0, 1)], with_moments=False)

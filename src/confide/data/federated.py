@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -43,6 +44,8 @@ from confide.features.schema import Schema
 from confide.types import Weights
 
 _HIGHEST_ORDER = 2
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+>")
+"""How Python shows an object that has no text of its own."""
 
 
 class Connection(Protocol):
@@ -149,6 +152,11 @@ class FederatedSource(RowsWithDefaults, SummableRows):
             raise ParameterError(NO_MOMENTS)
         if not row_sums:
             raise InputError("parties send sums of a loss alone. Use a classifier with a loss, such as LogisticRegression.")
+        if any(_ADDRESS.search(repr(row_sum)) for row_sum in row_sums):
+            raise InputError(
+                "parties compare the text of a loss, and this loss shows its place in memory alone. Make it a dataclass, or "
+                "give it a __repr__ that says all of its parameters."
+            )
         if not self.agreed.issuperset(digest_of_sum(row_sum) for row_sum in row_sums):
             raise InputError(
                 "a party agrees to other sums than this fit asks for. All sides need the same version of confide and the "
