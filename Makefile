@@ -92,7 +92,10 @@ experiments: $(BENCH) ## repeat the experiments of the papers: an hour on two co
 audit: $(TEST) ## try to break the guarantee, with fifty thousand releases at a time: an hour or two
 	$(RUN) pytest -m audit $(ARGS)
 
-sanitize: $(TEST) ## run the compiled kernel and its tests under sanitizers: needs a C compiler
+# Solvers and sources of rows once more, as if the kernel had not been built, and the kernel under sanitizers.
+
+sanitize: $(TEST) ## test the compiled kernel under sanitizers, and what solvers do without it: needs a C compiler
+	CONFIDE_COMPILED=0 $(RUN) pytest -q tests/solvers tests/data tests/training/test_fit.py
 	$(RUN) scripts.sanitize_kernel $(ARGS)
 
 docs: $(DOCS) ## build the documentation site in build/site, and check every link of it
