@@ -128,7 +128,7 @@ def _show(screen: Screen, found: Description, charges: Charges, out: Path) -> No
         screen.table((table.names[0], *table.levels[1]), _cells(table))
     screen.heading("Guarantee")
     screen.text(
-        f"All of it is one release with {found.plan.budget} ({found.plan.neighbours}). Each count has noise of standard "
+        f"All of it is one release, with {found.plan.budget} ({found.plan.neighbours}). Each count has noise of standard "
         f"deviation {found.plan.deviation:.3g}. Intervals are about these rows; they say nothing about a population."
     )
     screen.text(charges.closing_sentence())

@@ -1,7 +1,7 @@
 """What describes the rows of a table: counts, shares, means, deviations and quantiles, each with an interval.
 
-Post-processing of noisy sums. Intervals are about the rows that were described, so they hold the doubt of the noise alone,
-not that of a sample.
+Post-processing of noisy sums. Intervals are about the rows that were described: they account for the noise, and not for
+sampling error.
 """
 
 from __future__ import annotations
@@ -250,7 +250,7 @@ class Description:
             if self.n_rows_is_public
             else f"About {self.n_rows:,.0f} rows (their number is private)"
         )
-        lines.append(f"{rows}; intervals at {self.level:g} hold the noise alone")
+        lines.append(f"{rows}; intervals at {self.level:g} account for the noise only")
         for number in self.numbers:
             lines.append(f"{number.name}:")
             lines += [f"  {what}: {value} ({low} to {high})" for _, what, value, low, high in number.cells()]
