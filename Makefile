@@ -2,10 +2,12 @@
 # newer, and keep everything they install in .venv. `make help` lists them.
 
 PYTHON ?= python3
-# More optional parts of the package, by the names in pyproject.toml: make test EXTRAS=postgres, or EXTRAS="postgres torch".
+# More optional parts of the package, by the names in pyproject.toml: make test EXTRAS=postgres, or EXTRAS="postgres spark".
 EXTRAS ?=
 # Folder for the data sets of the experiments: make data FOLDER=some/folder.
 FOLDER ?=
+# With LOCKED=no, the newest versions that pyproject.toml allows are installed, in place of those in requirements/.
+LOCKED ?= yes
 # More arguments for pytest: make test ARGS="-m 'not slow'".
 ARGS ?=
 
@@ -44,12 +46,13 @@ BENCH := $(VENV)/.has-all$(more)
 TEST := $(VENV)/.has-all,test$(more)
 CHECK := $(VENV)/.has-all,test,check$(more)
 DOCS := $(VENV)/.has-docs$(more)
+RELEASE := $(VENV)/.has-release$(more)
 
-.PHONY: help demo test check lint types layers project bench bench-peers data experiments audit sanitize docs clean
+.PHONY: help demo test check lint types layers project bench bench-peers data experiments audit sanitize lock release docs clean
 
 help: ## list these commands
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed 's/:.*## /:/' | awk -F: '{ printf "  make %-11s %s\n", $$1, $$2 }'
-	@echo "Variables: PYTHON=$(PYTHON)  EXTRAS=more optional parts  ARGS=more arguments for pytest  FOLDER=of the data sets"
+	@echo "Variables: PYTHON=$(PYTHON)  EXTRAS=more optional parts  LOCKED=no for newest versions  ARGS=more arguments for pytest  FOLDER=of the data sets"
 
 demo: $(CORE) ## train a private model on real data and print its guarantee
 	@$(VENV)/bin/confide demo --force # a second run replaces the model of the first
@@ -98,6 +101,12 @@ sanitize: $(TEST) ## test the compiled kernel under sanitizers, and what solvers
 	CONFIDE_COMPILED=0 $(RUN) pytest -q tests/solvers tests/data tests/training/test_fit.py
 	$(RUN) scripts.sanitize_kernel $(ARGS)
 
+lock: $(RELEASE) ## resolve the versions and checksums of requirements/ anew: needs a network
+	$(RUN) scripts.lock
+
+release: $(RELEASE) ## build wheel and sdist twice, compare them, try them in an empty environment, list parts and licences
+	$(RUN) scripts.release $(ARGS)
+
 docs: $(DOCS) ## build the documentation site in build/site, and check every link of it
 	$(RUN) scripts.build_site
 
@@ -120,7 +129,15 @@ $(PEERS)/.has-core: pyproject.toml src/confide/_version.py benchmarks/peers/requ
 	@$(PEERS)/bin/python -m pip install -qq --disable-pip-version-check --editable .
 	@touch '$@'
 
-$(VENV)/.has-%: pyproject.toml src/confide/_version.py $(KERNEL) | $(VENV)/bin/python
+# Packages come with the versions and checksums of the lock files, and the package itself from here.
+locked = $(foreach part,build core $(filter-out core,$(subst $(comma), ,$*)),--requirement requirements/$(part).txt)
+
+$(VENV)/.has-%: pyproject.toml src/confide/_version.py $(KERNEL) $(wildcard requirements/*.txt) | $(VENV)/bin/python
 	@echo "installing confide ($*) into $(VENV)"
+ifeq ($(LOCKED),no)
 	@$(PIP) --editable '.$(if $(filter core,$*),,[$*])'
+else
+	@$(PIP) --require-hashes $(locked)
+	@$(PIP) --no-deps --no-build-isolation --editable .
+endif
 	@touch '$@'
