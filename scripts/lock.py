@@ -26,6 +26,8 @@ ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "requirements"
 CORE = "core"
 BUILD = "build"
+_EDITABLE = "editables"
+"""What hatchling asks for, besides itself, when it installs a package where it stands."""
 _OLDEST_PYTHON = "3.11"
 _HEADER = "# Written by `python -m scripts.lock`; do not edit. Versions and checksums of what {what}.\n"
 _PIN = re.compile(r"^([A-Za-z0-9][\w.-]*)==(\S+)(?: ; (.+?))? \\$", re.MULTILINE)
@@ -45,7 +47,7 @@ def main() -> None:
 def requirements() -> dict[str, list[Requirement]]:
     """What pyproject.toml asks for: of the core, of the build, and of each optional part."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    parts = {CORE: project["project"]["dependencies"], BUILD: project["build-system"]["requires"]}
+    parts = {CORE: project["project"]["dependencies"], BUILD: [*project["build-system"]["requires"], _EDITABLE]}
     parts |= project["project"]["optional-dependencies"]
     return {part: [Requirement(line) for line in lines] for part, lines in parts.items()}
 
