@@ -40,6 +40,7 @@ KERNEL := hatch_build.py src/confide/compiled/kernel.c src/confide/compiled/pass
 
 # Peers want other versions of what the package uses.
 PEERS := .venv-peers
+OLDEST := .venv-oldest
 
 CORE := $(VENV)/.has-core
 BENCH := $(VENV)/.has-all$(more)
@@ -48,7 +49,7 @@ CHECK := $(VENV)/.has-all,test,check$(more)
 DOCS := $(VENV)/.has-docs$(more)
 RELEASE := $(VENV)/.has-release$(more)
 
-.PHONY: help demo test check lint types layers project bench bench-peers data experiments audit sanitize lock release docs clean
+.PHONY: help demo test check lint types layers project bench bench-peers data experiments audit sanitize lock oldest release docs clean
 
 help: ## list these commands
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed 's/:.*## /:/' | awk -F: '{ printf "  make %-11s %s\n", $$1, $$2 }'
@@ -92,6 +93,13 @@ data: $(CORE) ## download and prepare the data sets of the experiments, into FOL
 experiments: $(BENCH) ## repeat the experiments of the papers: an hour on two cores, then what is missing
 	$(VENV)/bin/python experiments/run.py $(ARGS)
 
+# The oldest versions of what the package needs, with the newest tools of the tests.
+oldest: $(RELEASE) ## run the tests with the oldest versions that pyproject.toml allows, in an environment of their own
+	@[ -d $(OLDEST) ] || $(RUN) uv venv --quiet --python $(VENV)/bin/python $(OLDEST)
+	VIRTUAL_ENV=$(OLDEST) $(RUN) uv pip install --quiet --resolution lowest-direct --editable '.[plot,polars,dask]'
+	VIRTUAL_ENV=$(OLDEST) $(RUN) uv pip install --quiet pytest pytest-xdist hypothesis mpmath statsmodels
+	$(OLDEST)/bin/python -m pytest --numprocesses=auto --dist=worksteal $(ARGS)
+
 audit: $(TEST) ## try to break the guarantee, with fifty thousand releases at a time: an hour or two
 	$(RUN) pytest -m audit $(ARGS)
 
@@ -111,7 +119,7 @@ docs: $(DOCS) ## build the documentation site in build/site, and check every lin
 	$(RUN) scripts.build_site
 
 clean: ## remove what these commands made
-	rm -rf $(VENV) $(PEERS) build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) $(PEERS) $(OLDEST) build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find src tests -name __pycache__ -prune -exec rm -rf {} +
 	find src -name '*.so' -exec rm -f {} +
 

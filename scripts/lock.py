@@ -95,7 +95,9 @@ def _write() -> None:
             blocks[part] = _blocks(made.read_text(encoding="utf-8"))
         for part, packages in blocks.items():
             kept = packages if part == CORE else {key: text for key, text in packages.items() if key not in blocks[CORE]}
-            what = {CORE: "the package needs", BUILD: "its build needs besides core.txt"}.get(part, f"the optional part {part!r} needs besides core.txt")
+            what = {CORE: "the package needs", BUILD: "its build needs besides core.txt"}.get(
+                part, f"the optional part {part!r} needs besides core.txt"
+            )
             text = _HEADER.format(what=what)
             (FOLDER / f"{part}.txt").write_text(text + "".join(kept.values()), encoding="utf-8")
 

@@ -33,9 +33,13 @@ DIST = ROOT / "dist"
 PARTS_LIST = "confide.cdx.json"
 PARTS_OF_USERS = ("core", "all", "postgres", "spark")
 """Parts that users install. Tools of development are not passed on with the package."""
-PERMITTED = ("MIT", "BSD", "Apache", "PSF", "Python Software Foundation", "ISC", "MPL-2.0", "Mozilla", "LGPL", "Zlib", "Unlicense", "0BSD")
+PERMITTED = re.compile(
+    r"MIT|BSD|Apache|PSF|Python Software Foundation|\bISC\b|MPL|Mozilla|LGPL|Lesser General Public|Zlib|Unlicense"
+)
 """Words of the licences that a dependency of the package may have: permissive ones, and those that bind changes to the
 dependency itself alone. LGPL is psycopg, an optional part."""
+FORBIDDEN = re.compile(r"\bA?GPL|Affero|(?<!Lesser )General Public")
+"""Words of licences that would bind the package itself."""
 
 
 def main() -> None:
@@ -71,13 +75,12 @@ def _built(folder: Path) -> list[Path]:
     """Wheel and source distribution, built from a copy of the committed files."""
     copy = folder / "copy"
     copy.mkdir(parents=True)
-    archive = _run("git", "archive", "HEAD", "--format=tar", f"--output={folder / 'tree.tar'}", cwd=ROOT)
-    del archive
+    _run("git", "archive", "HEAD", "--format=tar", f"--output={folder / 'tree.tar'}", cwd=ROOT)
     _run("tar", "-xf", folder / "tree.tar", "-C", copy)
     when = _run("git", "log", "-1", "--format=%ct", cwd=ROOT, capture_output=True).stdout.strip()
     environment = os.environ | {"SOURCE_DATE_EPOCH": when}
     command = (sys.executable, "-m", "build", "--no-isolation", "--outdir", folder / "dist", copy)
-    _run(*command, env=environment, stdout=subprocess.DEVNULL)
+    _run(*command, env=environment, capture_output=True)
     return sorted((folder / "dist").iterdir())
 
 
@@ -117,7 +120,8 @@ def _write_parts(python: Path, wheel: Path) -> None:
         sys.exit(f"the list of parts of {wheel.name} is not complete")
     # The wheel was installed from a scratch folder, of which the list should not speak.
     for part in parts["components"]:
-        part.pop("externalReferences", None) if part["name"] == "confide" else None
+        if part["name"] == "confide":
+            part.pop("externalReferences", None)
     (DIST / PARTS_LIST).write_text(json.dumps(parts, indent=1) + "\n", encoding="utf-8")
     print(f"list of parts: {len(names)} packages, {PARTS_LIST}")
 
@@ -134,8 +138,7 @@ def _check_licences(python: Path) -> None:
         " for d in m.distributions()}))"
     )
     licences = json.loads(_run(python, "-c", code, capture_output=True).stdout)
-    permitted = re.compile("|".join(map(re.escape, PERMITTED)), re.IGNORECASE)
-    others = {name: text for name, text in licences.items() if not permitted.search(text)}
+    others = {name: text for name, text in licences.items() if FORBIDDEN.search(text) or not PERMITTED.search(text)}
     if others:
         lines = [f"{name}: {text or 'says nothing of its licence'}" for name, text in sorted(others.items())]
         sys.exit("\n".join(["licences that are not permitted:", *lines]))
@@ -143,9 +146,11 @@ def _check_licences(python: Path) -> None:
 
 
 def _look_up_vulnerabilities() -> None:
-    command = [sys.executable, "-m", "pip_audit", "--disable-pip", "--require-hashes", "--format", "json", "--progress-spinner", "off"]
-    for part in PARTS_OF_USERS:
-        command += ["--requirement", str(ROOT / "requirements" / f"{part}.txt")]
+    files = [
+        argument for part in PARTS_OF_USERS for argument in ("--requirement", str(ROOT / "requirements" / f"{part}.txt"))
+    ]
+    fixed = ("--disable-pip", "--require-hashes", "--format", "json", "--progress-spinner", "off")
+    command = (sys.executable, "-m", "pip_audit", *fixed, *files)
     done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - a fixed command
     try:
         packages = json.loads(done.stdout)["dependencies"]
