@@ -96,8 +96,8 @@ experiments: $(BENCH) ## repeat the experiments of the papers: an hour on two co
 # The oldest versions of what the package needs, with the newest tools of the tests.
 oldest: $(RELEASE) ## run the tests with the oldest versions that pyproject.toml allows, in an environment of their own
 	@[ -d $(OLDEST) ] || $(RUN) uv venv --quiet --python $(VENV)/bin/python $(OLDEST)
-	VIRTUAL_ENV=$(OLDEST) $(RUN) uv pip install --quiet --resolution lowest-direct --editable '.[plot,polars,dask]'
-	VIRTUAL_ENV=$(OLDEST) $(RUN) uv pip install --quiet pytest pytest-xdist hypothesis mpmath statsmodels
+	$(RUN) uv pip install --quiet --python $(OLDEST)/bin/python --resolution lowest-direct --editable '.[plot,polars,dask]'
+	$(RUN) uv pip install --quiet --python $(OLDEST)/bin/python pytest pytest-xdist hypothesis mpmath statsmodels
 	$(OLDEST)/bin/python -m pytest --numprocesses=auto --dist=worksteal $(ARGS)
 
 audit: $(TEST) ## try to break the guarantee, with fifty thousand releases at a time: an hour or two
