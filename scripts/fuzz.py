@@ -49,7 +49,6 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0, help="number of the first case of each target")
     parser.add_argument("--replay", metavar="TARGET:SEED", help="one case, with its traceback")
     asked = parser.parse_args()
-    warnings.simplefilter("ignore")
     with tempfile.TemporaryDirectory() as folder:
         if asked.replay:
             name, _, seed = asked.replay.partition(":")
@@ -73,7 +72,8 @@ def fuzzed(target: Target, seeds: range) -> tuple[Counter[str], list[str]]:
     """How often each outcome was seen, and one line for each kind of failure."""
     outcomes: Counter[str] = Counter()
     failures: dict[str, str] = {}
-    with _bounded_memory():
+    with _bounded_memory(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
         for seed in seeds:
             outcome, kind = _outcome(target, seed)
             outcomes[outcome] += 1

@@ -391,16 +391,16 @@ class Arrays:
         ledger = confide.Ledger(limit=1.0)
         before = (self._copied(rows), self._copied(labels))
         model = kind(1.0, alpha=10.0, ledger=ledger, **own)
-        refused = False
+        refusal: confide.ConfideError | None = None
         try:
             model.fit(rows, labels)
-        except confide.ConfideError:
-            refused = True
-            raise
-        finally:
-            assert (ledger.spent().epsilon == 0.0) == refused
-            for old, now in zip(before, (rows, labels), strict=True):
-                assert old is None or np.array_equal(old, now, equal_nan=old.dtype.kind in "fc")
+        except confide.ConfideError as error:
+            refusal = error
+        assert (ledger.spent().epsilon == 0.0) == (refusal is not None)
+        for old, now in zip(before, (rows, labels), strict=True):
+            assert old is None or np.array_equal(old, now, equal_nan=old.dtype.kind in "fc")
+        if refusal is not None:
+            raise refusal
 
     @staticmethod
     def _copied(value: Any) -> Any:

@@ -92,9 +92,7 @@ class FederatedRows(OpenedRows):
         try:
             passing, n_rows, agreed = Pass("checking"), [], []
             for connection in self.connections:
-                party = received(connection, "n_rows", "agreed", n_numbers=0)
-                if not party:
-                    raise InputError("a party ended the fit before it began; its own message says why.")
+                party = received(connection, "n_rows", "agreed", n_numbers=0, may_end=False)
                 n_rows.append(_int(party["n_rows"]))
                 agreed.append(frozenset(str(each) for each in party["agreed"].ravel()))
                 passing.used(n_rows[-1])
@@ -191,9 +189,7 @@ class FederatedSource(RowsWithDefaults, SummableRows):
         n_numbers = start.value.size + start.gradient.size + start.hessian.size
         outcomes = []
         for number, connection in enumerate(self.connections):
-            answer = received(connection, "value", "gradient", "hessian", n_numbers=n_numbers)
-            if not answer:
-                raise InputError("a party ended the fit early. Nothing is released; what was charged stays charged.")
+            answer = received(connection, "value", "gradient", "hessian", n_numbers=n_numbers, may_end=False)
             totals = Totals(answer["value"], answer["gradient"], answer["hessian"])
             sums = (totals.value, totals.gradient, totals.hessian)
             pairs = tuple(zip(sums, (start.value, start.gradient, start.hessian), strict=True))

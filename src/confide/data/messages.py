@@ -41,14 +41,15 @@ def packed(**arrays: Any) -> bytes:
     return stream.getvalue()
 
 
-def received(connection: Connection, *names: str, n_numbers: int) -> Mapping[str, Any]:
-    """The arrays of the next message, at least those of these names; or nothing, if it is the empty message, which ends.
+def received(connection: Connection, *names: str, n_numbers: int, may_end: bool = True) -> Mapping[str, Any]:
+    """The arrays of the next message, at least those of these names; none, if it is the empty message, which ends.
 
     Parameters
     ----------
     connection : where it comes from
     names : the arrays that must be there
     n_numbers : how many numbers it may hold
+    may_end : whether it may be the empty message
 
     Raises
     ------
@@ -63,7 +64,7 @@ def received(connection: Connection, *names: str, n_numbers: int) -> Mapping[str
         content = _unpacked(message)
     except (EOFError, OSError, ValueError, BadZipFile, LookupError, NotImplementedError, RuntimeError, struct.error):
         content = None
-    if content is None or (content and not content.keys() >= set(names)):
+    if content is None or not (content.keys() >= set(names) or (may_end and not content)):
         raise InputError(
             "a party left, or sent what cannot be understood. Nothing is released; what was charged stays charged."
         )
@@ -98,4 +99,5 @@ def _array(content: bytes) -> Any:
         raise ValueError
     if math.prod(shape) * dtype.itemsize != len(content) - start:
         raise ValueError
-    return np.frombuffer(content, dtype, offset=start).reshape(shape, order="F" if in_columns else "C")
+    # A copy, because sums are added up in place.
+    return np.frombuffer(content, dtype, offset=start).reshape(shape, order="F" if in_columns else "C").copy()
