@@ -132,7 +132,7 @@ class CentredRows:
     def weighted_sums(self, weights: Array) -> Array:
         """(k, d): sums of the rows, each times its weight, for the columns of weights (m, k)."""
         scaled = self.factors[:, None] * weights
-        if type(self.rows) in (CodedRows, JoinedRows):
+        if isinstance(self.rows, CodedRows | JoinedRows):
             sums = self.rows.weighted_sums(scaled)
         else:
             sums = np.ascontiguousarray((self.rows.T @ scaled).T)
@@ -141,7 +141,7 @@ class CentredRows:
 
     def sums_of(self, numbers: Array) -> Array:
         """(k,): sums of the columns of numbers (m, k), one number a row. Those of joined rows are made block by block."""
-        sums: Array = self.rows.sums_of(numbers) if type(self.rows) is JoinedRows else numbers.sum(axis=0)
+        sums: Array = self.rows.sums_of(numbers) if isinstance(self.rows, JoinedRows) else numbers.sum(axis=0)
         return sums
 
     def products(self, weights: Array) -> Array:
@@ -173,4 +173,4 @@ class CentredRows:
 
 
 def _times(rows: Rows, vectors: Array) -> Array:
-    return rows.times(vectors) if type(rows) in (CodedRows, JoinedRows) else np.asarray(rows @ vectors)
+    return rows.times(vectors) if isinstance(rows, CodedRows | JoinedRows) else np.asarray(rows @ vectors)

@@ -145,7 +145,7 @@ def joined(blocks: Sequence[ClippedRows]) -> ClippedRows | None:
     """Blocks that one sum clipped, as one block; None unless all of them are coded and can be joined."""
     first = blocks[0]
     is_centred = type(first.rows) is CentredRows
-    coded = [block.rows.rows if type(block.rows) is CentredRows else block.rows for block in blocks]
+    coded: list[Any] = [block.rows.rows if type(block.rows) is CentredRows else block.rows for block in blocks]
     rows: Any = None
     if all(type(block) is CodedRows and block.layout == coded[0].layout for block in coded):
         rows = JoinedRows.of(coded)

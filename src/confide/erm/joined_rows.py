@@ -30,7 +30,8 @@ class JoinedRows:
 
     Parameters
     ----------
-    stacked, transposed : the rows (m, q d) as a sparse matrix, q the number of blocks, and its transpose, over the same memory
+    stacked : the rows (m, q d) as a sparse matrix, q the number of blocks
+    transposed : its transpose, over the same memory
     starts : (q,), the position of the first row of each block
     """
 

@@ -161,7 +161,7 @@ def product(left: Any, right: Any) -> Array:
 
 def sums_of(numbers: Array, rows: Rows) -> Array:
     """(k,): sums of the columns of numbers (m, k), one number for each of the rows, as long as sums of the rows at most."""
-    sums: Array = rows.sums_of(numbers) if type(rows) in (JoinedRows, CentredRows) else numbers.sum(axis=0)
+    sums: Array = rows.sums_of(numbers) if isinstance(rows, JoinedRows | CentredRows) else numbers.sum(axis=0)
     return sums
 
 
