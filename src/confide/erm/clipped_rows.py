@@ -98,6 +98,16 @@ class ScaledRows:
         return sums
 
 
+WITH_PRODUCTS = (CodedRows, JoinedRows, CentredRows, ScaledRows)
+"""Kinds of rows that have products of their own."""
+
+
+def sums_of(numbers: Array, rows: Rows) -> Array:
+    """(k,): sums of the columns of numbers (m, k), one number a row. Those of joined rows are made block by block."""
+    sums: Array = rows.sums_of(numbers) if isinstance(rows, JoinedRows | CentredRows) else numbers.sum(axis=0)
+    return sums
+
+
 def scaled_once(row_sum: Any, rows: Rows) -> ClippedRows | None:
     """One block as `clipped_once` has it, but in no memory beside that of the rows, a few numbers for each.
 

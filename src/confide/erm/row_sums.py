@@ -14,10 +14,9 @@ import numpy as np
 from scipy.sparse import issparse
 
 from confide.erm.centred_rows import Centred, CentredRows
-from confide.erm.clipped_rows import MANY_SCORES, ClippedRows, ScaledRows
-from confide.erm.coded_rows import CodedRows, dense
+from confide.erm.clipped_rows import MANY_SCORES, WITH_PRODUCTS, ClippedRows, sums_of
+from confide.erm.coded_rows import dense
 from confide.erm.curvature_sums import add_curvatures
-from confide.erm.joined_rows import JoinedRows
 from confide.erm.losses import Loss
 from confide.erm.row_bounds import LONG_ROW, BallBound, RowBound, norm_with_intercept, row_products, row_squares
 from confide.erm.thread_memory import scratch
@@ -143,26 +142,16 @@ class RowSum:
         return mirrored(totals)
 
 
-_WITH_PRODUCTS = (CodedRows, JoinedRows, CentredRows, ScaledRows)
-"""Kinds of rows that have products of their own."""
-
-
 def product(left: Any, right: Any) -> Array:
     """The product of two matrices, one of them rows. Arrays use `dot`, since the operator keeps other threads waiting."""
     found: Array
-    if type(left) in _WITH_PRODUCTS:
+    if type(left) in WITH_PRODUCTS:
         found = left.times(right)
-    elif type(right) in _WITH_PRODUCTS:
+    elif type(right) in WITH_PRODUCTS:
         found = right.weighted_sums(left.T)
     else:
         found = left @ right if issparse(left) or issparse(right) else np.dot(left, right)
     return found
-
-
-def sums_of(numbers: Array, rows: Rows) -> Array:
-    """(k,): sums of the columns of numbers (m, k), one number for each of the rows, as long as sums of the rows at most."""
-    sums: Array = rows.sums_of(numbers) if isinstance(rows, JoinedRows | CentredRows) else numbers.sum(axis=0)
-    return sums
 
 
 def mirrored(totals: Totals) -> Totals:
