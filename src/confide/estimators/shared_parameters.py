@@ -116,6 +116,11 @@ _DESCRIPTIONS = {
     Whether a small part of the budget may find the middle of the rows before the fit. Rows that were moved by it are
     shorter, so less noise hides one of them. "auto" decides by public facts; the plan and the guarantee say what it decided.
     False keeps the whole budget for the weights.""",
+    "match_mean": """"auto" or False, default "auto"
+    Whether a small part of the budget may make predicted counts right in the mean. The clipped loss and the ridge draw them
+    below it. Two noisy sums, made after the weights, give one factor for all predictions, and the intercept moves by its
+    logarithm. "auto" decides by public facts; the plan and the guarantee say what it decided. False keeps the whole budget
+    for the weights.""",
     "prior": """fitted model, path of one, pair (coef, intercept), PublicPrior or None
     Public weights towards which the ridge pulls, in place of 0. The nearer they are to those of the rows, the better is a
     fit with a small budget. A model must have a guarantee, or be declared public (`PublicPrior`), and its columns must be
@@ -251,6 +256,13 @@ class TargetParameter:
     """The bound on targets, for every regressor."""
 
     target_bound: float | None = None
+
+
+@estimator
+class MeanParameter:
+    """Whether predicted counts are made right in the mean, for models of counts."""
+
+    match_mean: str | bool = "auto"
 
 
 @estimator
