@@ -168,7 +168,7 @@ def test_counts_take_gradients_unless_there_is_next_to_no_noise(budget):
 @pytest.mark.parametrize("make", [ApproxDP, ZCDP])
 def test_other_numbers_take_gradients_where_noise_in_the_objective_is_large(make):
     """Above a share of what all rows can pull together, which is smaller under concentrated budgets."""
-    limit = 0.03 if make is ApproxDP else 0.002
+    limit = 0.05 if make is ApproxDP else 0.002
     found = set()
     for size in np.geomspace(0.02, 2.0, 12):
         budget = ApproxDP(float(size), 1e-6) if make is ApproxDP else ZCDP(float(size))
