@@ -64,6 +64,7 @@ _PHRASES = {
     "budget=inf": "--epsilon inf",
     "the budget is inf": "--epsilon is inf",
     "centre=False": "--no-centre",
+    "match_mean=False": "--no-match-mean",
     "Lower `budget`": "Lower --epsilon or --rho",
     "a HuberRegressor": "--model huber",
 }

@@ -16,6 +16,7 @@ from confide.estimators.linear_model import WeightsOfRows, sample_weight_of
 from confide.estimators.linear_regressor import LinearRegressor
 from confide.estimators.shared_parameters import (
     IntervalsParameter,
+    MeanParameter,
     PenaltyParameter,
     RowNormParameter,
     SampleWeightParameter,
@@ -193,7 +194,7 @@ class HuberRegressor(IntervalsParameter, RowNormParameter, SparsityParameter, Pe
 
 
 @estimator
-class PoissonRegressor(RowNormParameter, SparsityParameter, PenaltyParameter, LossRegressor):
+class PoissonRegressor(MeanParameter, RowNormParameter, SparsityParameter, PenaltyParameter, LossRegressor):
     """Regression of counts whose mean is exp(w . x), released under differential privacy.
 
     Minimises mean loss + alpha / 2 |w|^2 over clipped rows and counts, perturbed so that the released weights are

@@ -95,8 +95,11 @@ class UtilityBound:
 
 
 def has_utility_bound(plan: Plan) -> bool:
-    """Whether a bound is proven for the mechanism of a plan with noise: not for noisy gradients, nor for centred rows."""
-    return plan.descent is None and plan.centring is None
+    """Whether a bound is proven for the mechanism of a plan with noise.
+
+    There is none for noisy gradients, for centred rows, and for weights whose intercept is moved afterwards.
+    """
+    return plan.descent is None and plan.centring is None and plan.matching is None
 
 
 def utility_bound(plan: Plan, *, reference_norm: float = 1.0, failure: float = 0.05) -> UtilityBound:
@@ -132,8 +135,8 @@ def utility_bound(plan: Plan, *, reference_norm: float = 1.0, failure: float = 0
     if not has_utility_bound(plan):
         raise ParameterError(
             "no bound is proven for noisy gradients, because a fixed number of steps need not come near a minimiser, nor "
-            "for rows that are centred. Plan with mechanism='objective' and centre=False, or forecast the error with "
-            "simulate."
+            "for rows that are centred, nor for counts whose mean is matched. Plan with mechanism='objective' and "
+            "centre=False, and for counts with match_mean=False, or forecast the error with simulate."
         )
     problem, loss = plan.problem, plan.problem.loss_bounds
     n, l2 = problem.n_rows_low, plan.l2
