@@ -165,7 +165,7 @@ def _differences(model: Any, plan: AnyPlan, expected: Any) -> list[str]:
         "number of rows of a person": stated.max_rows_per_person == expected.max_rows_per_person,
         "mechanism": stated.mechanism == expected.mechanism,
         "ridge": model.alpha_ == plan.alpha,
-        "kind of ridge": (PENALISED in stated.assumptions) == (getattr(model, "penalty", None) is not None),
+        "kind of ridge": (PENALISED in stated.assumptions) == (form_of_model(model) is not None),
     }
     form = form_of_model(model)
     if form is not None:

@@ -78,6 +78,7 @@ def guarantee_of(
         *of_rows,
         *_declared(problem),
         *_clipped_slopes(problem),
+        *_own_penalty(problem),
         *_zeros(plan),
         *_released_for_intervals(plan),
         *_released_centre(plan),
@@ -289,6 +290,20 @@ def _declared(problem: Any) -> tuple[str, ...]:
         f"absolute value{sign}, changing at most {loss.smoothness:.6g} times as fast as the score, computed to within "
         f"{loss.rounding:g} units of rounding; its value for a row depends only on that row. This was checked on a grid "
         f"of public numbers, not proven."
+    )
+    return (sentence,)
+
+
+def _own_penalty(problem: Any) -> tuple[str, ...]:
+    """What is assumed about a penalty that a user wrote."""
+    penalty = getattr(problem, "penalty", None)
+    if penalty is None:
+        return ()
+    sentence = (
+        f"The penalty {penalty.name} was chosen without looking at the rows, is differentiable and has the declared "
+        f"constants: it is {penalty.strong_convexity:.6g}-strongly convex, and its gradient, which depends on the weights "
+        f"alone, changes at most {penalty.smoothness:.6g} times as fast as the weights and is computed to within "
+        f"{penalty.rounding:g} units of rounding. This was checked at public points, not proven."
     )
     return (sentence,)
 

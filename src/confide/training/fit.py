@@ -26,6 +26,7 @@ from confide.privacy.elastic_net import SparseProblem
 from confide.privacy.lattice import LatticeNoise
 from confide.privacy.moments import SecondMoments
 from confide.privacy.noise import Entropy
+from confide.privacy.strongly_convex import PenalisedProblem
 from confide.privacy.sufficient_statistics import StatisticsPlan
 from confide.released_models.model import ReleasedModel
 from confide.released_models.scores import LinearModel
@@ -104,6 +105,8 @@ def released(plan: AnyPlan, source: RowSource, entropy: Entropy) -> Fit:
     if plan.centring is not None:
         plan = with_centre(plan, source, entropy)
     solver: Any = ProximalThenFallback() if isinstance(plan.problem, SparseProblem) else NewtonThenFallback()
+    if isinstance(plan.problem, PenalisedProblem):
+        solver = NewtonThenFallback(has_ridge=False)
     release = MECHANISMS[plan.mechanism].release(plan, source, solver, entropy)
     model = LinearModel.of(release.weights.reshape(plan.problem.loss.n_outputs, -1), plan.problem)
     model = with_zeros(model, plan, release.weights)

@@ -1,4 +1,4 @@
-"""The settings of a fit whose rows are in the norm of a quadratic form."""
+"""The settings of a fit with a penalty: of rows in the norm of a quadratic form, or with a function of the user's."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from confide.erm.row_bounds import LARGEST_BOUND, BallBound
+from confide.erm.strongly_convex import StronglyConvex
 from confide.errors import ParameterError
 from confide.features.column_encodings import ColumnEncoding, NumberEncoding
 from confide.features.encoder import Encoder
@@ -15,6 +16,30 @@ from confide.features.quadratic_forms import QuadraticForm
 from confide.training.alpha import usual_norm_of_rows
 from confide.training.settings import ScoreLoss, Settings, SquaredError
 from confide.types import Array
+
+_NO_INTERVALS = "there are no intervals with a penalty of your own. Leave out inference_share or intervals."
+
+
+def with_own_penalty(settings: Settings, penalty: StronglyConvex) -> Settings:
+    """The same settings with a strongly convex penalty of the user's own in place of the ridge.
+
+    Noise is in the objective or on the weights, and rows are not moved by a centre.
+    """
+    minimised = settings.minimised
+    if settings.has_intervals or (isinstance(minimised, SquaredError) and minimised.with_square):
+        raise ParameterError(_NO_INTERVALS)
+    if settings.prior is not None:
+        raise ParameterError("a prior has the ridge |w|^2, and penalty is another one. Leave out prior, or penalty.")
+    if settings.mechanism in ("gradient", "sufficient-statistics"):
+        raise ParameterError(
+            f"mechanism={settings.mechanism!r} has no penalty of your own. Take 'auto', 'objective' or, where there is one, "
+            f"'output'; or give a quadratic form as penalty."
+        )
+    if isinstance(minimised, SquaredError):
+        if minimised.nearly_squared is None:
+            raise ParameterError("least squares with a penalty of your own needs a finite target_bound.")
+        minimised = minimised.nearly_squared
+    return replace(settings, minimised=minimised, own_penalty=penalty, centres=False)
 
 
 def penalised(settings: Settings, form: QuadraticForm, encoder: Encoder | None) -> Settings:
@@ -25,7 +50,7 @@ def penalised(settings: Settings, form: QuadraticForm, encoder: Encoder | None) 
     """
     minimised = settings.minimised
     if settings.has_intervals or (isinstance(minimised, SquaredError) and minimised.with_square):
-        raise ParameterError("there are no intervals with a penalty of your own. Leave out inference_share or intervals.")
+        raise ParameterError(_NO_INTERVALS)
     if encoder is None and not isinstance(settings.row_bound, BallBound):
         raise ParameterError("a penalty needs row_norm as a number, or a schema.")
     own = settings.row_bound if encoder is None else encoder.row_bound
