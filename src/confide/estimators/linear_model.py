@@ -277,7 +277,13 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ShownWithGua
         )
         if isinstance(penalty, StronglyConvex):
             return with_own_penalty(settings, penalty)
-        return settings if form is None else penalised(settings, form, encoder)
+        return (
+            settings if form is None else penalised(settings, form, encoder, of_two_classes=self._has_two_classes(encoder))
+        )
+
+    def _has_two_classes(self, encoder: Encoder | None) -> bool:
+        """Whether two classes, and no more, were declared."""
+        return False
 
     def _form(self, encoder: Encoder | None, names: NamesOfColumns | None) -> QuadraticForm | None:
         """The quadratic form that the parameter `penalty` stands for; None for |w|^2 and for functions of the user's."""
@@ -305,7 +311,7 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ShownWithGua
             class_weight=settings.class_weight,
             with_moments=settings.has_intervals,
             n_threads=settings.n_threads,
-            penalty=settings.penalty,
+            penalty=None if settings.keeps_groups else settings.penalty,
             norm_before_penalty=None if encoder is not None else settings.norm_before_penalty,
         )
 

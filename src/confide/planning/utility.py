@@ -30,6 +30,7 @@ from scipy import stats
 from confide.errors import ParameterError
 from confide.planning.checked_arguments import check_failure, check_positive
 from confide.privacy.elastic_net import SparseProblem
+from confide.privacy.grouped_form import GroupedFormProblem
 from confide.privacy.lattice import LatticeGaussian, LatticeLaplace, LatticeNoise
 from confide.privacy.mechanism import Noise, Plan
 from confide.privacy.noise import Entropy
@@ -101,7 +102,7 @@ def has_utility_bound(plan: Plan) -> bool:
 
     A quadratic form is |w|^2 in its own norm.
     """
-    has_ridge_alone = not isinstance(plan.problem, PenalisedProblem | SparseProblem)
+    has_ridge_alone = not isinstance(plan.problem, PenalisedProblem | SparseProblem | GroupedFormProblem)
     return plan.descent is None and plan.centring is None and has_ridge_alone
 
 

@@ -144,7 +144,7 @@ class NewtonThenFallback:
         wide = start.shape[1] > (_WIDEST_HESSIAN if objective.loss.separable else _WIDEST_JOINT_HESSIAN)
         usual: Solver = _WITHOUT_HESSIANS if wide else _WITH_HESSIANS
         if not self.has_ridge:
-            usual = Narrowing(LimitedMemory()) if wide else Narrowing(Newton())
+            usual = Narrowing(LimitedMemory()) if wide else Narrowing(SampledNewton(has_ridge=False), narrow=Newton())
         first = self.first or usual
         try:
             solution = first.solve(objective, start, tolerance)

@@ -44,7 +44,12 @@ PENALISED = (
     "The ridge is a quadratic form that was chosen without looking at the rows. Rows were brought to its norm and clipped "
     "there, and the weights are given for rows as they were."
 )
-"""Said of every fit with a quadratic form."""
+"""Said of every fit with a quadratic form whose rows are brought to its norm."""
+PENALISED_IN_GROUPS = (
+    "The ridge is a quadratic form that was chosen without looking at the rows. Rows were clipped by the schema, which "
+    "bounds them in its norm too, and the noise has the shape of their columns in that norm."
+)
+"""Said of every other fit with a quadratic form."""
 
 
 def guarantee_of(
@@ -234,7 +239,7 @@ def sentences_of_rows(rows: CheckedRows, settings: Settings, ledger: Batch | Led
         *_kernel(rows),
         *_weights(rows.has_weights, settings.largest_sample_weight, settings.class_weight),
         *([place] if place else []),
-        *([PENALISED] if settings.penalty is not None else []),
+        *([] if settings.penalty is None else [PENALISED_IN_GROUPS if settings.keeps_groups else PENALISED]),
         *([prior.sentence(None if ledger is None else ledger.identity)] if prior is not None else []),
         *([monotone_sentence(dict(settings.monotone))] if settings.monotone else []),
     )

@@ -23,6 +23,7 @@ from confide.intake.given_rows import GivenRows
 from confide.intake.specification import CheckedRows, RowSpecification
 from confide.privacy.centring import with_centre
 from confide.privacy.elastic_net import SparseProblem
+from confide.privacy.grouped_form import GroupedFormProblem
 from confide.privacy.lattice import LatticeNoise
 from confide.privacy.moments import SecondMoments
 from confide.privacy.noise import Entropy
@@ -105,7 +106,7 @@ def released(plan: AnyPlan, source: RowSource, entropy: Entropy) -> Fit:
     if plan.centring is not None:
         plan = with_centre(plan, source, entropy)
     solver: Any = ProximalThenFallback() if isinstance(plan.problem, SparseProblem) else NewtonThenFallback()
-    if isinstance(plan.problem, PenalisedProblem):
+    if isinstance(plan.problem, PenalisedProblem | GroupedFormProblem):
         solver = NewtonThenFallback(has_ridge=False)
     release = MECHANISMS[plan.mechanism].release(plan, source, solver, entropy)
     model = LinearModel.of(release.weights.reshape(plan.problem.loss.n_outputs, -1), plan.problem)

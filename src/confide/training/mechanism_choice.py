@@ -14,6 +14,7 @@ from confide.erm.tilted_losses import TiltedLoss
 from confide.errors import InsufficientRegularisation, ParameterError
 from confide.privacy.budgets import Budget, PureDP
 from confide.privacy.elastic_net import SparseProblem
+from confide.privacy.grouped_form import GroupedFormProblem
 from confide.privacy.mechanism import Mechanism, Plan, Problem
 from confide.privacy.objective_perturbation import ObjectivePerturbation
 from confide.privacy.output_perturbation import OutputPerturbation
@@ -113,6 +114,8 @@ def problem_of(settings: Settings, loss: Loss, n_features: int, n_rows: int | No
     )
     if settings.own_penalty is not None:
         return PenalisedProblem.of(problem, settings.own_penalty)
+    if settings.keeps_groups and settings.penalty is not None:
+        return GroupedFormProblem.of(problem, settings.penalty)
     if settings.l1_ratio == 0.0:
         return problem
     smooth = replace(problem, l2=problem.l2 * (1.0 - settings.l1_ratio))
