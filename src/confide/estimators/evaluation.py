@@ -5,14 +5,15 @@ The ledger is charged before any score is computed.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from confide.accounting.ledger import Batch, Ledger
-from confide.data.checked_source import RowsInMemory
+from confide.data.checked_source import CheckedSource
 from confide.errors import ParameterError
 from confide.estimators.linear_model import PrivateLinearModel, released_model
 from confide.estimators.planned_evaluation import (
@@ -24,11 +25,12 @@ from confide.estimators.planned_evaluation import (
 )
 from confide.evaluations.class_rates import ClassEvaluation
 from confide.evaluations.expected import expected_of_tables
-from confide.evaluations.layouts import ClassTables, NumberTables, sizes_of
+from confide.evaluations.layouts import ClassTables, NumberTables
 from confide.evaluations.model_comparison import ModelComparison
 from confide.evaluations.noisy_table import NoisyTable
 from confide.evaluations.number_errors import NumberEvaluation
-from confide.evaluations.row_sums import RowSums
+from confide.evaluations.result import Groups
+from confide.evaluations.row_sums import RowSums, ScoreHistogram
 from confide.features.columns import CategoryColumn
 from confide.features.encoder import Encoder
 from confide.features.schema import Schema
@@ -37,14 +39,12 @@ from confide.inference.intervals import checked_level
 from confide.inference.rates import Evaluation
 from confide.intake import parameters
 from confide.intake.given_rows import GivenRows, rows_given
-from confide.intake.specification import CheckedRows, RowSpecification
+from confide.intake.specification import RowSpecification
 from confide.intake.targets import Classes
 from confide.privacy.budgets import Budget, Neighbours, as_budget
 from confide.privacy.counts import CountsPlan, NoisyCounts
 from confide.privacy.noise import Entropy
-from confide.privacy.tables import NoisyTables, ReleasedTables, TablesPlan, counted, rows_of
-from confide.released_models.model import ReleasedModel
-from confide.released_models.scores import LinearModel
+from confide.privacy.tables import NoisyTables, TablesPlan, rows_of
 from confide.released_models.shown_class import ShownClass, predicted_number
 from confide.training.assumptions import void_because
 from confide.training.charge import Charge, before_charge, charge_and_release, rows_per_person
@@ -134,7 +134,7 @@ def evaluate(
     itself; the bands of curves hold as a whole.
 
     Guarantee: the counts, and with them everything that is returned, are differentially private at the budget for the
-    stated neighbour relation. Proofs: confide/privacy/proofs/counts.md and confide/privacy/proofs/evaluation.md.
+    stated neighbour relation. Proof: confide/privacy/proofs/evaluation.md, and for two classes counts.md beside it.
 
     Examples
     --------
@@ -160,7 +160,7 @@ def evaluate(
         model, allowed, n_bins=n_bins, neighbours=relation, rows_per_person=persons, groups=groups, other=other, clip=clip
     )
     void = void_because(allowed, charge.seed, "the counts may reveal any row")
-    known = released_model(model)
+    prepared, known = _prepared(planned), released_model(model)
     # Rows beyond a person's cap are dropped, so the number of rows kept would reveal how many persons there are.
     names_persons = known.schema is not None and known.schema.person is not None
     given = rows_given(X, y)
@@ -171,60 +171,85 @@ def evaluate(
         n_rows = rows[0].n_rows if relation is Neighbours.REPLACE_ONE and not names_persons else None
         if not allow_hidden:
             refuse_hidden(planned.plan, planned.n_cells, n_rows, planned.plan_at)
-        released = charge_and_release(
-            lambda entropy: _released(planned, rows, entropy), planned.plan.event, relation, charge
-        )
-    return _evaluated(planned, released, n_rows, float(level), void)
+        release = partial(_released, prepared, [each.source for each in rows])
+        released = charge_and_release(release, planned.plan.event, relation, charge)
+    return prepared.rated(released, _Facts(n_rows, float(level), void))
 
 
-def _released(planned: PlannedEvaluation, rows: tuple[CheckedRows, ...], entropy: Entropy) -> Array | ReleasedTables:
-    """Score the rows, count them, and release the counts."""
-    if isinstance(planned.plan, CountsPlan):
-        known = released_model(planned.models[0])
-        edges = _edges(planned.models[0], planned.n_bins)
-        return _counts(planned.plan, known, rows[0], edges, entropy)
-    if planned.layout is None:
+@dataclass(frozen=True, slots=True)
+class _Facts:
+    """What every evaluation says of itself: number of rows, level, and why it has no guarantee."""
+
+    n_rows: int | None
+    level: float
+    void: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class _PreparedHistogram:
+    """Before the charge: how rows of two classes fall into bins, and what the rates will be called."""
+
+    plan: CountsPlan
+    sums: ScoreHistogram
+    outcome: str
+    is_turned: bool
+    has_probabilities: bool
+
+    def rated(self, released: Sequence[Array], facts: _Facts) -> Evaluation:
+        """The rates, from the released counts."""
+        counts = released[0].reshape(2, -1)
+        if self.is_turned:
+            counts = counts[::-1, ::-1].copy()
+        if facts.n_rows is not None:
+            # The number of rows is public, so the error that the noise made in the total is taken evenly from all cells.
+            counts = counts + (facts.n_rows - counts.sum()) / counts.size
+        return Evaluation(counts, self.plan, facts.level, self.outcome, facts.n_rows, self.has_probabilities, facts.void)
+
+
+@dataclass(frozen=True, slots=True)
+class _PreparedTables:
+    """Before the charge: how rows fall into tables, and what the rates will be called."""
+
+    plan: TablesPlan
+    sums: RowSums
+    groups: Groups
+    classes: tuple[str, ...]
+    target: str
+
+    def rated(self, released: Sequence[Array], facts: _Facts) -> ClassEvaluation | NumberEvaluation | ModelComparison:
+        """The rates, from the released tables."""
+        layout, level, n_rows = self.sums.layout, facts.level, facts.n_rows
+        pairs = zip(released, layout.shapes, strict=True)
+        tables = tuple(NoisyTable.of(counts, shape, self.plan.deviation, n_rows, level) for counts, shape in pairs)
+        common = (tables, self.plan, level, self.groups, n_rows, facts.void)
+        if isinstance(layout, ClassTables):
+            return ClassEvaluation(*common, layout, self.classes)
+        if isinstance(layout, NumberTables):
+            return NumberEvaluation(*common, layout, self.target)
+        return ModelComparison(*common, layout, self.classes, self.target)
+
+
+def _prepared(planned: PlannedEvaluation) -> _PreparedHistogram | _PreparedTables:
+    """Everything that is known before the charge, so that nothing that could fail is left for afterwards."""
+    model, known = planned.models[0], released_model(planned.models[0])
+    if isinstance(planned.plan, TablesPlan) and planned.layout is not None:
+        sums, target = RowSums(planned.layout, planned.scorers), "" if known.domain else predicted_number(known)
+        return _PreparedTables(planned.plan, sums, planned.groups, tuple(map(str, known.domain)), target)
+    if not isinstance(planned.plan, CountsPlan):
         raise ParameterError("an evaluation from tables needs their layout.")
-    sizes = sizes_of(planned.layout)
-    sums = RowSums(planned.layout, planned.scorers).of_sources([each.source for each in rows])
-    tables = np.split(rows_of(sums), np.cumsum(sizes)[:-1])
-    return NoisyTables().release(planned.plan, tables, np.zeros((0, 2), dtype=np.int64), entropy)
+    shown, histogram = ShownClass.of(known), ScoreHistogram(known.scoring, _edges(model, planned.n_bins))
+    return _PreparedHistogram(planned.plan, histogram, str(shown), shown.position == 0, hasattr(model, "predict_proba"))
 
 
-def _evaluated(
-    planned: PlannedEvaluation, released: Array | ReleasedTables, n_rows: int | None, level: float, void: str | None
-) -> Evaluated:
-    """What was released, as rates with intervals."""
-    model, plan, layout = planned.models[0], planned.plan, planned.layout
-    known = released_model(model)
-    if isinstance(plan, CountsPlan) and not isinstance(released, ReleasedTables):
-        return _evaluated_histogram(planned, plan, released, n_rows, level, void)
-    if not isinstance(plan, TablesPlan) or not isinstance(released, ReleasedTables) or layout is None:
-        raise ParameterError("an evaluation from tables needs the release of tables.")
-    pairs = zip(released.counts, layout.shapes, strict=True)
-    tables = tuple(NoisyTable.of(counts, shape, plan.deviation, n_rows, level) for counts, shape in pairs)
-    classes = tuple(str(label) for label in known.domain)
-    if isinstance(layout, ClassTables):
-        return ClassEvaluation(tables, plan, level, planned.groups, n_rows, void, layout, classes)
-    target = "" if known.domain else predicted_number(known)
-    if isinstance(layout, NumberTables):
-        return NumberEvaluation(tables, plan, level, planned.groups, n_rows, void, layout, target)
-    return ModelComparison(tables, plan, level, planned.groups, n_rows, void, layout, classes, target)
-
-
-def _evaluated_histogram(
-    planned: PlannedEvaluation, plan: CountsPlan, released: Array, n_rows: int | None, level: float, void: str | None
-) -> Evaluation:
-    """The rates of a classifier of two classes, from the histogram of its scores."""
-    model = planned.models[0]
-    shown = ShownClass.of(released_model(model))
-    counts = released.reshape(2, planned.n_bins)
-    if shown.position == 0:
-        counts = counts[::-1, ::-1].copy()
-    if n_rows is not None:
-        # The number of rows is public, so the error that the noise made in the total is taken evenly from all cells.
-        counts = counts + (n_rows - counts.sum()) / counts.size
-    return Evaluation(counts, plan, level, str(shown), n_rows, hasattr(model, "predict_proba"), void)
+def _released(
+    prepared: _PreparedHistogram | _PreparedTables, sources: Sequence[CheckedSource], entropy: Entropy
+) -> Sequence[Array]:
+    """Score the rows, count them, and release the counts."""
+    if isinstance(prepared, _PreparedHistogram):
+        return (NoisyCounts().release(prepared.plan, prepared.sums.of_sources(sources), entropy),)
+    tables = prepared.sums.of_sources(sources)
+    moments = np.zeros((0, 2), dtype=np.int64)
+    return NoisyTables().release(prepared.plan, [rows_of(each) for each in tables], moments, entropy).counts
 
 
 def plan_of_evaluation(
@@ -235,18 +260,21 @@ def plan_of_evaluation(
     return NoisyCounts().plan(2 * checked_bins(n_bins), budget, Neighbours.parse(neighbours), persons)
 
 
-def expected_of(plan: CountsPlan, rows: Any, level: float = 0.95, *, allow_hidden: bool = True) -> str:
+def expected_of(plan: CountsPlan, rows: Any, level: float = 0.95, *, otherwise: str | None = None) -> str:
     """How precise the rates of opened rows will be, in sentences. The rows are counted only where their number is public.
 
     Raises
     ------
     ParameterError
-        If the noise will hide every rate and that is not allowed.
+        If the noise will hide every rate and `otherwise` says what else can be done.
     """
     n_rows = _public_number(plan, rows)
-    if not allow_hidden:
-        persons = plan.event.rows_per_person
-        refuse_hidden(plan, plan.n_cells, n_rows, lambda at: NoisyCounts().plan(plan.n_cells, at, plan.neighbours, persons))
+    if otherwise is not None:
+
+        def plan_at(at: Budget) -> CountsPlan:
+            return NoisyCounts().plan(plan.n_cells, at, plan.neighbours, plan.event.rows_per_person)
+
+        refuse_hidden(plan, plan.n_cells, n_rows, plan_at, otherwise)
     return expected_precision(plan, n_rows, checked_level(level))
 
 
@@ -322,28 +350,3 @@ def _refuse_unscorable(given: GivenRows, planned: PlannedEvaluation) -> None:
             "model was fitted with, which also says how labels are read; if `groups` describes a column that the model does "
             "not use, with that column as the last."
         )
-
-
-@dataclass(frozen=True, slots=True)
-class _Histogram:
-    """How rows fall into the bins of the scores of a classifier of two classes."""
-
-    scoring: LinearModel
-    edges: Array
-
-    @property
-    def n_cells(self) -> int:
-        return 2 * (self.edges.size + 1)
-
-    def of_piece(self, memory: RowsInMemory) -> NDArray[np.int64]:
-        """Rows of a piece by cell: negative rows by bin, then positive ones."""
-        n_bins = self.edges.size + 1
-        # A score that equals an edge belongs to the bin below it, because a score of 0 predicts the first class.
-        bins = np.searchsorted(self.edges, self.scoring.scores_alone(memory.blocks), side="left")
-        return counted(bins + n_bins * (memory.labels > 0), self.n_cells)
-
-
-def _counts(plan: CountsPlan, known: ReleasedModel, rows: CheckedRows, edges: Array, entropy: Entropy) -> Array:
-    """The noisy histogram: negative rows by bin, then positive ones."""
-    histogram = _Histogram(known.scoring, edges)
-    return NoisyCounts().release(plan, rows.source.sum_of_pieces(histogram.of_piece, histogram.n_cells), entropy)

@@ -30,6 +30,7 @@ from confide.features.columns import CategoryColumn
 from confide.features.encoder import Encoder
 from confide.features.persons import RowsPerPerson
 from confide.features.schema import Schema
+from confide.intake import parameters
 from confide.intake.specification import RowSpecification
 from confide.privacy.budgets import Budget, Neighbours
 from confide.privacy.counts import CountsPlan, NoisyCounts
@@ -63,6 +64,12 @@ class PlannedEvaluation:
     groups: Groups
     scorers: tuple[Scorer, ...]
     plan_at: Callable[[Budget], CountsPlan | TablesPlan]
+
+    @property
+    def schema(self) -> Schema | None:
+        """The schema by which rows are to be opened: that of the model, with the column of groups if it lacks that."""
+        encoder = self.scorers[0].read_by if self.scorers else released_model(self.models[0]).encoder
+        return None if encoder is None else encoder.schema
 
     @property
     def n_cells(self) -> int:
@@ -99,6 +106,7 @@ def planned_evaluation(
         If the arguments cannot be used.
     """
     models = (_checked_model(model),) if other is None else _checked_pair(model, other)
+    parameters.checked_rows_per_person(rows_per_person)
     chosen, column = _groups(models[0], groups)
     limit = _checked_clip(models[0], clip)
     if (
@@ -128,6 +136,12 @@ def planned_evaluation(
 
 def _width(scorer: Scorer) -> int:
     return int(scorer.scoring.coef.shape[1])
+
+
+def group_column(text: str | None) -> str | CategoryColumn | None:
+    """The parameter `groups` from a text: the name of a column, or NAME=LEVEL,LEVEL for one that the model does not use."""
+    name, sign, levels = (text or "").partition("=")
+    return CategoryColumn(name, tuple(level.strip() for level in levels.split(","))) if sign else text
 
 
 def specifications(planned: PlannedEvaluation, persons: RowsPerPerson) -> list[RowSpecification]:

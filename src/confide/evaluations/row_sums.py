@@ -24,7 +24,8 @@ from confide.evaluations.layouts import (
     sizes_of,
 )
 from confide.evaluations.scorers import ScoredRows, Scorer, log_loss
-from confide.privacy.tables import spread
+from confide.privacy.tables import counted, spread
+from confide.released_models.scores import LinearModel
 from confide.types import Array, Indices
 
 _ROWS_AT_ONCE = 2**15
@@ -58,15 +59,17 @@ class RowSums:
             sums += np.concatenate(self._tables(parts))
         return sums
 
-    def of_sources(self, sources: Sequence[CheckedSource]) -> Sums:
-        """The sums over all rows. Several sources hold the same rows in the same order, each as one model reads them."""
+    def of_sources(self, sources: Sequence[CheckedSource]) -> list[Sums]:
+        """Each table over all rows. Several sources hold the same rows in the same order, each as one model reads them."""
+        sizes = sizes_of(self.layout)
         if len(sources) == 1:
-            return sources[0].sum_of_pieces(self.of_piece, sum(sizes_of(self.layout)))
-        sums = np.zeros(sum(sizes_of(self.layout)), dtype=np.int64)
-        streams = [_scored(scorer, source) for scorer, source in zip(self.scorers, sources, strict=True)]
-        for parts in _side_by_side(streams):
-            sums += self.of_scored(parts)
-        return sums
+            sums = sources[0].sum_of_pieces(self.of_piece, sum(sizes))
+        else:
+            sums = np.zeros(sum(sizes), dtype=np.int64)
+            streams = [_scored(scorer, source) for scorer, source in zip(self.scorers, sources, strict=True)]
+            for parts in _side_by_side(streams):
+                sums += self.of_scored(parts)
+        return np.split(sums, np.cumsum(sizes)[:-1])
 
     def _tables(self, scored: Sequence[ScoredRows]) -> list[Sums]:
         if isinstance(self.layout, ClassTables):
@@ -76,6 +79,31 @@ class RowSums:
         if isinstance(self.layout, ClassPairTables):
             return _of_class_pair(self.layout, self.scorers, scored)
         return _of_number_pair(self.layout, self.scorers, scored)
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreHistogram:
+    """How rows of two classes fall into bins of their score. It holds public facts alone, and can be sent to a worker.
+
+    Attributes
+    ----------
+    scoring : the weights
+    edges : (n_bins - 1,) the scores at which one bin ends and the next begins
+    """
+
+    scoring: LinearModel
+    edges: Array
+
+    def of_piece(self, memory: RowsInMemory) -> Sums:
+        """Rows of a piece by cell: negative rows by bin, then positive ones."""
+        n_bins = self.edges.size + 1
+        # A score that equals an edge belongs to the bin below it, because a score of 0 predicts the first class.
+        bins = np.searchsorted(self.edges, self.scoring.scores_alone(memory.blocks), side="left")
+        return counted(bins + n_bins * (memory.labels > 0), 2 * n_bins)
+
+    def of_sources(self, sources: Sequence[CheckedSource]) -> Sums:
+        """The numbers of rows by cell, over all rows."""
+        return sources[0].sum_of_pieces(self.of_piece, 2 * (self.edges.size + 1))
 
 
 def _scored(scorer: Scorer, source: CheckedSource) -> Iterator[ScoredRows]:

@@ -13,6 +13,8 @@ from confide.inference.rates import LEAST_SIGNAL
 from confide.privacy.budgets import Budget, budget_from_dict
 from confide.privacy.counts import CountsPlan
 
+_ALL_THE_SAME = "To charge it all the same, set allow_hidden=True."
+_STEPS = 7
 _LARGEST_FACTOR = 1e6
 """A budget that would have to be larger than this many times the given one is not named."""
 
@@ -57,7 +59,9 @@ def margin_of_accuracy(plan: CountsPlan, n_rows: int, level: float) -> float:
     return float(ndtri(0.5 + 0.5 * level)) * math.sqrt(variance)
 
 
-def refuse_hidden(plan: Any, n_cells: int, n_rows: int | None, plan_at: Callable[[Budget], Any]) -> None:
+def refuse_hidden(
+    plan: Any, n_cells: int, n_rows: int | None, plan_at: Callable[[Budget], Any], otherwise: str = _ALL_THE_SAME
+) -> None:
     """Refuse an evaluation of which the noise would hide every rate, before it is charged.
 
     Parameters
@@ -66,6 +70,7 @@ def refuse_hidden(plan: Any, n_cells: int, n_rows: int | None, plan_at: Callable
     n_cells : how many counts are added up to the number of all rows
     n_rows : the number of rows, or None if it is private; then nothing is refused
     plan_at : the plan at another budget
+    otherwise : what else can be done
 
     Raises
     ------
@@ -82,25 +87,32 @@ def refuse_hidden(plan: Any, n_cells: int, n_rows: int | None, plan_at: Callable
         ways.append(f"{name} = {rounded_up(factor * amount)}")
     raise ParameterError(
         f"there are {n_rows:,} rows, and at {name} = {amount:g} the noise would hide every rate. Nothing was charged. Give "
-        f"{' or '.join(ways)}; fewer bins or groups need less. To charge it all the same, set allow_hidden=True."
+        f"{' or '.join(ways)}; fewer bins or groups need less. {otherwise}"
     )
 
 
 def _factor_that_suffices(
     budget: Budget, name: str, n_cells: int, n_rows: int, plan_at: Callable[[Budget], Any]
 ) -> float | None:
-    """The least factor of the budget, up to a tenth, with which rates are no longer hidden; None if there is none."""
-    factor = 1.1
-    while factor < _LARGEST_FACTOR:
-        amount = factor * float(getattr(budget, name))
-        try:
-            plan = plan_at(budget_from_dict(budget.to_dict() | {name: amount}))
-        except ParameterError:
-            return None
-        if n_rows > rows_to_be_known(plan.deviation, n_cells):
-            return factor
-        factor *= 1.1
-    return None
+    """The least factor of the budget, up to a percent, with which rates are no longer hidden; None if there is none."""
+
+    def suffices(factor: float) -> bool:
+        plan = plan_at(budget_from_dict(budget.to_dict() | {name: factor * float(getattr(budget, name))}))
+        return n_rows > rows_to_be_known(plan.deviation, n_cells)
+
+    low, high = 1.0, 2.0
+    try:
+        while not suffices(high):
+            low, high = high, 2.0 * high
+            if high > _LARGEST_FACTOR:
+                return None
+        for _ in range(_STEPS):
+            middle = math.sqrt(low * high)
+            low, high = (low, middle) if suffices(middle) else (middle, high)
+    except ParameterError:
+        # There is no such budget.
+        return None
+    return high
 
 
 def rows_to_be_known(deviation: float, n_cells: int) -> float:

@@ -2,8 +2,8 @@
 
 At each threshold between two bins the counts give a rate of false positives and a sensitivity. Between thresholds the curve
 is a straight line. The interval at a given rate of false positives covers both that the rows are a sample, and the noise in
-all counts: those that fix the threshold, and those that fix the sensitivity there. The simultaneous band is wider: it holds the
-whole curve at once.
+all counts: those that fix the threshold, and those that fix the sensitivity there. The simultaneous band is wider: it holds
+the whole curve at once.
 """
 
 from __future__ import annotations
