@@ -64,7 +64,7 @@ _PHRASES = {
     "budget=inf": "--epsilon inf",
     "the budget is inf": "--epsilon is inf",
     "centre=False": "--no-centre",
-    "or a CategoryColumn for a column that the model does not use": "or NAME=LEVEL,LEVEL if the model does not use it",
+    "or a CategoryColumn for a column that the model does not use": "or that of another with its levels (see the help)",
     "set allow_hidden=True": "give --allow-hidden",
     "Lower `budget`": "Lower --epsilon or --rho",
     "a HuberRegressor": "--model huber",

@@ -101,9 +101,7 @@ class Scorer:
         """
         if scores.ndim == 1:
             return self.link.log_probabilities(scores)
-        favour = scores
-        if self.link.kind == "one-vs-rest":
-            favour = np.column_stack([self.link.log_probabilities(each)[:, 1] for each in scores.T])
+        favour = np.asarray(self.link.log_favour(scores)) if self.link.kind == "one-vs-rest" else scores
         largest = favour[:, 0].copy()
         for column in favour.T:
             np.maximum(largest, column, out=largest)
