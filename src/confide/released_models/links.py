@@ -42,13 +42,13 @@ class Link:
         """The logarithm of the probability of each class, (n, k), from scores (n,) of two classes or (n, k) of k."""
         if self.kind == "softmax":
             return np.asarray(log_softmax(scores, axis=1))
-        favour = self._log_probability(scores)
+        favour = self.log_favour(scores)
         if self.kind == "one-vs-rest":
             return np.asarray(favour - logsumexp(favour, axis=1, keepdims=True))
-        return np.column_stack([self._log_probability(-scores), favour])
+        return np.column_stack([self.log_favour(-scores), favour])
 
-    def _log_probability(self, scores: Array) -> Any:
-        """log((1 + e^(z - m)) / (2 + e^(z - m) + e^(-z - m))), without overflow."""
+    def log_favour(self, scores: Array) -> Any:
+        """For each score by itself log((1 + e^(z - m)) / (2 + e^(z - m) + e^(-z - m))), without overflow."""
         if self.margin == 0.0:
             return log_expit(scores)
         favour = np.logaddexp(0.0, scores - self.margin)
