@@ -46,10 +46,10 @@ def test_the_score_of_one_column_has_the_interval_of_its_coefficient(mechanism):
     scores = LinearSVC(**shared, classes=[0, 1], loss="huber_hinge").fit(X, Y)
     numbers = HuberRegressor(**shared, target_bound=1.0).fit(X, X @ [0.5, 0.3])
     for model, back in ((two, logit), (counts, np.log), (scores, np.asarray), (numbers, np.asarray)):
-        np.testing.assert_allclose(back(units(model)), model.conf_int(), rtol=0.03, atol=0.02)
+        np.testing.assert_allclose(back(units(model)), model.conf_int(), rtol=0.06, atol=0.02)
     sums = Ridge(8.0, target_bound=1.0, intervals=True, fit_intercept=False, random_state=0).fit(X, X @ [0.5, 0.3])
-    np.testing.assert_allclose(units(sums), sums.conf_int(), rtol=0.03, atol=0.02)
-    np.testing.assert_allclose(units(sums, "unregularised"), sums.conf_int(target="unregularised"), rtol=0.03, atol=0.02)
+    np.testing.assert_allclose(units(sums), sums.conf_int(), rtol=0.06, atol=0.02)
+    np.testing.assert_allclose(units(sums, "unregularised"), sums.conf_int(target="unregularised"), rtol=0.06, atol=0.02)
 
 
 def test_without_noise_the_errors_are_those_of_the_delta_method():
