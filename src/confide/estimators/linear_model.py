@@ -24,8 +24,8 @@ from confide.data.mapped import MappedBlocks
 from confide.erm.row_bounds import RowBound
 from confide.erm.strongly_convex import StronglyConvex
 from confide.errors import ParameterError
-from confide.estimators.coefficient_intervals import CoefficientIntervals
 from confide.estimators.notebook import ShownWithGuarantee
+from confide.estimators.predicted_means import PredictedMeans
 from confide.estimators.priors import given_prior
 from confide.estimators.repeated_fits import TellsOfRepeatedFits, tell_of_no_ledger
 from confide.estimators.shared_parameters import ModelParameters
@@ -78,7 +78,7 @@ def sample_weight_of(given: WeightsOfRows) -> Any:
     return given.get("sample_weight")
 
 
-class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ShownWithGuarantee, ModelParameters, BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn ships no types
+class PrivateLinearModel(PredictedMeans, TellsOfRepeatedFits, ShownWithGuarantee, ModelParameters, BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn ships no types
     """A linear model, released under differential privacy. A subclass says what is minimised and what is predicted."""
 
     coef_: Array
