@@ -71,5 +71,5 @@ def test_what_cannot_be_integrated_is_refused():
     with pytest.raises(ParameterError, match="not known"):
         exact(confide.LogisticRegression(ZCDP(0.5), mechanism="gradient", alpha=1.0), FIRST, SECOND)
     with pytest.raises(ParameterError, match="too coarse"):
-        exact(confide.LogisticRegression(1.0, alpha=0.5), FIRST, SECOND, n_points=4)
+        exact(confide.LogisticRegression(1.0, alpha=0.5), FIRST, ([[ROW], [0.2], [-0.5]], [1, -1, 1]), n_points=4)
     assert Entropy.fresh().is_secret

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from confide.audit.densities import Density, shape_norm, whitened
+from confide.audit.densities import Density, log_density, shape_norm, whitened
 from confide.audit.overhearing import mechanisms, replaced
 from confide.errors import ParameterError
 from confide.privacy.budgets import budget_of_row, pure_epsilon
@@ -220,7 +220,9 @@ def _draw(tape: Tape, old: Callable[..., Any], noise: Noise, entropy: Entropy) -
     weights, behind, logarithm = tape.entries[tape.position][2]
     density = Density(*tape.contexts[-1])
     own = density.noise_behind(weights)
-    tape.steps += _steps_of_objective(tape, noise, behind - own, abs(float((logarithm - density.log(weights))[0])))
+    # What the determinants of the Hessians differ by, without the density of the noise.
+    bends = (logarithm - log_density(noise, behind)) - (density.log(weights) - log_density(noise, own))
+    tape.steps += _steps_of_objective(tape, noise, behind - own, abs(float(bends[0])))
     return own
 
 
@@ -228,16 +230,20 @@ def _perturbs_objective(plan: Any) -> bool:
     return isinstance(plan, Plan) and plan.perturbs_objective
 
 
-def _steps_of_objective(tape: Tape, noise: Noise, shift: Array, loss: float) -> list[Step]:
-    """How far the noise behind the same minimiser lies apart, and for Laplace noise what that costs, curvature included."""
+def _steps_of_objective(tape: Tape, noise: Noise, shift: Array, bends: float) -> list[Step]:
+    """How far the noise behind the same minimiser lies apart, and for Laplace noise what that costs, curvature included.
+
+    The cost is that of noise in the worst direction, so it does not depend on the draw.
+    """
     plan = tape.plan
     problem, times = plan.problem, tape.rows_changed
     largest = gradient_shift(problem.loss_bounds.lipschitz, problem.neighbours) * times
     if noise.law == "laplace":
+        apart = float(shape_norm(noise.shape, shift)[0])
         epsilon = pure_epsilon(budget_of_row(plan.budget, problem.rows_per_person)) * (1.0 - plan.seal_share)
         return [
-            Step("gradients at the released weights", float(shape_norm(noise.shape, shift)[0]), largest),
-            Step("privacy loss of the noise in the objective", loss, epsilon * times),
+            Step("gradients at the released weights", apart, largest),
+            Step("privacy loss of the noise in the objective", noise.scale * apart + bends, epsilon * times),
         ]
     return [
         Step("gradients at the released weights, in deviations", float(whitened(noise, shift)[0]), largest / noise.scale)
