@@ -60,7 +60,7 @@ class Link:
         The probability of the second of two classes, the mean of a regression, or the score itself.
         """
         if self.kind == "logistic":
-            return np.asarray(np.exp(self._log_probability(scores)))
+            return np.asarray(np.exp(self.log_favour(scores)))
         if self.kind != "exponential":
             return scores
         # A warning of overflow would say something about the rows. The largest double takes the place of infinity.
@@ -83,9 +83,9 @@ class Link:
         if self.kind == "softmax":
             favour, slopes = scores, np.ones_like(scores)
         else:
-            favour = np.asarray(self._log_probability(scores))
+            favour = np.asarray(self.log_favour(scores))
             step = 2.0**-14
-            slopes = (self._log_probability(scores + step) - self._log_probability(scores - step)) / (2.0 * step)
+            slopes = (self.log_favour(scores + step) - self.log_favour(scores - step)) / (2.0 * step)
         others = np.where(one == 1.0, -np.inf, favour[:, None, :])
         sums = logsumexp(others, axis=2)
         shares = np.exp(others - sums[:, :, None])

@@ -12,8 +12,8 @@ from confide.erm.clipped_slopes import ClippedSlopes
 from confide.erm.losses import Loss, MarginLoss
 from confide.erm.row_bounds import RowBound
 from confide.erm.row_sums import RowSum
-from confide.erm.target_losses import PoissonLoss
 from confide.erm.strongly_convex import StronglyConvex
+from confide.erm.target_losses import PoissonLoss
 from confide.errors import ParameterError
 from confide.features.quadratic_forms import QuadraticForm
 from confide.privacy.budgets import Budget, Neighbours
