@@ -43,8 +43,9 @@ STUDIES = 40
 _EPSILON = 0.125
 """Cost of a fit: a power of two, so that sums are exact."""
 _FORK = multiprocessing.get_context("fork")
-_LONGEST_LIFE = 0.15
-_LONGEST_LIFE_OF_A_RUN = 4.0
+_FITS_OF_A_LIFE = 6
+"""Kills come within the time of this many fits, as measured before."""
+_RUNS_OF_A_LIFE = 1.3
 STUDY = """
 [study]
 name = "faults"
@@ -87,8 +88,8 @@ def _fit(ledger: confide.Ledger) -> confide.LogisticRegression:
 
 def _fit_until_killed(folder: Path, first: int, writer: int) -> None:
     ledger = confide.Ledger(folder / "ledger.db")
-    os.write(writer, b".")
     for number in range(first, first + 10**6):
+        os.write(writer, b".")
         model = _fit(ledger)
         model.save(folder / f"model-{number}.json")
 
@@ -109,7 +110,11 @@ def _checked(folder: Path, acknowledged: int = 0) -> tuple[float, int]:
 
 def kills(folder: Path, number: int) -> str:
     """Kill a fitting process at random moments."""
-    confide.Ledger(folder / "ledger.db", limit=1e6)
+    ledger = confide.Ledger(folder / "ledger.db", limit=1e6)
+    began = time.monotonic()
+    for _ in range(_FITS_OF_A_LIFE):
+        _fit(ledger)
+    longest_life = time.monotonic() - began
     draws, n_models = random.Random(4), 0  # noqa: S311 - moments to kill at
     spent = 0.0
     for _ in range(number):
@@ -119,10 +124,12 @@ def kills(folder: Path, number: int) -> str:
         os.close(writer)
         os.read(reader, 1)
         os.close(reader)
-        time.sleep(draws.uniform(0.0, _LONGEST_LIFE))
+        time.sleep(draws.uniform(0.0, longest_life))
         os.kill(child.pid or 0, signal.SIGKILL)
         child.join()
         spent, n_models = _checked(folder)
+    if number >= _FITS_OF_A_LIFE and n_models == 0:
+        raise Broken("every kill came before the first model was saved, so nothing was tried")
     unfinished = len(list(folder.glob(".confide-*")))
     fits = spent / _EPSILON
     return f"{number:,} kills: {fits:,.0f} fits charged, {n_models:,} models saved, {unfinished} unfinished files;"
@@ -139,11 +146,14 @@ def studies(folder: Path, number: int) -> str:
     confide.Ledger(folder / "study.db", limit=1e6)
     moments = random.Random(5)  # noqa: S311 - moments to kill at
     command = (sys.executable, "-m", "confide", "run", "study.toml")
+    began = time.monotonic()
+    subprocess.run(command, cwd=folder, capture_output=True, check=True)  # noqa: S603
+    longest_life = _RUNS_OF_A_LIFE * (time.monotonic() - began)
     killed = 0
     for _ in range(number):
         run = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)  # noqa: S603
         try:
-            run.wait(moments.uniform(0.3, _LONGEST_LIFE_OF_A_RUN))
+            run.wait(moments.uniform(0.0, longest_life))
         except subprocess.TimeoutExpired:
             run.kill()
             run.wait()
