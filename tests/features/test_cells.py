@@ -126,3 +126,11 @@ def test_a_level_depends_on_its_cell_alone(cells):
     for cell, level in zip(cells, levels, strict=True):
         label = canonical_label(cell)
         assert level == (-2 if label is None else known.get(label, -1))
+
+
+@pytest.mark.parametrize("read", [read_levels, read_identities])
+def test_text_that_is_not_utf_8_is_refused_in_one_line(read):
+    """As a damaged Parquet file may hold it; the message shows no byte of it."""
+    damaged = pa.array([b"ab", b"\xfe\xda"]).view(pa.string())
+    with pytest.raises(InputError, match=r"^column a: holds text that is not UTF-8; write the file again in UTF-8\.$"):
+        read("column a", damaged)

@@ -192,7 +192,9 @@ Answer = TypeVar("Answer")
 
 
 def attempt(call: Callable[[], Answer], refusal: Callable[[str], Exception]) -> Answer:
-    """What the call gives. An error of pyarrow becomes a refusal, which must not quote it, because it may hold cells.
+    """What the call gives.
+
+    An error of pyarrow, or of text that is not UTF-8, becomes a refusal, which must not quote it: it may hold cells.
 
     Parameters
     ----------
@@ -203,7 +205,7 @@ def attempt(call: Callable[[], Answer], refusal: Callable[[str], Exception]) -> 
 
     try:
         return call()
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         complaint = str(error)
     # Raised outside the handler, so that the original error is not attached.
     raise refusal(complaint)

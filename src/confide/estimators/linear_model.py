@@ -64,6 +64,9 @@ from confide.types import Array
 NamesOfColumns: TypeAlias = Callable[[], Sequence[str]]
 """Gives the names of the columns of an array or a frame of numbers."""
 
+_MOST_NAMED_COLUMNS = 10**6
+"""Names of so many columns still take little time and memory."""
+
 
 class WeightsOfRows(TypedDict, total=False):
     """What may be given for each row besides X and y."""
@@ -511,7 +514,12 @@ def names_of_plan(n_features: int | None, n_described: int | None) -> tuple[str,
     """
     if n_features is None and n_described is None:
         raise ParameterError("bounds=(low, high) are for all columns of an array, so give n_features, their number.")
-    return names_by_position(parameters.checked_count("n_features", n_described if n_features is None else n_features))
+    count = parameters.checked_count("n_features", n_described if n_features is None else n_features)
+    if count > _MOST_NAMED_COLUMNS:
+        raise ParameterError(
+            f"columns that have names, or bounds, may be {_MOST_NAMED_COLUMNS:,} at most; n_features is more."
+        )
+    return names_by_position(count)
 
 
 def released_model(model: PrivateLinearModel) -> ReleasedModel:

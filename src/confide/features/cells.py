@@ -194,9 +194,18 @@ def _distinct(what: str, cells: Any, arrow: Any) -> tuple[list[object], NDArray[
         encoded = arrow if pa.types.is_dictionary(arrow.type) else arrow.dictionary_encode()
         values = encoded.dictionary
         # NumPy keeps the type of float32 values, so that 0.1 in single precision is still the category 0.1.
-        distinct = list(values.to_numpy()) if pa.types.is_float32(values.type) else values.to_pylist()
+        distinct = list(values.to_numpy()) if pa.types.is_float32(values.type) else _python_values(what, values)
         return distinct, encoded.indices.cast(pa.int64()).fill_null(-1).to_numpy(zero_copy_only=False)
     return _distinct_objects(what, _as_list(cells))
+
+
+def _python_values(what: str, values: Any) -> list[object]:
+    try:
+        return list(values.to_pylist())
+    except UnicodeDecodeError:
+        pass
+    # Raised outside the handler, because the original error shows bytes of a cell.
+    raise InputError(f"{what}: holds text that is not UTF-8; write the file again in UTF-8.")
 
 
 def _distinct_objects(what: str, cells: list[object]) -> tuple[list[object], NDArray[np.int64]]:
