@@ -41,7 +41,7 @@ _PART_OF_NOISE_THAT_IS_LEFT = 0.15
 rare levels and hats are too short, because it raises the curvature of directions that no row meets."""
 _LOWERED_BY = 0.5
 """The curvature of a column with itself is lowered by so many standard deviations of its noise. Both numbers were chosen on
-four other populations than that of benchmarks/effect_bands.py, which confirmed them."""
+other populations than that of benchmarks/effect_bands.py, which confirmed them."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
