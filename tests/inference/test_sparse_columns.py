@@ -48,3 +48,55 @@ def test_estimates_are_nearer_to_the_truth():
     assert error < 0.67
     np.testing.assert_array_equal(found.curvature, found.curvature.T)
     assert found.curvature_deviation < 0.5 * 25.0
+
+
+def with_noise(truth, deviation, seed):
+    """Symmetric noise of this deviation off the diagonal, and the root of 2 times as much on it."""
+    noise = deviation * np.random.default_rng(seed).normal(size=truth.shape)
+    return truth + (noise + noise.T) / np.sqrt(2.0)
+
+
+def estimates(slope_of):
+    """Found slopes and the true ones, made of the curvature, of 4,000 rows with noise of 5 and 40."""
+    encoder, evidence = model(0.4)._encoder, model(0.4)._evidence
+    rows = np.column_stack([encoder.transform(table()), np.ones(4000)])
+    curvature = 0.2 * rows.T @ rows
+    slope = slope_of(curvature, rows)
+    noisy = replace(
+        evidence,
+        curvature=with_noise(curvature, 5.0, 1),
+        slope=with_noise(slope, 40.0, 2),
+        curvature_deviation=5.0,
+        slope_deviation=40.0,
+    )
+    return noisy, with_known_zeros(noisy, encoder), slope
+
+
+@pytest.mark.parametrize("multiple", [1.0, 3.0])
+def test_slopes_are_like_curvatures_where_probabilities_are_right(multiple):
+    """What their noise says against a multiple of the curvature is no more than chance, and less than a tenth is left."""
+    noisy, found, slope = estimates(lambda curvature, rows: multiple * curvature)
+    assert np.linalg.norm(found.slope - slope) < 0.1 * np.linalg.norm(noisy.slope - slope) * max(1.0, multiple)
+    assert found.slope_deviation < 0.05 * 40.0
+
+
+def test_slopes_that_are_not_like_curvatures_stay():
+    """Some rows are much steeper than others. Wholly like the curvature, slopes would be further away than their noise."""
+
+    def slope_of(curvature, rows):
+        steep = rows[rows[:, 1] > 0.5]
+        return 0.2 * rows.T @ rows + 6.0 * steep.T @ steep
+
+    noisy, found, slope = estimates(slope_of)
+    noise, alike = np.linalg.norm(noisy.slope - slope), (slope * found.curvature).sum() / (found.curvature**2).sum()
+    assert np.linalg.norm(alike * found.curvature - slope) > 1.5 * noise
+    assert np.linalg.norm(found.slope - slope) < 0.8 * noise
+    assert found.slope_deviation > 0.05 * 40.0
+
+
+def test_curvatures_are_lowered_by_half_a_deviation_of_their_noise():
+    """Of a number with knots, whose curvature with itself was released once; never below 0, and slopes are not lowered."""
+    noisy, found, _ = estimates(lambda curvature, rows: curvature)
+    own = np.diagonal(noisy.curvature)[:4]
+    np.testing.assert_allclose(np.diagonal(found.curvature)[:4], np.maximum(own - 0.5 * np.sqrt(2.0) * 5.0, 0.0))
+    assert (np.diagonal(found.slope)[:4] > np.diagonal(found.curvature)[:4]).all()
