@@ -23,7 +23,7 @@ def plan_document(plan: Any) -> dict[str, Any]:
         "largest_weight": problem.largest_weight,
         "alpha": plan.alpha,
         "added_alpha": plan.added_l2 / problem.n_rows_low,
-        **_l1_share(plan),
+        **_of_penalty(plan),
         "noise": {"law": noise.law, "shape": noise.shape.name, "scale": noise.scale, "norm": noise.norm} if noise else None,
         "noise_norm": plan.noise_norm,
         "noise_in_rows": noise_in_rows(plan),
@@ -98,14 +98,16 @@ def plan_text(plan: Any) -> str:
     return _in_columns(lines)
 
 
-def _l1_share(plan: Any) -> dict[str, float]:
-    """The share of an l1 penalty, where there is one."""
-    share = l1_ratio(plan)
-    return {"l1_ratio": share} if share > 0.0 else {}
+def _of_penalty(plan: Any) -> dict[str, Any]:
+    """The share of an l1 penalty, where there is one, or the constants of a penalty of the user's."""
+    share, penalty = l1_ratio(plan), getattr(plan.problem, "penalty", None)
+    return {"l1_ratio": share} if share > 0.0 else {} if penalty is None else {"penalty": penalty.to_dict()}
 
 
 def _shares(plan: Any) -> str:
-    """What an l1 penalty has of alpha, and what becomes of small weights."""
+    """What an l1 penalty has of alpha, and what becomes of small weights; or which own penalty alpha multiplies."""
+    if (penalty := getattr(plan.problem, "penalty", None)) is not None:
+        return f", the strength of {penalty.name}, which is {penalty.strong_convexity:.6g}-strongly convex"
     if not (share := l1_ratio(plan)):
         return ""
     zeros = "; weights no larger than chance alone makes them become 0" if plan.lattice is not None else ""
@@ -152,7 +154,7 @@ def statistics_document(plan: Any) -> dict[str, Any]:
         **_facts(plan),
         "target_bound": bound if math.isfinite(bound) else "inf",
         "alpha": plan.alpha,
-        **_l1_share(plan),
+        **_of_penalty(plan),
         "noise": _law_of_sums(plan) if lattice else None,
         "diagonal_deviation": plan.diagonal_deviation,
         "product_deviation": plan.product_deviation,

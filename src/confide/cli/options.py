@@ -165,8 +165,7 @@ Intervals = Annotated[
     str | None,
     typer.Option(
         metavar="SHARE|auto",
-        help="Share of the budget that pays for intervals of the coefficients, for example 0.3. For ridge auto alone.  "
-        "[default: none]",
+        help="Share of the budget that pays for intervals, for example 0.3. For ridge auto alone.  [default: none]",
     ),
 ]
 L1Ratio = Annotated[float | None, typer.Option(metavar="R", help="Share of an l1 penalty in alpha, from 0 to below 1: some "
@@ -344,12 +343,8 @@ class ModelOptions:
     def _of_intervals(self) -> dict[str, Any]:
         if self.intervals is None:
             return {}
-        if self.kind == "kernel-svm":
-            raise ParameterError(
-                "--intervals is not for --model kernel-svm: weights of random features mean nothing one by one."
-            )
-        if self.kind in ("poisson", "erm"):
-            raise ParameterError("--intervals is for --model additive, logistic, svm, huber and ridge.")
+        if self.kind == "erm":
+            raise ParameterError("--intervals is for all models but erm.")
         if self.kind == "ridge":
             if self.intervals != "auto":
                 raise ParameterError(

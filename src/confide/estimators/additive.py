@@ -222,9 +222,9 @@ class AdditiveRegressor(MeanParameter, AdditiveColumns, IntervalsParameter, Pena
 
     def _minimised(self, encoder: Encoder | None) -> ScoreLoss | SquaredError:  # type: ignore[override]  # "squared" has none
         parameters.checked_choice("loss", self.loss, ("huber", "squared", "poisson"))
-        if self.inference_share != 0.0 and self.loss != "huber":
+        if self.inference_share != 0.0 and self.loss == "squared":
             raise ParameterError(
-                f"there are no intervals with loss='{self.loss}': set inference_share to 0, or take loss='huber'."
+                "there are no intervals with loss='squared': set inference_share to 0, or take loss='huber' or 'poisson'."
             )
         if self.loss == "squared":
             return squared_error(self._target_range(encoder).bound)

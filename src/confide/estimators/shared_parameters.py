@@ -43,8 +43,9 @@ _DESCRIPTIONS = {
     Every row is clipped to this L2 norm; None means 1.0. It is never inferred from the rows. It cannot be given together
     with a schema. A `BallBound`, `BoxBound` or `GroupBound` clips rows in its own way and shapes the noise.
     ``float("inf")`` needs an infinite budget.""",
-    "penalty": """"smooth", dict, array or None, default None
-    What is penalised in place of |w|^2: a positive definite quadratic form w' P w. A dict names columns and gives each a
+    "penalty": """"smooth", dict, array, StronglyConvex or None, default None
+    What is penalised in place of |w|^2: a positive definite quadratic form w' P w, or a strongly convex function of your own
+    (`StronglyConvex`), for noise in the objective or on the weights. A dict names columns and gives each a
     strength, from 1e-6 to 1e6, or a `Smooth`, which penalises differences of neighbouring weights: of a curve with knots, or
     of levels in the order in which the schema lists them. Columns that are not named have strength 1. "smooth" is `Smooth()`
     for all columns with knots. An array has a strength for each column as it enters the fit, or is a symmetric matrix

@@ -188,9 +188,9 @@ def _check_plan(plan: Any) -> None:
         )
     if not has_utility_bound(plan):
         raise ParameterError(
-            "no bound is proven for noisy gradients, nor for rows that are centred, nor for counts whose mean is matched. "
-            "Plan with mechanism='objective' and centre=False, and for counts with match_mean=False, or forecast the error "
-            "with simulate."
+            "no bound is proven for noisy gradients, nor for rows that are centred, counts whose mean is matched, an l1 "
+            "penalty or a penalty of your own. Plan with mechanism='objective', centre=False and the ridge, and for counts "
+            "with match_mean=False, or forecast the error with simulate."
         )
     if plan.problem.rows_per_person > 1:
         raise ParameterError("the bound needs independent rows, so max_rows_per_person must be 1.")

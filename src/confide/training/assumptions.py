@@ -44,7 +44,12 @@ PENALISED = (
     "The ridge is a quadratic form that was chosen without looking at the rows. Rows were brought to its norm and clipped "
     "there, and the weights are given for rows as they were."
 )
-"""Said of every fit with a quadratic form."""
+"""Said of every fit with a quadratic form whose rows are brought to its norm."""
+PENALISED_IN_GROUPS = (
+    "The ridge is a quadratic form that was chosen without looking at the rows. Rows were clipped by the schema, which "
+    "bounds them in its norm too, and the noise has the shape of their columns in that norm."
+)
+"""Said of every other fit with a quadratic form."""
 
 
 def guarantee_of(
@@ -80,6 +85,7 @@ def guarantee_of(
         *of_rows,
         *_declared(problem),
         *_clipped_slopes(problem),
+        *_own_penalty(problem),
         *_zeros(plan),
         *_released_for_intervals(plan),
         *_released_centre(plan),
@@ -250,7 +256,7 @@ def sentences_of_rows(rows: CheckedRows, settings: Settings, ledger: Batch | Led
         *_kernel(rows),
         *_weights(rows.has_weights, settings.largest_sample_weight, settings.class_weight),
         *([place] if place else []),
-        *([PENALISED] if settings.penalty is not None else []),
+        *([] if settings.penalty is None else [PENALISED_IN_GROUPS if settings.keeps_groups else PENALISED]),
         *([prior.sentence(None if ledger is None else ledger.identity)] if prior is not None else []),
         *([monotone_sentence(dict(settings.monotone))] if settings.monotone else []),
     )
@@ -306,6 +312,20 @@ def _declared(problem: Any) -> tuple[str, ...]:
         f"absolute value{sign}, changing at most {loss.smoothness:.6g} times as fast as the score, computed to within "
         f"{loss.rounding:g} units of rounding; its value for a row depends only on that row. This was checked on a grid "
         f"of public numbers, not proven."
+    )
+    return (sentence,)
+
+
+def _own_penalty(problem: Any) -> tuple[str, ...]:
+    """What is assumed about a penalty that a user wrote."""
+    penalty = getattr(problem, "penalty", None)
+    if penalty is None:
+        return ()
+    sentence = (
+        f"The penalty {penalty.name} was chosen without looking at the rows, is differentiable and has the declared "
+        f"constants: it is {penalty.strong_convexity:.6g}-strongly convex, and its gradient, which depends on the weights "
+        f"alone, changes at most {penalty.smoothness:.6g} times as fast as the weights and is computed to within "
+        f"{penalty.rounding:g} units of rounding. This was checked at public points, not proven."
     )
     return (sentence,)
 

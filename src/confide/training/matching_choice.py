@@ -103,10 +103,14 @@ def _share(plan: Plan, budget: Budget, law: str) -> float | None:
 
 
 def _may_be_matched(plan: Plan, settings: Settings) -> bool:
-    """Whether predictions are exponentials of scores that have an intercept, and no weight becomes 0 after the release."""
+    """Whether predictions are exponentials of scores that have an intercept, and weights stay what they are after the release.
+
+    Weights become 0 after the release with an l1 penalty. Intervals are those of the weights that were released.
+    """
     return (
         plan.budget.is_private
         and isinstance(plan.problem.loss, PoissonLoss)
         and plan.problem.intercept > 0.0
         and settings.l1_ratio == 0.0
+        and not settings.has_intervals
     )

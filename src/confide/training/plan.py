@@ -10,6 +10,7 @@ from confide.erm.declared_losses import DeclaredLoss
 from confide.erm.group_bounds import GroupBound
 from confide.erm.row_bounds import BallBound
 from confide.intake.specification import CheckedRows
+from confide.intake.user_penalties import check_penalty
 from confide.privacy.budgets import Neighbours
 from confide.privacy.mechanism import Plan
 from confide.privacy.sufficient_statistics import StatisticsPlan
@@ -47,6 +48,8 @@ def make_plan(settings: Settings, n_features: int, n_rows: int | None) -> AnyPla
     n_rows : number of rows if it is public, otherwise None
     """
     minimised = settings.minimised
+    if settings.own_penalty is not None:
+        check_penalty(settings.own_penalty, n_features)
     if isinstance(minimised, SquaredError):
         chosen = sums_or_loss(settings, minimised, n_features, n_rows)
         if isinstance(chosen, StatisticsPlan):
@@ -54,6 +57,7 @@ def make_plan(settings: Settings, n_features: int, n_rows: int | None) -> AnyPla
         settings, minimised = replace(settings, minimised=chosen), chosen
     # A bound or a loss that a user wrote may change and still be the same object. So its plan is not remembered.
     is_frozen = type(settings.row_bound) in (BallBound, GroupBound) and not isinstance(minimised.loss, DeclaredLoss)
+    is_frozen = is_frozen and settings.own_penalty is None
     return (_remembered if is_frozen else _remembered.__wrapped__)(settings, minimised, n_features, n_rows)
 
 

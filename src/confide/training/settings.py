@@ -12,6 +12,7 @@ from confide.erm.clipped_slopes import ClippedSlopes
 from confide.erm.losses import Loss, MarginLoss
 from confide.erm.row_bounds import RowBound
 from confide.erm.row_sums import RowSum
+from confide.erm.strongly_convex import StronglyConvex
 from confide.erm.target_losses import PoissonLoss
 from confide.errors import ParameterError
 from confide.features.quadratic_forms import QuadraticForm
@@ -131,6 +132,8 @@ class Settings:
     has_schema : whether rows are encoded by a schema
     penalty : the quadratic form in whose norm rows and weights are; None for |w|^2
     bound_before_penalty : the bound on rows before they are brought to that norm; None without a form
+    keeps_groups : whether rows stay as they are, with noise of the shape of their groups, and the form is that of the fit
+    own_penalty : a strongly convex penalty of the user's own; None for a quadratic one
     set_aside : explained in `Problem`, for a release that is one of several
     n_threads : number of threads that share rows in memory or in files; no plan or release depends on it
     """
@@ -162,6 +165,8 @@ class Settings:
     has_schema: bool = False
     penalty: QuadraticForm | None = None
     bound_before_penalty: RowBound | None = None
+    own_penalty: StronglyConvex | None = None
+    keeps_groups: bool = False
 
     @property
     def largest_weight(self) -> float:
