@@ -191,4 +191,4 @@ def test_three_classes_take_gradients_unless_there_is_next_to_no_noise(kind, bud
         assert plan_of(kind(budget, **facts, **others), n_classes=3).mechanism != "gradient"
     assert plan_of(kind(PureDP(1.0), **facts), n_classes=3).mechanism != "gradient"
     assert plan_of(kind(ApproxDP(50.0, 1e-5), **facts), n_classes=3).mechanism == "objective"
-    assert plan_of(KernelSVC(budget, **facts), n_classes=3).mechanism != "gradient"
+    assert plan_of(KernelSVC(budget, n_features=64, **facts), n_classes=3).mechanism != "gradient"

@@ -103,7 +103,7 @@ def _share(plan: Plan, budget: Budget, law: str) -> float | None:
 
 
 def _may_be_matched(plan: Plan, settings: Settings) -> bool:
-    """Whether predictions are exponentials of scores that have an intercept, and weights stay what they are after the release.
+    """Whether predictions are exponentials of scores that have an intercept, and weights stay as they are released.
 
     Weights become 0 after the release with an l1 penalty. Intervals are those of the weights that were released.
     """
