@@ -139,7 +139,7 @@ def test_curves_in_a_schema_count_as_curves_whatever_the_estimator():
         (LinearSVC(confide.PureDP(0.5), schema=NUMBERS), {}),
         (LinearSVC(ApproxDP(0.05, 1e-6), schema=NUMBERS), {"n_rows": 5_000}),
         (LinearSVC(SOME, schema=NUMBERS), {"n_rows": 10**7}),
-        (LinearSVC(SOME, schema=NUMBERS), {"n_classes": 3}),
+        (LinearSVC(SOME, schema=NUMBERS), {"n_classes": 3, "n_rows": 10**7}),
         (HuberRegressor(SOME, schema=NUMBERS, target_bound=1.0), {}),
         (KernelSVC(ApproxDP(4.0, 1e-6), schema=NUMBERS), {"n_rows": 100_000}),
         (AdditiveClassifier(SOME, schema=NUMBERS, interactions="all"), {}),
@@ -179,3 +179,16 @@ def test_other_numbers_take_gradients_where_noise_in_the_objective_is_large(make
             assert (taken == "gradient") == (share > limit)
         found.add(taken)
     assert found == {"gradient", "objective"}
+
+
+@pytest.mark.parametrize("budget", [SOME, ZCDP(0.005)], ids=str)
+@pytest.mark.parametrize("kind", [LinearSVC, LogisticRegression])
+def test_three_classes_take_gradients_unless_there_is_next_to_no_noise(kind, budget):
+    """Not where a user asks for something else, and not for pure budgets, random features or a prior."""
+    facts = {"schema": Schema({f"x{i}": {"low": 0.0, "high": 1.0} for i in range(10)}), "classes": ["a", "b", "c"]}
+    assert plan_of(kind(budget, **facts), n_classes=3).mechanism == "gradient"
+    for others in ({"mechanism": "objective"}, {"mechanism": "output"}, {"centre": False}):
+        assert plan_of(kind(budget, **facts, **others), n_classes=3).mechanism != "gradient"
+    assert plan_of(kind(PureDP(1.0), **facts), n_classes=3).mechanism != "gradient"
+    assert plan_of(kind(ApproxDP(50.0, 1e-5), **facts), n_classes=3).mechanism == "objective"
+    assert plan_of(KernelSVC(budget, n_features=64, **facts), n_classes=3).mechanism != "gradient"

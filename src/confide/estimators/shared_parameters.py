@@ -70,8 +70,8 @@ _DESCRIPTIONS = {
     "mechanism": """{"auto", "objective", "output", "output-laplace", "gradient"}, default "auto"
     Where the noise is added: to the objective ("objective"), to the weights ("output"), or to each of a fixed number of sums
     of clipped slopes ("gradient", for `ApproxDP` and `ZCDP`). "auto" is "objective" if the loss is smooth, but "gradient"
-    for logistic losses of two classes and for regressions where public facts say that it errs less; for three or more
-    classes it takes the weights if the noise in the objective would be much larger.
+    for logistic losses, for several classes and for regressions where public facts say that it errs less; for three or more
+    classes and a pure budget it takes the weights if the noise in the objective would be much larger.
     "output-laplace" is the PrivateSVM of Rubinstein et al., with independent Laplace noise and pure privacy, for
     comparison.""",
     "neighbours": """{"replace-one", "add-or-remove-one"}, default "replace-one"
