@@ -17,12 +17,11 @@ _QUOTE = ord('"')
 
 
 def counted_quotes(stream: BinaryIO, separator: bytes) -> tuple[int, bool]:
-    """The number of quotes in a stream, and whether each of them certainly begins or ends a cell or is half of a pair in one.
+    """The number of quotes in a stream, and whether each certainly begins or ends a cell or is half of a pair in one.
 
-    Where that is not certain, the cells have to be read one by one. Counted from the start, quotes at even places must
-    follow a separator, the end of a line or a quote, and those at odd places must precede one. Then, quote by quote, an even
-    one finds the reader outside of quotes at the start of a cell, or completes a doubled quote; an odd one closes the cell or
-    begins a doubled quote.
+    Where that is not certain, the cells have to be read one by one. Quotes are counted from 0. Each one with an even number
+    must follow a separator, the end of a line or a quote, and each one with an odd number must precede one of these. Then a
+    quote with an even number begins a cell or completes a pair. One with an odd number ends a cell or begins a pair.
 
     Parameters
     ----------
@@ -48,6 +47,6 @@ def counted_quotes(stream: BinaryIO, separator: bytes) -> tuple[int, bool]:
 
 
 def _are_plain(text: NDArray[np.uint8], quotes: NDArray[np.intp], n_odd: int, beside: NDArray[np.bool_]) -> bool:
-    """Whether quotes at even places (the first of these is at place `n_odd`) follow what they may, and others precede it."""
+    """Whether quotes follow or precede what they may. `n_odd` is 1 if the first one here has an odd number, and else 0."""
     opening, closing = quotes[n_odd::2], quotes[1 - n_odd :: 2]
     return bool(beside[text[opening - 1]].all() and beside[text[closing + 1]].all())
