@@ -53,7 +53,7 @@ def test_where_it_does_not_pay_nothing_is_done(compiled, why):
 
 
 def test_a_fit_of_many_rows_takes_fewer_passes(compiled, monkeypatch):
-    """Four passes over all rows instead of six, one of them with a Hessian; and the same answer."""
+    """Fewer passes over all rows, one of them with a Hessian; and the same answer."""
     exact, orders = problem(n=200_000, d=6, norm=100.0), []
     passes = MemorySource.sum_over_rows
 

@@ -13,10 +13,11 @@ from confide.erm.hinges import HuberHinge
 from confide.erm.losses import LogisticLoss
 from confide.erm.objective import Objective
 from confide.erm.row_bounds import BallBound
+from confide.solvers import sampled
 from confide.solvers.fallback import NewtonThenFallback
 from confide.solvers.lbfgs import LimitedMemory, Stage
 from confide.solvers.newton import Newton
-from confide.solvers.sampled import Metric, _sampled_rows
+from confide.solvers.sampled import Metric, SampledNewton, _sampled_rows, without_chance
 from tests.solvers.problems import LOSSES, CountingSource, objective
 
 
@@ -173,3 +174,51 @@ def test_a_metric_is_the_inverse_of_a_share_of_the_hessian():
 def test_how_many_rows_are_sampled(n_rows, n_features, width, expected):
     """The number follows from those of rows, columns and weights. It is 0 where Hessians of all rows are cheap enough."""
     assert _sampled_rows(n_rows, n_features, width) == expected
+
+
+def test_correlations_of_chance_are_taken_off_and_others_are_kept():
+    """Independent columns lose nearly all of them, correlated ones keep the very array, and the diagonal stays."""
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(2000, 300)) * np.geomspace(1e-3, 1e3, 300)
+    by_chance = rows.T @ rows
+    found = without_chance(by_chance, 2000)
+    np.testing.assert_array_equal(np.diagonal(found), np.diagonal(by_chance))
+    scales = 1.0 / np.sqrt(np.diagonal(by_chance))
+    left = np.linalg.eigvalsh(found * scales * scales[:, None])
+    before = np.linalg.eigvalsh(by_chance * scales * scales[:, None])
+    assert left[-1] / left[0] < 1.2
+    assert before[-1] / before[0] > 4.0
+    rows[:, 1:] += rows[:, :-1] / scales[:-1] * scales[1:] * 0.5
+    correlated = rows.T @ rows
+    assert without_chance(correlated, 100_000) is correlated
+    correlated[0, 0] = 0.0
+    assert without_chance(correlated, 2000) is correlated
+    correlated[...] = np.nan
+    assert without_chance(correlated, 2000) is correlated
+
+
+def test_many_independent_columns_take_few_passes(monkeypatch):
+    """A sample of eight rows a weight takes as few steps as rows without end, when its chance correlations are taken off."""
+    rng = np.random.default_rng(1)
+    rows = rng.normal(size=(16_000, 100)) / np.sqrt(100)
+    labels = np.where(rows @ rng.normal(size=100) * 3.0 + rng.logistic(size=16_000) > 0, 1, -1).astype(np.int8)
+    source = MemorySource(ArrayBlocks(rows), labels)
+    passes, taken = MemorySource.sum_over_rows, []
+    monkeypatch.setenv("CONFIDE_COMPILED", "0")
+    monkeypatch.setattr(sampled, "_sampled_rows", lambda *_: 800)
+
+    def noted(self, row_sum, weights):
+        taken.append(self.n_rows == 16_000)
+        return passes(self, row_sum, weights)
+
+    def solved():
+        taken.clear()
+        objective = Objective(source, LogisticLoss(), BallBound(10.0), 0.0, 4.0, rng.normal(size=(1, 100)))
+        found = SampledNewton().solve(objective.lent(), np.zeros((1, 100)), 1e-7)
+        assert found.gradient_norm[0] <= 1e-7
+        return sum(taken)
+
+    monkeypatch.setattr(MemorySource, "sum_over_rows", noted)
+    with_chance_off = solved()
+    monkeypatch.setattr(sampled, "without_chance", lambda hessian, _: hessian)
+    assert with_chance_off < 0.7 * solved()

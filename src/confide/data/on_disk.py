@@ -24,6 +24,7 @@ from glob import glob
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, TypeAlias, TypeVar, cast
 
+from confide.data.csv_quotes import counted_quotes
 from confide.errors import FileError, InputError, ParameterError
 from confide.features.cells import NOT_NUMBERS
 from confide.features.column_names import listed, looks_like_number
@@ -316,13 +317,13 @@ def header_of(path: Path, wanted: Collection[str] = ()) -> list[str]:
     ----------
     path, wanted : as in `separator_of`
     """
+    separator = separator_of(path, wanted)
     with opened(path) as stream:
-        n_quotes = sum(chunk.count(b'"') for chunk in iter(lambda: stream.read(1 << 20), b""))
+        n_quotes, plain = counted_quotes(stream, separator.encode())
     if n_quotes % 2:
         # pyarrow would read the rest of the file as one cell.
         raise InputError(_QUOTES.format(path))
-    separator = separator_of(path, wanted)
-    if n_quotes:
+    if not plain:
         _check_quotes(path, separator)
     names = _names_in(path, separator)
     if not names:

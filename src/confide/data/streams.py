@@ -236,9 +236,8 @@ class StreamedSource(RowsWithDefaults, SummableRows):
     def sample(self, n_rows: int) -> MemorySource:
         """About `n_rows` of the rows, the same as `MemorySource.sample` would take. For solvers, which are not trusted."""
         stride = sample_stride(self.n_rows, min(n_rows, most_in_sample(self.n_features)))
-        kept = self.reading.source(self.kept.piece())
-        picked = sampled_positions(0, kept.n_rows, stride // self.kept.stride)
-        return kept.copied(picked)
+        picked = self.reading.source(self.kept.piece(stride))
+        return picked.copied(np.arange(picked.n_rows))
 
     def taken(self, positions: Indices) -> StreamedSource:
         """A source of the rows at these positions, in the order of the stream. One pass over them keeps their sample."""
@@ -353,11 +352,15 @@ class KeptSample:
             self._kept = [(at[which], piece.taken(which)) for which, at, piece in thinned]
             self.stride = stride
         picked = sampled_positions(start, self._n_rows, stride)
-        self._kept.append((picked, piece.taken(picked - start)))
+        # All rows of a piece need no copy.
+        self._kept.append((picked, piece.taken(slice(None) if picked.size == piece.labels.size else picked - start)))
 
-    def piece(self) -> LabelledCodes:
-        """All rows that were kept, as one piece. At least one row must have been added."""
-        return concatenated([piece for _, piece in self._kept])
+    def piece(self, stride: int = 1) -> LabelledCodes:
+        """The rows that were kept and are in the sample of this stride, as one piece. One row must have been added."""
+        if stride <= self.stride:
+            return concatenated([piece for _, piece in self._kept])
+        picked = ((np.flatnonzero(at // ROWS_IN_RUN % stride == 0), piece) for at, piece in self._kept)
+        return concatenated([piece.taken(which) for which, piece in picked])
 
 
 class HeldPieces:

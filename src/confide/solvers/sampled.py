@@ -55,6 +55,8 @@ _LARGEST_SHARE = 1 / 4
 """If a sample would need a larger share of the rows, there is none: Hessians of all rows are cheap enough then."""
 _PART_OF_SAMPLE = 4
 """The first steps use one in so many of the sampled rows."""
+_LEAST_CHANCE = 0.25
+"""Entries of a sampled Hessian are drawn towards 0 if chance may explain this share of them, in squares, or more."""
 _CLOSE_ON_PART = 1e-2
 """How closely problems over a part of the sample are solved, as a share of the gradient norm at the start."""
 _CLOSE_FROM_PART = 0.1
@@ -100,6 +102,33 @@ class Metric:
     def __call__(self, gradients: Array) -> Array:
         steps: Array = self.share * cho_solve(self.factor, gradients.T, check_finite=False).T
         return steps
+
+
+def without_chance(hessian: Array, n_rows: int) -> Array:
+    """The Hessian of a sample, its other entries drawn towards 0 where chance may explain them; the diagonal stays.
+
+    Columns that have nothing to do with each other have correlations of about 1 / sqrt(m) in a sample of m rows. A metric
+    with these correlations makes steps that leave much of the gradient. The share that is taken off is that of Ledoit and
+    Wolf (2004), with the variance that correlations of such columns have. Less than a quarter is not taken off.
+
+    Parameters
+    ----------
+    hessian : (D, D), which is left as it is
+    n_rows : m
+    """
+    diagonal = np.diagonal(hessian)
+    if not (diagonal > 0.0).all():
+        return hessian
+    n_weights, scales = len(diagonal), 1.0 / np.sqrt(diagonal)
+    correlations = hessian * scales * scales[:, None]
+    others = float(np.einsum("ij,ij->", correlations, correlations)) - n_weights
+    by_chance = n_weights * (n_weights - 1.0) / n_rows
+    # Written so that what is not a number changes nothing.
+    if not by_chance > _LEAST_CHANCE * others:
+        return hessian
+    left: Array = hessian * (1.0 - min(1.0, by_chance / max(others, by_chance)))
+    np.fill_diagonal(left, diagonal)
+    return left
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,8 +208,11 @@ class SampledNewton:
             # Which rows lie in the joint of a hinge changes on the way, and the Hessian with them.
             at = replace(newton, relative_tolerance=_CLOSE_FROM_PART).solve(bent, at, 0.0).weights
         there = bent.evaluate(at, order=2)
-        on_sample = Metric.of(there.hessian[0])
-        if on_sample is None:
+        hessian = there.hessian[0]
+        likely = without_chance(hessian, part.n_rows)
+        on_sample = Metric.of(hessian)
+        on_all = on_sample if likely is hessian else Metric.of(likely)
+        if on_sample is None or on_all is None:
             return Solution(start.copy(), np.full(len(start), np.nan))
         few_problems = len(start) <= _FEW_PROBLEMS
         cheaper = cheaper_stages(objective, fewer, first, at, unshortened) if few_problems and tolerance > 0.0 else ()
@@ -192,9 +224,9 @@ class SampledNewton:
             if not closer.gradient_norm[0] <= enough:
                 # The part had too few rows, as may be where classes can nearly be separated, and the metric does not fit.
                 at = Newton(most_steps=_MOST_NEWTON_STEPS).solve(middle, at, enough).weights
-                on_sample = Metric.of(middle.evaluate(at, order=2).hessian[0]) or on_sample
+                on_all = on_sample = Metric.of(middle.evaluate(at, order=2).hessian[0]) or on_sample
         begin = np.repeat(at, len(start), axis=0)
-        metric = replace(on_sample, share=share)
+        metric = replace(on_sample if len(start) > 1 else on_all, share=share)
         method = LimitedMemory(_MOST_STEPS, metric=metric, most_slow_steps=_MOST_SLOW_STEPS)
         if len(start) > 1:
             single = None if few_problems or tolerance == 0.0 else in_single_precision(objective, fewer, first)
