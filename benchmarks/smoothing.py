@@ -56,10 +56,11 @@ def fitted(data: str, split: Split, encoding: str, strength: float, budget: Any,
     schema, smoothed = schema_of(data, split, encoding)
     penalty = {name: Smooth(strength) for name in smoothed} if strength else None
     make = confide.AdditiveClassifier if encoding == "auto" else confide.LogisticRegression
-    found = np.empty((n_fits, 3))
+    classes, found = sorted(set(split.y_train)), np.empty((n_fits, 3))
     for seed in range(n_fits):
         begin = time.perf_counter()
-        model = make(budget, schema=schema, penalty=penalty, random_state=seed, classes=sorted(set(split.y_train))).fit(split.X_train, split.y_train)
+        model = make(budget, schema=schema, penalty=penalty, classes=classes, random_state=seed)
+        model.fit(split.X_train, split.y_train)
         seconds = time.perf_counter() - begin
         sure = np.clip(model.predict_proba(split.X_test)[:, 1], 1e-9, 1.0 - 1e-9)
         loss = -np.where(split.y_test == 1, np.log(sure), np.log1p(-sure)).mean()

@@ -31,9 +31,9 @@ from confide.types import Weights
 FALSE_WEIGHTS = 0.1
 """The mean number of weights that chance alone lifts above the threshold, if the guesses are right."""
 _SHARE_OF_L1 = 0.4
-"""The share of an l1 penalty that counts as moving a weight towards 0 that chance lifted. In simulated walks of eight plans (50
-and 500 columns, 1,000 to 10,000 rows, epsilon .5 to 4) it was .80 to .97 at the weights that the threshold is made for. Half
-of that leaves room for columns that move together and for small effects: with .8 more columns survived there by chance."""
+"""The share of an l1 penalty that counts as moving a weight towards 0 that chance lifted. In simulated walks of eight plans
+(50 and 500 columns, 1,000 to 10,000 rows, epsilon .5 to 4) it was .80 to .97 at the weights that the threshold is made for.
+Half of that leaves room for columns that move together and for small effects: with .8 more of them survived by chance."""
 _WIDE_JOINT = 0.25
 _QUANTILES = (np.arange(512) + 0.5) / 512.0
 
