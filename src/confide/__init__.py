@@ -12,6 +12,7 @@ from confide.first_use import public_names
 
 # The only list of public names. Each is imported on first use, so that `import confide` stays light.
 if TYPE_CHECKING:
+    from confide import audit as audit
     from confide import datasets as datasets
     from confide import planning as planning
     from confide.accounting.ledger import Ledger as Ledger

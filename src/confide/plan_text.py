@@ -34,6 +34,7 @@ def plan_document(plan: Any) -> dict[str, Any]:
         "expected_distance": plan.expected_distance,
         "intervals": plan.intervals.to_dict() if plan.intervals else None,
         **({"centring": plan.centring.to_dict()} if plan.centring else {}),
+        **({"matching": plan.matching.to_dict()} if plan.matching else {}),
         **({"descent": plan.descent.to_dict()} if plan.descent else {}),
     }
 
@@ -86,6 +87,11 @@ def plan_text(plan: Any) -> str:
         lines["centre"] = (
             f"{plan.centring.share:.2g} of the budget finds the middle of the rows, by which they are moved and then "
             f"shortened; the noise counts in rows after that"
+        )
+    if plan.matching is not None:
+        lines["mean"] = (
+            f"{plan.matching.share:.2g} of the budget makes predictions right in the mean, by two noisy sums that are made "
+            f"after the weights"
         )
     if plan.intervals is not None:
         lines |= plan.intervals.lines()
@@ -213,7 +219,7 @@ def _facts(plan: Any) -> dict[str, Any]:
     problem = plan.problem
     return {
         "mechanism": plan.mechanism,
-        "budget": plan.budget.to_dict(),
+        "budget": _budget(plan).to_dict(),
         "neighbours": str(problem.neighbours),
         "n_rows_bounds": [problem.n_rows_low, problem.n_rows_high],
         "max_rows_per_person": problem.rows_per_person,
@@ -225,6 +231,11 @@ def _facts(plan: Any) -> dict[str, Any]:
         "row_norm": problem.row_norm if math.isfinite(problem.row_norm) else "inf",
         "cautions": list(cautions(plan.event.budget, problem.n_rows_low, problem.n_rows_high)),
     }
+
+
+def _budget(plan: Any) -> Any:
+    """What the weights cost, or weights and sums together where the mean of predictions is matched."""
+    return plan.budget if getattr(plan, "matching", None) is None else plan.event.budget
 
 
 _NAMES_OF_LOSSES = {
@@ -250,7 +261,7 @@ def _opening(plan: Any, mechanism: str) -> dict[str, str]:
     low, high, has_intercept = problem.n_rows_low, problem.n_rows_high, problem.intercept > 0.0
     lines = {
         "mechanism": mechanism,
-        "budget": f"{plan.budget} ({problem.neighbours})" if plan.budget.is_private else str(plan.budget),
+        "budget": f"{_budget(plan)} ({problem.neighbours})" if plan.budget.is_private else str(plan.budget),
         "rows": f"{low:,}" if low == high else f"between {low:,} and {high:,} (private)",
     }
     if found := cautions(plan.event.budget, low, high):

@@ -75,6 +75,7 @@ class FederatedRows(OpenedRows):
     connections: tuple[Connection, ...] = field(repr=False)
 
     gives_moments: ClassVar[bool] = False
+    scores_rows: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "connections", tuple(self.connections))

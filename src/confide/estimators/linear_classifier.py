@@ -218,14 +218,6 @@ class LinearClassifier(ClassParameters, SampleWeightParameter, ClassifierMixin, 
         )
         return {} if is_declared else {"classes": self.classes_.tolist()}
 
-    def _why_no_intervals(self) -> str:
-        if self._fourier is not None:
-            return (
-                "single weights of random features mean nothing, so there are no intervals for them. Use LinearSVC or "
-                "LogisticRegression, with a schema without random_features."
-            )
-        return super()._why_no_intervals()
-
     def _shown_outcome(self) -> tuple[float, str]:
         shown = ShownClass.of(released_model(self))
         return shown.sign, "the class named before each" if shown.position is None else str(shown)

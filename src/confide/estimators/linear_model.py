@@ -24,8 +24,8 @@ from confide.data.mapped import MappedBlocks
 from confide.erm.row_bounds import RowBound
 from confide.erm.strongly_convex import StronglyConvex
 from confide.errors import ParameterError
-from confide.estimators.coefficient_intervals import CoefficientIntervals
 from confide.estimators.notebook import ShownWithGuarantee
+from confide.estimators.predicted_means import PredictedMeans
 from confide.estimators.priors import given_prior
 from confide.estimators.repeated_fits import TellsOfRepeatedFits, tell_of_no_ledger
 from confide.estimators.shared_parameters import ModelParameters
@@ -78,7 +78,7 @@ def sample_weight_of(given: WeightsOfRows) -> Any:
     return given.get("sample_weight")
 
 
-class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ShownWithGuarantee, ModelParameters, BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn ships no types
+class PrivateLinearModel(PredictedMeans, TellsOfRepeatedFits, ShownWithGuarantee, ModelParameters, BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn ships no types
     """A linear model, released under differential privacy. A subclass says what is minimised and what is predicted."""
 
     coef_: Array
@@ -262,7 +262,8 @@ class PrivateLinearModel(CoefficientIntervals, TellsOfRepeatedFits, ShownWithGua
             inference_share=inference_share,
             set_aside=set_aside,
             n_threads=parameters.checked_jobs(self.n_jobs),
-            centres=parameters.checked_centre(self.centre),
+            centres=parameters.checked_auto("centre", self.centre),
+            matches=parameters.checked_auto("match_mean", getattr(self, "match_mean", False)),
             usual_norm=None if encoder is None or row_bound is not encoder.row_bound else usual_norm_of_curves(encoder),
             has_curves=encoder is not None and has_curves(encoder),
             appends_features=encoder is not None and encoder.appended is not None,

@@ -98,12 +98,13 @@ class UtilityBound:
 
 
 def has_utility_bound(plan: Plan) -> bool:
-    """Whether a bound is proven for a plan with noise: not for noisy gradients, centred rows, and penalties beside |w|^2.
+    """Whether a bound is proven for a plan with noise.
 
-    A quadratic form is |w|^2 in its own norm.
+    There is none for noisy gradients, for centred rows, for weights whose intercept is moved afterwards, and for penalties
+    beside |w|^2. A quadratic form is |w|^2 in its own norm.
     """
     has_ridge_alone = not isinstance(plan.problem, PenalisedProblem | SparseProblem | GroupedFormProblem)
-    return plan.descent is None and plan.centring is None and has_ridge_alone
+    return plan.descent is None and plan.centring is None and plan.matching is None and has_ridge_alone
 
 
 def utility_bound(plan: Plan, *, reference_norm: float = 1.0, failure: float = 0.05) -> UtilityBound:
@@ -139,8 +140,9 @@ def utility_bound(plan: Plan, *, reference_norm: float = 1.0, failure: float = 0
     if not has_utility_bound(plan):
         raise ParameterError(
             "no bound is proven for noisy gradients, because a fixed number of steps need not come near a minimiser, nor "
-            "for rows that are centred, an l1 penalty or a penalty of your own. Plan with mechanism='objective', "
-            "centre=False and the ridge, or forecast the error with simulate."
+            "for rows that are centred, counts whose mean is matched, an l1 penalty or a penalty of your own. Plan with "
+            "mechanism='objective', centre=False and the ridge, and for counts with match_mean=False, or forecast the error "
+            "with simulate."
         )
     problem, loss = plan.problem, plan.problem.loss_bounds
     n, l2 = problem.n_rows_low, plan.l2

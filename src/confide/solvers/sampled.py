@@ -26,7 +26,8 @@ from confide.solvers.approximate_gradients import (
     shortens_none,
     with_cheap_hessians,
 )
-from confide.solvers.compiled_gradients import compiled_objective
+from confide.solvers.compiled_gradients import CompiledObjective, compiled_objective
+from confide.solvers.compiled_metric import closer_start
 from confide.solvers.lbfgs import LimitedMemory
 from confide.solvers.newton import Newton
 from confide.solvers.objectives import Evaluation, HasGradients, Objectives, mean_of, on_part
@@ -194,10 +195,15 @@ class SampledNewton:
                 on_sample = Metric.of(middle.evaluate(at, order=2).hessian[0]) or on_sample
         begin = np.repeat(at, len(start), axis=0)
         metric = replace(on_sample, share=share)
+        method = LimitedMemory(_MOST_STEPS, metric=metric, most_slow_steps=_MOST_SLOW_STEPS)
         if len(start) > 1:
             single = None if few_problems or tolerance == 0.0 else in_single_precision(objective, fewer, first)
             begin, metric = self._spread(objective, near, share, begin, metric, single)
-        method = LimitedMemory(_MOST_STEPS, metric=metric, most_slow_steps=_MOST_SLOW_STEPS)
+            method = replace(method, metric=metric)
+        elif cheaper and isinstance(cheaper[0].objective, CompiledObjective) and objective.loss.self_concordant:
+            closer_by = closer_start(cheaper[0].objective, at, metric, Metric.of, part.n_rows, tolerance)
+            if closer_by is not None:
+                begin, method = closer_by.weights, replace(method, metric=closer_by.metric, before=closer_by.norms)
         if not objective.loss.self_concordant:
             most_steps, most_slow_steps = _MOST_STEPS_OF_A_HINGE, _MOST_SLOW_STEPS_OF_A_HINGE
             method = replace(method, most_steps=most_steps, most_slow_steps=most_slow_steps, retry_exactly=False)

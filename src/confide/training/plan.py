@@ -19,6 +19,7 @@ from confide.training.gradient_choice import gradients_or
 from confide.training.interval_share import plan_with_intervals, refuse_intervals, refuse_noisy_gradients
 from confide.training.least_squares_choice import sums_or_loss
 from confide.training.loss_choice import chosen_loss
+from confide.training.matching_choice import plan_with_matching
 from confide.training.mechanism_choice import plan_of_weights
 from confide.training.settings import ScoreLoss, Settings, SquaredError
 from confide.training.threshold_choice import with_chosen_threshold
@@ -67,6 +68,15 @@ def _remembered(settings: Settings, score_loss: ScoreLoss, n_features: int, n_ro
         refuse_noisy_gradients(settings.mechanism)
         refuse_intervals(score_loss.loss, score_loss.loss.n_outputs * (n_features + (settings.intercept > 0.0)))
     score_loss = with_chosen_threshold(settings, score_loss, n_features, n_rows)
+
+    def make(given: Settings) -> Plan:
+        return _of_loss(given, score_loss, n_features, n_rows)
+
+    return plan_with_matching(make(settings), settings, make)
+
+
+def _of_loss(settings: Settings, score_loss: ScoreLoss, n_features: int, n_rows: int | None) -> Plan:
+    """The plan of the weights, with what is released before them."""
     asked = settings
     settings, score_loss, plan = chosen_loss(settings, score_loss, n_features, n_rows)
     if settings.has_intervals:
