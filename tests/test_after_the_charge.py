@@ -24,6 +24,7 @@ OUTSIDE = ("confide", "sklearn", "narwhals", "pandas", "polars", "pyarrow")
 HOLDING = {
     "confide.expected_noise": {
         "alpha",
+        "_convexity",
         "deviation",
         "diagonal_deviation",
         "product_deviation",

@@ -20,7 +20,8 @@ from confide.released_models.scores import LinearModel
 from confide.training import released_support
 from confide.training.alpha import AlphaRule
 from confide.training.gradient_steps import gradient_mechanism
-from confide.training.released_support import FALSE_WEIGHTS, support_threshold, with_zeros
+from confide.training.gradient_walk import HeavyBall
+from confide.training.released_support import FALSE_WEIGHTS, responses, support_threshold, with_zeros
 from tests.privacy.problems import problem
 
 RULE = AlphaRule(is_automatic=False, score_size=None, is_raised=False, for_intervals=False)
@@ -138,3 +139,16 @@ def test_around_a_centre_a_weight_that_becomes_0_leaves_the_intercept_too():
     expected = LinearModel.of(np.array([[0.0, -1.1 * threshold, 0.7]]), plan.problem)
     np.testing.assert_allclose(found.coef, expected.coef)
     np.testing.assert_allclose(found.intercept, expected.intercept)
+
+
+@pytest.mark.parametrize("stiffness", [1.0, 40.0])
+def test_responses_are_those_of_a_walk_with_noise_and_with_a_pull(stiffness):
+    """Against 3,000 simulated walks of a weight; a slow walk ends far from where the pull would bring it."""
+    steps, rng = HeavyBall(40, 2e-4, 0.9, stiffness), np.random.default_rng(0)
+    of_noise, of_pull = responses(steps, stiffness)
+    walk, pulled = steps.start(1, 3000), steps.start(1)
+    for _ in range(40):
+        walk, pulled = walk.after(rng.normal(size=(3000, 1))), pulled.after(np.ones((1, 1)))
+    assert of_noise == pytest.approx(walk.weights.std(), rel=0.06)
+    assert of_pull == pytest.approx(abs(pulled.weights[0, 0]), rel=1e-12)
+    assert of_pull < {1.0: 0.2, 40.0: 1.0}[stiffness] / stiffness
