@@ -33,7 +33,7 @@ def test_intervals_that_are_not_to_be_had_are_refused(folder):
         (("--intervals", "much"), "auto or a number"),
         (("--intervals", "0"), "leave the option out"),
         (("--intervals", "2"), "--intervals must be"),
-        (("--intervals", "0.3", "--model", "kernel-svm"), "mean nothing one by one"),
+        (("--intervals", "0.3", "--model", "erm"), "for all models but erm"),
     ):
         message = fit(*options, code=2).stderr
         assert words in message.replace("\n", " ")
