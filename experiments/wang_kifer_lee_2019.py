@@ -92,7 +92,7 @@ def population_of(part: str, name: str) -> Logistic:
 @contextmanager
 def without_limits() -> Iterator[float]:
     """Plans and intervals that the library refuses because the noise hides the curvature; gives the limit of the ratio."""
-    places = (forecast, "LARGEST_RATIO"), (intervals, "_LARGEST_RATIO_OF_TWO_CLASSES")
+    places = (forecast, "LARGEST_RATIO"), (intervals, "_LARGEST_RATIO_OF_ONE_SCORE")
     limits = [getattr(*place) for place in places]
     for place in places:
         setattr(*place, float("inf"))
