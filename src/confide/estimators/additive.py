@@ -14,7 +14,7 @@ from confide.errors import ParameterError
 from confide.estimators.additive_columns import AdditiveColumns
 from confide.estimators.linear_classifier import LinearClassifier
 from confide.estimators.loss_regression import LossRegressor, poisson_loss, squared_loss
-from confide.estimators.shared_parameters import IntervalsParameter, PenaltyParameter, estimator
+from confide.estimators.shared_parameters import IntervalsParameter, MeanParameter, PenaltyParameter, estimator
 from confide.features.encoder import Encoder
 from confide.intake import parameters
 from confide.released_models.links import Link
@@ -155,7 +155,7 @@ class AdditiveClassifier(AdditiveColumns, IntervalsParameter, PenaltyParameter, 
 
 
 @estimator
-class AdditiveRegressor(AdditiveColumns, IntervalsParameter, PenaltyParameter, LossRegressor):
+class AdditiveRegressor(MeanParameter, AdditiveColumns, IntervalsParameter, PenaltyParameter, LossRegressor):
     """An additive regression (a generalised additive model), released under differential privacy.
 
     The score of a row is the sum of the effects of its columns: a curve for each number, a value for each level of a

@@ -202,6 +202,10 @@ class LinearClassifier(ClassParameters, SampleWeightParameter, ClassifierMixin, 
     def _target(self, encoder: Encoder | None) -> Classes:
         return Classes.declared(self.classes, None if encoder is None else encoder.schema)
 
+    def _has_two_classes(self, encoder: Encoder | None) -> bool:
+        domain = self._target(encoder).domain
+        return domain is not None and len(domain) == 2
+
     def _hold(self, released: ReleasedModel) -> None:
         super()._hold(released)
         self.intercept_ = released.scoring.intercept

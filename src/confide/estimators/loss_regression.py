@@ -14,6 +14,7 @@ from confide.estimators.linear_model import WeightsOfRows, sample_weight_of
 from confide.estimators.linear_regressor import LinearRegressor
 from confide.estimators.shared_parameters import (
     IntervalsParameter,
+    MeanParameter,
     PenaltyParameter,
     RowNormParameter,
     SampleWeightParameter,
@@ -183,7 +184,9 @@ class HuberRegressor(IntervalsParameter, RowNormParameter, SparsityParameter, Pe
 
 
 @estimator
-class PoissonRegressor(IntervalsParameter, RowNormParameter, SparsityParameter, PenaltyParameter, LossRegressor):
+class PoissonRegressor(
+    MeanParameter, IntervalsParameter, RowNormParameter, SparsityParameter, PenaltyParameter, LossRegressor
+):
     """Regression of counts whose mean is exp(w . x), released under differential privacy.
 
     Minimises mean loss + alpha / 2 |w|^2 over clipped rows and counts, perturbed so that the released weights are

@@ -42,13 +42,13 @@ class Link:
         """The logarithm of the probability of each class, (n, k), from scores (n,) of two classes or (n, k) of k."""
         if self.kind == "softmax":
             return np.asarray(log_softmax(scores, axis=1))
-        favour = self._log_probability(scores)
+        favour = self.log_favour(scores)
         if self.kind == "one-vs-rest":
             return np.asarray(favour - logsumexp(favour, axis=1, keepdims=True))
-        return np.column_stack([self._log_probability(-scores), favour])
+        return np.column_stack([self.log_favour(-scores), favour])
 
-    def _log_probability(self, scores: Array) -> Any:
-        """log((1 + e^(z - m)) / (2 + e^(z - m) + e^(-z - m))), without overflow."""
+    def log_favour(self, scores: Array) -> Any:
+        """For each score by itself log((1 + e^(z - m)) / (2 + e^(z - m) + e^(-z - m))), without overflow."""
         if self.margin == 0.0:
             return log_expit(scores)
         favour = np.logaddexp(0.0, scores - self.margin)
@@ -60,7 +60,7 @@ class Link:
         The probability of the second of two classes, the mean of a regression, or the score itself.
         """
         if self.kind == "logistic":
-            return np.asarray(np.exp(self._log_probability(scores)))
+            return np.asarray(np.exp(self.log_favour(scores)))
         if self.kind != "exponential":
             return scores
         # A warning of overflow would say something about the rows. The largest double takes the place of infinity.
@@ -83,9 +83,9 @@ class Link:
         if self.kind == "softmax":
             favour, slopes = scores, np.ones_like(scores)
         else:
-            favour = np.asarray(self._log_probability(scores))
+            favour = np.asarray(self.log_favour(scores))
             step = 2.0**-14
-            slopes = (self._log_probability(scores + step) - self._log_probability(scores - step)) / (2.0 * step)
+            slopes = (self.log_favour(scores + step) - self.log_favour(scores - step)) / (2.0 * step)
         others = np.where(one == 1.0, -np.inf, favour[:, None, :])
         sums = logsumexp(others, axis=2)
         shares = np.exp(others - sums[:, :, None])
