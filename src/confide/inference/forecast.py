@@ -13,7 +13,7 @@ from confide.privacy.mechanism import Plan
 from confide.privacy.moments import MomentsPlan, width_of
 from confide.privacy.sufficient_statistics import StatisticsPlan
 
-LARGEST_RATIO = 1.25
+LARGEST_RATIO = 1.0
 """Largest ratio at which intervals are allowed (`IntervalsPlan.ratio`). It was chosen on made-up populations with dependent,
 rare and unevenly spread columns, and confirmed on others (benchmarks/coverage.py, benchmarks/interval_limits.py)."""
 
