@@ -92,7 +92,7 @@ def population_of(part: str, name: str) -> Logistic:
 @contextmanager
 def without_limits() -> Iterator[float]:
     """Plans and intervals that the library refuses because the noise hides the curvature; gives the limit of the ratio."""
-    places = (forecast, "LARGEST_RATIO"), (intervals, "_LARGEST_RATIO_OF_TWO_CLASSES")
+    places = (forecast, "LARGEST_RATIO"), (intervals, "_LARGEST_RATIO_OF_ONE_SCORE")
     limits = [getattr(*place) for place in places]
     for place in places:
         setattr(*place, float("inf"))
@@ -263,10 +263,9 @@ def draw_currency(lines: list[Cell], currency: str, left: Any, right: Any) -> No
             low, high = np.array([line["width_tenths"] for line in shown]).T
             right.errorbar(width / plain, y, xerr=np.maximum(0.0, (width - low, high - width)) / plain, **look)
     for line in lines:
-        if "width" not in line and line["mechanism"] == "output":
-            left.text(
-                0.5, places.index((line["data"], line["columns"], line["epsilon"])), "refused", va="center", fontsize=8
-            )
+        if "width" not in line:
+            place = places.index((line["data"], line["columns"], line["epsilon"])) + OFFSETS[line["mechanism"]]
+            left.text(0.5, place, "refused", va="center", fontsize=8)
     left.axvline(0.95, color="#555555", linewidth=0.8, linestyle="--")
     right.axvline(1.0, label="without privacy", **drawing.STYLES["non-private"])
     names = [f"{SHORT.get(data, data)}, {columns}, {epsilon:g}" for data, columns, epsilon in places]

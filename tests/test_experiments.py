@@ -205,7 +205,7 @@ def test_committed_intervals_of_2019_hold_their_coefficients():
         if line["mechanism"] == "output":
             outputs[line["part"], line["data"], line["currency"], line["epsilon"]] = line
     compared = [line for line in allowed if line["mechanism"] != "output"]
-    assert len(compared) == 7 + 13 + 13
+    assert len(compared) == 7 + 16 + 16
     for line in compared:
         other = outputs[line["part"], line["data"], line["currency"], line["epsilon"]]
         noise = line["noise"] / other["noise"]

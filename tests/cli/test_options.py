@@ -33,7 +33,7 @@ def test_intervals_that_are_not_to_be_had_are_refused(folder):
         (("--intervals", "much"), "auto or a number"),
         (("--intervals", "0"), "leave the option out"),
         (("--intervals", "2"), "--intervals must be"),
-        (("--intervals", "0.3", "--model", "kernel-svm"), "mean nothing one by one"),
+        (("--intervals", "0.3", "--model", "erm"), "for all models but erm"),
     ):
         message = fit(*options, code=2).stderr
         assert words in message.replace("\n", " ")
@@ -196,7 +196,7 @@ def test_every_parameter_of_a_model_reaches_it(folder):
         ({"kind": "additive", "threshold": "1"}, "--threshold does nothing for --model additive that predicts labels"),
         ({"kind": "additive", "target_bound": 1.0}, "--target-bound is for a target of numbers"),
         ({"kind": "svm", "smoothing": 0.5, "intervals": "half"}, "--intervals must be auto or a number"),
-        ({"kind": "erm", "intervals": "0.5"}, "--intervals is for --model additive"),
+        ({"kind": "erm", "intervals": "0.5"}, "--intervals is for all models but erm"),
         ({"kind": "additive", "monotone": "age:sideways"}, "--monotone must name columns with up or down"),
         ({"kind": "additive", "monotone": "age"}, "--monotone must give a value for each name once"),
         ({"kind": "additive", "knots": "age:2,age:3"}, "--knots must give a value for each name once"),

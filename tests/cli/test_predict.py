@@ -150,4 +150,6 @@ def test_predict_adds_intervals_of_the_class_that_is_shown(tmp_path):
     confide.LogisticRegression(4.0, schema=schema, random_state=0).fit(frame, frame["y"]).save(
         tmp_path / "model.json", overwrite=True
     )
+    wrong = ("predict", tmp_path / "model.json", tmp_path / "rows.csv", "--interval", "1", "--out", tmp_path / "more.csv")
+    assert line_of(*wrong, code=2).startswith("error: --interval must be a number strictly between 0 and 1")
     assert "set --intervals" in line_of(*asked, tmp_path / "scored.csv", code=2)

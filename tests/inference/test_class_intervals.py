@@ -13,9 +13,11 @@ from scipy.special import expit, logsumexp, softmax
 import confide
 import confide.report
 from confide import ZCDP, ApproxDP, FileError, Ledger, LinearSVC, LogisticRegression, ParameterError, PureDP
-from confide.inference.evidence import Evidence
+from confide.inference.evidence import Evidence, WeightNoise
 from confide.inference.intervals import known_scores, uncertainty
+from confide.privacy.mechanism import Noise
 from confide.privacy.moments import directions_of
+from confide.privacy.shapes import Ball
 
 TRUTH = np.array([[2.0, -1.0, 0.5, 0.4], [-1.5, 1.5, 0.5, 0.0], [-0.5, -0.5, -1.0, -0.4]])
 KINDS = ["softmax", "one-vs-rest"]
@@ -175,7 +177,7 @@ def with_a_rare_class(n, seed):
 def test_a_class_that_the_noise_hides_has_no_interval(multiclass):
     """Its errors are infinite, in every form of the table; the others hold what there is without noise, less known means."""
     X, classes = with_a_rare_class(40_000, 6)
-    arguments = {"inference_share": 0.3, "alpha": 0.0005, "multiclass": multiclass}
+    arguments = {"inference_share": 0.3, "alpha": 0.0001, "multiclass": multiclass}
     model = LogisticRegression(PureDP(1.0), random_state=1, **arguments).fit(X, classes)
     assert known_scores(model._evidence).tolist() == [True, True, True, False]
     known, ends, table = model.uncertainty(), model.conf_int(), model.summary()
@@ -226,6 +228,22 @@ def test_a_class_is_hidden_where_noise_exceeds_its_own_curvature_by_the_limit_of
             np.zeros(o * D), intercept, 1.0, 500, curvature, curvature, factor * limit, 1.0, (), o, separable
         )  # fmt: skip
         assert known_scores(made).tolist() == expected
+
+
+def test_what_noise_on_the_weights_explains_is_known_whatever_the_curvature():
+    """The share of the variance that passes through the curvature decides; slopes are raised by two of their deviations."""
+    one, noise = np.eye(3), Noise(Ball(3, 1.0), "gaussian", 1.0)
+    for in_objective, added, limit in ((False, 0.0, 3.0), (False, 1.0, 3.0), (True, 0.0, 3.0)):
+        steep = 4.0 + added * 2.0 * math.sqrt(2.0 / 3.0)
+        # The ridge is 1 and the curvature 2; entries of the noise have variance 1.
+        share = 1.0 if in_objective else steep / (steep + 9.0)
+        deviation = limit * 3.0 / share / (2.0 * math.sqrt(3.0))
+        for factor, expected in ((0.99, True), (1.01, False)):
+            made = Evidence(
+                np.zeros(3), 0.0, 1.0, 500, 2.0 * one, 4.0 * one, factor * deviation, added,
+                (WeightNoise(noise, in_objective),),
+            )  # fmt: skip
+            assert known_scores(made).tolist() == [expected]
 
 
 def test_two_classes_known_and_none_known():
@@ -303,7 +321,7 @@ def test_the_plot_draws_every_coefficient_of_every_class():
 @pytest.mark.parametrize(
     "parameters",
     [
-        {"budget": 3.0},
+        {"budget": 4.0},
         {"budget": ZCDP(0.5), "mechanism": "output"},
         {"budget": 3.0, "multiclass": "one-vs-rest"},
         {"budget": 3.0, "multiclass": "one-vs-rest", "fit_intercept": False},

@@ -12,6 +12,7 @@ from confide import (
     Ledger,
     LogisticRegression,
     ParameterError,
+    PoissonRegressor,
 )
 from confide.inference.forecast import LARGEST_RATIO, LARGEST_SUMS_RATIO, SumsForecast
 from tests.inference.test_intervals import sample
@@ -51,6 +52,38 @@ def test_the_forecast_compares_noise_with_usual_curvature():
     assert "expected interval" in text
     assert "noise up to" in text
     assert LogisticRegression(1.0, classes=[0, 1]).plan(10_000, 4).to_dict()["intervals"] is None
+
+
+def test_noise_on_the_weights_does_not_pass_through_the_curvature():
+    """The share of the variance that is left is that of sampling, of rows with half the largest curvature and slope."""
+    arguments = {"inference_share": 0.3, "classes": [0, 1], "alpha": 0.01}
+    inside, outside = (
+        LogisticRegression(1.0, mechanism=name, **arguments).plan(4_000, 4) for name in ("objective", "output")
+    )
+    assert inside.intervals.uncertain_share == 1.0
+    found, usual = outside.intervals, 4_000 * 0.125 / 3.0 / 4.0
+    sampling = usual * 4.0 * 0.5 / (usual + 40.0) ** 2
+    on_weights = outside.noise_norm**2 / 5
+    assert found.uncertain_share == pytest.approx(sampling / (sampling + on_weights), rel=1e-6)
+    assert found.ratio == pytest.approx(found.uncertain_share * found.curvature_noise / (usual + 40.0), rel=1e-6)
+    # The same noise on the curvature hides what the other mechanism needs, and not what this one needs.
+    with pytest.raises(ParameterError, match=r"1 of the variance of a weight depends on this curvature"):
+        LogisticRegression(1.0, mechanism="objective", inference_share=0.3, classes=[0, 1]).plan(2_000, 20)
+    assert (
+        LogisticRegression(1.0, mechanism="output", inference_share=0.3, classes=[0, 1]).plan(2_000, 20).intervals.is_valid
+    )
+
+
+def test_counts_have_a_curvature_far_below_their_bound():
+    """An eighth of it, by the forecast, and as much variance of the slopes."""
+    plan = PoissonRegressor(ApproxDP(4.0, 1e-6), target_bound=16.0, inference_share=0.3).plan(40_000, 4)
+    found = plan.intervals
+    assert found.usual_curvature == pytest.approx(40_000 * 2.0 / 3.0 / 4.0)
+    assert found.largest_ratio == 0.5
+    noise = plan.noise_norm / (1.0 + found.usual_curvature / plan.l2) / math.sqrt(5.0)
+    error = math.hypot(math.sqrt(found.usual_curvature) / (found.usual_curvature + plan.l2), noise)
+    inflation = math.hypot(1.0, 0.5 * found.ratio)
+    assert found.margin == pytest.approx(1.96 * error * inflation, rel=1e-6)
 
 
 def test_the_forecast_width_is_near_the_widths_that_come():

@@ -26,6 +26,7 @@ from confide import (
 )
 from confide.inference.evidence import Evidence
 from confide.inference.intervals import (
+    _CORRECTED_PART_OF_NOISE,
     TARGETS,
     JointUncertainty,
     Uncertainty,
@@ -459,7 +460,8 @@ def test_the_ridge_is_taken_back_only_if_the_curvature_is_known():
             ask(target="unregularised")
     known = LogisticRegression(ApproxDP(60.0, 1e-7), **common).fit(X, y)._evidence
     known = replace(known, curvature_deviation=25.0 * known.curvature_deviation)
-    H0 = denoised_curvature(known.curvature, known.l2, known.curvature_deviation) - known.l2 * np.eye(4)
+    part = _CORRECTED_PART_OF_NOISE * known.curvature_deviation
+    H0 = denoised_curvature(known.curvature, known.l2, part) - known.l2 * np.eye(4)
     wider = uncertainty(known, "unregularised")
     exact = uncertainty(replace(known, curvature=H0, curvature_deviation=1e-9), "unregularised")
     inverse = np.linalg.inv(H0)

@@ -53,6 +53,8 @@ def predict(
     from confide.released_models.shown_class import ShownClass, predicted_column, predicted_number
     from confide.saved_models.loading import load
 
+    if interval is not None and not 0.0 < interval < 1.0:
+        raise ParameterError("--interval must be a number strictly between 0 and 1, for example 0.95.")
     if out == _STANDARD_OUTPUT and output_format == "json":
         raise ParameterError("--out - writes the table to standard output, so --format json is not possible; leave it out.")
     if out != _STANDARD_OUTPUT:
