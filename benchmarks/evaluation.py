@@ -1,8 +1,8 @@
 """How often the intervals of an evaluation on private rows hold the rates of the population, and how wide they are.
 
-A model is fitted once. Then rows are drawn from a large finite population, so that its rates are known exactly, and evaluated
-with fresh noise, again and again: one line for each kind of evaluation, budget and number of rows, with the coverage of each
-rate, and for comparisons the width of a difference over that of two evaluations at half of the budget each.
+A model is fitted once. Then rows are drawn from a large finite population, whose rates are known exactly, and evaluated
+with fresh noise, again and again. There is one line for each kind of evaluation, budget and number of rows: the coverage of
+each rate, and for comparisons the width of a difference over that of two evaluations at half of the budget each.
 
     python -m benchmarks.evaluation --repetitions 500 --out evaluation.jsonl        run, or go on
     python -m benchmarks.evaluation --out evaluation.jsonl --table                  show what is there
@@ -219,9 +219,9 @@ def main() -> None:
 
 
 def table(lines: list[dict[str, Any]]) -> str:
-    """One row a cell: the lowest and the highest coverage of a rate that is hidden at most half of the time, and of bands."""
+    """One row a cell: the least and the largest coverage of rates that are hidden at most half of the time, and of bands."""
     shown = [
-        "| kind | budget | rows | coverage of rates | below .93, above .98 | bands | median width of the main rate | difference / two alone |"
+        "| kind | budget | rows | coverage of rates | below .93, above .98 | bands | median width | difference / two alone |"
     ]
     shown.append("| --- | --- | --- | --- | --- | --- | --- | --- |")
     for line in lines:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from confide.errors import ParameterError
-from confide.evaluations.noisy_table import NoisyTable, difference_of
+from confide.inference.noisy_table import NoisyTable, difference_of
 from confide.inference.rates import Rate
 from confide.privacy.tables import TablesPlan
 from confide.types import Array

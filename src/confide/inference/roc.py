@@ -9,14 +9,18 @@ the whole curve at once.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from confide.errors import ParameterError
 from confide.inference.bands import level_of_band
+from confide.inference.noisy_table import NoisyTable
 from confide.inference.rates import Evaluation, Rate
 from confide.types import Array
+
+_APART = 1e-9
+"""Points of a line at the same rate of false positives are moved apart by less than this."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +63,43 @@ def roc_curve(evaluation: Evaluation, n_places: int = 51) -> RocCurve:
     places = np.linspace(0.0, 1.0, n_places)
     statistics = [_sensitivity_at(place) for place in places.tolist()]
     band = tuple(map(evaluation.interval_of, statistics))
-    errors = np.array([evaluation.errors_of(statistic) for statistic in statistics])
-    together = replace(evaluation, level=level_of_band(evaluation.level, errors))
     false_positive_rates, sensitivities = (np.clip(rates, 0.0, 1.0) for rates in _curve(evaluation.counts))
-    return RocCurve(false_positive_rates, sensitivities, places, band, tuple(map(together.interval_of, statistics)))
+    together = _simultaneous(evaluation, places, [float(rate.value or 0.0) for rate in band])
+    return RocCurve(false_positive_rates, sensitivities, places, band, together)
+
+
+def _simultaneous(evaluation: Evaluation, places: Array, values: list[float]) -> tuple[Rate, ...]:
+    """Lines through the corners of rectangles that hold both rates at each threshold, all at once.
+
+    The curve goes through a point of each rectangle and rises between them. So it lies below the lines through the upper
+    left corners, and above those through the lower right ones.
+    """
+    counts, n_bins = evaluation.counts, evaluation.n_bins
+    above = np.array([np.arange(n_bins) >= place for place in range(n_bins - 1, 0, -1)], dtype=np.float64)
+    classes = [np.outer(each, np.ones(n_bins)) for each in ([1.0, 0.0], [0.0, 1.0])]
+    parts = [(of * row, of) for of in classes for row in above]
+    quotients = [_quotient(part, of) for part, of in parts]
+    level = level_of_band(evaluation.level, np.array([evaluation.errors_of(each) for each in quotients]))
+    table = NoisyTable(counts, evaluation.plan.deviation, evaluation.n_rows is not None, level, evaluation.table.kurtosis)
+    rates = [table.share(part, of) for part, of in parts]
+    lows = np.array([rate.low or 0.0 for rate in rates]).reshape(2, -1)
+    highs = np.array([1.0 if rate.high is None else rate.high for rate in rates]).reshape(2, -1)
+    lower = _line(places, np.append(highs[0], 1.0), np.append(lows[1], 1.0), 0.0)
+    upper = _line(places, np.append(lows[0], 1.0), np.append(highs[1], 1.0), 1.0)
+    pairs = zip(values, lower.tolist(), upper.tolist(), strict=True)
+    return tuple(Rate(value, min(low, value), max(high, value)) for value, low, high in pairs)
+
+
+def _line(places: Array, across: Array, up: Array, start: float) -> Array:
+    """A rising line through points, at these places; before the first point it comes from the corner (0, 0)."""
+    across, up = np.maximum.accumulate(np.append(0.0, across)), np.maximum.accumulate(np.append(0.0, up))
+    # Where the line goes straight up, the band has its upper or its lower end.
+    side = _APART if start else -_APART
+    return np.asarray(np.interp(places + side, across + _APART / across.size * np.arange(across.size), up))
+
+
+def _quotient(part: Array, of: Array) -> Callable[[Array], float]:
+    return lambda counts: float((part * counts).sum() / (of * counts).sum())
 
 
 def _sensitivity_at(place: float) -> Callable[[Array], float]:
