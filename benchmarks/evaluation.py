@@ -4,7 +4,7 @@ A model is fitted once. Then rows are drawn from a large finite population, whos
 with fresh noise, again and again. There is one line for each kind of evaluation, budget and number of rows: the coverage of
 each rate, and for comparisons the width of a difference over that of two evaluations at half of the budget each.
 
-    python -m benchmarks.evaluation --repetitions 500 --out evaluation.jsonl        run, or go on
+    python -m benchmarks.evaluation --repetitions 300 --out evaluation.jsonl        run, or go on
     python -m benchmarks.evaluation --out evaluation.jsonl --table                  show what is there
 """
 
@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
@@ -30,7 +31,7 @@ from confide.inference.roc import roc_curve
 POPULATION = 200_000
 Y_NOISE = 0.15
 BUDGETS = {"pure 1": confide.PureDP(1.0), "pure .25": confide.PureDP(0.25), "(1, 1e-6)": confide.ApproxDP(1.0, 1e-6)}
-SIZES = (1_000, 4_000, 20_000)
+SIZES = (1_000, 4_000)
 
 
 @dataclass(frozen=True)
@@ -108,7 +109,7 @@ def values_of(found: Any) -> dict[str, Any]:
         rates |= {f"confusion {i}{j}": found.confusion[i][j] for i in (0, 1) for j in (0, 1)}
         rates |= {f"bin {place}": rate for place, rate in enumerate(found.calibration)}
         rates["band of calibration"] = found.calibration_band
-        rates["band of the ROC curve"] = roc_curve(found, 21).simultaneous_band if found.auc.value is not None else ()
+        rates["band of the ROC curve"] = roc_curve(found, 11).simultaneous_band if found.auc.value is not None else ()
         return rates
     rates = dict(found.rates)
     for group, of_group in found.by_group.items():
@@ -138,10 +139,10 @@ def holds(rate: Any, truth: Any) -> bool | None:
 def cell(name: str, kind: Kind, budget: Any, n_rows: int, repetitions: int) -> dict[str, Any]:
     """Coverage of each rate, its median width, and how often it was hidden."""
     truth = values_of(confide.evaluate(kind.model, kind.rows, kind.targets, budget=float("inf"), **kind.asked))
-    rng, held = np.random.default_rng(5), {each: [] for each in truth}
+    rng, held = np.random.default_rng(crc32(f"{name} {budget} {n_rows}".encode())), {each: [] for each in truth}
     widths: dict[str, list[float]] = {each: [] for each in truth}
     ratios: dict[str, list[float]] = {}
-    for _ in range(repetitions):
+    for repetition in range(repetitions):
         drawn = rng.integers(POPULATION, size=n_rows)
         rows = kind.rows.iloc[drawn] if hasattr(kind.rows, "iloc") else kind.rows[drawn]
         sample = (rows, kind.targets[drawn])
@@ -151,7 +152,7 @@ def cell(name: str, kind: Kind, budget: Any, n_rows: int, repetitions: int) -> d
             held[each].append(holds(rate, truth[each]))
             if not isinstance(rate, tuple) and rate.value is not None:
                 widths[each].append(rate.high - rate.low)
-        if "other" in kind.asked and _ < 50:
+        if "other" in kind.asked and repetition < 30:
             for each, ratio in ratios_of(kind, sample, budget, values).items():
                 ratios.setdefault(each, []).append(ratio)
     rates = {
@@ -191,13 +192,15 @@ def cells() -> Iterator[tuple[str, str, int]]:
     for name in kinds():
         for budget in BUDGETS:
             for n_rows in SIZES:
-                yield name, budget, n_rows
+                # At a quarter of epsilon, a thousand rows are too few for most rates.
+                if (budget, n_rows) != ("pure .25", 1_000):
+                    yield name, budget, n_rows
 
 
 def main() -> None:
     """Run what is missing in the file, or show what is there."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--repetitions", type=int, default=500)
+    parser.add_argument("--repetitions", type=int, default=300)
     parser.add_argument("--out", type=Path, default=Path("evaluation.jsonl"))
     parser.add_argument("--kinds", nargs="*", default=None)
     parser.add_argument("--sizes", type=int, nargs="*", default=list(SIZES))
