@@ -208,7 +208,7 @@ def main() -> None:
     given = parser.parse_args()
     lines = [json.loads(line) for line in given.out.read_text().splitlines()] if given.out.exists() else []
     if given.table:
-        print(table(lines))
+        print(table(lines) + "\n\n" + pooled(lines))
         return
     done = {(line["kind"], line["budget"], line["n_rows"]) for line in lines}
     made = kinds()
@@ -241,6 +241,25 @@ def table(lines: list[dict[str, Any]]) -> str:
         shown.append(
             f"| {line['kind']} | {line['budget']} | {line['n_rows']:,} | {spread} | {outside[0]}, {outside[1]} | "
             f"{', '.join(bands)} | {width} | {ratios} |"
+        )
+    return "\n".join(shown)
+
+
+def pooled(lines: list[dict[str, Any]]) -> str:
+    """One row a kind: the coverage of each rate over all budgets and numbers of rows, where it is mostly not hidden."""
+    found: dict[str, dict[str, list[float]]] = {}
+    for line in lines:
+        for name, rate in line["rates"].items():
+            if rate["hidden"] <= 0.5 and rate["coverage"] is not None:
+                found.setdefault(line["kind"], {}).setdefault(name, []).append(rate["coverage"])
+    shown = ["| kind | rates | least | largest | bands |", "| --- | --- | --- | --- | --- |"]
+    for kind, rates in found.items():
+        means = {name: float(np.mean(each)) for name, each in rates.items()}
+        single = {name: mean for name, mean in means.items() if "band" not in name}
+        least, largest = min(single, key=single.__getitem__), max(single, key=single.__getitem__)
+        bands = ", ".join(f"{name.removeprefix('band of ')} {mean:.3f}" for name, mean in means.items() if "band" in name)
+        shown.append(
+            f"| {kind} | {len(single)} | {single[least]:.3f} ({least}) | {single[largest]:.3f} ({largest}) | {bands} |"
         )
     return "\n".join(shown)
 

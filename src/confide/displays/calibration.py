@@ -74,7 +74,8 @@ class CalibrationDisplay(CountsDisplay):
         ax.set_xlabel(plain(axis.across))
         ax.set_ylabel(plain(axis.up))
         ax.set_xlim(low, high)
-        ax.set_ylim(low - 0.02 * (high - low), high + 0.02 * (high - low))
+        least = min([low, *(rate.low for _, rate, _ in known)])
+        ax.set_ylim(least - 0.02 * (high - least), high + 0.02 * (high - least))
         hidden = len(rates) - len(known)
         hides = f"; the noise hides {hidden} of {len(rates)} bins" if hidden else ""
         title = f"Calibration\n{self._released_under}{hides}"

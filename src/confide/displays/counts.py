@@ -55,7 +55,7 @@ class CountsDisplay(ABC):
         """
         if not isinstance(evaluation, cls._draws):
             raise ParameterError(
-                f"{cls.__name__}.from_counts needs what confide.evaluate gives for such models. To release and draw it, call "
+                f"{cls.__name__}.from_counts needs what confide.evaluate gives for such models. To release and draw, call "
                 f"{cls.__name__}.from_estimator(model, X, y, budget=...)."
             )
         return cls(evaluation).plot(ax=ax)

@@ -9,16 +9,17 @@ the whole curve at once.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.special import ndtr
 
 from confide.errors import ParameterError
-from confide.inference.bands import level_of_band
-from confide.inference.noisy_table import NoisyTable
+from confide.inference.bands import draws_of_errors
 from confide.inference.rates import Evaluation, Rate
 from confide.types import Array
 
+_STEPS = 12
 _APART = 1e-9
 """Points of a line at the same rate of false positives are moved apart by less than this."""
 
@@ -36,7 +37,7 @@ class RocCurve:
     band : tuple of Rate
         The sensitivity at each place, with its interval; each interval holds by itself.
     simultaneous_band : tuple of Rate
-        The same with intervals that all hold together.
+        The same with intervals that all hold together; empty if it was not asked for.
     """
 
     false_positive_rates: Array
@@ -46,8 +47,10 @@ class RocCurve:
     simultaneous_band: tuple[Rate, ...]
 
 
-def roc_curve(evaluation: Evaluation, n_places: int = 51) -> RocCurve:
+def roc_curve(evaluation: Evaluation, n_places: int = 51, *, simultaneous: bool = True) -> RocCurve:
     """The ROC curve of an evaluation, with its band at so many evenly spaced rates of false positives.
+
+    Without `simultaneous` the band of the whole curve, which takes some time, is left out.
 
     Raises
     ------
@@ -64,7 +67,7 @@ def roc_curve(evaluation: Evaluation, n_places: int = 51) -> RocCurve:
     statistics = [_sensitivity_at(place) for place in places.tolist()]
     band = tuple(map(evaluation.interval_of, statistics))
     false_positive_rates, sensitivities = (np.clip(rates, 0.0, 1.0) for rates in _curve(evaluation.counts))
-    together = _simultaneous(evaluation, places, [float(rate.value or 0.0) for rate in band])
+    together = _simultaneous(evaluation, places, [float(rate.value or 0.0) for rate in band]) if simultaneous else ()
     return RocCurve(false_positive_rates, sensitivities, places, band, together)
 
 
@@ -78,9 +81,10 @@ def _simultaneous(evaluation: Evaluation, places: Array, values: list[float]) ->
     above = np.array([np.arange(n_bins) >= place for place in range(n_bins - 1, 0, -1)], dtype=np.float64)
     classes = [np.outer(each, np.ones(n_bins)) for each in ([1.0, 0.0], [0.0, 1.0])]
     parts = [(of * row, of) for of in classes for row in above]
-    quotients = [_quotient(part, of) for part, of in parts]
-    level = level_of_band(evaluation.level, np.array([evaluation.errors_of(each) for each in quotients]))
-    table = NoisyTable(counts, evaluation.plan.deviation, evaluation.n_rows is not None, level, evaluation.table.kurtosis)
+    errors = np.array([evaluation.errors_of(_quotient(part, of)) for part, of in parts])
+    middle = np.clip([_quotient(part, of)(counts) for part, of in parts], 0.0, 1.0).reshape(2, -1)
+    level = _level_of_rectangles(evaluation.level, middle, errors)
+    table = replace(evaluation.table, level=level)
     rates = [table.share(part, of) for part, of in parts]
     lows = np.array([rate.low or 0.0 for rate in rates]).reshape(2, -1)
     highs = np.array([1.0 if rate.high is None else rate.high for rate in rates]).reshape(2, -1)
@@ -88,6 +92,33 @@ def _simultaneous(evaluation: Evaluation, places: Array, values: list[float]) ->
     upper = _line(places, np.append(lows[0], 1.0), np.append(highs[1], 1.0), 1.0)
     pairs = zip(values, lower.tolist(), upper.tolist(), strict=True)
     return tuple(Rate(value, min(low, value), max(high, value)) for value, low, high in pairs)
+
+
+def _level_of_rectangles(level: float, middle: Array, errors: Array) -> float:
+    """The level of the sides of rectangles around a curve that hold it as a whole with probability `level`.
+
+    The curve is moved at random, as sampling and noise do, and the rectangles are widened until they hold so many curves.
+
+    Parameters
+    ----------
+    level : of the band
+    middle : (2, thresholds), rates of false positives and sensitivities
+    errors : (2 * thresholds, k), a matrix E such that E E^T is their covariance
+    """
+    sizes = np.sqrt((errors**2).sum(axis=1)).reshape(2, 1, -1)
+    draws = draws_of_errors(errors)[::4].reshape(-1, *middle.shape).transpose(1, 0, 2)
+    # Each curve is looked at where its points are, and halfway between them.
+    moved = np.maximum.accumulate(np.clip(middle[:, None, :] + sizes * draws, 0.0, 1.0), axis=2)
+    across, up = np.concatenate([moved, 0.5 * (moved[:, :, 1:] + moved[:, :, :-1])], axis=2)
+    narrow, wide = 0.0, float(np.abs(draws).max(initial=0.0)) + 1.0
+    for _ in range(_STEPS):
+        factor = 0.5 * (narrow + wide)
+        lows, highs = (np.clip(middle + sign * factor * sizes[:, 0], 0.0, 1.0) for sign in (-1.0, 1.0))
+        above = _line(across, np.append(lows[0], 1.0), np.append(highs[1], 1.0), 1.0)
+        below = _line(across, np.append(highs[0], 1.0), np.append(lows[1], 1.0), 0.0)
+        held = ((below <= up + _APART) & (up <= above + _APART)).all(axis=1).mean()
+        narrow, wide = (narrow, factor) if held >= level else (factor, wide)
+    return float(2.0 * ndtr(wide) - 1.0)
 
 
 def _line(places: Array, across: Array, up: Array, start: float) -> Array:
