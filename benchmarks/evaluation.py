@@ -171,9 +171,8 @@ def cell(name: str, kind: Kind, budget: Any, n_rows: int, repetitions: int) -> d
 
 def ratios_of(kind: Kind, sample: tuple[Any, Any], budget: Any, values: dict[str, Any]) -> dict[str, float]:
     """The width of each difference over that of two evaluations that share the budget."""
-    facts = budget.to_dict()
-    first = next(iter(budget.ranges))
-    half = type(budget)(**(facts | {first: facts[first] / 2} | ({"delta": facts["delta"] / 2} if "delta" in facts else {})))
+    amounts = {name: getattr(budget, name) / 2.0 for name in budget.ranges}
+    half = type(budget)(**amounts)
     asked = {name: value for name, value in kind.asked.items() if name != "other"} | {"n_bins": 0}
     alone = [
         confide.evaluate(model, *sample, budget=half, allow_hidden=True, **asked)
