@@ -35,6 +35,7 @@ OPTION_OF = {
     "level": "--level",
     "loss": "--loss",
     "map_seed": "--map-seed",
+    "match_mean": "--match-mean",
     "max_rows_per_person": "--max-rows-per-person",
     "mechanism": "--mechanism",
     "method": "--method",

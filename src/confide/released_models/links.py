@@ -54,6 +54,43 @@ class Link:
         favour = np.logaddexp(0.0, scores - self.margin)
         return np.asarray(favour - np.logaddexp(favour, np.logaddexp(0.0, -scores - self.margin)))
 
+    def mean(self, scores: Array) -> Array:
+        """What scores (n,) or (n, k) stand for where each has a meaning by itself; it never falls as a score rises.
+
+        The probability of the second of two classes, the mean of a regression, or the score itself.
+        """
+        if self.kind == "logistic":
+            return np.asarray(np.exp(self.log_favour(scores)))
+        if self.kind != "exponential":
+            return scores
+        # A warning of overflow would say something about the rows. The largest double takes the place of infinity.
+        with np.errstate(over="ignore"):
+            return np.fmin(np.exp(scores), np.finfo(np.float64).max)
+
+    def log_odds(self, scores: Array) -> tuple[Array, Array]:
+        """The log-odds of each of several classes against all others, and their derivatives.
+
+        Parameters
+        ----------
+        scores : (n, k)
+
+        Returns
+        -------
+        log_odds : (n, k)
+        derivatives : (n, k, k), of the log-odds of class i in the score of class j at place (i, j) of a row
+        """
+        one, n_classes = np.eye(scores.shape[1]), scores.shape[1]
+        if self.kind == "softmax":
+            favour, slopes = scores, np.ones_like(scores)
+        else:
+            favour = np.asarray(self.log_favour(scores))
+            step = 2.0**-14
+            slopes = (self.log_favour(scores + step) - self.log_favour(scores - step)) / (2.0 * step)
+        others = np.where(one == 1.0, -np.inf, favour[:, None, :])
+        sums = logsumexp(others, axis=2)
+        shares = np.exp(others - sums[:, :, None])
+        return favour - sums, (one - shares) * slopes.reshape(-1, 1, n_classes)
+
     def scores_at(self, probabilities: Array) -> Array:
         """The scores of two classes at which the second has these probabilities, above 0 and below 1.
 
