@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import ndtr, ndtri
+from scipy.special import ndtri
 
 from confide.types import Array
 
@@ -18,25 +18,13 @@ def level_of_each(level: float, n_intervals: int) -> float:
     return float(level ** (1.0 / max(1, n_intervals)))
 
 
-def level_of_band(level: float, errors: Array) -> float:
-    """The level of each interval of a curve whose intervals all hold together with probability `level`.
-
-    Parameters
-    ----------
-    level : of the band
-    errors : (places, k), a matrix E such that E E^T is the covariance of the curve at the places
-    """
-    largest = np.abs(draws_of_errors(errors)).max(axis=1)
-    critical = max(float(np.quantile(largest, level)), float(ndtri(0.5 + 0.5 * level)))
-    return float(2.0 * ndtr(critical) - 1.0)
-
-
 def draws_of_errors(errors: Array) -> Array:
     """Errors of a curve at its places, in units of their deviations, as so many points of a normal law (points, places).
 
     Parameters
     ----------
-    errors : (places, k), as for `level_of_band`; a place without an error has 0
+    errors : (places, k), a matrix E such that E E^T is the covariance of the curve at the places; a place without an error
+        has 0
     """
     sizes = np.sqrt((errors**2).sum(axis=1))
     moves = sizes > 1e-12 * max(float(sizes.max(initial=0.0)), 1e-300)
