@@ -595,6 +595,8 @@ def other_releases() -> Table:
             logistic(schema=schema_of()), frame, opened("parquet", schema_of()), budget=confide.ZCDP(0.1)
         ),
         "evaluate, NumPy files": evaluated(logistic(), two, opened_arrays(two), budget=0.5),
+        "evaluate, three classes": evaluated(logistic(), three, budget=1.0),
+        "evaluate, numbers": evaluated(lambda: confide.Ridge(4.0, target_bound=3.0), numbers, budget=approximate, clip=1.0),
         "evaluate, KernelSVC": evaluated(lambda: confide.KernelSVC(n_features=32), two, budget=1.0),
         "random Fourier features": transformed(
             lambda: confide.RandomFourierFeatures(64, length_scale=0.7, random_state=SEED), two
@@ -891,7 +893,6 @@ def refusals() -> Table:
         "a damaged model": damaged,
         "a search without privacy": search(logistic, two, param_grid={"alpha": [0.1, 1.0]}, budget=float("inf")),
         "parts with intervals": from_parts(lambda: logistic(4.0, inference_share=0.3), two),
-        "evaluate three classes": evaluated(logistic, three, budget=1.0),
     }
     return {REFUSED + name: its_fit for name, its_fit in table.items()}
 

@@ -102,7 +102,7 @@ HOLDING = {
         "NumberPairTables.shapes",
         "NumberPairTables.largest_of_squares",
     },
-    "confide.evaluations.noisy_table": {"NoisyTable.of"},
+    "confide.inference.noisy_table": {"NoisyTable.of"},
     "confide.released_models.links": {"Link.log_probabilities", "Link.log_favour"},
     "confide.estimators.private_bounds": {"private_bounds", "_chosen"},
     "confide.estimators.description": {"describe", "_sums", "_cells"},

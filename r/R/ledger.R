@@ -42,9 +42,9 @@ summary.confide_ledger <- function(object, ...) {
 #'
 #' One noisy histogram of scores by class is released and charged. Everything that is shown is computed from it.
 #'
-#' @param object A model of two classes from confide_fit().
+#' @param object A model from confide_fit().
 #' @param data A data frame of rows from which the model did not learn, with the column of the target.
-#' @param epsilon,delta,rho What the histogram costs.
+#' @param epsilon,delta,rho What the counts cost.
 #' @param ledger As in confide_fit().
 #' @param ... Further parameters of confide.evaluate in Python, such as level = 0.9 or n_bins = 10.
 #' @return An object of class confide_evaluation: a data frame of rates with their intervals.

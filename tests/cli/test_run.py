@@ -268,6 +268,18 @@ def test_no_message_and_no_file_shows_a_cell(study):
         assert all(SENTINEL.encode() not in path.read_bytes() for path in Path().glob("*.json"))
 
 
+def test_rates_that_the_noise_would_hide_are_refused_before_the_fit_is_charged(study):
+    """The message says what would suffice and names the key that goes on."""
+    Path("study.toml").write_text(STUDY + EVALUATION.replace("allow_hidden = true\n", ""), encoding="utf-8")
+    message = refused("run", "study.toml")
+    assert "study.toml: [evaluation]: there are 140 rows" in message
+    assert "Give at least 290 rows or epsilon = 0.52" in message
+    assert 'write "allow_hidden = true" there' in message
+    assert confide.Ledger("study.db").spent().epsilon == 0.0
+    Path("study.toml").write_text(STUDY + EVALUATION.replace("= true", "= 1"), encoding="utf-8")
+    assert "must be true or false" in refused("run", "study.toml")
+
+
 OF_ITS_OWN = EVALUATION + 'ledger = "held_out.db"\n'
 
 

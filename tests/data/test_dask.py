@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import traceback
 from dataclasses import replace
 
@@ -15,6 +16,7 @@ from confide.data.partitions import Task
 from confide.data.streams import Reading
 from confide.erm.losses import LogisticLoss
 from confide.erm.row_sums import RowSum
+from confide.errors import ParameterError
 from confide.features.encoder import Encoder
 from confide.intake.opening import open_rows
 from tests.data.back_end_contract import check_back_end
@@ -216,3 +218,19 @@ def test_what_cannot_be_fitted_is_refused(memory):
     with pytest.raises(TypeError, match="real numbers"):
         open_rows(X.astype(complex), labels=da.ones(10, chunks=5))
     assert isinstance(open_rows(X, labels=da.ones(10, chunks=5)), DaskRows)
+
+
+def test_rows_on_a_cluster_are_evaluated_by_its_workers(client, memory, tmp_path):
+    """The integers of memory, in whatever partitions; models that read rows in two ways are refused before the charge."""
+    frame, model = memory
+    other = confide.LogisticRegression(math.inf, schema=SCHEMA, alpha=0.5).fit(frame, frame["ill"])
+    rows = open_rows(dd.from_pandas(frame, npartitions=4), SCHEMA, client=client)
+    for asked in ({}, {"clip": 1.0}, {"other": other}):
+        here = confide.evaluate(model, frame, frame["ill"], budget=math.inf, **asked)
+        there = confide.evaluate(model, rows, budget=math.inf, **asked)
+        assert there.to_dict() == here.to_dict()
+    ledger = confide.Ledger(limit=1.0)
+    kernel = confide.KernelSVC(math.inf, schema=SCHEMA, n_features=8).fit(frame, frame["ill"])
+    with pytest.raises(ParameterError, match="encode rows in different ways"):
+        confide.evaluate(model, rows, budget=1.0, other=kernel, ledger=ledger)
+    assert len(ledger.entries()) == 0

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import sys
 
 import pytest
 
 import confide
 from confide import CalibrationDisplay, Ledger, LinearSVC, LogisticRegression, ParameterError
+from tests.evaluations.examples import classifier, numbers, regressor, three_classes
 from tests.inference.test_rates import population
 
 plt = pytest.importorskip("matplotlib.pyplot", reason="Matplotlib is not installed")
@@ -61,4 +63,24 @@ def test_what_cannot_be_drawn_is_refused_before_the_charge(model, monkeypatch):
 def test_counts_without_a_guarantee_say_so(model):
     answer = confide.evaluate(model, *population(300, 1), budget=float("inf"))
     assert "not private" in CalibrationDisplay.from_counts(answer).ax_.get_title(loc="left")
+    plt.close("all")
+
+
+def test_other_models_have_a_calibration_too():
+    """The predicted class of several, and the mean of a number; both with a band."""
+    for make, rows, across in (
+        (classifier, three_classes, "predicted class"),
+        (regressor, numbers, "predicted: the target"),
+    ):
+        found = confide.evaluate(make(), *rows(2000, 1), budget=math.inf)
+        display = CalibrationDisplay.from_counts(found)
+        assert across in display.ax_.get_xlabel()
+        lines = [line for line in display.ax_.get_lines() if line.get_linewidth() == 1.0 and line.get_linestyle() == "-"]
+        known = [rate for rate in found.calibration_band if rate.value is not None]
+        assert [tuple(line.get_ydata()) for line in lines] == [(rate.low, rate.high) for rate in known]
+        assert display.ax_.get_xlim() == (found.edges[0], found.edges[-1])
+    ledger = Ledger(limit=1.0)
+    with pytest.raises(ParameterError, match="for one model of two classes"):
+        CalibrationDisplay.from_estimator(classifier(), *three_classes(100, 1), budget=0.5, ledger=ledger)
+    assert len(ledger.entries()) == 0
     plt.close("all")

@@ -44,6 +44,8 @@ def test_rates_of_groups_are_those_of_their_rows(found):
     )
     assert gap.low > 0.0
     assert "Rows with part = a" in str(answer)
+    assert "Differences: part = b less a" in str(answer)
+    assert "Rows with part = (not listed)" not in str(answer)
     assert answer.to_frame().loc[("b", "accuracy"), "value"] == answer.by_group["b"]["accuracy"].value
 
 

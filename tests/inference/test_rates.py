@@ -7,11 +7,12 @@ import math
 import numpy as np
 import pytest
 from scipy.special import expit
+from scipy.stats import binomtest
 from sklearn.metrics import confusion_matrix, roc_auc_score
 
 import confide
 from confide import KernelSVC, LinearSVC, LogisticRegression, ParameterError
-from confide.inference.rates import Evaluation
+from confide.inference.rates import Evaluation, _area
 from confide.privacy.budgets import Neighbours, as_budget
 from confide.privacy.counts import NoisyCounts
 
@@ -124,11 +125,18 @@ def test_rates_of_a_small_table_are_those_of_the_formulas():
     assert [rate.value for rate in found.calibration] == [20 / 90, 80 / 110]
 
 
-def test_without_noise_the_interval_of_an_accuracy_is_walds():
-    """sqrt(p (1 - p) / n) times the quantile of the level."""
+def test_without_noise_the_interval_of_an_accuracy_is_wilsons():
+    """150 of 200 rows."""
     found = evaluation([[70.0, 30.0], [20.0, 80.0]], level=0.9).accuracy
-    margin = 1.6448536 * math.sqrt(0.75 * 0.25 / 200)
-    assert (found.low, found.high) == (pytest.approx(0.75 - margin, abs=1e-6), pytest.approx(0.75 + margin, abs=1e-6))
+    expected = binomtest(150, 200).proportion_ci(0.9, "wilson")
+    assert (found.low, found.high) == (pytest.approx(expected.low, abs=1e-6), pytest.approx(expected.high, abs=1e-6))
+
+
+def test_without_noise_the_interval_of_an_area_is_that_of_its_errors():
+    """The delta method: the root of the sum of squares of `errors_of`, times the quantile of the level."""
+    found = evaluation([[70.0, 30.0], [20.0, 80.0]], level=0.9)
+    half = 1.6448536 * np.linalg.norm(found.errors_of(_area))
+    assert found.auc.high - found.auc.low == pytest.approx(2.0 * half, rel=1e-3)
 
 
 def test_noise_widens_intervals_and_a_known_total_narrows_them():

@@ -26,7 +26,7 @@ kind = "logistic"
 model = "model.json"
 report = "report.html"
 """
-EVALUATION = '\n[evaluation]\nfile = "held_out.csv"\nepsilon = 0.25\n'
+EVALUATION = '\n[evaluation]\nfile = "held_out.csv"\nepsilon = 0.25\nallow_hidden = true\n'
 
 
 def study_of(folder, text=TEXT, **changes):

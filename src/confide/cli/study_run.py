@@ -37,6 +37,10 @@ if TYPE_CHECKING:
     from confide.privacy.counts import CountsPlan
     from confide.training.plan import AnyPlan
 
+_WAYS_OUT = (
+    'Or leave the table [evaluation] out. To charge for hidden rates all the same, write "allow_hidden = true" there.'
+)
+
 
 @dataclass(slots=True)
 class StudyRun:
@@ -126,7 +130,7 @@ class StudyRun:
             check_rows_to_score(rows, schema, max_rows_per_person=self.study.budget.max_rows_per_person)
             counts = self._plan_of_evaluation()
             try:
-                self.expected = expected_of(counts, rows, otherwise="Or leave the table [evaluation] out.")
+                self.expected = expected_of(counts, rows, otherwise=None if self._allows_hidden else _WAYS_OUT)
             except ParameterError as error:
                 raise StudyError(f"{self.study.path}: [evaluation]: {error}") from None
             events[self.study.ledger_place_of_evaluation].append(counts.event)
@@ -181,6 +185,7 @@ class StudyRun:
                 ledger=charges.ledger,
                 neighbours=study.budget.neighbours,
                 max_rows_per_person=study.budget.max_rows_per_person,
+                allow_hidden=self._allows_hidden,
             )
             with charges.rescued_on_failure(json.dumps(found.to_dict(), indent=2), study.state_path, "evaluation"):
                 self._note(self.state.with_result("evaluation", result=found.to_dict()))
@@ -223,6 +228,10 @@ class StudyRun:
     def _note(self, state: State) -> None:
         state.write(self.study.state_path)
         self.state = state
+
+    @property
+    def _allows_hidden(self) -> bool:
+        return self.study.evaluation is not None and bool(self.study.evaluation.allow_hidden)
 
     def _rows_aside(self) -> str:
         return str(self.study.located(self.study.evaluation.file if self.study.evaluation is not None else ""))

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Self
 
 from confide.displays.axes import BLUE, axes_for, plain
 from confide.displays.counts import CountsDisplay
+from confide.evaluations.class_rates import ClassEvaluation
+from confide.evaluations.number_errors import NumberEvaluation
+from confide.inference.rates import Evaluation
 
 
 class CalibrationDisplay(CountsDisplay):
-    """A picture of calibration: for each bin of probabilities, the part of its rows that are positive.
+    """A picture of calibration: for each bin of probabilities, the part of its rows for which the prediction is right.
 
     For a calibrated model, points lie on the diagonal. Bars are intervals for the rows as a sample and for the noise, each
-    by itself. Bins with too few rows beside the noise have no point.
+    by itself; the thin lines are a band whose intervals hold all together. Bins with too few rows beside the noise have no
+    point. For a regression the picture shows the mean of the target for each bin of the prediction.
 
     Parameters
     ----------
-    evaluation : Evaluation
+    evaluation : Evaluation, ClassEvaluation or NumberEvaluation
         From `confide.evaluate`.
 
     Attributes
@@ -35,6 +41,7 @@ class CalibrationDisplay(CountsDisplay):
     """
 
     _needs_probabilities = True
+    _draws = (Evaluation, ClassEvaluation, NumberEvaluation)
 
     def plot(self, ax: Any = None) -> Self:
         """Draw on Matplotlib axes, or on a new figure.
@@ -53,19 +60,22 @@ class CalibrationDisplay(CountsDisplay):
         ParameterError
             If Matplotlib is not installed.
         """
-        rates = self.evaluation.calibration
-        ax = axes_for("CalibrationDisplay", ax, (5.0, 4.8))
-        ax.plot([0.0, 1.0], [0.0, 1.0], color="0.4", linestyle="--", linewidth=1.0, label="calibrated")
-        middles = [(place + 0.5) / len(rates) for place in range(len(rates))]
-        known = [(middle, rate) for middle, rate in zip(middles, rates, strict=True) if rate.value is not None]
-        for middle, rate in known:
+        axis, ax = _axis_of(self.evaluation), axes_for("CalibrationDisplay", ax, (5.0, 4.8))
+        rates, (low, high) = self.evaluation.calibration, axis.ends
+        ax.plot([low, high], [low, high], color="0.4", linestyle="--", linewidth=1.0, label="calibrated")
+        places = zip(_middles(axis.edges), rates, self.evaluation.calibration_band, strict=True)
+        known = [(middle, rate, band) for middle, rate, band in places if rate.value is not None]
+        for middle, rate, band in known:
+            if band.value is not None:
+                ax.plot([middle] * 2, [band.low, band.high], color=BLUE, alpha=0.4, linewidth=1.0)
             ax.plot([middle] * 2, [rate.low, rate.high], color=BLUE, alpha=0.4, linewidth=5.0, solid_capstyle="butt")
-        label = f"this model, intervals at {self.evaluation.level:g}"
-        ax.plot([middle for middle, _ in known], [rate.value for _, rate in known], color=BLUE, marker="o", label=label)
-        ax.set_xlabel(plain(f"predicted probability of {self.evaluation.outcome}"))
-        ax.set_ylabel("part of the rows for which it is so")
-        ax.set_xlim(0.0, 1.0)
-        ax.set_ylim(-0.02, 1.02)
+        label = f"this model, intervals and band at {self.evaluation.level:g}"
+        ax.plot([each[0] for each in known], [each[1].value for each in known], color=BLUE, marker="o", label=label)
+        ax.set_xlabel(plain(axis.across))
+        ax.set_ylabel(plain(axis.up))
+        ax.set_xlim(low, high)
+        least = min([low, *(rate.low for _, rate, _ in known)])
+        ax.set_ylim(least - 0.02 * (high - least), high + 0.02 * (high - least))
         hidden = len(rates) - len(known)
         hides = f"; the noise hides {hidden} of {len(rates)} bins" if hidden else ""
         title = f"Calibration\n{self._released_under}{hides}"
@@ -73,3 +83,29 @@ class CalibrationDisplay(CountsDisplay):
         ax.legend(loc="upper left", fontsize="small", frameon=False)
         self.ax_, self.figure_ = ax, ax.figure
         return self
+
+
+@dataclass(frozen=True, slots=True)
+class _Axis:
+    """The bins of a calibration, and what the axes are called."""
+
+    edges: tuple[float, ...]
+    across: str
+    up: str
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        return self.edges[0], self.edges[-1]
+
+
+def _middles(edges: tuple[float, ...]) -> list[float]:
+    return [0.5 * (low + high) for low, high in pairwise(edges)]
+
+
+def _axis_of(evaluation: Any) -> _Axis:
+    if isinstance(evaluation, ClassEvaluation):
+        return _Axis(evaluation.edges, "probability of the predicted class", "part of the rows that are predicted right")
+    if isinstance(evaluation, NumberEvaluation):
+        return _Axis(evaluation.edges, f"predicted: {evaluation.target}", f"mean of {evaluation.target}")
+    edges = tuple(place / evaluation.n_bins for place in range(evaluation.n_bins + 1))
+    return _Axis(edges, f"predicted probability of {evaluation.outcome}", "part of the rows for which it is so")

@@ -16,8 +16,7 @@ class CountsDisplay(ABC):
 
     Parameters
     ----------
-    evaluation : Evaluation
-        From `confide.evaluate`.
+    evaluation : what `confide.evaluate` gives
 
     Attributes
     ----------
@@ -29,18 +28,19 @@ class CountsDisplay(ABC):
     figure_: Any
     _needs_probabilities: ClassVar[bool] = False
     """Whether a model without probabilities has no such picture."""
+    _draws: ClassVar[tuple[type[Any], ...]] = (Evaluation,)
+    """The evaluations that can be drawn."""
 
-    def __init__(self, evaluation: Evaluation) -> None:
+    def __init__(self, evaluation: Any) -> None:
         self.evaluation = evaluation
 
     @classmethod
-    def from_counts(cls, evaluation: Evaluation, *, ax: Any = None) -> Self:
+    def from_counts(cls, evaluation: Any, *, ax: Any = None) -> Self:
         """Draw counts that were released. This costs nothing more.
 
         Parameters
         ----------
-        evaluation : Evaluation
-            From `confide.evaluate`.
+        evaluation : what `confide.evaluate` gives
         ax : Matplotlib axes or None
             None makes a new figure.
 
@@ -53,9 +53,9 @@ class CountsDisplay(ABC):
         ParameterError
             If Matplotlib is not installed, it is no evaluation, or the model gives no such picture.
         """
-        if not isinstance(evaluation, Evaluation):
+        if not isinstance(evaluation, cls._draws):
             raise ParameterError(
-                f"{cls.__name__}.from_counts needs what confide.evaluate gives. To release counts and draw them, call "
+                f"{cls.__name__}.from_counts needs what confide.evaluate gives for such models. To release and draw, call "
                 f"{cls.__name__}.from_estimator(model, X, y, budget=...)."
             )
         return cls(evaluation).plot(ax=ax)
@@ -108,8 +108,8 @@ class CountsDisplay(ABC):
         two_classes = len(getattr(estimator, "classes_", ())) == 2
         if not two_classes or any(others.get(name) is not None for name in ("groups", "other", "clip")):
             raise ParameterError(
-                f"{cls.__name__} draws the histogram of one model of two classes, without groups, other or clip. Nothing "
-                f"was charged."
+                f"{cls.__name__}.from_estimator is for one model of two classes, without groups, other and clip. For others "
+                f"call confide.evaluate, and {cls.__name__}.from_counts with what it gives. Nothing was charged."
             )
         if cls._needs_probabilities and not hasattr(estimator, "predict_proba"):
             raise ParameterError(

@@ -12,8 +12,8 @@ from confide.inference.roc import roc_curve
 class RocDisplay(CountsDisplay):
     """A picture of the ROC curve: sensitivity against the rate of false positives.
 
-    Points are thresholds between bins of the histogram. The band covers that the rows are a sample, and the noise, for each
-    rate of false positives by itself.
+    Points are thresholds between bins of the histogram. The dark band covers that the rows are a sample, and the noise, for
+    each rate of false positives by itself; the light band covers them for the whole curve at once.
 
     Parameters
     ----------
@@ -60,6 +60,9 @@ class RocDisplay(CountsDisplay):
         else:
             curve = roc_curve(evaluation)
             lows, highs = [rate.low for rate in curve.band], [rate.high for rate in curve.band]
+            ends = [(rate.low, rate.high) for rate in curve.simultaneous_band]
+            whole = f"band of the whole curve at {evaluation.level:g}"
+            ax.fill_between(curve.places, *zip(*ends, strict=True), color=BLUE, alpha=0.12, linewidth=0.0, label=whole)
             ax.fill_between(curve.places, lows, highs, color=BLUE, alpha=0.25, linewidth=0.0)
             label = f"this model, area {area.value:.3f} ({area.low:.3f} to {area.high:.3f})"
             ax.plot(
@@ -69,7 +72,7 @@ class RocDisplay(CountsDisplay):
         ax.set_ylabel(plain(f"sensitivity, of rows that are {evaluation.outcome}"))
         ax.set_xlim(0.0, 1.0)
         ax.set_ylim(-0.02, 1.02)
-        ax.set_title(f"ROC, band at {evaluation.level:g}\n{self._released_under}", fontsize="medium", loc="left")
+        ax.set_title(f"ROC, intervals at {evaluation.level:g}\n{self._released_under}", fontsize="medium", loc="left")
         ax.legend(loc="lower right", fontsize="small", frameon=False)
         self.ax_, self.figure_ = ax, ax.figure
         return self

@@ -27,7 +27,6 @@ from confide.evaluations.class_rates import ClassEvaluation
 from confide.evaluations.expected import expected_of_tables
 from confide.evaluations.layouts import ClassTables, NumberTables
 from confide.evaluations.model_comparison import ModelComparison
-from confide.evaluations.noisy_table import NoisyTable
 from confide.evaluations.number_errors import NumberEvaluation
 from confide.evaluations.result import Groups
 from confide.evaluations.row_sums import RowSums, ScoreHistogram
@@ -36,6 +35,7 @@ from confide.features.encoder import Encoder
 from confide.features.schema import Schema
 from confide.inference.expected_precision import expected_precision, refuse_hidden
 from confide.inference.intervals import checked_level
+from confide.inference.noisy_table import NoisyTable
 from confide.inference.rates import Evaluation
 from confide.intake import parameters
 from confide.intake.given_rows import GivenRows, rows_given
@@ -219,8 +219,9 @@ class _PreparedTables:
     def rated(self, released: Sequence[Array], facts: _Facts) -> ClassEvaluation | NumberEvaluation | ModelComparison:
         """The rates, from the released tables."""
         layout, level, n_rows = self.sums.layout, facts.level, facts.n_rows
+        noise = (self.plan.deviation, n_rows, level, self.plan.excess_kurtosis)
         pairs = zip(released, layout.shapes, strict=True)
-        tables = tuple(NoisyTable.of(counts, shape, self.plan.deviation, n_rows, level) for counts, shape in pairs)
+        tables = tuple(NoisyTable.of(counts, shape, *noise) for counts, shape in pairs)
         common = (tables, self.plan, level, self.groups, n_rows, facts.void)
         if isinstance(layout, ClassTables):
             return ClassEvaluation(*common, layout, self.classes)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,9 +11,9 @@ import numpy as np
 from confide.errors import ParameterError
 from confide.evaluations.bernstein import weights_of_power
 from confide.evaluations.layouts import LOSS_DEGREE, ClassTables
-from confide.evaluations.noisy_table import NoisyTable, mean_of, transformed
 from confide.evaluations.result import ShownTable, TablesEvaluation, digits_of, shown, written, written_all
 from confide.inference.bands import level_of_each
+from confide.inference.noisy_table import UNKNOWN, NoisyTable, mean_of, transformed
 from confide.inference.rates import Rate
 from confide.types import Array
 
@@ -106,7 +106,7 @@ class ClassEvaluation(TablesEvaluation):
         if not self.layout.n_bins:
             raise ParameterError("no calibration was released: the model has no probabilities, or n_bins is 0.")
         counts = self.tables[-1]
-        table = NoisyTable(counts.counts, counts.deviation, counts.total_is_public, level)
+        table = replace(counts, level=level)
         marks = np.eye(self.layout.n_bins)
         return tuple(table.share(np.outer(row, [0.0, 1.0]), np.outer(row, [1.0, 1.0])) for row in marks)
 
@@ -119,9 +119,9 @@ class ClassEvaluation(TablesEvaluation):
         table, size = self.tables[0], self.layout.n_classes
         rows = groups[:, None, None] * np.ones((1, size, size))
         found = {"accuracy": table.share(groups[:, None, None] * np.eye(size), rows)}
-        for name in ("recall", "precision", "F1"):
-            each = self._by_class(name, groups)
-            found[f"macro {name}"] = mean_of(list(each.values()))
+        for name in ("recall", "precision"):
+            found[f"macro {name}"] = mean_of(list(self._by_class(name, groups).values()))
+        found["macro F1"] = self._macro_f1(groups)
         if self.layout.clip is not None:
             found["log loss"] = self._log_loss(groups, self.layout.clip)
         for position, label in enumerate(self.classes):
@@ -143,9 +143,29 @@ class ClassEvaluation(TablesEvaluation):
         true[:, position, :] = groups[:, None] * np.ones(size)
         predicted[:, :, position] = groups[:, None] * np.ones(size)
         if name == "F1":
-            both = true + predicted
+            both = self._counted_in_f1(position, groups)
             return table.quotient(2.0 * right, both, (4.0 * right, 4.0 * right, both**2), 0.0, 1.0)
         return table.share(right, true if name == "recall" else predicted)
+
+    def _macro_f1(self, groups: Array) -> Rate:
+        """The mean of the F1 of all classes, whose errors depend on each other: a row may count in two of them."""
+        table, weights = self.tables[0], np.zeros(self.tables[0].counts.shape)
+        each = list(self._by_class("F1", groups).values())
+        if any(rate.value is None for rate in each):
+            return UNKNOWN
+        for position, rate in enumerate(each):
+            both = self._counted_in_f1(position, groups)
+            right = 2.0 * self._cell(position, position, groups)
+            weights += (right - (rate.value or 0.0) * both) / table.sum(both) / len(each)
+        found = table.combination(sum(rate.value or 0.0 for rate in each) / len(each), weights)
+        return Rate(found.value, max(0.0, found.low or 0.0), min(1.0, found.high or 1.0))
+
+    def _counted_in_f1(self, position: int, groups: Array) -> Array:
+        """Rows of a class, and rows predicted so: those that are both count twice."""
+        both = np.zeros(self.tables[0].counts.shape)
+        both[:, position, :] += groups[:, None]
+        both[:, :, position] += groups[:, None]
+        return both
 
     def _cell(self, true: int, predicted: int, groups: Array) -> Array:
         marks = np.zeros(self.tables[0].counts.shape)

@@ -16,9 +16,9 @@ from confide.evaluations.layouts import (
     Layout,
     NumberTables,
 )
-from confide.evaluations.noisy_table import NoisyTable
 from confide.evaluations.result import Groups
 from confide.inference.expected_precision import rounded, rows_to_be_known
+from confide.inference.noisy_table import NoisyTable
 from confide.privacy.tables import TablesPlan
 from confide.types import Array
 

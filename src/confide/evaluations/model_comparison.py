@@ -13,9 +13,9 @@ import numpy as np
 
 from confide.evaluations.bernstein import weights_of_polynomial, weights_of_power
 from confide.evaluations.layouts import ERROR_DEGREE, LOSS_DEGREE, ClassPairTables, NumberPairTables
-from confide.evaluations.noisy_table import NoisyTable, mean_of, transformed
 from confide.evaluations.number_errors import ratio_to_spread
 from confide.evaluations.result import ShownTable, TablesEvaluation, shown, written_all
+from confide.inference.noisy_table import NoisyTable, mean_of, transformed
 from confide.inference.rates import Rate
 from confide.types import Array
 

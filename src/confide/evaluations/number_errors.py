@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,9 +11,9 @@ import numpy as np
 from confide.errors import ParameterError
 from confide.evaluations.bernstein import weights_of_polynomial, weights_of_power
 from confide.evaluations.layouts import ERROR_DEGREE, LOSS_DEGREE, NumberTables
-from confide.evaluations.noisy_table import UNKNOWN, NoisyTable, transformed
 from confide.evaluations.result import ShownTable, TablesEvaluation, digits_of, written
 from confide.inference.bands import level_of_each
+from confide.inference.noisy_table import UNKNOWN, NoisyTable, transformed
 from confide.inference.rates import Rate
 from confide.types import Array
 
@@ -73,7 +73,7 @@ class NumberEvaluation(TablesEvaluation):
         if not self.layout.n_bins:
             raise ParameterError("no calibration was released: n_bins is 0.")
         released = self.tables[-1]
-        table = NoisyTable(released.counts, released.deviation, released.total_is_public, level)
+        table = replace(released, level=level)
         first, second = (weights_of_power(power, LOSS_DEGREE) for power in (1, 2))
         found = []
         for row in np.eye(self.layout.n_bins):

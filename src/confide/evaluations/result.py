@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from confide.errors import ParameterError
-from confide.evaluations.noisy_table import NoisyTable, difference_of
+from confide.inference.noisy_table import NoisyTable, difference_of
 from confide.inference.rates import Rate
 from confide.privacy.tables import TablesPlan
 from confide.types import Array
@@ -165,8 +165,17 @@ class TablesEvaluation(ABC):
     def shown_tables(self) -> list[ShownTable]:
         """All of it as tables for people."""
         tables = [shown(f"{self.heading}, with intervals at {self.level:g}", "rate", self.rates)]
-        for name, rates in self.by_group.items():
+        groups = self.by_group
+        known = {name: rates for name, rates in groups.items() if any(each.value is not None for each in rates.values())}
+        for name, rates in known.items():
             tables.append(shown(f"Rows with {self.groups.column} = {name}", "rate", rates))
+        for name in list(known)[1:]:
+            first = next(iter(known))
+            differences = {each: self.difference(each, name, first) for each in known[name]}
+            tables.append(shown(f"Differences: {self.groups.column} = {name} less {first}", "rate", differences))
+        if hidden := [name for name in groups if name not in known]:
+            rows = tuple((name,) for name in hidden)
+            tables.append(ShownTable("Groups with too few rows beside the noise", (str(self.groups.column),), rows))
         return tables + self.further_tables()
 
     @property

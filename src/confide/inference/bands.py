@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import ndtr, ndtri
+from scipy.special import ndtri
 
 from confide.types import Array
 
@@ -18,24 +18,24 @@ def level_of_each(level: float, n_intervals: int) -> float:
     return float(level ** (1.0 / max(1, n_intervals)))
 
 
-def level_of_band(level: float, errors: Array) -> float:
-    """The level of each interval of a curve whose intervals all hold together with probability `level`.
+def draws_of_errors(errors: Array) -> Array:
+    """Errors of a curve at its places, in units of their deviations, as so many points of a normal law (points, places).
 
     Parameters
     ----------
-    level : of the band
-    errors : (places, k), a matrix E such that E E^T is the covariance of the curve at the places
+    errors : (places, k), a matrix E such that E E^T is the covariance of the curve at the places; a place without an error
+        has 0
     """
     sizes = np.sqrt((errors**2).sum(axis=1))
-    moving = errors[sizes > 1e-12 * max(float(sizes.max(initial=0.0)), 1e-300)]
-    if moving.size == 0:
-        return level
+    moves = sizes > 1e-12 * max(float(sizes.max(initial=0.0)), 1e-300)
+    draws = np.zeros((_POINTS, len(errors)))
+    if not moves.any():
+        return draws
     # The main directions of the curve's errors, and each place at deviation 1 again without the others.
-    main = np.linalg.svd(moving / np.sqrt((moving**2).sum(axis=1))[:, None], full_matrices=False)
+    main = np.linalg.svd(errors[moves] / sizes[moves, None], full_matrices=False)
     directions = (main.U * main.S)[:, : len(_PRIMES)]
     directions /= np.sqrt((directions**2).sum(axis=1))[:, None]
     roots = np.sqrt(np.array(_PRIMES[: directions.shape[1]], dtype=np.float64))
     points = ndtri(np.modf((np.arange(_POINTS)[:, None] + 0.5) * roots)[0])
-    largest = np.abs(points @ directions.T).max(axis=1)
-    critical = max(float(np.quantile(largest, level)), float(ndtri(0.5 + 0.5 * level)))
-    return float(2.0 * ndtr(critical) - 1.0)
+    draws[:, moves] = points @ directions.T
+    return draws

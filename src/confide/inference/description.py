@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.special import ndtri
 
 from confide.errors import ParameterError
 from confide.inference.consistency import common_total, with_margins, with_total
-from confide.inference.rates import LEAST_SIGNAL, Rate
+from confide.inference.noisy_table import quantile_of
+from confide.inference.rate import LEAST_SIGNAL, Rate
 from confide.privacy.tables import ReleasedTables, TablesPlan
 from confide.types import Array
 
@@ -311,19 +311,12 @@ class _Noise:
         if squares <= 0.0:
             return 0.0
         kurtosis = self.plan.excess_kurtosis * float((weights**4).sum()) / squares**2
-        return float(self.plan.deviation) * math.sqrt(squares) * _quantile(self.level, min(kurtosis, 3.0))
+        return float(self.plan.deviation) * math.sqrt(squares) * quantile_of(self.level, min(kurtosis, 3.0))
 
     def of_moments(self, squares: float) -> float:
         """Half of the interval of a sum with noise of `squares` times the variance of a moment, two of them or more."""
         kurtosis = 0.5 * self.plan.excess_kurtosis
-        return self.plan.deviation_of_moments * math.sqrt(squares) * _quantile(self.level, kurtosis)
-
-
-def _quantile(level: float, kurtosis: float) -> float:
-    """The upper quantile of a symmetric law of variance 1 with this excess kurtosis: Cornish and Fisher (1937)."""
-    z = float(ndtri(0.5 + 0.5 * level))
-    # Where the correction is negative, the normal quantile is the wider one.
-    return z + max(0.0, (z**3 - 3.0 * z) * kurtosis / 24.0)
+        return self.plan.deviation_of_moments * math.sqrt(squares) * quantile_of(self.level, kurtosis)
 
 
 def _category(table: CategoryTable, counts: Array, total: float, noise: _Noise) -> DescribedCategory:

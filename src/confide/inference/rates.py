@@ -11,44 +11,18 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.special import ndtri
 
 from confide.errors import ParameterError
 from confide.inference.bands import level_of_each
+from confide.inference.noisy_table import LAPLACE_KURTOSIS, UNKNOWN, NoisyTable, quantile_of
+from confide.inference.rate import LEAST_SIGNAL as LEAST_SIGNAL
+from confide.inference.rate import Rate as Rate
 from confide.privacy.counts import CountsPlan
+from confide.privacy.lattice import LatticeLaplace
 from confide.types import Array
 
 if TYPE_CHECKING:
     import pandas as pd
-
-LEAST_SIGNAL = 4.0
-"""In standard deviations of the noise: below it a number of rows is not known well enough to divide by."""
-
-
-@dataclass(frozen=True, slots=True)
-class Rate:
-    """A number with its interval; all three are None where noise hides too much to tell.
-
-    Attributes
-    ----------
-    value, low, high : float or None
-    """
-
-    value: float | None
-    low: float | None
-    high: float | None
-
-    def divided_by(self, total: float) -> Rate:
-        """The rate divided by a total of at least 1; its interval grows where it does not hold the quotient."""
-        if self.value is None or self.low is None or self.high is None:
-            return self
-        value = self.value / total
-        return Rate(value, min(self.low, value), max(self.high, value))
-
-    def __str__(self) -> str:
-        if self.value is None:
-            return "hidden by the noise"
-        return f"{self.value:.4f}  [{self.low:.4f}, {self.high:.4f}]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +64,7 @@ class Evaluation:
     @property
     def accuracy(self) -> Rate:
         """The part of rows that are predicted right."""
-        return self._rate(_agreeing, np.ones_like(self.counts))
+        return self.table.share(self._cells(0, 0) + self._cells(1, 1), np.ones_like(self.counts))
 
     @property
     def confusion(self) -> tuple[tuple[Rate, Rate], tuple[Rate, Rate]]:
@@ -104,19 +78,18 @@ class Evaluation:
     @property
     def sensitivity(self) -> Rate:
         """The part of the positive rows that are predicted so (recall)."""
-        return self._rate(lambda counts: _part(counts, 1, 1), self._of_class(1))
+        return self.table.share(self._cells(1, 1), self._of_class(1))
 
     @property
     def specificity(self) -> Rate:
         """The part of the negative rows that are predicted so."""
-        return self._rate(lambda counts: _part(counts, 0, 0), self._of_class(0))
+        return self.table.share(self._cells(0, 0), self._of_class(0))
 
     @property
     def auc(self) -> Rate:
         """How probable it is that a positive row scores above a negative one; half a point for two in the same bin."""
-        needed = [self._of_class(0), self._of_class(1)]
-        if not all(self._is_known(self.counts, which) for which in needed):
-            return Rate(None, None, None)
+        if not all(self.table.is_known(self._of_class(position)) for position in (0, 1)):
+            return UNKNOWN
         return self.interval_of(_area)
 
     @property
@@ -126,28 +99,31 @@ class Evaluation:
             raise ParameterError("a support vector machine gives no probabilities, so nothing to calibrate.")
         return tuple(map(self._rate_in_bin, range(self.n_bins)))
 
+    @property
+    def table(self) -> NoisyTable:
+        """The counts with their noise, for quotients of their sums."""
+        kurtosis = LAPLACE_KURTOSIS if isinstance(self.plan.lattice, LatticeLaplace) else 0.0
+        return NoisyTable(self.counts, self.plan.deviation, self.n_rows is not None, self.level, kurtosis)
+
     def _rate_in_bin(self, place: int) -> Rate:
         which = np.zeros_like(self.counts)
         which[:, place] = 1.0
-        return self._rate(lambda counts: float(counts[1, place]), which)
+        return self.table.share(which * [[0.0], [1.0]], which)
 
     def _cell(self, true: int, predicted: int) -> Rate:
-        return self._rate(lambda counts: _part(counts, true, predicted), np.ones_like(self.counts))
+        return self.table.share(self._cells(true, predicted), np.ones_like(self.counts))
+
+    def _cells(self, true: int, predicted: int) -> Array:
+        """Marks the rows of one class that are predicted as one class."""
+        which, half = np.zeros_like(self.counts), self.n_bins // 2
+        which[true, half:] = predicted
+        which[true, :half] = 1 - predicted
+        return which
 
     def _of_class(self, position: int) -> Array:
         which = np.zeros_like(self.counts)
         which[position] = 1.0
         return which
-
-    def _is_known(self, counts: Array, which: Array) -> bool:
-        noise = self.plan.deviation * math.sqrt(which.sum())
-        return bool((which * counts).sum() > max(LEAST_SIGNAL * noise, 0.0))
-
-    def _rate(self, part: Callable[[Array], float], of: Array) -> Rate:
-        """A sum of counts over the sum of those in `of`."""
-        if not self._is_known(self.counts, of):
-            return Rate(None, None, None)
-        return self.interval_of(lambda counts: float(part(counts)) / float((of * counts).sum()))
 
     def interval_of(self, statistic: Callable[[Array], float]) -> Rate:
         """A statistic of the counts (2, n_bins), with an interval by the delta method, within [0, 1]."""
@@ -160,7 +136,7 @@ class Evaluation:
         if self.n_rows is not None:
             # The part of the noise that changes the total was taken out.
             noise -= self.plan.deviation**2 * gradient.sum() ** 2 / gradient.size
-        margin = float(ndtri(0.5 + 0.5 * self.level)) * math.sqrt(max(sampling + noise, 0.0))
+        margin = quantile_of(self.level, 0.0) * math.sqrt(max(sampling + noise, 0.0))
         value, low, high = (min(1.0, max(0.0, float(x))) for x in (value, value - margin, value + margin))
         return Rate(value, low, high)
 
@@ -227,16 +203,6 @@ class Evaluation:
             f"NOT PRIVATE. {self.void}" if self.void else f"Released under {self.plan.budget} ({self.plan.neighbours})."
         )
         return "\n".join(lines)
-
-
-def _part(counts: Array, true: int, predicted: int) -> float:
-    """Rows of one class that are predicted as one class."""
-    half = counts.shape[1] // 2
-    return float(counts[true, half:].sum() if predicted else counts[true, :half].sum())
-
-
-def _agreeing(counts: Array) -> float:
-    return _part(counts, 0, 0) + _part(counts, 1, 1)
 
 
 def _area(counts: Array) -> float:

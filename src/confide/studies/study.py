@@ -76,6 +76,8 @@ class EvaluationOfStudy:
     ledger : str or None
         The file or the URL of the ledger of these rows, if they are other people than those of the fit; None for the
         study's ledger.
+    allow_hidden : bool or None
+        True goes on where there are so few rows that the noise will hide every rate.
     """
 
     file: str
@@ -83,6 +85,8 @@ class EvaluationOfStudy:
     delta: float | None = None
     rho: float | None = None
     ledger: str | None = None
+    # None and not False, so that studies without the key have the facts that they had.
+    allow_hidden: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,6 +263,10 @@ class _Reading:
             if is_whole or isinstance(value, float):
                 return float(value)
             raise self._error(table, key, "must be a number.")
+        if kind.startswith("bool"):
+            if isinstance(value, bool):
+                return value
+            raise self._error(table, key, "must be true or false.")
         if kind == "int":
             if is_whole and value >= 1:
                 return value

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from confide.evaluations.noisy_table import UNKNOWN, NoisyTable, combined, difference_of, mean_of, transformed
+from confide.inference.noisy_table import UNKNOWN, NoisyTable, combined, difference_of, mean_of, transformed
 from confide.inference.rates import Rate
 from tests.evaluations.examples import table
 

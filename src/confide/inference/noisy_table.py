@@ -13,9 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtri
 
-from confide.inference.rates import LEAST_SIGNAL, Rate
+from confide.inference.rate import LEAST_SIGNAL, Rate
 from confide.types import Array
 
+LAPLACE_KURTOSIS = 3.0
+"""Excess kurtosis of Laplace noise on one count."""
 UNKNOWN = Rate(None, None, None)
 """A number that the noise hides."""
 
@@ -33,20 +35,31 @@ class NoisyTable:
     total_is_public : bool
     level : float
         Confidence level of each interval.
+    kurtosis : float
+        Excess kurtosis of the noise on each cell: 3 for Laplace noise, 0 for Gaussian noise.
     """
 
     counts: Array
     deviation: float
     total_is_public: bool
     level: float
+    kurtosis: float = 0.0
 
     @classmethod
-    def of(cls, released: Array, shape: tuple[int, ...], deviation: float, n_rows: int | None, level: float) -> NoisyTable:
+    def of(
+        cls,
+        released: Array,
+        shape: tuple[int, ...],
+        deviation: float,
+        n_rows: int | None,
+        level: float,
+        kurtosis: float = 0.0,
+    ) -> NoisyTable:
         """A table as it was released. If the number of rows is public, the error in the total is taken evenly from all."""
         counts = released.reshape(shape)
         if n_rows is not None:
             counts = counts + (n_rows - counts.sum()) / counts.size
-        return cls(counts, deviation, n_rows is not None, level)
+        return cls(counts, deviation, n_rows is not None, level, kurtosis)
 
     def sum(self, weights: Array) -> float:
         """A sum of cells with weights of the shape of the table, or of its last axes."""
@@ -60,6 +73,21 @@ class NoisyTable:
             # The part of the noise that changes the total was taken out.
             product -= float(first.sum()) * float(second.sum()) / self.counts.size
         return self.deviation**2 * product
+
+    def quantile(self, weights: Array, variance: float) -> float:
+        """The quantile of a sum of cells with this variance, by sampling and by noise. Laplace noise has heavy tails."""
+        if variance <= 0.0:
+            return quantile_of(self.level, 0.0)
+        fourth = self.kurtosis * self.deviation**4 * float((np.broadcast_to(weights, self.counts.shape) ** 4).sum())
+        return quantile_of(self.level, min(fourth / variance**2, self.kurtosis))
+
+    def combination(self, value: float, weights: Array) -> Rate:
+        """A number with an interval by the delta method: to first order its error is that of a weighted sum of cells."""
+        n_rows = max(float(self.counts.sum()), 1.0)
+        sampling = self.sum(weights**2) - self.sum(weights) ** 2 / n_rows
+        variance = max(sampling, 0.0) + self.product_of_noise(weights, weights)
+        half = self.quantile(weights, variance) * math.sqrt(max(variance, 0.0))
+        return Rate(value, value - half, value + half)
 
     def is_known(self, of: Array) -> bool:
         """Whether a number of rows, as a sum over cells, is large enough beside its noise to be divided by."""
@@ -111,7 +139,9 @@ class NoisyTable:
             -2.0 * self.product_of_noise(part, of),
             self.product_of_noise(of, of),
         )
-        z = float(ndtri(0.5 + 0.5 * self.level))
+        weights = np.broadcast_to(part, self.counts.shape) - value * np.broadcast_to(of, self.counts.shape)
+        at_value = [each[0] + value * (each[1] + value * each[2]) for each in (sampling, noise)]
+        z = self.quantile(weights, sum(at_value))
         # (A - q B)^2 <= z^2 V(q), as c + b q + a q^2 <= 0.
         c, b, a = (
             square - z * z * (s + n)
@@ -122,6 +152,13 @@ class NoisyTable:
         root = math.sqrt(max(b * b - 4.0 * a * c, 0.0))
         ends = ((-b - root) / (2.0 * a), (-b + root) / (2.0 * a))
         return Rate(value, max(low, min(ends[0], value)), min(high, max(ends[1], value)))
+
+
+def quantile_of(level: float, kurtosis: float) -> float:
+    """The upper quantile of a symmetric law of variance 1 with this excess kurtosis: Cornish and Fisher (1937)."""
+    z = float(ndtri(0.5 + 0.5 * level))
+    # Where the correction is negative, the normal quantile is the wider one.
+    return z + max(0.0, (z**3 - 3.0 * z) * kurtosis / 24.0)
 
 
 def mean_of(rates: list[Rate]) -> Rate:
