@@ -143,12 +143,11 @@ VIOLATIONS = (
     ),
     Violation(
         "a mean divided by the private number of rows",
-        "noise for a public number of rows hides no presence",
+        "nothing is left to divide by where the only row is absent",
         1.0,
         lambda v: [np.sum(v) / len(v) + np.random.default_rng().laplace(scale=1.0 / len(v))],
-        np.zeros(2),
-        np.zeros(1),
-        n_releases=4000,
+        [1.0],
+        [],
     ),
     Violation(
         "statistics of values that are not clipped",

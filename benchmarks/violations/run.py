@@ -23,17 +23,17 @@ BEGIN, END = "<!-- the table -->", "<!-- end of the table -->"
 CONFIDENCE = 0.99
 
 
-def attacked(violation: Violation) -> AuditResult:
+def attacked(violation: Violation, confidence: float = CONFIDENCE) -> AuditResult:
     claim = PureDP(violation.epsilon)
     if isinstance(violation.release, str):
-        return audited(violation.release, claim, violation.n_releases, CONFIDENCE)
+        return audited(violation.release, claim, violation.n_releases, confidence)
     return attack(
         violation.release,
         violation.first,
         violation.second,
         budget=claim,
         n_releases=violation.n_releases,
-        confidence=CONFIDENCE,
+        confidence=confidence,
         with_power=False,
         name=violation.name,
     )
