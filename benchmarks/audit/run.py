@@ -113,7 +113,7 @@ def table(outcomes: list[Outcome]) -> list[str]:
         if outcome.status != "not offered":
             groups[outcome.estimator, outcome.mechanism, outcome.currency].append(outcome)
     lines = [
-        "| estimator | mechanism | currency | relations and rows | largest distance / declared | shown / claimed | verdict |",
+        "| estimator | mechanism | currency | relations, rows | largest distance / declared | shown / claimed | verdict |",
         "|---|---|---|---|---|---|---|",
     ]
     for (estimator, mechanism, currency), own in groups.items():

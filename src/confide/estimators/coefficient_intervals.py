@@ -13,6 +13,7 @@ from confide.errors import ParameterError
 from confide.estimators.score_units import ratio_of_scores
 from confide.features.columns import with_unit
 from confide.features.encoder import Encoder
+from confide.features.public_maps import PublicMap
 from confide.inference.evidence import Evidence
 from confide.inference.intervals import JointUncertainty, Uncertainty, joint_uncertainty, of_all_scores, uncertainty
 from confide.inference.least_squares import SumsEvidence, joint_uncertainty_of_sums, uncertainty_of_sums
@@ -28,6 +29,9 @@ _WITHOUT_INTERVALS = (
 )
 
 
+SINGLE_WEIGHTS = "single weights of random features mean nothing, so there are no intervals for them."
+
+
 class CoefficientIntervals:
     """How sure a linear model is of its coefficients: standard errors, intervals and a table."""
 
@@ -38,6 +42,7 @@ class CoefficientIntervals:
     guarantee_: Any
     _evidence: Evidence | SumsEvidence | None = None
     _encoder: Encoder | None = None
+    _fourier: PublicMap | None = None
     _row_bound: Any
 
     def uncertainty(self, target: str = "regularised") -> Uncertainty:
@@ -67,6 +72,7 @@ class CoefficientIntervals:
         ParameterError
             If nothing was released for intervals, or the target is unknown or not available.
         """
+        self._refuse_single_weights()
         evidence = self._known_evidence()
         if isinstance(evidence, SumsEvidence):
             return uncertainty_of_sums(evidence, target)
@@ -129,7 +135,7 @@ class CoefficientIntervals:
         ParameterError
             As in `conf_int`; if `units` is unknown, or "original" without a schema.
         """
-        self._known_evidence()
+        self._refuse_single_weights()
         sign, outcome = self._shown_outcome()
         shown = checked_units(units, self._encoder)
         if shown == "original":
@@ -184,7 +190,7 @@ class CoefficientIntervals:
         """
         import pandas as pd
 
-        self._known_evidence()
+        self._refuse_single_weights()
         if self._n_scores > 1:
             raise ParameterError("covariance is for models with one score, and this one has a score for each class.")
         if checked_units(units, self._encoder) == "original":
@@ -234,9 +240,15 @@ class CoefficientIntervals:
         check_is_fitted(self)
         if self._evidence is None:
             raise ParameterError(f"{self._why_no_intervals()} {_WITHOUT_INTERVALS}")
-        if self._encoder is None or isinstance(self._evidence, SumsEvidence):
+        if self._encoder is None or self._fourier is not None or isinstance(self._evidence, SumsEvidence):
             return self._evidence
         return with_known_zeros(self._evidence, self._encoder)
+
+    def _refuse_single_weights(self) -> None:
+        """Raise ParameterError if nothing was released for intervals, or single weights have no meaning."""
+        self._known_evidence()
+        if self._fourier is not None:
+            raise ParameterError(f"{SINGLE_WEIGHTS} predict_interval has intervals of its predictions.")
 
     def _why_no_intervals(self) -> str:
         """The message of the error that is raised where nothing was released for intervals."""
