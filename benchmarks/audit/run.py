@@ -50,8 +50,8 @@ class Outcome:
     """"right", "wrong" or "not offered"."""
     distance: float = 0.0
     """The largest distance of the replays over what was declared."""
-    shown: float = 0.0
-    """What the attack shows over what was claimed."""
+    shown: float | None = None
+    """What the attack shows over what was claimed; None without an attack."""
     control: float = 0.0
     problem: str = ""
     seconds: float = 0.0
@@ -70,7 +70,7 @@ def audited(case: Case, n_fits: int) -> Outcome:
             return Outcome(*facts, "not offered", problem=str(error).split(".")[0])
         bad = [f"{pair.name}: {result}" for pair, result in zip(pairs, found, strict=True) if not result.holds]
         worst = max(range(len(found)), key=lambda k: found[k].worst)
-        shown = control = 0.0
+        shown, control = None, 0.0
         if n_fits and case.is_attacked:
             pair = pairs[worst]
             result = attack(
@@ -119,9 +119,10 @@ def table(outcomes: list[Outcome]) -> list[str]:
     for (estimator, mechanism, currency), own in groups.items():
         kinds = f"{len({each.relation for each in own})} x {', '.join(dict.fromkeys(each.rows for each in own))}"
         verdict = "right" if all(each.status == "right" for each in own) else "**WRONG**"
+        shown = [each.shown for each in own if each.shown is not None]
         lines.append(
             f"| {estimator} | {mechanism} | {currency} | {kinds} | {max(each.distance for each in own):.3f} | "
-            f"{max(each.shown for each in own):.2f} | {verdict} |"
+            f"{f'{max(shown):.2f}' if shown else '-'} | {verdict} |"
         )
     return lines
 
