@@ -49,7 +49,7 @@ CHECK := $(VENV)/.has-all,test,check$(more)
 DOCS := $(VENV)/.has-docs$(more)
 RELEASE := $(VENV)/.has-release$(more)
 
-.PHONY: help demo test check lint types layers project bench bench-peers data experiments audit faults fuzz fuzz sanitize lock oldest release docs clean
+.PHONY: help demo test check lint types layers project bench bench-peers data experiments audit audit-long faults fuzz fuzz sanitize lock oldest release docs clean
 
 help: ## list these commands
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed 's/:.*## /:/' | awk -F: '{ printf "  make %-11s %s\n", $$1, $$2 }'
@@ -100,7 +100,10 @@ oldest: $(RELEASE) ## run the tests with the oldest versions that pyproject.toml
 	$(RUN) uv pip install --quiet --python $(OLDEST)/bin/python pytest pytest-xdist hypothesis mpmath statsmodels
 	$(OLDEST)/bin/python -m pytest --numprocesses=auto --dist=worksteal $(ARGS)
 
-audit: $(TEST) ## try to break the guarantee, with fifty thousand releases at a time: an hour or two
+audit: $(TEST) ## try to break every guarantee, and print the table: replays, attacks and planted bugs
+	$(RUN) benchmarks.audit.run $(ARGS)
+
+audit-long: $(TEST) ## the attacks with fifty thousand releases at a time: an hour or two
 	$(RUN) pytest -m audit $(ARGS)
 
 faults: $(TEST) ## kill fits a thousand times, and take disk, memory and files from them

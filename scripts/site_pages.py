@@ -37,6 +37,8 @@ def places() -> dict[Path, Path]:
         "src/confide/privacy/README.md": "explanation/for_sceptics.md",
         "benchmarks/README.md": "project/benchmarks.md",
         "benchmarks/peers/README.md": "project/peers.md",
+        "benchmarks/audit/README.md": "project/audit.md",
+        "benchmarks/violations/README.md": "project/violations.md",
         "ARCHITECTURE.md": "project/architecture.md",
         "CHANGELOG.md": "project/changelog.md",
         "CONTRIBUTING.md": "project/contributing.md",

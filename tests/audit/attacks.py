@@ -10,11 +10,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
-from scipy import stats
 
+from confide.audit import confidence
 from confide.erm.group_bounds import GroupBound
 from confide.erm.hinges import Hinge, HuberHinge, LogisticHinge
 from confide.erm.row_bounds import BallBound
@@ -40,14 +41,10 @@ L2 = 1000.0
 CONFIDENCE = 0.999
 
 
-def upper_bound(hits: int, n: int) -> float:
-    """Clopper and Pearson's, half of 1 - CONFIDENCE beyond it."""
-    return 1.0 if hits == n else float(stats.beta.ppf(0.5 + 0.5 * CONFIDENCE, hits + 1, n - hits))
-
-
-def lower_bound(hits: int, n: int) -> float:
-    """The same from below."""
-    return 0.0 if hits == 0 else float(stats.beta.ppf(0.5 - 0.5 * CONFIDENCE, hits, n - hits + 1))
+lower_bound, upper_bound = (
+    partial(bound, confidence=CONFIDENCE) for bound in (confidence.lower_bound, confidence.upper_bound)
+)
+"""Clopper and Pearson's bounds, each with half of 1 - CONFIDENCE beyond it."""
 
 
 @dataclass(frozen=True)
@@ -75,23 +72,18 @@ class Attack:
     def excess(self, n: int, seed: int | None = None, threshold: float | None = None) -> float:
         """Lower bound on what was spent, less what the budget allows: above 0 the guarantee is refuted at 99.9%.
 
-        Pure: of log P / Q at the event that the statistic exceeds 0.8 epsilon. Approximate: of P - exp(epsilon) Q - delta
-        where it exceeds epsilon / 2, the best event against noise 30% too small. Concentrated: of the Rényi divergence of
-        the event that it exceeds 0, over the order, from which the conversions to other currencies are made.
+        Pure: of log P / Q at the event that the statistic exceeds 0.8 epsilon, or outside of it. Approximate: of P -
+        exp(epsilon) Q - delta where it exceeds epsilon / 2, the best event against noise 30% too small. Concentrated: of the
+        Rényi divergence of the event that it exceeds 0, over the order (`confide.audit.confidence`).
         """
         budget = self.plan.budget
         if threshold is None:
             threshold = {"pure": 0.8, "approximate": 0.5, "zcdp": 0.0}[budget.kind] * getattr(budget, "epsilon", 0.0)
         first, second = self.hits(n, seed, threshold)
-        p, q = lower_bound(first, n), upper_bound(second, n)
-        if isinstance(budget, PureDP):
-            return math.log(max(p, 1e-300) / q) - budget.epsilon
+        separation = confidence.Separation(float(lower_bound(first, n)), float(upper_bound(second, n)))
         if isinstance(budget, ApproxDP):
-            return p - math.exp(budget.epsilon) * q - budget.delta
-        orders = 1.0 + np.geomspace(1e-3, 30.0, 200)
-        moments = p**orders * q ** (1.0 - orders) + (1.0 - p) ** orders * (1.0 - q) ** (1.0 - orders)
-        # Where the two intervals overlap nothing was learned.
-        return float((np.log(moments) / (orders - 1.0) / orders).max()) * (p > q) - budget.rho
+            return separation.delta(budget.epsilon) - budget.delta
+        return separation.spent(budget) - confidence.claimed(budget)
 
     def with_less_noise(self, factor: float) -> Attack:
         """The same attack on a mechanism whose main noise is this part of what it should be."""

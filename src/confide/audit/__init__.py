@@ -3,34 +3,31 @@
 No attack proves privacy. One that finds nothing says how small the noise would have had to be for it to find something.
 """
 
-from confide.audit.attacks import attack
-from confide.audit.known_answers import OwnCheck, own_checks
-from confide.audit.leak_search import Leak, LeaksResult, leaks
-from confide.audit.neighbours import Pair, worst_neighbours
-from confide.audit.quadrature import ExactResult, exact
-from confide.audit.replays import ReplayResult, replay
-from confide.audit.results import AuditResult
-from confide.audit.row_orders import order, turned_neighbours
-from confide.audit.tape import Step, noisy
-from confide.audit.worst_pairs import worst_pair
+from __future__ import annotations
 
-__all__ = [
-    "AuditResult",
-    "ExactResult",
-    "Leak",
-    "LeaksResult",
-    "OwnCheck",
-    "Pair",
-    "ReplayResult",
-    "Step",
-    "attack",
-    "exact",
-    "leaks",
-    "noisy",
-    "order",
-    "own_checks",
-    "replay",
-    "turned_neighbours",
-    "worst_neighbours",
-    "worst_pair",
-]
+from typing import TYPE_CHECKING
+
+from confide.first_use import public_names
+
+# Each name is imported on first use, since pytest imports this package in every run.
+if TYPE_CHECKING:
+    from confide.audit.attacks import attack as attack
+    from confide.audit.known_answers import OwnCheck as OwnCheck
+    from confide.audit.known_answers import own_checks as own_checks
+    from confide.audit.leak_search import Leak as Leak
+    from confide.audit.leak_search import LeaksResult as LeaksResult
+    from confide.audit.leak_search import leaks as leaks
+    from confide.audit.neighbours import Pair as Pair
+    from confide.audit.neighbours import worst_neighbours as worst_neighbours
+    from confide.audit.quadrature import ExactResult as ExactResult
+    from confide.audit.quadrature import exact as exact
+    from confide.audit.replays import ReplayResult as ReplayResult
+    from confide.audit.replays import replay as replay
+    from confide.audit.results import AuditResult as AuditResult
+    from confide.audit.row_orders import order as order
+    from confide.audit.row_orders import turned_neighbours as turned_neighbours
+    from confide.audit.tape import Step as Step
+    from confide.audit.tape import noisy as noisy
+    from confide.audit.worst_pairs import worst_pair as worst_pair
+
+__all__, __getattr__, __dir__ = public_names(__name__, __file__)

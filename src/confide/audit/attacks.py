@@ -103,7 +103,7 @@ def claim_of(release: Any, budget: Budget | float | None) -> Budget:
     for given in (budget, getattr(release, "budget", None), getattr(release, "epsilon", None)):
         if given is not None and not callable(given):
             return as_budget(given)
-    raise ParameterError("say what is claimed: give the budget, such as budget=confide.PureDP(1.0).")
+    raise ParameterError("say what is claimed, such as budget=1.0.")
 
 
 def outcomes_of(release: Any, data: Any, n: int) -> list[Any]:

@@ -86,7 +86,7 @@ def worst_neighbours(estimator: Any, n_rows: int | None = None) -> Pair:
     for size in _sizes(estimator, n_rows):
         if found and (size < _MANY or found[0][1].statistic is None):
             continue
-        for pair in _candidates(made, size):
+        for pair in candidates(made, size):
             try:
                 found.append(_judged(made, pair))
             except ConfideError as error:
@@ -105,7 +105,7 @@ def _sizes(estimator: Any, n_rows: int | None) -> tuple[int, ...]:
     return _SIZES if bounds is None else (int(bounds[1]),)
 
 
-def _candidates(estimator: Any, n: int) -> Iterator[Pair]:
+def candidates(estimator: Any, n: int) -> Iterator[Pair]:
     """Pairs of data sets with at most n rows."""
     inner = getattr(estimator, "estimator", estimator)
     domain, times = domain_of(inner), int(getattr(inner, "max_rows_per_person", 1))

@@ -167,8 +167,8 @@ class AuditResult:
         ax.plot(self.false_alarms, self.detections, color=BLUE, label="counted releases")
         ax.plot([self.separation.high], [self.separation.low], "o", color=ORANGE, label="bounds of the event")
         ax.set(xlim=(-0.01, 1.01), ylim=(-0.01, 1.01))
-        ax.set_xlabel("share of the second data set")
-        ax.set_ylabel("share of the first data set")
+        ax.set_xlabel("share beyond the threshold, second data set")
+        ax.set_ylabel("share beyond the threshold, first data set")
         ax.set_title(f"{self.name}: {'refuted' if self.refuted else 'not refuted'}", loc="left", fontsize="medium")
         ax.legend(loc="lower right", frameon=False, fontsize="small")
         return ax

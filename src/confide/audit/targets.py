@@ -40,7 +40,8 @@ def audited(target: Any, budget: Budget | None, n_releases: int, confidence: flo
         raise ParameterError(f"{target} has no name release: a callable of a data set, or an estimator.")
     first, second = (getattr(found, name, None) for name in ("first", "second"))
     if first is not None and second is not None:
-        return attack(release, first, second, budget=budget, n_releases=n_releases, confidence=confidence)
+        name = str(target) if isinstance(target, str) else None
+        return attack(release, first, second, budget=budget, n_releases=n_releases, confidence=confidence, name=name)
     if not hasattr(release, "fit"):
         raise ParameterError(f"{target} needs the names first and second beside release: the two neighbouring data sets.")
     return worst_pair(release, n_fits=n_releases, budget=budget, confidence=confidence)

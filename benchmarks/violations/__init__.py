@@ -1,0 +1,1 @@
+"""Violations that were found in other libraries, each attacked by confide.audit."""
