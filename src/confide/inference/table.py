@@ -31,6 +31,14 @@ _HIDDEN_NOTE = (
     "inf: the noise hides what the rows tell about this class, or about all classes, so nothing is known. Means over "
     "classes omit it."
 )
+_HIDDEN_INTEREST_NOTE = (
+    "inf: the noise hides what the rows tell about this coefficient, or a few rows with large numbers decide it, so nothing "
+    "is known. The estimate is the released weight."
+)
+_POWER_NOTE = (
+    'A test that rejects "no effect" where p is below 0.05 has size 5%. It finds an effect of 2.8 total errors with '
+    "probability 80%."
+)
 _USUAL_WIDTH, _LARGEST_WIDTH, _GAP = 80, 100, "  "
 _LEAST_WORDS = 12
 """A name or a unit is never broken into narrower lines."""
@@ -118,6 +126,8 @@ class CoefficientTable:
         The name of the exponential of a coefficient, "odds ratio" or "rate ratio"; empty where it has no meaning.
     shortens_rows : bool
         Whether the model clips long encoded rows, for which coefficients count less.
+    is_of_interest : bool
+        Whether the coefficients are those that were named, by an orthogonal score.
     predicted : str
         The number that a regression predicts, with its unit if the schema names one; empty for classes.
     """
@@ -135,6 +145,7 @@ class CoefficientTable:
     ratio: str = ""
     shortens_rows: bool = False
     predicted: str = ""
+    is_of_interest: bool = False
 
     @classmethod
     def of(cls, uncertainty: Uncertainty, units: Sequence[NamedUnit], level: float, sign: float, **facts: Any) -> Self:
@@ -191,12 +202,17 @@ class CoefficientTable:
                 else []
             ),
             *([_CENTRED_NOTE] if self.is_centred else []),
-            *([_HIDDEN_NOTE] if any(math.isinf(coefficient.total_error) for coefficient in self.coefficients) else []),
-            *([BASE_NOTE] if self.shown_units == "original" else []),
+            *([self._hidden_note] if any(math.isinf(coefficient.total_error) for coefficient in self.coefficients) else []),
+            *([_POWER_NOTE] if self.is_of_interest else []),
+            *([BASE_NOTE] if self.shown_units == "original" and not self.is_of_interest else []),
             *([f"The {self.ratio} is the exponential of the coefficient."] if self.ratio else []),
             *([SHORTENED_NOTE] if self.shortens_rows else []),
             self.guarantee.statement().split("\n")[0],
         )
+
+    @property
+    def _hidden_note(self) -> str:
+        return _HIDDEN_INTEREST_NOTE if self.is_of_interest else _HIDDEN_NOTE
 
     @property
     def cells(self) -> list[tuple[str, ...]]:

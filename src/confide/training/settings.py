@@ -14,6 +14,7 @@ from confide.erm.row_bounds import RowBound
 from confide.erm.row_sums import RowSum
 from confide.errors import ParameterError
 from confide.features.quadratic_forms import QuadraticForm
+from confide.inference.interest import Combination
 from confide.privacy.budgets import Budget, Neighbours
 from confide.privacy.centring import sum_of_rows
 from confide.released_models.prior import Prior
@@ -129,6 +130,7 @@ class Settings:
     penalty : the quadratic form in whose norm rows and weights are; None for |w|^2
     bound_before_penalty : the bound on rows before they are brought to that norm; None without a form
     set_aside : explained in `Problem`, for a release that is one of several
+    interest : the coefficients for which a part of the budget is kept, see `interest_choice`
     n_threads : number of threads that share rows in memory or in files; no plan or release depends on it
     """
 
@@ -158,6 +160,7 @@ class Settings:
     has_schema: bool = False
     penalty: QuadraticForm | None = None
     bound_before_penalty: RowBound | None = None
+    interest: tuple[Combination, ...] = ()
 
     @property
     def largest_weight(self) -> float:
@@ -180,7 +183,7 @@ class Settings:
     @property
     def has_intervals(self) -> bool:
         """Whether a part of the budget is kept for intervals."""
-        return self.inference_share != 0.0
+        return self.inference_share != 0.0 or bool(self.interest)
 
     def weights_of_prior(self, n_scores: int, n_features: int) -> tuple[float, ...]:
         """The prior as weights of a problem with so many scores and columns; empty if there is no prior."""
