@@ -125,7 +125,9 @@ def cell(kind: str, d: int, n: int, epsilon: float, currency: str, neighbours: s
 
 def show(lines: list[dict[str, Any]]) -> None:
     """The table of README.md."""
-    print("rows          d      n   eps  budget       neighbours         coverage        width  forecast  unknown  q     second")
+    print(
+        "rows          d      n   eps  budget       neighbours         coverage        width  forecast  unknown  q     second"
+    )
     for line in lines:
         start = f"{line['kind']:11s} {line['d']:3d} {line['n']:6d} {line['epsilon']:5g}  {line['currency']:11s}"
         start += f"  {line['neighbours']:17s}"

@@ -113,9 +113,7 @@ class CoefficientIntervals:
         ends = known.intervals(level).reshape(n_vectors, -1, 2)[:, :width]
         return ends[0] if n_vectors == 1 else ends
 
-    def summary(
-        self, level: float = 0.95, target: str | None = None, units: str | None = None
-    ) -> CoefficientTable:
+    def summary(self, level: float = 0.95, target: str | None = None, units: str | None = None) -> CoefficientTable:
         """Make a table of coefficients with standard errors, intervals and p-values. It prints, and writes LaTeX and HTML.
 
         For a classifier with two classes, the coefficients are those for the schema's positive class, or without one for

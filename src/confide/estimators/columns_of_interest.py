@@ -43,37 +43,39 @@ def checked_interest(given: Any, encoder: Encoder | None, names: Callable[[], Se
     known = list(map(str, names())) if encoder is None else list(encoder.schema.column_names)
     unknown = [each for each in given if each not in known]
     if unknown:
-        raise ParameterError(f"interest names {listed(unknown)}, which {'is no column' if len(unknown) == 1 else 'are no columns'}. The columns are {listed(known)}.")
+        what = "is no column" if len(unknown) == 1 else "are no columns"
+        raise ParameterError(f"interest names {listed(unknown)}, which {what}. The columns are {listed(known)}.")
     if encoder is None:
         found = [Combination(each, "per 1, as given", (each,), 1.0, ((known.index(each), 1.0),)) for each in given]
     else:
         found = [one for each in given for one in _of_column(each, encoder)]
     if len(found) > _MOST:
-        raise ParameterError(f"interest is for at most {_MOST} coefficients, and these columns have {len(found)}. Name fewer.")
+        raise ParameterError(
+            f"interest is for at most {_MOST} coefficients, and these columns have {len(found)}. Name fewer."
+        )
     return tuple(found)
 
 
 def _of_column(name: str, encoder: Encoder) -> list[Combination]:
     """The coefficients of one column in units of the table: one for a number, one for each level of a category."""
     column = encoder.schema.columns[encoder.schema.column_names.index(name)]
-    is_number = isinstance(column, NumberColumn)
     if any(name in each.columns for each in encoder.schema.interact):
         raise ParameterError(
-            f'interest names "{name}", whose effect depends on other columns: the schema has an interaction with it. Leave out '
-            f"the interaction, or the name."
+            f'interest names "{name}", whose effect depends on other columns: the schema has an interaction with it. Leave '
+            f"out the interaction, or the name."
         )
-    if is_number and column.knots_with_bounds:
+    if isinstance(column, NumberColumn) and column.knots_with_bounds:
         raise ParameterError(
-            f'interest names "{name}", whose effect is a curve, and a curve has no single coefficient. Give the column knots = 0 '
-            f"in the schema for a straight line, or leave out the name."
+            f'interest names "{name}", whose effect is a curve, and a curve has no single coefficient. Give the column '
+            f"knots = 0 in the schema for a straight line, or leave out the name."
         )
     each_weight = np.eye(encoder.n_features + 1)
     units, combinations = in_original_units(encoder, each_weight[:-1], each_weight[-1])
-    found = []
+    found, has_levels = [], not isinstance(column, NumberColumn)
     for unit, row in zip(units, combinations, strict=True):
         if unit.columns != (name,):
             continue
         places = np.flatnonzero(row).tolist()
         factors = tuple((-1 if place == encoder.n_features else place, float(row[place])) for place in places)
-        found.append(Combination(unit.name, unit.unit, unit.columns, float(unit.span), factors, not is_number))
+        found.append(Combination(unit.name, unit.unit, unit.columns, float(unit.span), factors, has_levels))
     return found

@@ -19,13 +19,11 @@ from dataclasses import dataclass, fields
 from typing import Any, Self
 
 import numpy as np
+from scipy.special import ndtri
 
 from confide.errors import ParameterError
 from confide.inference.evidence import CheckedEvidence, symmetric_of, triangle_of
-from confide.inference.intervals import Uncertainty, noise_draws
-from confide.privacy.group_shapes import Groups
-from confide.privacy.mechanism import Noise
-from confide.privacy.shapes import Ball
+from confide.inference.intervals import Uncertainty
 from confide.types import Array
 
 DEVIATIONS_OF_ROWS = 3.0
@@ -41,7 +39,7 @@ _LEAST_CURVATURE = 4.0
 _LARGEST_SECOND_ORDER = 2.0
 """The largest error of second order, in errors of first order, at which there is an interval (benchmarks/interest.py)."""
 _QUANTILE = 1.96
-_SEED = 2000
+_N_POINTS = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +121,7 @@ class Facts:
     @property
     def stretch(self) -> Array:
         """(D,): what turns released weights into those for rows with the shortened constant."""
-        factors = np.ones(self.n_features + (self.intercept > 0.0))
+        factors: Array = np.ones(self.n_features + (self.intercept > 0.0))
         if self.intercept > 0.0:
             factors[-1] = self.intercept / self.constant
         return factors
@@ -142,16 +140,34 @@ def inverse_of(facts: Facts, curvature: Array) -> Array:
 
 
 def corrected_weights(facts: Facts, weights: Array, curvature: Array) -> Array:
-    """(D,): released weights without the pull of the ridge, as far as the noisy curvature tells. Those for rows as they are."""
-    stretched = inverse_of(facts, curvature) @ (facts.l2 * weights / facts.stretch)
-    answer: Array = weights + stretched / facts.stretch
+    """(D,): released weights without the pull of the ridge, as far as the noisy curvature tells."""
+    answer: Array = weights + sum(_pulls_of_ridge(facts, weights, curvature)) / facts.stretch
     return answer
 
 
-def directions_of(facts: Facts, combinations: tuple[Combination, ...], curvature: Array) -> Array:
-    """(k, D): for rows with the shortened constant, the direction of each combination in units of its clip."""
+def _pulls_of_ridge(facts: Facts, weights: Array, curvature: Array) -> tuple[Array, Array]:
+    """By how much the ridge moved released weights, and a second step of what the noise hid from the first.
+
+    Both are for rows with the shortened constant.
+    """
     inverse = inverse_of(facts, curvature)
-    return np.array([_direction(facts, each, inverse, curvature) for each in combinations])
+    first = inverse @ (facts.l2 * weights / facts.stretch)
+    return first, first - inverse @ (curvature @ first)
+
+
+def directions_of(facts: Facts, combinations: tuple[Combination, ...], weights: Array, curvature: Array) -> Array:
+    """(k, D): for rows with the shortened constant, the direction of each combination in units of its clip.
+
+    With C the covariance of the errors u of the weights, v minimises the expected square of (H v - a) . u over these errors
+    and the noise on H: (H C H + s^2 (tr(C) I + C))^-1 H C a.
+    """
+    covariance = _covariance_of_weights(facts, weights, curvature)
+    noise = float(np.trace(covariance)) * np.eye(len(curvature)) + covariance
+    pulled = curvature @ covariance
+    whole = pulled @ curvature + facts.curvature_deviation**2 * noise
+    # Without noise a combination that no row tells apart has the least direction.
+    whole = whole + 1e-12 * float(np.trace(whole)) * np.eye(len(whole))
+    return np.array([_direction(facts, each, np.linalg.solve(whole, pulled), curvature) for each in combinations])
 
 
 def _direction(facts: Facts, combination: Combination, inverse: Array, curvature: Array) -> Array:
@@ -267,8 +283,8 @@ def uncertainty_of_interest(evidence: InterestEvidence) -> Uncertainty:
     """
     facts, curvature = evidence.facts, evidence.curvature
     weights = corrected_weights(facts, evidence.weights, curvature)
-    directions = directions_of(facts, evidence.combinations, curvature)
-    covariance = _covariance_of_weights(facts, curvature)
+    directions = directions_of(facts, evidence.combinations, evidence.weights, curvature)
+    covariance = _covariance_of_weights(facts, evidence.weights, curvature)
     found = [
         _errors(evidence, place, facts.stretch * weights, directions[place], covariance)
         for place in range(len(evidence.combinations))
@@ -277,17 +293,26 @@ def uncertainty_of_interest(evidence: InterestEvidence) -> Uncertainty:
     has_noise = facts.noise_in_objective > 0.0 or max(facts.sums_deviations) > 0.0
     errors = np.zeros((0, len(found)))
     if has_noise:
-        n = len(found)
-        others = noise_draws(Noise(Ball(n, 1.0), "gaussian", 1.0), _SEED)
-        shape = Groups((n,), (math.sqrt(0.5),)) if facts.is_laplace else Ball(n, 1.0)
-        own = noise_draws(Noise(shape, "laplace" if facts.is_laplace else "gaussian", 1.0), _SEED + 1)
         known = np.isfinite(sampling)
+        others, own = (part[:, None] for part in _independent_points(is_laplace=facts.is_laplace))
         errors = others * np.where(known, gaussian, 0.0) + own * np.where(known, of_sums, 0.0)
     return Uncertainty(estimates, sampling, errors)
 
 
-def _covariance_of_weights(facts: Facts, curvature: Array) -> Array:
-    """The covariance of the errors of the corrected weights, for rows with the shortened constant."""
+def _independent_points(*, is_laplace: bool) -> tuple[Array, Array]:
+    """Points of a standard Gaussian error and of an independent one of the law of the noise, each pair equally likely."""
+    shares = (np.arange(_N_POINTS) + 0.5) / _N_POINTS
+    gaussian = ndtri(shares)
+    laplace = np.sign(shares - 0.5) * np.log1p(-np.abs(2.0 * shares - 1.0))
+    first, second = (each / np.sqrt(np.mean(each**2)) for each in (gaussian, laplace if is_laplace else gaussian))
+    return np.repeat(first, _N_POINTS), np.tile(second, _N_POINTS)
+
+
+def _covariance_of_weights(facts: Facts, weights: Array, curvature: Array) -> Array:
+    """The covariance of the errors of the corrected weights, for rows with the shortened constant.
+
+    The last step of the correction stands for what it may have missed.
+    """
     inverse = inverse_of(facts, curvature)
     values, vectors = np.linalg.eigh(curvature)
     # The squared slopes of a usual row are its curvature times the square of the largest slope over four times the largest
@@ -295,7 +320,8 @@ def _covariance_of_weights(facts: Facts, curvature: Array) -> Array:
     steep = facts.largest_slope**2 / (4.0 * facts.largest_curvature)
     spread = (vectors * np.maximum(values, 0.0)) @ vectors.T * steep
     spread = spread + np.diag((facts.noise_in_objective / facts.stretch) ** 2)
-    answer: Array = inverse @ spread @ inverse
+    _, missed = _pulls_of_ridge(facts, weights, curvature)
+    answer: Array = inverse @ spread @ inverse + np.outer(missed, missed)
     return answer
 
 
@@ -326,7 +352,7 @@ def _errors(
     doubt = of_bend / bend
     sampling = per_pull * math.sqrt(max(square, of_square, float(np.finfo(float).tiny)))
     of_sums = per_pull * of_pull
-    second = per_pull * _second_order(facts, wanted, direction, covariance)
+    second = per_pull * _second_order(evidence, wanted, direction, covariance)
     if second > _LARGEST_SECOND_ORDER * math.hypot(sampling, of_sums):
         return estimate, math.inf, 0.0, 0.0
     # The size of an error that is divided by a noisy number is enlarged as in `intervals._inflation_factors`.
@@ -334,12 +360,14 @@ def _errors(
     return estimate + change, factor * sampling, factor * math.hypot(second, change * doubt), factor * of_sums
 
 
-def _second_order(facts: Facts, wanted: Array, direction: Array, covariance: Array) -> float:
-    """Standard deviation of (E v) . u: E the noise on the curvature, u the errors of the weights but along the combination.
+def _second_order(evidence: InterestEvidence, wanted: Array, direction: Array, covariance: Array) -> float:
+    """Standard deviation of (H v) . u, u the errors of the weights but along the combination, and H without noise.
 
-    E v has covariance s^2 (|v|^2 I + v v^T).
+    The noise E on H gives E v the covariance s^2 (|v|^2 I + v v^T), and what is left of H v with the noisy H is known.
     """
     apart = np.eye(len(direction)) - np.outer(direction, wanted) / float(wanted @ direction)
     spread = apart @ covariance @ apart.T
-    square = float(direction @ direction) * float(np.trace(spread)) + float(direction @ spread @ direction)
-    return facts.curvature_deviation * math.sqrt(max(square, 0.0))
+    of_noise = float(direction @ direction) * float(np.trace(spread)) + float(direction @ spread @ direction)
+    left = evidence.curvature @ direction
+    square = evidence.facts.curvature_deviation**2 * of_noise + float(left @ spread @ left)
+    return math.sqrt(max(square, 0.0))

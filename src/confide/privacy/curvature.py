@@ -30,9 +30,10 @@ from confide.privacy.noise import Entropy
 from confide.types import Array, Weights
 
 _DOWN = 1.0 - 2.0**-40
-_SHORT_CONSTANT = 0.25
-"""The largest constant of the intercept in this matrix, as a share of the bound on a row. At a quarter the squared bound on a
-row grows by a sixteenth, and the noise beside the constant by a factor of four, where rows add the most."""
+_SHORT_CONSTANT = 0.5
+"""The largest constant of the intercept in this matrix, as a share of the bound on a row. The noise beside the constant is
+then larger, where rows add the most, and the noise where columns meet is smaller. At a quarter it was harder to tell a column
+whose mean is not 0 from the constant, and coverage was lost (benchmarks/README.md)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +92,8 @@ class NoisyCurvature:
         sensitivity = (exact + 2.0 * (SecondMoments()._rounding(problem, 1.0, longest) + more)) * _UP
         if not sensitivity <= (1.0 + _LARGEST_INFLATION) * exact:
             raise too_inexact(problem)
-        lattice, curve = least_noise(size, sensitivity, math.sqrt(size) * sensitivity, budget_of_row(budget, problem.rows_per_person))
+        of_row = budget_of_row(budget, problem.rows_per_person)
+        lattice, curve = least_noise(size, sensitivity, math.sqrt(size) * sensitivity, of_row)
         return CurvaturePlan(problem, budget, constant, longest, lattice, problem.event(budget, curve))
 
     def release(self, plan: CurvaturePlan, weights: Weights, source: RowSource, entropy: Entropy) -> Array:
@@ -103,7 +105,8 @@ class NoisyCurvature:
             raise ParameterError(ANOTHERS)
         problem, unit = plan.problem, plan.problem.loss_bounds.smoothness
         problem.check_source(source)
-        matrix = source.sum_over_rows(curvature_sum(problem), shortened(weights, plan.largest_norm)).hessian[0] / unit
+        totals = source.sum_over_rows(curvature_sum(problem), shortened(weights, plan.largest_norm))
+        matrix: Array = totals.hessian[0] / unit
         factors = np.ones(len(matrix))
         if problem.intercept > 0.0:
             factors[-1] = plan.constant / problem.intercept
@@ -140,7 +143,7 @@ def largest_norm(training: Plan, budget: Budget) -> float:
     problem, noise_bound = training.problem, 0.0
     if training.noise is not None and training.perturbs_objective:
         noise_bound = training.noise.bound(log_failure(budget, problem))
-    return 2.0 * problem.rounding(training.l2).minimiser_norm(noise_bound) + 10.0 * training.noise_norm
+    return float(2.0 * problem.rounding(training.l2).minimiser_norm(noise_bound) + 10.0 * training.noise_norm)
 
 
 def shortened(vector: Array, longest: float) -> Array:

@@ -128,7 +128,7 @@ def interest_of(plan: InterestPlan, weights: Weights, source: RowSource, entropy
     curvature = NoisyCurvature().release(plan.curvature, weights, source, entropy)
     near = corrected_weights(facts, weights[0], curvature)
     # A row has the constant of the intercept here, and the shortened one in the matrix from which directions are made.
-    along = directions_of(facts, plan.combinations, curvature) / facts.stretch
+    along = directions_of(facts, plan.combinations, weights[0], curvature) / facts.stretch
     sums = NoisyDirectionSums().release(plan.sums, near[None], along, source, entropy)
     return InterestEvidence(facts, plan.combinations, weights[0], curvature, sums)
 

@@ -1,4 +1,4 @@
-"""Intervals for named coefficients: which combinations of weights they are, and the plan of all that is released for them."""
+"""Intervals for named coefficients: the shares of the budget, and the plan of all that is released for them."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from confide.training.mechanism_choice import mechanism_for, plan_of_weights
 from confide.training.settings import ScoreLoss, Settings
 
 SHARES = (0.2, 0.35)
-"""Shares of the curvature and of the sums along directions. The weights have the rest. Of the shares that were compared these
-gave the shortest intervals with the stated coverage (benchmarks/interest.py)."""
+"""Shares of the curvature and of the sums along directions. The weights have the rest. Of the shares that were compared
+these gave the shortest intervals with the stated coverage (benchmarks/README.md)."""
 _MOST_COLUMNS = 1000
 """The largest number of weights: the curvature then has half a million entries with exact noise."""
 
@@ -52,8 +52,8 @@ def _refuse(settings: Settings, score_loss: ScoreLoss, n_features: int) -> None:
         )
     if n_features > _MOST_COLUMNS:
         raise ParameterError(
-            f"interest is for at most {_MOST_COLUMNS:,} columns as they enter the fit, and here are {n_features:,}. Use fewer "
-            f"columns or levels."
+            f"interest is for at most {_MOST_COLUMNS:,} columns as they enter the fit, and here are {n_features:,}. Use "
+            f"fewer columns or levels."
         )
 
 
