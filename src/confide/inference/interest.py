@@ -127,15 +127,27 @@ class Facts:
         return factors
 
 
-def inverse_of(facts: Facts, curvature: Array) -> Array:
-    """(D, D): an inverse of the noisy curvature that does not blow up what the noise hides.
+def _careful_inverse(facts: Facts, curvature: Array) -> Array:
+    """(D, D): an inverse of the noisy curvature that does not blow up what the noise hides: (H^2 + (D + 1) s^2 I)^-1 H.
 
-    It minimises the expected squared error of H x = a over the noise on H: (H^2 + (D + 1) s^2 I)^-1 H.
+    It minimises the expected squared error of H x = a over the noise on H, of deviation s, for the least x.
     """
     ridge = (len(curvature) + 1) * facts.curvature_deviation**2
     # Without noise a combination that no row tells apart has the least inverse.
     ridge = max(ridge, (1e-9 * float(np.abs(curvature).max())) ** 2, float(np.finfo(float).tiny))
     answer: Array = np.linalg.solve(curvature @ curvature + ridge * np.eye(len(curvature)), curvature)
+    return answer
+
+
+def _wide_inverse(facts: Facts, curvature: Array) -> Array:
+    """(D, D): an inverse of the noisy curvature that is rather too large than too small, for errors that must be covered.
+
+    Noise of deviation s alone gives eigenvalues of the size s sqrt(D). Smaller ones are replaced by this.
+    """
+    values, vectors = np.linalg.eigh(curvature)
+    least = facts.curvature_deviation * math.sqrt(len(values))
+    least = max(least, 1e-9 * float(np.abs(values).max()), float(np.finfo(float).tiny))
+    answer: Array = (vectors / np.maximum(values, least)) @ vectors.T
     return answer
 
 
@@ -150,7 +162,7 @@ def _pulls_of_ridge(facts: Facts, weights: Array, curvature: Array) -> tuple[Arr
 
     Both are for rows with the shortened constant.
     """
-    inverse = inverse_of(facts, curvature)
+    inverse = _careful_inverse(facts, curvature)
     first = inverse @ (facts.l2 * weights / facts.stretch)
     return first, first - inverse @ (curvature @ first)
 
@@ -313,7 +325,7 @@ def _covariance_of_weights(facts: Facts, weights: Array, curvature: Array) -> Ar
 
     The last step of the correction stands for what it may have missed.
     """
-    inverse = inverse_of(facts, curvature)
+    inverse = _wide_inverse(facts, curvature)
     values, vectors = np.linalg.eigh(curvature)
     # The squared slopes of a usual row are its curvature times the square of the largest slope over four times the largest
     # curvature: for the logistic loss they are equal.

@@ -30,7 +30,7 @@ from confide.privacy.noise import Entropy
 from confide.types import Array, Weights
 
 _DOWN = 1.0 - 2.0**-40
-_SHORT_CONSTANT = 0.5
+_SHORT_CONSTANT = 0.4
 """The largest constant of the intercept in this matrix, as a share of the bound on a row. The noise beside the constant is
 then larger, where rows add the most, and the noise where columns meet is smaller. At a quarter it was harder to tell a column
 whose mean is not 0 from the constant, and coverage was lost (benchmarks/README.md)."""
