@@ -125,9 +125,7 @@ def cell(kind: str, d: int, n: int, epsilon: float, currency: str, neighbours: s
 
 def show(lines: list[dict[str, Any]]) -> None:
     """The table of README.md."""
-    print(
-        "rows          d      n   eps  budget       neighbours         coverage        width  forecast  unknown  q     second"
-    )
+    print("rows          d      n   eps  budget       neighbours         coverage        width  forecast  unknown")
     for line in lines:
         start = f"{line['kind']:11s} {line['d']:3d} {line['n']:6d} {line['epsilon']:5g}  {line['currency']:11s}"
         start += f"  {line['neighbours']:17s}"
@@ -136,7 +134,7 @@ def show(lines: list[dict[str, Any]]) -> None:
             continue
         print(
             f"{start}  {line['coverage']:.3f} +- {line['standard_error']:.3f}  {line['width']:5.2f}  "
-            f"{line['forecast_width']:5.2f}     {line['unknown']:.3f}    {line['score_error']:.2f}  {line['second_order']:.2f}"
+            f"{line['forecast_width']:5.2f}     {line['unknown']:.3f}"
         )
 
 

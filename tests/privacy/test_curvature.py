@@ -107,7 +107,7 @@ def test_neighbours_are_as_far_apart_as_the_theorem_says(neighbours):
 @BOTH
 @pytest.mark.parametrize("persons", [1, 2])
 def test_released_matrices_scatter_by_the_theorems_law(name, neighbours, persons):
-    """The deviation is that of theorem 5, and that of 40 releases of 6 entries; noise 0.7 or 1.4 times as large fails."""
+    """The deviation is that of theorem 3, and that of 40 releases of 6 entries; noise 0.7 or 1.4 times as large fails."""
     plan = plan_of(BUDGETS[name], neighbours, persons)
     bound = 1.25 * (math.sqrt(2.0) if neighbours is REPLACE else 1.0) * 0.25
     if name == "pure":

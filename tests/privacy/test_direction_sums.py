@@ -76,30 +76,27 @@ def test_a_loss_that_bends_at_steep_rows_costs_more():
 
 @BOTH
 def test_two_rows_attain_the_distance_through_the_release(neighbours):
-    """A row with the steepest slope one way along all directions, and one with the steepest the other way."""
+    """A row with the steepest slope that pulls one way along all directions, and one that pulls the other way, or none."""
     rows, labels = some_rows()
-    mine, others, steep = rows.copy(), rows.copy(), np.array([[60.0, 0.0, 0.0]])
-    mine[0], others[0] = (1.0, 0.0), (-1.0, 0.0)
-    labels[0] = -1
-    labels_of_others = labels.copy()
-    labels_of_others[0] = 1
+    mine, others, steep = rows.copy(), rows.copy(), np.array([[-60.0, 0.0, 0.0]])
+    mine[0], others[0], labels[0] = (0.7, 0.7), (0.7, -0.7), 1
+    labels_of_others = labels
     if neighbours is ADD:
-        others, labels_of_others = others[1:], labels_of_others[1:]
-    along = np.array([[5.0, 0.0, 0.0]] * 2)
+        others, labels_of_others = others[1:], labels[1:]
+    along = np.array([[0.0, 5.0, 0.0]] * 2)
     scales = (1.0, 1.0) if neighbours is REPLACE else (1.0, 0.5)
     units = np.array([1.0, 0.25 / scales[0], 1.0 / scales[1]])
     apart = (exact(mine, labels, steep, along) - exact(others, labels_of_others, steep, along)) / units
-    expected = math.sqrt(2.0) * (1.0 if neighbours is ADD else 2.0)
-    # Slopes of one sign along opposite directions pull alike, so the labels differ too.
-    assert np.linalg.norm(apart) <= math.sqrt(2.0) * distance_of_neighbours(LOGISTIC, scales, neighbours, 2)
-    assert np.linalg.norm(apart[:, 0]) in (pytest.approx(expected), pytest.approx(0.0, abs=1e-9))
+    bound = math.sqrt(2.0) * distance_of_neighbours(LOGISTIC, scales, neighbours, 2)
+    # Without a row to replace, a row that pulls a little less bends too, and adds a little more.
+    assert 0.96 * bound <= np.linalg.norm(apart) <= bound
 
 
 @pytest.mark.parametrize("name", BUDGETS)
 @BOTH
 @pytest.mark.parametrize("persons", [1, 2])
 def test_released_sums_scatter_by_the_theorems_law(name, neighbours, persons):
-    """The deviations are those of theorem 5, and those of 60 releases; noise 0.7 or 1.4 times as large fails."""
+    """The deviations are those of theorem 3, and those of 60 releases; noise 0.7 or 1.4 times as large fails."""
     plan = NoisyDirectionSums().plan(training_of(neighbours, persons), 2, BUDGETS[name])
     scales = (0.5, 0.5) if name == "pure" else (1.0, 1.0) if neighbours is REPLACE else (1.0, 0.5)
     assert plan.scales == scales
@@ -116,8 +113,7 @@ def test_released_sums_scatter_by_the_theorems_law(name, neighbours, persons):
     entropy, source, centre = Entropy.seeded(5), source_of(rows, labels), exact(rows, labels)
     found = [NoisyDirectionSums().release(plan, WEIGHTS, DIRECTIONS, source, entropy) for _ in range(60)]
     units = np.array([1.0, 0.25 / scales[0], 1.0 / scales[1]])
-    spread = np.mean(((np.array(found) - centre) / units / deviation) ** 2, axis=(0, 1))
-    assert ((0.6 < spread) & (spread < 1.6)).all()
+    assert 0.6 < np.mean(((np.array(found) - centre) / units / deviation) ** 2) < 1.6
 
 
 def test_long_directions_are_shortened_only_where_there_is_noise():

@@ -56,9 +56,9 @@ class CoefficientIntervals:
         target : {"regularised", "unregularised"} or None, default None
             Which coefficients of the population are meant: those that minimise its objective with the same alpha, or those
             that minimise it without a ridge. None means "regularised", but with `interest` "unregularised", which is the
-            only target then; the coefficients are those of interest alone. "unregularised" corrects the bias of the ridge by one Newton step; it is exact
-            for `Ridge`, and not available after output perturbation, whose noise is too large for that step, nor where the
-            noise in the released curvature makes the step unreliable.
+            only target then; the coefficients are those of interest alone. "unregularised" corrects the bias of the ridge by
+            one Newton step; it is exact for `Ridge`, and not available after output perturbation, whose noise is too large
+            for that step, nor where the noise in the released curvature makes the step unreliable.
 
         Returns
         -------

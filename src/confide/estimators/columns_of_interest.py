@@ -51,7 +51,7 @@ def checked_interest(given: Any, encoder: Encoder | None, names: Callable[[], Se
         found = [one for each in given for one in _of_column(each, encoder)]
     if len(found) > _MOST:
         raise ParameterError(
-            f"interest is for at most {_MOST} coefficients, and these columns have {len(found)}. Name fewer."
+            f"interest is for at most {_MOST} coefficients, and these columns have {len(found)}. Name fewer columns."
         )
     return tuple(found)
 

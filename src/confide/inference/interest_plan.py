@@ -147,9 +147,9 @@ class InterestPlan:
             return
         raise ParameterError(
             f"intervals for interest would not be trustworthy: the weights near which they are made would be mostly noise. "
-            f"The mean squared error of scores would be {self.score_error:.2g}, where {LARGEST_SCORE_ERROR:g} is allowed, and "
-            f"errors of second order {ratio:.2g} times those of first order, where {LARGEST_SECOND_ORDER:g} is allowed. Use "
-            f"more rows, a larger budget, fewer columns, or ApproxDP or ZCDP in place of PureDP."
+            f"The mean squared error of scores would be {self.score_error:.2g}, where {LARGEST_SCORE_ERROR:g} is allowed, "
+            f"and errors of second order {ratio:.2g} times those of first order, where {LARGEST_SECOND_ORDER:g} is allowed. "
+            f"Use more rows, a larger budget, fewer columns, or ApproxDP or ZCDP in place of PureDP."
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -187,7 +187,7 @@ class InterestPlan:
     def sentences(self) -> tuple[str, ...]:
         """What to expect of each coefficient, in words."""
         return tuple(
-            f"{each.name}{f' ({each.unit})' if each.unit else ''}: about +- {self.margin(each):.3g} at 95%; a test of size 5% "
-            f"finds an effect of {self.smallest_effect(each):.3g} with probability {POWER:.0%}."
+            f"{each.name}{f' ({each.unit})' if each.unit else ''}: about +- {self.margin(each):.3g} at 95%; a test of size "
+            f"5% finds an effect of {self.smallest_effect(each):.3g} with probability {POWER:.0%}."
             for each in self.combinations
         )

@@ -1,10 +1,10 @@
-"""The curvature of the objective at released weights, with exact noise. Proof: proofs/interest.md.
+"""The curvature of the objective at released weights, with exact noise. Proof: proofs/curvature.md.
 
 Directions along which one coefficient can be told from the others are made of it. The constant of the intercept is shortened
 in this matrix. That leaves less noise where columns meet, and more only where the constant does.
 
-Symbols inside formulas: D weights, N = D (D + 1) / 2 entries, R bound on a row without its constant, k the shortened constant,
-c smoothness of the loss of a row with its weight.
+Symbols inside formulas: D weights, N = D (D + 1) / 2 entries, R bound on a row without its constant, k the shortened
+constant, c smoothness of the loss of a row with its weight.
 """
 
 from __future__ import annotations
@@ -25,15 +25,20 @@ from confide.privacy.budgets import Budget, Neighbours, PureDP, budget_of_row, p
 from confide.privacy.gaussian import GaussianMechanism, mu_within
 from confide.privacy.lattice import LatticeGaussian, LatticeLaplace, LatticeNoise, lattice_exponent
 from confide.privacy.mechanism import ANOTHERS, Plan, Problem, log_failure, made_by
-from confide.privacy.moments import _LARGEST_INFLATION, _UNIT, _UP, _WINDOW, SecondMoments, window_of
+from confide.privacy.moments import SecondMoments, window_of
 from confide.privacy.noise import Entropy
 from confide.types import Array, Weights
 
-_DOWN = 1.0 - 2.0**-40
+WINDOW = 2.0**-6
+"""The window of scores within which the mean of the curvature is taken, as in moments.md."""
+LARGEST_INFLATION = 0.1
+"""The largest part of a row's effect by which rounding may raise the noise."""
+_UNIT = 2.0**-53
+_DOWN, _UP = 1.0 - 2.0**-40, 1.0 + 2.0**-40
 _SHORT_CONSTANT = 0.4
-"""The largest constant of the intercept in this matrix, as a share of the bound on a row. The noise beside the constant is
-then larger, where rows add the most, and the noise where columns meet is smaller. At a quarter it was harder to tell a column
-whose mean is not 0 from the constant, and coverage was lost (benchmarks/README.md)."""
+"""The largest constant of the intercept in this matrix, as a share of the bound on a row. With a smaller one there is less
+noise where columns meet, and more beside the constant. At a quarter, columns whose mean is not 0 could not be told from the
+constant, and coverage was lost; from 0.35 to 0.5 intervals were alike (benchmarks/README.md)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +72,7 @@ class CurvaturePlan:
 
     @property
     def entry_deviation(self) -> float:
-        """Standard deviation of the noise on an entry off the diagonal, in the units of curvature; sqrt(2) times it on it."""
+        """Standard deviation of the noise on an entry off the diagonal, in units of curvature. On it, sqrt(2) times this."""
         return float(self.deviation * self.problem.loss_bounds.smoothness / math.sqrt(2.0))
 
 
@@ -78,7 +83,7 @@ class NoisyCurvature:
     def plan(self, training: Plan, budget: Budget) -> CurvaturePlan:
         """The plan for weights that `training` will release, with the least noise. No data is used."""
         problem = training.problem
-        loss, size = problem.loss_bounds, problem.row_width * (problem.row_width + 1) // 2
+        size = problem.row_width * (problem.row_width + 1) // 2
         constant = min(problem.intercept, _SHORT_CONSTANT * problem.row_bound.l2_norm)
         if not budget.is_private:
             return CurvaturePlan(problem, budget, constant, math.inf, None, problem.event(budget))
@@ -90,7 +95,7 @@ class NoisyCurvature:
         # Theorem 2: entries are multiplied by numbers of at most 1, in two more roundings.
         more = 2.0 * _UNIT * problem.n_rows_high * problem.row_norm**2
         sensitivity = (exact + 2.0 * (SecondMoments()._rounding(problem, 1.0, longest) + more)) * _UP
-        if not sensitivity <= (1.0 + _LARGEST_INFLATION) * exact:
+        if not sensitivity <= (1.0 + LARGEST_INFLATION) * exact:
             raise too_inexact(problem)
         of_row = budget_of_row(budget, problem.rows_per_person)
         lattice, curve = least_noise(size, sensitivity, math.sqrt(size) * sensitivity, of_row)
@@ -124,7 +129,7 @@ class NoisyCurvature:
 def curvature_sum(problem: Problem) -> MomentSum:
     """Slopes and curvatures of the rows of a problem; each curvature is its mean over the window of moments.md."""
     row_sum = RowSum(problem.loss, problem.row_bound, problem.intercept, 1, problem.largest_weight)
-    return MomentSum(row_sum, window_of(problem.loss_bounds, _WINDOW))
+    return MomentSum(row_sum, window_of(problem.loss_bounds, WINDOW))
 
 
 def refuse_other_losses(problem: Problem) -> None:

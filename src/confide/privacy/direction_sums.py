@@ -1,4 +1,4 @@
-"""Sums of slopes and curvatures along released directions, with exact noise. Proof: proofs/interest.md.
+"""Sums of slopes and curvatures along released directions, with exact noise. Proof: proofs/direction_sums.md.
 
 For each direction three numbers leave: what the rows' slopes add up to along it, their curvature, and their squared slopes.
 They say how far a named coefficient lies from its released weight, and how sure that is.
@@ -19,6 +19,8 @@ from confide.erm.losses import LossBounds
 from confide.errors import ParameterError
 from confide.privacy.budgets import Budget, Neighbours, PureDP, budget_of_row
 from confide.privacy.curvature import (
+    LARGEST_INFLATION,
+    WINDOW,
     CurvaturePlan,
     curvature_sum,
     largest_norm,
@@ -29,17 +31,19 @@ from confide.privacy.curvature import (
 )
 from confide.privacy.lattice import LatticeGaussian, LatticeNoise
 from confide.privacy.mechanism import ANOTHERS, Plan, Problem, made_by
-from confide.privacy.moments import _LARGEST_INFLATION, _UNIT, _UP, _WINDOW, window_of
+from confide.privacy.moments import window_of
 from confide.privacy.noise import Entropy
 from confide.types import Array, Weights
 
+_UNIT = 2.0**-53
+_UP = 1.0 + 2.0**-40
 _LONGEST_DIRECTION = 1024.0
 """Directions are shortened to this L2 norm, over the bound on a row with its constant."""
 _CELLS = 256
 _SCALES = {Neighbours.REPLACE_ONE: (1.0, 1.0), Neighbours.ADD_OR_REMOVE_ONE: (1.0, 0.5)}
 _PURE_SCALES = (0.5, 0.5)
-"""What multiplies the curvature and the squared slopes beside the slopes. Under Gaussian noise and replace-one neighbours they
-cost nothing for a loss that hardly bends at steep rows; elsewhere they raise the noise on the slopes by a seventh to a half."""
+"""What multiplies the curvature and the squared slopes beside the slopes. Under Gaussian noise and replace-one neighbours
+they cost nothing for a loss that hardly bends at steep rows; elsewhere the noise on slopes grows by a sixth to a half."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +103,7 @@ class NoisyDirectionSums:
         rounding = self._rounding(problem, longest, n_directions)
         l2 = math.sqrt(n_directions) * distance_of_neighbours(loss, scales, neighbours, 2)
         l1 = n_directions * distance_of_neighbours(loss, scales, neighbours, 1)
-        if not 2.0 * rounding <= _LARGEST_INFLATION * l2:
+        if not 2.0 * rounding <= LARGEST_INFLATION * l2:
             raise too_inexact(problem)
         size = 3 * n_directions
         lattice, curve = least_noise(
@@ -108,9 +112,9 @@ class NoisyDirectionSums:
         return DirectionSumsPlan(problem, n_directions, budget, scales, longest, lattice, problem.event(budget, curve))
 
     def _rounding(self, problem: Problem, longest: float, n_directions: int) -> float:
-        """Largest L2 distance between computed and exact sums. proofs/interest.md, theorem 4."""
+        """Largest L2 distance between computed and exact sums. proofs/direction_sums.md, theorem 2."""
         loss, terms = problem.loss_bounds, 2 * problem.row_width + 8
-        window = window_of(loss, _WINDOW)
+        window = window_of(loss, WINDOW)
         scores = loss.smoothness * (terms * problem.row_norm * longest + window)
         slopes = loss.rounding * loss.lipschitz + scores
         along = terms * _LONGEST_DIRECTION
@@ -145,7 +149,7 @@ class NoisyDirectionSums:
 def distance_of_neighbours(loss: LossBounds, scales: tuple[float, float], neighbours: Neighbours, order: int) -> float:
     """The largest L1 or L2 distance (`order`) of the scaled sums of neighbours, for one direction.
 
-    One row adds (p, u q, v p^2), p in [-1, 1] and q in [0, Q(|p|)]: proofs/interest.md, theorem 3. The grid bounds each cell
+    One row adds (p, u q, v p^2), p in [-1, 1] and q in [0, Q(|p|)]: proofs/direction_sums.md, theorem 1. The grid bounds each cell
     from above.
     """
     of_curvature, of_squares = scales
@@ -167,14 +171,14 @@ def _largest_bend(loss: LossBounds, low: Array, high: Array) -> Array:
     if not (loss.tapered and loss.self_concordant):
         return np.ones_like(low)
     # A row whose slope has the size a bends by at most a (1 - a / L), and within the window by exp(w) times as much.
-    steepness = math.exp(_WINDOW) * loss.lipschitz / loss.smoothness
+    steepness = math.exp(WINDOW) * loss.lipschitz / loss.smoothness
     at = np.clip(0.5, low, high)
     answer: Array = np.minimum(1.0, steepness * at * (1.0 - at) * _UP)
     return answer
 
 
 def joint_event(training: Plan, curvature: CurvaturePlan, sums: DirectionSumsPlan) -> Event:
-    """The event of weights, curvature and sums under one account: that of the weights, which pays for the others beside them.
+    """The event of weights, curvature and sums under one account: that of the weights, which pays for what is beside them.
 
     Raises ParameterError unless both have Gaussian noise, and the weights were planned for as much beside them.
     """

@@ -140,8 +140,7 @@ def _evidence_of(value: dict[str, Any]) -> Evidence | SumsEvidence:
 
 def _belongs_to(evidence: Evidence | SumsEvidence, scoring: LinearModel) -> bool:
     """Whether what intervals are computed from was released with exactly these weights."""
-    n_vectors, width = scoring.coef.shape
-    if isinstance(evidence, Evidence) and evidence.n_outputs != n_vectors:
+    if isinstance(evidence, Evidence) and evidence.n_outputs != len(scoring.coef):
         return False
     return _are_its_weights(evidence.weights, evidence.intercept, scoring)
 

@@ -163,8 +163,8 @@ def _of_interest(intervals: InterestPlan) -> str:
     """What is released for coefficients of interest."""
     names = " and ".join(dict.fromkeys(f'"{name}"' for each in intervals.combinations for name in each.columns))
     return (
-        f"the curvature of the objective at these weights and then, for the coefficients of {names}, three sums each over the "
-        f"rows' slopes and curvatures along a direction"
+        f"the curvature of the objective at these weights and then, for each coefficient of {names}, three sums of "
+        f"the rows' slopes and curvatures along a direction"
     )
 
 
