@@ -72,10 +72,33 @@ def _of_column(name: str, encoder: Encoder) -> list[Combination]:
     each_weight = np.eye(encoder.n_features + 1)
     units, combinations = in_original_units(encoder, each_weight[:-1], each_weight[-1])
     found, has_levels = [], not isinstance(column, NumberColumn)
+    n_levels = sum(unit.columns == (name,) for unit in units) + 1
     for unit, row in zip(units, combinations, strict=True):
         if unit.columns != (name,):
             continue
         places = np.flatnonzero(row).tolist()
         factors = tuple((-1 if place == encoder.n_features else place, float(row[place])) for place in places)
-        found.append(Combination(unit.name, unit.unit, unit.columns, float(unit.span), factors, has_levels))
+        found.append(
+            Combination(
+                unit.name,
+                unit.unit,
+                unit.columns,
+                float(unit.span),
+                factors,
+                has_levels,
+                *_usual(factors, n_levels if has_levels else 0),
+            )
+        )
     return found
+
+
+def _usual(factors: tuple[tuple[int, float], ...], n_levels: int) -> tuple[float, float]:
+    """The usual variance of rows along a direction along which the combination has the size 1, and its clip.
+
+    Levels are taken to be equally frequent: the rows of the two that are compared lie at -1/2 and 1/2. Encoded numbers are
+    taken to be uniform in [-1, 1].
+    """
+    if n_levels:
+        return 0.5 / n_levels, 0.5
+    factor = max(abs(factor) for place, factor in factors if place >= 0)
+    return 1.0 / (3.0 * factor**2), 3.0**0.5 / factor

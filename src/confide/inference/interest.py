@@ -53,6 +53,9 @@ class Combination:
         Places of the weights and their factors; the place -1 is the intercept.
     has_levels : bool
         Whether it compares levels of a category, so that rows lie along it at a few public places.
+    usual_spread, usual_clip : float
+        For forecasts: the variance of typical rows along the direction of the combination, and where they are clipped, if
+        the other columns are independent of it. 0 where nothing is known but the bound on rows.
     """
 
     name: str
@@ -61,6 +64,8 @@ class Combination:
     span: float
     factors: tuple[tuple[int, float], ...]
     has_levels: bool = False
+    usual_spread: float = 0.0
+    usual_clip: float = 0.0
 
     def vector(self, n_features: int, constant: float) -> Array:
         """The combination (D,) of weights for rows with this constant, which is 0 without an intercept."""

@@ -130,13 +130,23 @@ class InterestPlan:
         """Expected standard error of the coefficient of one column as it enters the fit."""
         return math.hypot(self.first_order, self.second_order)
 
+    def error_of(self, combination: Combination) -> float:
+        """Expected standard error of a combination."""
+        if not combination.usual_spread:
+            return self.error * combination.size
+        facts = self.facts
+        curvature = facts.n_rows * facts.largest_curvature / 2.0 * combination.usual_spread
+        steep = facts.largest_slope**2 / (4.0 * facts.largest_curvature)
+        first = math.hypot(math.sqrt(curvature * steep), combination.usual_clip * facts.sums_deviations[0]) / curvature
+        return math.hypot(first, self.second_order * combination.size)
+
     def margin(self, combination: Combination, level: float = 0.95) -> float:
         """Expected half width of the interval of a combination."""
-        return float(ndtri(0.5 + 0.5 * level)) * self.error * combination.size
+        return float(ndtri(0.5 + 0.5 * level)) * self.error_of(combination)
 
     def smallest_effect(self, combination: Combination, size: float = 0.05, power: float = POWER) -> float:
         """The effect that a test of this size finds with this power: the null hypothesis is that there is none."""
-        return float(ndtri(1.0 - 0.5 * size) + ndtri(power)) * self.error * combination.size
+        return float(ndtri(1.0 - 0.5 * size) + ndtri(power)) * self.error_of(combination)
 
     def check(self) -> None:
         """Raise ParameterError if intervals cannot be trusted."""

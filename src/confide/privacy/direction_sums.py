@@ -149,8 +149,8 @@ class NoisyDirectionSums:
 def distance_of_neighbours(loss: LossBounds, scales: tuple[float, float], neighbours: Neighbours, order: int) -> float:
     """The largest L1 or L2 distance (`order`) of the scaled sums of neighbours, for one direction.
 
-    One row adds (p, u q, v p^2), p in [-1, 1] and q in [0, Q(|p|)]: proofs/direction_sums.md, theorem 1. The grid bounds each cell
-    from above.
+    One row adds (p, u q, t p^2), p in [-1, 1] and q in [0, Q(|p|)]: proofs/direction_sums.md, theorem 1. The grid bounds
+    each cell from above.
     """
     of_curvature, of_squares = scales
     width = 1.0 / _CELLS
